@@ -1,0 +1,227 @@
+import { readFileSync } from 'node:fs';
+import { PlatformError } from '../errors.ts';
+
+/** One variable: how its text is read, what it means, and what stands in when it is unset. */
+export interface Variable<T> {
+  readonly doc: string;
+  /** Shown in --help and in the error when the value is wrong. */
+  readonly example: string;
+  readonly fallback: T | undefined;
+  readonly required: boolean;
+  readonly secret: boolean;
+  /** @throws {Error} whose message is the reason, as "must be ..." */
+  readonly parse: (text: string) => T;
+}
+
+export type Variables = Readonly<Record<string, Variable<unknown>>>;
+export type Values<V extends Variables> = { readonly [K in keyof V]: V[K] extends Variable<infer T> ? T : never };
+export type Origin = 'environment' | 'config.json' | 'default' | 'unset';
+
+export interface LoadedConfig<V extends Variables> {
+  readonly values: Values<V>;
+  readonly origins: Readonly<Record<string, Origin>>;
+  /** What to tell the operator though it is no error: unknown names with the nearest known one. */
+  readonly warnings: readonly string[];
+}
+
+interface Options<T> {
+  readonly doc: string;
+  readonly example?: string;
+  readonly default?: T;
+  readonly secret?: boolean;
+}
+
+type Shape<T, O> = O extends { readonly required: true } | { readonly default: T } ? Variable<T> : Variable<T | undefined>;
+type WithNeed<T> = Options<T> & { readonly required?: true };
+
+function variable<T, O extends WithNeed<T>>(parse: (text: string) => T, example: string, options: O): Shape<T, O> {
+  const row: Variable<T | undefined> = {
+    doc: options.doc,
+    example: options.example ?? example,
+    fallback: options.default,
+    required: options.required === true,
+    secret: options.secret === true,
+    parse
+  };
+  return row as Shape<T, O>;
+}
+
+/** Any text but the empty one. */
+export const text = <O extends WithNeed<string>>(options: O) => variable<string, O>((value) => value, 'text', options);
+
+/** A whole number within bounds. */
+export const integer = <O extends WithNeed<number> & { readonly min?: number; readonly max?: number }>(options: O) =>
+  variable<number, O>(
+    (value) => {
+      const min = options.min ?? 0;
+      const max = options.max ?? Number.MAX_SAFE_INTEGER;
+      const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
+      if (!(number >= min && number <= max)) {
+        throw new Error(max === Number.MAX_SAFE_INTEGER ? `must be a whole number, at least ${min}` : `must be a whole number from ${min} to ${max}`);
+      }
+      return number;
+    },
+    String(options.default ?? options.min ?? 1),
+    options
+  );
+
+/** A TCP port. Kubernetes injects `tcp://10.0.0.1:10000` under names like HUB_PORT: said when it is met. */
+export const port = <O extends WithNeed<number>>(options: O) =>
+  variable<number, O>(
+    (value) => {
+      if (/^tcp:\/\//.test(value)) {
+        throw new Error('must be a port number; Kubernetes injects tcp://... for a service of that name: set enableServiceLinks: false or set the variable in the pod');
+      }
+      const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
+      if (!(number >= 0 && number <= 65_535)) throw new Error('must be a port number from 0 to 65535');
+      return number;
+    },
+    String(options.default ?? 3006),
+    options
+  );
+
+/** true or false; 1, yes and on count as true. */
+export const flag = <O extends WithNeed<boolean>>(options: O) =>
+  variable<boolean, O>(
+    (value) => {
+      const word = value.toLowerCase();
+      if (['1', 'true', 'yes', 'on'].includes(word)) return true;
+      if (['0', 'false', 'no', 'off'].includes(word)) return false;
+      throw new Error('must be true or false');
+    },
+    'true',
+    options
+  );
+
+/** One of a few words. */
+export const choice = <const C extends readonly string[], O extends WithNeed<C[number]>>(words: C, options: O) =>
+  variable<C[number], O>(
+    (value) => {
+      if (words.includes(value)) return value as C[number];
+      throw new Error(`must be one of ${words.join(', ')}`);
+    },
+    words[0] ?? '',
+    options
+  );
+
+/** Comma-separated entries, trimmed, empty ones dropped, each read by `item`. */
+export const list = <T, O extends WithNeed<readonly T[]>>(item: (entry: string) => T, options: O) =>
+  variable<readonly T[], O>(
+    (value) => value.split(',').map((entry) => entry.trim()).filter((entry) => entry !== '').map(item),
+    'a,b',
+    options
+  );
+
+/** Base URL, http or https, without query, fragment or credentials; no trailing slash. */
+export function readBaseUrl(entry: string): string {
+  const url = URL.canParse(entry) ? new URL(entry) : undefined;
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username || url.password) {
+    throw new Error(`must be base URLs such as http://host:3006, not "${entry}"`);
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+/**
+ * Reads a service's configuration: environment first, then config.json, then defaults.
+ *
+ * @param known prefixes whose unknown names are warned about, e.g. `SYNC_`, and patterns of names read elsewhere
+ * @throws {PlatformError} CONFIG_INVALID listing every wrong or missing variable at once
+ */
+export function loadConfig<V extends Variables>(
+  variables: V,
+  { env, file = {}, prefixes = [], patterns = [] }: {
+    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly file?: Readonly<Record<string, unknown>>;
+    readonly prefixes?: readonly string[];
+    readonly patterns?: readonly RegExp[];
+  }
+): LoadedConfig<V> {
+  const values: Record<string, unknown> = {};
+  const origins: Record<string, Origin> = {};
+  const faults: string[] = [];
+  for (const [name, row] of Object.entries(variables)) {
+    const fromEnv = env[name]?.trim();
+    const fromFile = file[name];
+    const raw = fromEnv ? fromEnv : fromFile === undefined || fromFile === null ? undefined : String(fromFile).trim();
+    origins[name] = fromEnv ? 'environment' : raw ? 'config.json' : row.fallback === undefined ? 'unset' : 'default';
+    if (!raw) {
+      values[name] = row.fallback;
+      if (row.required) faults.push(`missing required environment variable ${name}: ${row.doc}; example: ${name}=${row.example}`);
+      continue;
+    }
+    try {
+      values[name] = row.parse(raw);
+    } catch (reason) {
+      const shown = row.secret ? '[secret]' : JSON.stringify(raw.slice(0, 80));
+      faults.push(`${name}=${shown} ${(reason as Error).message}; example: ${name}=${row.example}`);
+    }
+  }
+  if (faults.length > 0) throw new PlatformError('CONFIG_INVALID', { reason: faults.join('\n') });
+  const names = Object.keys(variables);
+  const warnings = Object.keys(env)
+    .filter((name) => prefixes.some((prefix) => name.startsWith(prefix)))
+    .filter((name) => !names.includes(name) && !patterns.some((pattern) => pattern.test(name)))
+    .map((name) => `unknown variable ${name}; did you mean ${nearest(name, names)}?`);
+  return { values: values as Values<V>, origins, warnings };
+}
+
+/** config.json of the service directory, or nothing when there is none. @throws {PlatformError} CONFIG_INVALID */
+export function readConfigFile(path = 'config.json'): Readonly<Record<string, unknown>> {
+  let content: string;
+  try {
+    content = readFileSync(path, 'utf8');
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw PlatformError.from(caught, 'CONFIG_INVALID', { file: path });
+  }
+  try {
+    const parsed: unknown = JSON.parse(content);
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
+  } catch (caught) {
+    throw PlatformError.from(caught, 'CONFIG_INVALID', { file: path });
+  }
+  throw new PlatformError('CONFIG_INVALID', { reason: 'must hold one JSON object of variable names and values', file: path });
+}
+
+/** The variables as a table for --help: name, default, meaning. */
+export function helpTable(variables: Variables): string {
+  const rows = Object.entries(variables).map(([name, row]) => {
+    const state = row.required ? 'required' : row.fallback === undefined ? 'unset' : `default ${printable(row.fallback)}`;
+    return [name, state, row.doc] as const;
+  });
+  const width = (column: 0 | 1) => Math.max(0, ...rows.map((row) => row[column].length));
+  return rows.map(([name, state, doc]) => `  ${name.padEnd(width(0))}  ${state.padEnd(width(1))}  ${doc}`).join('\n');
+}
+
+/** What --check-config prints: every effective value, secrets masked, and where it came from. */
+export function describeConfig<V extends Variables>(variables: V, loaded: LoadedConfig<V>): string {
+  const width = Math.max(...Object.keys(variables).map((name) => name.length));
+  return Object.entries(variables)
+    .map(([name, row]) => {
+      const value = (loaded.values as Record<string, unknown>)[name];
+      const shown = value === undefined ? '(unset)' : row.secret ? '********' : printable(value);
+      return `${name.padEnd(width)} = ${shown}  (${loaded.origins[name]})`;
+    })
+    .join('\n');
+}
+
+function printable(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.map(printable).join(',');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** The known name with the smallest edit distance. */
+function nearest(name: string, known: readonly string[]): string {
+  const distance = (a: string, b: string): number => {
+    let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+    for (let i = 1; i <= a.length; i++) {
+      const next = [i];
+      for (let j = 1; j <= b.length; j++) {
+        next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
+      }
+      row = next;
+    }
+    return row[b.length]!;
+  };
+  return known.reduce((best, candidate) => (distance(name, candidate) < distance(name, best) ? candidate : best), known[0] ?? '');
+}

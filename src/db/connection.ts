@@ -1,0 +1,92 @@
+import { type Connection, type ConnectionOptions, createConnection, createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
+import { PlatformError } from '../errors.ts';
+import type { DatabaseCoordinates } from '../wire/database.ts';
+
+export type { Connection, Pool } from 'mysql2/promise';
+export type SqlRow = Record<string, unknown>;
+
+/** Set on every new connection, so that no server default can change what is stored or read. */
+const SESSION = [
+  "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'",
+  "SET SESSION time_zone = '+00:00'",
+  'SET SESSION max_error_count = 64',
+  'SET SESSION group_concat_max_len = 1048576'
+] as const;
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * How values arrive: integers beyond 2^53 as decimal strings, DECIMAL as strings, dates as MariaDB prints them,
+ * binary as Buffers. Statement limits are the caller's: `SET SESSION max_statement_time`.
+ */
+function driverOptions(to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string }): ConnectionOptions {
+  return {
+    ...(to.socketPath ? { socketPath: to.socketPath } : { host: to.host, port: to.port }),
+    user: to.user,
+    password: to.pass,
+    ...(to.name === undefined ? {} : { database: to.name }),
+    charset: 'utf8mb4_general_ci',
+    supportBigNumbers: true,
+    bigNumberStrings: false,
+    decimalNumbers: false,
+    dateStrings: true,
+    jsonStrings: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    enableKeepAlive: true,
+    flags: ['-FOUND_ROWS']
+  };
+}
+
+/**
+ * One connection with this system's session settings.
+ *
+ * @throws {PlatformError} DATABASE_REFUSED (credentials, privileges: final), DATABASE_UNAVAILABLE (worth a retry)
+ */
+export async function connect(to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string }): Promise<Connection> {
+  let connection: Connection | undefined;
+  try {
+    connection = await createConnection(driverOptions(to));
+    // A lost connection is told to the statement that waits; between statements the next one learns it.
+    connection.on('error', () => undefined);
+    for (const statement of SESSION) await connection.query(statement);
+    return connection;
+  } catch (caught) {
+    connection?.destroy();
+    throw databaseError(caught, { host: to.socketPath ?? `${to.host}:${to.port}`, database: to.name });
+  }
+}
+
+/** A small pool whose connections have this system's session settings. */
+export function openPool(to: DatabaseCoordinates, size: number): Pool {
+  const pool = createPool({ ...driverOptions(to), connectionLimit: size, maxIdle: size, queueLimit: 256 });
+  pool.pool.on('connection', (raw) => {
+    for (const statement of SESSION) raw.query(statement, (fault) => fault && raw.destroy());
+  });
+  return pool;
+}
+
+/** Codes of MariaDB for which a retry cannot help. */
+const REFUSALS = new Set([
+  'ER_ACCESS_DENIED_ERROR', 'ER_DBACCESS_DENIED_ERROR', 'ER_TABLEACCESS_DENIED_ERROR', 'ER_SPECIFIC_ACCESS_DENIED_ERROR',
+  'ER_ACCESS_DENIED_NO_PASSWORD_ERROR', 'ER_COLUMNACCESS_DENIED_ERROR', 'ER_NOT_SUPPORTED_AUTH_MODE', 'ER_BAD_DB_ERROR'
+]);
+
+/** A driver error as a PlatformError; other PlatformErrors pass. */
+export function databaseError(caught: unknown, detail: Record<string, unknown> = {}): PlatformError {
+  if (caught instanceof PlatformError) return caught;
+  const { code, errno, sqlMessage, message } = caught as { code?: string; errno?: number; sqlMessage?: string; message?: string };
+  const reason = sqlMessage || message || code || 'MariaDB did not answer';
+  const kind = code !== undefined && REFUSALS.has(code) ? 'DATABASE_REFUSED' : 'DATABASE_UNAVAILABLE';
+  return new PlatformError(kind, { reason, sql: code, errno, ...detail }, { cause: caught });
+}
+
+/** Rows of a text-protocol query. @throws whatever the driver throws; wrap with `databaseError` at the edge */
+export async function rows<T extends SqlRow = SqlRow>(connection: Pick<Connection, 'query'>, sql: string, values: readonly unknown[] = []): Promise<T[]> {
+  const [result] = await connection.query<RowDataPacket[]>({ sql, values: values as unknown[] });
+  return result as unknown as T[];
+}
+
+/** A quoted identifier. Backticks inside are doubled, so any name is safe in SQL text. */
+export function quoteName(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}

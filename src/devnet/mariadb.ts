@@ -1,0 +1,103 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createConnection } from 'mysql2/promise';
+import { PlatformError } from '../errors.ts';
+import type { DatabaseCoordinates } from '../wire/database.ts';
+
+/** A private MariaDB: own data directory, socket and loopback port; no system service is touched. */
+export interface PrivateMariaDb {
+  readonly port: number;
+  readonly socketPath: string;
+  readonly pid: number;
+  /** An account with all rights on this instance. */
+  readonly root: Omit<DatabaseCoordinates, 'name'>;
+  /** Stops it and waits until the process is gone. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+const START_DEADLINE_MS = 60_000;
+const STOP_DEADLINE_MS = 30_000;
+
+/** A loopback port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const probe = createServer();
+  probe.once('error', reject);
+  probe.listen(0, '127.0.0.1', () => {
+    const address = probe.address();
+    probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+  });
+  return promise;
+}
+
+/**
+ * Starts a private MariaDB in a directory, making its system tables the first time.
+ *
+ * @param options extra mariadbd options, e.g. `--max-connections=20`
+ * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED
+ */
+export async function startMariaDb(directory: string, options: readonly string[] = []): Promise<PrivateMariaDb> {
+  const server = findProgram('mariadbd', ['/usr/sbin/mariadbd', '/usr/bin/mariadbd', '/usr/local/sbin/mariadbd']);
+  const dataDirectory = join(directory, 'data');
+  const socketPath = join(directory, 'm.sock');
+  const logFile = join(directory, 'mariadb.log');
+  mkdirSync(directory, { recursive: true });
+  const user = userInfo().username;
+  if (!existsSync(join(dataDirectory, 'mysql'))) {
+    rmSync(dataDirectory, { recursive: true, force: true });
+    const installer = findProgram('mariadb-install-db', ['/usr/bin/mariadb-install-db']);
+    execFileSync(installer, [
+      '--no-defaults', `--datadir=${dataDirectory}`, `--user=${user}`,
+      '--auth-root-authentication-method=normal', '--skip-test-db', '--skip-name-resolve'
+    ], { stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')] });
+  }
+  const port = await freePort();
+  const child = spawn(server, [
+    '--no-defaults', `--datadir=${dataDirectory}`, `--user=${user}`, `--socket=${socketPath}`, '--bind-address=127.0.0.1', `--port=${port}`,
+    `--pid-file=${join(directory, 'mariadb.pid')}`, '--skip-name-resolve', '--skip-log-bin', '--character-set-server=utf8mb4',
+    '--innodb-buffer-pool-size=256M', '--innodb-flush-log-at-trx-commit=2', '--local-infile=1', '--max-connections=300',
+    '--performance-schema=OFF', ...options
+  ], { stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')], detached: true });
+  const root = { host: '127.0.0.1', port, user: 'root', pass: '', socketPath };
+  await waitUntilReady(child, root, logFile);
+  return { port, socketPath, pid: child.pid!, root: { host: '127.0.0.1', port, user: 'platform', pass: 'platform' }, stop: (signal) => stopChild(child, signal) };
+}
+
+/** Over the socket as root, an account is made that may come by TCP: the services use no sockets. */
+async function waitUntilReady(child: ChildProcess, root: { user: string; socketPath: string }, logFile: string): Promise<void> {
+  const deadline = Date.now() + START_DEADLINE_MS;
+  for (;;) {
+    if (child.exitCode !== null) throw new PlatformError('PROCESS_EXITED', { reason: 'mariadbd ended at start', exitCode: child.exitCode, logFile });
+    try {
+      const connection = await createConnection({ user: root.user, socketPath: root.socketPath });
+      await connection.query("CREATE USER IF NOT EXISTS 'platform'@'127.0.0.1' IDENTIFIED BY 'platform'");
+      await connection.query("GRANT ALL ON *.* TO 'platform'@'127.0.0.1' WITH GRANT OPTION");
+      await connection.end();
+      return;
+    } catch (caught) {
+      if (Date.now() > deadline) throw PlatformError.from(caught, 'PROCESS_EXITED', { logFile });
+      await sleep(50);
+    }
+  }
+}
+
+async function stopChild(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.kill(signal);
+  const patience = setTimeout(() => child.kill('SIGKILL'), STOP_DEADLINE_MS);
+  await gone;
+  clearTimeout(patience);
+}
+
+/** @throws {PlatformError} PREREQUISITE_MISSING naming the program */
+export function findProgram(name: string, paths: readonly string[]): string {
+  const onPath = (process.env['PATH'] ?? '').split(':').map((directory) => join(directory, name));
+  const found = [...onPath, ...paths].find((path) => existsSync(path));
+  if (!found) throw new PlatformError('PREREQUISITE_MISSING', { reason: `${name} is not installed` });
+  return found;
+}

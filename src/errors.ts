@@ -1,0 +1,163 @@
+/** What the supervisor does with an actor that failed: restart it, stop it until an operator acts, or end the process. */
+export type FaultPolicy = 'restart' | 'halt' | 'exit';
+
+interface ErrorRow {
+  /** HTTP status of a request that met it. */
+  readonly status: number;
+  readonly policy: FaultPolicy;
+  /** What the operator does about it. */
+  readonly hint: string;
+}
+
+/** Every failure this system can name. This table is the operator's manual: code, HTTP status, policy, remedy. */
+export const ERRORS = {
+  /** An environment variable or config.json value is missing or wrong. All of them are listed at once. */
+  CONFIG_INVALID: { status: 500, policy: 'exit', hint: 'correct the variables named above; --help lists them all' },
+  /** Another process listens on the address. */
+  PORT_IN_USE: { status: 500, policy: 'exit', hint: 'stop the other process or choose another port' },
+  /** The hub did not answer, or answered nonsense. */
+  HUB_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check HUB_API_HOST, HUB_PORT and that the hub runs' },
+  /** The hub knows no database that this service could serve or follow. */
+  HUB_EMPTY: { status: 503, policy: 'restart', hint: 'register the databases with the hub: updateconfig' },
+  /** MariaDB refuses these credentials or privileges; waiting does not help. */
+  DATABASE_REFUSED: { status: 503, policy: 'exit', hint: 'check user, password and GRANTs' },
+  /** The circuit breaker is open: MariaDB refused or timed out repeatedly. */
+  DATABASE_UNAVAILABLE: { status: 503, policy: 'restart', hint: 'check MariaDB; the breaker retries by itself' },
+  /** The database exists but lacks what the service needs. */
+  DATABASE_UNUSABLE: { status: 503, policy: 'halt', hint: 'the message says which table or column is missing' },
+  /** The named database is not served by this process. */
+  DATABASE_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /status lists the databases served here' },
+  /** The database has no blocks yet. */
+  BLOCKS_EMPTY: { status: 404, policy: 'restart', hint: 'wait for the first block' },
+  /** Nothing at or after the block, in inclusive mode (SYNC_SINCE_INCLUSIVE=1). */
+  BLOCKS_CAUGHT_UP: { status: 404, policy: 'restart', hint: 'the caller is at the tip' },
+  /** Another process holds this replica's writer lock. */
+  REPLICA_LOCKED: { status: 503, policy: 'halt', hint: 'stop the other client of this replica; one writer at a time' },
+  /** The replica database holds tables that this client did not make. */
+  REPLICA_FOREIGN: { status: 409, policy: 'halt', hint: 'use an empty database, or start with --adopt' },
+  /** The applied height is not where this writer left it. */
+  REPLICA_MOVED: { status: 409, policy: 'restart', hint: 'another writer was here; the actor starts over from the database' },
+  /** A row contradicts what the replica holds under the same identity. */
+  ROW_CONTRADICTION: { status: 409, policy: 'restart', hint: 'the replica reconciles with its source' },
+  /** A bulk load reported fewer rows or a warning, and strict INSERT named the row. */
+  ROW_REFUSED: { status: 502, policy: 'halt', hint: 'the source sent a row that the replica cannot hold; see the detail' },
+  /** A reorg reaches deeper than MAX_ROLLBACK_DEPTH. */
+  ROLLBACK_TOO_DEEP: { status: 409, policy: 'halt', hint: 'confirm the reorg with a second source, then POST /halt/clear' },
+  /** The durable halt is set. */
+  REPLICA_HALTED: { status: 409, policy: 'halt', hint: 'see GET /status for the reason, then POST /halt/clear' },
+  /** No source answers. */
+  SOURCE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check SYNC_SOURCES and the network' },
+  /** A source answered with an HTTP error. */
+  SOURCE_REFUSED: { status: 502, policy: 'restart', hint: 'check SYNC_API_KEY and that the source serves this database' },
+  /** A source sent something that breaks the contract: type, order, size or hash. */
+  SOURCE_INVALID: { status: 502, policy: 'restart', hint: 'compare with another source; the message is not applied' },
+  /** A source ended a body before its end mark. */
+  SOURCE_TRUNCATED: { status: 502, policy: 'restart', hint: 'the download is repeated' },
+  /** A typed schema description holds something that this client refuses to create. */
+  SCHEMA_REFUSED: { status: 502, policy: 'halt', hint: 'the detail names table, column and reason' },
+  /** A snapshot build failed. */
+  SNAPSHOT_FAILED: { status: 503, policy: 'restart', hint: 'see the log; the next request builds anew' },
+  /** Too many snapshot builds at once. */
+  SNAPSHOT_BUSY: { status: 503, policy: 'restart', hint: 'retry after the seconds in Retry-After' },
+  /** Not enough free disk for an artifact or a download. */
+  DISK_FULL: { status: 503, policy: 'restart', hint: 'free space in SYNC_STATE_DIR or lower SNAPSHOT_CACHE_MAX_BYTES' },
+  /** The transparency log knows no such block. */
+  LEAF_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /transparency/.../roots lists the recorded blocks' },
+  /** A Merkle root over nothing. */
+  EPOCH_EMPTY: { status: 500, policy: 'restart', hint: 'report with the stack trace' },
+  /** A request's parameter or body breaks its schema. */
+  REQUEST_INVALID: { status: 400, policy: 'restart', hint: 'see the documentation of the route' },
+  /** Missing or wrong Bearer token. */
+  UNAUTHORIZED: { status: 401, policy: 'restart', hint: 'send Authorization: Bearer <SYNC_API_KEY>' },
+  /** The route belongs to the other mode. */
+  WRONG_MODE: { status: 403, policy: 'restart', hint: 'ask a process in the other SYNC_MODE' },
+  /** More requests than the limit allows. */
+  RATE_LIMITED: { status: 429, policy: 'restart', hint: 'retry after the seconds in Retry-After' },
+  /** The coin node did not answer, or answered with an error. */
+  NODE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD' },
+  /** The coin node serves another chain than NETWORK says. */
+  NODE_MISMATCH: { status: 500, policy: 'exit', hint: 'NETWORK and the node must name the same chain and network' },
+  /** No reply within the caller's deadline; the actor may still be working. */
+  ACTOR_TIMEOUT: { status: 504, policy: 'restart', hint: 'see mailbox depth in GET /debug/actors' },
+  /** The thread ended with requests in flight. */
+  ACTOR_EXITED: { status: 503, policy: 'restart', hint: 'the supervisor is restarting it' },
+  /** The mailbox is full. */
+  ACTOR_BUSY: { status: 503, policy: 'restart', hint: 'retry; see mailbox depth in GET /debug/actors' },
+  /** The actor is starting, or its restart budget is spent. */
+  ACTOR_NOT_READY: { status: 503, policy: 'restart', hint: 'retry; see GET /debug/actors for its state' },
+  /** A peer of a message port sent something that is not in the protocol. */
+  PROTOCOL_VIOLATION: { status: 500, policy: 'restart', hint: 'report with the stack trace' },
+  /** A command-line program that the command needs is missing. */
+  PREREQUISITE_MISSING: { status: 500, policy: 'exit', hint: 'run: npm run setup' },
+  /** A child process ended when it should not. */
+  PROCESS_EXITED: { status: 500, policy: 'exit', hint: 'see its log file' },
+  /** A bug: something typed as impossible happened. */
+  INTERNAL: { status: 500, policy: 'restart', hint: 'report with the stack trace' }
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** What an error says of its occasion: names and figures, never secrets. */
+export type ErrorDetail = Readonly<Record<string, unknown>>;
+
+/** The shape of a PlatformError on a message port; class instances do not survive structured clone. */
+export interface WireError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly detail: ErrorDetail;
+}
+
+/** The one error class: a code of `ERRORS`, the occasion in `detail`, and the remedy from the table. */
+export class PlatformError extends Error {
+  override readonly name = 'PlatformError';
+  readonly code: ErrorCode;
+  readonly detail: ErrorDetail;
+
+  /** @param detail `reason` in it, when present, is the first sentence of the message */
+  constructor(code: ErrorCode, detail: ErrorDetail = {}, options: ErrorOptions = {}) {
+    super(describe(code, detail), options);
+    this.code = code;
+    this.detail = detail;
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+
+  get policy(): FaultPolicy {
+    return ERRORS[this.code].policy;
+  }
+
+  get hint(): string {
+    return ERRORS[this.code].hint;
+  }
+
+  toWire(): WireError {
+    return { code: this.code, message: this.message, detail: this.detail };
+  }
+
+  static fromWire(wire: WireError): PlatformError {
+    return new PlatformError(wire.code, wire.detail);
+  }
+
+  /** Any thrown value as a PlatformError; what is foreign becomes INTERNAL with the original as its cause. */
+  static from(thrown: unknown, code: ErrorCode = 'INTERNAL', detail: ErrorDetail = {}): PlatformError {
+    if (thrown instanceof PlatformError) return thrown;
+    const reason = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+    return new PlatformError(code, { reason, ...detail }, { cause: thrown });
+  }
+}
+
+function describe(code: ErrorCode, detail: ErrorDetail): string {
+  const { reason, ...rest } = detail;
+  const facts = Object.entries(rest)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+    .join(' ');
+  return [reason === undefined ? code : `${String(reason)} (${code})`, facts].filter(Boolean).join(' ');
+}
+
+/** True for an error that carries this code, whichever thread it came from. */
+export function hasCode(thrown: unknown, code: ErrorCode): thrown is PlatformError {
+  return thrown instanceof PlatformError && thrown.code === code;
+}

@@ -1,0 +1,26 @@
+import { isMainThread, threadId } from 'node:worker_threads';
+import { type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
+
+export type { Logger } from 'pino';
+
+/** Field names whose values never reach a log line, at the top level or one below. */
+const SECRET_FIELDS = ['pass', 'password', 'apiKey', 'authorization', 'secret', 'token', 'key', 'x-api-key'];
+
+const redact = { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '[redacted]' };
+
+/**
+ * The process's logger: JSON lines on standard output, readable lines on a terminal.
+ *
+ * Writes synchronously, so that the last line before an exit or a thread's death is never lost.
+ */
+export function createLogger(service: string, level = 'info'): Logger {
+  const base = { service, ...(isMainThread ? {} : { thread: threadId }) };
+  if (isMainThread && process.stdout.isTTY) {
+    return pino({ level, base, redact }, pretty({ sync: true, colorize: true, ignore: 'pid,hostname,service', translateTime: 'HH:MM:ss' }));
+  }
+  return pino({ level, base, redact, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ sync: true, fd: 1 }));
+}
+
+/** A logger that says nothing, for callers that have no one to tell. */
+export const silentLogger: Logger = pino({ level: 'silent' });

@@ -1,0 +1,58 @@
+import Type, { type Static } from 'typebox';
+
+/** The two kinds of replicated databases. */
+export const DB_TYPES = ['indexer', 'decoder'] as const;
+export type DbType = (typeof DB_TYPES)[number];
+
+/** Chain and network are spelled as the hub's config tree spells coin and network. */
+export const NAME_PATTERN = '^[A-Za-z0-9_-]{1,32}$';
+
+export const DbTypeSchema = Type.Union([Type.Literal('indexer'), Type.Literal('decoder')]);
+export const DatabaseIdSchema = Type.Object({
+  dbType: DbTypeSchema,
+  chain: Type.String({ pattern: NAME_PATTERN }),
+  network: Type.String({ pattern: NAME_PATTERN })
+});
+
+/** The only key of a database in this system; written `indexer/bitcoin/mainnet`. */
+export type DatabaseId = Static<typeof DatabaseIdSchema>;
+
+/** `indexer/bitcoin/mainnet`: for maps, logs and paths. */
+export function databaseKey({ dbType, chain, network }: DatabaseId): string {
+  return `${dbType}/${chain}/${network}`;
+}
+
+/** What `schema_version` says of each kind's snapshots and messages. */
+export const SCHEMA_VERSION: Readonly<Record<DbType, number>> = { indexer: 7, decoder: 3 };
+
+/** Where a MariaDB database is and how to enter it. Never logged whole: `pass` is a secret. */
+export interface DatabaseCoordinates {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly pass: string;
+  readonly name: string;
+  /** Unix socket, used instead of host and port when given. */
+  readonly socketPath?: string;
+}
+
+/** A block's identity: one hash for a decoder, three for an indexer (null where the source has none). */
+export type BlockHashes =
+  | { readonly block_hash: string | null }
+  | {
+      readonly ledger_hash: string | null;
+      readonly actions_hash: string | null;
+      readonly contract_hash: string | null;
+    };
+
+const HASH = Type.Union([Type.String({ maxLength: 250 }), Type.Null()]);
+export const IndexerHashesSchema = Type.Object({ ledger_hash: HASH, actions_hash: HASH, contract_hash: HASH });
+export const DecoderHashesSchema = Type.Object({ block_hash: HASH });
+
+/** True when both name the same block: every hash that both sides have is equal, and at least one is. */
+export function sameBlock(a: BlockHashes, b: BlockHashes): boolean {
+  const left = a as Record<string, string | null | undefined>;
+  const right = b as Record<string, string | null | undefined>;
+  const shared = Object.keys(left).filter((name) => left[name] != null && right[name] != null);
+  return shared.length > 0 && shared.every((name) => left[name] === right[name]);
+}

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { connect } from '../../src/db/connection.ts';
+import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+
+type Server = Omit<DatabaseCoordinates, 'name'>;
+let shared: Promise<Server> | undefined;
+
+/** Run newest first when the test file ends, wherever in it they were added. */
+const closers: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+/** The test run's MariaDB: the one that scripts/test.sh started, or a private one for a file that runs alone. */
+export function testServer(): Promise<Server> {
+  shared ??= open();
+  return shared;
+}
+
+async function open(): Promise<Server> {
+  const port = process.env['PLATFORM_TEST_MARIADB_PORT'];
+  if (port) return { host: '127.0.0.1', port: Number(port), user: 'platform', pass: 'platform' };
+  const own = await startOwnServer();
+  return own.root;
+}
+
+/** A MariaDB of the calling test file's own, stopped and removed after it: for tests that stop or kill it. */
+export async function startOwnServer(options: readonly string[] = []): Promise<PrivateMariaDb> {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  const server = await startMariaDb(directory, options);
+  closers.push(async () => {
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return server;
+}
+
+/** An empty database with a name of its own, dropped after the test file. */
+export async function createDatabase(label = 'db'): Promise<DatabaseCoordinates> {
+  const server = await testServer();
+  const name = `t_${label}_${randomBytes(5).toString('hex')}`;
+  const connection = await connect(server);
+  await connection.query(`CREATE DATABASE \`${name}\``);
+  await connection.end();
+  closers.push(async () => {
+    const closing = await connect(server);
+    await closing.query(`DROP DATABASE IF EXISTS \`${name}\``);
+    await closing.end();
+  });
+  return { ...server, name };
+}

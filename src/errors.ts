@@ -36,19 +36,35 @@ export const ERRORS = {
   /** The replica database holds tables that this client did not make. */
   REPLICA_FOREIGN: { status: 409, policy: 'halt', hint: 'use an empty database, or start with --adopt' },
   /** The applied height is not where this writer left it. */
-  REPLICA_MOVED: { status: 409, policy: 'restart', hint: 'another writer was here; the actor starts over from the database' },
+  REPLICA_MOVED: {
+    status: 409,
+    policy: 'restart',
+    hint: 'another writer was here; the actor starts over from the database'
+  },
   /** A row contradicts what the replica holds under the same identity. */
   ROW_CONTRADICTION: { status: 409, policy: 'restart', hint: 'the replica reconciles with its source' },
   /** A bulk load reported fewer rows or a warning, and strict INSERT named the row. */
-  ROW_REFUSED: { status: 502, policy: 'halt', hint: 'the source sent a row that the replica cannot hold; see the detail' },
+  ROW_REFUSED: {
+    status: 502,
+    policy: 'halt',
+    hint: 'the source sent a row that the replica cannot hold; see the detail'
+  },
   /** A reorg reaches deeper than MAX_ROLLBACK_DEPTH. */
-  ROLLBACK_TOO_DEEP: { status: 409, policy: 'halt', hint: 'confirm the reorg with a second source, then POST /halt/clear' },
+  ROLLBACK_TOO_DEEP: {
+    status: 409,
+    policy: 'halt',
+    hint: 'confirm the reorg with a second source, then POST /halt/clear'
+  },
   /** The durable halt is set. */
   REPLICA_HALTED: { status: 409, policy: 'halt', hint: 'see GET /status for the reason, then POST /halt/clear' },
   /** No source answers. */
   SOURCE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check SYNC_SOURCES and the network' },
   /** A source answered with an HTTP error. */
-  SOURCE_REFUSED: { status: 502, policy: 'restart', hint: 'check SYNC_API_KEY and that the source serves this database' },
+  SOURCE_REFUSED: {
+    status: 502,
+    policy: 'restart',
+    hint: 'check SYNC_API_KEY and that the source serves this database'
+  },
   /** A source sent something that breaks the contract: type, order, size or hash. */
   SOURCE_INVALID: { status: 502, policy: 'restart', hint: 'compare with another source; the message is not applied' },
   /** A source ended a body before its end mark. */

@@ -17,9 +17,15 @@ const redact = { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `
 export function createLogger(service: string, level = 'info'): Logger {
   const base = { service, ...(isMainThread ? {} : { thread: threadId }) };
   if (isMainThread && process.stdout.isTTY) {
-    return pino({ level, base, redact }, pretty({ sync: true, colorize: true, ignore: 'pid,hostname,service', translateTime: 'HH:MM:ss' }));
+    return pino(
+      { level, base, redact },
+      pretty({ sync: true, colorize: true, ignore: 'pid,hostname,service', translateTime: 'HH:MM:ss' })
+    );
   }
-  return pino({ level, base, redact, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ sync: true, fd: 1 }));
+  return pino(
+    { level, base, redact, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ sync: true, fd: 1 })
+  );
 }
 
 /** A logger that says nothing, for callers that have no one to tell. */

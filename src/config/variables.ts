@@ -31,7 +31,9 @@ interface Options<T> {
   readonly secret?: boolean;
 }
 
-type Shape<T, O> = O extends { readonly required: true } | { readonly default: T } ? Variable<T> : Variable<T | undefined>;
+type Shape<T, O> = O extends { readonly required: true } | { readonly default: T }
+  ? Variable<T>
+  : Variable<T | undefined>;
 type WithNeed<T> = Options<T> & { readonly required?: true };
 
 function variable<T, O extends WithNeed<T>>(parse: (text: string) => T, example: string, options: O): Shape<T, O> {
@@ -57,7 +59,11 @@ export const integer = <O extends WithNeed<number> & { readonly min?: number; re
       const max = options.max ?? Number.MAX_SAFE_INTEGER;
       const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
       if (!(number >= min && number <= max)) {
-        throw new Error(max === Number.MAX_SAFE_INTEGER ? `must be a whole number, at least ${min}` : `must be a whole number from ${min} to ${max}`);
+        throw new Error(
+          max === Number.MAX_SAFE_INTEGER
+            ? `must be a whole number, at least ${min}`
+            : `must be a whole number from ${min} to ${max}`
+        );
       }
       return number;
     },
@@ -70,7 +76,9 @@ export const port = <O extends WithNeed<number>>(options: O) =>
   variable<number, O>(
     (value) => {
       if (/^tcp:\/\//.test(value)) {
-        throw new Error('must be a port number; Kubernetes injects tcp://... for a service of that name: set enableServiceLinks: false or set the variable in the pod');
+        throw new Error(
+          'must be a port number; Kubernetes injects tcp://... for a service of that name: set enableServiceLinks: false or set the variable in the pod'
+        );
       }
       const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
       if (!(number >= 0 && number <= 65_535)) throw new Error('must be a port number from 0 to 65535');
@@ -107,7 +115,12 @@ export const choice = <const C extends readonly string[], O extends WithNeed<C[n
 /** Comma-separated entries, trimmed, empty ones dropped, each read by `item`. */
 export const list = <T, O extends WithNeed<readonly T[]>>(item: (entry: string) => T, options: O) =>
   variable<readonly T[], O>(
-    (value) => value.split(',').map((entry) => entry.trim()).filter((entry) => entry !== '').map(item),
+    (value) =>
+      value
+        .split(',')
+        .map((entry) => entry.trim())
+        .filter((entry) => entry !== '')
+        .map(item),
     'a,b',
     options
   );
@@ -129,7 +142,12 @@ export function readBaseUrl(entry: string): string {
  */
 export function loadConfig<V extends Variables>(
   variables: V,
-  { env, file = {}, prefixes = [], patterns = [] }: {
+  {
+    env,
+    file = {},
+    prefixes = [],
+    patterns = []
+  }: {
     readonly env: Readonly<Record<string, string | undefined>>;
     readonly file?: Readonly<Record<string, unknown>>;
     readonly prefixes?: readonly string[];
@@ -146,7 +164,8 @@ export function loadConfig<V extends Variables>(
     origins[name] = fromEnv ? 'environment' : raw ? 'config.json' : row.fallback === undefined ? 'unset' : 'default';
     if (!raw) {
       values[name] = row.fallback;
-      if (row.required) faults.push(`missing required environment variable ${name}: ${row.doc}; example: ${name}=${row.example}`);
+      if (row.required)
+        faults.push(`missing required environment variable ${name}: ${row.doc}; example: ${name}=${row.example}`);
       continue;
     }
     try {
@@ -176,17 +195,25 @@ export function readConfigFile(path = 'config.json'): Readonly<Record<string, un
   }
   try {
     const parsed: unknown = JSON.parse(content);
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
+      return parsed as Record<string, unknown>;
   } catch (caught) {
     throw PlatformError.from(caught, 'CONFIG_INVALID', { file: path });
   }
-  throw new PlatformError('CONFIG_INVALID', { reason: 'must hold one JSON object of variable names and values', file: path });
+  throw new PlatformError('CONFIG_INVALID', {
+    reason: 'must hold one JSON object of variable names and values',
+    file: path
+  });
 }
 
 /** The variables as a table for --help: name, default, meaning. */
 export function helpTable(variables: Variables): string {
   const rows = Object.entries(variables).map(([name, row]) => {
-    const state = row.required ? 'required' : row.fallback === undefined ? 'unset' : `default ${printable(row.fallback)}`;
+    const state = row.required
+      ? 'required'
+      : row.fallback === undefined
+        ? 'unset'
+        : `default ${printable(row.fallback)}`;
     return [name, state, row.doc] as const;
   });
   const width = (column: 0 | 1) => Math.max(0, ...rows.map((row) => row[column].length));
@@ -223,5 +250,8 @@ function nearest(name: string, known: readonly string[]): string {
     }
     return row[b.length]!;
   };
-  return known.reduce((best, candidate) => (distance(name, candidate) < distance(name, best) ? candidate : best), known[0] ?? '');
+  return known.reduce(
+    (best, candidate) => (distance(name, candidate) < distance(name, best) ? candidate : best),
+    known[0] ?? ''
+  );
 }

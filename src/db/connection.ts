@@ -1,4 +1,11 @@
-import { type Connection, type ConnectionOptions, createConnection, createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
+import {
+  type Connection,
+  type ConnectionOptions,
+  createConnection,
+  createPool,
+  type Pool,
+  type RowDataPacket
+} from 'mysql2/promise';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 
@@ -37,23 +44,52 @@ function driverOptions(to: Omit<DatabaseCoordinates, 'name'> & { readonly name?:
   };
 }
 
+/** How a connection's statements are marked, so that a successor can tell and end what a dead actor left running. */
+export interface ConnectOptions {
+  /** Goes before each statement as a comment: `platform <database> <actor generation>`. */
+  readonly tag?: string;
+  /** Seconds a statement may run; 0 is no limit. Progress is then the caller's to watch. */
+  readonly statementLimitS?: number;
+}
+
+/** The tag of one start of one actor. */
+export function statementTag(databaseName: string, generation: number): string {
+  return `platform ${databaseName} ${generation}`;
+}
+
 /**
  * One connection with this system's session settings.
  *
  * @throws {PlatformError} DATABASE_REFUSED (credentials, privileges: final), DATABASE_UNAVAILABLE (worth a retry)
  */
-export async function connect(to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string }): Promise<Connection> {
+export async function connect(
+  to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string },
+  { tag, statementLimitS }: ConnectOptions = {}
+): Promise<Connection> {
   let connection: Connection | undefined;
   try {
     connection = await createConnection(driverOptions(to));
     // A lost connection is told to the statement that waits; between statements the next one learns it.
     connection.on('error', () => undefined);
     for (const statement of SESSION) await connection.query(statement);
+    if (statementLimitS !== undefined) await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
+    if (tag !== undefined) markStatements(connection, tag);
     return connection;
   } catch (caught) {
     connection?.destroy();
     throw databaseError(caught, { host: to.socketPath ?? `${to.host}:${to.port}`, database: to.name });
   }
+}
+
+/** MariaDB keeps a leading comment in the process list, where the reaper reads it. */
+function markStatements(connection: Connection, tag: string): void {
+  const { connection: raw } = connection as unknown as {
+    connection: { query: (first: string | { sql: string }, ...rest: unknown[]) => unknown };
+  };
+  const query = raw.query.bind(raw);
+  const mark = (sql: string) => `/* ${tag} */ ${sql}`;
+  raw.query = (first, ...rest) =>
+    query(typeof first === 'string' ? mark(first) : Object.assign(first, { sql: mark(first.sql) }), ...rest);
 }
 
 /** A small pool whose connections have this system's session settings. */
@@ -67,21 +103,36 @@ export function openPool(to: DatabaseCoordinates, size: number): Pool {
 
 /** Codes of MariaDB for which a retry cannot help. */
 const REFUSALS = new Set([
-  'ER_ACCESS_DENIED_ERROR', 'ER_DBACCESS_DENIED_ERROR', 'ER_TABLEACCESS_DENIED_ERROR', 'ER_SPECIFIC_ACCESS_DENIED_ERROR',
-  'ER_ACCESS_DENIED_NO_PASSWORD_ERROR', 'ER_COLUMNACCESS_DENIED_ERROR', 'ER_NOT_SUPPORTED_AUTH_MODE', 'ER_BAD_DB_ERROR'
+  'ER_ACCESS_DENIED_ERROR',
+  'ER_DBACCESS_DENIED_ERROR',
+  'ER_TABLEACCESS_DENIED_ERROR',
+  'ER_SPECIFIC_ACCESS_DENIED_ERROR',
+  'ER_ACCESS_DENIED_NO_PASSWORD_ERROR',
+  'ER_COLUMNACCESS_DENIED_ERROR',
+  'ER_NOT_SUPPORTED_AUTH_MODE',
+  'ER_BAD_DB_ERROR'
 ]);
 
 /** A driver error as a PlatformError; other PlatformErrors pass. */
 export function databaseError(caught: unknown, detail: Record<string, unknown> = {}): PlatformError {
   if (caught instanceof PlatformError) return caught;
-  const { code, errno, sqlMessage, message } = caught as { code?: string; errno?: number; sqlMessage?: string; message?: string };
+  const { code, errno, sqlMessage, message } = caught as {
+    code?: string;
+    errno?: number;
+    sqlMessage?: string;
+    message?: string;
+  };
   const reason = sqlMessage || message || code || 'MariaDB did not answer';
   const kind = code !== undefined && REFUSALS.has(code) ? 'DATABASE_REFUSED' : 'DATABASE_UNAVAILABLE';
   return new PlatformError(kind, { reason, sql: code, errno, ...detail }, { cause: caught });
 }
 
 /** Rows of a text-protocol query. @throws whatever the driver throws; wrap with `databaseError` at the edge */
-export async function rows<T extends SqlRow = SqlRow>(connection: Pick<Connection, 'query'>, sql: string, values: readonly unknown[] = []): Promise<T[]> {
+export async function rows<T extends SqlRow = SqlRow>(
+  connection: Pick<Connection, 'query'>,
+  sql: string,
+  values: readonly unknown[] = []
+): Promise<T[]> {
   const [result] = await connection.query<RowDataPacket[]>({ sql, values: values as unknown[] });
   return result as unknown as T[];
 }

@@ -5,6 +5,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
+import { findProgram } from '../config/programs.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 
@@ -50,28 +51,67 @@ export async function startMariaDb(directory: string, options: readonly string[]
   if (!existsSync(join(dataDirectory, 'mysql'))) {
     rmSync(dataDirectory, { recursive: true, force: true });
     const installer = findProgram('mariadb-install-db', ['/usr/bin/mariadb-install-db']);
-    execFileSync(installer, [
-      '--no-defaults', `--datadir=${dataDirectory}`, `--user=${user}`,
-      '--auth-root-authentication-method=normal', '--skip-test-db', '--skip-name-resolve'
-    ], { stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')] });
+    execFileSync(
+      installer,
+      [
+        '--no-defaults',
+        `--datadir=${dataDirectory}`,
+        `--user=${user}`,
+        '--auth-root-authentication-method=normal',
+        '--skip-test-db',
+        '--skip-name-resolve'
+      ],
+      { stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')] }
+    );
   }
   const port = await freePort();
-  const child = spawn(server, [
-    '--no-defaults', `--datadir=${dataDirectory}`, `--user=${user}`, `--socket=${socketPath}`, '--bind-address=127.0.0.1', `--port=${port}`,
-    `--pid-file=${join(directory, 'mariadb.pid')}`, '--skip-name-resolve', '--skip-log-bin', '--character-set-server=utf8mb4',
-    '--innodb-buffer-pool-size=256M', '--innodb-flush-log-at-trx-commit=2', '--local-infile=1', '--max-connections=300',
-    '--performance-schema=OFF', ...options
-  ], { stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')], detached: true });
+  const child = spawn(
+    server,
+    [
+      '--no-defaults',
+      `--datadir=${dataDirectory}`,
+      `--user=${user}`,
+      `--socket=${socketPath}`,
+      '--bind-address=127.0.0.1',
+      `--port=${port}`,
+      `--pid-file=${join(directory, 'mariadb.pid')}`,
+      '--skip-name-resolve',
+      '--skip-log-bin',
+      '--character-set-server=utf8mb4',
+      '--innodb-buffer-pool-size=256M',
+      '--innodb-flush-log-at-trx-commit=2',
+      '--local-infile=1',
+      '--max-connections=300',
+      '--performance-schema=OFF',
+      ...options
+    ],
+    { stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')], detached: true }
+  );
   const root = { host: '127.0.0.1', port, user: 'root', pass: '', socketPath };
   await waitUntilReady(child, root, logFile);
-  return { port, socketPath, pid: child.pid!, root: { host: '127.0.0.1', port, user: 'platform', pass: 'platform' }, stop: (signal) => stopChild(child, signal) };
+  return {
+    port,
+    socketPath,
+    pid: child.pid!,
+    root: { host: '127.0.0.1', port, user: 'platform', pass: 'platform' },
+    stop: (signal) => stopChild(child, signal)
+  };
 }
 
 /** Over the socket as root, an account is made that may come by TCP: the services use no sockets. */
-async function waitUntilReady(child: ChildProcess, root: { user: string; socketPath: string }, logFile: string): Promise<void> {
+async function waitUntilReady(
+  child: ChildProcess,
+  root: { user: string; socketPath: string },
+  logFile: string
+): Promise<void> {
   const deadline = Date.now() + START_DEADLINE_MS;
   for (;;) {
-    if (child.exitCode !== null) throw new PlatformError('PROCESS_EXITED', { reason: 'mariadbd ended at start', exitCode: child.exitCode, logFile });
+    if (child.exitCode !== null)
+      throw new PlatformError('PROCESS_EXITED', {
+        reason: 'mariadbd ended at start',
+        exitCode: child.exitCode,
+        logFile
+      });
     try {
       const connection = await createConnection({ user: root.user, socketPath: root.socketPath });
       await connection.query("CREATE USER IF NOT EXISTS 'platform'@'127.0.0.1' IDENTIFIED BY 'platform'");
@@ -92,12 +132,4 @@ async function stopChild(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'
   const patience = setTimeout(() => child.kill('SIGKILL'), STOP_DEADLINE_MS);
   await gone;
   clearTimeout(patience);
-}
-
-/** @throws {PlatformError} PREREQUISITE_MISSING naming the program */
-export function findProgram(name: string, paths: readonly string[]): string {
-  const onPath = (process.env['PATH'] ?? '').split(':').map((directory) => join(directory, name));
-  const found = [...onPath, ...paths].find((path) => existsSync(path));
-  if (!found) throw new PlatformError('PREREQUISITE_MISSING', { reason: `${name} is not installed` });
-  return found;
 }

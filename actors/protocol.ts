@@ -1,0 +1,136 @@
+import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
+import type { DatabaseReport } from '../src/wire/report.ts';
+import type { SnapshotQuery } from '../src/wire/snapshot.ts';
+
+/** What a source actor's thread is started with. */
+export interface SourceActorData {
+  readonly id: DatabaseId;
+  /** Counts the starts of this actor; in every statement's tag. */
+  readonly generation: number;
+  readonly coordinates: DatabaseCoordinates;
+  /** Where the predecessor's broadcasts ended; null: start at the tip. */
+  readonly resume: ResumePoint | null;
+  /** REPLICA_DB_READONLY=1: no write is even attempted. */
+  readonly readOnly: boolean;
+  readonly pollIntervalMs: number;
+  readonly epochSize: number;
+  readonly localTables: readonly string[];
+  readonly circuitFailures: number;
+  readonly circuitCooldownMs: number;
+  readonly logLevel: string;
+}
+
+/** What a replica actor's thread is started with. */
+export interface ReplicaActorData {
+  readonly id: DatabaseId;
+  readonly generation: number;
+  /** The replica; `name` is the source's name behind REPLICA_DB_PREFIX. */
+  readonly coordinates: DatabaseCoordinates;
+  readonly sources: readonly { readonly url: string; readonly apiKey: string | undefined }[];
+  readonly maxRollbackDepth: number;
+  readonly epochSize: number;
+  readonly reconnectDelayMs: number;
+  readonly localTables: readonly string[];
+  readonly maxRowBytes: number;
+  readonly stateDirectory: string;
+  readonly circuitFailures: number;
+  readonly circuitCooldownMs: number;
+  readonly logLevel: string;
+}
+
+/** Everything a successor needs to continue after the last broadcast, without a gap and without a change lost. */
+export interface ResumePoint {
+  readonly height: number;
+  readonly hashes: BlockHashes;
+  /** The last broadcast blocks, oldest first, at most 1000: where a reorg's fork is looked for. */
+  readonly recent: readonly { readonly height: number; readonly hashes: BlockHashes }[];
+  /** Highest id broadcast, by lookup table. */
+  readonly lookupIds: Readonly<Record<string, number>>;
+  /** By mutable table: digest of its content when it was last broadcast; one that differs now is sent whole. */
+  readonly mutableDigests: Readonly<Record<string, string>>;
+  /** By scoped table: digest over the figures of its last 1000 blocks up to `height`. */
+  readonly scopedDigests: Readonly<Record<string, string>>;
+}
+
+/** One message for subscribers, encoded once. */
+export interface Broadcast {
+  readonly type: 'block' | 'reorg';
+  readonly height: number;
+  readonly bytes: Uint8Array;
+  /** The same for `infra-only` subscribers of an indexer. */
+  readonly infraBytes: Uint8Array | null;
+}
+
+/** A snapshot to build: what the pool's task needs, and the key under which equal requests share one build. */
+export interface SnapshotOrder {
+  readonly key: string;
+  readonly id: DatabaseId;
+  readonly coordinates: DatabaseCoordinates;
+  readonly query: SnapshotQuery;
+  readonly localTables: readonly string[];
+}
+
+/** Asks of the main thread to a source actor. */
+export type SourceAsks = {
+  /** The body of `GET /schema`, as JSON text. */
+  'schema.read': { request: Record<string, never>; reply: { body: string; fingerprint: string } };
+  /** What a snapshot would be built from now. @throws BLOCKS_EMPTY, BLOCKS_CAUGHT_UP */
+  'snapshot.describe': { request: { query: SnapshotQuery }; reply: SnapshotOrder };
+  'transparency.roots': { request: { page: number; limit: number }; reply: TransparencyPage };
+  /** @throws LEAF_UNKNOWN */
+  'transparency.proof': { request: { blockIndex: number }; reply: InclusionProofRecord | { error: string } };
+  'transparency.latest': { request: Record<string, never>; reply: EpochRoot | { epoch: null; merkle_root: null } };
+};
+
+/** Asks of the main thread to a replica actor. */
+export type ReplicaAsks = {
+  'transparency.roots': SourceAsks['transparency.roots'];
+  'halt.clear': { request: Record<string, never>; reply: { was: unknown } };
+};
+
+/** Asks of any actor to the main thread. */
+export type MainAsks = {
+  /** Runs a stateless task on the pool. */
+  'task.run': { request: { name: string; input: unknown }; reply: unknown };
+  /** Hands messages to the fan-out, in order; the reply says that they are accepted and the resume point is kept. */
+  broadcast: { request: { messages: Broadcast[]; resume: ResumePoint }; reply: Record<string, never> };
+};
+
+/** One-way words of an actor to the main thread, beside those of every actor (beacon, transition, waiting). */
+export interface ActorNotices {
+  report: DatabaseReport;
+}
+
+/** One page of the transparency log, newest first. */
+export interface TransparencyPage {
+  readonly page: number;
+  readonly limit: number;
+  readonly total: number;
+  readonly results: readonly {
+    readonly block_index: number;
+    readonly block_time: number | null;
+    readonly ledger_hash: string | null;
+    readonly actions_hash: string | null;
+    readonly contract_hash: string | null;
+    readonly logged_at: string;
+  }[];
+}
+
+export interface InclusionProofRecord {
+  readonly blockIndex: number;
+  readonly epoch: number;
+  readonly leaf: string;
+  readonly merkleRoot: string;
+  readonly proof: readonly { readonly hash: string; readonly position: 'left' | 'right' }[];
+  readonly verified: boolean;
+}
+
+export interface EpochRoot {
+  readonly id: number;
+  readonly epoch: number;
+  readonly start_block: number;
+  readonly end_block: number;
+  readonly merkle_root: string;
+  readonly leaf_count: number;
+  readonly created_at: string;
+}

@@ -1,0 +1,133 @@
+import { homedir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { choice, flag, integer, list, port, readBaseUrl, text, type Values } from './variables.ts';
+
+/** Root keeps state in /var/lib, others where the XDG base directory specification says. */
+function defaultStateDirectory(env: Readonly<Record<string, string | undefined>>): string {
+  if (userInfo().uid === 0) return '/var/lib/platform-node';
+  return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'platform-node');
+}
+
+/** `10.0.0.5:10000`. */
+function readHostPort(entry: string): { host: string; port: number } {
+  const [, host, portText] = /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/.exec(entry) ?? [];
+  if (!host || Number(portText) > 65_535) throw new Error(`must be host:port entries, not "${entry}"`);
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(portText) };
+}
+
+/** Every variable of the sync service. @see the specification's "Configuration variables" */
+export const syncVariables = {
+  SYNC_MODE: choice(['server', 'client'], {
+    required: true,
+    doc: 'server: serve the local databases; client: keep replicas of remote ones'
+  }),
+  SYNC_API_PORT: port({ default: 3006, doc: 'port of REST and WebSocket' }),
+  SYNC_API_HOST: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
+  HUB_API_HOST: text({ doc: 'host of the hub; required unless HUB_VALIDATORS is set', example: '127.0.0.1' }),
+  HUB_PORT: port({ default: 10_000, doc: 'port of the hub' }),
+  HUB_VALIDATORS: list(readHostPort, {
+    doc: 'several hubs, tried in order, instead of HUB_API_HOST',
+    example: 'hub1:10000,hub2:10000'
+  }),
+  HUB_API_KEY: text({ doc: 'sent to the hub as x-api-key', secret: true }),
+  HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between looks at the hub for new databases' }),
+  MAX_HUB_WAIT_MS: integer({ default: 300_000, doc: 'ms to wait for the hub at start before giving up' }),
+  SYNC_API_KEY: text({ doc: 'Bearer token: asked of callers, and sent to the sources', secret: true }),
+  SYNC_SOURCES: list(readBaseUrl, {
+    doc: 'client: base URLs of sync servers',
+    example: 'http://sync1:3006,http://sync2:3006'
+  }),
+  SYNC_SOURCE_API_KEYS: list((entry) => entry, {
+    doc: 'client: Bearer tokens of the sources, in their order',
+    secret: true
+  }),
+  VERIFY_HASHES: flag({ default: false, doc: 'client: compare every block between sources' }),
+  REPLICA_DB_HOST: text({
+    doc: "client: MariaDB of the replicas; server: read from this host instead of the hub's",
+    example: '127.0.0.1'
+  }),
+  REPLICA_DB_PORT: port({ default: 3306, doc: 'its port' }),
+  REPLICA_DB_USER: text({ doc: 'its user', example: 'sync' }),
+  REPLICA_DB_PASS: text({ doc: 'its password', secret: true }),
+  REPLICA_DB_PREFIX: text({ default: '', doc: "client: put before the source's database name", example: 'replica_' }),
+  REPLICA_DB_READONLY: flag({ default: false, doc: 'server: write nothing to the databases' }),
+  SYNC_EXCLUDE: list((entry) => entry, {
+    default: [],
+    doc: 'client: COIN:network:dbType entries that are not followed',
+    example: 'DOGE:testnet:indexer'
+  }),
+  SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that never travel' }),
+  SYNC_STATE_DIR: text({
+    default: defaultStateDirectory(process.env),
+    doc: 'private directory for artifacts, downloads and the last broadcast heights'
+  }),
+  SYNC_SINCE_INCLUSIVE: flag({
+    default: false,
+    doc: 'server: since N includes block N, for fleets of compatible clients that expect it'
+  }),
+  SNAPSHOT_RATE_FULL: integer({ default: 12, min: 1, doc: 'full snapshots per hour and address' }),
+  SNAPSHOT_RATE_INCR: integer({ default: 600, min: 1, doc: 'incremental snapshots per hour and address' }),
+  SNAPSHOT_CACHE_DIR: text({ doc: 'where artifacts are kept; default: below SYNC_STATE_DIR' }),
+  SNAPSHOT_CACHE_MAX_BYTES: integer({ default: 4 * 2 ** 30, min: 2 ** 20, doc: 'bytes of artifacts kept' }),
+  MAX_CONCURRENT_SNAPSHOTS: integer({ default: 2, min: 1, max: 64, doc: 'snapshot builds at once' }),
+  MAX_ROW_BYTES: integer({ default: 64 * 2 ** 20, min: 1024, doc: 'client: longest row taken from a source' }),
+  WS_MAX_PER_IP: integer({ default: 100, min: 1, doc: 'WebSocket connections per address' }),
+  WS_BACKPRESSURE_MAX_BYTES: integer({ default: 16 * 2 ** 20, min: 65_536, doc: 'send-buffer ceiling per subscriber' }),
+  WS_BACKPRESSURE_STALL_MS: integer({ default: 30_000, min: 10, doc: 'ms a send buffer may make no progress' }),
+  WS_STATUS_INTERVAL: integer({ default: 60_000, min: 10, doc: 'ms between status messages' }),
+  WS_PING_INTERVAL: integer({ default: 30_000, min: 10, doc: 'ms between pings' }),
+  VALIDATOR_HEARTBEAT_TTL: integer({
+    default: 60_000,
+    min: 10,
+    doc: 'ms a validator is listed after its last heartbeat'
+  }),
+  BLOCK_POLL_INTERVAL: integer({ default: 250, min: 5, doc: 'server: ms between looks for new blocks' }),
+  MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of the transparency log' }),
+  MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),
+  CLIENT_RECONNECT_DELAY: integer({ default: 5000, min: 10, doc: 'client: ms before reconnecting' }),
+  CIRCUIT_FAILURES: integer({ default: 10, min: 1, doc: 'consecutive failures that open a circuit' }),
+  CIRCUIT_COOLDOWN_MS: integer({ default: 30_000, min: 10, doc: 'ms a circuit stays open' }),
+  CATALOG_CACHE_MS: integer({ default: 30_000, doc: 'ms that /catalog is cached' }),
+  TRUST_PROXY: list((entry) => entry, {
+    doc: 'addresses of proxies whose X-Forwarded-For counts',
+    example: '10.0.0.1'
+  }),
+  SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
+  LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
+    default: 'info',
+    doc: 'least level that is logged'
+  })
+} as const;
+
+export type SyncConfig = Values<typeof syncVariables>;
+
+/** Names with variable parts, read by pattern. */
+export const SYNC_PATTERNS = [
+  /^SYNC_BOOTSTRAP_DEPTH_[A-Z0-9]+_[A-Z0-9]+$/,
+  /^SYNC_SUBSCRIBE_[A-Z0-9]+_[A-Z0-9]+$/
+] as const;
+
+/** What one variable alone cannot tell. @returns one sentence a fault; empty when all is well */
+export function findSyncFaults(config: SyncConfig): string[] {
+  const faults: string[] = [];
+  if (!config.HUB_API_HOST && !config.HUB_VALIDATORS) {
+    faults.push(
+      'missing required environment variable HUB_API_HOST: the hub says which chains exist; example: HUB_API_HOST=127.0.0.1'
+    );
+  }
+  if (config.SYNC_MODE === 'client') {
+    for (const name of ['SYNC_SOURCES', 'REPLICA_DB_HOST', 'REPLICA_DB_USER'] as const) {
+      const value = config[name];
+      if (value === undefined || value.length === 0)
+        faults.push(
+          `missing required environment variable ${name}: ${syncVariables[name].doc}; example: ${name}=${syncVariables[name].example}`
+        );
+    }
+  }
+  if (config.SYNC_MODE === 'server' && config.REPLICA_DB_HOST && !config.REPLICA_DB_USER) {
+    faults.push(
+      "missing required environment variable REPLICA_DB_USER: REPLICA_DB_HOST replaces the hub's coordinates; example: REPLICA_DB_USER=sync"
+    );
+  }
+  return faults;
+}

@@ -1,0 +1,91 @@
+import Type, { type Static } from 'typebox';
+import { DatabaseIdSchema } from './database.ts';
+
+const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Hash = Type.Union([Type.String({ maxLength: 250 }), Type.Null()]);
+const TableName = '^[A-Za-z0-9_]{1,64}$';
+
+/** One row as it travels: column name to value; binary as `{"__xbin__": base64}`. */
+export type WireRow = Record<string, unknown>;
+/** Table name to rows; tables without rows are left out. */
+export type WireRows = Record<string, WireRow[]>;
+const Rows = Type.Record(Type.String({ pattern: TableName }), Type.Array(Type.Record(Type.String(), Type.Unknown())));
+
+/** Three hashes of an indexer block or the one of a decoder block, spread into the message that carries them. */
+const hashes = {
+  ledger_hash: Type.Optional(Hash),
+  actions_hash: Type.Optional(Hash),
+  contract_hash: Type.Optional(Hash),
+  block_hash: Type.Optional(Hash)
+};
+
+/** Sent on connection and every 60 seconds. */
+export const StatusMessageSchema = Type.Object({
+  type: Type.Literal('status'),
+  ...DatabaseIdSchema.properties,
+  block_height: Type.Union([Height, Type.Null()]),
+  block_time: Type.Union([Type.Number(), Type.Null()]),
+  ...hashes
+});
+export type StatusMessage = Static<typeof StatusMessageSchema>;
+
+/** First and last height of the blocks that were read in one snapshot; the mutable rows are in the last one's message. */
+export const GroupSchema = Type.Object({ first: Height, last: Height });
+export type Group = Static<typeof GroupSchema>;
+
+/**
+ * One block.
+ *
+ * `data` holds the rows of the block and new lookup rows. The rest says what changed elsewhere, in the last message of a group:
+ * `updated_rows` (upserts of mutable and derived rows), `deleted_rows` (identity columns of vanished mutable rows),
+ * `whole` (tables of which `updated_rows` holds every row there is), and `rescoped` (older blocks whose rows of a table,
+ * all of them in `data`, replace what the replica has; possibly none).
+ */
+export const BlockMessageSchema = Type.Object({
+  type: Type.Literal('block'),
+  ...DatabaseIdSchema.properties,
+  schema_version: Type.Integer(),
+  block_index: Height,
+  block_time: Type.Union([Type.Number(), Type.Null()]),
+  ...hashes,
+  group: Type.Optional(GroupSchema),
+  previous_hash: Type.Optional(Type.Union([Type.Object(hashes), Type.String(), Type.Null()])),
+  state_hash: Type.Optional(Hash),
+  balances_root: Type.Optional(Hash),
+  block_merkle_root: Type.Optional(Hash),
+  state_root: Type.Optional(Hash),
+  data: Rows,
+  updated_rows: Type.Optional(Rows),
+  deleted_rows: Type.Optional(Rows),
+  whole: Type.Optional(Type.Array(Type.String({ pattern: TableName }))),
+  rescoped: Type.Optional(Type.Record(Type.String({ pattern: TableName }), Type.Array(Height))),
+  /** Schema fingerprint at this block; when it changes, a client fetches `/schema` before it applies. */
+  schema_fingerprint: Type.Optional(Type.String({ maxLength: 64 })),
+  sync_mode: Type.Optional(Type.String())
+});
+export type BlockMessage = Static<typeof BlockMessageSchema>;
+
+/** `block_index` is the first orphaned height; the new branch follows as block messages. */
+export const ReorgMessageSchema = Type.Object({
+  type: Type.Literal('reorg'),
+  ...DatabaseIdSchema.properties,
+  block_index: Height
+});
+export type ReorgMessage = Static<typeof ReorgMessageSchema>;
+
+export const ServerMessageSchema = Type.Union([StatusMessageSchema, BlockMessageSchema, ReorgMessageSchema]);
+export type ServerMessage = Static<typeof ServerMessageSchema>;
+
+/** The ten tables of an `infra-only` subscription. */
+export const INFRA_TABLES: ReadonlySet<string> = new Set([
+  'stakes',
+  'delegations',
+  'validator_rewards',
+  'prices',
+  'reward_claims',
+  'index_pubkeys',
+  'index_addresses',
+  'index_actions',
+  'index_statuses',
+  'index_fiats'
+]);

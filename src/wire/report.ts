@@ -1,0 +1,50 @@
+import type { BlockHashes, DatabaseId } from './database.ts';
+
+/** How a database's circuit breaker stands. */
+export type Circuit = 'closed' | 'open' | 'half-open';
+
+/** Why a replica is halted, as recorded in `sync_halt`. */
+export interface Halt {
+  readonly block_index: number | null;
+  readonly reason: string;
+  readonly mismatches: unknown;
+  readonly sources: unknown;
+  readonly detected_at: string;
+}
+
+/** What an actor last said of its database. Routes answer from this, so a stuck database cannot stall them. */
+export interface DatabaseReport {
+  readonly id: DatabaseId;
+  /** Database name, for `/catalog`. */
+  readonly dbName: string;
+  readonly mode: 'server' | 'client';
+  /** The machine's state, e.g. `polling.caughtUp` or `bootstrapping.loading`. */
+  readonly phase: string;
+  readonly circuit: Circuit;
+  /** Server: last broadcast block. Client: last applied block. Null before the first. */
+  readonly height: number | null;
+  readonly blockTime: number | null;
+  readonly hashes: BlockHashes | null;
+  /** Server: tip of the database. Client: best source tip. */
+  readonly tip: number | null;
+  readonly lagBlocks: number | null;
+  /** Consecutive failed polls; 0 after a good one. */
+  readonly pollErrorCount: number;
+  readonly lastError: string | null;
+  readonly schemaFingerprint: string | null;
+  /** Client only. */
+  readonly replica?: {
+    readonly complete: boolean;
+    /** Of the bootstrap or catch-up under way, 0 to 100. */
+    readonly percent: number | null;
+    readonly halt: Halt | null;
+    readonly verifiedHeight: number | null;
+    readonly sources: readonly {
+      readonly url: string;
+      readonly state: string;
+      readonly height: number | null;
+      readonly error: string | null;
+    }[];
+    readonly reorgs: number;
+  };
+}

@@ -1,0 +1,30 @@
+/** Response headers of snapshots; the specification's, then this system's own. */
+export const SNAPSHOT_HEADERS = {
+  height: 'x-block-height',
+  since: 'x-since-block',
+  ledgerHash: 'x-ledger-hash',
+  actionsHash: 'x-actions-hash',
+  contractHash: 'x-contract-hash',
+  blockHash: 'x-block-hash',
+  schemaVersion: 'x-snapshot-schema-version',
+  /** Comma-separated tables of which a since-snapshot holds every row there is: the replica's other rows of them go. */
+  wholeTables: 'x-whole-tables',
+  /** Schema fingerprint of the build's own read. */
+  fingerprint: 'x-schema-fingerprint',
+  /** Rows in the body, when known: a client's percentage. */
+  rows: 'x-rows'
+} as const;
+
+/** What a caller asks of a snapshot; also what makes two requests the same build. */
+export interface SnapshotQuery {
+  /** null: full; else blocks above this height. */
+  readonly since: number | null;
+  /** Blocks up to this height only; null: to the tip, with mutable tables whole. */
+  readonly until: number | null;
+  readonly skipLookups: boolean;
+  /** Highest ids that the client holds, by lookup table, with the digest of its last 1000 rows. */
+  readonly lookups: Readonly<Record<string, { readonly id: number; readonly digest: string }>>;
+  readonly infraOnly: boolean;
+  /** SYNC_SINCE_INCLUSIVE=1: blocks at and above `since`. */
+  readonly inclusive: boolean;
+}

@@ -1,0 +1,74 @@
+import {
+  type DatabaseCoordinates,
+  type DatabaseId,
+  DB_TYPES,
+  type DbType,
+  databaseKey,
+  NAME_PATTERN
+} from '../wire/database.ts';
+import type { ConfigTree, ModuleParams } from './config-tree.ts';
+
+export interface DiscoveredDatabase {
+  readonly id: DatabaseId;
+  readonly coordinates: DatabaseCoordinates;
+}
+
+export interface Discovery {
+  readonly databases: readonly DiscoveredDatabase[];
+  /** One sentence for each entry that names a database but cannot be used. */
+  readonly problems: readonly string[];
+}
+
+const NAME = new RegExp(NAME_PATTERN);
+const DATABASE_NAME = /^[A-Za-z0-9_]{1,64}$/;
+const MAX_PROBLEMS = 100;
+
+/**
+ * The databases that a configuration names: modules `<prefix>-indexer` and `<prefix>-decoder`, whatever the prefix.
+ *
+ * Of several modules for one database the first usable one counts and the others are problems.
+ * @see the sections "Hub configuration store" and "Decoder database" of the specification
+ */
+export function discoverDatabases(tree: ConfigTree): Discovery {
+  const databases = new Map<string, DiscoveredDatabase>();
+  const problems: string[] = [];
+  for (const [chain, networks] of Object.entries(tree)) {
+    for (const [network, modules] of Object.entries(networks)) {
+      for (const [module, params] of Object.entries(modules)) {
+        const dbType = DB_TYPES.find((type) => module.endsWith(`-${type}`));
+        if (!dbType) continue;
+        const found = readDatabase({ dbType, chain, network }, params);
+        const key = databaseKey({ dbType, chain, network });
+        if (typeof found !== 'string' && !databases.has(key)) databases.set(key, found);
+        else
+          problems.push(
+            `${printable(chain)}/${printable(network)}/${printable(module)}: ${typeof found === 'string' ? found : `another module names ${key} already`}`
+          );
+      }
+    }
+  }
+  return { databases: [...databases.values()], problems: problems.slice(0, MAX_PROBLEMS) };
+}
+
+/** @returns the reason when it cannot be used */
+function readDatabase(
+  id: { dbType: DbType; chain: string; network: string },
+  params: ModuleParams
+): DiscoveredDatabase | string {
+  if (!NAME.test(id.chain) || !NAME.test(id.network)) return 'coin and network must be 1 to 32 letters, digits, _ or -';
+  const { name, user, pass } = params;
+  const host = params['db_host'] || params['host'];
+  const port = params['db_port'] || params['port'];
+  const missing = Object.entries({ 'db_host or host': host, 'db_port or port': port, name, user }).filter(
+    ([, value]) => !value
+  );
+  if (pass === undefined) missing.push(['pass', undefined]);
+  if (missing.length > 0) return `missing ${missing.map(([parameter]) => parameter).join(', ')}`;
+  if (!DATABASE_NAME.test(name!)) return 'name must be 1 to 64 letters, digits or _';
+  if (!/^\d{1,5}$/.test(port!) || Number(port) < 1 || Number(port) > 65_535)
+    return 'the port must be a number from 1 to 65535';
+  return { id, coordinates: { host: host!, port: Number(port), user: user!, pass: pass!, name: name! } };
+}
+
+/** A name from outside, fit for one line of a log. */
+const printable = (name: string) => JSON.stringify(name.slice(0, 64)).slice(1, -1);

@@ -1,0 +1,68 @@
+import type { ActorView, Death } from './actor-view.ts';
+import type { Beacon, Transition, Waiting } from './notices.ts';
+import { Ring } from './ring.ts';
+
+const DEATHS_KEPT = 20;
+
+/** What is remembered of one actor across its threads: bounded, for looking at only. */
+export class ActorRecord {
+  readonly #transitions: Ring<Transition>;
+  readonly #deaths = new Ring<Death>(DEATHS_KEPT);
+  #machines: Record<string, { state: string; since: number }> = {};
+  #generation = 0;
+  #totalDeaths = 0;
+  #waiting: Waiting | null = null;
+  #beacon: (Beacon & { at: number }) | null = null;
+
+  constructor(ringSize: number) {
+    this.#transitions = new Ring(ringSize);
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  startGeneration(): number {
+    return ++this.#generation;
+  }
+
+  /** @returns whether the notice is one that every actor sends */
+  note(type: string, body: unknown): boolean {
+    switch (type) {
+      case 'beacon':
+        this.#beacon = { ...(body as Beacon), at: Date.now() };
+        return true;
+      case 'transition': {
+        const transition = body as Transition;
+        this.#transitions.push(transition);
+        this.#machines[transition.machine] = { state: transition.to, since: transition.at };
+        return true;
+      }
+      case 'waiting':
+        this.#waiting = (body as Waiting).on === null ? null : (body as Waiting);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** What belonged to the thread is forgotten with it; its transitions stay. */
+  buried(cause: Death['cause'], reason: string): void {
+    this.#totalDeaths += 1;
+    this.#deaths.push({ at: Date.now(), generation: this.#generation, cause, reason });
+    this.#machines = this.#machines['restart'] ? { restart: this.#machines['restart'] } : {};
+    this.#waiting = null;
+    this.#beacon = null;
+  }
+
+  view(inWindow: number): Omit<ActorView, 'id' | 'kind' | 'state' | 'reason'> {
+    return {
+      generation: this.#generation,
+      restarts: { inWindow, total: this.#totalDeaths, causes: this.#deaths.toArray() },
+      machines: { ...this.#machines },
+      waiting: this.#waiting,
+      beacon: this.#beacon,
+      transitions: this.#transitions.toArray()
+    };
+  }
+}

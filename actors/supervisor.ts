@@ -1,0 +1,114 @@
+import type { RestartInput } from '../machines/restart.ts';
+import { PlatformError } from '../src/errors.ts';
+import type { Logger } from '../src/log.ts';
+import { type DatabaseId, databaseKey } from '../src/wire/database.ts';
+import type { ActorHandle } from './actor-handle.ts';
+import type { ActorView } from './actor-view.ts';
+import type { Handlers, Protocol } from './channel.ts';
+import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
+
+export type { ActorSpec } from './supervised-actor.ts';
+
+/** Restarts from a fifth of a second to half a minute apart; ten in five minutes are the last. */
+export const DEFAULT_RESTART: RestartInput = { baseDelayMs: 200, maxDelayMs: 30_000, budget: 10, windowMs: 300_000 };
+
+export interface SupervisorOptions<ToMain extends Protocol> {
+  readonly log: Logger;
+  /** Answers what actors ask of the main thread. */
+  readonly handlers: {
+    readonly [K in keyof ToMain]: (body: ToMain[K]['request'], from: DatabaseId) => ReturnType<Handlers<ToMain>[K]>;
+  };
+  /** Takes the notices that are not the supervisor's own: `report` and whatever the kinds of actors say besides. */
+  readonly onNotice: (id: DatabaseId, type: string, body: unknown) => void;
+  /** An actor met an error whose policy is `exit`: the process cannot go on. */
+  readonly onFatal: (error: PlatformError, id: DatabaseId) => void;
+  /** Ends what a dead thread left running in its database; runs after each death, before the successor starts. */
+  readonly reap?: (dead: { readonly spec: ActorSpec; readonly generation: number }) => Promise<void>;
+  readonly restart?: RestartInput;
+  /** A thread whose last beacon is older is ended and restarted. */
+  readonly beaconTimeoutMs?: number;
+  readonly reapDeadlineMs?: number;
+  /** Transitions kept for each actor. */
+  readonly ringSize?: number;
+  /** Asks of one actor to the main thread that may be in work at once. */
+  readonly mailboxLimit?: number;
+}
+
+/** Keeps one actor per database alive: one for one, by the restart policy and the policy of the error that ended it. */
+export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Protocol = Protocol> {
+  readonly #options: SupervisorOptions<ToMain>;
+  readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain>>();
+
+  constructor(options: SupervisorOptions<ToMain>) {
+    this.#options = options;
+  }
+
+  /** Starts an actor; one of that id that is known already goes on as it is, or is started again when it was stopped. */
+  start(spec: ActorSpec): void {
+    const key = databaseKey(spec.id);
+    const known = this.#actors.get(key);
+    if (known) {
+      if (known.state === 'stopped') known.start();
+      return;
+    }
+    const actor = new SupervisedActor<ToActor, ToMain>(spec, this.#keeping(spec));
+    this.#actors.set(key, actor);
+    actor.start();
+  }
+
+  /** Ends an actor gracefully within the grace, else by force, and keeps it in the list as stopped. */
+  async stop(id: DatabaseId, graceMs = 10_000): Promise<void> {
+    await this.#find(id).stop(graceMs);
+  }
+
+  async stopAll(graceMs: number): Promise<void> {
+    await Promise.all([...this.#actors.values()].map((actor) => actor.stop(graceMs)));
+  }
+
+  /** An operator's restart: out of halted, failed, stopped or backoff at once, and with a full budget. */
+  async restart(id: DatabaseId, graceMs = 10_000): Promise<void> {
+    const actor = this.#find(id);
+    await actor.stop(graceMs);
+    actor.start();
+  }
+
+  /** Ends the thread as a crash would; it comes back by the restart policy. */
+  async kill(id: DatabaseId): Promise<void> {
+    await this.#find(id).kill();
+  }
+
+  /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY */
+  handle(id: DatabaseId): ActorHandle<ToActor, ToMain> {
+    return this.#find(id).handle;
+  }
+
+  list(): ActorView[] {
+    return [...this.#actors.values()].map((actor) => actor.view);
+  }
+
+  #find(id: DatabaseId): SupervisedActor<ToActor, ToMain> {
+    const actor = this.#actors.get(databaseKey(id));
+    if (!actor) throw new PlatformError('DATABASE_UNKNOWN', { database: databaseKey(id) });
+    return actor;
+  }
+
+  #keeping(spec: ActorSpec) {
+    const { handlers, log, onNotice, onFatal, reap } = this.#options;
+    const bound = Object.entries(handlers).map(([type, handler]) => [
+      type,
+      (body: unknown) => handler(body as never, spec.id)
+    ]);
+    return {
+      log: log.child({ database: databaseKey(spec.id), actor: spec.kind }),
+      handlers: Object.fromEntries(bound) as Handlers<ToMain>,
+      onNotice: (type: string, body: unknown) => onNotice(spec.id, type, body),
+      onFatal: (error: PlatformError) => onFatal(error, spec.id),
+      reap: async (generation: number) => reap?.({ spec, generation }),
+      restart: this.#options.restart ?? DEFAULT_RESTART,
+      beaconTimeoutMs: this.#options.beaconTimeoutMs ?? 15_000,
+      reapDeadlineMs: this.#options.reapDeadlineMs ?? 5_000,
+      ringSize: this.#options.ringSize ?? 200,
+      mailboxLimit: this.#options.mailboxLimit ?? 256
+    };
+  }
+}

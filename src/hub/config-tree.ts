@@ -27,19 +27,15 @@ const MAX_ENTRIES = 100_000;
 
 type WritableTree = Record<string, Record<string, Record<string, Record<string, string>>>>;
 
-/** A later entry replaces an earlier one of the same name. @throws {PlatformError} HUB_UNREACHABLE above 100000 entries */
+/** A later entry replaces an earlier one of the same name. */
 export function buildTree(entries: Iterable<ConfigEntry>): ConfigTree {
   const tree: WritableTree = Object.create(null);
   const branch = <T>(parent: Record<string, T>, name: string): T => {
     parent[name] ??= Object.create(null) as T;
     return parent[name];
   };
-  let count = 0;
   for (const { coin, network, module, param, value } of entries) {
-    const params = branch(branch(branch(tree, coin), network), module);
-    if (!(param in params) && ++count > MAX_ENTRIES)
-      throw new PlatformError('HUB_UNREACHABLE', { reason: `answered more than ${MAX_ENTRIES} configuration entries` });
-    params[param] = value;
+    branch(branch(branch(tree, coin), network), module)[param] = value;
   }
   return tree;
 }
@@ -54,7 +50,10 @@ export function* entriesOf(tree: ConfigTree): Generator<ConfigEntry> {
 
 /** The base with the newer values on top. @throws {PlatformError} HUB_UNREACHABLE above 100000 entries */
 export function mergeTrees(base: ConfigTree, newer: ConfigTree): ConfigTree {
-  return buildTree([...entriesOf(base), ...entriesOf(newer)]);
+  const merged = buildTree([...entriesOf(base), ...entriesOf(newer)]);
+  if ([...entriesOf(merged)].length > MAX_ENTRIES)
+    throw new PlatformError('HUB_UNREACHABLE', { reason: `sent more than ${MAX_ENTRIES} configuration entries` });
+  return merged;
 }
 
 /**

@@ -1,0 +1,95 @@
+import Type from 'typebox';
+import { PlatformError } from '../errors.ts';
+import { RpcAnswer, type RpcMethod, rpcMethod } from '../jsonrpc.ts';
+import type { ConfigEntry } from './config-tree.ts';
+import type { HubStore } from './store.ts';
+
+/** What a configuration may say of a module; other names are skipped. */
+const PARAM_NAMES = new Set(['host', 'port', 'service_port', 'db_host', 'db_port', 'name', 'user', 'pass']);
+const MAX_VALUE_LENGTH = 1024;
+
+const Tree = Type.Record(
+  Type.String(),
+  Type.Record(Type.String(), Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())))
+);
+
+/** The methods of a standalone hub. @see the sections "Hub (JSON-RPC 2.0 on HUB_PORT)" and "Hub health result" of the specification */
+export function hubMethods(store: HubStore): Readonly<Record<string, RpcMethod>> {
+  return {
+    ping: {
+      write: false,
+      async run() {
+        const db = await store.probe();
+        return db ? { status: 'success', db } : new RpcAnswer(503, { status: 'degraded', db });
+      }
+    },
+    health: {
+      write: false,
+      async run() {
+        const db = await store.probe();
+        const dbCircuit = store.circuit();
+        const isHealthy = db && dbCircuit !== 'open';
+        return new RpcAnswer(isHealthy ? 200 : 503, {
+          status: isHealthy ? 'healthy' : 'degraded',
+          db,
+          dbCircuit,
+          // Filled by hubs that run the oracle.
+          oracle_last_finalized_age_s: null,
+          oracle_stale: null,
+          oracle_staleness_threshold_s: null
+        });
+      }
+    },
+    getallconfigs: rpcMethod({
+      params: Type.Object({ since_updated_at: Type.Optional(Type.Number({ minimum: 0 })) }),
+      write: false,
+      run: ({ since_updated_at }) => store.readConfigs(since_updated_at)
+    }),
+    updateconfig: rpcMethod({
+      params: Type.Object({ config: Tree }),
+      write: true,
+      async run({ config }) {
+        await store.writeConfigs([...acceptedEntries(config)]);
+        return { status: 'success' };
+      }
+    })
+  };
+}
+
+/** @throws {PlatformError} REQUEST_INVALID naming the entry; then nothing is written */
+function* acceptedEntries(
+  config: Record<string, Record<string, Record<string, Record<string, unknown>>>>
+): Generator<ConfigEntry> {
+  for (const [coin, networks] of Object.entries(config)) {
+    if (coin === '') continue;
+    checkName('coin', coin, 16);
+    for (const [network, modules] of Object.entries(networks)) {
+      checkName('network', network, 16);
+      for (const [module, params] of Object.entries(modules)) {
+        checkName('module', module, 64);
+        for (const [param, value] of Object.entries(params)) {
+          if (!PARAM_NAMES.has(param)) continue;
+          yield { coin, network, module, param, value: textOf(value, `${coin}/${network}/${module}/${param}`) };
+        }
+      }
+    }
+  }
+}
+
+function checkName(level: string, name: string, longest: number): void {
+  if (name.length <= longest && /^[A-Za-z0-9_-]+$/.test(name)) return;
+  const shown = JSON.stringify(name.slice(0, 80));
+  throw new PlatformError('REQUEST_INVALID', {
+    reason: `${level} ${shown} must be 1 to ${longest} letters, digits, _ or -`
+  });
+}
+
+function textOf(value: unknown, place: string): string {
+  const scalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  if (!scalar) throw new PlatformError('REQUEST_INVALID', { reason: `${place} must be text, a number or a boolean` });
+  const text = String(value);
+  if (text.length > MAX_VALUE_LENGTH) {
+    throw new PlatformError('REQUEST_INVALID', { reason: `${place} is longer than ${MAX_VALUE_LENGTH} characters` });
+  }
+  return text;
+}

@@ -13,6 +13,12 @@ interface ErrorRow {
 export const ERRORS = {
   /** An environment variable or config.json value is missing or wrong. All of them are listed at once. */
   CONFIG_INVALID: { status: 500, policy: 'exit', hint: 'correct the variables named above; --help lists them all' },
+  /** The command line names an unknown command or option. */
+  COMMAND_INVALID: {
+    status: 400,
+    policy: 'exit',
+    hint: 'platform-node --help lists the commands, <command> --help its options'
+  },
   /** Another process listens on the address. */
   PORT_IN_USE: { status: 500, policy: 'exit', hint: 'stop the other process or choose another port' },
   /** The hub did not answer, or answered nonsense. */

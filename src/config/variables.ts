@@ -17,6 +17,19 @@ export type Variables = Readonly<Record<string, Variable<unknown>>>;
 export type Values<V extends Variables> = { readonly [K in keyof V]: V[K] extends Variable<infer T> ? T : never };
 export type Origin = 'environment' | 'config.json' | 'default' | 'unset';
 
+/** Names and values as the process was started with. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a service asks of its variables together. */
+export interface Checks<V extends Variables> {
+  /** Unknown names that begin so are warned about, e.g. `SYNC_`. */
+  readonly prefixes?: readonly string[];
+  /** Names that are known though no row names them. */
+  readonly patterns?: readonly RegExp[];
+  /** What one variable alone cannot tell, one sentence a fault; a wrong value is undefined here. */
+  readonly findFaults?: (values: Values<V>) => readonly string[];
+}
+
 export interface LoadedConfig<V extends Variables> {
   readonly values: Values<V>;
   readonly origins: Readonly<Record<string, Origin>>;
@@ -137,7 +150,6 @@ export function readBaseUrl(entry: string): string {
 /**
  * Reads a service's configuration: environment first, then config.json, then defaults.
  *
- * @param known prefixes whose unknown names are warned about, e.g. `SYNC_`, and patterns of names read elsewhere
  * @throws {PlatformError} CONFIG_INVALID listing every wrong or missing variable at once
  */
 export function loadConfig<V extends Variables>(
@@ -146,13 +158,12 @@ export function loadConfig<V extends Variables>(
     env,
     file = {},
     prefixes = [],
-    patterns = []
+    patterns = [],
+    findFaults = () => []
   }: {
-    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly env: Environment;
     readonly file?: Readonly<Record<string, unknown>>;
-    readonly prefixes?: readonly string[];
-    readonly patterns?: readonly RegExp[];
-  }
+  } & Checks<V>
 ): LoadedConfig<V> {
   const values: Record<string, unknown> = {};
   const origins: Record<string, Origin> = {};
@@ -175,6 +186,13 @@ export function loadConfig<V extends Variables>(
       faults.push(`${name}=${shown} ${(reason as Error).message}; example: ${name}=${row.example}`);
     }
   }
+  // A variable that is faulted already is not faulted twice.
+  const reported = faults.map((fault) => fault.split(/[=:]/, 1)[0]);
+  faults.push(
+    ...findFaults(values as Values<V>).filter(
+      (fault) => !reported.some((head) => fault.startsWith(`missing required environment variable ${head}:`))
+    )
+  );
   if (faults.length > 0) throw new PlatformError('CONFIG_INVALID', { reason: faults.join('\n') });
   const names = Object.keys(variables);
   const warnings = Object.keys(env)
@@ -238,7 +256,7 @@ function printable(value: unknown): string {
 }
 
 /** The known name with the smallest edit distance. */
-function nearest(name: string, known: readonly string[]): string {
+export function nearest(name: string, known: readonly string[]): string {
   const distance = (a: string, b: string): number => {
     let row = Array.from({ length: b.length + 1 }, (_, index) => index);
     for (let i = 1; i <= a.length; i++) {

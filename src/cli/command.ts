@@ -1,0 +1,33 @@
+import {
+  type Checks,
+  type Environment,
+  type LoadedConfig,
+  loadConfig,
+  readConfigFile,
+  type Variables
+} from '../config/variables.ts';
+
+export type { Environment } from '../config/variables.ts';
+
+/** One command of the command line: `src/cli/<name>.ts` exports it as `<name>Command`. */
+export interface Command<V extends Variables = Variables> {
+  readonly name: string;
+  readonly summary: string;
+  /** What it reads from the environment and config.json; printed by --help, shown by --check-config. */
+  readonly variables?: V;
+  readonly checks?: Checks<V>;
+  /** Lines of --help about its own options. */
+  readonly options?: readonly string[];
+  /** True for a service that the guardian restarts after an abnormal exit. */
+  readonly guarded?: boolean;
+  /** @returns the exit code  @throws {PlatformError} what the command line prints, with the exit code of its table */
+  run(argv: readonly string[], env: Environment): Promise<number>;
+}
+
+/** The settings of a service as a command declares them. @throws {PlatformError} CONFIG_INVALID naming every fault */
+export function loadSettings<V extends Variables>(
+  { variables, checks = {} }: { readonly variables: V; readonly checks?: Checks<V> },
+  env: Environment
+): LoadedConfig<V> {
+  return loadConfig(variables, { env, file: readConfigFile(), ...checks });
+}

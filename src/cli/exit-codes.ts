@@ -1,0 +1,40 @@
+import type { ErrorCode } from '../errors.ts';
+
+/** Exit codes of sysexits(3), from 64 to 78: starting the same command again would not help. */
+export const EXIT = {
+  usage: 64,
+  data: 65,
+  unavailable: 69,
+  software: 70,
+  system: 71,
+  io: 74,
+  permission: 77,
+  config: 78
+} as const;
+
+/** An error without a row ends the process with 1: worth another start. */
+const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
+  COMMAND_INVALID: EXIT.usage,
+  REQUEST_INVALID: EXIT.usage,
+  DATABASE_UNUSABLE: EXIT.data,
+  REPLICA_FOREIGN: EXIT.data,
+  HUB_UNREACHABLE: EXIT.unavailable,
+  HUB_EMPTY: EXIT.unavailable,
+  DATABASE_UNAVAILABLE: EXIT.unavailable,
+  DATABASE_UNKNOWN: EXIT.unavailable,
+  SOURCE_UNREACHABLE: EXIT.unavailable,
+  NODE_UNREACHABLE: EXIT.unavailable,
+  PREREQUISITE_MISSING: EXIT.unavailable,
+  PROCESS_EXITED: EXIT.software,
+  PORT_IN_USE: EXIT.system,
+  DISK_FULL: EXIT.io,
+  DATABASE_REFUSED: EXIT.permission,
+  UNAUTHORIZED: EXIT.permission,
+  CONFIG_INVALID: EXIT.config,
+  NODE_MISMATCH: EXIT.config
+};
+
+/** The process's exit code for an error that ended a command. */
+export function exitCodeOf(code: ErrorCode): number {
+  return EXIT_CODES[code] ?? 1;
+}

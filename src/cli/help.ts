@@ -1,0 +1,41 @@
+import { helpTable } from '../config/variables.ts';
+import type { Command } from './command.ts';
+import { listCommands } from './commands.ts';
+
+/** What `platform-node --help` prints. */
+export async function overallHelp(): Promise<string> {
+  const commands = await listCommands();
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return [
+    'platform-node: exact, provable replicas of per-chain MariaDB databases',
+    '',
+    'Usage: platform-node <command> [options]',
+    '',
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    '',
+    'platform-node <command> --help lists its variables with their defaults.',
+    'platform-node <command> --check-config prints the effective values and where each comes from.',
+    'platform-node --version prints the version.',
+    '',
+    'Exit codes: 0 done; 1 failed; 64 usage, 65 data, 69 unavailable, 70 software, 71 system, 74 I/O, 77 permission,',
+    '78 configuration: from 64 to 78 another start does not help.'
+  ].join('\n');
+}
+
+/** What `platform-node <command> --help` prints. */
+export function commandHelp({ name, summary, variables, options = [], guarded }: Command): string {
+  const lines = [
+    ...options,
+    ...(variables ? ['--check-config  print the effective values, secrets masked, and end'] : []),
+    ...(guarded ? ['--no-guardian   run without the process that restarts the service'] : [])
+  ];
+  return [
+    `platform-node ${name}: ${summary}`,
+    '',
+    `Usage: platform-node ${name}${lines.length > 0 ? ' [options]' : ''}`,
+    ...(lines.length > 0 ? ['', ...lines.map((line) => `  ${line}`)] : []),
+    ...(variables
+      ? ['', 'Variables, from the environment, else from config.json in the working directory:', helpTable(variables)]
+      : [])
+  ].join('\n');
+}

@@ -1,0 +1,49 @@
+import manifest from '../package.json' with { type: 'json' };
+import { type Command, loadSettings } from './cli/command.ts';
+import { loadCommand } from './cli/commands.ts';
+import { exitCodeOf } from './cli/exit-codes.ts';
+import { commandHelp, overallHelp } from './cli/help.ts';
+import { environment } from './config/environment.ts';
+import { describeConfig, type Environment } from './config/variables.ts';
+import { PlatformError } from './errors.ts';
+
+/** `platform-node <command>`. @returns the exit code */
+async function runCommandLine([name, ...argv]: readonly string[], env: Environment): Promise<number> {
+  try {
+    if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
+    if (name === '--version' || name === '-v') return print(manifest.version);
+    const command = await loadCommand(name);
+    if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
+    if (argv.includes('--check-config')) return checkConfig(command, env);
+    return await command.run(
+      argv.filter((option) => option !== '--no-guardian'),
+      env
+    );
+  } catch (caught) {
+    return report(caught, name, env);
+  }
+}
+
+function print(text: string): number {
+  console.log(text);
+  return 0;
+}
+
+function checkConfig({ name, variables, checks = {} }: Command, env: Environment): number {
+  if (!variables) return print(`platform-node ${name} reads no variables`);
+  const loaded = loadSettings({ variables, checks }, env);
+  for (const warning of loaded.warnings) console.error(`platform-node ${name}: ${warning}`);
+  return print(describeConfig(variables, loaded));
+}
+
+/** One line a fault, the remedy in the last. A stack only where someone debugs. */
+function report(caught: unknown, name: string | undefined, env: Environment): number {
+  const error = PlatformError.from(caught);
+  const lines = error.message.split('\n');
+  const remedy = lines.length === 1 ? `${lines.pop()}. ${error.hint}` : error.hint;
+  for (const line of [...lines, remedy]) console.error(`platform-node ${name ?? ''}: ${line}`);
+  if (['debug', 'trace'].includes(env['LOG_LEVEL'] ?? '')) console.error(error.cause ?? error);
+  return exitCodeOf(error.code);
+}
+
+process.exit(await runCommandLine(process.argv.slice(2), environment));

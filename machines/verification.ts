@@ -1,0 +1,119 @@
+import { assign, setup } from 'xstate';
+
+export interface VerificationInput {
+  /** Every configured source, reachable or not. */
+  readonly sources: readonly string[];
+  /** How long the sources are asked again after a disagreement, in milliseconds. */
+  readonly confirmTimeoutMs: number;
+}
+
+type Reports = Readonly<Record<string, string>>;
+
+interface VerificationContext extends VerificationInput {
+  /** What each source last said of this height; after a disagreement only what it said since. */
+  readonly reports: Reports;
+  /** The hash that was agreed on; later reports do not move it. */
+  readonly agreed: string | null;
+}
+
+interface Reported {
+  readonly type: 'hash.reported';
+  readonly source: string;
+  /** The block's identity as one text. */
+  readonly hash: string;
+}
+
+/** The hash that a strict majority of the configured sources names, else undefined. Silence is not consent. */
+export function majorityHash({
+  sources,
+  reports
+}: Pick<VerificationContext, 'sources' | 'reports'>): string | undefined {
+  const hashes = Object.values(reports);
+  return hashes.find((hash) => hashes.filter((other) => other === hash).length * 2 > sources.length);
+}
+
+/** The sources that named another hash than the agreed one. */
+export function dissenters({ sources, reports, agreed }: VerificationContext): string[] {
+  return agreed === null ? [] : sources.filter((name) => (reports[name] ?? agreed) !== agreed);
+}
+
+function withReport({ context, event }: { context: VerificationContext; event: Reported }): VerificationContext {
+  return { ...context, reports: { ...context.reports, [event.source]: event.hash } };
+}
+
+/**
+ * What the sources say of one height: gathering -> agreed, or at a disagreement contested -> agreed or unresolved.
+ *
+ * Tags: `apply` (the block may be applied), `hold` (it may not, yet), `halt` (no majority within the window). The caller provides the
+ * effect `askAgain`, and goes on asking while `hold` is set, because sources pass through an ordinary reorg at different moments.
+ *
+ * @see the specification, "Cross-source verification"
+ */
+export const verificationMachine = setup({
+  types: {
+    input: {} as VerificationInput,
+    context: {} as VerificationContext,
+    events: {} as Reported,
+    tags: {} as 'apply' | 'hold' | 'halt'
+  },
+  actions: {
+    keepReport: assign(({ context, event }) => ({ reports: withReport({ context, event }).reports })),
+    keepAgreed: assign({ agreed: ({ context }) => majorityHash(context) ?? null }),
+    forgetReports: assign({ reports: {} }),
+    askAgain: () => undefined
+  },
+  guards: {
+    isStranger: ({ context, event }) => !context.sources.includes(event.source),
+    contradictsAnother: ({ context, event }) =>
+      Object.entries(context.reports).some(([name, hash]) => name !== event.source && hash !== event.hash),
+    completesMajority: (now) => majorityHash(withReport(now)) !== undefined,
+    completesRound: (now) => {
+      const after = withReport(now);
+      return Object.keys(after.reports).length === after.sources.length && majorityHash(after) !== undefined;
+    },
+    hasMajority: ({ context }) => majorityHash(context) !== undefined
+  },
+  delays: { confirmTimeout: ({ context }) => context.confirmTimeoutMs }
+}).createMachine({
+  id: 'verification',
+  context: ({ input }) => ({ ...input, reports: {}, agreed: null }),
+  initial: 'gathering',
+  states: {
+    gathering: {
+      tags: 'hold',
+      on: {
+        'hash.reported': [
+          { guard: 'isStranger' },
+          { guard: 'contradictsAnother', target: 'contested' },
+          { guard: 'completesMajority', target: 'agreed', actions: 'keepReport' },
+          { actions: 'keepReport' }
+        ]
+      }
+    },
+    agreed: {
+      tags: 'apply',
+      entry: 'keepAgreed',
+      on: { 'hash.reported': [{ guard: 'isStranger' }, { actions: 'keepReport' }] }
+    },
+    contested: {
+      initial: 'confirming',
+      states: {
+        confirming: {
+          tags: 'hold',
+          entry: ['forgetReports', 'askAgain'],
+          on: {
+            'hash.reported': [
+              { guard: 'isStranger' },
+              { guard: 'completesRound', target: '#verification.agreed', actions: 'keepReport' },
+              { actions: 'keepReport' }
+            ]
+          },
+          after: {
+            confirmTimeout: [{ guard: 'hasMajority', target: '#verification.agreed' }, { target: 'unresolved' }]
+          }
+        },
+        unresolved: { tags: 'halt' }
+      }
+    }
+  }
+});

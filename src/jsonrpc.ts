@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import rateLimit from '@fastify/rate-limit';
-import type { FastifyBaseLogger, FastifyError, FastifyPluginAsync } from 'fastify';
+import type { FastifyBaseLogger, FastifyError, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { hasCode, PlatformError } from './errors.ts';
@@ -43,7 +43,7 @@ export interface JsonRpcOptions {
   readonly methods: Readonly<Record<string, RpcMethod>>;
   /** When set, calls of write methods must carry it as `X-API-Key`. */
   readonly apiKey?: string | undefined;
-  /** HTTP requests per minute and socket address; a batch is one. */
+  /** HTTP requests per minute and socket address; a batch counts as one. */
   readonly requestsPerMinute: number;
   readonly bodyLimitBytes: number;
   /** Calls in one batch, default 50. */
@@ -105,7 +105,7 @@ export const jsonRpc: FastifyPluginAsync<JsonRpcOptions> = async (app, options) 
   const limit = {
     max: options.requestsPerMinute,
     timeWindow: 60_000,
-    keyGenerator: (request: { socket: { remoteAddress?: string | undefined } }) => request.socket.remoteAddress ?? '',
+    keyGenerator: ({ socket }: FastifyRequest) => rateLimit.normalizeIP(socket.remoteAddress ?? ''), // an IPv6 /64 is one
     errorResponseBuilder: (_: unknown, { ttl }: { ttl: number }) =>
       new PlatformError('RATE_LIMITED', { reason: `retry in ${Math.ceil(ttl / 1000)} s` })
   };

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fastify } from 'fastify';
+import { fastify, LogController } from 'fastify';
+import type { BreakerInput } from '../../machines/circuit-breaker.ts';
 import { PlatformError } from '../errors.ts';
 import { jsonRpc } from '../jsonrpc.ts';
 import type { Logger } from '../log.ts';
@@ -15,6 +15,8 @@ export interface HubOptions {
   readonly apiKey?: string | undefined;
   readonly requestsPerMinute: number;
   readonly log: Logger;
+  /** When the database is taken for down, default after 10 failures for 30 seconds. */
+  readonly breaker?: BreakerInput;
 }
 
 /** A running hub. */
@@ -38,12 +40,16 @@ const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
  */
 export async function startHub(options: HubOptions, signal = new AbortController().signal): Promise<Hub> {
   const { host, log, apiKey } = options;
-  const store = createHubStore(options.database, log);
+  const store = createHubStore(options.database, log, options.breaker);
   const app = fastify({
     loggerInstance: log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
     forceCloseConnections: 'idle'
+  });
+  let isStopping = false;
+  app.addHook('onSend', async (_, reply) => {
+    if (isStopping) reply.header('connection', 'close'); // or the stop would wait for it, idle
   });
   await app.register(jsonRpc, {
     methods: hubMethods(store),
@@ -52,18 +58,14 @@ export async function startHub(options: HubOptions, signal = new AbortController
     bodyLimitBytes: BODY_LIMIT_BYTES
   });
   const stop = async () => {
-    const patience = new AbortController();
-    const cut = sleep(STOP_LIMIT_MS, undefined, { signal: patience.signal, ref: false }).then(
-      () => app.server.closeAllConnections(),
-      () => undefined // closed in time
-    );
+    isStopping = true;
+    const patience = setTimeout(() => app.server.closeAllConnections(), STOP_LIMIT_MS);
     await app.close();
-    patience.abort();
-    await cut;
+    clearTimeout(patience);
     await store.close();
   };
   try {
-    await listen();
+    await app.listen({ host, port: options.port }).catch((cause) => refuseAddress(cause, `${host}:${options.port}`));
     if (apiKey === undefined && !LOOPBACK.test(host)) {
       log.warn(
         `HUB_API_KEY is not set and the hub listens on ${host}: ANYONE who reaches this port can change the configuration, and read its database passwords`
@@ -78,23 +80,11 @@ export async function startHub(options: HubOptions, signal = new AbortController
   const port = typeof address === 'object' && address ? address.port : options.port;
   log.info({ host, port, database: options.database.name }, `hub ready on ${host}:${port}`);
   return { port, stop };
+}
 
-  async function listen(): Promise<void> {
-    try {
-      await app.listen({ host, port: options.port });
-    } catch (caught) {
-      const { code } = caught as NodeJS.ErrnoException;
-      if (code !== 'EADDRINUSE')
-        throw new PlatformError(
-          'CONFIG_INVALID',
-          { reason: `cannot listen on ${host}:${options.port}: ${code}` },
-          { cause: caught }
-        );
-      throw new PlatformError(
-        'PORT_IN_USE',
-        { reason: `another process listens on ${host}:${options.port}` },
-        { cause: caught }
-      );
-    }
+function refuseAddress(cause: NodeJS.ErrnoException, address: string): never {
+  if (cause.code === 'EADDRINUSE') {
+    throw new PlatformError('PORT_IN_USE', { reason: `another process listens on ${address}` }, { cause });
   }
+  throw new PlatformError('CONFIG_INVALID', { reason: `cannot listen on ${address}: ${cause.code}` }, { cause });
 }

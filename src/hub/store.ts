@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor } from 'xstate';
-import { circuitBreakerMachine } from '../../machines/circuit-breaker.ts';
+import { type BreakerInput, circuitBreakerMachine } from '../../machines/circuit-breaker.ts';
 import { type Connection, connect, databaseError, openPool, quoteName, rows } from '../db/connection.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -42,7 +42,7 @@ const PROBE_LIMIT_MS = 2_000;
 const WRITE_LOCK_WAIT_S = 10;
 const RETRY_FIRST_MS = 500;
 const RETRY_MOST_MS = 30_000;
-const BREAKER = { failureThreshold: 10, cooldownMs: 30_000, trialTimeoutMs: CALL_LIMIT_MS + 1_000 };
+const BREAKER: BreakerInput = { failureThreshold: 10, cooldownMs: 30_000, trialTimeoutMs: CALL_LIMIT_MS + 1_000 };
 
 const CREATE_CONFIGS = `CREATE TABLE configs (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
@@ -57,12 +57,12 @@ const CREATE_CONFIGS = `CREATE TABLE configs (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
 
 /** Opens no connection yet. @see the section "Hub configuration store" of the specification */
-export function createHubStore(database: DatabaseCoordinates, log: Logger): HubStore {
+export function createHubStore(database: DatabaseCoordinates, log: Logger, breakerInput = BREAKER): HubStore {
   const pool = openPool(database, POOL_SIZE);
   pool.pool.on('connection', (raw) => {
-    raw.query(`SET SESSION max_statement_time = ${CALL_LIMIT_MS / 1000}`, (fault) => fault && raw.destroy());
+    raw.query(`SET SESSION max_statement_time = ${CALL_LIMIT_MS / 1000}`, () => undefined); // MySQL has none: `run` has a limit too
   });
-  const breaker = createActor(circuitBreakerMachine, { input: BREAKER });
+  const breaker = createActor(circuitBreakerMachine, { input: breakerInput });
   let isReady = false;
 
   /** Runs work on a pooled connection behind the breaker. Work that fails or is late takes its connection with it. */

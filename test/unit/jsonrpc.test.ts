@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { type FastifyInstance, fastify } from 'fastify';
 import { pino } from 'pino';
 import Type from 'typebox';
@@ -140,6 +141,10 @@ test('-32029: one request too many in a minute is HTTP 429, counted by socket ad
     assert.equal((await post(app, ping, { 'x-forwarded-for': forged })).status, 200);
   const refused = await post(app, ping, { 'x-forwarded-for': '10.0.0.3' });
   assert.deepEqual([refused.status, refused.json.error.code, refused.json.id], [429, -32029, null]);
+  await app.inject({ method: 'POST', url: '/', remoteAddress: '2001:db8::1', payload: ping });
+  await app.inject({ method: 'POST', url: '/', remoteAddress: '2001:db8::2', payload: ping });
+  const sameNetwork = await app.inject({ method: 'POST', url: '/', remoteAddress: '2001:db8::3', payload: ping });
+  assert.equal(sameNetwork.statusCode, 429);
   const other = await app.inject({ method: 'POST', url: '/', remoteAddress: '10.9.9.9', payload: ping });
   assert.equal(other.statusCode, 200);
 });
@@ -180,4 +185,27 @@ test('413: a body above the limit; 415: a content type that a browser sends with
     200
   );
   assert.equal(called.length, 1);
+});
+
+test('any JSON gets replies that are JSON-RPC 2.0, one for each call with an id, or none', async () => {
+  const { app } = await service({ requestsPerMinute: 1_000_000, bodyLimitBytes: 1_000_000 });
+  const anyCall = fc.record(
+    {
+      jsonrpc: fc.constantFrom('2.0', '1.0', 2),
+      method: fc.oneof(fc.constantFrom('echo', 'broken', 'picky'), fc.jsonValue()),
+      params: fc.jsonValue(),
+      id: fc.jsonValue()
+    },
+    { requiredKeys: [] }
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(fc.jsonValue(), anyCall, fc.array(anyCall, { maxLength: 4 })), async (body) => {
+      const { status, json } = await post(app, body);
+      assert.equal(status, json === undefined ? 204 : 200);
+      for (const reply of json === undefined ? [] : [json].flat()) {
+        assert.deepEqual([reply.jsonrpc, 'id' in reply, 'result' in reply !== 'error' in reply], ['2.0', true, true]);
+      }
+    }),
+    { numRuns: 200 }
+  );
 });

@@ -57,6 +57,8 @@ export const epochCommitMachine = setup({
     epochIsFull: ({ context }) => context.height >= context.epoch * context.epochSize,
     blockFillsEpoch: ({ context, event }) =>
       event.type === 'block.recorded' && Math.max(context.height, event.height) >= context.epoch * context.epochSize,
+    sparesEpoch: ({ context, event }) =>
+      event.type === 'reorg.detected' && event.forkHeight > context.epoch * context.epochSize,
     isThisAttempt: ({ context, event }) => 'attempt' in event && event.attempt === context.attempt,
     leavesAFullEpoch: ({ context, event }) =>
       'attempt' in event &&
@@ -87,6 +89,7 @@ export const epochCommitMachine = setup({
           { guard: 'leavesAFullEpoch', target: 'committing', reenter: true, actions: 'takeNextEpoch' },
           { guard: 'isThisAttempt', target: 'committed', actions: 'takeNextEpoch' }
         ],
+        'reorg.detected': { guard: 'sparesEpoch', actions: 'rewind' },
         'commit.failed': { guard: 'isThisAttempt', target: 'open' }
       }
     },

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { dissenters, verificationMachine } from '../../../machines/verification.ts';
+import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
+
+const THREE = { sources: ['a', 'b', 'c'], confirmTimeoutMs: 10_000 };
+const TWO = { sources: ['a', 'b'], confirmTimeoutMs: 10_000 };
+const says = (source: string, hash: string) => ({ type: 'hash.reported', source, hash }) as const;
+
+test('silence is not consent: a height waits until a strict majority of the configured sources agrees', () => {
+  const { actor, clock, state } = onSimulatedClock(verificationMachine, THREE);
+  actor.send(says('a', 'x'));
+  clock.increment(3_600_000);
+  assert.equal(state(), 'gathering');
+  actor.send(says('b', 'x'));
+  assert.equal(actor.getSnapshot().hasTag('apply'), true);
+});
+
+test('two sources: both must agree', () => {
+  const { actor, state } = onSimulatedClock(verificationMachine, TWO);
+  actor.send(says('a', 'x'));
+  assert.equal(state(), 'gathering');
+  actor.send(says('b', 'x'));
+  assert.equal(state(), 'agreed');
+});
+
+test('at the first disagreement all are asked again; sources that come to agree are believed', () => {
+  let asked = 0;
+  const machine = verificationMachine.provide({ actions: { askAgain: () => void asked++ } });
+  const { actor, state } = onSimulatedClock(machine, TWO);
+  actor.send(says('a', 'old'));
+  actor.send(says('b', 'new'));
+  assert.equal(asked, 1);
+  assert.equal(actor.getSnapshot().hasTag('hold'), true);
+  actor.send(says('a', 'old'));
+  actor.send(says('b', 'new'));
+  actor.send(says('a', 'new'));
+  assert.equal(state(), 'agreed');
+});
+
+test('a majority that stands when all have answered again is applied, and the dissenter is named', () => {
+  const { actor, state } = onSimulatedClock(verificationMachine, THREE);
+  actor.send(says('a', 'x'));
+  actor.send(says('c', 'y'));
+  for (const source of ['a', 'b']) actor.send(says(source, 'x'));
+  assert.equal(state(), 'contested.confirming');
+  actor.send(says('c', 'y'));
+  assert.equal(state(), 'agreed');
+  assert.deepEqual(dissenters(actor.getSnapshot().context), ['c']);
+});
+
+test('at the end of the window a majority is applied without the silent; without one the height is unresolved', () => {
+  const majority = onSimulatedClock(verificationMachine, THREE);
+  const none = onSimulatedClock(verificationMachine, THREE);
+  for (const { actor } of [majority, none]) {
+    actor.send(says('a', 'x'));
+    actor.send(says('b', 'y'));
+    actor.send(says('a', 'x'));
+  }
+  majority.actor.send(says('c', 'x'));
+  none.actor.send(says('c', 'z'));
+  majority.clock.increment(10_000);
+  none.clock.increment(10_000);
+  assert.equal(majority.state(), 'agreed');
+  assert.equal(none.state(), 'contested.unresolved');
+  assert.equal(none.actor.getSnapshot().hasTag('halt'), true);
+});
+
+test('what is agreed on does not move when a source changes its mind later', () => {
+  const { actor } = onSimulatedClock(verificationMachine, TWO);
+  for (const source of ['a', 'b']) actor.send(says(source, 'x'));
+  actor.send(says('b', 'y'));
+  assert.equal(actor.getSnapshot().context.agreed, 'x');
+  assert.deepEqual(dissenters(actor.getSnapshot().context), ['b']);
+});
+
+test('nothing is ever applied that a strict majority of the configured sources did not name, strangers aside', () => {
+  const report = fc.record({
+    source: fc.constantFrom('a', 'b', 'c', 'd', 'stranger'),
+    hash: fc.constantFrom('x', 'y'),
+    waitMs: fc.constantFrom(0, 5_000, 10_000)
+  });
+  fc.assert(
+    fc.property(fc.array(report, { maxLength: 20 }), fc.integer({ min: 1, max: 4 }), (reports, count) => {
+      const sources = ['a', 'b', 'c', 'd'].slice(0, count);
+      const { actor, clock } = onSimulatedClock(verificationMachine, { ...THREE, sources });
+      const ever = new Map<string, Set<string>>();
+      for (const { source, hash, waitMs } of reports) {
+        actor.send(says(source, hash));
+        clock.increment(waitMs);
+        if (sources.includes(source)) ever.set(hash, (ever.get(hash) ?? new Set()).add(source));
+      }
+      const { agreed } = actor.getSnapshot().context;
+      assert.equal(actor.getSnapshot().hasTag('apply'), agreed !== null);
+      if (agreed !== null) assert.ok(ever.get(agreed)!.size * 2 > count);
+    })
+  );
+});
+
+test('every state is reached', () => {
+  const events = [says('a', 'x'), says('b', 'x'), says('b', 'y')];
+  assert.deepEqual(reachedStates(verificationMachine, TWO, events), everyState(verificationMachine));
+});

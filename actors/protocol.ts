@@ -41,6 +41,8 @@ export interface ReplicaActorData {
 /** Everything a successor needs to continue after the last broadcast, without a gap and without a change lost. */
 export interface ResumePoint {
   readonly height: number;
+  /** Time of that block; with height and hashes it is what a new subscriber's status message says. */
+  readonly blockTime: number | null;
   readonly hashes: BlockHashes;
   /** The last broadcast blocks, oldest first, at most 1000: where a reorg's fork is looked for. */
   readonly recent: readonly { readonly height: number; readonly hashes: BlockHashes }[];

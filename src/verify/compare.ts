@@ -1,0 +1,163 @@
+import { PlatformError } from '../errors.ts';
+import { type Differences, findDifferences, type RowDifference } from './differences.ts';
+import { rowHash } from './row-text.ts';
+import { readSchema, type Schema, schemaDifferences } from './schema.ts';
+import { isControl, isLocal, type Selection, selectFrom } from './selection.ts';
+import { type Coordinates, parseDatabaseUrl, quoted, Side } from './side.ts';
+
+export interface CompareOptions {
+  /** Compare only this table. */
+  readonly table?: string;
+  /** Differing rows listed per table; default 20. */
+  readonly limit?: number;
+  /** A table with a height of its own (a decoder's `dispensers`) must be equal too. */
+  readonly strict?: boolean;
+  /** Further tables that never travel. */
+  readonly local?: readonly string[];
+}
+
+export interface Pair<T> {
+  readonly source: T;
+  readonly replica: T;
+}
+
+export interface TableVerdict {
+  readonly table: string;
+  readonly equal: boolean;
+  /** The table has a height of its own; unless strict, it does not decide. */
+  readonly asOf: boolean;
+  readonly rows: Pair<number | null>;
+  /** Sum of 64 bits per row, decimal; null where the table is missing. */
+  readonly digest: Pair<string | null>;
+  readonly schema: readonly string[];
+  readonly differences: readonly RowDifference[];
+  readonly more: boolean;
+}
+
+export interface Verdict {
+  /** Every compared table is equal in definition and content, at the same height. */
+  readonly equal: boolean;
+  /** Highest `blocks.block_index`; null without one. */
+  readonly heights: Pair<number | null>;
+  readonly tables: readonly TableVerdict[];
+  readonly durationMs: number;
+}
+
+/**
+ * Compares a source with its replica, each in one consistent snapshot, row by row.
+ *
+ * Shares no code with the path that makes replicas, so that it cannot share its errors.
+ *
+ * @throws {PlatformError} COMMAND_INVALID (URL, unknown table), DATABASE_UNAVAILABLE
+ */
+export async function compareDatabases(
+  source: string | Coordinates,
+  replica: string | Coordinates,
+  options: CompareOptions = {}
+): Promise<Verdict> {
+  const startedAt = performance.now();
+  const [from, to] = [source, replica].map((side) => (typeof side === 'string' ? parseDatabaseUrl(side) : side));
+  const ours = await Side.open('source', from!);
+  try {
+    const theirs = await Side.open('replica', to!);
+    try {
+      const verdict = await compareSides(ours, theirs, options);
+      return { ...verdict, durationMs: Math.round(performance.now() - startedAt) };
+    } finally {
+      theirs.close();
+    }
+  } finally {
+    ours.close();
+  }
+}
+
+async function compareSides(
+  source: Side,
+  replica: Side,
+  options: CompareOptions
+): Promise<Omit<Verdict, 'durationMs'>> {
+  const [ours, theirs] = await Promise.all([readSchema(source), readSchema(replica)]);
+  const [sourceHeight, replicaHeight] = await Promise.all([heightOf(source, ours), heightOf(replica, theirs)]);
+  const tables: TableVerdict[] = [];
+  for (const name of tableNames(ours, theirs, options))
+    tables.push(await compareTable(source, replica, ours, theirs, name, options.limit ?? 20));
+  const decisive = tables.filter(({ asOf }) => options.strict || !asOf);
+  return {
+    equal: sourceHeight === replicaHeight && decisive.every(({ equal }) => equal),
+    heights: { source: sourceHeight, replica: replicaHeight },
+    tables
+  };
+}
+
+async function heightOf(side: Side, { tables }: Schema): Promise<number | null> {
+  if (!tables.get('blocks')?.columns.some(({ name }) => name === 'block_index')) return null;
+  const [row] = await side.select<[number | null]>('SELECT MAX(block_index) FROM blocks');
+  return row?.[0] ?? null;
+}
+
+/** Tables of either side that ought to be equal. */
+function tableNames(source: Schema, replica: Schema, { table, local = [] }: CompareOptions): string[] {
+  if (table !== undefined && !source.tables.has(table) && !replica.tables.has(table))
+    throw new PlatformError('COMMAND_INVALID', { reason: `neither database has a table ${table}` });
+  const further = new Set(local);
+  const extra = [...replica.tables.keys()].filter((name) => !source.tables.has(name) && !isControl(name));
+  return [...source.tables.keys(), ...extra]
+    .filter((name) => (table === undefined ? !isLocal(name, further) : name === table))
+    .sort();
+}
+
+async function compareTable(
+  source: Side,
+  replica: Side,
+  ours: Schema,
+  theirs: Schema,
+  name: string,
+  limit: number
+): Promise<TableVerdict> {
+  const [a, b] = [ours.tables.get(name), theirs.tables.get(name)];
+  if (!a || !b) {
+    const rows = a
+      ? { source: await countRows(source, name), replica: null }
+      : { source: null, replica: await countRows(replica, name) };
+    const schema = [`the table is ${a ? 'missing in' : 'only in'} the replica`];
+    return {
+      table: name,
+      equal: false,
+      asOf: false,
+      rows,
+      digest: { source: null, replica: null },
+      schema,
+      differences: [],
+      more: false
+    };
+  }
+  const schema = schemaDifferences(a, b);
+  const selection = selectFrom(a, b, ours);
+  const [left, right] = await Promise.all([digestOf(source, selection), digestOf(replica, selection)]);
+  const same = left.rows === right.rows && left.digest === right.digest;
+  const found: Differences = same
+    ? { rows: [], more: false }
+    : await findDifferences(source, replica, selection, limit);
+  return {
+    table: name,
+    equal: same && schema.length === 0,
+    asOf: selection.asOf,
+    rows: { source: left.rows, replica: right.rows },
+    digest: { source: left.digest, replica: right.digest },
+    schema,
+    differences: found.rows,
+    more: found.more
+  };
+}
+
+async function digestOf(side: Side, { name, columns }: Selection): Promise<{ rows: number; digest: string }> {
+  const [row] = await side.select<[number, string]>(
+    `SELECT COUNT(*), CAST(COALESCE(SUM(${rowHash(columns)}), 0) AS CHAR) FROM ${quoted(name)}`
+  );
+  return { rows: Number(row![0]), digest: row![1] };
+}
+
+async function countRows(side: Side, name: string): Promise<number> {
+  const [row] = await side.select<[number]>(`SELECT COUNT(*) FROM ${quoted(name)}`);
+  return Number(row![0]);
+}

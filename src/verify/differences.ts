@@ -1,0 +1,137 @@
+import { columnText, readable, rowBucket, rowHash } from './row-text.ts';
+import type { Column } from './schema.ts';
+import type { Selection } from './selection.ts';
+import { quoted, type Side } from './side.ts';
+
+/** One row that is not the same on both sides; values as a person reads them, null for NULL. */
+export interface RowDifference {
+  readonly kind: 'onlyInSource' | 'onlyInReplica' | 'changed';
+  /** The columns that name the row; all of them where the table has no key. */
+  readonly key: Readonly<Record<string, string | null>>;
+  /** Of a changed row: the columns that differ. */
+  readonly columns?: Readonly<Record<string, { readonly source: string | null; readonly replica: string | null }>>;
+  /** Of a row on one side only: how many equal ones more than on the other. */
+  readonly count?: number;
+}
+
+export interface Differences {
+  readonly rows: readonly RowDifference[];
+  /** There may be more than the limit let through. */
+  readonly more: boolean;
+}
+
+/** Rows that one query may bring; a single group of rows is always taken whole. */
+const ROWS_AT_ONCE = 20_000;
+
+/** Finds the rows that make two digests differ, in memory bounded by a small part of the table. */
+export async function findDifferences(
+  source: Side,
+  replica: Side,
+  selection: Selection,
+  limit: number
+): Promise<Differences> {
+  const identity =
+    selection.identity?.map((name) => selection.columns.find((column) => column.name === name)!) ?? selection.columns;
+  const buckets = await differingBuckets(source, replica, selection, identity);
+  const found: RowDifference[] = [];
+  for (let at = 0; at < buckets.length; ) {
+    if (found.length >= limit) return { rows: found.slice(0, limit), more: true };
+    const names: string[] = [];
+    for (let size = 0; at < buckets.length && (names.length === 0 || size + buckets[at]!.rows <= ROWS_AT_ONCE); at++) {
+      names.push(buckets[at]!.name);
+      size += buckets[at]!.rows;
+    }
+    const [ours, theirs] = await Promise.all(
+      [source, replica].map((side) => readRows(side, selection, identity, names))
+    );
+    found.push(...compareRows(ours!, theirs!, selection, identity));
+  }
+  return { rows: found.slice(0, limit), more: found.length > limit };
+}
+
+async function differingBuckets(
+  source: Side,
+  replica: Side,
+  { name, columns }: Selection,
+  identity: readonly Column[]
+): Promise<{ readonly name: string; readonly rows: number }[]> {
+  const sql = `SELECT ${rowBucket(identity)} AS bucket, COUNT(*), CAST(SUM(${rowHash(columns)}) AS CHAR) FROM ${quoted(name)} GROUP BY bucket`;
+  const [ours, theirs] = await Promise.all(
+    [source, replica].map(async (side) => {
+      const rows = await side.select<[string, number, string]>(sql);
+      return new Map(rows.map(([bucket, count, sum]) => [bucket, { count: Number(count), sum }]));
+    })
+  );
+  const all = [...new Set([...ours!.keys(), ...theirs!.keys()])].sort();
+  return all
+    .map((bucket) => ({ bucket, a: ours!.get(bucket), b: theirs!.get(bucket) }))
+    .filter(({ a, b }) => a?.count !== b?.count || a?.sum !== b?.sum)
+    .map(({ bucket, a, b }) => ({ name: bucket, rows: (a?.count ?? 0) + (b?.count ?? 0) }));
+}
+
+/** Distinct rows under the text of their identity, each with how often it occurs. */
+type RowsByIdentity = Map<string, Map<string, { readonly texts: readonly string[]; count: number }>>;
+
+async function readRows(
+  side: Side,
+  { name, columns }: Selection,
+  identity: readonly Column[],
+  buckets: readonly string[]
+): Promise<RowsByIdentity> {
+  const places = columns.map((_, index) => String(index + 1)).join(', ');
+  const rows = await side.select<string[]>(
+    `SELECT ${columns.map(columnText).join(', ')}, CAST(COUNT(*) AS CHAR) FROM ${quoted(name)}
+     WHERE ${rowBucket(identity)} IN (${buckets.map((bucket) => `'${bucket}'`).join(', ')}) GROUP BY ${places}`
+  );
+  const positions = identity.map((column) => columns.indexOf(column));
+  const found: RowsByIdentity = new Map();
+  for (const row of rows) {
+    const texts = row.slice(0, -1);
+    const key = positions.map((position) => texts[position]).join('|');
+    const sameKey = found.get(key) ?? new Map();
+    found.set(key, sameKey);
+    const same = sameKey.get(texts.join('|')) ?? { texts, count: 0 };
+    same.count += Number(row.at(-1));
+    sameKey.set(texts.join('|'), same);
+  }
+  return found;
+}
+
+function compareRows(
+  ours: RowsByIdentity,
+  theirs: RowsByIdentity,
+  { columns }: Selection,
+  identity: readonly Column[]
+): RowDifference[] {
+  const found: RowDifference[] = [];
+  const keyOf = (texts: readonly string[]) =>
+    Object.fromEntries(identity.map((column) => [column.name, readable(column, texts[columns.indexOf(column)]!)]));
+  for (const key of new Set([...ours.keys(), ...theirs.keys()])) {
+    const a = surplus(ours.get(key), theirs.get(key));
+    const b = surplus(theirs.get(key), ours.get(key));
+    if (a.length === 1 && b.length === 1) {
+      const [left, right] = [a[0]!.texts, b[0]!.texts];
+      const changed = columns
+        .map((column, index) => [column, left[index]!, right[index]!] as const)
+        .filter(([, source, replica]) => source !== replica)
+        .map(([column, source, replica]) => [
+          column.name,
+          { source: readable(column, source), replica: readable(column, replica) }
+        ]);
+      found.push({ kind: 'changed', key: keyOf(left), columns: Object.fromEntries(changed) });
+      continue;
+    }
+    for (const { texts, count } of a) found.push({ kind: 'onlyInSource', key: keyOf(texts), count });
+    for (const { texts, count } of b) found.push({ kind: 'onlyInReplica', key: keyOf(texts), count });
+  }
+  return found;
+}
+
+type Rows = Map<string, { readonly texts: readonly string[]; count: number }>;
+
+/** Rows that occur more often here than there. */
+function surplus(here: Rows | undefined, there: Rows | undefined): { texts: readonly string[]; count: number }[] {
+  return [...(here ?? [])]
+    .map(([text, { texts, count }]) => ({ texts, count: count - (there?.get(text)?.count ?? 0) }))
+    .filter(({ count }) => count > 0);
+}

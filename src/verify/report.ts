@@ -1,0 +1,49 @@
+import type { TableVerdict, Verdict } from './compare.ts';
+import type { RowDifference } from './differences.ts';
+
+const LONGEST_VALUE = 120;
+
+/** A verdict as text for a terminal: what differs first, one sentence at the end. */
+export function renderVerdict({ equal, heights, tables, durationMs }: Verdict): string {
+  const lines = [`heights: source ${heights.source ?? 'none'}, replica ${heights.replica ?? 'none'}`];
+  for (const table of tables) lines.push(...renderTable(table));
+  const rows = tables.reduce((sum, table) => sum + (table.rows.source ?? 0), 0);
+  const differing = tables.filter((table) => !table.equal).length;
+  const summary = `${tables.length} tables, ${rows} rows, ${(durationMs / 1000).toFixed(1)} s`;
+  if (equal) lines.push(`EQUAL: ${summary}`);
+  else if (heights.source !== heights.replica)
+    lines.push(`DIFFERENT: other heights, ${differing} tables differ; ${summary}`);
+  else lines.push(`DIFFERENT: ${differing} tables differ; ${summary}`);
+  return lines.join('\n');
+}
+
+function renderTable({ table, equal, asOf, rows, schema, differences, more }: TableVerdict): string[] {
+  const apart = asOf ? ' (has a height of its own)' : '';
+  if (equal) return [`  equal      ${table}: ${rows.source} rows${apart}`];
+  const lines = [
+    `  DIFFERENT  ${table}: source ${rows.source ?? 'no'} rows, replica ${rows.replica ?? 'no'} rows${apart}`
+  ];
+  lines.push(...schema.map((sentence) => `      schema: ${sentence}`));
+  lines.push(...differences.map((difference) => `      ${renderRow(difference)}`));
+  if (more) lines.push('      and more; see --limit');
+  return lines;
+}
+
+function renderRow({ kind, key, columns, count }: RowDifference): string {
+  const name = Object.entries(key)
+    .map(([column, value]) => `${column}=${shortened(value)}`)
+    .join(' ');
+  if (kind !== 'changed') {
+    const times = count !== undefined && count > 1 ? ` (${count} times)` : '';
+    return `only in ${kind === 'onlyInSource' ? 'source' : 'replica'}${times}: ${name}`;
+  }
+  const changes = Object.entries(columns ?? {})
+    .map(([column, { source, replica }]) => `${column}: source ${shortened(source)}, replica ${shortened(replica)}`)
+    .join('; ');
+  return `changed: ${name}: ${changes}`;
+}
+
+function shortened(value: string | null): string {
+  if (value === null) return 'NULL';
+  return value.length <= LONGEST_VALUE ? value : `${value.slice(0, LONGEST_VALUE)}… (${value.length} characters)`;
+}

@@ -1,0 +1,126 @@
+import type { Side } from './side.ts';
+
+export interface Column {
+  readonly name: string;
+  /** `varchar`, `bigint`, …, lower case. */
+  readonly dataType: string;
+  /** The whole type, without the display width of integers, which means nothing. */
+  readonly type: string;
+  readonly nullable: boolean;
+  readonly charset: string | null;
+  readonly collation: string | null;
+  readonly autoIncrement: boolean;
+  readonly generated: boolean;
+}
+
+export interface Key {
+  readonly unique: boolean;
+  /** The key in words: `UNIQUE BTREE (a, b(10), c DESC)`; its name does not matter. */
+  readonly text: string;
+  /** Null when a column has a prefix length: such a key names no row. */
+  readonly columns: readonly string[] | null;
+}
+
+export interface Table {
+  readonly name: string;
+  readonly columns: Column[];
+  readonly keys: Key[];
+}
+
+export interface Schema {
+  readonly tables: ReadonlyMap<string, Table>;
+  /** `table.column` of every column that a foreign key refers to. */
+  readonly referenced: ReadonlySet<string>;
+}
+
+/** Every base table of a side, read from information_schema inside its snapshot. */
+export async function readSchema(side: Side): Promise<Schema> {
+  const tables = new Map<string, Table>();
+  type ColumnRow = [string, string, string, string, string, string | null, string | null, string, string | null];
+  for (const [
+    table,
+    name,
+    dataType,
+    type,
+    nullable,
+    charset,
+    collation,
+    extra,
+    generated
+  ] of await side.select<ColumnRow>(`
+    SELECT c.TABLE_NAME, c.COLUMN_NAME, LOWER(c.DATA_TYPE), LOWER(c.COLUMN_TYPE), c.IS_NULLABLE, c.CHARACTER_SET_NAME, c.COLLATION_NAME,
+           LOWER(c.EXTRA), NULLIF(c.GENERATION_EXPRESSION, '')
+    FROM information_schema.COLUMNS c JOIN information_schema.TABLES t USING (TABLE_SCHEMA, TABLE_NAME)
+    WHERE c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION`)) {
+    if (!tables.has(table)) tables.set(table, { name: table, columns: [], keys: [] });
+    tables.get(table)!.columns.push({
+      name,
+      dataType,
+      type: type.includes('zerofill') ? type : type.replace(/^(tinyint|smallint|mediumint|int|bigint)\(\d+\)/, '$1'),
+      nullable: nullable === 'YES',
+      charset,
+      collation,
+      autoIncrement: extra.includes('auto_increment'),
+      generated: generated !== null
+    });
+  }
+  await readKeys(side, tables);
+  const referenced = await side.select<[string]>(`
+    SELECT DISTINCT CONCAT(REFERENCED_TABLE_NAME, '.', REFERENCED_COLUMN_NAME) FROM information_schema.KEY_COLUMN_USAGE
+    WHERE TABLE_SCHEMA = DATABASE() AND REFERENCED_TABLE_SCHEMA = DATABASE()`);
+  return { tables, referenced: new Set(referenced.map(([place]) => place)) };
+}
+
+async function readKeys(side: Side, tables: ReadonlyMap<string, Table>): Promise<void> {
+  type PartRow = [string, string, number, string, number | null, string | null, string];
+  const parts = await side.select<PartRow>(`
+    SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, COLLATION, INDEX_TYPE FROM information_schema.STATISTICS
+    WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX`);
+  const keys = Map.groupBy(parts, ([table, key]) => JSON.stringify([table, key]));
+  for (const ofKey of keys.values()) {
+    const [table, name, nonUnique, , , , kind] = ofKey[0]!;
+    const unique = Number(nonUnique) === 0;
+    const columns = ofKey.map(([, , , column, prefix, order]) => {
+      return `${column}${prefix === null ? '' : `(${prefix})`}${order === 'D' ? ' DESC' : ''}`;
+    });
+    tables.get(table)?.keys.push({
+      unique,
+      text: `${name === 'PRIMARY' ? 'PRIMARY' : unique ? 'UNIQUE' : 'KEY'} ${kind} (${columns.join(', ')})`,
+      columns: ofKey.some(([, , , , prefix]) => prefix !== null) ? null : ofKey.map(([, , , column]) => column)
+    });
+  }
+}
+
+/** What differs between the definitions of one table, a sentence each. */
+export function schemaDifferences(source: Table, replica: Table): string[] {
+  const theirs = new Map(replica.columns.map((column) => [column.name, column]));
+  const found: string[] = [];
+  for (const column of source.columns) {
+    const other = theirs.get(column.name);
+    if (other === undefined) found.push(`column ${column.name} is missing in the replica`);
+    else if (describeColumn(column) !== describeColumn(other))
+      found.push(`column ${column.name}: source ${describeColumn(column)}, replica ${describeColumn(other)}`);
+  }
+  const names = new Set(source.columns.map(({ name }) => name));
+  for (const { name } of replica.columns) if (!names.has(name)) found.push(`column ${name} is only in the replica`);
+  const ours = source.keys.map(({ text }) => text);
+  const others = replica.keys.map(({ text }) => text);
+  for (const text of withoutEach(ours, others)) found.push(`key ${text} is missing in the replica`);
+  for (const text of withoutEach(others, ours)) found.push(`key ${text} is only in the replica`);
+  return found;
+}
+
+function describeColumn({ type, nullable, charset, collation, generated }: Column): string {
+  const words = [type, charset, collation, nullable ? 'NULL' : 'NOT NULL', generated ? 'GENERATED' : null];
+  return words.filter((word) => word !== null).join(' ');
+}
+
+/** Multiset difference. */
+function withoutEach(list: readonly string[], taken: readonly string[]): string[] {
+  const left = [...taken];
+  return list.filter((text) => {
+    const at = left.indexOf(text);
+    if (at >= 0) left.splice(at, 1);
+    return at < 0;
+  });
+}

@@ -1,0 +1,73 @@
+import type { Column, Schema, Table } from './schema.ts';
+
+/** What of one table is compared. */
+export interface Selection {
+  readonly name: string;
+  /** Columns that both sides have, without those whose values are a side's own. */
+  readonly columns: readonly Column[];
+  /** Columns that name a row, or null: then equal rows are counted. */
+  readonly identity: readonly string[] | null;
+  /** The table has a height of its own and is reported apart. */
+  readonly asOf: boolean;
+}
+
+/** Tables of one node, which never travel. */
+const NODE_LOCAL = new Set([
+  'mempool_transactions',
+  'merkle_reorgs',
+  'state_tree_roots',
+  'state_tree_nodes',
+  'escrow_leaf_journal',
+  'icons',
+  'price_snapshots',
+  'oracle_prices',
+  'cross_chain_calls',
+  'cross_chain_matches',
+  'capability_snapshots',
+  'state_checkpoints',
+  'bridge_transfers',
+  'attestation_responses',
+  'pending_hub_pushes',
+  'recovery_pending_rewards',
+  'hub_push_deliveries'
+]);
+
+/** Columns that each side fills by itself, beside surrogates and generated ones. */
+const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  sync_meta: ['id', 'logged_at'],
+  merkle_epochs: ['id', 'created_at']
+};
+
+/** AUTO_INCREMENT columns of these names carry meaning. */
+const SCOPES = new Set(['block_index', 'tx_index', 'action_index']);
+
+/** True for tables that only one node has, or that its sync service keeps for itself. */
+export function isLocal(name: string, furtherNames: ReadonlySet<string>): boolean {
+  return NODE_LOCAL.has(name) || furtherNames.has(name) || (name.startsWith('sync_') && name !== 'sync_meta');
+}
+
+/** A source may not have made these; then its replica may. */
+export function isControl(name: string): boolean {
+  return name === 'sync_meta' || name === 'merkle_epochs';
+}
+
+/** Decides what of a table is compared, from the source's schema. */
+export function selectFrom(source: Table, replica: Table, schema: Schema): Selection {
+  const isDecoder = schema.tables.get('blocks')?.columns.some(({ name }) => name === 'block_hash_id') ?? false;
+  const isLookup = source.name.startsWith('index_') || (isDecoder && source.name === 'pubkeys');
+  const isOwn = ({ name, autoIncrement, generated }: Column): boolean => {
+    if (generated || OWN_COLUMNS[source.name]?.includes(name)) return true;
+    if (!autoIncrement || SCOPES.has(name) || schema.referenced.has(`${source.name}.${name}`)) return false;
+    return !(isLookup && name === 'id');
+  };
+  const theirs = new Set(replica.columns.filter(({ generated }) => !generated).map(({ name }) => name));
+  const columns = source.columns.filter((column) => !isOwn(column) && theirs.has(column.name));
+  const names = new Set(columns.filter(({ nullable }) => !nullable).map(({ name }) => name));
+  const key = source.keys.find(({ unique, columns: parts }) => unique && parts?.every((part) => names.has(part)));
+  return {
+    name: source.name,
+    columns,
+    identity: key?.columns ?? null,
+    asOf: isDecoder && source.name === 'dispensers'
+  };
+}

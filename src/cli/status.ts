@@ -1,0 +1,65 @@
+import { syncVariables } from '../config/sync.ts';
+import { readBaseUrl } from '../config/variables.ts';
+import { PlatformError } from '../errors.ts';
+import type { Command, Environment } from './command.ts';
+import { readOptions } from './options.ts';
+import { type ProbedDatabase, probeSync } from './sync-probe.ts';
+
+const DEFAULT_URL = 'http://127.0.0.1:3006';
+
+/** `platform-node status`: how a running sync service is. Exit code 0 healthy, 1 degraded or halted, 69 unreachable. */
+export const statusCommand: Command = {
+  name: 'status',
+  summary: 'asks a running sync service how its databases are',
+  variables: { SYNC_API_KEY: syncVariables.SYNC_API_KEY },
+  options: [
+    `--url <url>     base URL of the service; default ${DEFAULT_URL}`,
+    '--key <key>     its SYNC_API_KEY; default: the variable SYNC_API_KEY, which no process list shows',
+    '--json          the answer as JSON'
+  ],
+
+  async run(argv: readonly string[], env: Environment): Promise<number> {
+    const options = readOptions(argv, {
+      url: { type: 'string', default: DEFAULT_URL },
+      key: { type: 'string' },
+      json: { type: 'boolean', default: false }
+    });
+    const probe = await probeSync({ url: readUrl(options.url), apiKey: options.key ?? env['SYNC_API_KEY'] });
+    console.log(options.json ? JSON.stringify(probe) : statusTable(probe.mode, probe.databases));
+    const halted = probe.databases.some(({ halt }) => halt !== null);
+    return probe.status === 'healthy' && !halted ? 0 : 1;
+  }
+};
+
+function readUrl(url: string): string {
+  try {
+    return readBaseUrl(url);
+  } catch (caught) {
+    throw PlatformError.from(caught, 'COMMAND_INVALID', { option: '--url' });
+  }
+}
+
+/** One line a database. */
+export function statusTable(mode: string, databases: readonly ProbedDatabase[]): string {
+  const lines = [
+    ['database', 'mode', 'state', 'height', 'lag', 'circuit', 'halted'],
+    ...databases.map(({ name, state, height, lagBlocks, circuit, halt }) => [
+      name,
+      mode,
+      state || '-',
+      String(height ?? '-'),
+      String(lagBlocks ?? '-'),
+      circuit ?? 'down',
+      halt ?? 'no'
+    ])
+  ];
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd()
+    )
+    .join('\n');
+}

@@ -1,0 +1,129 @@
+import { PlatformError } from '../errors.ts';
+
+/** One database of a running sync service, as its routes show it. */
+export interface ProbedDatabase {
+  /** `indexer/litecoin/regtest` */
+  readonly name: string;
+  readonly circuit: string | null;
+  readonly height: number | null;
+  readonly lagBlocks: number | null;
+  /** State of its actor and of its machines; empty where the service shows none. */
+  readonly state: string;
+  /** Why it is halted; null while it is not. */
+  readonly halt: string | null;
+  readonly restarts: number | null;
+  readonly reorgs: number | null;
+}
+
+/** What a sync service says of itself. */
+export interface SyncProbe {
+  readonly status: string;
+  readonly mode: string;
+  readonly databases: readonly ProbedDatabase[];
+}
+
+export interface SyncAddress {
+  /** Base URL, no trailing slash. */
+  readonly url: string;
+  readonly apiKey?: string | undefined;
+  /** Patience with each request. */
+  readonly timeoutMs?: number;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Asks a running sync service how it is: `/health`, `/status` of each database and, where allowed, `/debug/actors`.
+ *
+ * @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED
+ */
+export async function probeSync(address: SyncAddress): Promise<SyncProbe> {
+  const health = await ask(address, '/health', [200, 503]);
+  const actors = await askActors(address);
+  const databases = objects(health['databases']).map(async (entry) => {
+    const name = [entry['dbType'], entry['chain'], entry['network']].map(String).join('/');
+    const status = await ask(address, `/status/${name}`, [200, 404, 503]);
+    return describeDatabase(name, entry, status, actors.get(name));
+  });
+  return {
+    status: String(health['status']),
+    mode: String(health['mode']),
+    databases: (await Promise.all(databases)).sort((a, b) => a.name.localeCompare(b.name))
+  };
+}
+
+function describeDatabase(name: string, health: Json, status: Json, actor: Json | undefined): ProbedDatabase {
+  const machines = Object.entries(object(actor?.['machines'])).map(
+    ([machine, view]) => `${machine}:${object(view)['state']}`
+  );
+  const phase = textOf(status['phase']);
+  return {
+    name,
+    circuit: textOf(health['circuit']),
+    height: numberOf(status['block_height']),
+    lagBlocks: numberOf(status['lag_blocks']),
+    state: [textOf(actor?.['state']), phase ?? machines.join(' ')].filter(Boolean).join(' '),
+    halt: describeHalt(status['halt']),
+    restarts: numberOf(object(actor?.['restarts'])['total']),
+    reorgs: numberOf(status['reorgs'])
+  };
+}
+
+function describeHalt(halt: unknown): string | null {
+  if (halt === null || halt === undefined || halt === false) return null;
+  const { reason, block_index } = object(halt);
+  return `${String(reason ?? 'halted')}${block_index == null ? '' : ` at block ${String(block_index)}`}`;
+}
+
+/** The actors by database; none where the service keeps the route for itself. */
+async function askActors(address: SyncAddress): Promise<ReadonlyMap<string, Json>> {
+  const body = await ask(address, '/debug/actors', [200, 401, 403, 404]);
+  return new Map(
+    objects(body['actors']).map((actor) => {
+      const { dbType, chain, network } = object(actor['id']);
+      return [[dbType, chain, network].map(String).join('/'), actor];
+    })
+  );
+}
+
+/** @param accepted statuses whose body is an answer */
+async function ask(
+  { url, apiKey, timeoutMs = 5_000 }: SyncAddress,
+  path: string,
+  accepted: readonly number[]
+): Promise<Json> {
+  const request = {
+    headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs)
+  } as const;
+  let response: Response;
+  let body: unknown;
+  try {
+    response = await fetch(url + path, request);
+    body = await response.json();
+  } catch (caught) {
+    const cause = (caught as Error).cause;
+    const reason = `no answer from ${url}${path}: ${((cause ?? caught) as Error).message || String(caught)}`;
+    throw new PlatformError('SOURCE_UNREACHABLE', { reason }, { cause: caught });
+  }
+  if (accepted.includes(response.status)) return object(body);
+  const detail = { reason: `${url}${path} answered ${response.status}: ${String(object(body)['error'] ?? '')}` };
+  throw new PlatformError(response.status === 401 ? 'UNAUTHORIZED' : 'SOURCE_REFUSED', detail);
+}
+
+function object(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {};
+}
+
+function objects(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value.map(object) : [];
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
+}

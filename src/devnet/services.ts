@@ -1,0 +1,124 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Environment } from '../config/variables.ts';
+import type { DatabaseCoordinates } from '../wire/database.ts';
+import type { ServiceOrder } from './process.ts';
+import { DATABASE_NAMES, type DevnetSettings, logPath, REPLICA_PREFIX } from './settings.ts';
+
+type Server = Omit<DatabaseCoordinates, 'name'>;
+
+/** Where the coin node's RPC is. */
+export interface NodeAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+}
+
+const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
+const HOST = '127.0.0.1';
+const PROBE_TIMEOUT_MS = 2_000;
+
+/** What a service inherits of the caller's environment: nothing that configures it. */
+const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'LOG_LEVEL'];
+
+export function hubOrder(settings: DevnetSettings, database: Server): ServiceOrder {
+  const { ports, apiKey } = settings;
+  return order(settings, 'hub', 'hub', `http://${HOST}:${ports.hub}/`, {
+    HUB_HOST: HOST,
+    HUB_PORT: ports.hub,
+    HUB_DB_HOST: database.host,
+    HUB_DB_PORT: database.port,
+    HUB_DB_NAME: 'Platform_Hub',
+    HUB_DB_USER: database.user,
+    HUB_DB_PASS: database.pass,
+    HUB_API_KEY: apiKey,
+    HUB_RATE_LIMIT_RPM: 10_000
+  });
+}
+
+export function decoderOrder(settings: DevnetSettings, database: Server, node: NodeAddress): ServiceOrder {
+  return order(settings, 'decoder', 'decoder', `http://${HOST}:${settings.ports.decoder}/status`, {
+    NETWORK: 'litecoin-regtest',
+    NODE_URL: node.host,
+    NODE_PORT: node.port,
+    NODE_USER: node.user,
+    NODE_PASSWORD: node.password,
+    DECODER_DB_HOST: database.host,
+    DECODER_DB_PORT: database.port,
+    DECODER_DB_NAME: DATABASE_NAMES.decoder,
+    DECODER_DB_USER: database.user,
+    DECODER_DB_PASS: database.pass,
+    DECODER_API_PORT: settings.ports.decoder
+  });
+}
+
+export function serverOrder(settings: DevnetSettings): ServiceOrder {
+  const { ports } = settings;
+  return order(settings, 'sync-server', 'sync', `http://${HOST}:${ports.server}/livez`, {
+    ...syncVariables(settings, 'sync-server'),
+    SYNC_MODE: 'server',
+    SYNC_API_PORT: ports.server
+  });
+}
+
+export function clientOrder(settings: DevnetSettings, database: Server): ServiceOrder {
+  const { ports } = settings;
+  return order(settings, 'sync-client', 'sync', `http://${HOST}:${ports.client}/livez`, {
+    ...syncVariables(settings, 'sync-client'),
+    SYNC_MODE: 'client',
+    SYNC_API_PORT: ports.client,
+    SYNC_SOURCES: `http://${HOST}:${ports.server}`,
+    REPLICA_DB_HOST: database.host,
+    REPLICA_DB_PORT: database.port,
+    REPLICA_DB_USER: database.user,
+    REPLICA_DB_PASS: database.pass,
+    REPLICA_DB_PREFIX: REPLICA_PREFIX,
+    CLIENT_RECONNECT_DELAY: 500
+  });
+}
+
+/** Both modes'. The rates are for one machine that restarts its client at will. */
+function syncVariables(
+  { directory, ports, apiKey }: DevnetSettings,
+  name: string
+): Readonly<Record<string, string | number>> {
+  return {
+    SYNC_API_HOST: HOST,
+    HUB_API_HOST: HOST,
+    HUB_PORT: ports.hub,
+    HUB_REPOLL_INTERVAL: 2_000,
+    SYNC_API_KEY: apiKey,
+    SYNC_STATE_DIR: join(directory, name, 'state'),
+    SNAPSHOT_RATE_FULL: 10_000,
+    SNAPSHOT_RATE_INCR: 100_000
+  };
+}
+
+function order(
+  { directory, shell }: DevnetSettings,
+  name: string,
+  command: string,
+  probeUrl: string,
+  variables: Readonly<Record<string, string | number>>
+): ServiceOrder {
+  const env: Record<string, string | undefined> = {};
+  for (const variable of INHERITED) env[variable] = shell[variable];
+  for (const [variable, value] of Object.entries(variables)) env[variable] = String(value);
+  return {
+    name,
+    command: COMMAND_LINE,
+    args: [command],
+    env: env satisfies Environment,
+    directory: join(directory, name),
+    logFile: logPath(directory, name),
+    isReady: () => answers(probeUrl)
+  };
+}
+
+/** Any answer will do: who listens has started. */
+async function answers(url: string): Promise<boolean> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+  await response.body?.cancel();
+  return true;
+}

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Environment } from '../config/variables.ts';
+import type { DatabaseCoordinates, DatabaseId, DbType } from '../wire/database.ts';
+import { freePort } from './mariadb.ts';
+
+export const CHAIN = 'litecoin';
+export const NETWORK = 'regtest';
+export const REPLICA_PREFIX = 'replica_';
+export const DATABASE_NAMES: Readonly<Record<DbType, string>> = {
+  decoder: 'Platform_LTC_Regtest_Decoder',
+  indexer: 'Platform_LTC_Regtest_Indexer'
+};
+
+/** `indexer/litecoin/regtest` and `decoder/litecoin/regtest`, in parts. */
+export function devnetDatabase(dbType: DbType): DatabaseId {
+  return { dbType, chain: CHAIN, network: NETWORK };
+}
+
+export interface DevnetPorts {
+  readonly hub: number;
+  readonly decoder: number;
+  readonly server: number;
+  readonly client: number;
+}
+
+/** What a devnet is started with. */
+export interface DevnetSettings {
+  /** Databases, chain, state and logs; kept unless the caller removes it. */
+  readonly directory: string;
+  readonly seed: string;
+  readonly ports: DevnetPorts;
+  /** Asked of whoever talks to the hub's writes and to the sync services; new at every start. */
+  readonly apiKey: string;
+  /** PATH and the like; the services' own variables are not taken from it. */
+  readonly shell: Environment;
+  /** Takes one line for the one who watches. */
+  readonly tell: (line: string) => void;
+}
+
+/** The caller's ports, and a free one for each that is not given. */
+export async function choosePorts(given: Partial<DevnetPorts>): Promise<DevnetPorts> {
+  return {
+    hub: given.hub ?? (await freePort()),
+    decoder: given.decoder ?? (await freePort()),
+    server: given.server ?? (await freePort()),
+    client: given.client ?? (await freePort())
+  };
+}
+
+export function newApiKey(): string {
+  return randomBytes(24).toString('base64url');
+}
+
+export function logPath(directory: string, service: string): string {
+  return join(directory, 'logs', `${service}.log`);
+}
+
+/** A database of the devnet's MariaDB. */
+export function databaseOn(
+  server: Omit<DatabaseCoordinates, 'name'>,
+  dbType: DbType,
+  prefix = ''
+): DatabaseCoordinates {
+  return { ...server, name: prefix + DATABASE_NAMES[dbType] };
+}

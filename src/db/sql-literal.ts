@@ -1,0 +1,141 @@
+import { PlatformError } from '../errors.ts';
+import type { TypedColumn } from '../wire/schema.ts';
+import { BINARY_KEY, isBinary, isFloating } from './row-codec.ts';
+
+type Kind = 'integer' | 'decimal' | 'float' | 'bit' | 'binary' | 'text' | 'json' | 'moment';
+
+/** How one column's values go from the wire into SQL text and into a LOAD DATA file. */
+export interface ColumnCodec {
+  readonly name: string;
+  readonly kind: Kind;
+  /** Part of a key: a rounded number is refused here. */
+  readonly key: boolean;
+}
+
+/** @param keyColumns names of the columns in any key */
+export function columnCodec(column: TypedColumn, keyColumns: ReadonlySet<string>): ColumnCodec {
+  return { name: column.name, kind: kindOf(column), key: keyColumns.has(column.name) };
+}
+
+function kindOf(column: TypedColumn): Kind {
+  if (/^bit\b/i.test(column.type)) return 'bit';
+  if (isBinary(column)) return 'binary';
+  if (isFloating(column)) return 'float';
+  if (/^(tinyint|smallint|mediumint|int|bigint|year)\b/i.test(column.type)) return 'integer';
+  if (/^decimal\b/i.test(column.type)) return 'decimal';
+  if (/^(date|time|datetime|timestamp)\b/i.test(column.type)) return 'moment';
+  return column.json ? 'json' : 'text';
+}
+
+const INTEGER = /^-?\d{1,20}$/;
+const DECIMAL = /^-?\d{1,65}(\.\d{1,38})?$/;
+const FLOAT = /^-?\d{1,330}(\.\d{1,1100})?(e[+-]?\d{1,4})?$/i;
+const MOMENT = /^-?[\d:. -]{1,32}$/;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/**
+ * A wire value in the one form that both comparisons and printing start from: null, or text; for binary columns a
+ * string of one character a byte.
+ *
+ * @throws {PlatformError} SOURCE_INVALID naming column and reason
+ */
+export function canonicalValue(codec: ColumnCodec, value: unknown): string | null {
+  if (value === null) return null;
+  switch (codec.kind) {
+    case 'integer':
+      return numeral(codec, value, INTEGER);
+    case 'decimal':
+      return numeral(codec, value, DECIMAL);
+    case 'float':
+      return float(codec, value);
+    case 'bit':
+    case 'binary':
+      return bytes(codec, value);
+    case 'moment':
+      if (typeof value === 'string' && MOMENT.test(value)) return value;
+      return refuse(codec, value, 'is no date or time');
+    case 'json':
+      return wellFormed(codec, typeof value === 'string' ? value : JSON.stringify(value));
+    case 'text':
+      return wellFormed(codec, value);
+  }
+}
+
+function numeral(codec: ColumnCodec, value: unknown, pattern: RegExp): string {
+  if (typeof value === 'string') return pattern.test(value) ? value : refuse(codec, value, 'is no number');
+  if (typeof value !== 'number' || !Number.isFinite(value)) return refuse(codec, value, 'is no number');
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    if (codec.key) return refuse(codec, value, 'is a rounded number in a key');
+    return BigInt(value).toString();
+  }
+  const text = String(value);
+  return pattern.test(text) ? text : refuse(codec, value, 'is no number of this column');
+}
+
+function float(codec: ColumnCodec, value: unknown): string {
+  if (typeof value === 'number' && Number.isFinite(value)) return Object.is(value, -0) ? '-0' : String(value);
+  if (typeof value === 'string' && FLOAT.test(value)) return value;
+  return refuse(codec, value, 'is no number');
+}
+
+function bytes(codec: ColumnCodec, value: unknown): string {
+  if (typeof value === 'object' && value !== null && Object.keys(value).length === 1 && BINARY_KEY in value) {
+    const base64 = value[BINARY_KEY];
+    if (typeof base64 === 'string' && BASE64.test(base64)) return Buffer.from(base64, 'base64').latin1Slice();
+  }
+  return refuse(codec, value, `is no {"${BINARY_KEY}": base64}`);
+}
+
+function wellFormed(codec: ColumnCodec, value: unknown): string {
+  if (typeof value !== 'string') return refuse(codec, value, 'is no text');
+  return value.isWellFormed() ? value : refuse(codec, value, 'holds half a surrogate pair');
+}
+
+function refuse(codec: ColumnCodec, value: unknown, reason: string): never {
+  const shown = (JSON.stringify(value) ?? String(value)).slice(0, 100);
+  throw new PlatformError('SOURCE_INVALID', {
+    reason: `a value of ${codec.kind} column ${codec.name} ${reason}: ${shown}`,
+    column: codec.name
+  });
+}
+
+/** A canonical value as an SQL literal that MariaDB stores unchanged, given this system's `sql_mode`. */
+export function toLiteral(codec: ColumnCodec, canonical: string | null): string {
+  if (canonical === null) return 'NULL';
+  switch (codec.kind) {
+    case 'integer':
+    case 'decimal':
+      return canonical;
+    case 'float': // with an exponent: without one it would be a DECIMAL
+      return /e/i.test(canonical) ? canonical : `${canonical}e0`;
+    case 'bit':
+      return BigInt(`0x${hexOf(canonical) || '0'}`).toString();
+    case 'binary':
+      return `x'${hexOf(canonical)}'`;
+    default:
+      return quoteText(canonical);
+  }
+}
+
+function hexOf(latin1: string): string {
+  return Buffer.from(latin1, 'latin1').hexSlice();
+}
+
+/** Text as a quoted SQL literal; safe for every string while backslashes escape, which the session settings ensure. */
+export function quoteText(text: string): string {
+  return `'${text.replace(/['\\\0]/g, (found) => (found === '\0' ? '\\0' : `\\${found}`))}'`;
+}
+
+const ESCAPED = /[\\\t\n\r\0]/g;
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '\\0' };
+
+/** A canonical value as a field of a tab-separated LOAD DATA file with backslash escapes. */
+export function toField(canonical: string | null): string {
+  if (canonical === null) return '\\N';
+  return canonical.replace(ESCAPED, (found) => ESCAPES[found]!);
+}
+
+/** True for columns whose canonical form is one character a byte, not text. */
+export function isByteKind(codec: ColumnCodec): boolean {
+  return codec.kind === 'binary' || codec.kind === 'bit';
+}

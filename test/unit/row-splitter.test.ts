@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RowSplitter } from '../../src/snapshot/row-splitter.ts';
+
+const refuse = (text: string | Buffer, reason: RegExp, limits = { maxRowBytes: 100, batchBytes: 1000 }) =>
+  assert.throws(
+    () => {
+      const splitter = new RowSplitter(limits);
+      splitter.push(Buffer.from(text));
+      splitter.end();
+    },
+    (error: Error & { code?: string }) => error.code === 'SOURCE_INVALID' && reason.test(error.message)
+  );
+
+test('a row longer than the limit is refused, also before it ends', () => {
+  refuse(`{"tables":{"t":[{"a":"${'x'.repeat(120)}`, /longer than 100 bytes/);
+});
+
+test('nesting deeper than eight is refused', () => {
+  refuse(`{"tables":{"t":[{"a":${'['.repeat(8)}1${']'.repeat(8)}}]}}`, /nested deeper/);
+});
+
+test('bytes after the end are refused', () => refuse('{"tables":{}}{', /follow the end/));
+test('a table that comes twice is refused', () => refuse('{"tables":{"t":[],"t":[]}}', /comes twice/));
+test('a row that is no object is refused', () => refuse('{"tables":{"t":[1]}}', /no object/));
+test('rows without a comma between them are refused', () => refuse('{"tables":{"t":[{}{}]}}', /was expected/));
+test('a comma before the end of an array is refused', () => refuse('{"tables":{"t":[{},]}}', /no object/));
+test('a table name with other characters is refused', () => refuse('{"tables":{"t`x":[]}}', /other characters/));
+test('a name without an end is refused before it fills the memory', () =>
+  refuse(`{"${'x'.repeat(300)}`, /longer than 256/));
+test('a fact that is no number is refused', () => refuse('{"block_height":"1","tables":{}}', /no whole number/));
+test('rows that are not UTF-8 are refused', () => {
+  refuse(
+    Buffer.concat([Buffer.from('{"tables":{"t":[{"a":"'), Buffer.from([0xff]), Buffer.from('"}]}}')]),
+    /not UTF-8/
+  );
+});

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { exitCodeOf } from '../../src/cli/exit-codes.ts';
 import { connect, rows } from '../../src/db/connection.ts';
 import { freePort, startMariaDb } from '../../src/devnet/mariadb.ts';
 import { startHub } from '../../src/hub/server.ts';
@@ -13,13 +15,11 @@ import { silentLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { createDatabase, testServer } from '../support/mariadb.ts';
 
-const COMMAND = new URL('../../src/cli/hub.ts', import.meta.url).href;
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** `platform-node hub` as a process of its own. */
-function spawnHub(t: TestContext, database: DatabaseCoordinates, port: number) {
-  const script = `import { hubCommand } from ${JSON.stringify(COMMAND)}; process.exitCode = await hubCommand.run([], process.env);`;
-  const env = {
-    PATH: process.env['PATH'],
+function spawnHub(t: TestContext, database?: DatabaseCoordinates, port = 0) {
+  const env = database && {
     HUB_HOST: '127.0.0.1',
     HUB_PORT: String(port),
     HUB_DB_HOST: database.host,
@@ -28,8 +28,8 @@ function spawnHub(t: TestContext, database: DatabaseCoordinates, port: number) {
     HUB_DB_USER: database.user,
     HUB_DB_PASS: database.pass
   };
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-    env,
+  const child = spawn(process.execPath, [MAIN, 'hub', '--no-guardian'], {
+    env: { ...env },
     stdio: ['ignore', 'pipe', 'pipe']
   });
   const said = { out: '', err: '' };
@@ -72,17 +72,23 @@ async function createAccount(t: TestContext, grants: (user: string) => string[])
   return { ...server, user, pass: 'p' };
 }
 
-test('exit 78 and one line: wrong credentials', async (t) => {
-  const hub = spawnHub(t, { ...(await createDatabase('hub')), pass: 'wrong' }, 0);
-  assert.equal(await hub.ended, 78);
-  assert.match(hub.said.err, /^hub: Access denied[^\n]*DATABASE_REFUSED[^\n]*\n$/);
+test('the exits below are final for a guardian: 64 to 78', () => {
+  for (const code of ['DATABASE_REFUSED', 'PORT_IN_USE', 'CONFIG_INVALID'] as const) {
+    assert.ok(exitCodeOf(code) >= 64 && exitCodeOf(code) <= 78);
+  }
 });
 
-test('exit 78 and one line: the account may not create the database', async (t) => {
+test('final exit and one line: wrong credentials', async (t) => {
+  const hub = spawnHub(t, { ...(await createDatabase('hub')), pass: 'wrong' });
+  assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
+  assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*DATABASE_REFUSED[^\n]*\n$/);
+});
+
+test('final exit and one line: the account may not create the database', async (t) => {
   const account = await createAccount(t, () => []);
-  const hub = spawnHub(t, { ...account, name: 'hub_never_made' }, 0);
-  assert.equal(await hub.ended, 78);
-  assert.match(hub.said.err, /^hub: Access denied[^\n]*hub_never_made[^\n]*\n$/);
+  const hub = spawnHub(t, { ...account, name: 'hub_never_made' });
+  assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
+  assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*hub_never_made[^\n]*\n$/);
 });
 
 test('an account without CREATE serves a database that is there', async (t) => {
@@ -98,32 +104,26 @@ test('an account without CREATE serves a database that is there', async (t) => {
   assert.deepEqual(written.json.result, { status: 'success' });
 });
 
-test('exit 78 and one line: the port is taken', async (t) => {
+test('final exit and one line: the port is taken', async (t) => {
   const other = createServer().listen(0, '127.0.0.1');
   t.after(() => other.close());
   await new Promise((resolve) => other.once('listening', resolve));
   const address = other.address();
   const port = typeof address === 'object' && address ? address.port : 0;
   const hub = spawnHub(t, await createDatabase('hub'), port);
-  assert.equal(await hub.ended, 78);
+  assert.equal(await hub.ended, exitCodeOf('PORT_IN_USE'));
   assert.match(
     hub.said.err,
-    new RegExp(`^hub: another process listens on 127\\.0\\.0\\.1:${port} \\(PORT_IN_USE\\)[^\\n]*\\n$`)
+    new RegExp(`^platform-node hub: another process listens on 127\\.0\\.0\\.1:${port} \\(PORT_IN_USE\\)[^\\n]*\\n$`)
   );
 });
 
-test('exit 78: every missing variable is named at once', async () => {
-  const { hubCommand } = await import('../../src/cli/hub.ts');
-  const lines: unknown[] = [];
-  const original = console.error;
-  console.error = (line: unknown) => lines.push(line);
-  try {
-    assert.equal(await hubCommand.run([], {}), 78);
-  } finally {
-    console.error = original;
+test('final exit: every missing variable is named at once', async (t) => {
+  const hub = spawnHub(t);
+  assert.equal(await hub.ended, exitCodeOf('CONFIG_INVALID'));
+  for (const name of ['HUB_DB_HOST', 'HUB_DB_PORT', 'HUB_DB_NAME', 'HUB_DB_USER', 'HUB_DB_PASS']) {
+    assert.match(hub.said.err, new RegExp(`missing required environment variable ${name}:`));
   }
-  for (const name of ['HUB_DB_HOST', 'HUB_DB_PORT', 'HUB_DB_NAME', 'HUB_DB_USER', 'HUB_DB_PASS'])
-    assert.match(String(lines[0]), new RegExp(name));
 });
 
 test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it with 0', async (t) => {
@@ -161,7 +161,7 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
   });
   const hub = await starting;
   t.after(hub.stop);
-  const child = spawnHub(t, database, 0);
+  const child = spawnHub(t, database);
   await eventually('the process is ready', () => child.said.out.includes('hub ready'));
   await ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'kept' } } } } });
 

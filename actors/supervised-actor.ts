@@ -72,6 +72,10 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
     throw new PlatformError('ACTOR_NOT_READY', { reason, actor: databaseKey(this.#spec.id), state: this.#state });
   }
 
+  get id(): DatabaseId {
+    return this.#spec.id;
+  }
+
   get state(): ActorState {
     return this.#state;
   }

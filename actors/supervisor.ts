@@ -3,7 +3,7 @@ import { PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
 import { type DatabaseId, databaseKey } from '../src/wire/database.ts';
 import type { ActorHandle } from './actor-handle.ts';
-import type { ActorView } from './actor-view.ts';
+import type { ActorState, ActorView } from './actor-view.ts';
 import type { Handlers, Protocol } from './channel.ts';
 import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
 
@@ -82,6 +82,16 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
     return this.#find(id).handle;
   }
 
+  /** @throws {PlatformError} DATABASE_UNKNOWN */
+  state(id: DatabaseId): ActorState {
+    return this.#find(id).state;
+  }
+
+  ids(): DatabaseId[] {
+    return [...this.#actors.values()].map((actor) => actor.id);
+  }
+
+  /** For `GET /debug/actors`. */
   list(): ActorView[] {
     return [...this.#actors.values()].map((actor) => actor.view);
   }

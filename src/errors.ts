@@ -107,6 +107,8 @@ export const ERRORS = {
   ACTOR_BUSY: { status: 503, policy: 'restart', hint: 'retry; see mailbox depth in GET /debug/actors' },
   /** The actor is starting, or its restart budget is spent. */
   ACTOR_NOT_READY: { status: 503, policy: 'restart', hint: 'retry; see GET /debug/actors for its state' },
+  /** The task pool's queue is full. */
+  TASKS_BUSY: { status: 503, policy: 'restart', hint: 'retry; too many heavy tasks wait for a core' },
   /** A peer of a message port sent something that is not in the protocol. */
   PROTOCOL_VIOLATION: { status: 500, policy: 'restart', hint: 'report with the stack trace' },
   /** A command-line program that the command needs is missing. */

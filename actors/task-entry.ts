@@ -1,0 +1,33 @@
+import { transferableSymbol, valueSymbol } from 'piscina';
+import { PlatformError, type WireError } from '../src/errors.ts';
+import { portableError, Transferred } from './channel.ts';
+
+/** What a pool thread is handed. */
+export interface TaskOrder {
+  /** The task's module, as a URL. */
+  readonly module: string;
+  readonly input: unknown;
+}
+
+export type TaskOutcome =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: WireError; readonly stack: string | undefined };
+
+type Task = (input: unknown) => unknown;
+
+/** Runs one task in a pool thread; an error keeps its code on the way back, which a cloned exception would lose. */
+export default async function runTask({ module, input }: TaskOrder): Promise<unknown> {
+  try {
+    const { default: task } = (await import(module)) as { default: Task };
+    const result = await task(input);
+    if (!(result instanceof Transferred)) return { ok: true, value: result } satisfies TaskOutcome;
+    return {
+      [valueSymbol]: { ok: true, value: result.value } satisfies TaskOutcome,
+      [transferableSymbol]: result.transfer
+    };
+  } catch (caught) {
+    const error = PlatformError.from(caught);
+    const { stack } = error.cause instanceof Error ? error.cause : error;
+    return { ok: false, error: portableError(error), stack } satisfies TaskOutcome;
+  }
+}

@@ -1,0 +1,86 @@
+import { availableParallelism } from 'node:os';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Transferable } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { PlatformError } from '../src/errors.ts';
+import type { TaskOrder, TaskOutcome } from './task-entry.ts';
+
+export interface TaskPoolOptions {
+  /** Where the tasks are, as a URL that ends in a slash; `workers/` unless a test says otherwise. */
+  readonly directory?: URL;
+  readonly maxThreads?: number;
+  /** Tasks that may wait for a thread; further ones are refused with TASKS_BUSY. */
+  readonly maxQueue?: number;
+}
+
+export interface RunTaskOptions {
+  /** Ends the task's thread when it is aborted. */
+  readonly signal?: AbortSignal;
+  readonly transfer?: readonly Transferable[];
+}
+
+const extension = extname(import.meta.url);
+const IDLE_TIMEOUT_MS = 30_000;
+
+/** Heavy work off the main thread: stateless tasks, one file each in `workers/`, on a few threads that come and go. */
+export class TaskPool {
+  readonly #directory: URL;
+  readonly #pool: Piscina<TaskOrder, TaskOutcome>;
+
+  constructor({ directory, maxThreads = availableParallelism(), maxQueue = 64 }: TaskPoolOptions = {}) {
+    this.#directory = directory ?? new URL('../workers/', import.meta.url);
+    this.#pool = new Piscina({
+      filename: fileURLToPath(new URL(`./task-entry${extension}`, import.meta.url)),
+      minThreads: 1,
+      maxThreads,
+      maxQueue,
+      idleTimeout: IDLE_TIMEOUT_MS
+    });
+  }
+
+  /** Tasks that wait for a thread. */
+  get queueDepth(): number {
+    return this.#pool.queueSize;
+  }
+
+  /**
+   * Runs the task of that file name; a task may return `Transferred` to move buffers.
+   *
+   * @throws {PlatformError} TASKS_BUSY, PROTOCOL_VIOLATION (no such name), or what the task threw; the signal's reason
+   */
+  async run(name: string, input: unknown, { signal, transfer = [] }: RunTaskOptions = {}): Promise<unknown> {
+    if (!/^[a-z][a-z0-9-]*$/.test(name))
+      throw new PlatformError('PROTOCOL_VIOLATION', { reason: 'no task name', name });
+    signal?.throwIfAborted();
+    if (this.queueDepth >= this.#pool.options.maxQueue) {
+      throw new PlatformError('TASKS_BUSY', { reason: 'the task queue is full', waiting: this.queueDepth });
+    }
+    const outcome = await this.#outcome(
+      { module: new URL(`${name}${extension}`, this.#directory).href, input },
+      signal,
+      transfer
+    );
+    if (outcome.ok) return outcome.value;
+    const cause = Object.assign(new Error(outcome.error.message), { stack: outcome.stack });
+    throw new PlatformError(outcome.error.code, outcome.error.detail, { cause });
+  }
+
+  /** Ends every thread; tasks in work or waiting are rejected. */
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #outcome(
+    order: TaskOrder,
+    signal: AbortSignal | undefined,
+    transfer: readonly Transferable[]
+  ): Promise<TaskOutcome> {
+    try {
+      return await this.#pool.run(order, { transferList: [...transfer], signal: signal ?? null });
+    } catch (caught) {
+      signal?.throwIfAborted();
+      throw PlatformError.from(caught);
+    }
+  }
+}

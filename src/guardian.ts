@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { availableParallelism, constants } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { environment } from './config/environment.ts';
+import { createLogger, type Logger } from './log.ts';
+
+const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** A service that lived this long starts over with the shortest pause. */
+const STEADY_MS = 60_000;
+const BASE_DELAY_MS = 500;
+const MAX_DELAY_MS = 30_000;
+/** Deaths in a row, none after a steady life, that are answered with a restart. */
+const MAX_RESTARTS = 20;
+const EXIT_GAVE_UP = 70;
+/** How long a service that lost its guardian may take for a graceful end. */
+const ORPHAN_GRACE_MS = 15_000;
+
+/** Exit codes that a restart would not change; what a signal ends has none. */
+function isFinal(code: number | null): code is number {
+  return code === 0 || (code !== null && code >= 64 && code <= 78);
+}
+
+/**
+ * Runs this program once more as a child, the service, and keeps it alive.
+ *
+ * The child has its own process group, so that a terminal's signal reaches it once: from here. After a signal its exit is
+ * final, as are the codes 0 and 64 to 78; any other end is followed by a restart with backoff.
+ *
+ * @param argv the service's arguments; `--no-guardian` is added for the child
+ * @returns the exit code to end with
+ */
+export async function runGuarded(argv: readonly string[], log: Logger = createLogger('guardian')): Promise<number> {
+  const stop = new AbortController();
+  let service: ChildProcess | undefined;
+  for (const signal of FORWARDED) {
+    process.on(signal, () => {
+      stop.abort();
+      service?.kill(signal);
+    });
+  }
+  for (let deaths = 0; ; ) {
+    const startedAt = Date.now();
+    service = start(argv);
+    const end = await ended(service);
+    if (isFinal(end.code)) return end.code;
+    if (stop.signal.aborted) return end.code ?? 128 + constants.signals[end.signal ?? 'SIGKILL'];
+    deaths = Date.now() - startedAt < STEADY_MS ? deaths + 1 : 1;
+    if (deaths > MAX_RESTARTS) {
+      log.fatal({ ...end, deaths }, 'the service does not stay up; the guardian gives up');
+      return EXIT_GAVE_UP;
+    }
+    const delayMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (deaths - 1));
+    log.error({ ...end, deaths, delayMs }, 'the service ended abnormally and will be restarted');
+    await sleep(delayMs, undefined, { signal: stop.signal }).catch(() => undefined);
+    if (stop.signal.aborted) return 0;
+  }
+}
+
+function start(argv: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...argv, '--no-guardian'], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    detached: true,
+    env: { UV_THREADPOOL_SIZE: String(availableParallelism() + 4), ...environment }
+  });
+}
+
+interface End {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+function ended(service: ChildProcess): Promise<End> {
+  const { promise, resolve, reject } = Promise.withResolvers<End>();
+  service.once('error', reject);
+  service.once('exit', (code, signal) => resolve({ code, signal }));
+  return promise;
+}
+
+/** In the service: when the guardian is gone, end as by SIGTERM, and by force when that takes too long. */
+export function endWithGuardian(): void {
+  if (!process.connected) return;
+  process.channel?.unref();
+  process.once('disconnect', () => {
+    setTimeout(() => process.exit(1), ORPHAN_GRACE_MS).unref();
+    process.kill(process.pid, 'SIGTERM');
+  });
+}

@@ -97,6 +97,8 @@ export const ERRORS = {
   RATE_LIMITED: { status: 429, policy: 'restart', hint: 'retry after the seconds in Retry-After' },
   /** The coin node did not answer, or answered with an error. */
   NODE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD' },
+  /** The coin node refused a call, or its answer is not what the call asks for. */
+  NODE_REFUSED: { status: 502, policy: 'restart', hint: "check the node's log, its version and that txindex=1 is set" },
   /** The coin node serves another chain than NETWORK says. */
   NODE_MISMATCH: { status: 500, policy: 'exit', hint: 'NETWORK and the node must name the same chain and network' },
   /** No reply within the caller's deadline; the actor may still be working. */

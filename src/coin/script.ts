@@ -1,0 +1,56 @@
+/** One element of a script: its opcode, and the bytes when it is a data push. */
+export interface ScriptElement {
+  readonly opcode: number;
+  readonly data?: Uint8Array;
+}
+
+const OP_PUSHDATA1 = 0x4c;
+const OP_PUSHDATA2 = 0x4d;
+const OP_PUSHDATA4 = 0x4e;
+export const OP_RETURN = 0x6a;
+
+/** The script's elements in order; undefined when a push reaches beyond its end. Never throws. */
+export function readScript(script: Uint8Array): readonly ScriptElement[] | undefined {
+  const view = new DataView(script.buffer, script.byteOffset, script.byteLength);
+  const elements: ScriptElement[] = [];
+  for (let offset = 0; offset < script.length; ) {
+    const opcode = script[offset++]!;
+    if (opcode === 0 || opcode > OP_PUSHDATA4) {
+      elements.push({ opcode });
+      continue;
+    }
+    const prefixBytes = opcode < OP_PUSHDATA1 ? 0 : opcode === OP_PUSHDATA1 ? 1 : opcode === OP_PUSHDATA2 ? 2 : 4;
+    if (offset + prefixBytes > script.length) return undefined;
+    const sizeBytes =
+      prefixBytes === 0
+        ? opcode
+        : prefixBytes === 1
+          ? view.getUint8(offset)
+          : prefixBytes === 2
+            ? view.getUint16(offset, true)
+            : view.getUint32(offset, true);
+    offset += prefixBytes;
+    if (offset + sizeBytes > script.length) return undefined;
+    elements.push({ opcode, data: script.subarray(offset, offset + sizeBytes) });
+    offset += sizeBytes;
+  }
+  return elements;
+}
+
+/** A data push: 1 byte of prefix up to 75 bytes, 2 up to 255, 3 up to 65535. @throws {RangeError} beyond that */
+export function writePush(data: Uint8Array): Uint8Array {
+  const { length } = data;
+  if (length > 0xffff) throw new RangeError(`a push holds at most 65535 bytes, not ${length}`);
+  const prefix =
+    length < OP_PUSHDATA1
+      ? [length]
+      : length <= 0xff
+        ? [OP_PUSHDATA1, length]
+        : [OP_PUSHDATA2, length & 0xff, length >> 8];
+  return Buffer.concat([Uint8Array.from(prefix), data]);
+}
+
+/** The bytes that a push of this much data takes in a script. */
+export function pushSize(dataBytes: number): number {
+  return dataBytes + (dataBytes < OP_PUSHDATA1 ? 1 : dataBytes <= 0xff ? 2 : 3);
+}

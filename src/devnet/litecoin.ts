@@ -1,0 +1,243 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { toBaseUnits, toDecimal } from '../coin/amount.ts';
+import { NodeRpc } from '../coin/node-rpc.ts';
+import { encodePayload } from '../coin/payload.ts';
+import { findProgram } from '../config/programs.ts';
+import { PlatformError } from '../errors.ts';
+import { freePort } from './mariadb.ts';
+
+export interface LitecoinOptions {
+  /** A free one when absent; give it to come back where a stopped node was. */
+  readonly rpcPort?: number;
+  /** Marks payloads; the default magic when absent. */
+  readonly magic?: string;
+}
+
+/** One payment: an action in an OP_RETURN output, and coins to whom it may concern. */
+export interface Payment {
+  readonly action: string;
+  readonly rawData?: Uint8Array;
+  readonly outputs?: readonly { readonly address: string; readonly amount: bigint }[];
+}
+
+export interface SentPayment extends Payment {
+  readonly txid: string;
+  /** The address that the first input spends from. */
+  readonly source: string;
+}
+
+/** A private litecoind on regtest: own data directory, one loopback port, no peers, a wallet. */
+export interface PrivateLitecoind {
+  readonly pid: number;
+  readonly rpcPort: number;
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  readonly rpc: NodeRpc;
+  /** A new bech32 address of the wallet. */
+  newAddress(): Promise<string>;
+  /** Mines blocks with what waits in the mempool, to a new address unless one is given. @returns their hashes, oldest first */
+  mine(count: number, address?: string): Promise<readonly string[]>;
+  /** Mines one block without any waiting transaction. @returns its hash */
+  mineEmpty(): Promise<string>;
+  /** Mines until the wallet has so many coins to pay with, split in equal parts. A coin pays once a block. */
+  fund(coins: number): Promise<void>;
+  /** Sends one payment to the mempool. @throws {PlatformError} NODE_REFUSED, also when the wallet has no coin left */
+  pay(payment: Payment): Promise<SentPayment>;
+  height(): Promise<number>;
+  /** Takes the newest blocks off the chain; their transactions return to the mempool. Mine more than that to other addresses. */
+  invalidate(depth: number): Promise<void>;
+  /** Stops it and waits until the process is gone. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+const START_DEADLINE_MS = 60_000;
+const STOP_DEADLINE_MS = 30_000;
+const FEE = 10_000n;
+const LEAST_COIN = 1_000_000n;
+const MATURITY = 100;
+/** Outputs of one splitting transaction. */
+const SPLIT = 200;
+
+/** The extension block activates at height 432 and then needs a peg-in before anything can be mined: kept off. */
+const WITHOUT_MWEB = 'vbparams=mweb:9999999999:9999999999';
+
+/**
+ * Starts a private litecoind in a directory and opens its wallet, making both the first time.
+ *
+ * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED
+ */
+export async function startLitecoind(
+  directory: string,
+  { rpcPort, magic }: LitecoinOptions = {}
+): Promise<PrivateLitecoind> {
+  const program = findProgram('litecoind', ['/usr/bin/litecoind', '/usr/local/bin/litecoind']);
+  const dataDirectory = join(directory, 'data');
+  const logFile = join(directory, 'litecoind.log');
+  mkdirSync(dataDirectory, { recursive: true });
+  const port = rpcPort ?? (await freePort());
+  const [user, password] = ['platform', randomBytes(12).toString('hex')];
+  writeFileSync(join(dataDirectory, 'litecoin.conf'), configuration(port, user, password), { mode: 0o600 });
+  const child = spawn(program, [`-datadir=${dataDirectory}`, '-printtoconsole=0'], {
+    stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')],
+    detached: true
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const rpc = new NodeRpc({ url, user, password, retries: 0 });
+  await waitUntilReady(child, rpc, logFile);
+  await openWallet(rpc);
+  return {
+    pid: child.pid!,
+    rpcPort: port,
+    url,
+    user,
+    password,
+    rpc,
+    ...miner(rpc),
+    ...payer(rpc, magic),
+    stop: async (signal) => {
+      await rpc.close();
+      await stopChild(child, signal);
+    }
+  };
+}
+
+function configuration(port: number, user: string, password: string): string {
+  return [
+    'regtest=1',
+    'server=1',
+    'txindex=1',
+    'fallbackfee=0.0002',
+    'datacarriersize=9000',
+    WITHOUT_MWEB,
+    '[regtest]',
+    'rpcbind=127.0.0.1',
+    'rpcallowip=127.0.0.1',
+    `rpcport=${port}`,
+    `rpcuser=${user}`,
+    `rpcpassword=${password}`,
+    'listen=0',
+    ''
+  ].join('\n');
+}
+
+function miner(rpc: NodeRpc) {
+  const newAddress = async () => String(await rpc.call('getnewaddress', ['', 'bech32']));
+  const height = async () => Number(await rpc.call('getblockcount'));
+  const mine = async (count: number, address?: string) =>
+    (await rpc.call('generatetoaddress', [count, address ?? (await newAddress())])) as string[];
+  return {
+    newAddress,
+    height,
+    mine,
+    mineEmpty: async () => {
+      const { hash } = (await rpc.call('generateblock', [await newAddress(), []])) as { hash: string };
+      return hash;
+    },
+    fund: async (coins: number) => {
+      const from = await newAddress();
+      await mine(Math.max(0, MATURITY + 1 - (await height())) + Math.ceil(coins / SPLIT), from);
+      for (let left = coins; left > 0; left -= SPLIT) await split(rpc, Math.min(SPLIT, left));
+      await mine(1);
+    },
+    invalidate: async (depth: number) => {
+      const lowest = (await height()) - depth + 1;
+      await rpc.call('invalidateblock', [await rpc.call('getblockhash', [lowest])]);
+    }
+  };
+}
+
+interface Coin {
+  readonly txid: string;
+  readonly vout: number;
+  readonly address: string;
+  readonly amount: bigint;
+}
+
+/** The wallet's largest confirmed coin, so that payments of one block do not hang on each other. */
+async function takeCoin(rpc: NodeRpc): Promise<Coin> {
+  const listed = (await rpc.call('listunspent', [0])) as (Omit<Coin, 'amount'> & {
+    readonly amount: string;
+    readonly confirmations: number;
+  })[];
+  const [coin] = listed
+    .map((entry) => ({ ...entry, amount: toBaseUnits(entry.amount) }))
+    .filter(({ amount }) => amount >= LEAST_COIN)
+    .sort((a, b) => Math.min(b.confirmations, 1) - Math.min(a.confirmations, 1) || Number(b.amount - a.amount));
+  if (!coin) throw new PlatformError('NODE_REFUSED', { reason: 'the wallet has no coin to pay with: fund it' });
+  return coin;
+}
+
+function payer(rpc: NodeRpc, magic: string | undefined) {
+  return {
+    pay: async (payment: Payment): Promise<SentPayment> => {
+      const { action, rawData, outputs = [] } = payment;
+      const coin = await takeCoin(rpc);
+      const payload = encodePayload(coin.txid, action, { rawData: rawData ?? null, ...(magic ? { magic } : {}) });
+      const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
+      const change = coin.amount - paid - FEE - 10n * BigInt(payload.length);
+      const txid = await send(rpc, coin, [
+        { data: Buffer.from(payload).toString('hex') },
+        ...outputs.map(({ address, amount }) => ({ [address]: toDecimal(amount) })),
+        { [coin.address]: toDecimal(change) }
+      ]);
+      return { ...payment, txid, source: coin.address };
+    }
+  };
+}
+
+async function split(rpc: NodeRpc, parts: number): Promise<void> {
+  const coin = await takeCoin(rpc);
+  const share = (coin.amount - FEE * BigInt(parts + 1)) / BigInt(parts);
+  const outputs: Record<string, string>[] = [];
+  for (let part = 0; part < parts; part++) {
+    outputs.push({ [String(await rpc.call('getnewaddress', ['', 'bech32']))]: toDecimal(share) });
+  }
+  await send(rpc, coin, outputs);
+}
+
+async function send(rpc: NodeRpc, { txid, vout }: Coin, outputs: readonly Record<string, string>[]): Promise<string> {
+  const raw = await rpc.call('createrawtransaction', [[{ txid, vout }], outputs]);
+  const { hex } = (await rpc.call('signrawtransactionwithwallet', [raw])) as { hex: string };
+  return String(await rpc.call('sendrawtransaction', [hex]));
+}
+
+async function openWallet(rpc: NodeRpc): Promise<void> {
+  const { wallets } = (await rpc.call('listwalletdir')) as { wallets: { name: string }[] };
+  const loaded = (await rpc.call('listwallets')) as string[];
+  if (loaded.length > 0) return;
+  await rpc.call(wallets.some(({ name }) => name === 'platform') ? 'loadwallet' : 'createwallet', ['platform']);
+}
+
+async function waitUntilReady(child: ChildProcess, rpc: NodeRpc, logFile: string): Promise<void> {
+  const deadline = Date.now() + START_DEADLINE_MS;
+  for (;;) {
+    if (child.exitCode !== null) {
+      const reason = 'litecoind ended at start';
+      throw new PlatformError('PROCESS_EXITED', { reason, exitCode: child.exitCode, logFile });
+    }
+    try {
+      await rpc.call('getblockchaininfo');
+      return;
+    } catch (caught) {
+      if (Date.now() > deadline) {
+        await stopChild(child, 'SIGKILL');
+        throw PlatformError.from(caught, 'PROCESS_EXITED', { logFile });
+      }
+      await sleep(50);
+    }
+  }
+}
+
+async function stopChild(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.kill(signal);
+  const patience = setTimeout(() => child.kill('SIGKILL'), STOP_DEADLINE_MS);
+  await gone;
+  clearTimeout(patience);
+}

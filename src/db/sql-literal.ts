@@ -81,7 +81,7 @@ function float(codec: ColumnCodec, value: unknown): string {
 function bytes(codec: ColumnCodec, value: unknown): string {
   if (typeof value === 'object' && value !== null && Object.keys(value).length === 1 && BINARY_KEY in value) {
     const base64 = value[BINARY_KEY];
-    if (typeof base64 === 'string' && BASE64.test(base64)) return Buffer.from(base64, 'base64').latin1Slice();
+    if (typeof base64 === 'string' && BASE64.test(base64)) return Buffer.from(base64, 'base64').toString('latin1');
   }
   return refuse(codec, value, `is no {"${BINARY_KEY}": base64}`);
 }
@@ -118,7 +118,7 @@ export function toLiteral(codec: ColumnCodec, canonical: string | null): string 
 }
 
 function hexOf(latin1: string): string {
-  return Buffer.from(latin1, 'latin1').hexSlice();
+  return Buffer.from(latin1, 'latin1').toString('hex');
 }
 
 /** Text as a quoted SQL literal; safe for every string while backslashes escape, which the session settings ensure. */

@@ -269,7 +269,7 @@ export class RowSplitter {
     while (close > 0 && colon < this.#end && isSpace(this.#buffer[colon]!)) colon++;
     if (close < 0 || colon >= this.#end) return this.#waitForMore(from);
     if (this.#buffer[colon] !== COLON) this.#refuse('a colon was expected after a name');
-    const name = this.#buffer.latin1Slice(from + 1, close);
+    const name = this.#buffer.toString('latin1', from + 1, close);
     if (!TABLE_NAME.test(name)) this.#refuse('a name holds other characters than letters, digits and underscore');
     const place = next === 'rows' ? `${this.#section}.${name}` : name;
     if (this.#seen.has(place)) this.#refuse(`${place} comes twice`);
@@ -290,7 +290,7 @@ export class RowSplitter {
     let to = from;
     while (to < this.#end && /[0-9]/.test(String.fromCharCode(this.#buffer[to]!))) to++;
     if (to >= this.#end) return this.#waitForMore(from);
-    const value = Number(this.#buffer.latin1Slice(from, to) || Number.NaN);
+    const value = Number(this.#buffer.toString('latin1', from, to) || Number.NaN);
     if (!Number.isSafeInteger(value)) this.#refuse(`${this.#key} is no whole number`);
     this.#facts[this.#key] = value;
     this.#at = to;

@@ -35,7 +35,7 @@ export async function* readSnapshot(
 function parseRows(json: Buffer, count: number, table: string): WireRow[] {
   let rows: unknown;
   try {
-    rows = JSON.parse(`[${json.utf8Slice()}]`);
+    rows = JSON.parse(`[${json.toString('utf8')}]`);
   } catch (cause) {
     throw new PlatformError('SOURCE_INVALID', { reason: `rows of ${table} are no JSON`, table }, { cause });
   }

@@ -24,7 +24,7 @@ function split(pieces: readonly Uint8Array[]): unknown {
     for (const { section, table, count, json } of splitter.push(piece)) {
       const rows = JSON.parse(`[${json.toString()}]`) as unknown[];
       assert.equal(rows.length, count);
-      (found[section]![table] ??= []).push(...rows);
+      found[section]![table] = [...(found[section]![table] ?? []), ...rows];
     }
   }
   return { ...splitter.end(), ...found };

@@ -1,0 +1,178 @@
+import { PlatformError } from '../errors.ts';
+import type { TypedColumn, TypedForeignKey, TypedKey, TypedTable } from '../wire/schema.ts';
+import { quoteName } from './connection.ts';
+import { reprintDefault, reprintExpression, reprintMoment, unescapeText } from './sql-expression.ts';
+import { quoteText } from './sql-literal.ts';
+
+const NAME = /^[A-Za-z0-9_]{1,64}$/;
+const CHARSET = /^[a-z0-9_]{1,64}$/;
+const PLAIN_TYPE =
+  /^((tiny|small|medium|big)?int(\(\d{1,3}\))?( unsigned)?( zerofill)?|decimal\(\d{1,2},\d{1,2}\)( unsigned)?|(float|double)(\(\d{1,3},\d{1,2}\))?( unsigned)?|bit\(\d{1,2}\)|date|(time|datetime|timestamp)(\([0-6]\))?|year(\(4\))?|(var)?(char|binary)\(\d{1,5}\)|(tiny|medium|long)?(text|blob)|uuid|inet[46])$/i;
+const MEMBERS = /^(enum|set)\(('(?:[^'\\]|''|\\.)*'(?:,'(?:[^'\\]|''|\\.)*')*)\)$/isu;
+const REFERENCE_RULES = new Set(['RESTRICT', 'CASCADE', 'SET NULL', 'NO ACTION']);
+
+/** What creates one table: the table itself, and what is cheaper to add when its rows are in. */
+export interface TableDdl {
+  readonly create: string;
+  /** ALTER TABLE statements: secondary indexes, then foreign keys. */
+  readonly afterLoad: readonly string[];
+}
+
+/**
+ * Prints the statements that create a table, from a description that a source sent. Nothing of it is executed as received:
+ * each part is matched against what is allowed, and printed anew.
+ *
+ * @throws {PlatformError} SCHEMA_REFUSED naming table, column and reason
+ */
+export function printTable(table: TypedTable): TableDdl {
+  const name = checkName(table.name, table.name);
+  checkDistinct(table);
+  const columns = table.columns.map((column) => printColumn(table, column));
+  const early = table.keys.filter((key) => belongsInCreate(table, key)).map((key) => printKey(table, key));
+  const late = table.keys.filter((key) => !belongsInCreate(table, key)).map((key) => `ADD ${printKey(table, key)}`);
+  const references = table.foreignKeys.map((key) => `ADD ${printForeignKey(table, key)}`);
+  return {
+    create: `CREATE TABLE ${name} (\n  ${[...columns, ...early].join(',\n  ')}\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci`,
+    afterLoad: [late, references]
+      .filter((list) => list.length > 0)
+      .map((list) => `ALTER TABLE ${name} ${list.join(', ')}`)
+  };
+}
+
+/**
+ * Prints the statements that bring a table to a newer description: missing columns, then missing keys. Nothing is dropped.
+ *
+ * @throws {PlatformError} SCHEMA_REFUSED, also when a column that exists differs
+ */
+export function printChanges(from: TypedTable, to: TypedTable): string[] {
+  checkDistinct(to);
+  const own = new Map(from.columns.map((column) => [column.name, column]));
+  const adds: string[] = [];
+  for (const [position, column] of to.columns.entries()) {
+    const existing = own.get(column.name);
+    if (existing) {
+      checkSame(to, existing, column);
+      continue;
+    }
+    const before = to.columns[position - 1]?.name;
+    adds.push(`ADD COLUMN ${printColumn(to, column)} ${before === undefined ? 'FIRST' : `AFTER ${quoteName(before)}`}`);
+  }
+  const keys = new Set(from.keys.map(({ name }) => name));
+  for (const key of to.keys) if (!keys.has(key.name)) adds.push(`ADD ${printKey(to, key)}`);
+  return adds.length === 0 ? [] : [`ALTER TABLE ${checkName(to.name, to.name)} ${adds.join(', ')}`];
+}
+
+function refuse(table: string, part: string, reason: string): never {
+  throw new PlatformError('SCHEMA_REFUSED', { reason: `table ${table}, ${part}: ${reason}`, table });
+}
+
+function checkName(name: string, table: string): string {
+  if (!NAME.test(name))
+    refuse(table, 'a name', `${JSON.stringify(name.slice(0, 80))} holds other characters than [A-Za-z0-9_]`);
+  return quoteName(name);
+}
+
+function checkDistinct(table: TypedTable): void {
+  const lower = table.columns.map(({ name }) => name.toLowerCase());
+  if (new Set(lower).size !== lower.length) refuse(table.name, 'columns', 'a name comes twice');
+  const automatic = table.columns.filter(({ autoIncrement }) => autoIncrement);
+  if (automatic.length > 1) refuse(table.name, 'columns', 'more than one AUTO_INCREMENT');
+  for (const { name } of automatic) {
+    if (!table.keys.some((key) => key.columns[0]?.name === name))
+      refuse(table.name, `column ${name}`, 'AUTO_INCREMENT that is not first in a key');
+  }
+}
+
+function printColumn(table: TypedTable, column: TypedColumn): string {
+  const where = `column ${column.name}`;
+  const parts = [checkName(column.name, table.name), printType(table, column)];
+  if (column.charset !== null) {
+    const collation = column.collation ?? `${column.charset}_general_ci`;
+    if (!CHARSET.test(column.charset) || !CHARSET.test(collation)) refuse(table.name, where, 'unknown character set');
+    parts.push(`CHARACTER SET ${column.charset} COLLATE ${collation}`);
+  }
+  if (column.generated) {
+    const others = new Set(table.columns.filter(({ generated }) => generated === null).map(({ name }) => name));
+    const expression = reprintExpression(column.generated.expression, others);
+    if (expression === null) refuse(table.name, where, 'its expression is not of an allowed form');
+    parts.push(`GENERATED ALWAYS AS (${expression}) ${column.generated.stored ? 'STORED' : 'VIRTUAL'}`);
+    return parts.join(' ');
+  }
+  parts.push(column.nullable ? 'NULL' : 'NOT NULL');
+  if (column.default !== null) {
+    const printed = reprintDefault(column.default);
+    if (printed === null) refuse(table.name, where, 'its default is not of an allowed form');
+    parts.push(`DEFAULT ${printed}`);
+  }
+  if (column.autoIncrement) parts.push('AUTO_INCREMENT');
+  if (column.onUpdate !== null) {
+    const moment = reprintMoment(column.onUpdate);
+    if (moment === null) refuse(table.name, where, 'its ON UPDATE is not current_timestamp');
+    parts.push(`ON UPDATE ${moment}`);
+  }
+  if (column.json) parts.push(`CHECK (json_valid(${quoteName(column.name)}))`);
+  return parts.join(' ');
+}
+
+function printType(table: TypedTable, column: TypedColumn): string {
+  if (PLAIN_TYPE.test(column.type)) return column.type;
+  const [, kind, members] = MEMBERS.exec(column.type) ?? [];
+  if (kind === undefined || members === undefined)
+    return refuse(table.name, `column ${column.name}`, `type ${column.type.slice(0, 80)} is not allowed`);
+  const texts = [...members.matchAll(/'((?:[^'\\]|''|\\.)*)'/gsu)].map(([, inside = '']) =>
+    quoteText(unescapeText(inside))
+  );
+  return `${kind.toLowerCase()}(${texts.join(',')})`;
+}
+
+/** Keys that rows must meet while they arrive: unique ones, and the one that AUTO_INCREMENT needs. */
+function belongsInCreate(table: TypedTable, key: TypedKey): boolean {
+  const automatic = table.columns.find(({ autoIncrement }) => autoIncrement)?.name;
+  return key.unique || key.columns[0]?.name === automatic;
+}
+
+function printKey(table: TypedTable, key: TypedKey): string {
+  const where = `key ${key.name.slice(0, 80)}`;
+  if (!/^(BTREE|HASH|FULLTEXT)$/i.test(key.kind)) refuse(table.name, where, `kind ${key.kind} is not allowed`);
+  const fullText = /^FULLTEXT$/i.test(key.kind);
+  const columns = key.columns.map(({ name, prefix, descending }) => {
+    if (!table.columns.some((column) => column.name === name)) refuse(table.name, where, `column ${name} is not there`);
+    const length = prefix !== null && !fullText ? `(${checkPrefix(table, where, prefix)})` : '';
+    return `${quoteName(name)}${length}${descending ? ' DESC' : ''}`;
+  });
+  const list = `(${columns.join(', ')})`;
+  if (key.name === 'PRIMARY') return `PRIMARY KEY ${list}`;
+  return `${fullText ? 'FULLTEXT ' : key.unique ? 'UNIQUE ' : ''}KEY ${checkName(key.name, table.name)} ${list}`;
+}
+
+function checkPrefix(table: TypedTable, where: string, prefix: number): number {
+  return Number.isInteger(prefix) && prefix > 0 && prefix <= 3072
+    ? prefix
+    : refuse(table.name, where, 'prefix out of bounds');
+}
+
+function printForeignKey(table: TypedTable, key: TypedForeignKey): string {
+  const where = `foreign key ${key.name.slice(0, 80)}`;
+  for (const rule of [key.onDelete, key.onUpdate]) {
+    if (!REFERENCE_RULES.has(rule)) refuse(table.name, where, `rule ${rule} is not allowed`);
+  }
+  const list = (names: readonly string[]) => names.map((name) => checkName(name, table.name)).join(', ');
+  return `CONSTRAINT ${checkName(key.name, table.name)} FOREIGN KEY (${list(key.columns)}) REFERENCES ${checkName(key.referencedTable, table.name)} (${list(key.referencedColumns)}) ON DELETE ${key.onDelete} ON UPDATE ${key.onUpdate}`;
+}
+
+function checkSame(table: TypedTable, own: TypedColumn, theirs: TypedColumn): void {
+  const facts = (column: TypedColumn) => [
+    column.type.toLowerCase(),
+    column.nullable,
+    column.collation,
+    column.generated !== null
+  ];
+  const [mine, other] = [JSON.stringify(facts(own)), JSON.stringify(facts(theirs))];
+  if (mine !== other) {
+    refuse(
+      table.name,
+      `column ${own.name}`,
+      `the replica has ${mine}, the source ${other}: bootstrap this replica anew into an empty database`
+    );
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { printChanges, printTable } from '../../src/db/ddl.ts';
+import { reprintDefault, reprintExpression } from '../../src/db/sql-expression.ts';
+import type { TypedColumn, TypedTable } from '../../src/wire/schema.ts';
+
+const column = (over: Partial<TypedColumn> = {}): TypedColumn => ({
+  name: 'a',
+  type: 'int(11)',
+  nullable: false,
+  default: null,
+  charset: null,
+  collation: null,
+  autoIncrement: false,
+  onUpdate: null,
+  generated: null,
+  json: false,
+  ...over
+});
+const table = (over: Partial<TypedTable> = {}): TypedTable => ({
+  name: 't',
+  engine: 'MyISAM',
+  columns: [column()],
+  keys: [],
+  foreignKeys: [],
+  ...over
+});
+const refuse = (description: TypedTable, reason: RegExp) =>
+  assert.throws(
+    () => printTable(description),
+    (error: Error & { code?: string }) => error.code === 'SCHEMA_REFUSED' && reason.test(error.message)
+  );
+
+test('unique keys and the AUTO_INCREMENT key come with the table, other keys after the load', () => {
+  const ddl = printTable(
+    table({
+      columns: [column({ name: 'id', autoIncrement: true }), column({ name: 'b' })],
+      keys: [
+        { name: 'PRIMARY', unique: true, kind: 'BTREE', columns: [{ name: 'id', prefix: null, descending: false }] },
+        { name: 'b', unique: false, kind: 'BTREE', columns: [{ name: 'b', prefix: null, descending: true }] }
+      ]
+    })
+  );
+  assert.match(ddl.create, /PRIMARY KEY \(`id`\)\n\) ENGINE=InnoDB/);
+  assert.deepEqual(ddl.afterLoad, ['ALTER TABLE `t` ADD KEY `b` (`b` DESC)']);
+});
+
+test('a name with other characters is refused', () =>
+  refuse(table({ name: 't`; DROP DATABASE x; --' }), /other characters/));
+test('an unknown type is refused', () =>
+  refuse(table({ columns: [column({ type: 'int(11)) AS SELECT 1' })] }), /not allowed/));
+test('a default that calls a function is refused', () =>
+  refuse(table({ columns: [column({ default: 'sleep(10)' })] }), /default/));
+test('a generated column of two columns is refused', () => {
+  const generated = { expression: 'concat(`a`,`b`)', stored: false };
+  refuse(table({ columns: [column(), column({ name: 'b' }), column({ name: 'g', generated })] }), /expression/);
+});
+test('AUTO_INCREMENT that is not first in a key is refused', () => {
+  refuse(table({ columns: [column({ autoIncrement: true })] }), /not first in a key/);
+});
+test('an enum with quotes in its members is printed anew', () => {
+  const { create } = printTable(table({ columns: [column({ type: "enum('a','it''s','\\\\')" })] }));
+  assert.match(create, /enum\('a','it\\'s','\\\\'\)/);
+});
+test('a key over a column that is not there is refused', () => {
+  refuse(
+    table({
+      keys: [{ name: 'k', unique: false, kind: 'BTREE', columns: [{ name: 'zz', prefix: null, descending: false }] }]
+    }),
+    /is not there/
+  );
+});
+test('a column that changed its type is refused by name', () => {
+  assert.throws(
+    () => printChanges(table(), table({ columns: [column({ type: 'bigint(20)' })] })),
+    /column a.*bootstrap/
+  );
+});
+test('missing columns and keys are added in place', () => {
+  const to = table({
+    columns: [column(), column({ name: 'b', nullable: true, default: 'NULL' })],
+    keys: [{ name: 'b', unique: false, kind: 'BTREE', columns: [{ name: 'b', prefix: null, descending: false }] }]
+  });
+  assert.deepEqual(printChanges(table(), to), [
+    'ALTER TABLE `t` ADD COLUMN `b` int(11) NULL DEFAULT NULL AFTER `a`, ADD KEY `b` (`b`)'
+  ]);
+});
+
+test('expressions of one column pass, and come out the same', () => {
+  const columns = new Set(['a', 'b']);
+  assert.equal(reprintExpression('cast(`a` as char charset binary)', columns), 'cast(`a` as char charset binary)');
+  assert.equal(reprintExpression("concat(`a`,'x;y')", columns), "concat(`a`, 'x;y')");
+  for (const hostile of [
+    'sleep(`a`)',
+    '`a`; drop table x',
+    '`a` /* x */',
+    'load_file(`a`)',
+    '(select `a`)',
+    '`a`)',
+    '@@version',
+    '`c`',
+    '1'
+  ])
+    assert.equal(reprintExpression(hostile, columns), null, hostile);
+});
+
+test('whatever a default is, it is refused or prints to one SQL token', () => {
+  const token = /^(NULL|-?[\d.]+(e[+-]?\d+)?|[bx]'[0-9a-f]*'|current_timestamp\(\d?\)|'(?:[^'\\]|\\.)*')$/isu;
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.string().map((text) => `'${text}'`),
+        fc.string({ unit: fc.constantFrom("'", '\\', 'a', ';', ' ') })
+      ),
+      (text) => {
+        const printed = reprintDefault(text);
+        assert.ok(printed === null || token.test(printed), `${text} gave ${printed}`);
+      }
+    ),
+    { numRuns: 2000 }
+  );
+});

@@ -12,6 +12,8 @@ export interface SourceActorData {
   readonly resume: ResumePoint | null;
   /** REPLICA_DB_READONLY=1: no write is even attempted. */
   readonly readOnly: boolean;
+  /** Where rewritten epochs are written down. */
+  readonly stateDirectory: string;
   readonly pollIntervalMs: number;
   readonly epochSize: number;
   readonly localTables: readonly string[];
@@ -38,19 +40,32 @@ export interface ReplicaActorData {
   readonly logLevel: string;
 }
 
+/** One of the last broadcast blocks. */
+export interface RecentBlock {
+  readonly height: number;
+  readonly hashes: BlockHashes;
+  /** Lookup tables that had gained ids in its group by then, and their highest id before the group. */
+  readonly lookupsBefore?: Readonly<Record<string, number>>;
+}
+
 /** Everything a successor needs to continue after the last broadcast, without a gap and without a change lost. */
 export interface ResumePoint {
+  /** -1: the database was empty, and its first block is the next. */
   readonly height: number;
   /** Time of that block; with height and hashes it is what a new subscriber's status message says. */
   readonly blockTime: number | null;
   readonly hashes: BlockHashes;
   /** The last broadcast blocks, oldest first, at most 1000: where a reorg's fork is looked for. */
-  readonly recent: readonly { readonly height: number; readonly hashes: BlockHashes }[];
+  readonly recent: readonly RecentBlock[];
+  /** First height of a group of which only a part was broadcast: the successor's next message continues it. */
+  readonly openGroup: number | null;
   /** Highest id broadcast, by lookup table. */
   readonly lookupIds: Readonly<Record<string, number>>;
-  /** By mutable table: digest of its content when it was last broadcast; one that differs now is sent whole. */
+  /** Highest AUTO_INCREMENT id seen, by scoped table that has one: rows above it are new, whatever block they name. */
+  readonly scopedIds: Readonly<Record<string, number>>;
+  /** By mutable or derived table: figure of its content when it was last broadcast; one that differs now is sent whole. */
   readonly mutableDigests: Readonly<Record<string, string>>;
-  /** By scoped table: digest over the figures of its last 1000 blocks up to `height`. */
+  /** By scoped table: digests over the figures of its last 1000 blocks up to `height`, one for each 50 of them. */
   readonly scopedDigests: Readonly<Record<string, string>>;
 }
 

@@ -77,7 +77,7 @@ export class TaskPool {
     transfer: readonly Transferable[]
   ): Promise<TaskOutcome> {
     try {
-      return await this.#pool.run(order, { transferList: [...transfer], signal: signal ?? null });
+      return await this.#pool.run(order, { transferList: [...transfer] as never, signal: signal ?? null });
     } catch (caught) {
       signal?.throwIfAborted();
       throw PlatformError.from(caught);

@@ -13,6 +13,8 @@ export interface Round {
 /** The coin node as the miner needs it. */
 export interface MinedNode {
   getHeight(): Promise<number>;
+  /** Mines until the wallet has coins to pay with. */
+  fund(): Promise<void>;
   mineBlocks(count: number): Promise<void>;
   /** A payment into the mempool that carries an action. */
   pay(action: string): Promise<void>;
@@ -20,7 +22,7 @@ export interface MinedNode {
   reorg(depth: number): Promise<void>;
 }
 
-/** A coinbase may be spent after 100 blocks. */
+/** Below this height no coinbase may be spent; a funded wallet is a few blocks above. */
 export const FUNDING_BLOCKS = 101;
 const REORG_ODDS = 1 / 25;
 const EMPTY_BLOCK_ODDS = 1 / 6;
@@ -51,10 +53,9 @@ function planAction(random: Random): string {
   ]);
 }
 
-/** Mines until the wallet can pay. */
+/** Gives the wallet coins unless an earlier start did. */
 export async function fundWallet(node: MinedNode): Promise<void> {
-  const height = await node.getHeight();
-  if (height < FUNDING_BLOCKS) await node.mineBlocks(FUNDING_BLOCKS - height);
+  if ((await node.getHeight()) < FUNDING_BLOCKS) await node.fund();
 }
 
 /** Payments and the block that holds them. */

@@ -116,3 +116,25 @@ function killGroup(child: ChildProcess): void {
 function lastLines(logFile: string): string {
   return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-LAST_LINES).join('\n');
 }
+
+const WATCH_INTERVAL_MS = 500;
+
+/** Watches a process that another module started. `death` rejects with PROCESS_EXITED once it is gone, until `end`. */
+export function watchProcess(
+  name: string,
+  pid: number,
+  logFile: string
+): { readonly death: Promise<never>; readonly end: () => void } {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => undefined); // who waits for it learns it
+  const timer = setInterval(() => {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      clearInterval(timer);
+      const reason = `${name} ended; its log is ${logFile}, which ends with:\n${lastLines(logFile)}\n`;
+      reject(new PlatformError('PROCESS_EXITED', { reason }));
+    }
+  }, WATCH_INTERVAL_MS);
+  return { death: promise, end: () => clearInterval(timer) };
+}

@@ -1,0 +1,122 @@
+import { rmSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { holdDirectory, makeTemporaryDirectory } from '../devnet/directory.ts';
+import { runLive } from '../devnet/live.ts';
+import { MIN_BLOCKS, runOnce } from '../devnet/once.ts';
+import { type Platform, startPlatform } from '../devnet/platform.ts';
+import { choosePorts, type DevnetSettings, newApiKey } from '../devnet/settings.ts';
+import type { Command, Environment } from './command.ts';
+import { readNumber, readOptions } from './options.ts';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const INTERRUPTED = 130;
+const DIRECTORY = '.devnet';
+
+/** `platform-node devnet`: a whole regtest platform on this machine, until Ctrl-C; with --once, a proof that ends. */
+export const devnetCommand: Command = {
+  name: 'devnet',
+  summary: 'runs a whole regtest platform on this machine: MariaDB, litecoind and every service',
+  options: [
+    '--once               mine, force reorgs, kill actors, compare the replicas, print a JSON summary; exit 0 if equal',
+    `--blocks <n>         with --once: height to mine to; default 300, at least ${MIN_BLOCKS}`,
+    '--seed <text>        what payments, reorgs and the ledger follow from; default: devnet',
+    `--dir <path>         where databases, chain and logs are kept; default ${DIRECTORY}; --once uses a temporary one`,
+    '--fresh              begin with an empty directory',
+    '--interval <ms>      mean time between blocks; default 3000',
+    '--hub-port <n>, --decoder-port <n>, --server-port <n>, --client-port <n>   default: free ports'
+  ],
+
+  async run(argv: readonly string[], env: Environment): Promise<number> {
+    const options = readDevnetOptions(argv);
+    const interrupted = new AbortController();
+    const interrupt = () => interrupted.abort();
+    for (const signal of SIGNALS) process.on(signal, interrupt);
+    const path = options.once ? makeTemporaryDirectory() : resolve(options.directory);
+    const held = holdDirectory(path, options);
+    const settings: DevnetSettings = {
+      directory: held.path,
+      seed: options.seed,
+      ports: await choosePorts(options.ports),
+      apiKey: newApiKey(),
+      shell: env,
+      tell: options.once ? console.error : console.log
+    };
+    try {
+      const code = await runPlatform(settings, options, interrupted.signal);
+      if (options.once) rmSync(path, { recursive: true, force: true });
+      return code;
+    } catch (caught) {
+      if (interrupted.signal.aborted) return options.once ? INTERRUPTED : 0;
+      settings.tell(`the directory is kept: ${path}`);
+      throw caught;
+    } finally {
+      held.release();
+      for (const signal of SIGNALS) process.off(signal, interrupt);
+    }
+  }
+};
+
+type DevnetOptions = ReturnType<typeof readDevnetOptions>;
+
+function readDevnetOptions(argv: readonly string[]) {
+  const port = { type: 'string' } as const;
+  const options = readOptions(argv, {
+    once: { type: 'boolean', default: false },
+    blocks: { type: 'string', default: '300' },
+    seed: { type: 'string', default: 'devnet' },
+    dir: { type: 'string', default: DIRECTORY },
+    fresh: { type: 'boolean', default: false },
+    interval: { type: 'string', default: '3000' },
+    'hub-port': port,
+    'decoder-port': port,
+    'server-port': port,
+    'client-port': port
+  });
+  const ports = (['hub', 'decoder', 'server', 'client'] as const).flatMap((service) => {
+    const given = options[`${service}-port`];
+    return given === undefined ? [] : [[service, readNumber(`--${service}-port`, given, 1, 65_535)]];
+  });
+  return {
+    once: options.once,
+    fresh: options.fresh,
+    seed: options.seed,
+    directory: options.dir,
+    blocks: readNumber('--blocks', options.blocks, MIN_BLOCKS, 100_000),
+    intervalMs: readNumber('--interval', options.interval, 10, 3_600_000),
+    ports: Object.fromEntries(ports) as Partial<DevnetSettings['ports']>
+  };
+}
+
+/** The platform from its start to its end; ends early when one of its parts does. */
+async function runPlatform(
+  settings: DevnetSettings,
+  options: DevnetOptions,
+  interrupted: AbortSignal
+): Promise<number> {
+  const platform = await startPlatform(settings, interrupted);
+  const ending = new AbortController();
+  const signal = AbortSignal.any([interrupted, ending.signal]);
+  const work = options.once
+    ? prove(platform, settings, options.blocks, signal)
+    : runLive(platform, settings, options.intervalMs, signal);
+  try {
+    return (await Promise.race([work, platform.death])) ?? 0;
+  } finally {
+    ending.abort();
+    await work.catch(() => undefined); // told by the race already
+    settings.tell('stopping');
+    await platform.stop();
+  }
+}
+
+/** The summary is the last and only line on standard output. */
+async function prove(
+  platform: Platform,
+  settings: DevnetSettings,
+  blocks: number,
+  signal: AbortSignal
+): Promise<number> {
+  const summary = await runOnce(platform, settings, blocks, signal);
+  console.log(JSON.stringify(summary));
+  return summary.equal ? 0 : 1;
+}

@@ -1,0 +1,44 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PlatformError } from '../errors.ts';
+
+/** A devnet's directory, held by this process. */
+export interface HeldDirectory {
+  readonly path: string;
+  /** Lets another devnet have it. */
+  release(): void;
+}
+
+/**
+ * Takes a directory for one devnet.
+ *
+ * @param fresh begins with an empty one
+ * @throws {PlatformError} COMMAND_INVALID when another devnet runs in it
+ */
+export function holdDirectory(path: string, { fresh }: { readonly fresh: boolean }): HeldDirectory {
+  const pidFile = join(path, 'devnet.pid');
+  const holder = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8')) : 0;
+  if (holder > 0 && isAlive(holder)) {
+    const reason = `another devnet, process ${holder}, runs in ${path}; stop it, or choose another place with --dir`;
+    throw new PlatformError('COMMAND_INVALID', { reason });
+  }
+  if (fresh) rmSync(path, { recursive: true, force: true });
+  mkdirSync(path, { recursive: true });
+  writeFileSync(pidFile, String(process.pid));
+  return { path, release: () => rmSync(pidFile, { force: true }) };
+}
+
+/** A directory of this run alone. */
+export function makeTemporaryDirectory(): string {
+  return mkdtempSync(join(tmpdir(), 'platform-devnet-'));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (caught) {
+    return (caught as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

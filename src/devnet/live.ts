@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fundWallet, mineRound, planRounds } from './miner.ts';
+import type { Platform } from './platform.ts';
+import type { DevnetSettings } from './settings.ts';
+import { readStanding, standingLine } from './standing.ts';
+
+const STATUS_INTERVAL_MS = 5_000;
+
+/** Mines and reports until the signal; never ends by itself. */
+export async function runLive(
+  platform: Platform,
+  settings: DevnetSettings,
+  blockIntervalMs: number,
+  signal: AbortSignal
+): Promise<void> {
+  await Promise.all([mine(platform, settings, blockIntervalMs, signal), report(platform, settings, signal)]);
+}
+
+/** The plan begins anew with each start; the height in its seed keeps two starts apart. */
+async function mine(
+  { node }: Platform,
+  { seed, tell }: DevnetSettings,
+  blockIntervalMs: number,
+  signal: AbortSignal
+): Promise<void> {
+  await fundWallet(node);
+  for (const round of planRounds(`${seed} ${await node.getHeight()}`)) {
+    await sleep(blockIntervalMs * round.pause, undefined, { signal });
+    if (round.reorgDepth > 0) {
+      tell(`reorg of depth ${round.reorgDepth} at height ${await node.getHeight()}`);
+      await node.reorg(round.reorgDepth);
+    }
+    await mineRound(node, round);
+  }
+}
+
+async function report({ watched }: Platform, { tell }: DevnetSettings, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await sleep(STATUS_INTERVAL_MS, undefined, { signal });
+    tell(standingLine(await readStanding(watched)));
+  }
+}

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { startLitecoind } from './litecoin.ts';
+import type { MinedNode } from './miner.ts';
+import type { NodeAddress } from './services.ts';
+
+/** The devnet's coin node. */
+export interface DevnetNode extends MinedNode {
+  readonly address: NodeAddress;
+  readonly pid: number;
+  readonly logFile: string;
+  stop(): Promise<void>;
+}
+
+/** The wallet's coins; each can pay once a block. */
+const COINS = 24;
+
+/** Starts litecoind for the miner. @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED */
+export async function startNode(directory: string): Promise<DevnetNode> {
+  const litecoind = await startLitecoind(directory);
+  const { pid, rpcPort, user, password } = litecoind;
+  return {
+    address: { host: '127.0.0.1', port: rpcPort, user, password },
+    pid,
+    logFile: join(directory, 'data', 'regtest', 'debug.log'),
+    getHeight: () => litecoind.height(),
+    fund: () => litecoind.fund(COINS),
+    mineBlocks: async (count) => void (await litecoind.mine(count)),
+    pay: async (action) => void (await litecoind.pay({ action })),
+    reorg: async (depth) => {
+      await litecoind.invalidate(depth);
+      await litecoind.mine(depth + 1);
+    },
+    stop: () => litecoind.stop()
+  };
+}

@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PlatformError } from '../errors.ts';
+import { killActor } from './kill-actor.ts';
+import { FUNDING_BLOCKS, fundWallet, mineRound, planRounds } from './miner.ts';
+import type { Platform } from './platform.ts';
+import { type DevnetSettings, devnetDatabase } from './settings.ts';
+import { isSettled, readStanding, standingLine } from './standing.ts';
+import { compareReplicas, type Summary } from './summary.ts';
+
+/** What happens when this part of the blocks is mined. */
+interface Incident {
+  /** From 0 (the wallet is funded) to 1 (all blocks are mined). */
+  readonly at: number;
+  readonly reorgDepth?: number;
+  readonly kill?: 'server' | 'client';
+}
+
+const INCIDENTS: readonly Incident[] = [
+  { at: 0.2, reorgDepth: 1 },
+  { at: 0.4, kill: 'server' },
+  { at: 0.6, reorgDepth: 6 },
+  { at: 0.8, kill: 'client' }
+];
+
+/** Below it the incidents would not lie apart. */
+export const MIN_BLOCKS = FUNDING_BLOCKS + 30;
+const SETTLE_DEADLINE_MS = 90_000;
+const SETTLE_INTERVAL_MS = 250;
+const PROGRESS_INTERVAL_MS = 3_000;
+
+/**
+ * One run to an end: mines, forces reorgs, kills actors, waits for the replicas and compares them.
+ *
+ * @throws {PlatformError} ACTOR_TIMEOUT when the replicas do not reach the node's height in time
+ */
+export async function runOnce(
+  platform: Platform,
+  { seed, tell }: DevnetSettings,
+  blocks: number,
+  signal: AbortSignal
+): Promise<Summary> {
+  const startedAt = performance.now();
+  const { node } = platform;
+  const rounds = planRounds(seed);
+  await fundWallet(node);
+  const from = await node.getHeight();
+  for (const incident of INCIDENTS) {
+    await mineTo(from + Math.round((blocks - from) * incident.at));
+    if (incident.reorgDepth) {
+      await settle(platform, tell, signal); // else nobody has the blocks that are replaced
+      tell(`reorg of depth ${incident.reorgDepth} at height ${await node.getHeight()}`);
+      await node.reorg(incident.reorgDepth);
+    }
+    if (incident.kill) {
+      tell(`killing the indexer's actor of the sync ${incident.kill}`);
+      await killActor(platform[incident.kill], devnetDatabase('indexer'), signal);
+    }
+  }
+  await mineTo(blocks);
+  await settle(platform, tell, signal);
+  const databases = await compareReplicas(platform.database);
+  return {
+    equal: databases.every(({ equal, height }) => equal && height === blocks),
+    blocks: await node.getHeight(),
+    reorgs: INCIDENTS.filter(({ reorgDepth }) => reorgDepth).length,
+    actors_killed: INCIDENTS.filter(({ kill }) => kill).length,
+    seconds: Math.round((performance.now() - startedAt) / 100) / 10,
+    databases
+  };
+
+  async function mineTo(height: number): Promise<void> {
+    while ((await node.getHeight()) < height) {
+      signal.throwIfAborted();
+      await mineRound(node, rounds.next().value);
+    }
+  }
+}
+
+/** Waits until both replicas stand at the node's height, and says where they are meanwhile. */
+async function settle(platform: Platform, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
+  const deadline = Date.now() + SETTLE_DEADLINE_MS;
+  let nextProgress = 0;
+  for (;;) {
+    const standing = await readStanding(platform.watched);
+    if (isSettled(standing)) return tell(standingLine(standing));
+    if (Date.now() > deadline) {
+      const reason = `the replicas are not at the node's height after ${SETTLE_DEADLINE_MS / 1000} s: ${standingLine(standing)}`;
+      throw new PlatformError('ACTOR_TIMEOUT', { reason });
+    }
+    if (Date.now() >= nextProgress) {
+      tell(standingLine(standing));
+      nextProgress = Date.now() + PROGRESS_INTERVAL_MS;
+    }
+    await sleep(SETTLE_INTERVAL_MS, undefined, { signal });
+  }
+}

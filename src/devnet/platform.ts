@@ -1,0 +1,119 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SyncAddress } from '../cli/sync-probe.ts';
+import { connect } from '../db/connection.ts';
+import type { DatabaseCoordinates } from '../wire/database.ts';
+import { registerDatabases } from './hub-config.ts';
+import { startLedger } from './ledger.ts';
+import { startMariaDb } from './mariadb.ts';
+import type { MinedNode } from './miner.ts';
+import { startNode } from './node.ts';
+import { type Service, type ServiceOrder, startService, watchProcess } from './process.ts';
+import { clientOrder, decoderOrder, hubOrder, serverOrder } from './services.ts';
+import { type DevnetSettings, databaseOn, logPath } from './settings.ts';
+import type { Watched } from './standing.ts';
+
+/** A running devnet: every service of the platform on one machine. */
+export interface Platform {
+  readonly node: MinedNode;
+  readonly database: Omit<DatabaseCoordinates, 'name'>;
+  readonly server: SyncAddress;
+  readonly client: SyncAddress;
+  readonly watched: Watched;
+  /** Rejects with PROCESS_EXITED when a part ends by itself; never resolves. */
+  readonly death: Promise<never>;
+  /** Stops everything in the reverse order of the start; returns when no process is left. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts MariaDB, coin node, hub, decoder, ledger writer, sync server and sync client, each when the one before serves.
+ *
+ * @param signal ends a start that is under way; what runs is stopped then
+ * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED naming the part and the end of its log
+ */
+export async function startPlatform(settings: DevnetSettings, signal: AbortSignal): Promise<Platform> {
+  const parts = new AsyncDisposableStack();
+  try {
+    return await startParts(settings, signal, parts);
+  } catch (caught) {
+    await parts.disposeAsync();
+    throw caught;
+  }
+}
+
+async function startParts(
+  settings: DevnetSettings,
+  signal: AbortSignal,
+  parts: AsyncDisposableStack
+): Promise<Platform> {
+  const { directory, ports, apiKey, tell } = settings;
+  const deaths: Promise<never>[] = [];
+  /** @param end stops the part; called in reverse order */
+  const start = async <T>(name: string, begin: () => Promise<T>, end: (part: T) => Promise<void>): Promise<T> => {
+    signal.throwIfAborted();
+    tell(`starting ${name}`);
+    return parts.adopt(await begin(), end);
+  };
+  const service = async (order: ServiceOrder): Promise<void> => {
+    const begin = () => startService(order, signal);
+    const { death } = await start<Service>(order.name, begin, (part) => part.stop());
+    deaths.push(death);
+  };
+
+  mkdirSync(join(directory, 'logs'), { recursive: true });
+  const mariaDirectory = join(directory, 'mariadb');
+  const mariadb = await start(
+    'MariaDB',
+    () => startMariaDb(mariaDirectory),
+    (part) => part.stop()
+  );
+  const node = await start(
+    'litecoind',
+    () => startNode(join(directory, 'litecoind')),
+    (part) => part.stop()
+  );
+  for (const [name, pid, log] of [
+    ['MariaDB', mariadb.pid, join(mariaDirectory, 'mariadb.log')],
+    ['litecoind', node.pid, node.logFile]
+  ] as const) {
+    const watch = watchProcess(name, pid, log);
+    parts.defer(watch.end);
+    deaths.push(watch.death);
+  }
+  const database = mariadb.root;
+  await service(hubOrder(settings, database));
+  await registerDatabases(`http://127.0.0.1:${ports.hub}/`, apiKey, {
+    decoder: databaseOn(database, 'decoder'),
+    indexer: databaseOn(database, 'indexer')
+  });
+  await service(decoderOrder(settings, database, node.address));
+  const ledger = await start(
+    'ledger writer',
+    () => startLedger(settings, database),
+    (part) => part.stop()
+  );
+  deaths.push(ledger.death);
+  await service(serverOrder(settings));
+  await service(clientOrder(settings, database));
+
+  const connection = await start(
+    'status',
+    () => connect(database),
+    (part) => part.end()
+  );
+  const server = { url: `http://127.0.0.1:${ports.server}`, apiKey };
+  const client = { url: `http://127.0.0.1:${ports.client}`, apiKey };
+  tell(`all parts run; logs are in ${logPath(directory, '*')}`);
+  const death = Promise.race(deaths);
+  death.catch(() => undefined); // who waits for it learns it
+  return {
+    node,
+    database,
+    server,
+    client,
+    watched: { node, connection, server, client },
+    death,
+    stop: () => parts.disposeAsync()
+  };
+}

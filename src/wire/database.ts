@@ -45,6 +45,11 @@ export type BlockHashes =
       readonly contract_hash: string | null;
     };
 
+/** The hashes of a block that is not known yet. */
+export function unknownHashes(dbType: DbType): BlockHashes {
+  return dbType === 'indexer' ? { ledger_hash: null, actions_hash: null, contract_hash: null } : { block_hash: null };
+}
+
 const HASH = Type.Union([Type.String({ maxLength: 250 }), Type.Null()]);
 export const IndexerHashesSchema = Type.Object({ ledger_hash: HASH, actions_hash: HASH, contract_hash: HASH });
 export const DecoderHashesSchema = Type.Object({ block_hash: HASH });

@@ -1,0 +1,59 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP, SocketAddress } from 'node:net';
+import { PlatformError } from '../errors.ts';
+
+/** Says under which address a caller is counted. */
+export type AddressReader = (request: IncomingMessage) => string;
+
+/**
+ * The socket's address decides; X-Forwarded-For is the caller's to forge and counts only behind a proxy that is listed.
+ *
+ * @param trusted addresses or `address/prefix` subnets (TRUST_PROXY)
+ * @returns IPv4 as it is (IPv4-mapped too), IPv6 by its first 64 bits
+ * @throws {PlatformError} CONFIG_INVALID
+ */
+export function createAddressReader(trusted: readonly string[] = []): AddressReader {
+  const proxies = readProxies(trusted);
+  const isProxy = (address: string) => proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  return (request) => {
+    let address = plain(request.socket.remoteAddress ?? '');
+    const forwarded = String(request.headers['x-forwarded-for'] ?? '').split(',');
+    // From the nearest hop backwards: each entry was written by the one after it.
+    while (isIP(address) && isProxy(address)) {
+      const previous = plain(forwarded.pop()?.trim() ?? '');
+      if (!isIP(previous)) break;
+      address = previous;
+    }
+    return isIP(address) === 6 ? firstHalf(address) : address;
+  };
+}
+
+function readProxies(entries: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = '', prefix] = entry.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    try {
+      if (prefix === undefined) list.addAddress(address, family);
+      else list.addSubnet(address, Number(prefix), family);
+    } catch (cause) {
+      const reason = `TRUST_PROXY must list addresses or subnets such as 10.0.0.0/8, not "${entry}"`;
+      throw new PlatformError('CONFIG_INVALID', { reason }, { cause });
+    }
+  }
+  return list;
+}
+
+/** `::ffff:10.0.0.1` is the IPv4 address of a dual-stack socket. */
+function plain(address: string): string {
+  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+}
+
+function firstHalf(address: string): string {
+  const { address: canonical } = new SocketAddress({ address: address.replace(/%.*$/, ''), family: 'ipv6' });
+  const [head = '', tail] = canonical.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const groups = [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right];
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}

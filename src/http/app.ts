@@ -1,0 +1,91 @@
+import rateLimit from '@fastify/rate-limit';
+import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
+import { createAddressReader } from './address.ts';
+import { createAuthenticator } from './auth.ts';
+import { checkRequest } from './checks.ts';
+import type { AppDeps } from './deps.ts';
+import { errorHandler } from './errors.ts';
+import { debugRoutes } from './routes/debug.ts';
+import { haltRoutes } from './routes/halt.ts';
+import { healthRoutes } from './routes/health.ts';
+import { schemaRoutes } from './routes/schema.ts';
+import { snapshotRoutes } from './routes/snapshots.ts';
+import { statusRoutes } from './routes/status.ts';
+import { subscribeRoutes } from './routes/subscribe.ts';
+import { transparencyRoutes } from './routes/transparency.ts';
+
+export type { ActorAsks, ActorControl, ActorDirectory, AppDeps, HttpConfig } from './deps.ts';
+
+const BODY_LIMIT_BYTES = 16_384;
+const REQUEST_TIMEOUT_MS = 30_000;
+/** A socket on which nothing moves for so long is ended; a snapshot build that makes no progress fails earlier. */
+const IDLE_TIMEOUT_MS = 240_000;
+
+/**
+ * The front door: REST and the WebSocket upgrade on one port. It listens when the caller says so: `app.listen(...)`.
+ *
+ * Order of checks: 401, 400 dbType, 403 mode, 404 combination, 400 parameters or body, 429, 503.
+ * `app.close()` closes subscribers with 1012 and, after SHUTDOWN_GRACE_MS, every connection that is left.
+ *
+ * @throws {PlatformError} CONFIG_INVALID
+ */
+export function createApp(deps: AppDeps): FastifyInstance {
+  const { config, log, directory, fanOut } = deps;
+  const authenticator = createAuthenticator(config.SYNC_API_KEY);
+  const addressOf = createAddressReader(config.TRUST_PROXY);
+  const app = fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: IDLE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    ajv: { customOptions: { coerceTypes: false } },
+    clientErrorHandler: (_, socket) => {
+      if (socket.writable) socket.end(BAD_REQUEST);
+    },
+    frameworkErrors: (caught, request, untyped) => {
+      // The router cannot read the path, so it is nobody's: without the key it stays unknown.
+      const reply = untyped as unknown as FastifyReply;
+      if (!authenticator.configured || authenticator.admits(request.headers, false))
+        reply.code(caught.statusCode ?? 400).send({ error: caught.message });
+      else reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'missing or invalid Bearer token' });
+    }
+  }) as unknown as FastifyInstance;
+
+  app.addHook('onRequest', async (request) =>
+    checkRequest(request, { authenticator, mode: config.SYNC_MODE, directory })
+  );
+  app.setErrorHandler(errorHandler({ withCode: true }));
+  app.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'not found' }));
+
+  app.register(rateLimit, { global: false });
+  app.register(healthRoutes, deps);
+  app.register(statusRoutes, deps);
+  app.register(schemaRoutes, deps);
+  app.register(snapshotRoutes, { ...deps, addressOf });
+  app.register(transparencyRoutes, { ...deps, addressOf });
+  app.register(subscribeRoutes, { ...deps, addressOf });
+  app.register(haltRoutes, deps);
+  app.register(debugRoutes, deps);
+
+  let isClosing = false;
+  app.addHook('onSend', async (_, reply) => void (isClosing && reply.header('connection', 'close')));
+  app.addHook('preClose', async () => {
+    isClosing = true;
+    fanOut.close();
+    const patience = setTimeout(() => app.server.closeAllConnections(), config.SHUTDOWN_GRACE_MS);
+    app.server.once('close', () => clearTimeout(patience));
+  });
+  return app;
+}
+
+const BAD_REQUEST_BODY = JSON.stringify({ error: 'malformed HTTP request' });
+const BAD_REQUEST = [
+  'HTTP/1.1 400 Bad Request',
+  'Content-Type: application/json; charset=utf-8',
+  `Content-Length: ${BAD_REQUEST_BODY.length}`,
+  'Connection: close',
+  '',
+  BAD_REQUEST_BODY
+].join('\r\n');

@@ -1,0 +1,66 @@
+import type { FastifyRequest } from 'fastify';
+import { PlatformError } from '../errors.ts';
+import { type DatabaseId, DB_TYPES, databaseKey } from '../wire/database.ts';
+import type { Authenticator } from './auth.ts';
+import type { ActorDirectory } from './deps.ts';
+
+/** What a route declares, and the root hook checks before anything of its own runs. */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route belongs to this SYNC_MODE only. */
+    readonly mode?: 'server' | 'client';
+    /** The route needs a configured key and its Bearer, also where all else is open. */
+    readonly operator?: boolean;
+    /** What the route is about, in its refusals; the transparency log is indexer-only. */
+    readonly subject?: 'transparency log';
+  }
+}
+
+const INDEXER_ONLY = 'transparency log is indexer-only; the decoder database has no synthetic chain-of-state hashes';
+
+interface Checks {
+  readonly authenticator: Authenticator;
+  readonly mode: 'server' | 'client';
+  readonly directory: Pick<ActorDirectory, 'discovered' | 'list'>;
+}
+
+/**
+ * The checks that come before parameters and body, in their order.
+ *
+ * @throws {PlatformError} UNAUTHORIZED, REQUEST_INVALID (dbType), WRONG_MODE, DATABASE_UNKNOWN, ACTOR_NOT_READY
+ */
+export function checkRequest(request: FastifyRequest, { authenticator, mode, directory }: Checks): void {
+  const { config } = request.routeOptions;
+  const isUpgrade = request.headers.upgrade?.toLowerCase() === 'websocket';
+  if ((authenticator.configured || config.operator) && !authenticator.admits(request.headers, isUpgrade))
+    throw new PlatformError('UNAUTHORIZED', { reason: 'missing or invalid Bearer token' });
+  if (request.is404) return;
+  const { dbType } = request.params as Partial<DatabaseId>;
+  if (dbType !== undefined) checkDbType(dbType, config.subject);
+  if (config.mode !== undefined && config.mode !== mode)
+    throw new PlatformError('WRONG_MODE', {
+      reason: `${config.subject ?? 'this route is'} only available in ${config.mode} mode`
+    });
+  if (dbType !== undefined) checkKnown(databaseOf(request), directory);
+}
+
+/** The database that the path names. */
+export function databaseOf(request: FastifyRequest): DatabaseId {
+  const { dbType, chain, network } = request.params as DatabaseId;
+  return { dbType, chain, network };
+}
+
+function checkDbType(dbType: string, subject: 'transparency log' | undefined): void {
+  if (!(DB_TYPES as readonly string[]).includes(dbType))
+    throw new PlatformError('REQUEST_INVALID', { reason: 'dbType must be indexer or decoder' });
+  if (subject === 'transparency log' && dbType !== 'indexer')
+    throw new PlatformError('REQUEST_INVALID', { reason: INDEXER_ONLY });
+}
+
+function checkKnown(id: DatabaseId, directory: Checks['directory']): void {
+  const key = databaseKey(id);
+  if (directory.list().some((known) => databaseKey(known) === key)) return;
+  throw directory.discovered
+    ? new PlatformError('DATABASE_UNKNOWN', { reason: 'chain/network not found' })
+    : new PlatformError('ACTOR_NOT_READY', { reason: 'the hub has not answered yet' });
+}

@@ -1,0 +1,63 @@
+import type { ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
+import type { SyncConfig } from '../config/sync.ts';
+import type { Logger } from '../log.ts';
+import type { ArtifactStore } from '../snapshot/artifact-store.ts';
+import type { DatabaseId } from '../wire/database.ts';
+import type { DatabaseReport } from '../wire/report.ts';
+import type { FanOut } from './fan-out.ts';
+
+/** What the front door reads of the configuration. */
+export type HttpConfig = Pick<
+  SyncConfig,
+  | 'SYNC_MODE'
+  | 'SYNC_API_KEY'
+  | 'SYNC_SINCE_INCLUSIVE'
+  | 'SNAPSHOT_RATE_FULL'
+  | 'SNAPSHOT_RATE_INCR'
+  | 'TRUST_PROXY'
+  | 'SHUTDOWN_GRACE_MS'
+>;
+
+/** What routes ask of an actor: a source's asks in server mode, a replica's in client mode. */
+type Asks = SourceAsks & Pick<ReplicaAsks, 'transparency.roots'>;
+
+export interface ActorAsks {
+  ask<K extends keyof Asks>(
+    type: K,
+    body: Asks[K]['request'],
+    options?: { readonly deadlineMs?: number }
+  ): Promise<Asks[K]['reply']>;
+}
+
+/** The one thing routes know about actors: which there are, how to ask one, and what it last reported. */
+export interface ActorDirectory {
+  /** False until the hub has answered once: an unknown database is then 503, not 404. */
+  readonly discovered: boolean;
+  list(): readonly DatabaseId[];
+  /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY */
+  lookup(id: DatabaseId): ActorAsks;
+  /** Undefined before the first. A dead actor's last report stays. */
+  lastReport(id: DatabaseId): DatabaseReport | undefined;
+  /** False while the actor's thread is down. */
+  isUp(id: DatabaseId): boolean;
+}
+
+/** What an operator may do to an actor. */
+export interface ActorControl {
+  kill(id: DatabaseId): Promise<void>;
+  restart(id: DatabaseId): Promise<void>;
+  /** Client mode: ends a durable halt. @returns what was cleared; null when the replica was not halted */
+  clearHalt(id: DatabaseId): Promise<{ readonly was: unknown }>;
+}
+
+/** Everything the front door is handed. */
+export interface AppDeps {
+  readonly config: HttpConfig;
+  readonly log: Logger;
+  readonly directory: ActorDirectory;
+  readonly artifacts: ArtifactStore;
+  readonly fanOut: FanOut;
+  /** Body of `GET /debug/actors`. */
+  readonly actorsView: () => unknown;
+  readonly control: ActorControl;
+}

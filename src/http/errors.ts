@@ -1,0 +1,40 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { ERRORS, type ErrorCode, PlatformError } from '../errors.ts';
+
+const RETRY_AFTER_S = 5;
+
+/** The JSON body of every error. */
+export interface ErrorBody {
+  readonly error: string;
+  readonly code?: string;
+}
+
+/**
+ * The one error handler: a PlatformError through its row of ERRORS, Fastify's own refusals by their status, the rest as 500.
+ *
+ * @param withCode false on the transparency routes, whose bodies hold the text alone
+ */
+export function errorHandler({ withCode }: { readonly withCode: boolean }) {
+  return async (caught: FastifyError | PlatformError, request: FastifyRequest, reply: FastifyReply) => {
+    const { status, text, code } = describe(caught);
+    if (status === 500) request.log.error({ err: caught }, 'request failed');
+    else if (status > 500) request.log.debug({ err: caught }, 'request refused');
+    if (status === 401) reply.header('www-authenticate', 'Bearer');
+    if (status === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_S);
+    const body: ErrorBody = withCode && code !== undefined ? { error: text, code } : { error: text };
+    return reply.code(status).type('application/json; charset=utf-8').send(body);
+  };
+}
+
+function describe(caught: FastifyError | PlatformError): { status: number; text: string; code?: ErrorCode } {
+  if (caught instanceof PlatformError) return { status: caught.status, text: publicText(caught), code: caught.code };
+  const status = caught.statusCode ?? 500;
+  if (status >= 400 && status < 500) return { status, text: caught.message };
+  return { status: 500, text: 'internal error', code: 'INTERNAL' };
+}
+
+/** What a caller may read: the reason of a refusal; of our own failures only what the table says, since reasons quote hosts and SQL. */
+function publicText({ code, status, detail }: PlatformError): string {
+  if (status < 500 && typeof detail['reason'] === 'string') return detail['reason'];
+  return status === 500 ? 'internal error' : `${code.toLowerCase().replaceAll('_', ' ')}: ${ERRORS[code].hint}`;
+}

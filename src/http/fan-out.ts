@@ -1,0 +1,206 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { WebSocket } from 'ws';
+import type { Broadcast, ResumePoint } from '../../actors/protocol.ts';
+import type { SyncConfig } from '../config/sync.ts';
+import { PlatformError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { type DatabaseId, databaseKey, unknownHashes } from '../wire/database.ts';
+import type { StatusMessage } from '../wire/messages.ts';
+import type { DatabaseReport } from '../wire/report.ts';
+import { Subscriber, type SubscriberView } from './subscriber.ts';
+
+export type { SubscriberView } from './subscriber.ts';
+
+/** The block that a `status` message names: the last one broadcast. */
+export type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes'>;
+
+export interface FanOutOptions {
+  readonly config: Pick<
+    SyncConfig,
+    | 'WS_MAX_PER_IP'
+    | 'WS_BACKPRESSURE_MAX_BYTES'
+    | 'WS_BACKPRESSURE_STALL_MS'
+    | 'WS_STATUS_INTERVAL'
+    | 'WS_PING_INTERVAL'
+  >;
+  readonly log: Logger;
+  /** What the source last reported: the status of a database without any broadcast yet. */
+  readonly lastReport: (id: DatabaseId) => Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes'> | undefined;
+}
+
+/** One message on its way to everyone who was connected when it was accepted. */
+interface Parcel {
+  readonly targets: readonly Subscriber[];
+  readonly full: Buffer | string;
+  readonly infra: Buffer | string;
+  /** Undefined for a status message. */
+  readonly height: number | undefined;
+}
+
+/** One database's subscribers, and the parcels that are still to be sent, in order. */
+interface Lane {
+  readonly id: DatabaseId;
+  readonly subscribers: Set<Subscriber>;
+  readonly queue: Parcel[];
+  point: BroadcastPoint | null;
+  sending: Promise<void>;
+}
+
+/** Sends between two turns of the event loop: some 5 us each. */
+const SLICE = 200;
+/** An actor awaits each broadcast, so more than a few groups mean that nobody waits. */
+const MAX_QUEUED = 10_000;
+const SERVICE_RESTART = 1012;
+const GOING_DOWN = 'the server is going down; reconnect';
+
+/**
+ * Hands each message of a source to all subscribers of its database, the same bytes to each, in order.
+ *
+ * A subscriber gets `status` first and then every message accepted after it, each once: no gap, no repeat, also
+ * while the source's actor dies and comes back.
+ *
+ * @see the specification, "Events" and "Backpressure"
+ */
+export class FanOut {
+  readonly #config: FanOutOptions['config'];
+  readonly #log: Logger;
+  readonly #lastReport: FanOutOptions['lastReport'];
+  readonly #lanes = new Map<string, Lane>();
+  readonly #perAddress = new Map<string, number>();
+  readonly #timers: readonly NodeJS.Timeout[];
+  #closed = false;
+
+  constructor({ config, log, lastReport }: FanOutOptions) {
+    this.#lastReport = lastReport;
+    this.#config = config;
+    this.#log = log;
+    const measureMs = Math.max(5, Math.min(1_000, config.WS_BACKPRESSURE_STALL_MS / 4));
+    this.#timers = [
+      setInterval(() => this.#eachSubscriber((subscriber) => subscriber.measure()), measureMs),
+      setInterval(() => this.#eachSubscriber((subscriber) => subscriber.ping()), config.WS_PING_INTERVAL),
+      setInterval(() => this.#sendStatus(), config.WS_STATUS_INTERVAL)
+    ];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  /**
+   * Accepts messages: when the call returns they are in order behind all earlier ones, and `point` is what a new
+   * subscriber's status says; the promise tells when every socket has them.
+   *
+   * @throws {PlatformError} ACTOR_BUSY when too many wait, with none of these accepted
+   */
+  broadcast(id: DatabaseId, messages: readonly Broadcast[], point: BroadcastPoint): Promise<void> {
+    const lane = this.#lane(id);
+    if (lane.queue.length + messages.length > MAX_QUEUED)
+      throw new PlatformError('ACTOR_BUSY', { reason: `${lane.queue.length} messages wait to be sent` });
+    const targets = [...lane.subscribers];
+    for (const { type, height, bytes, infraBytes } of messages) {
+      const full = asBuffer(bytes);
+      const infra = infraBytes ? asBuffer(infraBytes) : full;
+      lane.queue.push({ targets, full, infra, height: type === 'reorg' ? height - 1 : height });
+    }
+    lane.point = point;
+    return this.#drain(lane);
+  }
+
+  /** True when one more connection of this address is allowed. */
+  admits(address: string): boolean {
+    return !this.#closed && (this.#perAddress.get(address) ?? 0) < this.#config.WS_MAX_PER_IP;
+  }
+
+  /** Takes a connection that was upgraded, and sends it its status at once. */
+  subscribe(id: DatabaseId, socket: WebSocket, { infraOnly, address }: { infraOnly: boolean; address: string }): void {
+    const lane = this.#lane(id);
+    const status = this.#status(lane);
+    const subscriber = new Subscriber(socket, {
+      infraOnly,
+      address,
+      height: status.block_height,
+      limits: { maxBytes: this.#config.WS_BACKPRESSURE_MAX_BYTES, stallMs: this.#config.WS_BACKPRESSURE_STALL_MS },
+      onDrop: (reason) => {
+        lane.subscribers.delete(subscriber);
+        this.#log.warn({ database: databaseKey(id), subscriber: subscriber.id }, reason);
+      }
+    });
+    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
+    socket.on('error', (cause) => this.#log.debug({ err: cause, subscriber: subscriber.id }, 'subscriber failed'));
+    socket.once('close', () => {
+      lane.subscribers.delete(subscriber);
+      const left = (this.#perAddress.get(address) ?? 1) - 1;
+      if (left > 0) this.#perAddress.set(address, left);
+      else this.#perAddress.delete(address);
+    });
+    subscriber.send(JSON.stringify(status));
+    lane.subscribers.add(subscriber);
+  }
+
+  subscribers(id: DatabaseId): SubscriberView[] {
+    return [...(this.#lanes.get(databaseKey(id))?.subscribers ?? [])].map(({ view }) => view);
+  }
+
+  /** Tells every subscriber to come back later (1012) and takes no more. */
+  close(): void {
+    this.#closed = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#eachSubscriber(({ socket }) => socket.close(SERVICE_RESTART, GOING_DOWN));
+  }
+
+  #lane(id: DatabaseId): Lane {
+    const key = databaseKey(id);
+    const lane = this.#lanes.get(key) ?? {
+      id,
+      subscribers: new Set(),
+      queue: [],
+      point: null,
+      sending: Promise.resolve()
+    };
+    this.#lanes.set(key, lane);
+    return lane;
+  }
+
+  /** Status messages wait their turn behind the blocks that they count. */
+  #sendStatus(): void {
+    for (const lane of this.#lanes.values()) {
+      const text = JSON.stringify(this.#status(lane));
+      lane.queue.push({ targets: [...lane.subscribers], full: text, infra: text, height: undefined });
+      void this.#drain(lane);
+    }
+  }
+
+  /** Sends what is queued; several callers share the order by waiting for each other. */
+  #drain(lane: Lane): Promise<void> {
+    lane.sending = lane.sending.then(async () => {
+      let sent = 0;
+      for (let parcel = lane.queue.shift(); parcel; parcel = lane.queue.shift()) {
+        const { targets, full, infra, height } = parcel;
+        for (const target of targets) {
+          if (++sent % SLICE === 0) await nextTurn();
+          target.send(target.infraOnly ? infra : full, height);
+        }
+      }
+    });
+    return lane.sending;
+  }
+
+  #status({ id, point }: Lane): StatusMessage {
+    const { dbType, chain, network } = id;
+    const { height, blockTime, hashes } = point ?? this.#lastReport(id) ?? {};
+    return {
+      type: 'status',
+      chain,
+      network,
+      dbType,
+      block_height: height ?? null,
+      block_time: blockTime ?? null,
+      ...(hashes ?? unknownHashes(dbType))
+    };
+  }
+
+  #eachSubscriber(act: (subscriber: Subscriber) => void): void {
+    for (const { subscribers } of this.#lanes.values()) for (const subscriber of subscribers) act(subscriber);
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

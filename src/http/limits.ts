@@ -1,0 +1,40 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PlatformError } from '../errors.ts';
+import type { AddressReader } from './address.ts';
+
+/** A budget of requests by address. */
+export interface Limit {
+  /** Counts the request. @throws {PlatformError} RATE_LIMITED */
+  take(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Refuses when nothing is left, and counts nothing. @throws {PlatformError} RATE_LIMITED */
+  check(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+}
+
+/**
+ * A limit over the plugin's store, with the RateLimit header fields on every answer that it had a say in.
+ *
+ * @param name the policy's name in the header fields
+ * @see draft-ietf-httpapi-ratelimit-headers
+ */
+export function createLimit(
+  app: FastifyInstance,
+  { name, max, windowMs, addressOf }: { name: string; max: number; windowMs: number; addressOf: AddressReader }
+): Limit {
+  const count = app.createRateLimit({ max, timeWindow: windowMs, keyGenerator: (request) => addressOf(request.raw) });
+  const run = async (request: FastifyRequest, reply: FastifyReply, increment: boolean): Promise<void> => {
+    const state = await count(request, { increment });
+    if (state.isAllowed) return;
+    const waitS = Math.max(1, state.ttlInSeconds);
+    reply.header('ratelimit-policy', `"${name}";q=${max};w=${windowMs / 1000}`);
+    reply.header('ratelimit', `"${name}";r=${state.remaining};t=${waitS}`);
+    if (increment ? !state.isExceeded : state.remaining > 0) return;
+    reply.header('retry-after', waitS);
+    throw new PlatformError('RATE_LIMITED', {
+      reason: `more than ${max} requests in ${windowMs / 1000} s from this address; retry in ${waitS} s`
+    });
+  };
+  return {
+    take: (request, reply) => run(request, reply, true),
+    check: (request, reply) => run(request, reply, false)
+  };
+}

@@ -1,0 +1,93 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { hasCode, PlatformError } from '../../errors.ts';
+import type { Artifact } from '../../snapshot/artifact.ts';
+import { resourceOf } from '../../snapshot/artifact-store.ts';
+import { SCHEMA_VERSION } from '../../wire/database.ts';
+import { SNAPSHOT_HEADERS, type SnapshotQuery } from '../../wire/snapshot.ts';
+import type { AddressReader } from '../address.ts';
+import { databaseOf } from '../checks.ts';
+import type { AppDeps } from '../deps.ts';
+import { createLimit, type Limit } from '../limits.ts';
+import { readyActor } from '../ready.ts';
+import { isBegun, sendArtifact } from '../send-artifact.ts';
+import { readSnapshotQuery, SnapshotQuerySchema } from '../snapshot-query.ts';
+
+const HOUR_MS = 3_600_000;
+
+type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts'> & { readonly addressOf: AddressReader };
+
+/**
+ * `GET /snapshot/:dbType/:chain/:network` and `.../since/:blockHeight`.
+ *
+ * What counts against the hourly limits is a body from its first byte on; 304, ranges of an artifact that was begun
+ * before, and refusals do not. HEAD tells what is known and never starts a build.
+ */
+export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (app, deps) => {
+  const { SNAPSHOT_RATE_FULL, SNAPSHOT_RATE_INCR } = deps.config;
+  const { addressOf } = deps;
+  const full = createLimit(app, { name: 'snapshot-full', max: SNAPSHOT_RATE_FULL, windowMs: HOUR_MS, addressOf });
+  const since = createLimit(app, { name: 'snapshot-since', max: SNAPSHOT_RATE_INCR, windowMs: HOUR_MS, addressOf });
+  const base = '/snapshot/:dbType/:chain/:network';
+  const options = {
+    exposeHeadRoute: false,
+    config: { mode: 'server' },
+    schema: { querystring: SnapshotQuerySchema }
+  } as const;
+  for (const [path, limit] of [[base, full] as const, [`${base}/since/:blockHeight`, since] as const]) {
+    app.get(path, options, (request, reply) => answerGet(request, reply, deps, limit));
+    app.head(path, options, (request, reply) => answerHead(request, reply, deps));
+  }
+};
+
+async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: SnapshotDeps, limit: Limit) {
+  const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
+  const resumed = findResumed(request, query, deps);
+  if (resumed) return sendArtifact(resumed, request, reply);
+  const isConditional = request.headers['if-none-match'] ?? request.headers.range;
+  if (isConditional === undefined) await limit.check(request, reply);
+  const order = await describe(request, query, deps);
+  const begun = deps.artifacts.find(order);
+  const artifact = begun && isBegun(begun, request) ? begun : undefined;
+  if (artifact) return sendArtifact(artifact, request, reply);
+  await limit.check(request, reply);
+  const obtained = await deps.artifacts.obtain(order);
+  await limit.take(request, reply);
+  return sendArtifact(obtained, request, reply);
+}
+
+async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: SnapshotDeps) {
+  const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
+  const artifact = findResumed(request, query, deps) ?? deps.artifacts.find(await describe(request, query, deps));
+  if (artifact) return sendArtifact(artifact, request, reply);
+  const { dbType } = databaseOf(request);
+  return reply
+    .header(SNAPSHOT_HEADERS.schemaVersion, SCHEMA_VERSION[dbType])
+    .headers({ 'content-encoding': 'gzip', 'accept-ranges': 'bytes' })
+    .type('application/json')
+    .send();
+}
+
+/** A range under If-Range goes on with the very file that it began with, though blocks have come since. */
+function findResumed(request: FastifyRequest, query: SnapshotQuery, { artifacts }: SnapshotDeps): Artifact | undefined {
+  const { range, 'if-range': tag } = request.headers;
+  if (range === undefined || typeof tag !== 'string') return undefined;
+  return artifacts.findTagged(resourceOf({ id: databaseOf(request), query }), tag.trim());
+}
+
+/** The two 404 bodies are exact: clients tell by them that they are at the tip. */
+async function describe(request: FastifyRequest, query: SnapshotQuery, { directory }: SnapshotDeps) {
+  try {
+    return await readyActor(directory, databaseOf(request)).ask('snapshot.describe', { query });
+  } catch (caught) {
+    if (hasCode(caught, 'BLOCKS_EMPTY'))
+      throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' }, { cause: caught });
+    if (hasCode(caught, 'BLOCKS_CAUGHT_UP'))
+      throw new PlatformError(
+        'BLOCKS_CAUGHT_UP',
+        { reason: `No data available after block ${query.since}` },
+        { cause: caught }
+      );
+    throw caught;
+  }
+}

@@ -1,0 +1,82 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type, { type Static } from 'typebox';
+import { PlatformError } from '../../errors.ts';
+import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
+import { databaseOf } from '../checks.ts';
+import type { AppDeps } from '../deps.ts';
+
+const NumberOrNull = Type.Union([Type.Number(), Type.Null()]);
+const TextOrNull = Type.Union([Type.String(), Type.Null()]);
+
+/** One database in `/status`: the specification's fields, then the subscribers of a server or the state of a replica. */
+const DatabaseStatusSchema = Type.Object({
+  block_height: NumberOrNull,
+  block_time: NumberOrNull,
+  ledger_hash: Type.Optional(TextOrNull),
+  actions_hash: Type.Optional(TextOrNull),
+  contract_hash: Type.Optional(TextOrNull),
+  block_hash: Type.Optional(TextOrNull),
+  lag_blocks: NumberOrNull,
+  poll_error_count: Type.Number(),
+  phase: TextOrNull,
+  subscribers: Type.Optional(
+    Type.Array(
+      Type.Object({ id: Type.String(), lastSentBlock: NumberOrNull, appliedBlock: NumberOrNull, lag: NumberOrNull })
+    )
+  ),
+  percent: Type.Optional(NumberOrNull),
+  halted: Type.Optional(Type.Boolean()),
+  reason: Type.Optional(TextOrNull),
+  verified_height: Type.Optional(NumberOrNull)
+});
+type DatabaseStatus = Static<typeof DatabaseStatusSchema>;
+
+const SingleStatusSchema = Type.Object({
+  chain: Type.String(),
+  network: Type.String(),
+  dbType: Type.String(),
+  ...DatabaseStatusSchema.properties,
+  last_updated: Type.String()
+});
+
+type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut'>;
+
+/** `GET /status`, all databases nested chain, network, dbType, and `GET /status/:dbType/:chain/:network`. */
+export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, deps) => {
+  app.get('/status', async () => {
+    const tree: Record<string, Record<string, Record<string, DatabaseStatus>>> = {};
+    for (const id of deps.directory.list()) {
+      tree[id.chain] = { ...tree[id.chain] };
+      tree[id.chain]![id.network] = { ...tree[id.chain]?.[id.network], [id.dbType]: describe(id, deps) };
+    }
+    return { ...tree, last_updated: new Date().toISOString() };
+  });
+
+  app.get('/status/:dbType/:chain/:network', { schema: { response: { 200: SingleStatusSchema } } }, async (request) => {
+    const id = databaseOf(request);
+    if (!deps.directory.lastReport(id))
+      throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
+    return { ...id, ...describe(id, deps), last_updated: new Date().toISOString() };
+  });
+};
+
+function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): DatabaseStatus {
+  const report = directory.lastReport(id);
+  const common = {
+    block_height: report?.height ?? null,
+    block_time: report?.blockTime ?? null,
+    ...(report?.hashes ?? unknownHashes(id.dbType)),
+    lag_blocks: report?.lagBlocks ?? null,
+    poll_error_count: report?.pollErrorCount ?? 0,
+    phase: report?.phase ?? null
+  };
+  if (config.SYNC_MODE === 'server') return { ...common, subscribers: fanOut.subscribers(id) };
+  const { percent = null, halt = null, verifiedHeight = null } = report?.replica ?? {};
+  return {
+    ...common,
+    percent,
+    halted: halt !== null,
+    reason: halt?.reason ?? null,
+    verified_height: verifiedHeight
+  };
+}

@@ -1,0 +1,85 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import { WebSocketServer } from 'ws';
+import { PlatformError } from '../../errors.ts';
+import type { AddressReader } from '../address.ts';
+import { SUBPROTOCOL } from '../auth.ts';
+import { databaseOf } from '../checks.ts';
+import type { AppDeps } from '../deps.ts';
+import { readyActor } from '../ready.ts';
+
+const MAX_CLIENT_MESSAGE_BYTES = 4096;
+/** How long a socket that was told to close may still drain. */
+const CLOSE_TIMEOUT_MS = 5_000;
+
+const QuerySchema = Type.Object({
+  sync_mode: Type.Optional(Type.Union([Type.Literal('full'), Type.Literal('infra-only')]))
+});
+
+/**
+ * `/subscribe/:dbType/:chain/:network`: upgrade requests go through the router like all others, so that a refusal
+ * is the same HTTP answer, from the same checks, before any upgrade.
+ */
+export const subscribeRoutes: FastifyPluginAsyncTypebox<
+  Pick<AppDeps, 'directory' | 'fanOut'> & { readonly addressOf: AddressReader }
+> = async (app, { directory, fanOut, addressOf }) => {
+  const upgrades = new WeakMap<IncomingMessage, { readonly socket: Duplex; readonly head: Buffer }>();
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: MAX_CLIENT_MESSAGE_BYTES,
+    closeTimeout: CLOSE_TIMEOUT_MS,
+    handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false)
+  } as ConstructorParameters<typeof WebSocketServer>[0]);
+
+  app.server.on('upgrade', (raw, socket, head) => {
+    upgrades.set(raw, { socket, head });
+    socket.on('error', () => socket.destroy());
+    const response = new ServerResponse(raw);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0]);
+    response.once('finish', () => socket.end());
+    app.routing(raw, response);
+  });
+
+  app.get(
+    '/subscribe/:dbType/:chain/:network',
+    { exposeHeadRoute: false, config: { mode: 'server' }, schema: { querystring: QuerySchema } },
+    (request, reply) => {
+      const id = databaseOf(request);
+      const infraOnly = request.query.sync_mode === 'infra-only';
+      if (infraOnly && id.dbType !== 'indexer')
+        throw new PlatformError('REQUEST_INVALID', { reason: 'sync_mode=infra-only is for indexer databases' });
+      const upgrade = upgrades.get(request.raw);
+      if (!upgrade || !isHandshake(request.raw))
+        throw new PlatformError('REQUEST_INVALID', { reason: 'this route needs a WebSocket upgrade, version 13' });
+      const address = addressOf(request.raw);
+      if (!fanOut.admits(address)) {
+        reply.header('retry-after', 60);
+        throw new PlatformError('RATE_LIMITED', { reason: 'too many connections from this address' });
+      }
+      readyActor(directory, id);
+      if (!directory.lastReport(id))
+        throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
+      reply.hijack();
+      reply.raw.detachSocket(upgrade.socket as Parameters<ServerResponse['detachSocket']>[0]);
+      sockets.handleUpgrade(request.raw, upgrade.socket, upgrade.head, (socket) =>
+        fanOut.subscribe(id, socket, { infraOnly, address })
+      );
+    }
+  );
+};
+
+/** What `ws` would refuse in plain text. */
+function isHandshake({ headers, httpVersion }: IncomingMessage): boolean {
+  const { upgrade = '', 'sec-websocket-key': key = '', 'sec-websocket-version': version } = headers;
+  return (
+    httpVersion === '1.1' &&
+    upgrade.toLowerCase() === 'websocket' &&
+    version === '13' &&
+    /^[+/0-9A-Za-z]{22}==$/.test(key)
+  );
+}

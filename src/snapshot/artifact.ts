@@ -1,0 +1,144 @@
+import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { PlatformError } from '../errors.ts';
+
+/** Response headers that the build's own read decided, by lower-case name. */
+export type ArtifactHeaders = Readonly<Record<string, string>>;
+
+const READ_BYTES = 256 * 1024;
+
+/**
+ * One snapshot file: written by one build, read by any number of requests while it grows.
+ *
+ * Bytes that exist never change; once complete nothing does. The store that made it moves it on; the rest reads.
+ */
+export class Artifact {
+  readonly buildId: string;
+  readonly path: string;
+  /** Database and query: what the file is a snapshot of, at whichever block. */
+  readonly resource: string;
+  /** Resource and state of the database: equal keys may share the file. */
+  readonly key: string;
+  readonly createdAt = Date.now();
+  #headers: ArtifactHeaders | undefined;
+  #sizeBytes = 0;
+  #complete = false;
+  #error: PlatformError | undefined;
+  #readers = 0;
+  #changed = Promise.withResolvers<void>();
+  readonly #onIdle: () => void;
+
+  constructor(options: {
+    readonly buildId: string;
+    readonly path: string;
+    readonly resource: string;
+    readonly key: string;
+    /** Called when a reader has left. */
+    readonly onIdle: () => void;
+  }) {
+    this.buildId = options.buildId;
+    this.path = options.path;
+    this.resource = options.resource;
+    this.key = options.key;
+    this.#onIdle = options.onIdle;
+  }
+
+  /** Strong: two builds at one height differ in bytes. */
+  get etag(): string {
+    return `"${this.buildId}-gzip"`;
+  }
+  get headers(): ArtifactHeaders {
+    return this.#headers ?? {};
+  }
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+  get complete(): boolean {
+    return this.#complete;
+  }
+  get error(): PlatformError | undefined {
+    return this.#error;
+  }
+  /** True while it is being built or read: such an artifact stays. */
+  get inUse(): boolean {
+    return this.#readers > 0 || (!this.#complete && this.#error === undefined);
+  }
+
+  opened(headers: ArtifactHeaders): void {
+    this.#headers ??= headers;
+    this.#notify();
+  }
+
+  grew(sizeBytes: number): void {
+    this.#sizeBytes = Math.max(this.#sizeBytes, sizeBytes);
+    this.#notify();
+  }
+
+  finish(sizeBytes: number): void {
+    this.#sizeBytes = sizeBytes;
+    this.#complete = true;
+    this.#notify();
+  }
+
+  fail(error: PlatformError): void {
+    this.#error = error;
+    this.#notify();
+  }
+
+  /** Waits until the headers are known. @throws {PlatformError} what the build failed with */
+  async whenOpened(): Promise<this> {
+    while (this.#headers === undefined) await this.#nextChange();
+    return this;
+  }
+
+  /** Waits until there are bytes beyond the offset or the file is complete. @throws {PlatformError} what the build failed with */
+  async whenBeyond(offset: number): Promise<void> {
+    while (this.#sizeBytes <= offset && !this.#complete) await this.#nextChange();
+  }
+
+  /**
+   * The bytes from `start` to `end` inclusive; to the end of the finished file when `end` is null, waiting for the build.
+   *
+   * The artifact stays until the stream is closed. A build that fails errors the stream, however much was read.
+   */
+  read(start: number, end: number | null): Readable {
+    this.#readers++;
+    const stream = Readable.from(this.#chunks(start, end), { objectMode: false, highWaterMark: READ_BYTES });
+    stream.once('close', () => {
+      this.#readers--;
+      this.#onIdle();
+    });
+    return stream;
+  }
+
+  async *#chunks(start: number, end: number | null): AsyncGenerator<Buffer> {
+    const file = await open(this.path, 'r');
+    try {
+      for (let position = start; end === null || position <= end; ) {
+        await this.whenBeyond(position);
+        const limit = Math.min(this.#sizeBytes, end === null ? Number.POSITIVE_INFINITY : end + 1);
+        if (position >= limit) return;
+        const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, limit - position));
+        const { bytesRead } = await file.read(buffer, 0, buffer.length, position);
+        if (bytesRead === 0)
+          throw new PlatformError('SNAPSHOT_FAILED', { reason: 'the artifact is shorter than told' });
+        position += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** The store's watchdog fails a build that makes no progress, which bounds this wait. */
+  async #nextChange(): Promise<void> {
+    if (this.#error) throw this.#error;
+    await this.#changed.promise;
+    if (this.#error) throw this.#error;
+  }
+
+  #notify(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+}

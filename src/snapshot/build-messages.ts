@@ -1,0 +1,23 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { SnapshotOrder } from '../../actors/protocol.ts';
+import type { ArtifactHeaders } from './artifact.ts';
+
+/** What the task `build-snapshot` is started with. */
+export interface BuildInput {
+  readonly order: SnapshotOrder;
+  /** The file to write; it must not exist. */
+  readonly path: string;
+  readonly buildId: string;
+  /** Where progress is told. */
+  readonly progress: MessagePort;
+}
+
+/** `opened` once, when the snapshot is open and headers are known; then `grew` whenever more bytes are in the file. */
+export type BuildProgress =
+  | { readonly type: 'opened'; readonly headers: ArtifactHeaders }
+  | { readonly type: 'grew'; readonly sizeBytes: number };
+
+export interface BuildResult {
+  readonly headers: ArtifactHeaders;
+  readonly sizeBytes: number;
+}

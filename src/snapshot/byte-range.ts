@@ -1,0 +1,43 @@
+/** What a Range header asks of a file of which `sizeBytes` bytes exist. */
+export type RangeAnswer =
+  | { readonly kind: 'whole' }
+  /** `end` inclusive. */
+  | { readonly kind: 'part'; readonly start: number; readonly end: number }
+  | { readonly kind: 'unsatisfiable' };
+
+/**
+ * A single byte range, against a complete file or one that grows.
+ *
+ * Anything that is no single range of bytes, or a suffix of a file whose end is not known, is answered with the whole.
+ *
+ * @see RFC 9110 section 14
+ */
+export function answerRange(header: string | undefined, sizeBytes: number, complete: boolean): RangeAnswer {
+  const [, first, last] = /^bytes=(\d{1,15})?-(\d{1,15})?$/.exec(header ?? '') ?? [];
+  if (first === undefined) {
+    if (last === undefined || !complete) return { kind: 'whole' };
+    const length = Math.min(Number(last), sizeBytes);
+    return length === 0 ? { kind: 'unsatisfiable' } : { kind: 'part', start: sizeBytes - length, end: sizeBytes - 1 };
+  }
+  const start = Number(first);
+  const end = last === undefined ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1);
+  if (last !== undefined && Number(last) < start) return { kind: 'whole' };
+  return start < sizeBytes ? { kind: 'part', start, end } : { kind: 'unsatisfiable' };
+}
+
+/** The first byte that a Range header asks for, or null: how far a file that grows must reach for an answer. */
+export function firstByte(header: string | undefined): number | null {
+  const first = /^bytes=(\d{1,15})-\d{0,15}$/.exec(header ?? '')?.[1];
+  return first === undefined ? null : Number(first);
+}
+
+/** True when If-Range lets a range be served: absent, or exactly this strong tag. Dates and weak tags do not. */
+export function ifRangeHolds(header: string | undefined, etag: string): boolean {
+  return header === undefined || header.trim() === etag;
+}
+
+/** If-None-Match by weak comparison. */
+export function noneMatchHits(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(',').some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag);
+}

@@ -1,4 +1,4 @@
-import { transferableSymbol, valueSymbol } from 'piscina';
+import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { PlatformError, type WireError } from '../src/errors.ts';
 import { portableError, Transferred } from './channel.ts';
 
@@ -21,10 +21,8 @@ export default async function runTask({ module, input }: TaskOrder): Promise<unk
     const { default: task } = (await import(module)) as { default: Task };
     const result = await task(input);
     if (!(result instanceof Transferred)) return { ok: true, value: result } satisfies TaskOutcome;
-    return {
-      [valueSymbol]: { ok: true, value: result.value } satisfies TaskOutcome,
-      [transferableSymbol]: result.transfer
-    };
+    const value: TaskOutcome = { ok: true, value: result.value };
+    return move({ [valueSymbol]: value, [transferableSymbol]: result.transfer } as never);
   } catch (caught) {
     const error = PlatformError.from(caught);
     const { stack } = error.cause instanceof Error ? error.cause : error;

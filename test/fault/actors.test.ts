@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ActorDirectory } from '../../actors/directory.ts';
+import { type ActorSpec, Supervisor, type SupervisorOptions } from '../../actors/supervisor.ts';
+import { hasCode, type PlatformError } from '../../src/errors.ts';
+import { silentLogger } from '../../src/log.ts';
+import type { DatabaseId } from '../../src/wire/database.ts';
+import type { UnrulyAsks, UnrulyNeeds } from '../fixtures/unruly-actor.ts';
+
+const ID: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
+const OTHER: DatabaseId = { ...ID, chain: 'litecoin' };
+const ENTRY = new URL('../fixtures/unruly-actor.ts', import.meta.url);
+const FAST = { baseDelayMs: 10, maxDelayMs: 40, budget: 3, windowMs: 60_000 };
+
+type Options = Partial<SupervisorOptions<UnrulyNeeds>>;
+
+function open(options: Options = {}) {
+  const notices: { id: DatabaseId; type: string; body: unknown }[] = [];
+  const fatal: PlatformError[] = [];
+  const asked: DatabaseId[] = [];
+  const supervisor = new Supervisor<UnrulyAsks, UnrulyNeeds>({
+    log: silentLogger,
+    handlers: {
+      double: (number, from) => {
+        asked.push(from);
+        return number * 2;
+      }
+    },
+    onNotice: (id, type, body) => void notices.push({ id, type, body }),
+    onFatal: (error) => void fatal.push(error),
+    restart: FAST,
+    ...options
+  });
+  after(() => supervisor.stopAll(1_000));
+  return { supervisor, notices, fatal, asked };
+}
+
+const spec = (workerData: ActorSpec['workerData'] = {}, id = ID): ActorSpec => ({
+  id,
+  kind: 'unruly',
+  entry: ENTRY,
+  workerData
+});
+
+/** Looks again every few milliseconds; fails after five seconds. */
+async function until(holds: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5_000;
+  while (!holds()) {
+    assert.ok(Date.now() < deadline, `never came true: ${holds}`);
+    await sleep(5);
+  }
+}
+
+const generationOf = (supervisor: Supervisor<UnrulyAsks, UnrulyNeeds>) => supervisor.list()[0]!.generation;
+
+test('starts actors, finds them by id, and hands their asks and notices on with the id', async () => {
+  const { supervisor, notices, asked } = open();
+  supervisor.start(spec());
+  supervisor.start(spec({}, OTHER));
+  assert.throws(
+    () => supervisor.handle(ID),
+    (error) => hasCode(error, 'ACTOR_NOT_READY')
+  );
+  assert.throws(
+    () => supervisor.handle({ ...ID, chain: 'dogecoin' }),
+    (error) => hasCode(error, 'DATABASE_UNKNOWN')
+  );
+  await until(() => supervisor.state(ID) === 'running' && supervisor.state(OTHER) === 'running');
+  assert.equal(await supervisor.handle(OTHER).ask('relay', 4), 8);
+  assert.deepEqual(asked, [OTHER]);
+  await supervisor.handle(ID).ask('report', { height: 7 });
+  assert.deepEqual(notices, [{ id: ID, type: 'report', body: { height: 7 } }]);
+});
+
+test('a killed thread comes back with the next generation, fresh data, and only after the dead one was reaped', async () => {
+  const order: string[] = [];
+  const { supervisor } = open({
+    reap: async ({ generation }) => {
+      await sleep(80);
+      order.push(`reaped ${generation}`);
+    }
+  });
+  let starts = 0;
+  supervisor.start(
+    spec(() => {
+      starts += 1;
+      order.push(`start ${starts}`);
+      return { note: `start ${starts}` };
+    })
+  );
+  await until(() => supervisor.state(ID) === 'running');
+  await supervisor.kill(ID);
+  await until(() => supervisor.state(ID) === 'running' && generationOf(supervisor) === 2);
+  assert.deepEqual(order, ['start 1', 'reaped 1', 'start 2']);
+  const { generation, note } = await supervisor.handle(ID).ask('start.data', null);
+  assert.deepEqual({ generation, note }, { generation: 2, note: 'start 2' });
+  const view = supervisor.list()[0]!;
+  assert.deepEqual(
+    view.restarts.causes.map(({ cause, generation }) => ({ cause, generation })),
+    [{ cause: 'killed', generation: 1 }]
+  );
+  assert.deepEqual(
+    view.transitions.map(({ from, to }) => `${from} ${to}`),
+    ['null running', 'running backoff', 'backoff running']
+  );
+});
+
+test('reaping that fails or never ends holds the successor up no longer than its deadline', async () => {
+  for (const reap of [() => Promise.reject(new Error('no server')), () => new Promise<void>(() => undefined)]) {
+    const { supervisor } = open({ reap, reapDeadlineMs: 50 });
+    supervisor.start(spec());
+    await until(() => supervisor.state(ID) === 'running');
+    await supervisor.kill(ID);
+    await until(() => supervisor.state(ID) === 'running' && generationOf(supervisor) === 2);
+  }
+});
+
+test('crashes are restarted until the budget is spent; then the actor is failed until it is told to restart', async () => {
+  const { supervisor } = open();
+  let broken = true;
+  supervisor.start(spec(() => ({ crashAtStart: broken })));
+  await until(() => supervisor.state(ID) === 'failed');
+  const view = supervisor.list()[0]!;
+  assert.equal(view.generation, FAST.budget + 1);
+  assert.deepEqual({ ...view.restarts, causes: view.restarts.causes.length }, { inWindow: 4, total: 4, causes: 4 });
+  assert.match(view.reason?.message ?? '', /cannot start/);
+  assert.throws(
+    () => supervisor.handle(ID),
+    (error) => hasCode(error, 'ACTOR_NOT_READY')
+  );
+  broken = false;
+  await supervisor.restart(ID);
+  await until(() => supervisor.state(ID) === 'running');
+  assert.equal(supervisor.list()[0]!.restarts.inWindow, 0);
+});
+
+test('start data that cannot be made or cloned is a death like any other', async () => {
+  const { supervisor } = open();
+  supervisor.start(spec({ callback: () => 1 }));
+  await until(() => supervisor.state(ID) === 'failed');
+});
+
+test('policy halt: the actor stays down with its reason until an operator restarts it', async () => {
+  const { supervisor, fatal } = open();
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  await assert.rejects(supervisor.handle(ID).ask('fail', { code: 'ROW_REFUSED' }));
+  await until(() => supervisor.state(ID) === 'halted');
+  await sleep(100);
+  assert.equal(supervisor.state(ID), 'halted');
+  assert.equal(supervisor.list()[0]!.reason?.code, 'ROW_REFUSED');
+  assert.deepEqual(fatal, []);
+  await supervisor.restart(ID);
+  await until(() => supervisor.state(ID) === 'running');
+  assert.equal(supervisor.list()[0]!.reason, null);
+});
+
+test('policy exit: the composition is told and the actor stays down', async () => {
+  const { supervisor, fatal } = open();
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  await assert.rejects(supervisor.handle(ID).ask('fail', { code: 'NODE_MISMATCH' }));
+  await until(() => fatal.length === 1);
+  assert.equal(fatal[0]!.code, 'NODE_MISMATCH');
+  assert.equal(supervisor.state(ID), 'halted');
+});
+
+test('a thread that hangs is ended by the watchdog and restarted', async () => {
+  const { supervisor } = open({ beaconTimeoutMs: 1_500 });
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  await sleep(1_800);
+  assert.equal(generationOf(supervisor), 1, 'a living thread is left alone');
+  await assert.rejects(supervisor.handle(ID).ask('hang', null), (error) => hasCode(error, 'ACTOR_EXITED'));
+  await until(() => supervisor.state(ID) === 'running' && generationOf(supervisor) === 2);
+  assert.equal(supervisor.list()[0]!.restarts.causes[0]!.cause, 'hung');
+});
+
+test('stopping is graceful within the grace and by force after it; a stopped actor can be started again', async () => {
+  const reaped: number[] = [];
+  const { supervisor } = open({ reap: async ({ generation }) => void reaped.push(generation) });
+  let stopMs = 0;
+  supervisor.start(spec(() => ({ stopMs })));
+  await until(() => supervisor.state(ID) === 'running');
+  await supervisor.stop(ID, 1_000);
+  assert.equal(supervisor.state(ID), 'stopped');
+  assert.deepEqual(reaped, []);
+  stopMs = 60_000;
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  await supervisor.stop(ID, 50);
+  assert.deepEqual(reaped, [2]);
+  await sleep(100);
+  assert.equal(supervisor.state(ID), 'stopped');
+});
+
+test('an actor that is stopped while it waits for its restart stays down', async () => {
+  const { supervisor } = open({ restart: { ...FAST, baseDelayMs: 100, maxDelayMs: 100 } });
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  await supervisor.kill(ID);
+  await until(() => supervisor.state(ID) === 'backoff');
+  await supervisor.stop(ID);
+  await sleep(200);
+  assert.equal(supervisor.state(ID), 'stopped');
+  assert.equal(generationOf(supervisor), 1);
+});
+
+test('the view shows machines, the wait, the beacon, and a bounded ring of transitions', async () => {
+  const { supervisor } = open({ ringSize: 5 });
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  const handle = supervisor.handle(ID);
+  for (let round = 0; round < 6; round++) await handle.ask('transition', null);
+  await handle.ask('wait', { on: 'MariaDB' });
+  const view = supervisor.list()[0]!;
+  assert.equal(view.machines['circuit']?.state, 'open');
+  assert.equal(view.machines['restart']?.state, 'running');
+  assert.equal(view.waiting?.on, 'MariaDB');
+  assert.equal(view.beacon?.mailboxDepth, 0);
+  assert.equal(view.transitions.length, 5);
+  assert.equal(view.transitions.at(-1)?.to, 'open');
+  await handle.ask('wait', { on: null });
+  assert.equal(supervisor.list()[0]!.waiting, null);
+  assert.doesNotThrow(() => JSON.stringify(supervisor.list()));
+});
+
+test('the directory keeps the last report while the actor is down', async () => {
+  const { supervisor } = open();
+  const directory = new ActorDirectory<UnrulyAsks, { height: number }>(supervisor);
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  assert.throws(
+    () => directory.lastReport(ID),
+    (error) => hasCode(error, 'ACTOR_NOT_READY')
+  );
+  assert.throws(
+    () => directory.lastReport(OTHER),
+    (error) => hasCode(error, 'DATABASE_UNKNOWN')
+  );
+  directory.keepReport(ID, { height: 9 });
+  assert.equal(await directory.lookup(ID).ask('echo', 'here'), 'here');
+  await supervisor.stop(ID);
+  assert.deepEqual(directory.lastReport(ID), { height: 9 });
+  assert.deepEqual(directory.list(), [{ id: ID, state: 'stopped', report: { height: 9 } }]);
+  assert.throws(
+    () => directory.lookup(ID),
+    (error) => hasCode(error, 'ACTOR_NOT_READY')
+  );
+});

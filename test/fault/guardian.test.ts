@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
+import { createInterface } from 'node:readline';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const SERVICE = fileURLToPath(new URL('../fixtures/guarded-service.ts', import.meta.url));
+
+interface Said {
+  readonly event: string;
+  readonly pid: number;
+}
+
+interface Guarded {
+  readonly guardian: ChildProcess;
+  readonly said: Said[];
+  /** The next line that the service says with this event; fails after ten seconds. */
+  next(event: string): Promise<Said>;
+  /** The guardian's exit. */
+  ended(): Promise<number | NodeJS.Signals>;
+}
+
+function startGuarded(...argv: string[]): Guarded {
+  const guardian = spawn(process.execPath, [SERVICE, ...argv], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exit = once(guardian, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const said: Said[] = [];
+  let read = 0;
+  createInterface({ input: guardian.stdout! }).on('line', (line) => {
+    const entry = JSON.parse(line) as Partial<Said>;
+    if (entry.event !== undefined) said.push(entry as Said);
+  });
+  after(() => {
+    for (const { pid } of said) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    guardian.kill('SIGKILL');
+  });
+  return {
+    guardian,
+    said,
+    ended: async () => {
+      const [code, signal] = await exit;
+      return code ?? signal!;
+    },
+    next: async (event) => {
+      const deadline = Date.now() + 10_000;
+      for (;;) {
+        const at = said.findIndex((entry, index) => index >= read && entry.event === event);
+        if (at >= 0) {
+          read = at + 1;
+          return said[at]!;
+        }
+        assert.ok(Date.now() < deadline, `the service never said ${event}`);
+        await sleep(10);
+      }
+    }
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function untilGone(pid: number): Promise<void> {
+  const deadline = Date.now() + 5_000;
+  while (isAlive(pid)) {
+    assert.ok(Date.now() < deadline, `process ${pid} is still there`);
+    await sleep(10);
+  }
+}
+
+test('a service that is killed is started again, with room in the thread pool', async () => {
+  const { guardian, next, ended } = startGuarded('serve');
+  const first = await next('up');
+  process.kill(first.pid, 'SIGKILL');
+  await next(`threads ${availableParallelism() + 4}`);
+  const second = await next('up');
+  assert.notEqual(second.pid, first.pid);
+  guardian.kill('SIGTERM');
+  assert.equal(await ended(), 0);
+});
+
+test('each signal is forwarded once; the end that follows a stop is final and leaves no process behind', async () => {
+  const { guardian, said, next, ended } = startGuarded('serve');
+  const { pid } = await next('up');
+  guardian.kill('SIGHUP');
+  await next('SIGHUP');
+  guardian.kill('SIGTERM');
+  assert.equal(await ended(), 0);
+  await untilGone(pid);
+  assert.deepEqual(said.map(({ event }) => event).slice(-3), ['up', 'SIGHUP', 'SIGTERM']);
+});
+
+for (const code of [64, 78, 0]) {
+  test(`exit code ${code} is final and passed on`, async () => {
+    const { said, ended } = startGuarded('exit', String(code));
+    assert.equal(await ended(), code);
+    assert.equal(new Set(said.map(({ pid }) => pid)).size, 1);
+  });
+}
+
+test('an abnormal exit is followed by a restart; a stop during the pause ends at once', async () => {
+  const { guardian, said, next, ended } = startGuarded('exit', '1');
+  const first = await next(`threads ${availableParallelism() + 4}`);
+  const second = await next(`threads ${availableParallelism() + 4}`);
+  assert.notEqual(second.pid, first.pid);
+  await untilGone(second.pid);
+  guardian.kill('SIGTERM');
+  await ended();
+  const starts = said.length;
+  await sleep(200);
+  assert.equal(said.length, starts);
+});
+
+test('when the guardian is killed the service ends as by SIGTERM', async () => {
+  const { guardian, next } = startGuarded('serve');
+  const { pid } = await next('up');
+  guardian.kill('SIGKILL');
+  await next('SIGTERM');
+  await untilGone(pid);
+});

@@ -72,8 +72,10 @@ function numeral(codec: ColumnCodec, value: unknown, pattern: RegExp): string {
   return pattern.test(text) ? text : refuse(codec, value, 'is no number of this column');
 }
 
+/** MariaDB stores no negative zero: it is zero here too, or the two would differ for ever. */
 function float(codec: ColumnCodec, value: unknown): string {
-  if (typeof value === 'number' && Number.isFinite(value)) return Object.is(value, -0) ? '-0' : String(value);
+  if (value === '-0') return '0';
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   if (typeof value === 'string' && FLOAT.test(value)) return value;
   return refuse(codec, value, 'is no number');
 }

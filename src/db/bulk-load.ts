@@ -1,0 +1,103 @@
+import { Readable } from 'node:stream';
+import type { ResultSetHeader } from 'mysql2/promise';
+import { PlatformError } from '../errors.ts';
+import type { WireRow } from '../wire/messages.ts';
+import { type Connection, databaseError, quoteName, rows } from './connection.ts';
+import { type CanonicalRow, canonicalRow, type ReplicaTable } from './replica-schema.ts';
+import { hasBytes, insertRows } from './row-statements.ts';
+import { isByteKind, toField } from './sql-literal.ts';
+
+/** A batch that takes longer than this has stopped: its connection is ended. */
+const BATCH_DEADLINE_MS = 300_000;
+const PACKET_BYTES = 1024 * 1024;
+
+/** Whether the server takes LOAD DATA LOCAL; without it rows go in by INSERT, several times slower. */
+export async function allowsBulkLoad(connection: Connection): Promise<boolean> {
+  const [setting] = await rows<{ allowed: number }>(connection, 'SELECT @@GLOBAL.local_infile AS allowed');
+  return Number(setting?.allowed) === 1;
+}
+
+/**
+ * Adds one batch of rows, ids included, in one transaction: all of them unchanged, or none.
+ *
+ * LOAD DATA never fails but cuts, clamps and skips; so it counts only when its figures are exact. Otherwise the batch goes
+ * again by strict INSERT, which names the bad row.
+ *
+ * @throws {PlatformError} ROW_REFUSED, SOURCE_INVALID, DATABASE_UNAVAILABLE; the connection is destroyed then
+ */
+export async function loadBatch(
+  connection: Connection,
+  table: ReplicaTable,
+  batch: readonly WireRow[],
+  bulk: boolean
+): Promise<void> {
+  if (batch.length === 0) return;
+  const list = batch.map((row) => canonicalRow(table, row));
+  const watchdog = setTimeout(() => connection.destroy(), BATCH_DEADLINE_MS);
+  try {
+    await connection.query('BEGIN');
+    if (!bulk || !(await loadData(connection, table, list))) {
+      if (bulk) {
+        await connection.query('ROLLBACK');
+        await connection.query('BEGIN');
+      }
+      await insertStrictly(connection, table, list);
+    }
+    await connection.query('COMMIT');
+  } catch (caught) {
+    connection.destroy();
+    throw databaseError(caught, { table: table.name });
+  } finally {
+    clearTimeout(watchdog);
+  }
+}
+
+/** @returns false when a figure says that a row was not taken as it is */
+async function loadData(connection: Connection, table: ReplicaTable, list: readonly CanonicalRow[]): Promise<boolean> {
+  const columns = table.codecs.map(({ name }) => quoteName(name)).join(',');
+  const bytes = encode(table, list);
+  const [result] = await connection.query<ResultSetHeader>({
+    sql: `LOAD DATA LOCAL INFILE 'rows' INTO TABLE ${quoteName(table.name)} CHARACTER SET utf8mb4 FIELDS TERMINATED BY '\\t' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' (${columns})`,
+    infileStreamFactory: () => Readable.from(packets(bytes))
+  });
+  const figures = /^Records: (\d+) +Deleted: 0 +Skipped: 0 +Warnings: 0/.exec(result.info ?? '');
+  return figures !== null && Number(figures[1]) === list.length && result.affectedRows === list.length;
+}
+
+function* packets(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PACKET_BYTES) yield bytes.subarray(at, at + PACKET_BYTES);
+}
+
+/** The rows as a LOAD DATA file; binary columns byte for byte beside text in UTF-8. */
+function encode(table: ReplicaTable, list: readonly CanonicalRow[]): Buffer {
+  const mixed = hasBytes(table);
+  const asBytes = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
+  const lines = list.map((row) =>
+    row
+      .map((value, position) => {
+        const field = toField(value);
+        return mixed && !isByteKind(table.codecs[position]!) ? asBytes(field) : field;
+      })
+      .join('\t')
+  );
+  return Buffer.from(`${lines.join('\n')}\n`, mixed ? 'latin1' : 'utf8');
+}
+
+async function insertStrictly(
+  connection: Connection,
+  table: ReplicaTable,
+  list: readonly CanonicalRow[]
+): Promise<void> {
+  try {
+    await insertRows(connection, table, list, true);
+  } catch (caught) {
+    const { errno, sqlMessage } = caught as { errno?: number; sqlMessage?: string };
+    if (errno === undefined || sqlMessage === undefined) throw caught;
+    if (TRANSIENT.has(errno)) throw caught;
+    const reason = `table ${table.name} cannot hold a row: ${sqlMessage}`;
+    throw new PlatformError('ROW_REFUSED', { reason, table: table.name, errno }, { cause: caught });
+  }
+}
+
+/** Lock waits, deadlocks, lost and killed connections, full disks: no fault of the row. */
+const TRANSIENT = new Set([1205, 1213, 1021, 1114, 1053, 1317, 1927, 1969, 2006, 2013]);

@@ -1,0 +1,112 @@
+import { PlatformError } from '../errors.ts';
+import type { DbType } from '../wire/database.ts';
+import type { WireRow } from '../wire/messages.ts';
+import type { TypedTable } from '../wire/schema.ts';
+import { classifyTables, comparedColumns, type TablePlan } from './classify.ts';
+import type { Connection } from './connection.ts';
+import { type ColumnCodec, canonicalValue, columnCodec } from './sql-literal.ts';
+import { dependencyOrder, readTopology } from './topology.ts';
+
+/** One row in canonical form: the values of its stored columns, in table order. */
+export type CanonicalRow = readonly (string | null)[];
+
+/** A replicated table as its writer sees it. */
+export interface ReplicaTable {
+  readonly name: string;
+  readonly plan: TablePlan;
+  /** Stored columns, in table order; a canonical row has a value for each. */
+  readonly codecs: readonly ColumnCodec[];
+  /** Positions of all stored columns but the surrogate. */
+  readonly compared: readonly number[];
+  readonly surrogate: number | null;
+  /** Positions of the columns that name a row to the source and to us; null: the whole row without the surrogate. */
+  readonly identity: readonly number[] | null;
+  /** Positions of the columns by which exactly one row of this database is found; null: there is no such key. */
+  readonly rowKey: readonly number[] | null;
+}
+
+export interface ReplicaSchema {
+  /** Parents before children. */
+  readonly tables: readonly ReplicaTable[];
+  readonly byName: ReadonlyMap<string, ReplicaTable>;
+}
+
+/** Reads the replica's own schema, which decides how each table is written. */
+export async function readReplicaSchema(
+  connection: Connection,
+  dbType: DbType,
+  localTables: readonly string[]
+): Promise<ReplicaSchema> {
+  const { tables } = await readTopology(connection);
+  const typed = new Map(tables.map((table) => [table.name, table]));
+  const plans = dependencyOrder(classifyTables(tables, dbType, localTables), tables);
+  const list = plans.map((plan) => replicaTable(plan, typed.get(plan.name)!));
+  return { tables: list, byName: new Map(list.map((table) => [table.name, table])) };
+}
+
+/** True for tables whose rows come from the source. */
+export function travels({ plan }: ReplicaTable): boolean {
+  return plan.class !== 'local' && plan.class !== 'control';
+}
+
+function replicaTable(plan: TablePlan, table: TypedTable): ReplicaTable {
+  const keyColumns = new Set(table.keys.flatMap((key) => key.columns.map(({ name }) => name)));
+  const codecs = plan.storedColumns.map((column) => columnCodec(column, keyColumns));
+  const position = new Map(codecs.map(({ name }, index) => [name, index]));
+  const positions = (names: readonly string[]) => names.map((name) => position.get(name)!);
+  return {
+    name: plan.name,
+    plan,
+    codecs,
+    compared: positions(comparedColumns(plan).map(({ name }) => name)),
+    surrogate: plan.surrogate === null ? null : position.get(plan.surrogate)!,
+    identity: plan.identity === null ? null : positions(plan.identity),
+    rowKey: findRowKey(table, position)
+  };
+}
+
+function findRowKey(table: TypedTable, position: ReadonlyMap<string, number>): readonly number[] | null {
+  const nullable = new Set(table.columns.filter((column) => column.nullable).map(({ name }) => name));
+  const usable = table.keys.filter(
+    (key) =>
+      key.unique &&
+      key.columns.every(({ name, prefix }) => prefix === null && !nullable.has(name) && position.has(name))
+  );
+  const key = usable.find(({ name }) => name === 'PRIMARY') ?? usable[0];
+  return key ? key.columns.map(({ name }) => position.get(name)!) : null;
+}
+
+/**
+ * A row of the wire as its table's canonical form.
+ *
+ * @throws {PlatformError} SOURCE_INVALID when a column is missing, unknown, or of the wrong shape
+ */
+export function canonicalRow(table: ReplicaTable, row: WireRow): CanonicalRow {
+  if (typeof row !== 'object' || row === null) throw wrongRow(table, 'is no object');
+  const values = table.codecs.map((codec) => {
+    const value = Object.hasOwn(row, codec.name) ? row[codec.name] : undefined;
+    if (value === undefined) throw wrongRow(table, `lacks column ${codec.name}`);
+    return canonicalValue(codec, value);
+  });
+  const { columns } = table.plan;
+  if (Object.keys(row).length > columns.length) {
+    const known = new Set(columns.map(({ name }) => name));
+    const unknown = Object.keys(row).find((name) => !known.has(name)) ?? '';
+    throw wrongRow(table, `has column ${unknown.slice(0, 64)}, which the replica does not have`);
+  }
+  return values;
+}
+
+function wrongRow(table: ReplicaTable, what: string): PlatformError {
+  return new PlatformError('SOURCE_INVALID', { reason: `a row of ${table.name} ${what}`, table: table.name });
+}
+
+/** The values at some positions as one text, different for different values. */
+export function keyText(row: CanonicalRow, positions: readonly number[]): string {
+  let text = '';
+  for (const position of positions) {
+    const value = row[position]!;
+    text += value === null ? 'n' : `${value.length}:${value}`;
+  }
+  return text;
+}

@@ -6,6 +6,9 @@ import { commandHelp, overallHelp } from './cli/help.ts';
 import { environment } from './config/environment.ts';
 import { describeConfig, type Environment } from './config/variables.ts';
 import { PlatformError } from './errors.ts';
+import { endWithGuardian, runGuarded } from './guardian.ts';
+
+const NO_GUARDIAN = '--no-guardian';
 
 /** `platform-node <command>`. @returns the exit code */
 async function runCommandLine([name, ...argv]: readonly string[], env: Environment): Promise<number> {
@@ -15,10 +18,11 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     const command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
     if (argv.includes('--check-config')) return checkConfig(command, env);
-    return await command.run(
-      argv.filter((option) => option !== '--no-guardian'),
-      env
-    );
+    if (!command.guarded) return await command.run(argv, env);
+    if (!argv.includes(NO_GUARDIAN)) return await runGuarded([name, ...argv]);
+    endWithGuardian();
+    const own = argv.filter((option) => option !== NO_GUARDIAN);
+    return await command.run(own, env);
   } catch (caught) {
     return report(caught, name, env);
   }

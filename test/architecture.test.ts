@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { test } from 'node:test';
+
+const BASICS = ['src/errors.ts', 'src/wire/', 'src/consensus/'];
+const STATE = ['xstate', 'machines/'];
+
+/**
+ * Each room, then the packages and rooms it may import at run time; itself and `import type` are always free.
+ * The first prefix that fits a file is its room.
+ */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'src/errors.ts': [],
+  'src/log.ts': ['node:', 'pino', 'pino-pretty'],
+  'src/metrics.ts': ['prom-client'],
+  'src/jsonrpc.ts': ['node:crypto', '@fastify/rate-limit', 'fastify', 'typebox', 'src/errors.ts'],
+  'src/config/': ['node:', 'src/errors.ts'],
+  'src/wire/': ['typebox', 'src/errors.ts'],
+  'src/consensus/': ['node:crypto', '@noble/hashes', 'tweetnacl', 'src/errors.ts'],
+  'machines/': ['xstate', 'src/consensus/', 'src/errors.ts'],
+  'src/verify/': ['node:', 'mysql2/promise', 'src/errors.ts'],
+  'src/db/': ['node:', 'mysql2', ...STATE, ...BASICS],
+  'src/coin/': ['node:', 'undici', 'typebox', ...BASICS],
+  'src/source/': ['node:', 'undici', 'ws', 'typebox', ...STATE, ...BASICS],
+  'src/snapshot/': ['node:', 'lru-cache', 'src/db/', ...STATE, ...BASICS],
+  'src/hub/': ['node:', 'fastify', 'typebox', 'undici', 'src/db/', 'src/jsonrpc.ts', ...STATE, ...BASICS],
+  'src/decoder/': ['node:', 'fastify', 'typebox', 'src/coin/', 'src/db/', 'src/jsonrpc.ts', ...STATE, ...BASICS],
+  'workers/': ['node:', 'src/db/', 'src/snapshot/', ...BASICS],
+  'src/http/': [
+    'node:',
+    'fastify',
+    '@fastify/',
+    'typebox',
+    'ws',
+    'src/snapshot/',
+    'src/metrics.ts',
+    ...STATE,
+    ...BASICS
+  ],
+  'actors/': [
+    ...['node:', 'piscina', 'src/log.ts', 'src/metrics.ts', 'src/jsonrpc.ts'],
+    ...['src/coin/', 'src/db/', 'src/decoder/', 'src/hub/', 'src/snapshot/', 'src/source/'],
+    ...STATE,
+    ...BASICS
+  ],
+  // The compositions: they know every room and hold no logic of one.
+  'src/sync/': ['node:', 'actors/', 'src/'],
+  'src/devnet/': ['node:', 'mysql2/promise', 'actors/', 'src/'],
+  'src/cli/': ['node:', 'actors/', 'src/'],
+  'src/guardian.ts': ['node:', 'src/config/', 'src/log.ts'],
+  'src/main.ts': ['package.json', 'src/cli/', 'src/config/', 'src/errors.ts', 'src/guardian.ts']
+};
+
+/** Static imports and re-exports, bare imports, and dynamic imports of a literal. */
+const IMPORTS = /^(?:import|export) (?!type )[^;]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gms;
+
+function forbiddenImports(file: string, source: string): string[] {
+  const room = Object.keys(MAY_IMPORT).find((prefix) => file.startsWith(prefix));
+  if (room === undefined) return [`${file} is in no room`];
+  const allowed = [room, ...MAY_IMPORT[room]!];
+  return [...source.matchAll(IMPORTS)]
+    .map(([, fromStatic, bare, dynamic]) => fromStatic ?? bare ?? dynamic ?? '')
+    .map((specifier) => (specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : specifier))
+    .filter((target) => !allowed.some((prefix) => target.startsWith(prefix)))
+    .map((target) => `${file} may not import ${target}`);
+}
+
+const files = globSync('{src,actors,machines,workers}/**/*.ts').map((file) => ({
+  file,
+  source: readFileSync(file, 'utf8')
+}));
+
+test('imports point downwards only', () => {
+  assert.deepEqual(
+    files.flatMap(({ file, source }) => forbiddenImports(file, source)),
+    []
+  );
+});
+
+test('the environment is read only in src/config', () => {
+  const readers = files.filter(
+    ({ file, source }) => !file.startsWith('src/config/') && /\bprocess\.env\b/.test(source)
+  );
+  assert.deepEqual(
+    readers.map(({ file }) => file),
+    []
+  );
+});
+
+test('nothing is compressed synchronously outside workers', () => {
+  const blockers = files.filter(
+    ({ file, source }) =>
+      !file.startsWith('workers/') && /\b(?:gzip|gunzip|deflate|inflate|brotli|zstd|unzip)\w*Sync\b/i.test(source)
+  );
+  assert.deepEqual(
+    blockers.map(({ file }) => file),
+    []
+  );
+});
+
+test('the rule catches what it is for, and lets types pass', () => {
+  const seeded: readonly [file: string, source: string, refused: boolean][] = [
+    ['machines/halt.ts', "import { createPool } from 'mysql2/promise';", true],
+    ['src/http/routes/status.ts', "import { ActorHandle } from '../../../actors/actor-handle.ts';", true],
+    ['src/http/routes/status.ts', "import type { ActorHandle } from '../../../actors/actor-handle.ts';", false],
+    ['src/db/pool.ts', "import {\n  a,\n  b\n} from '../../actors/ring.ts';", true],
+    ['workers/snapshot.ts', "import fastify from 'fastify';", true],
+    ['src/verify/side.ts', "export { connect } from '../db/connection.ts';", true],
+    ['src/wire/block.ts', "const fs = await import('node:fs');", true],
+    ['src/coin/rows.ts', "import '../db/connection.ts';", true],
+    ['src/nowhere/file.ts', '', true],
+    ['src/cli/sync.ts', "import { Supervisor } from '../../actors/supervisor.ts';", false]
+  ];
+  for (const [file, source, refused] of seeded) {
+    assert.equal(forbiddenImports(file, source).length > 0, refused, `${file}: ${source}`);
+  }
+});

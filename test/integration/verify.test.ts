@@ -46,7 +46,6 @@ const PLANTED: readonly [title: string, type: string, source: string, replica: s
   ['an accent under a collation that ignores it', 'VARCHAR(20) COLLATE utf8mb4_general_ci', "'e'", "'é'"],
   ['a character of four bytes', 'VARCHAR(20) COLLATE utf8mb4_general_ci', "'😀'", "'😁'"],
   ['a trailing zero byte', 'VARBINARY(20)', "X'41'", "X'4100'"],
-  ['the sign of zero', 'DOUBLE', '0e0', 'ROUND(-0.2e0)'],
   ['the sign of zero in FLOAT', 'FLOAT', '0e0', '-1e-300'],
   ['the seventh digit of FLOAT', 'FLOAT', '16777215', '16777214'],
   ['the last bit of DOUBLE', 'DOUBLE', '0.1e0', '0.10000000000000002e0'],
@@ -67,7 +66,7 @@ const PLANTED: readonly [title: string, type: string, source: string, replica: s
   ['an ENUM value', "ENUM('a','b')", "'a'", "'b'"]
 ];
 
-/** MariaDB takes the sign from a literal zero; rounding and underflow keep it. */
+/** The sign of zero lives only in FLOAT, where an underflow keeps it; MariaDB takes it from literals and from DOUBLE. */
 for (const [title, type, source, replica] of PLANTED)
   test(`finds ${title}`, async () => {
     const verdict = await compare(

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+
+const HASH_VERSION = 1;
+
+/** One movement of the ledger; `amount` is text as it is stored. */
+export interface LedgerRow {
+  readonly action_index: number;
+  readonly address: string;
+  readonly tick: string;
+  readonly amount: string;
+}
+
+export interface ActionRow {
+  readonly action_index: number;
+  readonly tx_index: number;
+  readonly action: string;
+}
+
+/** What comes last in each preimage; `previousHash` is undefined for the first block only. */
+export interface HashPosition {
+  readonly blockIndex: number;
+  readonly previousHash: string | undefined;
+}
+
+export const CONTRACT_PARTS = ['contracts', 'state', 'executions', 'emissions', 'deposits', 'withdrawals'] as const;
+export type ContractPart = (typeof CONTRACT_PARTS)[number];
+
+/**
+ * The hash of a block's credits, debits and escrows, in any order given.
+ *
+ * @param roles names that stand for well-known protocol addresses, by address
+ */
+export function ledgerHash(
+  moved: {
+    readonly credits: readonly LedgerRow[];
+    readonly debits: readonly LedgerRow[];
+    readonly escrows: readonly LedgerRow[];
+  },
+  position: HashPosition,
+  roles: ReadonlyMap<string, string> = new Map()
+): string {
+  const canonical = (rows: readonly LedgerRow[]) =>
+    rows
+      .map(({ action_index, address, tick, amount }) => ({
+        action_index,
+        address: roles.get(address) ?? address,
+        tick,
+        amount
+      }))
+      .sort(byPlace);
+  const { credits, debits, escrows } = moved;
+  return hashOf({ credits: canonical(credits), debits: canonical(debits), escrows: canonical(escrows) }, position);
+}
+
+/** The hash of a block's actions: an object with the keys "0", "1", … in the order of `action_index`. */
+export function actionsHash(actions: readonly ActionRow[], position: HashPosition): string {
+  const sorted = actions
+    .map(({ action_index, tx_index, action }) => ({ action_index, tx_index, action }))
+    .sort((a, b) => a.action_index - b.action_index);
+  return hashOf({ ...sorted }, position);
+}
+
+/** The hash of what contracts did; a part that is missing counts as empty. */
+export function contractHash(
+  parts: Readonly<Partial<Record<ContractPart, readonly object[]>>>,
+  position: HashPosition
+): string {
+  return hashOf(Object.fromEntries(CONTRACT_PARTS.map((part) => [part, parts[part] ?? []])), position);
+}
+
+/** SHA-256 of the JSON text, whose keys stand in the order of insertion. */
+function hashOf(content: object, { blockIndex, previousHash }: HashPosition): string {
+  const preimage = JSON.stringify({
+    ...content,
+    block_index: blockIndex,
+    previous_hash: previousHash,
+    hash_version: HASH_VERSION
+  });
+  return createHash('sha256').update(preimage, 'utf8').digest('hex');
+}
+
+function byPlace(a: LedgerRow, b: LedgerRow): number {
+  return (
+    a.action_index - b.action_index ||
+    Buffer.compare(Buffer.from(a.address), Buffer.from(b.address)) ||
+    Buffer.compare(Buffer.from(a.tick), Buffer.from(b.tick)) ||
+    compareText(a.amount, b.amount)
+  );
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}

@@ -26,7 +26,7 @@ export const ERRORS = {
   /** The hub knows no database that this service could serve or follow. */
   HUB_EMPTY: { status: 503, policy: 'restart', hint: 'register the databases with the hub: updateconfig' },
   /** MariaDB refuses these credentials or privileges; waiting does not help. */
-  DATABASE_REFUSED: { status: 503, policy: 'exit', hint: 'check user, password and GRANTs' },
+  DATABASE_REFUSED: { status: 503, policy: 'halt', hint: 'check user, password and GRANTs' },
   /** The circuit breaker is open: MariaDB refused or timed out repeatedly. */
   DATABASE_UNAVAILABLE: { status: 503, policy: 'restart', hint: 'check MariaDB; the breaker retries by itself' },
   /** The database exists but lacks what the service needs. */

@@ -27,9 +27,10 @@ const MAX_PROBLEMS = 100;
  * The databases that a configuration names: modules `<prefix>-indexer` and `<prefix>-decoder`, whatever the prefix.
  *
  * Of several modules for one database the first usable one counts and the others are problems.
+ * @param options `coordinates: false` when only names count, as in client mode: host, port and account may then be missing
  * @see the sections "Hub configuration store" and "Decoder database" of the specification
  */
-export function discoverDatabases(tree: ConfigTree): Discovery {
+export function discoverDatabases(tree: ConfigTree, { coordinates = true } = {}): Discovery {
   const databases = new Map<string, DiscoveredDatabase>();
   const problems: string[] = [];
   for (const [chain, networks] of Object.entries(tree)) {
@@ -37,7 +38,7 @@ export function discoverDatabases(tree: ConfigTree): Discovery {
       for (const [module, params] of Object.entries(modules)) {
         const dbType = DB_TYPES.find((type) => module.endsWith(`-${type}`));
         if (!dbType) continue;
-        const found = readDatabase({ dbType, chain, network }, params);
+        const found = readDatabase({ dbType, chain, network }, params, coordinates);
         const key = databaseKey({ dbType, chain, network });
         if (typeof found !== 'string' && !databases.has(key)) databases.set(key, found);
         else
@@ -53,18 +54,19 @@ export function discoverDatabases(tree: ConfigTree): Discovery {
 /** @returns the reason when it cannot be used */
 function readDatabase(
   id: { dbType: DbType; chain: string; network: string },
-  params: ModuleParams
+  params: ModuleParams,
+  needsCoordinates: boolean
 ): DiscoveredDatabase | string {
   if (!NAME.test(id.chain) || !NAME.test(id.network)) return 'coin and network must be 1 to 32 letters, digits, _ or -';
   const { name, user, pass } = params;
   const host = params['db_host'] || params['host'];
   const port = params['db_port'] || params['port'];
-  const missing = Object.entries({ 'db_host or host': host, 'db_port or port': port, name, user }).filter(
-    ([, value]) => !value
-  );
-  if (pass === undefined) missing.push(['pass', undefined]);
+  const needed = { 'db_host or host': host, 'db_port or port': port, name, user };
+  const missing = Object.entries(needsCoordinates ? needed : { name }).filter(([, value]) => !value);
+  if (needsCoordinates && pass === undefined) missing.push(['pass', undefined]);
   if (missing.length > 0) return `missing ${missing.map(([parameter]) => parameter).join(', ')}`;
   if (!DATABASE_NAME.test(name!)) return 'name must be 1 to 64 letters, digits or _';
+  if (!needsCoordinates) return { id, coordinates: { host: '', port: 0, user: '', pass: '', name: name! } };
   if (!/^\d{1,5}$/.test(port!) || Number(port) < 1 || Number(port) > 65_535)
     return 'the port must be a number from 1 to 65535';
   return { id, coordinates: { host: host!, port: Number(port), user: user!, pass: pass!, name: name! } };

@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import { findSyncFaults, SYNC_PATTERNS, syncVariables } from '../config/sync.ts';
+import { endWithGuardian } from '../guardian.ts';
+import { createLogger } from '../log.ts';
+import { startSync } from '../sync/service.ts';
+import { type Command, loadSettings } from './command.ts';
+
+/** `platform-node sync`: the sync service in the mode that SYNC_MODE says, until SIGTERM or SIGINT. */
+export const syncCommand = {
+  name: 'sync',
+  summary: 'the sync service: serve local databases (SYNC_MODE=server) or keep replicas (SYNC_MODE=client)',
+  variables: syncVariables,
+  checks: { prefixes: ['SYNC_'], patterns: SYNC_PATTERNS, findFaults: findSyncFaults },
+  guarded: true,
+
+  async run(_argv, env) {
+    const { values, warnings } = loadSettings(syncCommand, env);
+    const log = createLogger('sync', values.LOG_LEVEL);
+    for (const warning of warnings) log.warn(warning);
+    const stopping = new AbortController();
+    const stop = () => stopping.abort();
+    process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop);
+    endWithGuardian();
+    const service = await startSync(values, log);
+    try {
+      await Promise.race([service.ended, stopping.signal.aborted ? undefined : once(stopping.signal, 'abort')]);
+    } finally {
+      log.info('stopping');
+      await service.stop();
+    }
+    log.info('stopped');
+    return 0;
+  }
+} satisfies Command<typeof syncVariables>;

@@ -1,0 +1,69 @@
+import { actorEntry } from '../../actors/actor-handle.ts';
+import type { ReplicaActorData, ResumePoint, SourceActorData } from '../../actors/protocol.ts';
+import type { ActorSpec } from '../../actors/supervisor.ts';
+import type { SyncConfig } from '../config/sync.ts';
+import { PlatformError } from '../errors.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
+
+/** The supervisor adds these. */
+type Started<T> = Omit<T, 'id' | 'generation'>;
+
+/** Where a database is: REPLICA_DB_* where it is set, else what the hub says; a replica's name has the prefix. */
+export function coordinatesOf(config: SyncConfig, fromHub: DatabaseCoordinates): DatabaseCoordinates {
+  if (!config.REPLICA_DB_HOST) return fromHub;
+  const prefix = config.SYNC_MODE === 'client' ? config.REPLICA_DB_PREFIX : '';
+  return {
+    host: config.REPLICA_DB_HOST,
+    port: config.REPLICA_DB_PORT,
+    user: config.REPLICA_DB_USER ?? '',
+    pass: config.REPLICA_DB_PASS ?? '',
+    name: `${prefix}${fromHub.name}`
+  };
+}
+
+interface Lookups {
+  /** Asked at each start, so that a successor goes to where the database is now. */
+  readonly coordinates: (id: DatabaseId) => DatabaseCoordinates | undefined;
+  readonly resume: (id: DatabaseId) => ResumePoint | null;
+}
+
+/** The actor of one database in this process's mode. */
+export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups): ActorSpec {
+  const coordinates = (): DatabaseCoordinates => {
+    const found = lookups.coordinates(id);
+    if (!found) throw new PlatformError('DATABASE_UNKNOWN', { reason: 'the hub no longer names this database' });
+    return found;
+  };
+  if (config.SYNC_MODE === 'server') {
+    const workerData = (): Started<SourceActorData> => ({
+      coordinates: coordinates(),
+      resume: lookups.resume(id),
+      readOnly: config.REPLICA_DB_READONLY,
+      stateDirectory: config.SYNC_STATE_DIR,
+      pollIntervalMs: config.BLOCK_POLL_INTERVAL,
+      epochSize: config.MERKLE_EPOCH_SIZE,
+      localTables: config.SYNC_LOCAL_TABLES,
+      circuitFailures: config.CIRCUIT_FAILURES,
+      circuitCooldownMs: config.CIRCUIT_COOLDOWN_MS,
+      logLevel: config.LOG_LEVEL
+    });
+    return { id, kind: 'source', entry: actorEntry('source'), workerData };
+  }
+  const workerData = (): Started<ReplicaActorData> => ({
+    coordinates: coordinates(),
+    sources: (config.SYNC_SOURCES ?? []).map((url, index) => ({
+      url,
+      apiKey: config.SYNC_SOURCE_API_KEYS?.[index] ?? config.SYNC_API_KEY
+    })),
+    maxRollbackDepth: config.MAX_ROLLBACK_DEPTH,
+    epochSize: config.MERKLE_EPOCH_SIZE,
+    reconnectDelayMs: config.CLIENT_RECONNECT_DELAY,
+    localTables: config.SYNC_LOCAL_TABLES,
+    maxRowBytes: config.MAX_ROW_BYTES,
+    stateDirectory: config.SYNC_STATE_DIR,
+    circuitFailures: config.CIRCUIT_FAILURES,
+    circuitCooldownMs: config.CIRCUIT_COOLDOWN_MS,
+    logLevel: config.LOG_LEVEL
+  });
+  return { id, kind: 'replica', entry: actorEntry('replica'), workerData };
+}

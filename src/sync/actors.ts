@@ -1,0 +1,56 @@
+import type { BroadcastLog } from '../../actors/broadcast-log.ts';
+import { ActorDirectory } from '../../actors/directory.ts';
+import type { MainAsks, ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
+import { reap } from '../../actors/reaper.ts';
+import { Supervisor } from '../../actors/supervisor.ts';
+import type { TaskPool } from '../../actors/task-pool.ts';
+import type { PlatformError } from '../errors.ts';
+import type { FanOut } from '../http/fan-out.ts';
+import type { Logger } from '../log.ts';
+import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
+import type { DatabaseReport } from '../wire/report.ts';
+
+/** What either kind of sync actor may be asked; which kind there is, the mode says. */
+export type SyncActorAsks = SourceAsks & ReplicaAsks;
+
+export interface SyncActors {
+  readonly supervisor: Supervisor<SyncActorAsks, MainAsks>;
+  readonly directory: ActorDirectory<SyncActorAsks, DatabaseReport>;
+}
+
+interface House {
+  readonly log: Logger;
+  readonly tasks: TaskPool;
+  readonly fanOut: FanOut;
+  readonly broadcasts: BroadcastLog;
+  readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
+  readonly onFatal: (error: PlatformError) => void;
+}
+
+/** The supervisor of this process, with what its actors may ask of the main thread. */
+export function createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal }: House): SyncActors {
+  const supervisor = new Supervisor<SyncActorAsks, MainAsks>({
+    log,
+    onFatal,
+    handlers: {
+      'task.run': ({ name, input }) => tasks.run(name, input),
+      broadcast: async ({ messages, resume }, from) => {
+        const sent = fanOut.broadcast(from, messages, resume);
+        broadcasts.keep(from, resume); // accepted: a successor continues after it, whatever becomes of the sockets
+        await sent;
+        return {};
+      }
+    },
+    onNotice: (id, type, body) => {
+      if (type === 'report') directory.keepReport(id, body as DatabaseReport);
+      else log.warn({ database: databaseKey(id), type }, 'notice that nobody takes');
+    },
+    reap: async ({ spec, generation }) => {
+      const coordinates = whereIs(spec.id);
+      const killed = coordinates ? await reap(coordinates, coordinates.name, generation) : 0;
+      if (killed > 0) log.warn({ database: databaseKey(spec.id), killed }, 'ended what a dead actor left running');
+    }
+  });
+  const directory = new ActorDirectory<SyncActorAsks, DatabaseReport>(supervisor);
+  return { supervisor, directory };
+}

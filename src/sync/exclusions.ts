@@ -1,0 +1,25 @@
+import type { DiscoveredDatabase } from '../hub/client.ts';
+import type { DatabaseId } from '../wire/database.ts';
+import { meansChain } from './chain-names.ts';
+
+/** SYNC_EXCLUDE applied: what is left, and the entries that matched nothing (a typing error, most likely). */
+export interface Exclusion {
+  readonly kept: readonly DiscoveredDatabase[];
+  readonly unmatched: readonly string[];
+}
+
+/** @param entries `COIN:network:dbType`, e.g. `DOGE:testnet:indexer` */
+export function excludeDatabases(databases: readonly DiscoveredDatabase[], entries: readonly string[]): Exclusion {
+  const matches = (entry: string, id: DatabaseId): boolean => {
+    const [coin = '', network = '', dbType = ''] = entry.split(':').map((part) => part.trim());
+    return (
+      meansChain(coin, id.chain) &&
+      network.toLowerCase() === id.network.toLowerCase() &&
+      dbType.toLowerCase() === id.dbType
+    );
+  };
+  return {
+    kept: databases.filter(({ id }) => !entries.some((entry) => matches(entry, id))),
+    unmatched: entries.filter((entry) => !databases.some(({ id }) => matches(entry, id)))
+  };
+}

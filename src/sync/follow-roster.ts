@@ -1,0 +1,54 @@
+import type { MainAsks, ResumePoint } from '../../actors/protocol.ts';
+import type { Supervisor } from '../../actors/supervisor.ts';
+import type { SyncConfig } from '../config/sync.ts';
+import type { ErrorCode } from '../errors.ts';
+import type { DiscoveredDatabase } from '../hub/client.ts';
+import type { Logger } from '../log.ts';
+import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
+import { actorSpec } from './actor-specs.ts';
+import type { SyncActorAsks } from './actors.ts';
+import { excludeDatabases } from './exclusions.ts';
+import type { Roster } from './roster.ts';
+
+interface Following {
+  readonly config: SyncConfig;
+  readonly log: Logger;
+  readonly roster: Roster;
+  readonly supervisor: Supervisor<SyncActorAsks, MainAsks>;
+  readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
+  readonly resume: (id: DatabaseId) => ResumePoint | null;
+}
+
+/** Somebody else ends these, by a GRANT or by stopping the other client; so they are tried again at each look at the hub. */
+const SOLVED_OUTSIDE: ReadonlySet<ErrorCode> = new Set(['DATABASE_REFUSED', 'REPLICA_LOCKED']);
+
+/**
+ * Makes the actors match what the hub names now: new ones start, those no longer named stop, and those whose
+ * coordinates changed or that wait for somebody outside start over.
+ */
+export async function followRoster(
+  named: readonly DiscoveredDatabase[],
+  { config, log, roster, supervisor, whereIs, resume }: Following
+): Promise<void> {
+  const graceMs = config.SHUTDOWN_GRACE_MS;
+  const exclusions = config.SYNC_MODE === 'client' ? config.SYNC_EXCLUDE : [];
+  const { kept, unmatched } = excludeDatabases(named, exclusions);
+  if (!roster.discovered) {
+    for (const entry of unmatched) log.warn(`SYNC_EXCLUDE entry ${entry} matches no database that the hub names`);
+  }
+  const { appeared, moved, gone } = roster.update(kept);
+  for (const id of gone) {
+    log.warn({ database: databaseKey(id) }, 'the hub no longer names this database; its actor stops');
+    await supervisor.stop(id, graceMs);
+  }
+  for (const { id } of appeared) {
+    log.info({ database: databaseKey(id) }, 'database found');
+    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume }));
+  }
+  const waiting = supervisor
+    .list()
+    .filter(
+      ({ id, state, reason }) => roster.find(id) && state === 'halted' && reason && SOLVED_OUTSIDE.has(reason.code)
+    );
+  for (const { id } of [...moved, ...waiting]) await supervisor.restart(id, graceMs);
+}

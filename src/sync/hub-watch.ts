@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PlatformError } from '../errors.ts';
+import { type DiscoveredDatabase, discoverDatabases, type HubClient } from '../hub/client.ts';
+import type { Logger } from '../log.ts';
+
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 15_000;
+
+interface HubWatch {
+  readonly hub: HubClient;
+  /** False where only names count: the coordinates come from the environment. */
+  readonly needsCoordinates: boolean;
+  readonly repollMs: number;
+  /** How long the first answer may take before giving up. */
+  readonly maxWaitMs: number;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Called with what the hub knows, after the first answer and whenever it is asked again. */
+  readonly onDatabases: (databases: readonly DiscoveredDatabase[]) => Promise<void>;
+}
+
+/**
+ * Asks the hub for the databases until the signal ends it.
+ *
+ * A hub that goes away after the first answer changes nothing: what is known goes on.
+ *
+ * @throws {PlatformError} HUB_UNREACHABLE when no first answer came in `maxWaitMs`
+ */
+export async function watchHub({
+  hub,
+  needsCoordinates,
+  repollMs,
+  maxWaitMs,
+  log,
+  signal,
+  onDatabases
+}: HubWatch): Promise<void> {
+  const deadline = Date.now() + maxWaitMs;
+  let retryMs = FIRST_RETRY_MS;
+  let known = false;
+  let said = '';
+  while (!signal.aborted) {
+    try {
+      const { databases, problems } = discoverDatabases(await hub.fetchConfigs(signal), {
+        coordinates: needsCoordinates
+      });
+      const words = [
+        ...problems,
+        ...(databases.some(({ id }) => id.dbType === 'indexer') ? [] : ['no indexer databases found in hub config'])
+      ];
+      if (words.join() !== said) for (const word of words) log.warn(word);
+      said = words.join();
+      await onDatabases(databases);
+      known = true;
+    } catch (caught) {
+      if (signal.aborted) return;
+      const error = PlatformError.from(caught, 'HUB_UNREACHABLE');
+      log.error({ err: error.message, hint: error.hint }, 'error connecting to the hub');
+      if (!known && Date.now() + retryMs > deadline) throw error;
+    }
+    const waitMs = known ? repollMs : retryMs;
+    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+    await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+  }
+}

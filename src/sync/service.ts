@@ -1,0 +1,160 @@
+import { chmod, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BroadcastLog } from '../../actors/broadcast-log.ts';
+import { TaskPool } from '../../actors/task-pool.ts';
+import type { SyncConfig } from '../config/sync.ts';
+import { connect } from '../db/connection.ts';
+import { hasCode, PlatformError } from '../errors.ts';
+import { createApp } from '../http/app.ts';
+import { FanOut } from '../http/fan-out.ts';
+import { createHubClient } from '../hub/client.ts';
+import type { Logger } from '../log.ts';
+import { ArtifactStore } from '../snapshot/artifact-store.ts';
+import { type DatabaseId, databaseKey } from '../wire/database.ts';
+import { coordinatesOf } from './actor-specs.ts';
+import { createActors } from './actors.ts';
+import { followRoster } from './follow-roster.ts';
+import { watchHub } from './hub-watch.ts';
+import { Roster } from './roster.ts';
+
+const HUB_TIMEOUT_MS = 10_000;
+
+/** A running sync service. */
+export interface SyncService {
+  /** The port it listens on. */
+  readonly port: number;
+  /** Fulfilled by `stop`; rejected when the service cannot go on: HUB_UNREACHABLE at start, a fatal error of an actor. */
+  readonly ended: Promise<void>;
+  /** Stops actors between two groups, closes subscribers with 1012, finishes requests; bounded by SHUTDOWN_GRACE_MS. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Composes one process: supervisor, task pool and front door, with one actor for each database that the hub names.
+ *
+ * @returns when the front door listens; the first databases follow when the hub has answered
+ * @throws {PlatformError} PORT_IN_USE, DATABASE_REFUSED (REPLICA_DB_*), DISK_FULL
+ */
+export async function startSync(config: SyncConfig, log: Logger): Promise<SyncService> {
+  await mkdir(config.SYNC_STATE_DIR, { recursive: true, mode: 0o700 });
+  await chmod(config.SYNC_STATE_DIR, 0o700);
+  await checkReplicaAccount(config, log);
+
+  const fatal = Promise.withResolvers<void>();
+  const roster = new Roster();
+  const tasks = new TaskPool();
+  const broadcasts = await BroadcastLog.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
+  const artifacts = await ArtifactStore.open({
+    directory: config.SNAPSHOT_CACHE_DIR ?? join(config.SYNC_STATE_DIR, 'snapshots'),
+    maxBytes: config.SNAPSHOT_CACHE_MAX_BYTES,
+    maxBuilds: config.MAX_CONCURRENT_SNAPSHOTS,
+    tasks,
+    log
+  });
+  const whereIs = (id: DatabaseId) => {
+    const found = roster.find(id);
+    return found && coordinatesOf(config, found.coordinates);
+  };
+  const reportOf = (id: DatabaseId) =>
+    directory.list().find((entry) => databaseKey(entry.id) === databaseKey(id))?.report;
+  const fanOut = new FanOut({ config, log, lastReport: reportOf });
+  const { supervisor, directory } = createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal: fatal.reject });
+
+  const app = createApp({
+    config,
+    log,
+    artifacts,
+    fanOut,
+    actorsView: () => supervisor.list(),
+    control: {
+      kill: (id) => supervisor.kill(id),
+      restart: (id) => supervisor.restart(id, config.SHUTDOWN_GRACE_MS),
+      clearHalt: (id) => directory.lookup(id).ask('halt.clear', {})
+    },
+    directory: {
+      get discovered() {
+        return roster.discovered;
+      },
+      list: () => roster.ids(),
+      lookup: (id) => directory.lookup(id),
+      lastReport: reportOf,
+      isUp: (id) => supervisor.state(id) === 'running'
+    }
+  });
+
+  const port = await listen(app, config);
+  log.info(
+    { host: config.SYNC_API_HOST, port, mode: config.SYNC_MODE },
+    `sync ${config.SYNC_MODE} listens on ${config.SYNC_API_HOST}:${port}`
+  );
+  if (!config.SYNC_API_KEY && !['127.0.0.1', '::1', 'localhost'].includes(config.SYNC_API_HOST)) {
+    log.warn(`SYNC_API_KEY is not set and ${config.SYNC_API_HOST}:${port} is open to everyone who reaches it`);
+  }
+
+  const stopping = new AbortController();
+  const watching = watchHub({
+    hub: createHubClient({
+      hosts: config.HUB_VALIDATORS ?? [{ host: config.HUB_API_HOST ?? '', port: config.HUB_PORT }],
+      apiKey: config.HUB_API_KEY,
+      timeoutMs: HUB_TIMEOUT_MS
+    }),
+    needsCoordinates: !config.REPLICA_DB_HOST,
+    repollMs: config.HUB_REPOLL_INTERVAL,
+    maxWaitMs: config.MAX_HUB_WAIT_MS,
+    log,
+    signal: stopping.signal,
+    onDatabases: (named) =>
+      followRoster(named, { config, log, roster, supervisor, whereIs, resume: (id) => broadcasts.last(id) })
+  });
+  watching.catch(fatal.reject);
+
+  return {
+    port,
+    ended: fatal.promise,
+    async stop() {
+      stopping.abort();
+      await watching.catch(() => undefined); // told through `ended` already
+      await Promise.all([supervisor.stopAll(config.SHUTDOWN_GRACE_MS), app.close()]);
+      await artifacts.close();
+      await tasks.close();
+      await broadcasts.close();
+      fatal.resolve();
+    }
+  };
+}
+
+async function listen(app: ReturnType<typeof createApp>, config: SyncConfig): Promise<number> {
+  const place = `${config.SYNC_API_HOST}:${config.SYNC_API_PORT}`;
+  try {
+    await app.listen({ host: config.SYNC_API_HOST, port: config.SYNC_API_PORT });
+  } catch (caught) {
+    const { code } = caught as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE')
+      throw new PlatformError('PORT_IN_USE', { reason: `another process listens on ${place}` }, { cause: caught });
+    throw new PlatformError(
+      'CONFIG_INVALID',
+      { reason: `SYNC_API_HOST: cannot listen on ${place}: ${code}` },
+      { cause: caught }
+    );
+  }
+  const address = app.server.address();
+  return typeof address === 'object' && address ? address.port : config.SYNC_API_PORT;
+}
+
+/** One account serves every replica, so its refusal is final. A MariaDB that is down is waited for by the actors. */
+async function checkReplicaAccount(config: SyncConfig, log: Logger): Promise<void> {
+  if (!config.REPLICA_DB_HOST) return;
+  const {
+    REPLICA_DB_HOST: host,
+    REPLICA_DB_PORT: port,
+    REPLICA_DB_USER: user = '',
+    REPLICA_DB_PASS: pass = ''
+  } = config;
+  try {
+    const connection = await connect({ host, port, user, pass });
+    await connection.end();
+  } catch (caught) {
+    if (hasCode(caught, 'DATABASE_REFUSED')) throw caught;
+    log.error({ err: caught }, `MariaDB at REPLICA_DB_HOST does not answer yet`);
+  }
+}

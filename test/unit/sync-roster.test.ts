@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { meansChain } from '../../src/sync/chain-names.ts';
+import { excludeDatabases } from '../../src/sync/exclusions.ts';
+import { Roster } from '../../src/sync/roster.ts';
+import type { DbType } from '../../src/wire/database.ts';
+
+function database(dbType: DbType, chain: string, network = 'mainnet', host = 'db1') {
+  return {
+    id: { dbType, chain, network },
+    coordinates: { host, port: 3306, user: 'u', pass: 'p', name: `n_${chain}` }
+  };
+}
+
+test('a chain is meant by ticker or full name, in any case', () => {
+  assert.ok(meansChain('DOGE', 'dogecoin'));
+  assert.ok(meansChain('Bitcoin', 'bitcoin'));
+  assert.ok(!meansChain('LTC', 'bitcoin'));
+});
+
+test('SYNC_EXCLUDE leaves out what it names and tells which entries matched nothing', () => {
+  const all = [
+    database('indexer', 'dogecoin', 'testnet'),
+    database('decoder', 'dogecoin', 'testnet'),
+    database('indexer', 'bitcoin')
+  ];
+  const { kept, unmatched } = excludeDatabases(all, ['DOGE:testnet:indexer', 'DOGE:tesnet:decoder']);
+  assert.deepEqual(kept, all.slice(1));
+  assert.deepEqual(unmatched, ['DOGE:tesnet:decoder']);
+});
+
+test('the roster tells what appeared, moved and went', () => {
+  const roster = new Roster();
+  assert.equal(roster.discovered, false);
+  const first = roster.update([database('indexer', 'bitcoin'), database('indexer', 'litecoin')]);
+  assert.equal(first.appeared.length, 2);
+  assert.equal(roster.discovered, true);
+  const second = roster.update([database('indexer', 'bitcoin', 'mainnet', 'db2'), database('decoder', 'bitcoin')]);
+  assert.deepEqual(
+    second.moved.map(({ id }) => id.chain),
+    ['bitcoin']
+  );
+  assert.deepEqual(
+    second.appeared.map(({ id }) => id.dbType),
+    ['decoder']
+  );
+  assert.deepEqual(
+    second.gone.map(({ chain }) => chain),
+    ['litecoin']
+  );
+  assert.equal(roster.find({ dbType: 'indexer', chain: 'bitcoin', network: 'mainnet' })?.coordinates.host, 'db2');
+});

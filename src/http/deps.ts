@@ -33,13 +33,12 @@ export interface ActorAsks {
 export interface ActorDirectory {
   /** False until the hub has answered once: an unknown database is then 503, not 404. */
   readonly discovered: boolean;
-  list(): readonly DatabaseId[];
+  /** Every known database; a dead actor's last report stays. */
+  list(): readonly { readonly id: DatabaseId; readonly state: string; readonly report: DatabaseReport | undefined }[];
   /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY */
   lookup(id: DatabaseId): ActorAsks;
-  /** Undefined before the first. A dead actor's last report stays. */
-  lastReport(id: DatabaseId): DatabaseReport | undefined;
-  /** False while the actor's thread is down. */
-  isUp(id: DatabaseId): boolean;
+  /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY before the first */
+  lastReport(id: DatabaseId): DatabaseReport;
 }
 
 /** What an operator may do to an actor. */

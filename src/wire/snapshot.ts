@@ -11,7 +11,7 @@ export const SNAPSHOT_HEADERS = {
   wholeTables: 'x-whole-tables',
   /** Schema fingerprint of the build's own read. */
   fingerprint: 'x-schema-fingerprint',
-  /** Rows in the body, when known: a client's percentage. */
+  /** Full snapshots: the server's estimate of the rows in the body, for a percentage and for no check. */
   rows: 'x-rows'
 } as const;
 

@@ -1,0 +1,170 @@
+import type { SnapshotOrder } from '../../actors/protocol.ts';
+import { PlatformError } from '../errors.ts';
+import { INFRA_TABLES } from '../wire/messages.ts';
+import type { TypedColumn } from '../wire/schema.ts';
+import type { SnapshotQuery } from '../wire/snapshot.ts';
+import { type BlockHead, readBlockHeads, readTip } from './block-hashes.ts';
+import type { TablePlan } from './classify.ts';
+import { type Connection, quoteName, rows } from './connection.ts';
+import { lookupDigest } from './lookup-digest.ts';
+import { selectList } from './row-codec.ts';
+import { rowOrder, scopeSql } from './scope-sql.ts';
+import { readLayout, type SourceLayout } from './source-layout.ts';
+
+/** One table's part of a snapshot: the query that yields its rows, every column, in a stable order. */
+export interface TableRead {
+  readonly table: string;
+  readonly columns: readonly TypedColumn[];
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+/** What one snapshot holds, decided inside its own read. */
+export interface SnapshotPlan {
+  /** The block that the snapshot is at. */
+  readonly head: BlockHead;
+  readonly fingerprint: string;
+  readonly tables: readonly TableRead[];
+  /** Null in a full snapshot, where everything is in `tables`. */
+  readonly updatedRows: readonly TableRead[] | null;
+  /** Mutable and lookup tables of which a since-snapshot holds every row there is, empty ones too. */
+  readonly wholeTables: readonly string[];
+  /** Full snapshots: the server's estimate of the rows; null otherwise. */
+  readonly estimatedRows: number | null;
+}
+
+/**
+ * Decides what a snapshot holds. Call it first thing in the transaction that will read the rows.
+ *
+ * @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID (`until` names no block), DATABASE_UNUSABLE
+ */
+export async function planSnapshot(
+  connection: Connection,
+  { id, query, localTables }: Pick<SnapshotOrder, 'id' | 'query' | 'localTables'>
+): Promise<SnapshotPlan> {
+  const layout = await readLayout(connection, id.dbType, localTables);
+  const tip = layout.heads && (await readTip(connection, layout.heads));
+  if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
+  const { fingerprint } = layout;
+  const plans = layout.plans.filter((plan) => travels(plan, layout, query));
+  if (query.since === null) {
+    const bound = (await hasBlocksAbove(connection, tip.height)) ? tip.height : null;
+    const tables = plans.map((plan) => readWhole(plan, layout, bound));
+    const estimatedRows = await estimateRows(connection, tables);
+    return { head: tip, fingerprint, tables, updatedRows: null, wholeTables: [], estimatedRows };
+  }
+  const head =
+    query.until === null || query.until >= tip.height ? tip : await readHead(connection, layout, query.until);
+  const first = query.inclusive ? query.since : query.since + 1;
+  const common = { head, fingerprint, estimatedRows: null };
+  if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
+
+  const tables: TableRead[] = [];
+  const updatedRows: TableRead[] = [];
+  const wholeTables: string[] = [];
+  for (const plan of plans) {
+    if (plan.class === 'scoped') tables.push(readScope(plan, layout, first, head.height));
+    else if (plan.name === 'sync_meta') tables.push(readBlocks(plan, layout, first, head.height));
+    else if (plan.class === 'lookup') {
+      const delta = await readDelta(connection, plan, query.lookups);
+      tables.push(delta ?? readWhole(plan, layout, null));
+      if (!delta) wholeTables.push(plan.name);
+    } else if (query.until === null && plan.class === 'derived') updatedRows.push(readTouched(plan, layout, first));
+    else if (query.until === null && plan.class === 'mutable') {
+      updatedRows.push(readWhole(plan, layout, null));
+      wholeTables.push(plan.name);
+    }
+  }
+  return { ...common, tables, updatedRows, wholeTables };
+}
+
+function travels(plan: TablePlan, { dbType }: SourceLayout, query: SnapshotQuery): boolean {
+  if (plan.class === 'local' || (plan.class === 'control' && dbType !== 'indexer')) return false;
+  if (plan.class === 'lookup' && query.skipLookups) return false;
+  return !query.infraOnly || INFRA_TABLES.has(plan.name);
+}
+
+/** True when the source is writing a block: its rows are no part of the tip's state. */
+async function hasBlocksAbove(connection: Connection, height: number): Promise<boolean> {
+  return (await rows(connection, 'SELECT 1 FROM blocks WHERE block_index > ? LIMIT 1', [height])).length > 0;
+}
+
+async function readHead(connection: Connection, { heads }: SourceLayout, height: number): Promise<BlockHead> {
+  const [head] = heads ? await readBlockHeads(connection, heads, height, height) : [];
+  if (!head) throw new PlatformError('REQUEST_INVALID', { reason: `until=${height} names no block of this database` });
+  return head;
+}
+
+/** @param bound blocks above it are left out of tables that know their block; null where there are none */
+function readWhole(plan: TablePlan, layout: SourceLayout, bound: number | null): TableRead {
+  if (bound !== null && plan.class === 'scoped') return readScope(plan, layout, 0, bound);
+  if (bound !== null && plan.name === 'sync_meta') return readBlocks(plan, layout, 0, bound);
+  return select(plan, `${quoteName(plan.name)} r`, 'TRUE', primaryOrder(plan, layout), []);
+}
+
+function readScope(plan: TablePlan, layout: SourceLayout, first: number, last: number): TableRead {
+  const { from, block } = scopeSql(plan, layout.tables);
+  return select(plan, from, `${block} BETWEEN ? AND ?`, rowOrder(plan, layout.tables), [first, last]);
+}
+
+function readBlocks(plan: TablePlan, layout: SourceLayout, first: number, last: number): TableRead {
+  const order = rowOrder(plan, layout.tables);
+  return select(plan, `${quoteName(plan.name)} r`, 'r.block_index BETWEEN ? AND ?', order, [first, last]);
+}
+
+/** The rows above the id that the client states, if it holds the same rows up to it. */
+async function readDelta(
+  connection: Connection,
+  plan: TablePlan,
+  stated: SnapshotQuery['lookups']
+): Promise<TableRead | null> {
+  const known = stated[plan.name];
+  if (!known || (await lookupDigest(connection, plan, known.id)) !== known.digest) return null;
+  return select(plan, `${quoteName(plan.name)} r`, 'r.id > ?', 'r.id', [known.id]);
+}
+
+/** Current rows of a derived table under the keys that scoped rows of these blocks name; all of them where none can. */
+function readTouched(plan: TablePlan, layout: SourceLayout, first: number): TableRead {
+  const key = plan.identity ?? [];
+  const feeders = layout.plans.filter(
+    (feeder) => feeder.class === 'scoped' && key.every((column) => feeder.columns.some(({ name }) => name === column))
+  );
+  if (key.length === 0 || feeders.length === 0) return readWhole(plan, layout, null);
+  const columns = (alias: string) => key.map((column) => `${alias}.${quoteName(column)}`).join(', ');
+  const touched = feeders.map((feeder) => {
+    const { from, block } = scopeSql(feeder, layout.tables);
+    return `SELECT ${columns('r')} FROM ${from} WHERE ${block} >= ?`;
+  });
+  const match = key.map((column) => `r.${quoteName(column)} = t.${quoteName(column)}`).join(' AND ');
+  const from = `(${touched.join(' UNION ')}) t JOIN ${quoteName(plan.name)} r ON ${match}`;
+  return select(
+    plan,
+    from,
+    'TRUE',
+    rowOrder(plan, layout.tables),
+    feeders.map(() => first)
+  );
+}
+
+function select(plan: TablePlan, from: string, where: string, order: string, values: readonly unknown[]): TableRead {
+  const list = selectList(plan.columns, 'r');
+  const sql = `SELECT ${list} FROM ${from} WHERE ${where}${order === '' ? '' : ` ORDER BY ${order}`}`;
+  return { table: plan.name, columns: plan.columns, sql, values };
+}
+
+/** The order in which InnoDB keeps the rows, so that a whole table is read without sorting. */
+function primaryOrder(plan: TablePlan, { tables }: SourceLayout): string {
+  const primary = tables.find(({ name }) => name === plan.name)?.keys.find(({ name }) => name === 'PRIMARY');
+  return (primary?.columns ?? [])
+    .map(({ name, descending }) => `r.${quoteName(name)}${descending ? ' DESC' : ''}`)
+    .join(', ');
+}
+
+async function estimateRows(connection: Connection, tables: readonly TableRead[]): Promise<number> {
+  const found = await rows<{ name: string; estimate: number | null }>(
+    connection,
+    'SELECT TABLE_NAME AS name, TABLE_ROWS AS estimate FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()'
+  );
+  const wanted = new Set(tables.map(({ table }) => table));
+  return found.filter(({ name }) => wanted.has(name)).reduce((sum, { estimate }) => sum + Number(estimate ?? 0), 0);
+}

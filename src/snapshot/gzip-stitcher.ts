@@ -1,0 +1,67 @@
+import { availableParallelism } from 'node:os';
+import { promisify } from 'node:util';
+import { constants, crc32, deflateRaw } from 'node:zlib';
+
+const deflate = promisify(deflateRaw);
+
+/** Magic number, deflate, no flags, no time, fastest, unknown system. @see RFC 1952 section 2.3 */
+const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
+/** A final block that holds nothing but its end mark. @see RFC 1951 section 3.2.6 */
+const LAST_BLOCK = Buffer.from([0x03, 0x00]);
+const OPTIONS = { level: 1, finishFlush: constants.Z_FULL_FLUSH, chunkSize: 256 * 1024 } as const;
+
+/**
+ * Compresses chunks in parallel on libuv's pool and appends them, in order, as ONE gzip member.
+ *
+ * Each chunk becomes raw deflate blocks that end at a byte boundary and refer to nothing before them, so they can be
+ * made apart and laid one after the other.
+ */
+export class GzipStitcher {
+  readonly #write: (bytes: Buffer) => Promise<void>;
+  readonly #maxInFlight: number;
+  #tail: Promise<void>;
+  #inFlight = 0;
+  #crc = 0;
+  #length = 0;
+  #landed = Promise.withResolvers<void>();
+
+  /** @param write appends; called in order, one call at a time */
+  constructor(write: (bytes: Buffer) => Promise<void>, maxInFlight = availableParallelism() + 1) {
+    this.#write = write;
+    this.#maxInFlight = maxInFlight;
+    this.#tail = write(HEADER);
+  }
+
+  /** Takes a chunk at once. Wait for `ready` before the next one, or memory is not bounded. */
+  push(chunk: Buffer): void {
+    this.#crc = crc32(chunk, this.#crc);
+    this.#length += chunk.length;
+    this.#inFlight++;
+    const compressed = deflate(chunk, OPTIONS);
+    this.#tail = Promise.all([compressed, this.#tail]).then(async ([bytes]) => {
+      await this.#write(bytes);
+      this.#inFlight--;
+      this.#landed.resolve();
+      this.#landed = Promise.withResolvers();
+    });
+    this.#tail.catch(() => undefined); // told by `ready` and `finish`
+  }
+
+  /** Undefined when another chunk may come; else a promise of it. @throws what compressing or writing threw */
+  get ready(): Promise<void> | undefined {
+    return this.#inFlight < this.#maxInFlight ? undefined : this.#whenReady();
+  }
+
+  /** Ends the member. @throws what compressing or writing threw */
+  async finish(): Promise<void> {
+    await this.#tail;
+    const trailer = Buffer.alloc(8);
+    trailer.writeUInt32LE(this.#crc, 0);
+    trailer.writeUInt32LE(this.#length % 2 ** 32, 4);
+    await this.#write(Buffer.concat([LAST_BLOCK, trailer]));
+  }
+
+  async #whenReady(): Promise<void> {
+    while (this.#inFlight >= this.#maxInFlight) await Promise.race([this.#landed.promise, this.#tail]);
+  }
+}

@@ -1,0 +1,91 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { type Connection, connect } from '../src/db/connection.ts';
+import { streamRows } from '../src/db/row-stream.ts';
+import { planSnapshot, type SnapshotPlan, type TableRead } from '../src/db/snapshot-plan.ts';
+import { PlatformError } from '../src/errors.ts';
+import type { BuildInput, BuildProgress, BuildResult } from '../src/snapshot/build-messages.ts';
+import { GzipStitcher } from '../src/snapshot/gzip-stitcher.ts';
+import { snapshotHeaders } from '../src/snapshot/snapshot-headers.ts';
+import { type TableSource, writeSnapshot } from '../src/snapshot/snapshot-writer.ts';
+import { SCHEMA_VERSION } from '../src/wire/database.ts';
+
+/** Statements have no time limit; a read of which nothing comes for so long is ended instead. */
+const PROGRESS_TIMEOUT_MS = 120_000;
+/** How long MariaDB waits while compression is slower than reading. */
+const NET_WRITE_TIMEOUT_S = 600;
+
+/**
+ * Builds one snapshot file from one consistent read.
+ *
+ * @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, DATABASE_REFUSED, DATABASE_UNAVAILABLE, SNAPSHOT_FAILED
+ */
+export default async function buildSnapshot({ order, path, buildId, progress }: BuildInput): Promise<BuildResult> {
+  const tell = (message: BuildProgress) => progress.postMessage(message);
+  const { coordinates } = order;
+  const connection = await connect(coordinates, {
+    tag: `platform-snapshot ${coordinates.name} ${buildId}`,
+    statementLimitS: 0
+  });
+  let file: FileHandle | undefined;
+  const watchdog = watchProgress();
+  try {
+    await beginSnapshot(connection);
+    const plan = await planSnapshot(connection, order);
+    const headers = snapshotHeaders(order, plan);
+    file = await open(path, 'wx', 0o600);
+    tell({ type: 'opened', headers });
+    let sizeBytes = 0;
+    const gzip = new GzipStitcher(async (bytes) => {
+      await file?.writeFile(bytes);
+      sizeBytes += bytes.length;
+      watchdog.progressed();
+      tell({ type: 'grew', sizeBytes });
+    });
+    const source = (read: TableRead): TableSource => ({
+      table: read.table,
+      stream: (onRow) =>
+        streamRows(
+          connection,
+          read,
+          (row) => {
+            watchdog.progressed();
+            return onRow(row);
+          },
+          watchdog.signal
+        )
+    });
+    await writeSnapshot(content(order, plan, source), gzip);
+    return { headers, sizeBytes };
+  } finally {
+    watchdog.stop();
+    connection.destroy();
+    await file?.close();
+    progress.close();
+  }
+}
+
+/** Every statement from here on sees the database as it is now. */
+async function beginSnapshot(connection: Connection): Promise<void> {
+  await connection.query(`SET SESSION net_write_timeout = ${NET_WRITE_TIMEOUT_S}`);
+  await connection.query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+  await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+}
+
+function content({ id, query }: BuildInput['order'], plan: SnapshotPlan, source: (read: TableRead) => TableSource) {
+  // Only an indexer's clients expect `updated_rows`; a decoder's get it when there is something to say.
+  const updated = id.dbType === 'indexer' || plan.updatedRows?.length ? plan.updatedRows : null;
+  return {
+    schemaVersion: SCHEMA_VERSION[id.dbType],
+    blockHeight: plan.head.height,
+    since: query.since,
+    tables: plan.tables.map(source),
+    updatedRows: updated?.map(source) ?? null
+  };
+}
+
+function watchProgress() {
+  const stalled = new AbortController();
+  const reason = `the database sent nothing for ${PROGRESS_TIMEOUT_MS} ms`;
+  const timer = setTimeout(() => stalled.abort(new PlatformError('SNAPSHOT_FAILED', { reason })), PROGRESS_TIMEOUT_MS);
+  return { signal: stalled.signal, progressed: () => void timer.refresh(), stop: () => clearTimeout(timer) };
+}

@@ -59,7 +59,7 @@ function checkDbType(dbType: string, subject: 'transparency log' | undefined): v
 
 function checkKnown(id: DatabaseId, directory: Checks['directory']): void {
   const key = databaseKey(id);
-  if (directory.list().some((known) => databaseKey(known.id) === key)) return;
+  if (directory.list().some((known) => databaseKey(known) === key)) return;
   throw directory.discovered
     ? new PlatformError('DATABASE_UNKNOWN', { reason: 'chain/network not found' })
     : new PlatformError('ACTOR_NOT_READY', { reason: 'the hub has not answered yet' });

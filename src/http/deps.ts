@@ -33,12 +33,13 @@ export interface ActorAsks {
 export interface ActorDirectory {
   /** False until the hub has answered once: an unknown database is then 503, not 404. */
   readonly discovered: boolean;
-  /** Every known database; a dead actor's last report stays. */
-  list(): readonly { readonly id: DatabaseId; readonly state: string; readonly report: DatabaseReport | undefined }[];
+  list(): readonly DatabaseId[];
   /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY */
   lookup(id: DatabaseId): ActorAsks;
-  /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY before the first */
-  lastReport(id: DatabaseId): DatabaseReport;
+  /** Undefined before the first. A dead actor's last report stays. */
+  lastReport(id: DatabaseId): DatabaseReport | undefined;
+  /** False while the actor's thread is down. */
+  isUp(id: DatabaseId): boolean;
 }
 
 /** What an operator may do to an actor. */

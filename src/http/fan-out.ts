@@ -14,8 +14,6 @@ export type { SubscriberView } from './subscriber.ts';
 /** The block that a `status` message names: the last one broadcast. */
 export type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes'>;
 
-type Reported = Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes'>;
-
 export interface FanOutOptions {
   readonly config: Pick<
     SyncConfig,
@@ -26,6 +24,8 @@ export interface FanOutOptions {
     | 'WS_PING_INTERVAL'
   >;
   readonly log: Logger;
+  /** What the source last reported: the status of a database without any broadcast yet. */
+  readonly lastReport: (id: DatabaseId) => Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes'> | undefined;
 }
 
 /** One message on its way to everyone who was connected when it was accepted. */
@@ -42,9 +42,7 @@ interface Lane {
   readonly id: DatabaseId;
   readonly subscribers: Set<Subscriber>;
   readonly queue: Parcel[];
-  /** What was accepted last. */
   point: BroadcastPoint | null;
-  reported: Reported | null;
   sending: Promise<void>;
 }
 
@@ -66,12 +64,14 @@ const GOING_DOWN = 'the server is going down; reconnect';
 export class FanOut {
   readonly #config: FanOutOptions['config'];
   readonly #log: Logger;
+  readonly #lastReport: FanOutOptions['lastReport'];
   readonly #lanes = new Map<string, Lane>();
   readonly #perAddress = new Map<string, number>();
   readonly #timers: readonly NodeJS.Timeout[];
   #closed = false;
 
-  constructor({ config, log }: FanOutOptions) {
+  constructor({ config, log, lastReport }: FanOutOptions) {
+    this.#lastReport = lastReport;
     this.#config = config;
     this.#log = log;
     const measureMs = Math.max(5, Math.min(1_000, config.WS_BACKPRESSURE_STALL_MS / 4));
@@ -86,8 +86,6 @@ export class FanOut {
   /**
    * Accepts messages: when the call returns they are in order behind all earlier ones, and `point` is what a new
    * subscriber's status says; the promise tells when every socket has them.
-   *
-   * An actor that starts at the tip says so with no messages and its point.
    *
    * @throws {PlatformError} ACTOR_BUSY when too many wait, with none of these accepted
    */
@@ -110,19 +108,10 @@ export class FanOut {
     return !this.#closed && (this.#perAddress.get(address) ?? 0) < this.#config.WS_MAX_PER_IP;
   }
 
-  /**
-   * Takes a connection that was upgraded, and sends it its status at once.
-   *
-   * @param reported what the source last reported: the status of a database without any broadcast yet
-   */
-  subscribe(
-    id: DatabaseId,
-    socket: WebSocket,
-    { infraOnly, address, reported }: { infraOnly: boolean; address: string; reported: Reported }
-  ): void {
+  /** Takes a connection that was upgraded, and sends it its status at once. */
+  subscribe(id: DatabaseId, socket: WebSocket, { infraOnly, address }: { infraOnly: boolean; address: string }): void {
     const lane = this.#lane(id);
-    lane.reported = reported;
-    const status = statusOf(lane);
+    const status = this.#status(lane);
     const subscriber = new Subscriber(socket, {
       infraOnly,
       address,
@@ -163,7 +152,6 @@ export class FanOut {
       subscribers: new Set(),
       queue: [],
       point: null,
-      reported: null,
       sending: Promise.resolve()
     };
     this.#lanes.set(key, lane);
@@ -173,7 +161,7 @@ export class FanOut {
   /** Status messages wait their turn behind the blocks that they count. */
   #sendStatus(): void {
     for (const lane of this.#lanes.values()) {
-      const text = JSON.stringify(statusOf(lane));
+      const text = JSON.stringify(this.#status(lane));
       lane.queue.push({ targets: [...lane.subscribers], full: text, infra: text, height: undefined });
       void this.#drain(lane);
     }
@@ -194,23 +182,23 @@ export class FanOut {
     return lane.sending;
   }
 
+  #status({ id, point }: Lane): StatusMessage {
+    const { dbType, chain, network } = id;
+    const { height, blockTime, hashes } = point ?? this.#lastReport(id) ?? {};
+    return {
+      type: 'status',
+      chain,
+      network,
+      dbType,
+      block_height: height ?? null,
+      block_time: blockTime ?? null,
+      ...(hashes ?? unknownHashes(dbType))
+    };
+  }
+
   #eachSubscriber(act: (subscriber: Subscriber) => void): void {
     for (const { subscribers } of this.#lanes.values()) for (const subscriber of subscribers) act(subscriber);
   }
-}
-
-function statusOf({ id, point, reported }: Lane): StatusMessage {
-  const { dbType, chain, network } = id;
-  const { height = null, blockTime = null, hashes = null } = point ?? reported ?? {};
-  return {
-    type: 'status',
-    chain,
-    network,
-    dbType,
-    block_height: height,
-    block_time: blockTime,
-    ...(hashes ?? unknownHashes(dbType))
-  };
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -3,13 +3,13 @@ import type { DatabaseId } from '../wire/database.ts';
 import type { ActorAsks, ActorDirectory } from './deps.ts';
 
 /**
- * The actor of a database that can be asked now: it is up, has reported, and its circuit is not open.
+ * The actor of a database that can be asked now.
  *
  * @throws {PlatformError} ACTOR_NOT_READY, DATABASE_UNAVAILABLE while its circuit is open
  */
 export function readyActor(directory: ActorDirectory, id: DatabaseId): ActorAsks {
   const actor = directory.lookup(id);
-  if (directory.lastReport(id).circuit === 'open')
+  if (directory.lastReport(id)?.circuit === 'open')
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: `circuit breaker open for ${id.chain}/${id.network}` });
   return actor;
 }

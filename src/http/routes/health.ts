@@ -23,8 +23,8 @@ export const healthRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'd
   { config, directory }
 ) => {
   app.get('/health', { schema: { response: { 200: HealthSchema, 503: HealthSchema } } }, async (_, reply) => {
-    const databases = directory.list().map(({ id, state, report }) => {
-      const circuit: Circuit | null = state === 'running' ? (report?.circuit ?? null) : null;
+    const databases = directory.list().map((id) => {
+      const circuit: Circuit | null = directory.isUp(id) ? (directory.lastReport(id)?.circuit ?? null) : null;
       return { chain: id.chain, network: id.network, dbType: id.dbType, circuit };
     });
     const isDegraded = databases.some(({ circuit }) => circuit === 'open');

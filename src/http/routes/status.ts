@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type Static } from 'typebox';
+import { PlatformError } from '../../errors.ts';
 import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
-import type { DatabaseReport } from '../../wire/report.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
 
@@ -45,21 +45,23 @@ type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut'>;
 export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, deps) => {
   app.get('/status', async () => {
     const tree: Record<string, Record<string, Record<string, DatabaseStatus>>> = {};
-    for (const { id, report } of deps.directory.list()) {
+    for (const id of deps.directory.list()) {
       tree[id.chain] = { ...tree[id.chain] };
-      tree[id.chain]![id.network] = { ...tree[id.chain]?.[id.network], [id.dbType]: describe(id, report, deps) };
+      tree[id.chain]![id.network] = { ...tree[id.chain]?.[id.network], [id.dbType]: describe(id, deps) };
     }
     return { ...tree, last_updated: new Date().toISOString() };
   });
 
   app.get('/status/:dbType/:chain/:network', { schema: { response: { 200: SingleStatusSchema } } }, async (request) => {
     const id = databaseOf(request);
-    const report = deps.directory.lastReport(id);
-    return { ...id, ...describe(id, report, deps), last_updated: new Date().toISOString() };
+    if (!deps.directory.lastReport(id))
+      throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
+    return { ...id, ...describe(id, deps), last_updated: new Date().toISOString() };
   });
 };
 
-function describe(id: DatabaseId, report: DatabaseReport | undefined, { config, fanOut }: StatusDeps): DatabaseStatus {
+function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): DatabaseStatus {
+  const report = directory.lastReport(id);
   const common = {
     block_height: report?.height ?? null,
     block_time: report?.blockTime ?? null,

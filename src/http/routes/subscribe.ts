@@ -62,11 +62,12 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
         throw new PlatformError('RATE_LIMITED', { reason: 'too many connections from this address' });
       }
       readyActor(directory, id);
-      const reported = directory.lastReport(id);
+      if (!directory.lastReport(id))
+        throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
       reply.hijack();
       reply.raw.detachSocket(upgrade.socket as Parameters<ServerResponse['detachSocket']>[0]);
       sockets.handleUpgrade(request.raw, upgrade.socket, upgrade.head, (socket) =>
-        fanOut.subscribe(id, socket, { infraOnly, address, reported })
+        fanOut.subscribe(id, socket, { infraOnly, address })
       );
     }
   );

@@ -9,6 +9,8 @@ import type { Beacon, HostNotices } from './notices.ts';
 import { observeMachine } from './observe.ts';
 
 const BEACON_INTERVAL_MS = 1_000;
+/** Between two looks at the event loop; a finer one costs more than it tells. */
+const DELAY_RESOLUTION_MS = 50;
 const DEFAULT_MAILBOX_LIMIT = 256;
 
 export interface HostOptions<ToActor extends Protocol> {
@@ -85,14 +87,15 @@ export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Not
 
 /** The first beacon goes out at once: it says that the thread is up. */
 function startBeacon(mailbox: { mailboxDepth: number; oldestMs: number }, send: (beacon: Beacon) => void): void {
-  const delay = monitorEventLoopDelay({ resolution: 10 });
+  const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   delay.enable();
   const beat = () => {
     send({
       mailboxDepth: mailbox.mailboxDepth,
       oldestMs: Math.round(mailbox.oldestMs),
       heapUsedBytes: getHeapStatistics().used_heap_size,
-      eventLoopDelayMs: Math.round(delay.max / 1e6)
+      // A sample is the whole time between two looks, the pause between them included.
+      eventLoopDelayMs: Math.max(0, Math.round(delay.max / 1e6) - DELAY_RESOLUTION_MS)
     });
     delay.reset();
   };

@@ -33,7 +33,7 @@ export interface ChannelOptions<Local extends Protocol> {
   readonly handlers: Handlers<Local>;
   /** Takes the peer's one-way words. */
   readonly onNotice: (type: string, body: unknown) => void;
-  /** Sees each fault of a handler with its cause and stack; only code and detail cross the port. */
+  /** Sees each fault of a handler or of `onNotice` with its cause and stack; only code and detail cross the port. */
   readonly onFault: (error: PlatformError, type: string) => void;
   /** Asks of the peer that may be in work at once; further ones are refused with ACTOR_BUSY. */
   readonly mailboxLimit: number;
@@ -147,13 +147,21 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
         void this.#answer(letter.id, letter.type, letter.body);
         return;
       case 'notice':
-        this.#options.onNotice(letter.type, letter.body);
+        this.#takeNotice(letter.type, letter.body);
         return;
       case 'answer':
         this.#settle(letter);
         return;
       default:
         this.#options.onFault(new PlatformError('PROTOCOL_VIOLATION', { letter }), 'unknown');
+    }
+  }
+
+  #takeNotice(type: string, body: unknown): void {
+    try {
+      this.#options.onNotice(type, body);
+    } catch (caught) {
+      this.#options.onFault(PlatformError.from(caught), type);
     }
   }
 

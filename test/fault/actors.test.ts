@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
 import { ActorDirectory } from '../../actors/directory.ts';
 import { type ActorSpec, Supervisor, type SupervisorOptions } from '../../actors/supervisor.ts';
 import { hasCode, type PlatformError } from '../../src/errors.ts';
@@ -205,6 +206,40 @@ test('an actor that is stopped while it waits for its restart stays down', async
   await sleep(200);
   assert.equal(supervisor.state(ID), 'stopped');
   assert.equal(generationOf(supervisor), 1);
+});
+
+test('whatever is done to an actor, one of its threads lives afterwards, and none after the end', async () => {
+  const operation = fc.record({
+    name: fc.constantFrom<'kill' | 'stop' | 'start' | 'restart'>('kill', 'stop', 'start', 'restart'),
+    pauseMs: fc.constantFrom(0, 0, 10, 60)
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(operation, { minLength: 3, maxLength: 6 }), async (operations) => {
+      const pulse = new Int32Array(new SharedArrayBuffer(4 * 64));
+      const { supervisor } = open({ reap: () => sleep(5), restart: { ...FAST, budget: 50 } });
+      const beating = async () => {
+        const before = [...pulse];
+        await sleep(30);
+        return pulse.filter((count, generation) => count !== before[generation]).length;
+      };
+      const start = () => supervisor.start(spec({ pulse }));
+      start();
+      const under = operations.map(async ({ name, pauseMs }, index) => {
+        await sleep(index * 5 + pauseMs);
+        if (name === 'start') start();
+        else if (name === 'kill') await supervisor.kill(ID);
+        else await supervisor[name](ID, 200);
+      });
+      await Promise.all(under);
+      await supervisor.restart(ID, 200);
+      await until(() => supervisor.state(ID) === 'running');
+      assert.equal(await beating(), 1);
+      assert.equal((await supervisor.handle(ID).ask('start.data', null)).generation, generationOf(supervisor));
+      await supervisor.stopAll(200);
+      assert.equal(await beating(), 0);
+    }),
+    { numRuns: 8 }
+  );
 });
 
 test('the view shows machines, the wait, the beacon, and a bounded ring of transitions', async () => {

@@ -36,7 +36,10 @@ function open(mailboxLimit = 4) {
   });
   const right = new Channel<Right, Left>(port2, {
     handlers: rightHandlers,
-    onNotice: (type, body) => void notices.push({ type, body }),
+    onNotice: (type, body) => {
+      if (type === 'odd') throw new RangeError('cannot take it');
+      notices.push({ type, body });
+    },
     onFault: (error) => void faults.push(error),
     mailboxLimit,
     urgent: ['stop']
@@ -69,6 +72,13 @@ test('notices arrive in order, one way', async () => {
     { type: 'report', body: 1 },
     { type: 'report', body: 2 }
   ]);
+});
+
+test('a notice whose taking fails is a fault here, not a death', async () => {
+  using ends = open();
+  ends.left.tell('odd', null);
+  assert.equal(await ends.left.ask('echo', 'still well'), 'still well');
+  assert.match(ends.faults[0]?.message ?? '', /cannot take it/);
 });
 
 test('buffers move both ways instead of being copied', async () => {

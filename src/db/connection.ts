@@ -16,6 +16,7 @@ export type SqlRow = Record<string, unknown>;
 const SESSION = [
   "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'",
   "SET SESSION time_zone = '+00:00'",
+  'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ', // a consistent snapshot is one only at this level
   'SET SESSION max_error_count = 64',
   'SET SESSION group_concat_max_len = 1048576'
 ] as const;

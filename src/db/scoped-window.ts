@@ -17,7 +17,7 @@ export interface ScopedMemory {
   /** Lowest block that is compared. */
   readonly from: number;
   /** By block; a block without rows is absent. */
-  readonly figures: ReadonlyMap<number, Figure>;
+  readonly figures: Map<number, Figure>;
   /** Highest AUTO_INCREMENT id seen; 0 where there is no such column. */
   readonly lastId: number;
 }

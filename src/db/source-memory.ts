@@ -1,0 +1,240 @@
+import type { RecentBlock, ResumePoint } from '../../actors/protocol.ts';
+import { type BlockHashes, sameBlock } from '../wire/database.ts';
+import type { BlockHead } from './block-hashes.ts';
+import type { GroupBlock } from './block-reader.ts';
+import { type Keys, readTableMemory, type TableMemory, unknownTable } from './change-finder.ts';
+import type { Connection } from './connection.ts';
+import { type LookupMemory, readLookupMemory } from './lookup-reader.ts';
+import { EMPTY_FIGURE, readTableFigure } from './scope-sql.ts';
+import {
+  forgetScopes,
+  readScopedMemory,
+  type ScopedMemory,
+  scopedDigest,
+  unknownScopes,
+  WINDOW
+} from './scoped-window.ts';
+import { planSignature, type SourceLayout } from './source-layout.ts';
+
+/** What one group carried beyond its own blocks: to be said again when a reorg undoes the group. */
+interface GroupRecord {
+  readonly last: number;
+  readonly rescoped: Readonly<Record<string, readonly number[]>>;
+  /** Null: the table went whole. */
+  readonly touched: ReadonlyMap<string, Keys | null>;
+  readonly lastIdsBefore: ReadonlyMap<string, number>;
+}
+
+/** Everything that was broadcast of one database, as far as it is needed to find what changed since. */
+export class SourceMemory {
+  height: number;
+  blockTime: number | null;
+  hashes: BlockHashes;
+  openGroup: number | null;
+  readonly lookups = new Map<string, LookupMemory>();
+  readonly scoped = new Map<string, ScopedMemory>();
+  readonly tables = new Map<string, TableMemory>();
+  /** Keys that a reorg may have undone at the replicas, by table: their rows go with the next group. */
+  readonly forced = new Map<string, Set<string>>();
+  #recent: RecentBlock[];
+  #groups: GroupRecord[] = [];
+  #lookupsBefore: Record<string, number> = {};
+
+  private constructor(start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup'>) {
+    this.height = start.height;
+    this.blockTime = start.blockTime;
+    this.hashes = start.hashes;
+    this.openGroup = start.openGroup;
+    this.#recent = [...start.recent];
+  }
+
+  /** Everything up to the tip counts as broadcast. Call it inside a snapshot. @param tip null: there is no block yet */
+  static async atTip(connection: Connection, layout: SourceLayout, tip: BlockHead | null): Promise<SourceMemory> {
+    const hashes = tip?.hashes ?? ({} as BlockHashes);
+    const height = tip?.height ?? -1;
+    const memory = new SourceMemory({
+      height,
+      blockTime: tip?.blockTime ?? null,
+      hashes,
+      recent: tip ? [{ height, hashes }] : [],
+      openGroup: null
+    });
+    for (const plan of layout.plans) {
+      if (plan.class === 'lookup') memory.lookups.set(plan.name, await readLookupMemory(connection, plan));
+      if (plan.class === 'scoped')
+        memory.scoped.set(plan.name, await readScopedMemory(connection, layout, plan, height, null));
+      if (plan.class === 'mutable' || plan.class === 'derived')
+        memory.tables.set(plan.name, await readTableMemory(connection, layout, plan));
+    }
+    return memory;
+  }
+
+  /** As the predecessor left it; what changed since is unknown and goes with the next group. Call it inside a snapshot. */
+  static async resume(connection: Connection, layout: SourceLayout, point: ResumePoint): Promise<SourceMemory> {
+    const memory = new SourceMemory(point);
+    for (const plan of layout.plans) {
+      const { name } = plan;
+      if (plan.class === 'lookup')
+        memory.lookups.set(name, { lastId: point.lookupIds[name] ?? 0, recentIds: new Set() });
+      if (plan.class === 'scoped') {
+        const before = { digest: point.scopedDigests[name], lastId: point.scopedIds[name] };
+        memory.scoped.set(name, await readScopedMemory(connection, layout, plan, point.height, before));
+      }
+      if (plan.class === 'mutable' || plan.class === 'derived') {
+        const figure = await readTableFigure(connection, plan);
+        const same = figure === point.mutableDigests[name];
+        memory.tables.set(
+          name,
+          same
+            ? await readTableMemory(connection, layout, plan)
+            : unknownTable(plan, point.mutableDigests[name] ?? null)
+        );
+      }
+    }
+    return memory;
+  }
+
+  /** Takes up new tables, and forgets what was known of tables whose columns or class changed. */
+  align(layout: SourceLayout): void {
+    for (const plan of layout.plans) {
+      const signature = planSignature(plan);
+      const scoped = this.scoped.get(plan.name);
+      if (plan.class === 'scoped' && scoped?.signature !== signature) {
+        const from = Math.max(0, this.height - WINDOW + 1);
+        const known = scoped ?? { signature, from, figures: new Map(), lastId: 0 };
+        this.scoped.set(plan.name, scoped ? unknownScopes(known, plan, this.height) : known);
+      }
+      const content = plan.class === 'mutable' || plan.class === 'derived';
+      const table = this.tables.get(plan.name);
+      if (content && table?.signature !== signature) {
+        const created = { signature, figure: EMPTY_FIGURE, rows: new Map<string, number>(), lastId: 0 };
+        this.tables.set(plan.name, table ? unknownTable(plan) : created);
+      }
+    }
+  }
+
+  /** Remembers that a block was broadcast. */
+  accept(block: GroupBlock): void {
+    const { head, group, lookups, figures, changes } = block;
+    for (const [table, next] of lookups) {
+      this.#lookupsBefore[table] ??= this.lookups.get(table)?.lastId ?? 0;
+      this.lookups.set(table, next);
+    }
+    for (const [table, figure] of figures) this.scoped.get(table)?.figures.set(head.height, figure);
+    this.height = head.height;
+    this.blockTime = head.blockTime;
+    this.hashes = head.hashes;
+    const gained = Object.keys(this.#lookupsBefore).length > 0;
+    const lookupsBefore = gained ? { lookupsBefore: { ...this.#lookupsBefore } } : {};
+    this.#recent.push({ height: head.height, hashes: head.hashes, ...lookupsBefore });
+    if (this.#recent.length > WINDOW) this.#recent.shift();
+    this.openGroup = changes ? null : group.first;
+    if (changes) this.#finish(changes, group.last);
+  }
+
+  #finish(changes: NonNullable<GroupBlock['changes']>, last: number): void {
+    const lastIdsBefore = new Map([...this.scoped].map(([table, { lastId }]) => [table, lastId]));
+    for (const [table, known] of this.scoped) {
+      const from = Math.max(known.from, last - WINDOW + 1);
+      const lastId = changes.lastIds.get(table) ?? known.lastId;
+      const older = changes.figures.get(table) ?? [];
+      const figures = new Map(
+        [...known.figures, ...older].filter(([at, figure]) => at >= from && figure !== EMPTY_FIGURE)
+      );
+      this.scoped.set(table, { ...known, from, lastId, figures });
+    }
+    for (const [table, { memory }] of changes.tables) this.tables.set(table, memory);
+    const touched = new Map([...changes.tables].map(([table, change]) => [table, change.touched]));
+    this.#groups.push({ last, rescoped: changes.rescoped, touched, lastIdsBefore });
+    if (this.#groups[0] && this.#groups[0].last <= last - WINDOW) this.#groups.shift();
+    this.#lookupsBefore = {};
+    this.forced.clear();
+  }
+
+  /**
+   * Falls back below a fork: what the orphaned groups carried will be said again.
+   *
+   * @param fork the first orphaned height
+   */
+  rollBack(fork: number): void {
+    const orphaned = this.#recent.filter(({ height }) => height >= fork);
+    for (const { lookupsBefore } of orphaned.reverse()) {
+      for (const [table, lastId] of Object.entries(lookupsBefore ?? {})) this.#lowerLookup(table, lastId);
+    }
+    this.#recent = this.#recent.filter(({ height }) => height < fork);
+    for (const group of this.#groups.filter(({ last }) => last >= fork).reverse()) this.#undo(group, fork);
+    this.#groups = this.#groups.filter(({ last }) => last < fork);
+    for (const [table, known] of this.scoped) {
+      this.scoped.set(table, { ...known, figures: new Map([...known.figures].filter(([at]) => at < fork)) });
+    }
+    const last = this.#recent.at(-1);
+    this.height = fork - 1;
+    this.blockTime = null;
+    this.hashes = last?.height === fork - 1 ? last.hashes : ({} as BlockHashes);
+    if (this.openGroup !== null && this.openGroup >= fork) this.openGroup = null;
+    this.#lookupsBefore = {};
+  }
+
+  #lowerLookup(table: string, lastId: number): void {
+    const known = this.lookups.get(table);
+    if (known && lastId < known.lastId) this.lookups.set(table, { lastId, recentIds: new Set() });
+  }
+
+  #undo(group: GroupRecord, fork: number): void {
+    for (const [table, heights] of Object.entries(group.rescoped)) {
+      const below = heights.filter((at) => at < fork);
+      const known = this.scoped.get(table);
+      if (known) this.scoped.set(table, forgetScopes(known, below));
+    }
+    for (const [table, lastId] of group.lastIdsBefore) {
+      const known = this.scoped.get(table);
+      if (known && lastId < known.lastId) this.scoped.set(table, { ...known, lastId });
+    }
+    for (const [table, keys] of group.touched) {
+      const known = this.tables.get(table);
+      if (!known) continue;
+      if (keys === null) this.tables.set(table, { ...known, figure: null, rows: null });
+      else this.forced.set(table, new Set([...(this.forced.get(table) ?? []), ...keys]));
+    }
+  }
+
+  /**
+   * The first orphaned height, when the database no longer has the blocks that were broadcast; else null.
+   *
+   * @param heads what the database has now of the recent heights
+   */
+  findFork(heads: readonly BlockHead[], tip: number): number | null {
+    const now = new Map(heads.map((head) => [head.height, head.hashes]));
+    const isKept = ({ height, hashes }: RecentBlock) => {
+      const current = now.get(height);
+      return current !== undefined && sameBlock(current, hashes);
+    };
+    const newest = this.#recent.at(-1);
+    if (!newest) return this.height > tip ? tip + 1 : null;
+    if (isKept(newest) && newest.height === this.height) return null;
+    const kept = this.#recent.findLast(isKept);
+    return kept ? kept.height + 1 : Math.min(this.#recent[0]!.height, tip + 1);
+  }
+
+  get recent(): readonly RecentBlock[] {
+    return this.#recent;
+  }
+
+  /** What a successor needs. */
+  point(): ResumePoint {
+    const entries = <T, V>(map: ReadonlyMap<string, T>, value: (item: T) => V) =>
+      Object.fromEntries([...map].map(([name, item]) => [name, value(item)]));
+    return {
+      height: this.height,
+      blockTime: this.blockTime,
+      hashes: this.hashes,
+      recent: this.#recent,
+      openGroup: this.openGroup,
+      lookupIds: entries(this.lookups, ({ lastId }) => lastId),
+      scopedIds: entries(this.scoped, ({ lastId }) => lastId),
+      // A figure that is not known must equal nothing, also at the successor.
+      mutableDigests: entries(this.tables, ({ figure }) => figure ?? '?'),
+      scopedDigests: entries(this.scoped, (known) => scopedDigest(known, this.height))
+    };
+  }
+}

@@ -12,7 +12,6 @@ export interface ProbedDatabase {
   /** Why it is halted; null while it is not. */
   readonly halt: string | null;
   readonly restarts: number | null;
-  readonly reorgs: number | null;
 }
 
 /** What a sync service says of itself. */
@@ -63,23 +62,16 @@ function describeDatabase(name: string, health: Json, status: Json, actor: Json 
     height: numberOf(status['block_height']),
     lagBlocks: numberOf(status['lag_blocks']),
     state: [textOf(actor?.['state']), phase ?? machines.join(' ')].filter(Boolean).join(' '),
-    halt: describeHalt(status['halt']),
-    restarts: numberOf(object(actor?.['restarts'])['total']),
-    reorgs: numberOf(status['reorgs'])
+    halt: status['halted'] === true ? (textOf(status['reason']) ?? 'no reason given') : null,
+    restarts: numberOf(object(actor?.['restarts'])['total'])
   };
-}
-
-function describeHalt(halt: unknown): string | null {
-  if (halt === null || halt === undefined || halt === false) return null;
-  const { reason, block_index } = object(halt);
-  return `${String(reason ?? 'halted')}${block_index == null ? '' : ` at block ${String(block_index)}`}`;
 }
 
 /** The actors by database; none where the service keeps the route for itself. */
 async function askActors(address: SyncAddress): Promise<ReadonlyMap<string, Json>> {
   const body = await ask(address, '/debug/actors', [200, 401, 403, 404]);
   return new Map(
-    objects(body['actors']).map((actor) => {
+    objects(body).map((actor) => {
       const { dbType, chain, network } = object(actor['id']);
       return [[dbType, chain, network].map(String).join('/'), actor];
     })

@@ -10,6 +10,8 @@ export interface Standing {
   /** The highest block of each authoritative database. */
   readonly decoder: number | null;
   readonly indexer: number | null;
+  /** Blocks that the decoder has replaced so far. */
+  readonly replaced: number | null;
   readonly server: SyncProbe | undefined;
   readonly client: SyncProbe | undefined;
 }
@@ -25,20 +27,27 @@ export interface Watched {
 
 /** Asks every part at once. A part that is down or restarting leaves a gap, not an error. */
 export async function readStanding({ node, connection, server, client }: Watched): Promise<Standing> {
-  const [nodeHeight, decoder, indexer, serverProbe, clientProbe] = await Promise.all([
+  const [nodeHeight, decoder, indexer, replaced, serverProbe, clientProbe] = await Promise.all([
     node.getHeight().catch(() => null),
-    readHeight(connection, 'decoder').catch(() => null),
-    readHeight(connection, 'indexer').catch(() => null),
+    readFigure(connection, 'decoder', 'MAX(block_index) AS figure FROM', 'blocks'),
+    readFigure(connection, 'indexer', 'MAX(block_index) AS figure FROM', 'blocks'),
+    readFigure(connection, 'decoder', "SUM(code = 'REORG') AS figure FROM", 'events'),
     probeSync(server).catch(() => undefined),
     probeSync(client).catch(() => undefined)
   ]);
-  return { node: nodeHeight, decoder, indexer, server: serverProbe, client: clientProbe };
+  return { node: nodeHeight, decoder, indexer, replaced, server: serverProbe, client: clientProbe };
 }
 
-async function readHeight(connection: Connection, dbType: DbType): Promise<number | null> {
-  const sql = `SELECT MAX(block_index) AS height FROM ${quoteName(DATABASE_NAMES[dbType])}.blocks`;
-  const [row] = await rows<{ height: number | null }>(connection, sql);
-  return row?.height ?? null;
+/** Null also while the table is not there yet. */
+async function readFigure(
+  connection: Connection,
+  dbType: DbType,
+  select: string,
+  table: string
+): Promise<number | null> {
+  const sql = `SELECT ${select} ${quoteName(DATABASE_NAMES[dbType])}.${table}`;
+  const [row] = await rows<{ figure: unknown }>(connection, sql).catch(() => []);
+  return row?.figure == null ? null : Number(row.figure);
 }
 
 /** Both replicas hold the node's last block, and nothing is under way. */
@@ -53,7 +62,7 @@ function isBusy({ state, halt }: ProbedDatabase): boolean {
 }
 
 /** One line for the one who watches. */
-export function standingLine({ node, decoder, indexer, server, client }: Standing): string {
+export function standingLine({ node, decoder, indexer, replaced, server, client }: Standing): string {
   const figure = (value: number | null | undefined) => String(value ?? '-');
   const heights = (probe: SyncProbe | undefined) =>
     probe?.databases.map(({ name, height }) => `${name.split('/', 1)[0]} ${figure(height)}`).join(', ') || 'no answer';
@@ -61,8 +70,10 @@ export function standingLine({ node, decoder, indexer, server, client }: Standin
   const states = replicas.map(({ state, halt, lagBlocks }) =>
     halt ? `HALTED ${halt}` : `${state} lag ${figure(lagBlocks)}`
   );
-  const sum = (key: 'reorgs' | 'restarts', of: readonly ProbedDatabase[]) =>
-    of.reduce((total, one) => total + (one[key] ?? 0), 0);
+  const restarts = [...replicas, ...(server?.databases ?? [])].reduce(
+    (sum, database) => sum + (database.restarts ?? 0),
+    0
+  );
   return [
     `node ${figure(node)}`,
     `decoder ${figure(decoder)}`,
@@ -70,7 +81,7 @@ export function standingLine({ node, decoder, indexer, server, client }: Standin
     `server: ${heights(server)}`,
     `replicas: ${heights(client)}`,
     ...(states.length > 0 ? [states.join(', ')] : []),
-    `reorgs ${sum('reorgs', replicas)}`,
-    `restarts ${sum('restarts', [...replicas, ...(server?.databases ?? [])])}`
+    `replaced ${figure(replaced)}`,
+    `restarts ${restarts}`
   ].join(' | ');
 }

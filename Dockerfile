@@ -13,7 +13,6 @@ COPY src src
 COPY actors actors
 COPY machines machines
 COPY workers workers
-COPY web web
 
 RUN useradd --system --uid 10001 --home-dir /var/lib/platform-node --create-home platform && scripts/run-node --version
 USER platform

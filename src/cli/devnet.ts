@@ -32,7 +32,7 @@ export const devnetCommand: Command = {
     const interrupt = () => interrupted.abort();
     for (const signal of SIGNALS) process.on(signal, interrupt);
     const path = options.once ? makeTemporaryDirectory() : resolve(options.directory);
-    const held = holdDirectory(path, options);
+    const held = await holdDirectory(path, options);
     const settings: DevnetSettings = {
       directory: held.path,
       seed: options.seed,

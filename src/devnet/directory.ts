@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PlatformError } from '../errors.ts';
+import { stopLeftovers } from './leftovers.ts';
 
 /** A devnet's directory, held by this process. */
 export interface HeldDirectory {
@@ -11,18 +12,19 @@ export interface HeldDirectory {
 }
 
 /**
- * Takes a directory for one devnet.
+ * Takes a directory for one devnet; what a killed one left running in it is stopped.
  *
  * @param fresh begins with an empty one
  * @throws {PlatformError} COMMAND_INVALID when another devnet runs in it
  */
-export function holdDirectory(path: string, { fresh }: { readonly fresh: boolean }): HeldDirectory {
+export async function holdDirectory(path: string, { fresh }: { readonly fresh: boolean }): Promise<HeldDirectory> {
   const pidFile = join(path, 'devnet.pid');
   const holder = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8')) : 0;
   if (holder > 0 && isAlive(holder)) {
     const reason = `another devnet, process ${holder}, runs in ${path}; stop it, or choose another place with --dir`;
     throw new PlatformError('COMMAND_INVALID', { reason });
   }
+  await stopLeftovers(path);
   if (fresh) rmSync(path, { recursive: true, force: true });
   mkdirSync(path, { recursive: true });
   writeFileSync(pidFile, String(process.pid));

@@ -1,0 +1,29 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Where MariaDB and litecoind note their process. The services end by themselves when the devnet is gone. */
+const PID_FILES = ['mariadb/mariadb.pid', 'litecoind/data/regtest/bitcoind.pid'];
+const STOP_DEADLINE_MS = 20_000;
+
+/** Stops what a devnet that was killed left running in its directory; nothing else, whatever its pid files say. */
+export async function stopLeftovers(directory: string): Promise<void> {
+  for (const file of PID_FILES) {
+    const path = join(directory, file);
+    const pid = existsSync(path) ? Number.parseInt(readFileSync(path, 'utf8'), 10) : 0;
+    if (!isOurs(pid, directory)) continue;
+    process.kill(pid, 'SIGTERM');
+    const deadline = Date.now() + STOP_DEADLINE_MS;
+    while (isOurs(pid, directory) && Date.now() < deadline) await sleep(50);
+    if (isOurs(pid, directory)) process.kill(pid, 'SIGKILL');
+  }
+}
+
+/** The process lives and was started for this directory: its number may have been dealt again. */
+function isOurs(pid: number, directory: string): boolean {
+  try {
+    return pid > 0 && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${directory}/`);
+  } catch {
+    return false;
+  }
+}

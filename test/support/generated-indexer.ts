@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { newAddress } from '../../src/devnet/ledger/invent.ts';
 import { type LedgerBlock, LedgerWriter } from '../../src/devnet/ledger/writer.ts';
 import { createRandom } from '../../src/devnet/random.ts';
@@ -29,11 +30,14 @@ export async function createIndexer(to: DatabaseCoordinates, { seed, blocks, row
   });
 }
 
-/** Adds blocks, each in a database transaction of its own. @returns the new height */
-export async function appendBlocks(to: DatabaseCoordinates, count: number, seed: string): Promise<number> {
+/** Adds blocks, each in a database transaction of its own, with a pause after each. @returns the new height */
+export async function appendBlocks(to: DatabaseCoordinates, count: number, seed: string, pauseMs = 0): Promise<number> {
   return await withWriter(to, seed, async (writer) => {
     const next = await nextHeight(writer);
-    for (const block of inventBlocks(seed, next, count, TRANSACTIONS_PER_LIVE_BLOCK)) await writer.writeBlocks([block]);
+    for (const block of inventBlocks(seed, next, count, TRANSACTIONS_PER_LIVE_BLOCK)) {
+      await writer.writeBlocks([block]);
+      if (pauseMs > 0) await sleep(pauseMs);
+    }
   });
 }
 

@@ -65,6 +65,7 @@ function addNodeRows({ rows: buffer, height }: BlockLedger, random: Random, time
     fetched: sqlTime(time)
   });
   buffer.add('price_snapshots', { block_index: height, price: '1.5' });
+  buffer.add('mempool_transactions', { tx_hash: `pool ${height % 20}`, data: 'SEND|0|GAS|1|x' });
   buffer.add('pending_hub_pushes', { payload: `tip ${height}` });
 }
 

@@ -43,7 +43,7 @@ export function inventAction(random: Random, ledger: BlockLedger, sourceId: numb
   if (kind <= 82) return `LIST|0|${random.between(1, 2)}|${tick}|${tick}|${memo}|${address}`;
   if (kind <= 85) return `STAKE|0|${amount}`;
   if (kind <= 88) return `DELEGATE|0|${address}|${amount}`;
-  if (kind <= 91) return `DISPENSER|0|${tick}|0.001|0.01|${random.between(1, 12)}`;
+  if (kind <= 91) return `BATCH|0|MINT|0|${tick}|1;DISPENSER|0|${tick}|0.001|0.01|${random.between(1, 12)}`;
   if (kind <= 93) return `ATTEST|0|${memo.repeat(random.between(0, 40))}`;
   if (kind <= 94) return `COLLECT|0|${amount}`;
   if (kind <= 95) return `DEPLOY|0|return ${random.between(0, 9)}${' '.repeat(random.between(0, 300))}`;

@@ -102,9 +102,9 @@ export async function loadState(connection: Connection): Promise<LedgerState> {
     lookups: lookups as Record<LookupName, Lookup>,
     tokens: await loadTokens(connection),
     balances: await loadBalances(connection),
-    lastTx: last!.tx,
-    lastAction: last!.action,
-    lastExecution: last!.execution,
+    lastTx: Number(last!.tx),
+    lastAction: Number(last!.action),
+    lastExecution: Number(last!.execution),
     tip
   };
 }

@@ -33,7 +33,8 @@ export interface LedgerBlock {
 const REWRITTEN = {
   balances: ['amount'],
   tokens: ['supply', 'last_action_index'],
-  icons: ['image', 'fetched']
+  icons: ['image', 'fetched'],
+  mempool_transactions: ['data']
 };
 
 /**

@@ -21,6 +21,7 @@ export interface HostOptions<ToActor extends Protocol> {
   readonly log: Logger;
   readonly onNotice?: (type: string, body: unknown) => void;
   readonly mailboxLimit?: number;
+  readonly beaconIntervalMs?: number;
 }
 
 /** What an actor has of its thread: a way to the main thread, and the means to be seen. */
@@ -50,7 +51,7 @@ export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Not
   options: HostOptions<ToActor>
 ): ActorHost<ToMain, Notices> {
   if (!parentPort) throw new PlatformError('INTERNAL', { reason: 'an actor runs in a worker thread' });
-  const { log, stop, mailboxLimit = DEFAULT_MAILBOX_LIMIT } = options;
+  const { log, stop, mailboxLimit = DEFAULT_MAILBOX_LIMIT, beaconIntervalMs = BEACON_INTERVAL_MS } = options;
   const channel = new Channel<Protocol, ToMain>(parentPort, {
     handlers: {
       ...(options.handlers as Handlers<Protocol>),
@@ -75,7 +76,7 @@ export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Not
     process.exit(1);
   };
   process.on('uncaughtException', fail);
-  startBeacon(channel, (beacon) => tell('beacon', beacon));
+  startBeacon(channel, beaconIntervalMs, (beacon) => tell('beacon', beacon));
   return {
     ask: (type, body, askOptions) => channel.ask(type, body, askOptions),
     tell: (type, body, transfer) => channel.tell(type, body, transfer),
@@ -86,7 +87,11 @@ export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Not
 }
 
 /** The first beacon goes out at once: it says that the thread is up. */
-function startBeacon(mailbox: { mailboxDepth: number; oldestMs: number }, send: (beacon: Beacon) => void): void {
+function startBeacon(
+  mailbox: { mailboxDepth: number; oldestMs: number },
+  intervalMs: number,
+  send: (beacon: Beacon) => void
+): void {
   const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   delay.enable();
   const beat = () => {
@@ -100,5 +105,5 @@ function startBeacon(mailbox: { mailboxDepth: number; oldestMs: number }, send: 
     delay.reset();
   };
   beat();
-  setInterval(beat, BEACON_INTERVAL_MS).unref();
+  setInterval(beat, intervalMs).unref();
 }

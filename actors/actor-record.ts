@@ -9,13 +9,14 @@ export class ActorRecord {
   readonly #transitions: Ring<Transition>;
   readonly #deaths = new Ring<Death>(DEATHS_KEPT);
   #machines: Record<string, { state: string; since: number }> = {};
-  #generation = 0;
+  #generation: number;
   #totalDeaths = 0;
   #waiting: Waiting | null = null;
   #beacon: (Beacon & { at: number }) | null = null;
 
-  constructor(ringSize: number) {
+  constructor(ringSize: number, firstGeneration: number) {
     this.#transitions = new Ring(ringSize);
+    this.#generation = firstGeneration - 1;
   }
 
   get generation(): number {
@@ -46,10 +47,14 @@ export class ActorRecord {
     }
   }
 
-  /** What belonged to the thread is forgotten with it; its transitions stay. */
   buried(cause: Death['cause'], reason: string): void {
     this.#totalDeaths += 1;
     this.#deaths.push({ at: Date.now(), generation: this.#generation, cause, reason });
+    this.forgetThread();
+  }
+
+  /** What belonged to the thread goes with it; its transitions and its death stay. */
+  forgetThread(): void {
     this.#machines = this.#machines['restart'] ? { restart: this.#machines['restart'] } : {};
     this.#waiting = null;
     this.#beacon = null;

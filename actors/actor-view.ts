@@ -24,7 +24,7 @@ export interface ActorView {
   readonly state: ActorState;
   /** What put it where it is, while it is down. */
   readonly reason: WireError | null;
-  /** Counts its starts. */
+  /** Counts its starts, from a number that no other process uses. */
   readonly generation: number;
   readonly restarts: { readonly inWindow: number; readonly total: number; readonly causes: readonly Death[] };
   readonly machines: Readonly<Record<string, { readonly state: string; readonly since: number }>>;

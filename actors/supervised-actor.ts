@@ -34,6 +34,7 @@ export interface ActorKeeping<ToMain extends Protocol> {
   readonly restart: RestartInput;
   readonly beaconTimeoutMs: number;
   readonly reapDeadlineMs: number;
+  readonly firstGeneration: number;
   readonly ringSize: number;
   readonly mailboxLimit: number;
 }
@@ -56,7 +57,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
   constructor(spec: ActorSpec, keeping: ActorKeeping<ToMain>) {
     this.#spec = spec;
     this.#keeping = keeping;
-    this.#record = new ActorRecord(keeping.ringSize);
+    this.#record = new ActorRecord(keeping.ringSize, keeping.firstGeneration);
     const inspect = observeMachine('restart', (transition) => this.#record.note('transition', transition));
     this.#policy = createActor(restartMachine, { input: keeping.restart, inspect });
     this.#policy.subscribe(({ value }) => {
@@ -110,8 +111,10 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
 
   /** Ends the thread as a crash would; the restart policy answers. */
   async kill(cause: 'hung' | 'killed' = 'killed'): Promise<void> {
+    const handle = this.#handle;
+    if (!handle) return;
     this.#ending = cause;
-    await this.#handle?.terminate();
+    await handle.terminate();
   }
 
   async #finish(handle: ActorHandle<ToActor, ToMain>, graceMs: number): Promise<void> {
@@ -124,6 +127,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       await handle.terminate();
       await this.#reap(generation);
     }
+    this.#record.forgetThread();
   }
 
   async #launch(): Promise<void> {
@@ -153,7 +157,6 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       onNotice: (type, body) => this.#notice(handle, type, body)
     });
     this.#handle = handle;
-    this.#ending = undefined;
     this.#watchdog = new Watchdog(beaconTimeoutMs, () => void this.kill('hung'));
     void handle.exited.then((error) => {
       if (handle === this.#handle) this.#bury(error);
@@ -194,6 +197,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
 
   #leave(state: ActorState, reason: PlatformError | null): void {
     this.#handle = undefined;
+    this.#ending = undefined;
     this.#watchdog?.stop();
     this.#state = state;
     this.#reason = reason;

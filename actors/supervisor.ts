@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { RestartInput } from '../machines/restart.ts';
 import { PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
@@ -28,6 +29,11 @@ export interface SupervisorOptions<ToMain extends Protocol> {
   /** A thread whose last beacon is older is ended and restarted. */
   readonly beaconTimeoutMs?: number;
   readonly reapDeadlineMs?: number;
+  /**
+   * Number of each actor's first start; random unless a test says otherwise. Generations mark statements in MariaDB, and two
+   * processes on one database (a decoder and the server of its database) must not end each other's.
+   */
+  readonly firstGeneration?: number;
   /** Transitions kept for each actor. */
   readonly ringSize?: number;
   /** Asks of one actor to the main thread that may be in work at once. */
@@ -37,10 +43,12 @@ export interface SupervisorOptions<ToMain extends Protocol> {
 /** Keeps one actor per database alive: one for one, by the restart policy and the policy of the error that ended it. */
 export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Protocol = Protocol> {
   readonly #options: SupervisorOptions<ToMain>;
+  readonly #firstGeneration: number;
   readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain>>();
 
   constructor(options: SupervisorOptions<ToMain>) {
     this.#options = options;
+    this.#firstGeneration = options.firstGeneration ?? randomInt(2 ** 30) * 1_000 + 1;
   }
 
   /** Starts an actor; one of that id that is known already goes on as it is, or is started again when it was stopped. */
@@ -117,6 +125,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
       restart: this.#options.restart ?? DEFAULT_RESTART,
       beaconTimeoutMs: this.#options.beaconTimeoutMs ?? 15_000,
       reapDeadlineMs: this.#options.reapDeadlineMs ?? 5_000,
+      firstGeneration: this.#firstGeneration,
       ringSize: this.#options.ringSize ?? 200,
       mailboxLimit: this.#options.mailboxLimit ?? 256
     };

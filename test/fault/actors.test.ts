@@ -31,6 +31,7 @@ function open(options: Options = {}) {
     onNotice: (id, type, body) => void notices.push({ id, type, body }),
     onFatal: (error) => void fatal.push(error),
     restart: FAST,
+    firstGeneration: 1,
     ...options
   });
   after(() => supervisor.stopAll(1_000));
@@ -44,9 +45,9 @@ const spec = (workerData: ActorSpec['workerData'] = {}, id = ID): ActorSpec => (
   workerData
 });
 
-/** Looks again every few milliseconds; fails after five seconds. */
+/** Looks again every few milliseconds; fails after ten seconds. */
 async function until(holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 10_000;
   while (!holds()) {
     assert.ok(Date.now() < deadline, `never came true: ${holds}`);
     await sleep(5);
@@ -72,6 +73,16 @@ test('starts actors, finds them by id, and hands their asks and notices on with 
   assert.deepEqual(asked, [OTHER]);
   await supervisor.handle(ID).ask('report', { height: 7 });
   assert.deepEqual(notices, [{ id: ID, type: 'report', body: { height: 7 } }]);
+});
+
+test('two processes never give their actors the same generation', async () => {
+  const generations = [1, 2].map(() => {
+    const { supervisor } = open({ firstGeneration: undefined as never });
+    supervisor.start(spec());
+    return generationOf(supervisor);
+  });
+  assert.notEqual(generations[0], generations[1]);
+  assert.ok(generations.every(Number.isSafeInteger));
 });
 
 test('a killed thread comes back with the next generation, fresh data, and only after the dead one was reaped', async () => {
@@ -168,10 +179,10 @@ test('policy exit: the composition is told and the actor stays down', async () =
 });
 
 test('a thread that hangs is ended by the watchdog and restarted', async () => {
-  const { supervisor } = open({ beaconTimeoutMs: 1_500 });
+  const { supervisor } = open({ beaconTimeoutMs: 1_000 });
   supervisor.start(spec());
   await until(() => supervisor.state(ID) === 'running');
-  await sleep(1_800);
+  await sleep(1_200);
   assert.equal(generationOf(supervisor), 1, 'a living thread is left alone');
   await assert.rejects(supervisor.handle(ID).ask('hang', null), (error) => hasCode(error, 'ACTOR_EXITED'));
   await until(() => supervisor.state(ID) === 'running' && generationOf(supervisor) === 2);
@@ -186,6 +197,7 @@ test('stopping is graceful within the grace and by force after it; a stopped act
   await until(() => supervisor.state(ID) === 'running');
   await supervisor.stop(ID, 1_000);
   assert.equal(supervisor.state(ID), 'stopped');
+  assert.equal(supervisor.list()[0]!.beacon, null);
   assert.deepEqual(reaped, []);
   stopMs = 60_000;
   supervisor.start(spec());
@@ -219,7 +231,7 @@ test('whatever is done to an actor, one of its threads lives afterwards, and non
       const { supervisor } = open({ reap: () => sleep(5), restart: { ...FAST, budget: 50 } });
       const beating = async () => {
         const before = [...pulse];
-        await sleep(30);
+        await sleep(60);
         return pulse.filter((count, generation) => count !== before[generation]).length;
       };
       const start = () => supervisor.start(spec({ pulse }));
@@ -233,6 +245,7 @@ test('whatever is done to an actor, one of its threads lives afterwards, and non
       await Promise.all(under);
       await supervisor.restart(ID, 200);
       await until(() => supervisor.state(ID) === 'running');
+      await until(() => pulse[generationOf(supervisor)]! > 0);
       assert.equal(await beating(), 1);
       assert.equal((await supervisor.handle(ID).ask('start.data', null)).generation, generationOf(supervisor));
       await supervisor.stopAll(200);

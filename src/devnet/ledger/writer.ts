@@ -1,5 +1,5 @@
 import { actionsHash, contractHash, ledgerHash } from '../../consensus/ledger-hashes.ts';
-import { type Connection, connect, quoteName } from '../../db/connection.ts';
+import { type Connection, connect, databaseError, quoteName, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/database.ts';
 import { createRandom, type Random } from '../random.ts';
@@ -66,7 +66,7 @@ export class LedgerWriter {
       return new LedgerWriter(connection, seed);
     } catch (caught) {
       connection.destroy();
-      throw PlatformError.from(caught, 'DATABASE_UNAVAILABLE', { database: name });
+      throw ledgerError(caught);
     }
   }
 
@@ -74,6 +74,16 @@ export class LedgerWriter {
   async height(): Promise<number | undefined> {
     this.#state ??= await loadState(this.#connection);
     return this.#state.tip?.height;
+  }
+
+  /** Which block of the chain stands at a height; undefined when none does. Events outlive rollbacks, so the last one counts. */
+  async blockHash(height: number): Promise<string | undefined> {
+    const [event] = await rows<{ data: string }>(
+      this.#connection,
+      "SELECT data FROM events WHERE code = 'BLOCK' AND data LIKE ? ORDER BY id DESC LIMIT 1",
+      [`{"block_index":${height},%`]
+    );
+    return event && (JSON.parse(event.data) as { block_hash: string }).block_hash;
   }
 
   /**
@@ -101,6 +111,11 @@ export class LedgerWriter {
     await this.#connection.end();
   }
 
+  /** For a connection that failed: what it left open is rolled back by the server. */
+  destroy(): void {
+    this.#connection.destroy();
+  }
+
   async #inTransaction(work: () => Promise<void>): Promise<void> {
     try {
       await this.#connection.query('START TRANSACTION');
@@ -109,7 +124,7 @@ export class LedgerWriter {
     } catch (caught) {
       this.#state = undefined;
       await this.#connection.query('ROLLBACK').catch(() => this.#connection.destroy());
-      throw PlatformError.from(caught);
+      throw ledgerError(caught);
     }
   }
 
@@ -177,4 +192,10 @@ function addBlockRow(ledger: BlockLedger, { height, time, hash }: LedgerBlock): 
   const data = JSON.stringify({ block_index: height, block_hash: hash });
   ledger.rows.add('events', { time: sqlTime(time), code: 'BLOCK', data });
   ledger.state.tip = { height, ...hashes };
+}
+
+/** What the driver or the system threw is worth a retry; anything else is a bug, INTERNAL. */
+export function ledgerError(caught: unknown): PlatformError {
+  const named = typeof caught === 'object' && caught !== null && 'code' in caught;
+  return named ? databaseError(caught) : PlatformError.from(caught);
 }

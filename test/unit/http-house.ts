@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { type ActorAsks, createApp, type HttpConfig } from '../../src/http/app.ts';
+import { FanOut, type FanOutOptions } from '../../src/http/fan-out.ts';
+import { silentLogger } from '../../src/log.ts';
+import { ArtifactStore, type TaskRunner } from '../../src/snapshot/artifact-store.ts';
+import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
+import type { DatabaseReport } from '../../src/wire/report.ts';
+
+export const INDEXER: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
+export const DECODER: DatabaseId = { dbType: 'decoder', chain: 'bitcoin', network: 'regtest' };
+export const INDEXER_HASHES = { ledger_hash: 'aa', actions_hash: 'bb', contract_hash: null };
+
+export function reportOf(id: DatabaseId, changes: Partial<DatabaseReport> = {}): DatabaseReport {
+  return {
+    id,
+    dbName: 'x',
+    mode: 'server',
+    phase: 'polling.caughtUp',
+    circuit: 'closed',
+    height: 7,
+    blockTime: 1_700_000_000,
+    hashes: id.dbType === 'indexer' ? INDEXER_HASHES : { block_hash: 'cc' },
+    tip: 7,
+    lagBlocks: 0,
+    pollErrorCount: 0,
+    lastError: null,
+    schemaFingerprint: null,
+    ...changes
+  };
+}
+
+type Answers = Partial<Record<Parameters<ActorAsks['ask']>[0], (body: never) => unknown>>;
+
+export interface HouseOptions {
+  readonly config?: Partial<HttpConfig & FanOutOptions['config']>;
+  readonly reports?: readonly DatabaseReport[];
+  readonly known?: readonly DatabaseId[];
+  readonly discovered?: boolean;
+  readonly answers?: Answers;
+  readonly tasks?: TaskRunner;
+  readonly store?: Partial<Parameters<typeof ArtifactStore.open>[0]>;
+  readonly clearHalt?: () => Promise<{ was: unknown }>;
+}
+
+export interface House {
+  readonly app: FastifyInstance;
+  readonly fanOut: FanOut;
+  readonly artifacts: ArtifactStore;
+  readonly directory: string;
+  /** Operator's acts, in order. */
+  readonly acts: string[];
+}
+
+/** The real front door over actors that are a table of answers. Everything is closed after the test file. */
+export async function openHouse(options: HouseOptions = {}): Promise<House> {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-http-'));
+  const config = {
+    SYNC_MODE: 'server' as const,
+    SYNC_API_KEY: undefined,
+    SYNC_SINCE_INCLUSIVE: false,
+    SNAPSHOT_RATE_FULL: 12,
+    SNAPSHOT_RATE_INCR: 600,
+    TRUST_PROXY: undefined,
+    SHUTDOWN_GRACE_MS: 1_000,
+    WS_MAX_PER_IP: 100,
+    WS_BACKPRESSURE_MAX_BYTES: 16 * 2 ** 20,
+    WS_BACKPRESSURE_STALL_MS: 30_000,
+    WS_STATUS_INTERVAL: 60_000,
+    WS_PING_INTERVAL: 30_000,
+    ...options.config
+  };
+  const reports = new Map(
+    (options.reports ?? [reportOf(INDEXER), reportOf(DECODER)]).map((r) => [databaseKey(r.id), r])
+  );
+  const known = options.known ?? [...reports.values()].map(({ id }) => id);
+  const acts: string[] = [];
+  const artifacts = await ArtifactStore.open({
+    directory: join(directory, 'snapshots'),
+    maxBytes: 2 ** 30,
+    maxBuilds: 2,
+    tasks: options.tasks ?? { run: async () => Promise.reject(new Error('no tasks in this house')) },
+    log: silentLogger,
+    ...options.store
+  });
+  const fanOut = new FanOut({ config, log: silentLogger, lastReport: (id) => reports.get(databaseKey(id)) });
+  const app = createApp({
+    config,
+    log: silentLogger,
+    artifacts,
+    fanOut,
+    actorsView: () => [{ state: 'running' }],
+    control: {
+      kill: async (id) => void acts.push(`kill ${databaseKey(id)}`),
+      restart: async (id) => void acts.push(`restart ${databaseKey(id)}`),
+      clearHalt: options.clearHalt ?? (async () => ({ was: null }))
+    },
+    directory: {
+      discovered: options.discovered ?? true,
+      list: () => known,
+      isUp: (id) => reports.has(databaseKey(id)),
+      lastReport: (id) => reports.get(databaseKey(id)),
+      lookup: () => ({
+        ask: async (type: keyof Answers, body: unknown) => {
+          const answer = options.answers?.[type];
+          if (!answer) throw new Error(`nobody answers ${type} in this house`);
+          return answer(body as never) as never;
+        }
+      })
+    }
+  });
+  after(async () => {
+    await app.close();
+    await artifacts.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return { app, fanOut, artifacts, directory: join(directory, 'snapshots'), acts };
+}

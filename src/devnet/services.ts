@@ -17,6 +17,7 @@ export interface NodeAddress {
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const HOST = '127.0.0.1';
+const JSON_BODY = { 'content-type': 'application/json' };
 const PROBE_TIMEOUT_MS = 2_000;
 
 /** What a service inherits of the caller's environment: nothing that configures it. */
@@ -24,7 +25,8 @@ const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'LOG_LEVEL'
 
 export function hubOrder(settings: DevnetSettings, database: Server): ServiceOrder {
   const { ports, apiKey } = settings;
-  return order(settings, 'hub', 'hub', `http://${HOST}:${ports.hub}/`, {
+  const ping = { method: 'POST', headers: JSON_BODY, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' };
+  return order(settings, 'hub', 'hub', new Request(`http://${HOST}:${ports.hub}/`, ping), {
     HUB_HOST: HOST,
     HUB_PORT: ports.hub,
     HUB_DB_HOST: database.host,
@@ -38,7 +40,7 @@ export function hubOrder(settings: DevnetSettings, database: Server): ServiceOrd
 }
 
 export function decoderOrder(settings: DevnetSettings, database: Server, node: NodeAddress): ServiceOrder {
-  return order(settings, 'decoder', 'decoder', `http://${HOST}:${settings.ports.decoder}/status`, {
+  return order(settings, 'decoder', 'decoder', new Request(`http://${HOST}:${settings.ports.decoder}/status`), {
     NETWORK: 'litecoin-regtest',
     NODE_URL: node.host,
     NODE_PORT: node.port,
@@ -49,13 +51,15 @@ export function decoderOrder(settings: DevnetSettings, database: Server, node: N
     DECODER_DB_NAME: DATABASE_NAMES.decoder,
     DECODER_DB_USER: database.user,
     DECODER_DB_PASS: database.pass,
-    DECODER_API_PORT: settings.ports.decoder
+    DECODER_API_HOST: HOST,
+    DECODER_API_PORT: settings.ports.decoder,
+    DECODER_POLL_INTERVAL: 200
   });
 }
 
 export function serverOrder(settings: DevnetSettings): ServiceOrder {
   const { ports } = settings;
-  return order(settings, 'sync-server', 'sync', `http://${HOST}:${ports.server}/livez`, {
+  return order(settings, 'sync-server', 'sync', new Request(`http://${HOST}:${ports.server}/livez`), {
     ...syncVariables(settings, 'sync-server'),
     SYNC_MODE: 'server',
     SYNC_API_PORT: ports.server
@@ -64,7 +68,7 @@ export function serverOrder(settings: DevnetSettings): ServiceOrder {
 
 export function clientOrder(settings: DevnetSettings, database: Server): ServiceOrder {
   const { ports } = settings;
-  return order(settings, 'sync-client', 'sync', `http://${HOST}:${ports.client}/livez`, {
+  return order(settings, 'sync-client', 'sync', new Request(`http://${HOST}:${ports.client}/livez`), {
     ...syncVariables(settings, 'sync-client'),
     SYNC_MODE: 'client',
     SYNC_API_PORT: ports.client,
@@ -99,7 +103,7 @@ function order(
   { directory, shell }: DevnetSettings,
   name: string,
   command: string,
-  probeUrl: string,
+  probe: Request,
   variables: Readonly<Record<string, string | number>>
 ): ServiceOrder {
   const env: Record<string, string | undefined> = {};
@@ -112,13 +116,12 @@ function order(
     env: env satisfies Environment,
     directory: join(directory, name),
     logFile: logPath(directory, name),
-    isReady: () => answers(probeUrl)
+    isReady: () => isWell(probe)
   };
 }
 
-/** Any answer will do: who listens has started. */
-async function answers(url: string): Promise<boolean> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+async function isWell(probe: Request): Promise<boolean> {
+  const response = await fetch(probe.clone(), { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
   await response.body?.cancel();
-  return true;
+  return response.ok;
 }

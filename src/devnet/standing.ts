@@ -31,7 +31,7 @@ export async function readStanding({ node, connection, server, client }: Watched
     node.getHeight().catch(() => null),
     readFigure(connection, 'decoder', 'MAX(block_index) AS figure FROM', 'blocks'),
     readFigure(connection, 'indexer', 'MAX(block_index) AS figure FROM', 'blocks'),
-    readFigure(connection, 'decoder', "SUM(code = 'REORG') AS figure FROM", 'events'),
+    readFigure(connection, 'decoder', "COUNT(NULLIF(code <> 'REORG', 1)) AS figure FROM", 'events'),
     probeSync(server).catch(() => undefined),
     probeSync(client).catch(() => undefined)
   ]);

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Summary } from '../../src/devnet/summary.ts';
+
+const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
+const RUN_DEADLINE_MS = 180_000;
+const START_DEADLINE_MS = 60_000;
+const STOP_DEADLINE_MS = 30_000;
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly stdout: string[];
+  readonly stderr: string[];
+  /** Resolves with the first line of either output that matches. */
+  line(pattern: RegExp, deadlineMs: number): Promise<string>;
+  exit(deadlineMs: number): Promise<number | null>;
+}
+
+const started: ChildProcess[] = [];
+after(() => {
+  for (const child of started) child.kill('SIGTERM');
+});
+
+function startDevnet(...args: string[]): Run {
+  const child = spawn(COMMAND_LINE, ['devnet', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  started.push(child);
+  const watchers = new Set<(line: string) => void>();
+  const collect = (stream: NodeJS.ReadableStream): string[] => {
+    const lines: string[] = [];
+    createInterface({ input: stream }).on('line', (line) => {
+      lines.push(line);
+      for (const watch of watchers) watch(line);
+    });
+    return lines;
+  };
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const within = async <T>(promise: Promise<T>, ms: number, what: string): Promise<T> => {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () =>
+        late.reject(
+          new Error(`${what} did not happen within ${ms} ms; it said:\n${[...stdout, ...stderr].slice(-20).join('\n')}`)
+        ),
+      ms
+    );
+    return await Promise.race([promise, late.promise]).finally(() => clearTimeout(timer));
+  };
+  return {
+    child,
+    stdout,
+    stderr,
+    line: (pattern, ms) =>
+      within(
+        new Promise((resolve, reject) => {
+          watchers.add((line) => pattern.test(line) && resolve(line));
+          exited.then(
+            (code) => reject(new Error(`ended with ${code}; it said:\n${stderr.slice(-20).join('\n')}`)),
+            reject
+          );
+        }),
+        ms,
+        String(pattern)
+      ),
+    exit: (ms) => within(exited, ms, 'the end')
+  };
+}
+
+/** Processes that work in the directory or were started for it. */
+function processesOf(directory: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => {
+      try {
+        const inDirectory = readlinkSync(`/proc/${pid}/cwd`).startsWith(`${directory}/`);
+        return inDirectory || readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${directory}/`);
+      } catch {
+        return false; // it ended meanwhile
+      }
+    })
+    .map(Number);
+}
+
+test('a run to an end: two reorgs and two killed actors leave both replicas equal, row by row', async () => {
+  const run = startDevnet('--once', '--blocks', '150', '--seed', 'e2e');
+  const code = await run.exit(RUN_DEADLINE_MS);
+  assert.equal(
+    run.stdout.length,
+    1,
+    `one line on standard output, not:\n${run.stdout.join('\n')}\n${run.stderr.slice(-30).join('\n')}`
+  );
+  const summary = JSON.parse(run.stdout[0]!) as Summary;
+  assert.deepEqual(
+    summary.databases.map(({ differences }) => differences),
+    [[], []]
+  );
+  assert.deepEqual([code, summary.equal, summary.blocks, summary.reorgs, summary.actors_killed], [0, true, 150, 2, 2]);
+  for (const { dbType, height, tables, rows } of summary.databases) {
+    assert.equal(height, 150, dbType);
+    assert.ok(tables > 5 && rows > 150, `${dbType}: ${rows} rows in ${tables} tables`);
+  }
+});
+
+test('Ctrl-C leaves no process; the next start continues where this one was', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-e2e-'));
+  try {
+    const heights: number[] = [];
+    for (const _ of ['first start', 'second start']) {
+      const run = startDevnet('--dir', directory, '--interval', '300');
+      await run.line(/all parts run/, START_DEADLINE_MS);
+      const line = await run.line(/^node \d+ .*replicas: decoder \d+, indexer \d+/, START_DEADLINE_MS);
+      heights.push(Number(/^node (\d+)/.exec(line)?.[1]));
+      // MariaDB, litecoind, and four services with a guardian each.
+      assert.ok(processesOf(directory).length >= 10, `${processesOf(directory).length} processes`);
+      run.child.kill('SIGINT');
+      assert.equal(await run.exit(STOP_DEADLINE_MS), 0, run.stderr.join('\n'));
+      assert.deepEqual(processesOf(directory), []);
+    }
+    assert.ok(heights[1]! > heights[0]!, `heights ${heights}`);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+test('PROCESS_EXITED: a part that ends by itself is named, with the end of its log, and the rest is stopped', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-e2e-'));
+  try {
+    const run = startDevnet('--dir', directory, '--interval', '300');
+    await run.line(/all parts run/, START_DEADLINE_MS);
+    process.kill(Number(readFileSync(join(directory, 'litecoind/data/regtest/bitcoind.pid'), 'utf8')), 'SIGKILL');
+    assert.equal(await run.exit(STOP_DEADLINE_MS), 70);
+    assert.match(run.stderr.join('\n'), /platform-node devnet: litecoind ended; its log is .*debug\.log/);
+    assert.deepEqual(processesOf(directory), []);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});

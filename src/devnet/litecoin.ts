@@ -13,6 +13,9 @@ import { freePort } from './mariadb.ts';
 export interface LitecoinOptions {
   /** A free one when absent; give it to come back where a stopped node was. */
   readonly rpcPort?: number;
+  /** Made up when absent. */
+  readonly user?: string;
+  readonly password?: string;
   /** Marks payloads; the default magic when absent. */
   readonly magic?: string;
 }
@@ -73,14 +76,13 @@ const WITHOUT_MWEB = 'vbparams=mweb:9999999999:9999999999';
  */
 export async function startLitecoind(
   directory: string,
-  { rpcPort, magic }: LitecoinOptions = {}
+  { rpcPort, magic, user = 'platform', password = randomBytes(12).toString('hex') }: LitecoinOptions = {}
 ): Promise<PrivateLitecoind> {
   const program = findProgram('litecoind', ['/usr/bin/litecoind', '/usr/local/bin/litecoind']);
   const dataDirectory = join(directory, 'data');
   const logFile = join(directory, 'litecoind.log');
   mkdirSync(dataDirectory, { recursive: true });
   const port = rpcPort ?? (await freePort());
-  const [user, password] = ['platform', randomBytes(12).toString('hex')];
   writeFileSync(join(dataDirectory, 'litecoin.conf'), configuration(port, user, password), { mode: 0o600 });
   const child = spawn(program, [`-datadir=${dataDirectory}`, '-printtoconsole=0'], {
     stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')],

@@ -1,0 +1,134 @@
+import { once } from 'node:events';
+import { actorEntry } from '../../actors/actor-handle.ts';
+import type { DecoderActorData } from '../../actors/decoder-actor.ts';
+import { Supervisor } from '../../actors/supervisor.ts';
+import { type DecoderConfig, decoderChecks, decoderVariables, networkOf, nodeUrlOf } from '../config/decoder.ts';
+import { startDecoderApi } from '../decoder/api.ts';
+import type { DecoderReport, DecoderView } from '../decoder/health.ts';
+import { openDecoderStore } from '../decoder/store.ts';
+import type { PlatformError } from '../errors.ts';
+import { createLogger, type Logger } from '../log.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
+import { type Command, type Environment, loadSettings } from './command.ts';
+import { readOptions } from './options.ts';
+
+/** A running decoder. */
+export interface Decoder {
+  readonly port: number;
+  /** Fulfilled when it met what no restart mends; it is then still to be stopped. */
+  readonly failed: Promise<PlatformError>;
+  /** Ends the loop after the iteration under way, releases the database, closes the front door. */
+  stop(): Promise<void>;
+}
+
+const STOP_GRACE_MS = 10_000;
+
+/** `platform-node decoder`: the blocks of a coin node into a decoder database, until SIGTERM or SIGINT. */
+export const decoderCommand = {
+  name: 'decoder',
+  summary: 'parses the blocks of a coin node into a decoder database',
+  variables: decoderVariables,
+  checks: decoderChecks,
+  options: ['--clear-halt    let a stopped decoder do the deep rollback that it refused, and end'],
+  guarded: true,
+
+  async run(argv: readonly string[], env: Environment): Promise<number> {
+    const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });
+    const { values, warnings } = loadSettings(decoderCommand, env);
+    const log = createLogger('decoder', values.LOG_LEVEL);
+    for (const warning of warnings) log.warn(warning);
+    if (options['clear-halt']) return await clearHalt(values);
+    const stopping = new AbortController();
+    const stop = () => stopping.abort();
+    process.on('SIGTERM', stop).on('SIGINT', stop);
+    const decoder = await startDecoder(values, log);
+    const stopped = stopping.signal.aborted ? undefined : once(stopping.signal, 'abort').then(() => undefined);
+    const failure = await Promise.race([decoder.failed, stopped]);
+    log.info('stopping');
+    await decoder.stop();
+    if (failure) throw failure;
+    return 0;
+  }
+} satisfies Command<typeof decoderVariables>;
+
+/**
+ * Starts the front door, then the loop in a thread of its own.
+ *
+ * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID
+ * @see the section on the decoder's start-up order of the specification
+ */
+export async function startDecoder(config: DecoderConfig, log: Logger): Promise<Decoder> {
+  const { chain, network, startBlock } = networkOf(config);
+  const id: DatabaseId = { dbType: 'decoder', chain, network };
+  const failed = Promise.withResolvers<PlatformError>();
+  let lastReport: DecoderReport | null = null;
+  const supervisor = new Supervisor<Record<never, never>, Record<never, never>>({
+    log,
+    handlers: {},
+    onNotice: (_, type, body) => {
+      if (type === 'report') lastReport = body as DecoderReport;
+    },
+    onFatal: (error) => failed.resolve(error)
+  });
+  const view = (): DecoderView => {
+    const [actor] = supervisor.list();
+    return {
+      report: actor?.state === 'running' ? lastReport : null,
+      crash: actor?.state === 'starting' ? null : (actor?.reason?.message ?? null)
+    };
+  };
+  const api = await startDecoderApi({
+    host: config.DECODER_API_HOST,
+    port: config.DECODER_API_PORT,
+    limits: { alertMs: config.DECODER_STALL_ALERT_MS, fetchAttempts: config.DECODER_STALL_FETCH_ATTEMPTS },
+    view,
+    log
+  });
+  log.info({ host: config.DECODER_API_HOST, port: api.port }, `decoder listens on port ${api.port}`);
+  const workerData: DecoderActorData = {
+    chain,
+    network,
+    node: {
+      url: nodeUrlOf(config),
+      user: config.NODE_USER,
+      password: config.NODE_PASSWORD,
+      timeoutMs: config.NODE_RPC_TIMEOUT
+    },
+    coordinates: coordinatesOf(config),
+    startBlock: config.DECODER_START_BLOCK ?? startBlock,
+    pollIntervalMs: config.DECODER_POLL_INTERVAL,
+    queryTimeoutMs: config.DB_QUERY_TIMEOUT,
+    magic: config.PAYLOAD_MAGIC,
+    logLevel: config.LOG_LEVEL
+  };
+  supervisor.start({ id, kind: 'decoder', entry: actorEntry('decoder'), workerData });
+  return {
+    port: api.port,
+    failed: failed.promise,
+    stop: async () => {
+      await supervisor.stopAll(STOP_GRACE_MS);
+      await api.close();
+    }
+  };
+}
+
+async function clearHalt(config: DecoderConfig): Promise<number> {
+  const store = await openDecoderStore(coordinatesOf(config), config.DB_QUERY_TIMEOUT);
+  try {
+    const halt = await store.clearHalt();
+    console.log(halt ? `cleared: ${halt.reason}` : 'no halt stands');
+    return 0;
+  } finally {
+    await store.close();
+  }
+}
+
+function coordinatesOf(config: DecoderConfig): DatabaseCoordinates {
+  return {
+    host: config.DECODER_DB_HOST,
+    port: config.DECODER_DB_PORT,
+    name: config.DECODER_DB_NAME,
+    user: config.DECODER_DB_USER,
+    pass: config.DECODER_DB_PASS
+  };
+}

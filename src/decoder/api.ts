@@ -1,0 +1,81 @@
+import rateLimit from '@fastify/rate-limit';
+import { type FastifyInstance, fastify, LogController } from 'fastify';
+import { PlatformError } from '../errors.ts';
+import { jsonRpc, type RpcMethod } from '../jsonrpc.ts';
+import type { Logger } from '../log.ts';
+import { type DecoderView, healthOf, latestBlockOf, liveOf, type StallLimits, statusOf } from './health.ts';
+
+export interface DecoderApiOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly limits: StallLimits;
+  /** What is known of the loop at this moment. */
+  readonly view: () => DecoderView;
+  readonly log: Logger;
+}
+
+export interface DecoderApi {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const REQUESTS_PER_MINUTE = 100;
+const BODY_LIMIT_BYTES = 100_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/**
+ * The decoder's front door: JSON-RPC over `POST /`, and the probes `GET /status` and `GET /live`.
+ *
+ * It answers from what the loop last said, so that no slow database or node can stall it.
+ *
+ * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID (the address)
+ * @see the section "Decoder (JSON-RPC 2.0 on DECODER_API_PORT)" of the specification
+ */
+export async function startDecoderApi(options: DecoderApiOptions): Promise<DecoderApi> {
+  const { host, view, limits, log } = options;
+  const app = fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    forceCloseConnections: true
+  });
+  await app.register(jsonRpc, {
+    methods: methodsOf(view),
+    requestsPerMinute: REQUESTS_PER_MINUTE,
+    bodyLimitBytes: BODY_LIMIT_BYTES
+  });
+  await app.register(async (probes) => {
+    await probes.register(rateLimit, { max: REQUESTS_PER_MINUTE, timeWindow: 60_000 });
+    probes.get('/status', async (_, reply) => {
+      const status = statusOf(view(), Date.now());
+      return reply.code(status.status === 'healthy' ? 200 : 503).send(status);
+    });
+    probes.get('/live', async (_, reply) => {
+      const live = liveOf(view(), limits, Date.now());
+      return reply.code(live.running && live.db && !live.stalled ? 200 : 503).send(live);
+    });
+  });
+  await listen(app, host, options.port);
+  const address = app.server.address();
+  return { port: typeof address === 'object' && address ? address.port : options.port, close: () => app.close() };
+}
+
+function methodsOf(view: () => DecoderView): Readonly<Record<string, RpcMethod>> {
+  return {
+    ping: { write: false, run: () => ({ status: 'success' }) },
+    health: { write: false, run: () => healthOf(view(), Date.now()) },
+    getlatestblock: { write: false, run: () => latestBlockOf(view(), Date.now()) }
+  };
+}
+
+async function listen(app: Pick<FastifyInstance, 'listen'>, host: string, port: number): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const isTaken = code === 'EADDRINUSE';
+    const reason = isTaken ? `another process listens on ${host}:${port}` : `cannot listen on ${host}:${port}: ${code}`;
+    throw new PlatformError(isTaken ? 'PORT_IN_USE' : 'CONFIG_INVALID', { reason }, { cause });
+  }
+}

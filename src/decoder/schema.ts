@@ -1,0 +1,115 @@
+import { type Connection, connect, quoteName, rows } from '../db/connection.ts';
+import { PlatformError } from '../errors.ts';
+import type { DatabaseCoordinates } from '../wire/database.ts';
+
+/** Row of both lookup tables that stands for "none". */
+export const EMPTY_ID = 1;
+
+const OPTIONS = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
+
+/** @see the section "Decoder database" of the specification */
+const TABLES = {
+  blocks: `
+    block_index INT UNSIGNED NOT NULL PRIMARY KEY,
+    block_time INT UNSIGNED NOT NULL,
+    block_hash_id BIGINT UNSIGNED NOT NULL,
+    previous_block_hash_id BIGINT UNSIGNED NOT NULL,
+    KEY blocks_hash (block_hash_id)`,
+  transactions: `
+    tx_index BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+    tx_hash_id BIGINT UNSIGNED NOT NULL,
+    block_index INT UNSIGNED NOT NULL,
+    source_id BIGINT UNSIGNED NOT NULL,
+    destination_id BIGINT UNSIGNED NULL,
+    amount BIGINT UNSIGNED NULL,
+    fee BIGINT UNSIGNED NULL,
+    data MEDIUMTEXT NOT NULL,
+    raw_data MEDIUMBLOB NULL,
+    UNIQUE KEY transactions_hash (tx_hash_id),
+    KEY transactions_block (block_index),
+    KEY transactions_source (source_id)`,
+  transaction_outputs: `
+    tx_index BIGINT UNSIGNED NOT NULL,
+    vout INT UNSIGNED NOT NULL,
+    destination_id BIGINT UNSIGNED NOT NULL,
+    amount VARCHAR(250) NOT NULL,
+    PRIMARY KEY (tx_index, vout),
+    KEY transaction_outputs_destination (destination_id)`,
+  dispensers: `
+    tx_index BIGINT UNSIGNED NOT NULL,
+    address_id BIGINT UNSIGNED NOT NULL,
+    expiration BIGINT UNSIGNED NULL,
+    oracle_address_id BIGINT UNSIGNED NULL,
+    source_address_id BIGINT UNSIGNED NOT NULL,
+    expired_block_index INT UNSIGNED NULL,
+    PRIMARY KEY (tx_index, address_id),
+    KEY dispensers_address (address_id)`,
+  index_addresses: `
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    address VARCHAR(120) NOT NULL,
+    UNIQUE KEY index_addresses_address (address)`,
+  index_transactions: `
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    hash VARCHAR(250) NOT NULL,
+    UNIQUE KEY index_transactions_hash (hash)`,
+  pubkeys: `
+    address_id BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+    pubkey VARCHAR(130) NOT NULL,
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
+    UNIQUE KEY pubkeys_id (id)`,
+  events: `
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    time BIGINT UNSIGNED NOT NULL,
+    code VARCHAR(32) NOT NULL,
+    data MEDIUMTEXT NOT NULL,
+    KEY events_code (code)`,
+  mempool_transactions: `
+    tx_hash VARCHAR(250) NOT NULL,
+    source VARCHAR(120) NOT NULL,
+    destination VARCHAR(120) NULL,
+    amount VARCHAR(250) NULL,
+    fee VARCHAR(250) NULL,
+    data MEDIUMTEXT NOT NULL,
+    raw_data MEDIUMBLOB NULL,
+    UNIQUE KEY mempool_transactions_hash (tx_hash)`,
+  schema_migrations: `
+    name VARCHAR(190) NOT NULL PRIMARY KEY,
+    checksum CHAR(64) NOT NULL,
+    mode VARCHAR(8) NOT NULL,
+    applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`
+} as const;
+
+/** Creates what is missing of the nine tables and `schema_migrations`; safe to repeat. */
+export async function createDecoderTables(connection: Pick<Connection, 'query'>): Promise<void> {
+  for (const [name, columns] of Object.entries(TABLES)) {
+    await connection.query(`CREATE TABLE IF NOT EXISTS ${name} (${columns}) ${OPTIONS}`);
+  }
+  for (const [table, column] of [
+    ['index_addresses', 'address'],
+    ['index_transactions', 'hash']
+  ] as const) {
+    const [row] = await rows(connection, `SELECT id FROM ${table} WHERE id = ${EMPTY_ID}`);
+    if (!row) await connection.query(`INSERT INTO ${table} (id, ${column}) VALUES (${EMPTY_ID}, '')`);
+  }
+}
+
+/**
+ * Checks the database's name and creates the database when it is missing.
+ *
+ * @throws {PlatformError} CONFIG_INVALID, DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ */
+export async function createDecoderDatabase({ name, ...server }: DatabaseCoordinates): Promise<void> {
+  if (!/^[A-Za-z0-9_]{1,64}$/.test(name)) {
+    const shown = JSON.stringify(name.slice(0, 80));
+    throw new PlatformError('CONFIG_INVALID', {
+      reason: `DECODER_DB_NAME=${shown} must be 1 to 64 letters, digits or _`
+    });
+  }
+  const connection = await connect(server);
+  try {
+    const found = await rows(connection, 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [name]);
+    if (found.length === 0) await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)} CHARSET utf8mb4`);
+  } finally {
+    await connection.end();
+  }
+}

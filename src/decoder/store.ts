@@ -1,0 +1,285 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool, PoolConnection } from 'mysql2/promise';
+import type { BlockRows } from '../coin/block-rows.ts';
+import { databaseError, openPool, rows, type SqlRow } from '../db/connection.ts';
+import { PlatformError } from '../errors.ts';
+import type { DatabaseCoordinates } from '../wire/database.ts';
+import { createDecoderDatabase, createDecoderTables, EMPTY_ID } from './schema.ts';
+
+/** A block's place and name. */
+export interface BlockRef {
+  readonly height: number;
+  readonly hash: string;
+}
+
+/** A refused rollback, as recorded. */
+export interface DecoderHalt {
+  readonly reason: string;
+  readonly block_index: number;
+}
+
+const POOL_SIZE = 10;
+const LOCK_WAIT_S = 5;
+const CLOSE_LIMIT_MS = 2_000;
+const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
+
+/**
+ * Opens a decoder database for writing, making it and its tables when they are missing.
+ *
+ * There is one writer at a time: the advisory lock is held until `close`, or until the connection is lost.
+ *
+ * @throws {PlatformError} CONFIG_INVALID (the name), DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ */
+export async function openDecoderStore(
+  database: DatabaseCoordinates,
+  queryTimeoutMs = DEFAULT_QUERY_TIMEOUT_MS
+): Promise<DecoderStore> {
+  let pool: Pool | undefined;
+  try {
+    await createDecoderDatabase(database);
+    pool = openPool(database, POOL_SIZE);
+    pool.pool.on('connection', (raw) => {
+      raw.query(`SET SESSION max_statement_time = ${queryTimeoutMs / 1000}`, (fault) => fault && raw.destroy());
+    });
+    const writer = await pool.getConnection();
+    writer.on('error', () => undefined); // told to the statement that waits, or to the next one
+    const [lock] = await rows(writer, 'SELECT GET_LOCK(?, ?) AS taken', [`decoder ${database.name}`, LOCK_WAIT_S]);
+    if (lock?.['taken'] !== 1) {
+      throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'another decoder writes this database' });
+    }
+    await createDecoderTables(writer);
+    return new DecoderStore(pool, writer, queryTimeoutMs);
+  } catch (caught) {
+    await endPool(pool);
+    throw databaseError(caught, { database: database.name });
+  }
+}
+
+/** All that the decoder reads and writes. Every method may throw DATABASE_UNAVAILABLE; the store is then to be closed. */
+export class DecoderStore {
+  readonly #pool: Pool;
+  readonly #writer: PoolConnection;
+  readonly #queryTimeoutMs: number;
+
+  constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number) {
+    this.#pool = pool;
+    this.#writer = writer;
+    this.#queryTimeoutMs = queryTimeoutMs;
+  }
+
+  /** The newest block; null when there is none. */
+  async readTip(): Promise<BlockRef | null> {
+    const [row] = await this.#query<{ height: number; hash: string }>(
+      `SELECT b.block_index AS height, h.hash FROM blocks b JOIN index_transactions h ON h.id = b.block_hash_id
+       ORDER BY b.block_index DESC LIMIT 1`
+    );
+    return row ? { height: row.height, hash: row.hash } : null;
+  }
+
+  /** The newest blocks below a height, highest first. */
+  async readBlocksBelow(height: number, limit: number): Promise<readonly BlockRef[]> {
+    return await this.#query<{ height: number; hash: string }>(
+      `SELECT b.block_index AS height, h.hash FROM blocks b JOIN index_transactions h ON h.id = b.block_hash_id
+       WHERE b.block_index < ? ORDER BY b.block_index DESC LIMIT ?`,
+      [height, limit]
+    );
+  }
+
+  /** A block and all that belongs to it are durable when this returns, or nothing of it is. */
+  async writeBlock(block: BlockRows): Promise<void> {
+    await this.#transaction(async () => {
+      const hashes = await this.#idsOf('index_transactions', 'hash', [
+        block.previousHash,
+        block.hash,
+        ...block.transactions.map(({ hash }) => hash)
+      ]);
+      await this.#query('INSERT INTO blocks VALUES (?, ?, ?, ?)', [
+        block.height,
+        block.time,
+        hashes.get(block.hash),
+        hashes.get(block.previousHash)
+      ]);
+      if (block.transactions.length > 0) await this.#writeTransactions(block, hashes);
+      for (const { hash, reason } of block.quarantined) {
+        await this.#recordEvent('PARSE_ERROR', [{ block_index: block.height, tx_hash: hash, reason }]);
+      }
+    });
+  }
+
+  /** Deletes the newest block with its transactions, and records it as REORG; index and pubkey rows stay. @returns the new tip */
+  async rollBackTip(): Promise<BlockRef | null> {
+    const tip = await this.readTip();
+    if (!tip) return null;
+    await this.#transaction(async () => {
+      await this.#query(
+        'DELETE o FROM transaction_outputs o JOIN transactions t USING (tx_index) WHERE t.block_index = ?',
+        [tip.height]
+      );
+      await this.#query('DELETE FROM transactions WHERE block_index = ?', [tip.height]);
+      await this.#query('DELETE FROM blocks WHERE block_index = ?', [tip.height]);
+      await this.#recordEvent('REORG', [{ block_index: tip.height, block_hash: tip.hash }]);
+    });
+    return await this.readTip();
+  }
+
+  /** The halt that stands: the last word on it is neither an operator's nor a rollback's. */
+  async readHalt(): Promise<DecoderHalt | null> {
+    const last = await this.#lastVerdict();
+    return last?.code === 'HALT' ? (JSON.parse(last.data) as [DecoderHalt])[0] : null;
+  }
+
+  /** Whether an operator has allowed the next rollback to be deeper than the limit. */
+  async isRollbackAllowed(): Promise<boolean> {
+    return (await this.#lastVerdict())?.code === 'HALT_CLEARED';
+  }
+
+  async recordHalt(halt: DecoderHalt): Promise<void> {
+    await this.#recordEvent('HALT', [halt]);
+  }
+
+  /** An operator's word: the rollback that was refused may happen. @returns the halt that stood, null when none did */
+  async clearHalt(): Promise<DecoderHalt | null> {
+    const halt = await this.readHalt();
+    if (halt) await this.#recordEvent('HALT_CLEARED', [{ block_index: halt.block_index }]);
+    return halt;
+  }
+
+  async countParseErrors(): Promise<number> {
+    const [row] = await this.#query<{ count: number }>(
+      "SELECT COUNT(*) AS count FROM events WHERE code = 'PARSE_ERROR'"
+    );
+    return row?.count ?? 0;
+  }
+
+  /** Whether the database answers in time, on a connection of its own. */
+  async probe(limitMs: number): Promise<boolean> {
+    const late = sleep(limitMs, false, { ref: false });
+    const answer = rows(this.#pool, 'SELECT 1').then(
+      () => true,
+      () => false
+    );
+    return await Promise.race([answer, late]);
+  }
+
+  /** Lets go of all connections; the lock goes with them. */
+  async close(): Promise<void> {
+    this.#writer.destroy();
+    await endPool(this.#pool);
+  }
+
+  async #writeTransactions(block: BlockRows, hashes: ReadonlyMap<string, number>): Promise<void> {
+    const { transactions } = block;
+    const addresses = await this.#idsOf(
+      'index_addresses',
+      'address',
+      transactions.flatMap(({ source, outputs }) => [source, ...outputs.map(({ address }) => address)])
+    );
+    const [last] = await this.#query<{ next: number }>(
+      'SELECT COALESCE(MAX(tx_index) + 1, 0) AS next FROM transactions'
+    );
+    const first = Number(last?.next);
+    await this.#insert(
+      'transactions (tx_index, tx_hash_id, block_index, source_id, data, raw_data)',
+      transactions.map(({ hash, source, data, rawData }, position) => [
+        first + position,
+        hashes.get(hash),
+        block.height,
+        addresses.get(source),
+        data,
+        rawData && Buffer.from(rawData)
+      ])
+    );
+    await this.#insert(
+      'transaction_outputs (tx_index, vout, destination_id, amount)',
+      transactions.flatMap(({ outputs }, position) =>
+        outputs.map(({ vout, address, amount }) => [first + position, vout, addresses.get(address), String(amount)])
+      )
+    );
+    await this.#writePubkeys(
+      new Map(transactions.flatMap(({ source, pubkey }) => (pubkey ? [[addresses.get(source)!, pubkey] as const] : [])))
+    );
+  }
+
+  /** Once per address: the first one seen stays. */
+  async #writePubkeys(found: ReadonlyMap<number, string>): Promise<void> {
+    if (found.size === 0) return;
+    const known = await this.#query<{ address_id: number }>('SELECT address_id FROM pubkeys WHERE address_id IN (?)', [
+      [...found.keys()]
+    ]);
+    const isKnown = new Set(known.map(({ address_id }) => address_id));
+    await this.#insert(
+      'pubkeys (address_id, pubkey)',
+      [...found].filter(([addressId]) => !isKnown.has(addressId))
+    );
+  }
+
+  /** Ids of names in a lookup table, made where they are missing. */
+  async #idsOf(table: string, column: string, names: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const wanted = [...new Set(names)].filter((name) => name !== '');
+    const ids = new Map([['', EMPTY_ID]]);
+    const read = async () => {
+      const missing = wanted.filter((name) => !ids.has(name));
+      if (missing.length === 0) return [];
+      const found = await this.#query<{ id: number; name: string }>(
+        `SELECT id, ${column} AS name FROM ${table} WHERE ${column} IN (?)`,
+        [missing]
+      );
+      for (const { id, name } of found) ids.set(name, id);
+      return missing.filter((name) => !ids.has(name));
+    };
+    const missing = await read();
+    await this.#insert(
+      `${table} (${column})`,
+      missing.map((name) => [name])
+    );
+    await read();
+    return ids;
+  }
+
+  async #lastVerdict(): Promise<{ code: string; data: string } | undefined> {
+    const [last] = await this.#query<{ code: string; data: string }>(
+      "SELECT code, data FROM events WHERE code IN ('HALT', 'HALT_CLEARED', 'REORG') ORDER BY id DESC LIMIT 1"
+    );
+    return last;
+  }
+
+  async #recordEvent(code: string, data: readonly object[]): Promise<void> {
+    await this.#insert('events (time, code, data)', [[Math.floor(Date.now() / 1000), code, JSON.stringify(data)]]);
+  }
+
+  async #insert(into: string, values: readonly (readonly unknown[])[]): Promise<void> {
+    if (values.length > 0) await this.#query(`INSERT INTO ${into} VALUES ?`, [values]);
+  }
+
+  async #transaction(work: () => Promise<void>): Promise<void> {
+    await this.#query('START TRANSACTION');
+    try {
+      await work();
+      await this.#query('COMMIT');
+    } catch (caught) {
+      this.#writer.destroy(); // rolls back, whatever state the connection is in
+      throw caught;
+    }
+  }
+
+  async #query<T extends SqlRow = SqlRow>(sql: string, values: readonly unknown[] = []): Promise<T[]> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      this.#writer.destroy();
+      const reason = `MariaDB did not answer within ${this.#queryTimeoutMs} ms`;
+      reject(new PlatformError('DATABASE_UNAVAILABLE', { reason }));
+    }, this.#queryTimeoutMs + 1_000); // the server's own limit first
+    try {
+      return await Promise.race([rows<T>(this.#writer, sql, values), late]);
+    } catch (caught) {
+      throw databaseError(caught);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+async function endPool(pool: Pool | undefined): Promise<void> {
+  const ended = pool?.end().catch(() => undefined);
+  await Promise.race([ended, sleep(CLOSE_LIMIT_MS, undefined, { ref: false })]);
+}

@@ -1,0 +1,212 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DecoderEvent } from '../../machines/decoder.ts';
+import type { ChainNetwork } from '../coin/chains.ts';
+import type { NodeChain, NodeTip } from '../coin/node-chain.ts';
+import { PlatformError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { BlockFeed } from './block-feed.ts';
+import { TIP_REFRESH_MS } from './health.ts';
+import type { BlockRef, DecoderHalt, DecoderStore } from './store.ts';
+
+/** What the work needs of the house. */
+export interface DecoderWorkOptions {
+  readonly network: ChainNetwork;
+  /** The first block that is written; nothing below it is stored. */
+  readonly startBlock: number;
+  readonly pollIntervalMs: number;
+  readonly chain: NodeChain;
+  readonly feed: BlockFeed;
+  readonly openStore: () => Promise<DecoderStore>;
+  readonly log: Logger;
+}
+
+/** A deeper reorg than this needs an operator's word. */
+export const MAX_ROLLBACK_DEPTH = 126;
+const VERIFIED = 0.99;
+const FORK_PAGE = 200;
+
+/**
+ * The decoder's effects: one method for each state of its machine, answering with the event that came of it.
+ *
+ * Each may throw what its node or database throws, and may then be repeated.
+ */
+export class DecoderWork {
+  readonly #options: DecoderWorkOptions;
+  #store: DecoderStore | undefined;
+  #applied: BlockRef | null = null;
+  #tip: (NodeTip & { readonly polledAt: number }) | undefined;
+  #isTipTrusted = false;
+  #halt: DecoderHalt | null = null;
+  #forkHeight = -1;
+  #parseErrors = 0;
+  #progressAt = Date.now();
+
+  constructor(options: DecoderWorkOptions) {
+    this.#options = options;
+  }
+
+  /** What a report says of the work. */
+  get facts() {
+    return {
+      lastProcessedBlock: this.#applied?.height ?? null,
+      nodeHeight: this.#tip?.height ?? null,
+      nodePolledAt: this.#tip?.polledAt ?? null,
+      progressAt: this.#progressAt,
+      parseErrors: this.#parseErrors,
+      haltReason: this.#halt?.reason ?? null
+    };
+  }
+
+  /** Undefined while no database is open. */
+  get store(): Pick<DecoderStore, 'probe'> | undefined {
+    return this.#store;
+  }
+
+  async connect(): Promise<DecoderEvent> {
+    await this.close();
+    const store = await this.#options.openStore();
+    this.#store = store;
+    this.#applied = await store.readTip();
+    this.#parseErrors = await store.countParseErrors();
+    this.#halt = await store.readHalt();
+    const { log } = this.#options;
+    if (this.#halt) log.error({ halt: this.#halt }, `halted: ${this.#halt.reason}`);
+    else log.info({ height: this.#applied?.height ?? null }, 'database ready');
+    return { type: 'database.opened', height: this.#applied?.height ?? null, isHalted: this.#halt !== null };
+  }
+
+  async awaitNode(signal: AbortSignal): Promise<DecoderEvent> {
+    const { chain, network, log } = this.#options;
+    const tip = this.#noteTip(await chain.verify(network, signal));
+    refuseUnverified(tip);
+    log.info({ height: tip.height }, 'coin node ready');
+    return { type: 'node.verified' };
+  }
+
+  async takeBlock(signal: AbortSignal): Promise<DecoderEvent> {
+    const { feed, startBlock } = this.#options;
+    const tip = await this.#recentTip(signal);
+    const applied = this.#applied;
+    if (isForked(applied, tip)) return { type: 'fork.detected' };
+    const next = applied ? applied.height + 1 : startBlock;
+    if (next > tip.height) {
+      this.#progressAt = Date.now();
+      return { type: 'tip.reached' };
+    }
+    const block = await feed.take(next, tip.height, signal);
+    if (applied && block.previousHash !== applied.hash) return { type: 'fork.detected' };
+    await this.#openedStore.writeBlock(block);
+    this.#applied = { height: block.height, hash: block.hash };
+    this.#parseErrors += block.quarantined.length;
+    this.#progressAt = Date.now();
+    return { type: 'block.written', height: block.height };
+  }
+
+  async watchTip(signal: AbortSignal): Promise<DecoderEvent> {
+    await sleep(this.#options.pollIntervalMs, undefined, { signal });
+    const tip = await this.#pollTip(signal);
+    if (isForked(this.#applied, tip)) return { type: 'fork.detected' };
+    if (tip.height >= (this.#applied ? this.#applied.height + 1 : this.#options.startBlock)) {
+      return { type: 'block.announced' };
+    }
+    this.#progressAt = Date.now();
+    return { type: 'tip.reached' };
+  }
+
+  /** Compares stored hashes with the node's, newest first; beyond the limit only with an operator's word. */
+  async locateFork(signal: AbortSignal): Promise<DecoderEvent> {
+    const { chain, startBlock } = this.#options;
+    const applied = this.#applied ?? { height: startBlock - 1, hash: '' };
+    const tip = await this.#pollTip(signal);
+    const isAllowed = await this.#openedStore.isRollbackAllowed();
+    let lowest = applied.height + 1;
+    for (;;) {
+      const page = await this.#openedStore.readBlocksBelow(lowest, FORK_PAGE);
+      for (const { height, hash } of page) {
+        const isCommon = height <= tip.height && (await chain.hashAt(height, signal)) === hash;
+        if (!isCommon) lowest = height;
+        if (isCommon || (!isAllowed && applied.height - lowest >= MAX_ROLLBACK_DEPTH)) {
+          return this.#forkAt(lowest, applied.height, isAllowed);
+        }
+      }
+      if (page.length < FORK_PAGE) return this.#forkAt(lowest, applied.height, isAllowed);
+    }
+  }
+
+  async rollBack(signal: AbortSignal): Promise<DecoderEvent> {
+    const { feed, log } = this.#options;
+    feed.clear();
+    while (this.#applied && this.#applied.height > this.#forkHeight && !signal.aborted) {
+      log.warn({ block: this.#applied }, 'reorg: block rolled back');
+      this.#applied = await this.#openedStore.rollBackTip();
+    }
+    return { type: 'rollback.finished', height: this.#applied?.height ?? null };
+  }
+
+  async refuse(): Promise<DecoderEvent> {
+    const reason = `a reorg reaches more than ${MAX_ROLLBACK_DEPTH} blocks deep; confirm it with a second node, stop the decoder and run: platform-node decoder --clear-halt`;
+    const halt = { reason, block_index: this.#applied?.height ?? 0 };
+    await this.#openedStore.recordHalt(halt);
+    this.#halt = halt;
+    this.#options.log.error({ halt }, `halted: ${reason}`);
+    return { type: 'halt.recorded' };
+  }
+
+  async close(): Promise<DecoderEvent> {
+    const store = this.#store;
+    this.#store = undefined;
+    await store?.close();
+    return { type: 'database.closed' };
+  }
+
+  /** After a failure nothing is taken from what was known or fetched before it. */
+  distrust(): void {
+    this.#options.feed.clear();
+    this.#isTipTrusted = false;
+  }
+
+  #forkAt(lowest: number, appliedHeight: number, isAllowed: boolean): DecoderEvent {
+    this.#forkHeight = lowest - 1;
+    return { type: 'fork.located', depth: appliedHeight - this.#forkHeight, isAllowed };
+  }
+
+  get #openedStore(): DecoderStore {
+    if (this.#store) return this.#store;
+    throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database is not open' });
+  }
+
+  async #recentTip(signal: AbortSignal): Promise<NodeTip> {
+    const tip = this.#tip;
+    const isAhead = tip !== undefined && tip.height > (this.#applied?.height ?? -1);
+    const isRecent = tip !== undefined && Date.now() - tip.polledAt < TIP_REFRESH_MS;
+    return this.#isTipTrusted && isAhead && isRecent ? tip : await this.#pollTip(signal);
+  }
+
+  /** A node that starts over tells low heights for a while: that is no reorg. */
+  async #pollTip(signal: AbortSignal): Promise<NodeTip> {
+    const tip = await this.#options.chain.tip(signal);
+    if (this.#applied && tip.height < this.#applied.height) refuseUnverified(tip);
+    return this.#noteTip(tip);
+  }
+
+  /** Time without progress counts only while the tip is fresh. */
+  #noteTip(tip: NodeTip): NodeTip {
+    const now = Date.now();
+    if (!this.#tip || now - this.#tip.polledAt > 2 * TIP_REFRESH_MS) this.#progressAt = now;
+    this.#tip = { ...tip, polledAt: now };
+    this.#isTipTrusted = true;
+    return tip;
+  }
+}
+
+function refuseUnverified({ verificationProgress, height }: NodeTip): void {
+  if (verificationProgress >= VERIFIED) return;
+  const reason = `the node has verified ${(verificationProgress * 100).toFixed(1)}% of its chain`;
+  throw new PlatformError('NODE_UNREACHABLE', { reason, height });
+}
+
+/** The node's chain no longer holds our newest block, as far as its tip can tell. */
+function isForked(applied: BlockRef | null, tip: NodeTip): boolean {
+  if (!applied) return false;
+  return applied.height > tip.height || (applied.height === tip.height && applied.hash !== tip.hash);
+}

@@ -16,7 +16,8 @@ export const verifyCommand: Command = {
     '--table <name>   compare only this table',
     '--local <a,b>    further tables that never travel',
     '--limit <n>      differing rows listed per table; default 20',
-    "--strict         a decoder's dispensers, which have a height of their own, must be equal too",
+    "--strict         a decoder's dispensers, which have a height of their own, must be equal too, and rows of",
+    '                 one block or action must stand in the same order of ids',
     '--json           the verdict as one JSON document'
   ],
 

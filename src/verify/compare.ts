@@ -10,7 +10,7 @@ export interface CompareOptions {
   readonly table?: string;
   /** Differing rows listed per table; default 20. */
   readonly limit?: number;
-  /** A table with a height of its own (a decoder's `dispensers`) must be equal too. */
+  /** A table with a height of its own (a decoder's `dispensers`) must be equal too, and so must the order within scopes. */
   readonly strict?: boolean;
   /** Further tables that never travel. */
   readonly local?: readonly string[];
@@ -29,6 +29,8 @@ export interface TableVerdict {
   readonly rows: Pair<number | null>;
   /** Sum of 64 bits per row, decimal; null where the table is missing. */
   readonly digest: Pair<string | null>;
+  /** Rows of one block or action that have surrogate ids stand in the same order; unless strict, it does not decide. */
+  readonly sameOrder: boolean;
   readonly schema: readonly string[];
   readonly differences: readonly RowDifference[];
   readonly more: boolean;
@@ -81,9 +83,9 @@ async function compareSides(
   const tables: TableVerdict[] = [];
   for (const name of tableNames(ours, theirs, options))
     tables.push(await compareTable(source, replica, ours, theirs, name, options.limit ?? 20));
-  const decisive = tables.filter(({ asOf }) => options.strict || !asOf);
+  const isFine = ({ equal, asOf, sameOrder }: TableVerdict) => (options.strict ? equal && sameOrder : equal || asOf);
   return {
-    equal: sourceHeight === replicaHeight && decisive.every(({ equal }) => equal),
+    equal: sourceHeight === replicaHeight && tables.every(isFine),
     heights: { source: sourceHeight, replica: replicaHeight },
     tables
   };
@@ -126,6 +128,7 @@ async function compareTable(
       asOf: false,
       rows,
       digest: { source: null, replica: null },
+      sameOrder: false,
       schema,
       differences: [],
       more: false
@@ -144,6 +147,7 @@ async function compareTable(
     asOf: selection.asOf,
     rows: { source: left.rows, replica: right.rows },
     digest: { source: left.digest, replica: right.digest },
+    sameOrder: same && (await orderDigest(source, selection)) === (await orderDigest(replica, selection)),
     schema,
     differences: found.rows,
     more: found.more
@@ -155,6 +159,17 @@ async function digestOf(side: Side, { name, columns }: Selection): Promise<{ row
     `SELECT COUNT(*), CAST(COALESCE(SUM(${rowHash(columns)}), 0) AS CHAR) FROM ${quoted(name)}`
   );
   return { rows: Number(row![0]), digest: row![1] };
+}
+
+/** Like the digest of the rows, with each row's place within its scope. */
+async function orderDigest(side: Side, { name, columns, order }: Selection): Promise<string> {
+  if (order === null) return '';
+  const place = `ROW_NUMBER() OVER (PARTITION BY ${quoted(order.scope)} ORDER BY ${quoted(order.by)})`;
+  const [row] = await side.select<[string]>(
+    `SELECT CAST(COALESCE(SUM(CRC32(CONCAT(hash, ' ', place))), 0) AS CHAR)
+     FROM (SELECT ${rowHash(columns)} AS hash, ${place} AS place FROM ${quoted(name)}) placed`
+  );
+  return row![0];
 }
 
 async function countRows(side: Side, name: string): Promise<number> {

@@ -17,9 +17,10 @@ export function renderVerdict({ equal, heights, tables, durationMs }: Verdict): 
   return lines.join('\n');
 }
 
-function renderTable({ table, equal, asOf, rows, schema, differences, more }: TableVerdict): string[] {
+function renderTable({ table, equal, asOf, sameOrder, rows, schema, differences, more }: TableVerdict): string[] {
   const apart = asOf ? ' (has a height of its own)' : '';
-  if (equal) return [`  equal      ${table}: ${rows.source} rows${apart}`];
+  const order = sameOrder ? '' : ', but in another order of ids';
+  if (equal) return [`  equal      ${table}: ${rows.source} rows${order}${apart}`];
   const lines = [
     `  DIFFERENT  ${table}: source ${rows.source ?? 'no'} rows, replica ${rows.replica ?? 'no'} rows${apart}`
   ];

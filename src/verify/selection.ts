@@ -7,6 +7,8 @@ export interface Selection {
   readonly columns: readonly Column[];
   /** Columns that name a row, or null: then equal rows are counted. */
   readonly identity: readonly string[] | null;
+  /** Rows of one scope follow each other in the order of an id whose values do not count; null: order means nothing. */
+  readonly order: { readonly scope: string; readonly by: string } | null;
   /** The table has a height of its own and is reported apart. */
   readonly asOf: boolean;
 }
@@ -38,8 +40,8 @@ const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   merkle_epochs: ['id', 'created_at']
 };
 
-/** AUTO_INCREMENT columns of these names carry meaning. */
-const SCOPES = new Set(['block_index', 'tx_index', 'action_index']);
+/** Columns that tie a row to a block; where AUTO_INCREMENT fills them, they carry meaning all the same. */
+const SCOPES = ['block_index', 'tx_index', 'action_index'];
 
 /** True for tables that only one node has, or that its sync service keeps for itself. */
 export function isLocal(name: string, furtherNames: ReadonlySet<string>): boolean {
@@ -57,17 +59,20 @@ export function selectFrom(source: Table, replica: Table, schema: Schema): Selec
   const isLookup = source.name.startsWith('index_') || (isDecoder && source.name === 'pubkeys');
   const isOwn = ({ name, autoIncrement, generated }: Column): boolean => {
     if (generated || OWN_COLUMNS[source.name]?.includes(name)) return true;
-    if (!autoIncrement || SCOPES.has(name) || schema.referenced.has(`${source.name}.${name}`)) return false;
+    if (!autoIncrement || SCOPES.includes(name) || schema.referenced.has(`${source.name}.${name}`)) return false;
     return !(isLookup && name === 'id');
   };
   const theirs = new Set(replica.columns.filter(({ generated }) => !generated).map(({ name }) => name));
   const columns = source.columns.filter((column) => !isOwn(column) && theirs.has(column.name));
   const names = new Set(columns.filter(({ nullable }) => !nullable).map(({ name }) => name));
   const key = source.keys.find(({ unique, columns: parts }) => unique && parts?.every((part) => names.has(part)));
+  const surrogate = source.columns.find((column) => column.autoIncrement && isOwn(column))?.name;
+  const scope = SCOPES.find((name) => names.has(name));
   return {
     name: source.name,
     columns,
     identity: key?.columns ?? null,
+    order: surrogate !== undefined && scope !== undefined && theirs.has(surrogate) ? { scope, by: surrogate } : null,
     asOf: isDecoder && source.name === 'dispensers'
   };
 }

@@ -165,6 +165,18 @@ test('surrogate ids do not count, ids of lookups do', async () => {
   assert.equal(lookup.equal, false);
 });
 
+test('the order of surrogate ids within a scope decides when strict', async () => {
+  const setup = ['CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT NOT NULL, v INT)'];
+  const rows = ['INSERT INTO t (block_index, v) VALUES (1, 10), (1, 20), (2, 30), (2, 30)'];
+  const moved = ['INSERT INTO t (block_index, v) VALUES (2, 30), (1, 10), (2, 30), (1, 20)'];
+  const swapped = ['INSERT INTO t (block_index, v) VALUES (1, 20), (1, 10), (2, 30), (2, 30)'];
+  assert.equal((await compare(setup, rows, moved, { strict: true })).equal, true);
+  assert.equal((await compare(setup, rows, swapped, { strict: true })).equal, false);
+  const verdict = await compare(setup, rows, swapped);
+  assert.deepEqual([verdict.equal, only(verdict).sameOrder], [true, false]);
+  assert.match(renderVerdict(verdict), /another order of ids/);
+});
+
 test('an AUTO_INCREMENT id that a foreign key refers to counts, and so does one that names a scope', async () => {
   const referred = await compare(
     [

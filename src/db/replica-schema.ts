@@ -2,10 +2,11 @@ import { PlatformError } from '../errors.ts';
 import type { DbType } from '../wire/database.ts';
 import type { WireRow } from '../wire/messages.ts';
 import type { TypedTable } from '../wire/schema.ts';
-import { classifyTables, comparedColumns, type TablePlan } from './classify.ts';
+import type { HeadLayout } from './block-hashes.ts';
+import { comparedColumns, type TablePlan } from './classify.ts';
 import type { Connection } from './connection.ts';
+import { readLayout } from './source-layout.ts';
 import { type ColumnCodec, canonicalValue, columnCodec } from './sql-literal.ts';
-import { dependencyOrder, readTopology } from './topology.ts';
 
 /** One row in canonical form: the values of its stored columns, in table order. */
 export type CanonicalRow = readonly (string | null)[];
@@ -29,6 +30,9 @@ export interface ReplicaSchema {
   /** Parents before children. */
   readonly tables: readonly ReplicaTable[];
   readonly byName: ReadonlyMap<string, ReplicaTable>;
+  readonly typed: ReadonlyMap<string, TypedTable>;
+  /** How the replica's own blocks say their hashes; null before there is a `blocks` table. */
+  readonly heads: HeadLayout | null;
 }
 
 /** Reads the replica's own schema, which decides how each table is written. */
@@ -37,11 +41,10 @@ export async function readReplicaSchema(
   dbType: DbType,
   localTables: readonly string[]
 ): Promise<ReplicaSchema> {
-  const { tables } = await readTopology(connection);
-  const typed = new Map(tables.map((table) => [table.name, table]));
-  const plans = dependencyOrder(classifyTables(tables, dbType, localTables), tables);
-  const list = plans.map((plan) => replicaTable(plan, typed.get(plan.name)!));
-  return { tables: list, byName: new Map(list.map((table) => [table.name, table])) };
+  const layout = await readLayout(connection, dbType, localTables);
+  const typed = new Map(layout.tables.map((table) => [table.name, table]));
+  const tables = layout.plans.map((plan) => replicaTable(plan, typed.get(plan.name)!));
+  return { tables, byName: new Map(tables.map((table) => [table.name, table])), typed, heads: layout.heads };
 }
 
 /** True for tables whose rows come from the source. */

@@ -1,0 +1,283 @@
+import { PlatformError } from '../errors.ts';
+import type { SnapshotBatch } from '../snapshot/snapshot-reader.ts';
+import { type BlockHashes, sameBlock } from '../wire/database.ts';
+import type { BlockMessage, WireRow, WireRows } from '../wire/messages.ts';
+import { type BlockHead, readBlockHeads } from './block-hashes.ts';
+import { type Connection, databaseError, rows } from './connection.ts';
+import { canonicalRows, GroupTransaction, type PageDifference, type Span } from './group-transaction.ts';
+import { canonicalRow, keyText, type ReplicaSchema, type ReplicaTable, travels } from './replica-schema.ts';
+import { type ReplicaState, writeReplicaState } from './replica-state.ts';
+import { commitEpoch, epochOf, type LoggedBlock, recordBlocks } from './transparency-log.ts';
+import { pruneJournal, UndoJournal } from './undo-journal.ts';
+
+/** What a replica's writer needs beside its connection. */
+export interface WriterContext {
+  readonly schema: ReplicaSchema;
+  readonly maxRollbackDepth: number;
+  readonly epochSize: number;
+}
+
+/** The blocks of a group as its source names them, and what the marker says when it is applied. */
+export interface GroupTarget extends Span {
+  readonly hashes: BlockHashes;
+  readonly source: string;
+  readonly complete: boolean;
+  readonly phase: ReplicaState['phase'];
+}
+
+/** Heights of which hashes are read at once. */
+const HEADS_PAGE = 1_000;
+const DUPLICATE_KEY = 1062;
+
+/**
+ * Applies the messages of one group in one transaction, with its undo images; `sync_state.height` is the last block then.
+ *
+ * @throws {PlatformError} REPLICA_MOVED, ROW_CONTRADICTION, SOURCE_INVALID, DATABASE_UNAVAILABLE; the connection is destroyed then
+ */
+export function applyBlocks(
+  connection: Connection,
+  context: WriterContext,
+  before: ReplicaState,
+  target: GroupTarget,
+  messages: readonly BlockMessage[]
+): Promise<void> {
+  return applyGroup(connection, context, before, target, async (group) => {
+    for (const message of messages) await applyMessage(group, context.schema, message);
+    return messages.map((message) => ({ height: message.block_index, hashes: message as unknown as BlockHashes }));
+  });
+}
+
+/**
+ * Applies a since-snapshot as one group.
+ *
+ * @param whole tables of which it holds every row
+ * @throws as `applyBlocks`
+ */
+export function applySince(
+  connection: Connection,
+  context: WriterContext,
+  before: ReplicaState,
+  target: GroupTarget,
+  batches: AsyncIterable<SnapshotBatch>,
+  whole: ReadonlySet<string>
+): Promise<void> {
+  return applyGroup(connection, context, before, target, async (group) => {
+    const pages = new Map<string, { readonly received: Set<string>; readonly pages: PageDifference[] }>();
+    const known = ({ name, plan }: ReplicaTable) => whole.has(name) && plan.class !== 'scoped';
+    for (const table of context.schema.tables.filter(known)) pages.set(table.name, { received: new Set(), pages: [] });
+    for await (const { section, table: name, rows: batch } of batches) {
+      const table = findTable(context.schema, name);
+      if (!table) continue;
+      const list = canonicalRows(table, batch);
+      const collected = pages.get(name);
+      if (collected) {
+        if (table.identity) for (const row of list) collected.received.add(keyText(row, table.identity));
+        collected.pages.push(await group.comparePage(table, list));
+      } else if (table.plan.class === 'scoped' && section === 'tables')
+        await applyScoped(group, table, batch, target, null);
+      else await group.merge(table, list, table.plan.class === 'lookup' ? 'refuse' : 'replace');
+    }
+    for (const table of context.schema.tables) {
+      const collected = pages.get(table.name);
+      if (collected) await group.replaceWhole(table, collected.received, collected.pages);
+    }
+    return [{ height: target.last, hashes: target.hashes }];
+  });
+}
+
+type Claim = { readonly height: number; readonly hashes: BlockHashes };
+
+async function applyGroup(
+  connection: Connection,
+  { schema, maxRollbackDepth, epochSize }: WriterContext,
+  before: ReplicaState,
+  target: GroupTarget,
+  change: (group: GroupTransaction) => Promise<readonly Claim[]>
+): Promise<void> {
+  const { first, last, source, phase, complete } = target;
+  try {
+    await connection.query('BEGIN');
+    await moveHeight(connection, before.height, last);
+    const journal = new UndoJournal(connection, first, last);
+    await journal.open({ height: first - 1, blockTime: before.blockTime, hashes: before.hashes });
+    const group = new GroupTransaction(connection, schema, journal, target);
+    await group.clearSpan();
+    const claims = await change(group);
+    const tip = await checkHeads(connection, schema, target, claims, epochSize);
+    await pruneJournal(connection, last - maxRollbackDepth);
+    const { blockTime, hashes } = tip;
+    await writeReplicaState(connection, { blockTime, hashes, source, phase, complete });
+    await connection.query('COMMIT');
+  } catch (caught) {
+    connection.destroy();
+    if ((caught as { errno?: number }).errno === DUPLICATE_KEY) {
+      const reason = `a row of blocks ${first} to ${last} contradicts the replica: ${(caught as Error).message}`;
+      throw new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });
+    }
+    throw databaseError(caught, { blocks: `${first}-${last}` });
+  }
+}
+
+/** Also what makes a second writer fail: exactly one row must be where we left it. */
+async function moveHeight(connection: Connection, expected: number | null, height: number): Promise<void> {
+  const [result] = await connection.query('UPDATE sync_state SET height = ? WHERE id = 1 AND height <=> ?', [
+    height,
+    expected
+  ]);
+  if ((result as { affectedRows: number }).affectedRows === 1) return;
+  const [row] = await rows(connection, 'SELECT height FROM sync_state WHERE id = 1');
+  const reason = `the replica stands at block ${row?.['height'] ?? 'none'}, this writer left it at ${expected ?? 'none'}`;
+  throw new PlatformError('REPLICA_MOVED', { reason });
+}
+
+/** The blocks that are there now must be without a gap and the ones that the source named. They become the transparency log. */
+async function checkHeads(
+  connection: Connection,
+  schema: ReplicaSchema,
+  { first, last }: Span,
+  claims: readonly Claim[],
+  epochSize: number
+): Promise<BlockHead> {
+  if (!schema.heads) throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the replica has no table blocks' });
+  const claimed = new Map(claims.map(({ height, hashes }) => [height, hashes]));
+  let tip: BlockHead | undefined;
+  for (let from = first; from <= last; from += HEADS_PAGE) {
+    const to = Math.min(last, from + HEADS_PAGE - 1);
+    const heads = await readBlockHeads(connection, schema.heads, from, to);
+    for (const [index, head] of heads.entries()) {
+      if (head.height !== from + index) throw badBlock(from + index, 'is missing');
+      const hashes = claimed.get(head.height);
+      if (hashes && !sameBlock(pickHashes(hashes, head.hashes), head.hashes))
+        throw badBlock(head.height, 'has other hashes than its rows');
+    }
+    if (heads.length !== to - from + 1) throw badBlock(from + heads.length, 'is missing');
+    if (schema.heads.dbType === 'indexer') await logBlocks(connection, heads as readonly LoggedBlock[], epochSize);
+    tip = heads.at(-1);
+  }
+  return tip!;
+}
+
+function pickHashes(from: BlockHashes, like: BlockHashes): BlockHashes {
+  const source = from as Record<string, string | null | undefined>;
+  return Object.fromEntries(Object.keys(like).map((name) => [name, source[name] ?? null])) as unknown as BlockHashes;
+}
+
+function badBlock(height: number, what: string): PlatformError {
+  return new PlatformError('SOURCE_INVALID', { reason: `block ${height} of the source ${what}`, block: height });
+}
+
+/** Records blocks in the replica's transparency log, and commits the epochs that end in them. */
+export async function logBlocks(
+  connection: Connection,
+  heads: readonly LoggedBlock[],
+  epochSize: number
+): Promise<void> {
+  await recordBlocks(connection, heads);
+  for (const { height } of heads) {
+    if (height > 0 && height % epochSize === 0) await commitEpoch(connection, epochOf(height, epochSize), epochSize);
+  }
+}
+
+/** The table when its rows are ours to write. @throws {PlatformError} SOURCE_INVALID when it is unknown */
+function findTable(schema: ReplicaSchema, name: string): ReplicaTable | null {
+  const table = schema.byName.get(name);
+  if (!table)
+    throw new PlatformError('SOURCE_INVALID', { reason: `the source sent rows of unknown table ${name}`, table: name });
+  return travels(table) && table.plan.class !== 'snapshotOnly' ? table : null;
+}
+
+/** The tables of some rows, parents first. */
+function* ordered(schema: ReplicaSchema, given: WireRows | undefined): Generator<[ReplicaTable, WireRow[]]> {
+  if (!given) return;
+  for (const name of Object.keys(given)) if (!CONTROL.has(name)) findTable(schema, name);
+  for (const table of schema.tables) {
+    const list = Object.hasOwn(given, table.name) ? given[table.name] : undefined;
+    if (list && travels(table) && table.plan.class !== 'snapshotOnly') yield [table, list];
+  }
+}
+
+const CONTROL = new Set(['sync_meta', 'merkle_epochs']);
+
+async function applyMessage(group: GroupTransaction, schema: ReplicaSchema, message: BlockMessage): Promise<void> {
+  const { block_index: height, rescoped = {}, whole = [] } = message;
+  for (const [table, list] of ordered(schema, message.deleted_rows)) {
+    await group.removeByIdentity(table, identitiesOf(table, list));
+  }
+  const unsent = Object.keys(rescoped).filter((name) => !Object.hasOwn(message.data, name));
+  const data = { ...message.data, ...Object.fromEntries(unsent.map((name) => [name, []])) };
+  for (const [table, list] of ordered(schema, data)) {
+    const { class: tableClass } = table.plan;
+    if (tableClass === 'scoped') {
+      await applyScoped(group, table, list, { first: height, last: height }, rescoped[table.name] ?? []);
+    } else if (tableClass === 'lookup') await group.merge(table, canonicalRows(table, list), 'refuse');
+    else if (tableClass === 'mutable') await group.merge(table, canonicalRows(table, list), 'replace');
+  }
+  const wholeTables = new Set(whole);
+  for (const [table, list] of ordered(schema, message.updated_rows)) {
+    if (!wholeTables.has(table.name)) await group.merge(table, canonicalRows(table, list), 'replace');
+  }
+  for (const name of wholeTables) {
+    const table = findTable(schema, name);
+    if (!table || table.plan.class === 'scoped') continue;
+    const list = canonicalRows(table, message.updated_rows?.[name] ?? []);
+    const received = new Set(table.identity ? list.map((row) => keyText(row, table.identity!)) : []);
+    await group.replaceWhole(table, received, [await group.comparePage(table, list)]);
+  }
+}
+
+/**
+ * Rows of a scoped table: new ones of the span, whole older scopes, and what came beside them, which is merged.
+ *
+ * @param rescoped older blocks whose rows, all of them here, replace what there is; null: none
+ */
+async function applyScoped(
+  group: GroupTransaction,
+  table: ReplicaTable,
+  list: readonly WireRow[],
+  { first, last }: Span,
+  rescoped: readonly number[] | null
+): Promise<void> {
+  const all = canonicalRows(table, list);
+  const blocks = await group.blocksOf(table, all);
+  const own = all.filter((_, index) => blocks[index] !== null && blocks[index]! >= first && blocks[index]! <= last);
+  await group.insertScoped(table, own);
+  for (const height of rescoped ?? []) {
+    await group.replaceScope(
+      table,
+      height,
+      all.filter((_, index) => blocks[index] === height)
+    );
+  }
+  const replaced = new Set(rescoped);
+  for (const [height, rest] of Map.groupBy(all.keys(), (index) => blocks[index] ?? null)) {
+    if (height !== null && ((height >= first && height <= last) || replaced.has(height))) continue;
+    await group.merge(
+      table,
+      rest.map((index) => all[index]!),
+      'replace',
+      height
+    );
+  }
+}
+
+/** Rows of which only the identity columns are given. */
+function identitiesOf(table: ReplicaTable, list: readonly WireRow[]): (readonly (string | null)[])[] {
+  const { identity } = table;
+  if (identity === null) {
+    throw new PlatformError('SOURCE_INVALID', {
+      reason: `deleted rows of ${table.name}, which has no key`,
+      table: table.name
+    });
+  }
+  const columns = table.plan.columns.filter(({ name }) =>
+    identity.some((position) => table.codecs[position]!.name === name)
+  );
+  const codecs = identity.map((position) => table.codecs[position]!);
+  const narrow = { ...table, codecs, plan: { ...table.plan, columns } };
+  return list.map((row) => {
+    const values = canonicalRow(narrow, row);
+    const full: (string | null)[] = table.codecs.map(() => null);
+    for (const [index, position] of identity.entries()) full[position] = values[index]!;
+    return full;
+  });
+}

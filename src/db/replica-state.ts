@@ -1,0 +1,141 @@
+import { PlatformError } from '../errors.ts';
+import type { BlockHashes, DbType } from '../wire/database.ts';
+import type { Halt } from '../wire/report.ts';
+import { type Connection, rows } from './connection.ts';
+import { createControlTables, isoTime } from './transparency-log.ts';
+
+/** What the replica is in the middle of; durable, so that a restart continues there. */
+export type ReplicaPhase = 'bootstrapping' | 'catchingUp' | 'reconciling' | 'following';
+
+/** How far a bootstrap has come: of one artifact, whose tables at one height belong together. */
+export interface BootstrapProgress {
+  readonly source: string;
+  readonly etag: string | null;
+  /** Tables whose rows are all in. */
+  readonly done: Readonly<Record<string, number>>;
+}
+
+/** The one row of `sync_state`. */
+export interface ReplicaState {
+  /** The replica equals the source's history at `height`. Set last and cleared first. */
+  readonly complete: boolean;
+  readonly phase: ReplicaPhase;
+  readonly height: number | null;
+  readonly blockTime: number | null;
+  readonly hashes: BlockHashes | null;
+  /** Of the source's schema that this replica's tables follow. */
+  readonly schemaFingerprint: string | null;
+  readonly source: string | null;
+  readonly bootstrap: BootstrapProgress | null;
+}
+
+const TABLES = [
+  `CREATE TABLE IF NOT EXISTS sync_state (
+    id TINYINT UNSIGNED NOT NULL PRIMARY KEY, complete TINYINT(1) NOT NULL, phase VARCHAR(32) NOT NULL, height BIGINT NULL,
+    block_time BIGINT NULL, hashes TEXT NULL, schema_fingerprint VARCHAR(64) NULL, source TEXT NULL, bootstrap LONGTEXT NULL,
+    updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
+  ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
+  `CREATE TABLE IF NOT EXISTS sync_undo (
+    seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
+    kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
+  ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
+  `CREATE TABLE IF NOT EXISTS sync_halt (
+    id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, block_index INT UNSIGNED NULL, reason VARCHAR(250) NOT NULL,
+    mismatches LONGTEXT NULL, sources LONGTEXT NULL, detected_at DATETIME(6) NOT NULL
+  ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci`
+] as const;
+
+/**
+ * Reads the marker, making it in a database without tables.
+ *
+ * @throws {PlatformError} REPLICA_FOREIGN when there are tables but no marker: nothing is touched then
+ */
+export async function openReplicaState(connection: Connection, dbType: DbType): Promise<ReplicaState> {
+  const tables = await rows<{ name: string }>(
+    connection,
+    'SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()'
+  );
+  const marked = tables.some(({ name }) => name === 'sync_state');
+  if (!marked && tables.some(({ name }) => name !== 'sync_undo' && name !== 'sync_halt')) {
+    const reason = 'the database has tables, but this client did not make them';
+    throw new PlatformError('REPLICA_FOREIGN', { reason, tables: tables.length });
+  }
+  // The marker is made first: a crash between these statements leaves a database that is known to be ours.
+  for (const statement of TABLES) await connection.query(statement);
+  if (dbType === 'indexer') await createControlTables(connection);
+  await connection.query("INSERT IGNORE INTO sync_state (id, complete, phase) VALUES (1, 0, 'bootstrapping')");
+  return readReplicaState(connection);
+}
+
+/** The marker as it stands. */
+export async function readReplicaState(connection: Connection): Promise<ReplicaState> {
+  const [row] = await rows(connection, 'SELECT * FROM sync_state WHERE id = 1');
+  if (!row) throw new PlatformError('DATABASE_UNUSABLE', { reason: 'table sync_state has no row' });
+  const json = <T>(value: unknown) => (value === null ? null : (JSON.parse(String(value)) as T));
+  const number = (value: unknown) => (value === null ? null : Number(value));
+  return {
+    complete: Number(row['complete']) === 1,
+    phase: String(row['phase']) as ReplicaPhase,
+    height: number(row['height']),
+    blockTime: number(row['block_time']),
+    hashes: json<BlockHashes>(row['hashes']),
+    schemaFingerprint: row['schema_fingerprint'] as string | null,
+    source: row['source'] as string | null,
+    bootstrap: json<BootstrapProgress>(row['bootstrap'])
+  };
+}
+
+const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
+  complete: 'complete',
+  phase: 'phase',
+  height: 'height',
+  blockTime: 'block_time',
+  hashes: 'hashes',
+  schemaFingerprint: 'schema_fingerprint',
+  source: 'source',
+  bootstrap: 'bootstrap'
+};
+
+/** Changes some fields of the marker, as part of the caller's transaction if there is one. */
+export async function writeReplicaState(connection: Connection, change: Partial<ReplicaState>): Promise<void> {
+  const entries = Object.entries(change) as [keyof ReplicaState, unknown][];
+  const values = entries.map(([, value]) =>
+    typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+  );
+  const list = entries.map(([name]) => `${COLUMNS[name]} = ?`).join(', ');
+  await connection.query(`UPDATE sync_state SET ${list} WHERE id = 1`, values);
+}
+
+/** The durable halt; null when there is none. */
+export async function readHalt(connection: Connection): Promise<Halt | null> {
+  const [row] = await rows(connection, 'SELECT * FROM sync_halt WHERE id = 1');
+  if (!row) return null;
+  const json = (value: unknown): unknown => (value === null ? null : JSON.parse(String(value)));
+  return {
+    block_index: row['block_index'] === null ? null : Number(row['block_index']),
+    reason: String(row['reason']),
+    mismatches: json(row['mismatches']),
+    sources: json(row['sources']),
+    detected_at: isoTime(String(row['detected_at']))
+  };
+}
+
+/** Records a halt; it survives restarts until `clearHalt`. */
+export async function writeHalt(connection: Connection, halt: Halt): Promise<void> {
+  const { block_index, reason, mismatches, sources, detected_at } = halt;
+  await connection.query(
+    'REPLACE INTO sync_halt (id, block_index, reason, mismatches, sources, detected_at) VALUES (1, ?, ?, ?, ?, ?)',
+    [
+      block_index,
+      reason.slice(0, 250),
+      JSON.stringify(mismatches),
+      JSON.stringify(sources),
+      detected_at.replace('T', ' ').replace('Z', '')
+    ]
+  );
+}
+
+/** Only an operator's request leads here. */
+export async function clearHalt(connection: Connection): Promise<void> {
+  await connection.query('DELETE FROM sync_halt');
+}

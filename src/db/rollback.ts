@@ -1,0 +1,102 @@
+import { PlatformError } from '../errors.ts';
+import { type Connection, databaseError, quoteName } from './connection.ts';
+import type { Span } from './group-transaction.ts';
+import type { ReplicaSchema, ReplicaTable } from './replica-schema.ts';
+import { type ReplicaState, writeReplicaState } from './replica-state.ts';
+import { deleteReceived, insertRows } from './row-statements.ts';
+import { pruneFrom } from './transparency-log.ts';
+import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
+
+/** What a rollback to a height would do: the groups to undo, and where it ends; null when the journal does not reach. */
+export interface RollbackPlan {
+  readonly groups: readonly JournalGroup[];
+  readonly height: number;
+}
+
+/** Finds the end of the group below a fork. A group is undone whole, so that may be lower than `height`. */
+export async function planRollback(connection: Connection, from: number, height: number): Promise<RollbackPlan | null> {
+  const groups = await readGroupsAbove(connection, height);
+  let at = from;
+  for (const group of groups) {
+    if (group.last !== at) return null;
+    at = group.base.height;
+  }
+  return at <= height ? { groups, height: at } : null;
+}
+
+/**
+ * Undoes groups in one transaction: the replica is what it was at the end of the last one that stays. It is not complete
+ * until a since-snapshot of the new branch is applied: what the source keeps across a reorg is not in the journal.
+ *
+ * @throws {PlatformError} REPLICA_MOVED, DATABASE_UNAVAILABLE; the connection is destroyed then
+ */
+export async function rollBack(
+  connection: Connection,
+  schema: ReplicaSchema,
+  before: ReplicaState,
+  plan: RollbackPlan
+): Promise<void> {
+  try {
+    await connection.query('BEGIN');
+    for (const group of plan.groups) {
+      await deleteSpan(connection, schema, group);
+      for await (const step of readSteps(connection, group)) await undo(connection, schema, step);
+    }
+    await cutJournal(connection, plan.height);
+    if (schema.heads?.dbType === 'indexer') await pruneFrom(connection, plan.height + 1);
+    const base = plan.groups.at(-1)!.base;
+    await moveBack(connection, before.height);
+    await writeReplicaState(connection, { ...base, complete: false, phase: 'reconciling' });
+    await connection.query('COMMIT');
+  } catch (caught) {
+    connection.destroy();
+    throw databaseError(caught, { rollback: plan.height });
+  }
+}
+
+async function moveBack(connection: Connection, expected: number | null): Promise<void> {
+  const [result] = await connection.query(
+    'UPDATE sync_state SET complete = 0, phase = ? WHERE id = 1 AND height <=> ?',
+    ['rollingBack', expected]
+  );
+  if ((result as { affectedRows: number }).affectedRows !== 1) {
+    throw new PlatformError('REPLICA_MOVED', { reason: `the replica is no longer at block ${expected ?? 'none'}` });
+  }
+}
+
+/** Children before parents: theirs is the block. */
+async function deleteSpan(connection: Connection, schema: ReplicaSchema, { first, last }: Span): Promise<void> {
+  for (const { name, plan } of schema.tables.toReversed()) {
+    if (!plan.scope) continue;
+    const { column, parent } = plan.scope;
+    const between = `block_index BETWEEN ${first} AND ${last}`;
+    await connection.query(
+      parent === null
+        ? `DELETE FROM ${quoteName(name)} WHERE ${between}`
+        : `DELETE t FROM ${quoteName(parent)} p STRAIGHT_JOIN ${quoteName(name)} t ON t.${quoteName(column)} = p.${quoteName(column)} WHERE p.${between}`
+    );
+  }
+}
+
+async function undo(connection: Connection, schema: ReplicaSchema, step: UndoStep): Promise<void> {
+  const table = schema.byName.get(step.table);
+  if (!table) return;
+  const then = asItWas(table, step.columns);
+  if (step.kind === 'added') await deleteReceived(connection, then, step.rows);
+  else await insertRows(connection, then, step.rows, true);
+}
+
+/** The table with only the columns that it had when the step was kept. */
+function asItWas(table: ReplicaTable, columns: readonly string[]): ReplicaTable {
+  const position = new Map(columns.map((name, index) => [name, index]));
+  const move = (positions: readonly number[]) => positions.map((at) => position.get(table.codecs[at]!.name) ?? -1);
+  const codecs = columns.map((name) => table.codecs.find((codec) => codec.name === name)!);
+  return {
+    ...table,
+    codecs,
+    compared: move(table.compared).filter((at) => at >= 0),
+    surrogate: table.surrogate === null ? null : move([table.surrogate])[0]!,
+    identity: table.identity && move(table.identity),
+    rowKey: table.rowKey && move(table.rowKey)
+  };
+}

@@ -151,3 +151,36 @@ test('a reorg deals ids again and leads to another chain', async () => {
   assert.equal(address!['id'], oldAddress!['id']);
   assert.notEqual(address!['address'], oldAddress!['address']);
 });
+
+test('INTERNAL: a block that leaves a gap is refused, and the blocks before it in the transaction with it', async () => {
+  const database = await createDatabase('gap');
+  const writer = await LedgerWriter.open(database, 'gap');
+  const block = (height: number) => ({ height, time: 1_700_000_000, hash: `h${height}`, transactions: [] });
+  await assert.rejects(writer.writeBlocks([block(1), block(3)]), { code: 'INTERNAL' });
+  assert.equal(await writer.height(), undefined);
+  await writer.writeBlocks([block(1), block(2)]);
+  assert.equal(await writer.height(), 2);
+  assert.equal(await writer.blockHash(2), 'h2');
+  await writer.close();
+});
+
+test('INTERNAL: a ledger whose sums disagree stops the writer before it commits', async () => {
+  const database = await createDatabase('sanity');
+  const writer = await LedgerWriter.open(database, 'sanity');
+  const block = (height: number, data: string) => ({
+    height,
+    time: 1_700_000_000,
+    hash: `h${height}`,
+    transactions: [{ hash: `t${height}`, source: 'owner', fee: null, data }]
+  });
+  await writer.writeBlocks([block(1, 'ISSUE|0|GAS|1000|10|8|gas|500')]);
+  await writer.writeBlocks([block(2, 'SEND|0|GAS|1.5|someone')]);
+  assert.deepEqual(await read(database, 'SELECT amount FROM balances ORDER BY address_id'), [
+    { amount: '498.5' },
+    { amount: '1.5' }
+  ]);
+  await read(database, "UPDATE balances SET amount = '2' WHERE amount = '1.5'");
+  await assert.rejects(writer.writeBlocks([block(3, 'SEND|0|GAS|0.00000001|another')]), /SANITY CHECK FAILED/);
+  await writer.close();
+  assert.equal(await count(database, 'blocks'), 2);
+});

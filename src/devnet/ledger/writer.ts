@@ -29,6 +29,8 @@ export interface LedgerBlock {
   readonly transactions: readonly LedgerTransaction[];
 }
 
+const LOCK_WAIT_S = 10;
+
 /** Columns of rows that a later block writes again. */
 const REWRITTEN = {
   balances: ['amount'],
@@ -41,7 +43,7 @@ const REWRITTEN = {
  * Plays the indexer: turns blocks of transactions into the rows of an indexer database, with a valid hash chain.
  *
  * Deterministic: seed and blocks decide every row but the values of surrogate ids. All state is in the database; what is
- * in memory is read from it again after any error. One process may write to a database at a time.
+ * in memory is read from it again after any error. One writer at a time: it holds an advisory lock.
  */
 export class LedgerWriter {
   readonly #connection: Connection;
@@ -62,6 +64,7 @@ export class LedgerWriter {
       );
       await connection.query(`USE ${quoteName(name)}`);
       await connection.query('SET SESSION max_statement_time = 60');
+      await takeLock(connection, name);
       await createLedgerTables(connection);
       return new LedgerWriter(connection, seed);
     } catch (caught) {
@@ -76,7 +79,7 @@ export class LedgerWriter {
     return this.#state.tip?.height;
   }
 
-  /** Which block of the chain stands at a height; undefined when none does. Events outlive rollbacks, so the last one counts. */
+  /** Hash of the block last written at a height. Events outlive rollbacks, so only heights up to the tip mean something. */
   async blockHash(height: number): Promise<string | undefined> {
     const [event] = await rows<{ data: string }>(
       this.#connection,
@@ -145,6 +148,13 @@ export class LedgerWriter {
     await ledger.rows.flush(this.#connection);
     return ledger.touchedTicks;
   }
+}
+
+/** Waits for what a killed predecessor left running: it may still commit. */
+async function takeLock(connection: Connection, name: string): Promise<void> {
+  const [lock] = await rows(connection, 'SELECT GET_LOCK(?, ?) AS taken', [`ledger ${name}`, LOCK_WAIT_S]);
+  if (lock?.['taken'] !== 1)
+    throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'another ledger writer holds this database' });
 }
 
 /** Rows that stand in an indexer before its first block: they carry no stamp. */

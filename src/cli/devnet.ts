@@ -47,7 +47,7 @@ export const devnetCommand: Command = {
       return code;
     } catch (caught) {
       if (interrupted.signal.aborted) return options.once ? INTERRUPTED : 0;
-      settings.tell(`the directory is kept: ${path}`);
+      if (options.once) settings.tell(`databases and logs are kept in ${path}`);
       throw caught;
     } finally {
       held.release();

@@ -59,7 +59,7 @@ export function decoderOrder(settings: DevnetSettings, database: Server, node: N
 
 export function serverOrder(settings: DevnetSettings): ServiceOrder {
   const { ports } = settings;
-  return order(settings, 'sync-server', 'sync', new Request(`http://${HOST}:${ports.server}/livez`), {
+  return order(settings, 'sync-server', 'sync', healthOf(ports.server, settings), {
     ...syncVariables(settings, 'sync-server'),
     SYNC_MODE: 'server',
     SYNC_API_PORT: ports.server
@@ -68,7 +68,7 @@ export function serverOrder(settings: DevnetSettings): ServiceOrder {
 
 export function clientOrder(settings: DevnetSettings, database: Server): ServiceOrder {
   const { ports } = settings;
-  return order(settings, 'sync-client', 'sync', new Request(`http://${HOST}:${ports.client}/livez`), {
+  return order(settings, 'sync-client', 'sync', healthOf(ports.client, settings), {
     ...syncVariables(settings, 'sync-client'),
     SYNC_MODE: 'client',
     SYNC_API_PORT: ports.client,
@@ -80,6 +80,10 @@ export function clientOrder(settings: DevnetSettings, database: Server): Service
     REPLICA_DB_PREFIX: REPLICA_PREFIX,
     CLIENT_RECONNECT_DELAY: 500
   });
+}
+
+function healthOf(port: number, { apiKey }: DevnetSettings): Request {
+  return new Request(`http://${HOST}:${port}/health`, { headers: { authorization: `Bearer ${apiKey}` } });
 }
 
 /** Both modes'. The rates are for one machine that restarts its client at will. */

@@ -47,10 +47,15 @@ export async function createDatabase(label = 'db'): Promise<DatabaseCoordinates>
   const connection = await connect(server);
   await connection.query(`CREATE DATABASE \`${name}\``);
   await connection.end();
+  dropAfterwards(server, name);
+  return { ...server, name };
+}
+
+/** Drops a database that the test file makes by other means, when the file ends. */
+export function dropAfterwards(server: Server, name: string): void {
   closers.push(async () => {
     const closing = await connect(server);
     await closing.query(`DROP DATABASE IF EXISTS \`${name}\``);
     await closing.end();
   });
-  return { ...server, name };
 }

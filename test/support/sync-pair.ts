@@ -1,0 +1,130 @@
+import { after } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../src/devnet/mariadb.ts';
+import { startHub } from '../../src/hub/server.ts';
+import { silentLogger } from '../../src/log.ts';
+import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';
+import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
+import { createDatabase, dropAfterwards } from './mariadb.ts';
+import { eventually, type SyncProcess, startSyncProcess, temporaryDirectory } from './sync-process.ts';
+
+export const REPLICA_PREFIX = 'replica_';
+const KEY = 'key-of-the-pair';
+
+/** One source database with a hub that names it, a sync server, and as many clients as a test starts. */
+export interface SyncPair {
+  readonly source: DatabaseCoordinates;
+  readonly replica: DatabaseCoordinates;
+  readonly server: SyncProcess;
+  /** Starts the server that was ended once more: same port, same state directory. */
+  restartServer(): Promise<void>;
+  startClient(env?: Readonly<Record<string, string | number>>): Promise<SyncProcess>;
+  /** Waits until the client says that it is live at the source's tip, then compares row by row. */
+  settle(client: SyncProcess, height: number, deadlineMs?: number): Promise<Verdict>;
+  /** `GET /status/...` of one side. */
+  status(of: SyncProcess): Promise<Record<string, unknown>>;
+  compare(): Promise<Verdict>;
+}
+
+const hubs: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const stop of hubs) await stop();
+});
+
+/** A standalone hub in this process that names the given modules. */
+export async function startTestHub(databases: readonly (readonly [DbType, DatabaseCoordinates])[]): Promise<number> {
+  const hub = await startHub({
+    host: '127.0.0.1',
+    port: 0,
+    database: await createDatabase('hub'),
+    requestsPerMinute: 100_000,
+    log: silentLogger
+  });
+  hubs.push(() => hub.stop());
+  const modules = databases.map(([dbType, { host, port, name, user, pass }]) => [
+    `platform-${dbType}`,
+    { db_host: host, db_port: String(port), name, user, pass }
+  ]);
+  const body = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'updateconfig',
+    params: { config: { litecoin: { regtest: Object.fromEntries(modules) } } }
+  };
+  const response = await fetch(`http://127.0.0.1:${hub.port}/`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body)
+  });
+  if (!response.ok) throw new Error(`updateconfig: ${response.status} ${await response.text()}`);
+  return hub.port;
+}
+
+/** Starts hub and server for a source database that is there already. */
+export async function startPair(dbType: DbType, source: DatabaseCoordinates): Promise<SyncPair> {
+  const hubPort = await startTestHub([[dbType, source]]);
+  const common = { HUB_API_HOST: '127.0.0.1', HUB_PORT: hubPort, SYNC_API_KEY: KEY, LOG_LEVEL: 'debug' };
+  const serverEnv = {
+    ...common,
+    SYNC_MODE: 'server',
+    SYNC_API_PORT: await freePort(),
+    SYNC_STATE_DIR: temporaryDirectory('server-state'),
+    BLOCK_POLL_INTERVAL: 50,
+    SNAPSHOT_RATE_FULL: 1000,
+    SNAPSHOT_RATE_INCR: 100_000
+  };
+  let server = await startSyncProcess(serverEnv);
+  const path = `/status/${dbType}/litecoin/regtest`;
+  const replica = { ...source, name: `${REPLICA_PREFIX}${source.name}` };
+  dropAfterwards(replica, replica.name);
+  const compare = () => compareDatabases(source, replica);
+  return {
+    source,
+    replica,
+    get server() {
+      return server;
+    },
+    restartServer: async () => {
+      server = await startSyncProcess(serverEnv);
+    },
+    compare,
+    startClient: (env = {}) =>
+      startSyncProcess({
+        ...common,
+        SYNC_MODE: 'client',
+        SYNC_SOURCES: server.url,
+        REPLICA_DB_HOST: source.host,
+        REPLICA_DB_PORT: source.port,
+        REPLICA_DB_USER: source.user,
+        REPLICA_DB_PASS: source.pass,
+        REPLICA_DB_PREFIX: REPLICA_PREFIX,
+        CLIENT_RECONNECT_DELAY: 200,
+        ...env
+      }),
+    status: async (of) => (await of.get(path)).body,
+    async settle(client, height, deadlineMs = 60_000) {
+      let last: unknown;
+      await eventually(`the client is live at block ${height}`, deadlineMs, async () => {
+        if (client.child.exitCode !== null) throw new Error(`the client ended:\n${client.log().slice(-4000)}`);
+        const { body } = await client.get(path);
+        last = body;
+        return body['block_height'] === height && body['phase'] === 'live';
+      }).catch((fault: Error) => {
+        throw new Error(
+          `${fault.message}; it said ${JSON.stringify(last)}\nclient: ${client.log().slice(-3000)}\nserver: ${server.log().slice(-2000)}`
+        );
+      });
+      return compare();
+    }
+  };
+}
+
+/** What differs, for an assertion's message. */
+export function differences(verdict: Verdict): unknown {
+  return verdict.tables
+    .filter(({ equal }) => !equal)
+    .map(({ table, rows, schema, differences: found }) => ({ table, rows, schema, found: found.slice(0, 3) }));
+}
+
+/** A pause that is part of a scenario, not a wait for something. */
+export const pause = (ms: number): Promise<void> => sleep(ms);

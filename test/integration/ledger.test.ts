@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { actionsHash } from '../../src/consensus/ledger-hashes.ts';
+import { classifyTables } from '../../src/db/classify.ts';
 import { connect, rows } from '../../src/db/connection.ts';
+import { readTopology } from '../../src/db/topology.ts';
 import { LEDGER_TABLES } from '../../src/devnet/ledger/schema.ts';
 import { LedgerWriter } from '../../src/devnet/ledger/writer.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
@@ -88,6 +90,27 @@ test('the ledger holds what makes replication hard', async () => {
     ['numbers beyond 2^63', 'contract_executions WHERE gas > 9223372036854775807']
   ];
   for (const [fact, sql] of facts) assert.ok((await count(small, sql)) > 0, fact);
+});
+
+test('tables of every class of an indexer occur, with and without keys', async () => {
+  const connection = await connect(small);
+  const plans = classifyTables((await readTopology(connection)).tables, 'indexer');
+  await connection.end();
+  assert.deepEqual(
+    new Set(plans.map((plan) => plan.class)),
+    new Set(['derived', 'local', 'lookup', 'scoped', 'mutable'])
+  );
+  for (const kind of ['scoped', 'mutable'] as const) {
+    const ofKind = plans.filter((plan) => plan.class === kind);
+    assert.ok(
+      ofKind.some(({ identity }) => identity === null) && ofKind.some(({ identity }) => identity !== null),
+      kind
+    );
+    assert.ok(
+      ofKind.some(({ surrogate }) => surrogate !== null) && ofKind.some(({ surrogate }) => surrogate === null),
+      kind
+    );
+  }
 });
 
 test('supply = credits - debits = balances for every ticker', async () => {

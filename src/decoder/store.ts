@@ -19,7 +19,7 @@ export interface DecoderHalt {
 }
 
 const POOL_SIZE = 10;
-const LOCK_WAIT_S = 5;
+const LOCK_WAIT_S = 2;
 const CLOSE_LIMIT_MS = 2_000;
 const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
 

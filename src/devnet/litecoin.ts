@@ -7,7 +7,7 @@ import { toBaseUnits, toDecimal } from '../coin/amount.ts';
 import { NodeRpc } from '../coin/node-rpc.ts';
 import { encodePayload } from '../coin/payload.ts';
 import { findProgram } from '../config/programs.ts';
-import { PlatformError } from '../errors.ts';
+import { hasCode, PlatformError } from '../errors.ts';
 import { freePort } from './mariadb.ts';
 
 export interface LitecoinOptions {
@@ -47,7 +47,7 @@ export interface PrivateLitecoind {
   mine(count: number, address?: string): Promise<readonly string[]>;
   /** Mines one block without any waiting transaction. @returns its hash */
   mineEmpty(): Promise<string>;
-  /** Mines until the wallet has so many coins to pay with, split in equal parts. A coin pays once a block. */
+  /** Mines until the wallet has so many coins to pay with, one for each payment of a block. */
   fund(coins: number): Promise<void>;
   /** Sends one payment to the mempool. @throws {PlatformError} NODE_REFUSED, also when the wallet has no coin left */
   pay(payment: Payment): Promise<SentPayment>;
@@ -128,20 +128,19 @@ function configuration(port: number, user: string, password: string): string {
 }
 
 function miner(rpc: NodeRpc) {
-  const newAddress = async () => String(await rpc.call('getnewaddress', ['', 'bech32']));
   const height = async () => Number(await rpc.call('getblockcount'));
   const mine = async (count: number, address?: string) =>
-    (await rpc.call('generatetoaddress', [count, address ?? (await newAddress())])) as string[];
+    (await rpc.call('generatetoaddress', [count, address ?? (await newAddress(rpc))])) as string[];
   return {
-    newAddress,
+    newAddress: () => newAddress(rpc),
     height,
     mine,
     mineEmpty: async () => {
-      const { hash } = (await rpc.call('generateblock', [await newAddress(), []])) as { hash: string };
+      const { hash } = (await rpc.call('generateblock', [await newAddress(rpc), []])) as { hash: string };
       return hash;
     },
     fund: async (coins: number) => {
-      const from = await newAddress();
+      const from = await newAddress(rpc);
       await mine(Math.max(0, MATURITY + 1 - (await height())) + Math.ceil(coins / SPLIT), from);
       for (let left = coins; left > 0; left -= SPLIT) await split(rpc, Math.min(SPLIT, left));
       await mine(1);
@@ -153,6 +152,10 @@ function miner(rpc: NodeRpc) {
   };
 }
 
+async function newAddress(rpc: NodeRpc): Promise<string> {
+  return String(await rpc.call('getnewaddress', ['', 'bech32']));
+}
+
 interface Coin {
   readonly txid: string;
   readonly vout: number;
@@ -160,44 +163,56 @@ interface Coin {
   readonly amount: bigint;
 }
 
-/** The wallet's largest confirmed coin, so that payments of one block do not hang on each other. */
-async function takeCoin(rpc: NodeRpc): Promise<Coin> {
-  const listed = (await rpc.call('listunspent', [0])) as (Omit<Coin, 'amount'> & {
-    readonly amount: string;
-    readonly confirmations: number;
-  })[];
-  const [coin] = listed
-    .map((entry) => ({ ...entry, amount: toBaseUnits(entry.amount) }))
+/** The wallet's coins, largest first: the confirmed ones, so that payments do not hang on each other; else all. */
+async function listCoins(rpc: NodeRpc): Promise<readonly Coin[]> {
+  type Listed = Omit<Coin, 'amount'> & { readonly amount: string; readonly confirmations: number };
+  const coins = ((await rpc.call('listunspent', [0])) as Listed[])
+    .map((coin) => ({ ...coin, amount: toBaseUnits(coin.amount) }))
     .filter(({ amount }) => amount >= LEAST_COIN)
-    .sort((a, b) => Math.min(b.confirmations, 1) - Math.min(a.confirmations, 1) || Number(b.amount - a.amount));
-  if (!coin) throw new PlatformError('NODE_REFUSED', { reason: 'the wallet has no coin to pay with: fund it' });
-  return coin;
+    .sort((a, b) => Number(b.amount - a.amount));
+  const confirmed = coins.filter(({ confirmations }) => confirmations > 0);
+  if (coins.length > 0) return confirmed.length > 0 ? confirmed : coins;
+  throw new PlatformError('NODE_REFUSED', { reason: 'the wallet has no coin to pay with: fund it' });
 }
 
 function payer(rpc: NodeRpc, magic: string | undefined) {
+  /** Listing takes the node a tenth of a second, so that it is done only when the last list is used up. */
+  let coins: Coin[] = [];
+  const payOnce = async (payment: Payment): Promise<SentPayment> => {
+    const { action, rawData, outputs = [] } = payment;
+    if (coins.length === 0) coins = [...(await listCoins(rpc))];
+    const coin = coins.shift()!;
+    const payload = encodePayload(coin.txid, action, { rawData: rawData ?? null, ...(magic ? { magic } : {}) });
+    const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
+    const change = coin.amount - paid - FEE - 10n * BigInt(payload.length);
+    const isPaid = outputs.some(({ address }) => address === coin.address); // no address twice
+    const changeAddress = isPaid ? await newAddress(rpc) : coin.address;
+    const txid = await send(rpc, coin, [
+      { data: Buffer.from(payload).toString('hex') },
+      ...outputs.map(({ address, amount }) => ({ [address]: toDecimal(amount) })),
+      { [changeAddress]: toDecimal(change) }
+    ]);
+    return { ...payment, txid, source: coin.address };
+  };
   return {
     pay: async (payment: Payment): Promise<SentPayment> => {
-      const { action, rawData, outputs = [] } = payment;
-      const coin = await takeCoin(rpc);
-      const payload = encodePayload(coin.txid, action, { rawData: rawData ?? null, ...(magic ? { magic } : {}) });
-      const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
-      const change = coin.amount - paid - FEE - 10n * BigInt(payload.length);
-      const txid = await send(rpc, coin, [
-        { data: Buffer.from(payload).toString('hex') },
-        ...outputs.map(({ address, amount }) => ({ [address]: toDecimal(amount) })),
-        { [coin.address]: toDecimal(change) }
-      ]);
-      return { ...payment, txid, source: coin.address };
+      try {
+        return await payOnce(payment);
+      } catch (caught) {
+        if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
+        coins = []; // a reorg may have taken the coin
+        return await payOnce(payment);
+      }
     }
   };
 }
 
 async function split(rpc: NodeRpc, parts: number): Promise<void> {
-  const coin = await takeCoin(rpc);
+  const coin = (await listCoins(rpc))[0]!;
   const share = (coin.amount - FEE * BigInt(parts + 1)) / BigInt(parts);
   const outputs: Record<string, string>[] = [];
   for (let part = 0; part < parts; part++) {
-    outputs.push({ [String(await rpc.call('getnewaddress', ['', 'bech32']))]: toDecimal(share) });
+    outputs.push({ [await newAddress(rpc)]: toDecimal(share) });
   }
   await send(rpc, coin, outputs);
 }

@@ -1,0 +1,155 @@
+import { assign, fromPromise, setup } from 'xstate';
+
+/** What a look at the replica's marker found. */
+export interface Inspection {
+  readonly halted: boolean;
+  /** A bootstrap was finished once; else one is begun or continued. */
+  readonly bootstrapped: boolean;
+}
+
+/** Where work on the chain leads: on to the next state, back to a height, or to a bootstrap from nothing. */
+export type Outcome =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'behind' }
+  | { readonly kind: 'forked'; readonly height: number }
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'halted' };
+
+export interface ReplicaInput {
+  readonly reconnectDelayMs: number;
+  /** A random number in [0, 1), drawn anew at each call. */
+  readonly jitter: () => number;
+}
+
+interface ReplicaContext extends ReplicaInput {
+  /** The highest height that may stay, while rolling back. */
+  readonly rollbackTo: number;
+  /** What ended the last piece of work; null when it went well. */
+  readonly fault: unknown;
+}
+
+export type ReplicaEvent = { readonly type: 'halt.cleared' } | { readonly type: 'stop.requested' };
+
+/** Faults that no retry mends end the actor; its supervisor acts by their policy. */
+const isFinal = (fault: unknown): boolean => {
+  const policy = (fault as { policy?: unknown } | null)?.policy;
+  return policy === 'halt' || policy === 'exit';
+};
+
+const outcomeIs =
+  (kind: Outcome['kind']) =>
+  ({ event }: { event: unknown }): boolean =>
+    (event as { output: Outcome }).output.kind === kind;
+
+const named = <Output, Input = void>(name: string) =>
+  fromPromise<Output, Input>(() => Promise.reject(new Error(`the effect ${name} is not provided`)));
+
+const onError = [
+  {
+    guard: ({ event }: { event: { error: unknown } }) => isFinal(event.error),
+    target: '#replica.failed',
+    actions: 'keepFault'
+  },
+  { target: '#replica.reconnecting', actions: 'keepFault' }
+] as const;
+
+/** Where every look at the chain may lead. */
+const chainOutcomes = [
+  { guard: outcomeIs('forked'), target: '#replica.rollingBack', actions: 'keepFork' },
+  { guard: outcomeIs('lost'), target: '#replica.bootstrapping' },
+  { guard: outcomeIs('behind'), target: '#replica.catchingUp' }
+] as const;
+
+/**
+ * One replica's way: bootstrap, catch up, follow live, roll back, and back again after every break.
+ *
+ * Each state's work is an effect that the actor provides; it ends with an outcome, and the chart says where that leads.
+ * A state that is left aborts its effect.
+ */
+export const replicaMachine = setup({
+  types: {
+    input: {} as ReplicaInput,
+    context: {} as ReplicaContext,
+    events: {} as ReplicaEvent
+  },
+  actors: {
+    inspect: named<Inspection>('inspect'),
+    fetchSchema: named<void>('fetchSchema'),
+    download: named<void>('download'),
+    load: named<void>('load'),
+    check: named<void>('check'),
+    catchUp: named<Outcome, { readonly reconcile: boolean }>('catchUp'),
+    follow: named<Outcome>('follow'),
+    rollBack: named<Outcome, { readonly height: number }>('rollBack'),
+    release: named<void>('release')
+  },
+  actions: {
+    keepFault: assign({ fault: ({ event }) => (event as unknown as { error: unknown }).error }),
+    forgetFault: assign({ fault: null }),
+    keepFork: assign({
+      rollbackTo: ({ event }) => (event as unknown as { output: Extract<Outcome, { kind: 'forked' }> }).output.height
+    })
+  },
+  delays: { reconnectDelay: ({ context }) => Math.round(context.reconnectDelayMs * (0.75 + context.jitter() / 2)) }
+}).createMachine({
+  id: 'replica',
+  context: ({ input }) => ({ ...input, rollbackTo: 0, fault: null }),
+  initial: 'inspecting',
+  on: { 'stop.requested': '.stopping' },
+  states: {
+    inspecting: {
+      invoke: {
+        src: 'inspect',
+        onDone: [
+          { guard: ({ event }) => event.output.halted, target: 'halted' },
+          { guard: ({ event }) => event.output.bootstrapped, target: 'catchingUp' },
+          { target: 'bootstrapping' }
+        ],
+        onError
+      }
+    },
+    bootstrapping: {
+      initial: 'schema',
+      states: {
+        schema: { invoke: { src: 'fetchSchema', onDone: 'downloading', onError } },
+        downloading: { invoke: { src: 'download', onDone: 'loading', onError } },
+        loading: { invoke: { src: 'load', onDone: 'checking', onError } },
+        checking: { invoke: { src: 'check', onDone: '#replica.catchingUp', onError } }
+      }
+    },
+    catchingUp: {
+      invoke: {
+        src: 'catchUp',
+        input: { reconcile: false },
+        onDone: [...chainOutcomes, { target: 'live', actions: 'forgetFault' }],
+        onError
+      }
+    },
+    live: { invoke: { src: 'follow', onDone: [...chainOutcomes, { target: 'catchingUp' }], onError } },
+    rollingBack: {
+      invoke: {
+        src: 'rollBack',
+        input: ({ context }) => ({ height: context.rollbackTo }),
+        onDone: [
+          { guard: outcomeIs('halted'), target: 'halted' },
+          { guard: outcomeIs('lost'), target: 'bootstrapping' },
+          { target: 'reconciling' }
+        ],
+        onError
+      }
+    },
+    reconciling: {
+      invoke: {
+        src: 'catchUp',
+        input: { reconcile: true },
+        onDone: [...chainOutcomes, { target: 'live', actions: 'forgetFault' }],
+        onError
+      }
+    },
+    reconnecting: { after: { reconnectDelay: 'inspecting' } },
+    halted: { on: { 'halt.cleared': 'inspecting' } },
+    stopping: { invoke: { src: 'release', onDone: 'stopped', onError: 'stopped' } },
+    stopped: { type: 'final' },
+    failed: { type: 'final' }
+  }
+});

@@ -1,0 +1,241 @@
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { Agent, type Dispatcher, request } from 'undici';
+import { PlatformError } from '../errors.ts';
+import { type BlockHashes, type DatabaseId, type DbType, SCHEMA_VERSION } from '../wire/database.ts';
+import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
+import { SNAPSHOT_HEADERS } from '../wire/snapshot.ts';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** A snapshot's headers come when its build has begun. */
+const HEADERS_TIMEOUT_MS = 60_000;
+/** Silence in the middle of a body. */
+const BODY_TIMEOUT_MS = 60_000;
+const MAX_JSON_BYTES = 64 * 2 ** 20;
+const MAX_ERROR_BYTES = 16 * 1024;
+
+const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
+const StatusSchema = Type.Object({
+  block_height: Type.Union([Height, Type.Null()]),
+  ledger_hash: Hash,
+  actions_hash: Hash,
+  contract_hash: Hash,
+  block_hash: Hash
+});
+const isStatus = Compile(StatusSchema);
+const isSchemaRecord = Compile(SchemaRecordSchema);
+
+/** Where a source stands. */
+export interface SourceStatus {
+  readonly height: number | null;
+  readonly hashes: BlockHashes;
+}
+
+/** What the response headers of a snapshot say. */
+export interface SnapshotHead {
+  readonly height: number;
+  readonly hashes: BlockHashes;
+  /** A strong validator: equal tags mean equal bytes. Null where the source has none. */
+  readonly etag: string | null;
+  /** Tables of which a since-snapshot holds every row. */
+  readonly whole: ReadonlySet<string>;
+  readonly fingerprint: string | null;
+  /** Estimate of the rows in the body. */
+  readonly rows: number | null;
+}
+
+/** A response whose body was not read yet. */
+export interface OpenResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Dispatcher.ResponseData['body'];
+}
+
+/** Which part of a database's history is asked for. */
+export interface SinceQuery {
+  readonly since: number;
+  readonly until?: number;
+  readonly skipLookups?: boolean;
+  /** `<table>:<id>:<digest>` of the lookup tables that this replica holds. */
+  readonly lookups?: readonly string[];
+}
+
+/** A sync server's REST side, for one database. Its answers are hostile until checked; redirects are never followed. */
+export class SourceClient {
+  readonly url: string;
+  readonly id: DatabaseId;
+  readonly #apiKey: string | undefined;
+  readonly #agent = new Agent({
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    bodyTimeout: BODY_TIMEOUT_MS
+  });
+
+  constructor(url: string, apiKey: string | undefined, id: DatabaseId) {
+    this.url = url.replace(/\/+$/, '');
+    this.id = id;
+    this.#apiKey = apiKey;
+  }
+
+  /** The `Authorization` header for this source and no other. */
+  get authorization(): Readonly<Record<string, string>> {
+    return this.#apiKey === undefined ? {} : { authorization: `Bearer ${this.#apiKey}` };
+  }
+
+  async status(signal?: AbortSignal): Promise<SourceStatus> {
+    const found = await this.#json(this.path('status'), isStatus, signal);
+    return { height: found.block_height, hashes: hashesOf(this.id.dbType, found) };
+  }
+
+  /** @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE */
+  async schema(signal?: AbortSignal): Promise<SchemaRecord> {
+    return this.#json(this.path('schema'), isSchemaRecord, signal);
+  }
+
+  /**
+   * The source's hashes of one block, from the headers of a snapshot that ends there.
+   *
+   * @returns null when the source does not tell
+   */
+  async hashesAt(height: number, signal?: AbortSignal): Promise<BlockHashes | null> {
+    if (height === 0) return null;
+    const response = await this.get(
+      this.sincePath({ since: height - 1, until: height, skipLookups: true }),
+      {},
+      signal
+    );
+    response.body.on('error', () => undefined).destroy();
+    if (response.status !== 200) return null;
+    const head = readSnapshotHead(response.headers, this.id.dbType);
+    return head.height === height ? head.hashes : null;
+  }
+
+  path(route: string): string {
+    const { dbType, chain, network } = this.id;
+    return `/${route}/${dbType}/${chain}/${network}`;
+  }
+
+  sincePath({ since, until, skipLookups, lookups }: SinceQuery): string {
+    const query = new URLSearchParams();
+    if (until !== undefined) query.set('until', String(until));
+    if (skipLookups) query.set('skip_lookups', '1');
+    if (lookups !== undefined && lookups.length > 0) query.set('lookups', lookups.join(','));
+    return `${this.path('snapshot')}/since/${since}${query.size > 0 ? `?${query}` : ''}`;
+  }
+
+  /** A GET whose body the caller reads or destroys. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED (401 and redirects) */
+  async get(path: string, headers: Readonly<Record<string, string>> = {}, signal?: AbortSignal): Promise<OpenResponse> {
+    try {
+      const {
+        statusCode,
+        headers: received,
+        body
+      } = await request(`${this.url}${path}`, {
+        dispatcher: this.#agent,
+        headers: { 'accept-encoding': 'gzip', ...this.authorization, ...headers },
+        signal: signal ?? null
+      });
+      const flat = Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)]));
+      const response = { status: statusCode, headers: flat, body };
+      if (statusCode === 401 || (statusCode >= 300 && statusCode < 400 && statusCode !== 304))
+        await this.refuse(response, path);
+      return response;
+    } catch (caught) {
+      throw sourceError(caught, this.url, path);
+    }
+  }
+
+  /** Turns an unwanted answer into an error that carries the source's own words. */
+  async refuse({ status, body }: OpenResponse, path: string): Promise<never> {
+    const text = await readBounded(body, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0));
+    const said = /"error"\s*:\s*("(?:[^"\\]|\\.){0,300}")/.exec(text.toString('utf8'))?.[1] ?? '';
+    const reason = `${this.url} answered ${status} to ${path}${said === '' ? '' : `: ${said}`}`;
+    throw new PlatformError('SOURCE_REFUSED', { reason, source: this.url, status });
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #json<T>(path: string, check: { Check(value: unknown): value is T }, signal?: AbortSignal): Promise<T> {
+    const response = await this.get(path, {}, signal);
+    if (response.status !== 200) return this.refuse(response, path);
+    let value: unknown;
+    try {
+      value = JSON.parse((await readBounded(response.body, MAX_JSON_BYTES)).toString('utf8'));
+    } catch (caught) {
+      if (caught instanceof SyntaxError) throw this.#invalid(path, 'is no JSON');
+      throw sourceError(caught, this.url, path);
+    }
+    if (!check.Check(value)) throw this.#invalid(path, 'has another shape than the contract');
+    return value;
+  }
+
+  #invalid(path: string, what: string): PlatformError {
+    return new PlatformError('SOURCE_INVALID', {
+      reason: `the answer of ${this.url} to ${path} ${what}`,
+      source: this.url
+    });
+  }
+}
+
+/** Reads the headers of a snapshot. @throws {PlatformError} SOURCE_INVALID */
+export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbType: DbType): SnapshotHead {
+  const text = (name: keyof typeof SNAPSHOT_HEADERS) => headers[SNAPSHOT_HEADERS[name]];
+  const number = (value: string | undefined) =>
+    value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : null;
+  const height = number(text('height'));
+  if (height === null) throw new PlatformError('SOURCE_INVALID', { reason: 'a snapshot without X-Block-Height' });
+  const version = text('schemaVersion');
+  if (version !== undefined && version !== String(SCHEMA_VERSION[dbType])) {
+    const reason = `the source's snapshots have schema version ${version.slice(0, 20)}, this client reads ${SCHEMA_VERSION[dbType]}`;
+    throw new PlatformError('SOURCE_INVALID', { reason });
+  }
+  const etag = headers['etag'];
+  const values = {
+    ledger_hash: text('ledgerHash'),
+    actions_hash: text('actionsHash'),
+    contract_hash: text('contractHash'),
+    block_hash: text('blockHash')
+  };
+  return {
+    height,
+    hashes: hashesOf(dbType, values),
+    etag: etag !== undefined && /^"[^"]{1,200}"$/.test(etag) ? etag : null,
+    whole: new Set((text('wholeTables') ?? '').split(',').filter(Boolean)),
+    fingerprint: text('fingerprint') ?? null,
+    rows: number(text('rows'))
+  };
+}
+
+type LooseHashes = Readonly<Record<string, unknown>>;
+
+/** The hashes that a database of this kind has, out of an answer. */
+export function hashesOf(dbType: DbType, from: LooseHashes): BlockHashes {
+  const hash = (name: string) => (typeof from[name] === 'string' ? from[name] : null);
+  if (dbType === 'decoder') return { block_hash: hash('block_hash') };
+  return { ledger_hash: hash('ledger_hash'), actions_hash: hash('actions_hash'), contract_hash: hash('contract_hash') };
+}
+
+async function readBounded(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of body) {
+    size += part.length;
+    if (size > limit) throw new PlatformError('SOURCE_INVALID', { reason: `an answer is longer than ${limit} bytes` });
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+/** What a request met on its way as a PlatformError; others pass. */
+export function sourceError(caught: unknown, source: string, path: string): PlatformError {
+  if (caught instanceof PlatformError) return caught;
+  const { message, code } = caught as { message?: string; code?: string };
+  return new PlatformError(
+    'SOURCE_UNREACHABLE',
+    { reason: `${source} did not answer ${path}: ${message || code}`, source },
+    { cause: caught }
+  );
+}

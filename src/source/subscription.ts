@@ -1,0 +1,187 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Compile } from 'typebox/compile';
+import WebSocket from 'ws';
+import { PlatformError } from '../errors.ts';
+import { type ServerMessage, ServerMessageSchema } from '../wire/messages.ts';
+import { type SourceClient, sourceError } from './source-client.ts';
+
+const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
+/** What may wait to be applied; beyond it the replica drops the connection and catches up by REST. */
+const MAX_QUEUE_BYTES = 256 * 2 ** 20;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** A server pings every 30 seconds; this long without any sign it counts as gone. */
+const SILENCE_LIMIT_MS = 90_000;
+const HEARTBEAT = { tickMs: 1_000, blocks: 10, changedMs: 5_000, idleMs: 30_000 } as const;
+
+const isServerMessage = Compile(ServerMessageSchema);
+
+/** One live stream of one source: messages are taken one by one, in order. */
+export class Subscription {
+  readonly #socket: WebSocket;
+  readonly #source: SourceClient;
+  readonly #queue: Buffer[] = [];
+  readonly #timers: NodeJS.Timeout[] = [];
+  #queuedBytes = 0;
+  #wake: (() => void) | undefined;
+  #fault: PlatformError | undefined;
+  #applied: number | null = null;
+  #reported: number | null = null;
+  #reportedAt = 0;
+  #heardAt = performance.now();
+
+  private constructor(source: SourceClient, socket: WebSocket) {
+    this.#source = source;
+    this.#socket = socket;
+    const heard = () => {
+      this.#heardAt = performance.now();
+    };
+    socket.on('ping', heard).on('pong', heard);
+    socket.on('message', (data: Buffer) => {
+      heard();
+      this.#take(data);
+    });
+    socket.on('error', (caught) => this.#end(sourceError(caught, source.url, 'the subscription')));
+    socket.on('close', (code, reason) => {
+      const why = reason.length > 0 ? `: ${reason.toString('utf8').slice(0, 200)}` : '';
+      this.#end(
+        new PlatformError('SOURCE_UNREACHABLE', {
+          reason: `${source.url} closed the subscription (${code}${why})`,
+          source: source.url
+        })
+      );
+    });
+    this.#timers.push(setInterval(() => this.#tick(), HEARTBEAT.tickMs).unref());
+  }
+
+  /** @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
+  static async open(source: SourceClient): Promise<Subscription> {
+    const url = `${source.url.replace(/^http/, 'ws')}${source.path('subscribe')}`;
+    const socket = new WebSocket(url, {
+      headers: source.authorization,
+      maxPayload: MAX_MESSAGE_BYTES,
+      perMessageDeflate: false,
+      followRedirects: false,
+      handshakeTimeout: HANDSHAKE_TIMEOUT_MS
+    });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    socket.once('open', () => resolve());
+    socket.once('error', (caught) => reject(sourceError(caught, source.url, 'the subscription')));
+    socket.once('unexpected-response', (_request, { statusCode }) => {
+      reject(
+        new PlatformError('SOURCE_REFUSED', {
+          reason: `${source.url} answered ${statusCode} to the subscription`,
+          source: source.url,
+          status: statusCode
+        })
+      );
+      socket.terminate();
+    });
+    const subscription = new Subscription(source, socket);
+    await promise;
+    return subscription;
+  }
+
+  /** The next message, or null after `waitMs` without one. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_INVALID */
+  async next(waitMs: number, signal: AbortSignal): Promise<ServerMessage | null> {
+    if (this.#queue.length === 0 && !this.#fault) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      const patience = new AbortController();
+      await Promise.race([
+        promise,
+        sleep(waitMs, undefined, { signal: AbortSignal.any([signal, patience.signal]) }).catch(() => undefined)
+      ]);
+      patience.abort();
+      this.#wake = undefined;
+    }
+    const data = this.#queue.shift();
+    if (data !== undefined) {
+      this.#queuedBytes -= data.length;
+      return this.#parse(data);
+    }
+    if (this.#fault) throw this.#fault;
+    return null;
+  }
+
+  /** What the next heartbeats report. */
+  applied(height: number): void {
+    this.#applied = height;
+  }
+
+  close(): void {
+    this.#end(
+      new PlatformError('SOURCE_UNREACHABLE', { reason: 'the subscription was closed here', source: this.#source.url })
+    );
+    this.#socket.close(1000);
+    setTimeout(() => this.#socket.terminate(), 1_000).unref();
+  }
+
+  #take(data: Buffer): void {
+    if (this.#fault) return;
+    if (this.#queuedBytes + data.length > MAX_QUEUE_BYTES) {
+      this.#end(
+        new PlatformError('SOURCE_UNREACHABLE', {
+          reason: `more than ${MAX_QUEUE_BYTES} bytes of messages wait: catching up by snapshot`,
+          source: this.#source.url
+        })
+      );
+      this.#socket.terminate();
+      return;
+    }
+    this.#queue.push(data);
+    this.#queuedBytes += data.length;
+    this.#wake?.();
+  }
+
+  #parse(data: Buffer): ServerMessage {
+    let message: unknown;
+    try {
+      message = JSON.parse(data.toString('utf8'));
+    } catch (cause) {
+      throw new PlatformError(
+        'SOURCE_INVALID',
+        { reason: `${this.#source.url} sent a message that is no JSON` },
+        { cause }
+      );
+    }
+    const { chain, network, dbType } = this.#source.id;
+    if (!isServerMessage.Check(message)) {
+      throw new PlatformError('SOURCE_INVALID', {
+        reason: `${this.#source.url} sent a message of another shape than the contract`
+      });
+    }
+    if (message.chain !== chain || message.network !== network || message.dbType !== dbType) {
+      throw new PlatformError('SOURCE_INVALID', { reason: `${this.#source.url} sent a message of another database` });
+    }
+    return message;
+  }
+
+  #end(fault: PlatformError): void {
+    this.#fault ??= fault;
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#wake?.();
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    if (now - this.#heardAt > SILENCE_LIMIT_MS) {
+      this.#end(
+        new PlatformError('SOURCE_UNREACHABLE', {
+          reason: `${this.#source.url} was silent for ${SILENCE_LIMIT_MS} ms`,
+          source: this.#source.url
+        })
+      );
+      this.#socket.terminate();
+      return;
+    }
+    if (this.#applied === null) return;
+    const quietMs = now - this.#reportedAt;
+    const blocks = this.#applied - (this.#reported ?? -HEARTBEAT.blocks);
+    const due =
+      blocks >= HEARTBEAT.blocks || (blocks !== 0 && quietMs >= HEARTBEAT.changedMs) || quietMs >= HEARTBEAT.idleMs;
+    if (!due || this.#socket.readyState !== WebSocket.OPEN) return;
+    this.#socket.send(JSON.stringify({ type: 'heartbeat', appliedBlock: this.#applied }));
+    this.#reported = this.#applied;
+    this.#reportedAt = now;
+  }
+}

@@ -24,7 +24,7 @@ export interface Pair<T> {
 export interface TableVerdict {
   readonly table: string;
   readonly equal: boolean;
-  /** The table has a height of its own; unless strict, it does not decide. */
+  /** The table has a height of its own; unless strict, only its definition decides. */
   readonly asOf: boolean;
   readonly rows: Pair<number | null>;
   /** Sum of 64 bits per row, decimal; null where the table is missing. */
@@ -83,7 +83,8 @@ async function compareSides(
   const tables: TableVerdict[] = [];
   for (const name of tableNames(ours, theirs, options))
     tables.push(await compareTable(source, replica, ours, theirs, name, options.limit ?? 20));
-  const isFine = ({ equal, asOf, sameOrder }: TableVerdict) => (options.strict ? equal && sameOrder : equal || asOf);
+  const isFine = ({ equal, asOf, sameOrder, schema }: TableVerdict) =>
+    options.strict ? equal && sameOrder : equal || (asOf && schema.length === 0);
   return {
     equal: sourceHeight === replicaHeight && tables.every(isFine),
     heights: { source: sourceHeight, replica: replicaHeight },

@@ -212,6 +212,7 @@ test('decoder: ids of pubkeys count, dispensers have a height of their own unles
   assert.equal(dispensers.equal, true);
   assert.deepEqual([only(dispensers, 'dispensers').equal, only(dispensers, 'dispensers').asOf], [false, true]);
   assert.equal((await compare(setup, ['INSERT INTO dispensers VALUES (1)'], [], { strict: true })).equal, false);
+  assert.equal((await compare(setup, [], ['ALTER TABLE dispensers ADD further INT'])).equal, false);
 });
 
 test('databases at different heights are not equal, also when every compared table is', async () => {

@@ -155,8 +155,9 @@ export class SourceMemory {
    * Falls back below a fork: what the orphaned groups carried will be said again.
    *
    * @param fork the first orphaned height
+   * @param blockTime of the block below it
    */
-  rollBack(fork: number): void {
+  rollBack(fork: number, blockTime: number | null = null): void {
     const orphaned = this.#recent.filter(({ height }) => height >= fork);
     for (const { lookupsBefore } of orphaned.reverse()) {
       for (const [table, lastId] of Object.entries(lookupsBefore ?? {})) this.#lowerLookup(table, lastId);
@@ -169,7 +170,7 @@ export class SourceMemory {
     }
     const last = this.#recent.at(-1);
     this.height = fork - 1;
-    this.blockTime = null;
+    this.blockTime = blockTime;
     this.hashes = last?.height === fork - 1 ? last.hashes : ({} as BlockHashes);
     if (this.openGroup !== null && this.openGroup >= fork) this.openGroup = null;
     this.#lookupsBefore = {};

@@ -1,8 +1,8 @@
 import type { EpochRoot, InclusionProofRecord, TransparencyPage } from '../../actors/protocol.ts';
 import { epochRoot, inclusionProof, type LeafHashes, leafHash, verifyProof } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
-import type { BlockHead } from './block-hashes.ts';
-import { type Connection, rows } from './connection.ts';
+import { type BlockHead, type HeadLayout, readBlockHeads } from './block-hashes.ts';
+import { type Connection, rows, type SqlRow } from './connection.ts';
 
 /** What the control tables are made of where they are missing. */
 const CONTROL_TABLES: Readonly<Record<string, string>> = {
@@ -17,15 +17,15 @@ const CONTROL_TABLES: Readonly<Record<string, string>> = {
     created_at DATETIME(6) NOT NULL, UNIQUE KEY epoch (epoch)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci`,
   sync_halt: `CREATE TABLE IF NOT EXISTS sync_halt (
-    id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, block_index INT UNSIGNED NULL, reason VARCHAR(250) NOT NULL,
-    mismatches LONGTEXT NULL, sources LONGTEXT NULL, detected_at DATETIME(6) NOT NULL
-  ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci`
+    id TINYINT UNSIGNED NOT NULL PRIMARY KEY, block_index BIGINT NULL, reason VARCHAR(255) NOT NULL, mismatches LONGTEXT NULL,
+    sources LONGTEXT NULL, detected_at VARCHAR(32) NOT NULL
+  ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`
 };
 
-/** A committed epoch that was committed anew with another root. */
+/** One change of an epoch's committed root; null: there was or is none. */
 export interface EpochRewrite {
   readonly epoch: number;
-  readonly old_root: string;
+  readonly old_root: string | null;
   readonly new_root: string | null;
 }
 
@@ -85,7 +85,7 @@ export async function readEpochBlocks(
   connection: Connection,
   epoch: number,
   epochSize: number
-): Promise<(LeafHashes & { readonly block_index: number })[]> {
+): Promise<(LeafHashes & { readonly block_index: number } & SqlRow)[]> {
   return rows(
     connection,
     'SELECT block_index, ledger_hash, actions_hash, contract_hash FROM sync_meta WHERE block_index BETWEEN ? AND ? ORDER BY block_index',
@@ -102,7 +102,7 @@ export interface EpochSummary {
   readonly leafCount: number;
 }
 
-/** Commits an epoch from the rows at hand; an equal root stays as it is. @returns the rewriting of a committed root, if it was one */
+/** Commits an epoch from the rows at hand; an equal root stays as it is. @returns null when nothing was written */
 export async function commitEpoch(
   connection: Connection,
   epoch: number,
@@ -120,7 +120,7 @@ export async function commitEpoch(
   });
 }
 
-/** Writes a computed epoch. @returns the rewriting of a committed root, if it was one */
+/** Writes a computed epoch, unless it is committed so. @returns null when nothing was written */
 export async function writeEpoch(connection: Connection, summary: EpochSummary): Promise<EpochRewrite | null> {
   const { epoch, startBlock, endBlock, root, leafCount } = summary;
   const [before] = await rows<{ merkle_root: string; leaf_count: number }>(
@@ -136,7 +136,7 @@ export async function writeEpoch(connection: Connection, summary: EpochSummary):
        merkle_root = VALUES(merkle_root), leaf_count = VALUES(leaf_count), created_at = VALUES(created_at)`,
     [epoch, startBlock, endBlock, root, leafCount]
   );
-  return before ? { epoch, old_root: before.merkle_root, new_root: root } : null;
+  return { epoch, old_root: before?.merkle_root ?? null, new_root: root };
 }
 
 /** Removes the orphaned blocks and the epochs that hold any. @returns the epochs that were committed, without their new roots */
@@ -149,6 +149,40 @@ export async function pruneFrom(connection: Connection, fork: number): Promise<E
   await connection.query('DELETE FROM sync_meta WHERE block_index >= ?', [fork]);
   await connection.query('DELETE FROM merkle_epochs WHERE end_block >= ?', [fork]);
   return gone.map(({ epoch, merkle_root }) => ({ epoch: Number(epoch), old_root: merkle_root, new_root: null }));
+}
+
+/** Blocks up to a height that are not recorded, or recorded with other hashes, ascending from `from`. */
+export async function readUnrecorded(
+  connection: Connection,
+  layout: HeadLayout,
+  from: number,
+  to: number
+): Promise<LoggedBlock[]> {
+  const [heads, recorded] = [
+    await readBlockHeads(connection, layout, from, to),
+    await rows<LeafHashes & { block_index: number } & SqlRow>(
+      connection,
+      'SELECT block_index, ledger_hash, actions_hash, contract_hash FROM sync_meta WHERE block_index BETWEEN ? AND ?',
+      [from, to]
+    )
+  ];
+  const leaves = new Map(recorded.map((row) => [Number(row.block_index), leafHash(row)]));
+  return (heads as readonly (BlockHead & LoggedBlock)[]).filter(
+    ({ height, hashes }) => leaves.get(height) !== leafHash(hashes)
+  );
+}
+
+/** Full epochs whose committed row is missing or was made from another number of blocks. */
+export async function readOpenEpochs(connection: Connection, epochSize: number, tip: number): Promise<number[]> {
+  const found = await rows<{ epoch: number }>(
+    connection,
+    `SELECT recorded.epoch FROM (
+       SELECT CEIL(block_index / ?) AS epoch, COUNT(*) AS leaves FROM sync_meta WHERE block_index BETWEEN 1 AND ? GROUP BY 1
+     ) recorded LEFT JOIN merkle_epochs USING (epoch)
+     WHERE merkle_epochs.epoch IS NULL OR merkle_epochs.leaf_count <> recorded.leaves ORDER BY 1`,
+    [epochSize, Math.floor(tip / epochSize) * epochSize]
+  );
+  return found.map(({ epoch }) => Number(epoch));
 }
 
 /** One page of the log, newest first. */

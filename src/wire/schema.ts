@@ -64,7 +64,7 @@ export const TypedTableSchema = Type.Object({
   keys: Type.Array(TypedKeySchema, { maxItems: 128 }),
   foreignKeys: Type.Array(TypedForeignKeySchema, { maxItems: 128 }),
   /** The source's classification; a client computes its own and only compares. */
-  class: Type.Optional(Type.Union(TABLE_CLASSES.map((name) => Type.Literal(name))))
+  class: Type.Optional(Type.Unsafe<TableClass>(Type.Union(TABLE_CLASSES.map((name) => Type.Literal(name)))))
 });
 
 /** One table as information_schema describes it. */

@@ -1,0 +1,101 @@
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../src/log.ts';
+import { type DatabaseId, databaseKey } from '../src/wire/database.ts';
+import type { ResumePoint } from './protocol.ts';
+
+/** A point is written at most this often; what a power loss may cost in between, the clients' fork check covers. */
+const WRITE_INTERVAL_MS = 200;
+
+/** What a file holds; the id says whose it is, because a file name cannot say it unambiguously. */
+interface Entry {
+  readonly id: DatabaseId;
+  readonly point: ResumePoint;
+}
+
+/** Where each database's broadcasts ended, kept in memory and on disk: a successor continues there. */
+export class BroadcastLog {
+  readonly #directory: string;
+  readonly #log: Logger;
+  readonly #entries: Map<string, Entry>;
+  readonly #unwritten = new Set<string>();
+  #writing: Promise<void> | undefined;
+  #closing = new AbortController();
+
+  private constructor(directory: string, log: Logger, entries: Map<string, Entry>) {
+    this.#directory = directory;
+    this.#log = log;
+    this.#entries = entries;
+  }
+
+  /** Reads what an earlier process left. A file that cannot be read is named and counts as absent. */
+  static async open(directory: string, log: Logger): Promise<BroadcastLog> {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const entries = new Map<string, Entry>();
+    for (const name of await readdir(directory)) {
+      if (!name.endsWith('.json')) continue;
+      try {
+        const entry = JSON.parse(await readFile(join(directory, name), 'utf8')) as Entry;
+        if (!Number.isSafeInteger(entry.point.height) || !Array.isArray(entry.point.recent))
+          throw new Error('no resume point');
+        entries.set(databaseKey(entry.id), entry);
+      } catch (caught) {
+        log.warn({ err: caught, file: name }, 'a resume point cannot be read; its database starts at the tip');
+      }
+    }
+    return new BroadcastLog(directory, log, entries);
+  }
+
+  /** Null when nothing was ever broadcast, or the record of it is lost: then a source starts at the tip. */
+  last(id: DatabaseId): ResumePoint | null {
+    return this.#entries.get(databaseKey(id))?.point ?? null;
+  }
+
+  /** In memory at once, durable within the write interval. */
+  keep(id: DatabaseId, point: ResumePoint): void {
+    this.#entries.set(databaseKey(id), { id, point });
+    this.#unwritten.add(databaseKey(id));
+    this.#writing ??= this.#write();
+  }
+
+  /** Writes what is not written yet; everything kept before is durable when it returns. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    while (this.#writing) await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    try {
+      for (const key of [...this.#unwritten]) {
+        this.#unwritten.delete(key);
+        await this.#store(key, this.#entries.get(key)!);
+      }
+    } catch (caught) {
+      this.#log.error({ err: caught }, `resume points cannot be written to ${this.#directory}`);
+    }
+    await sleep(WRITE_INTERVAL_MS, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
+    this.#writing = this.#unwritten.size > 0 ? this.#write() : undefined;
+  }
+
+  /** Whole or not at all: the new file takes the old one's place when it is on disk. */
+  async #store(key: string, entry: Entry): Promise<void> {
+    const path = join(this.#directory, `${key.replaceAll('/', '.')}.json`);
+    const temporary = `${path}.new`;
+    await rm(temporary, { force: true });
+    const file = await open(temporary, 'wx', 0o600);
+    try {
+      await file.writeFile(JSON.stringify(entry));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+    const directory = await open(this.#directory, 'r');
+    try {
+      await directory.sync(); // the rename too must survive a power loss
+    } finally {
+      await directory.close();
+    }
+  }
+}

@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { workerData } from 'node:worker_threads';
+import { createActor } from 'xstate';
+import { circuitBreakerMachine } from '../machines/circuit-breaker.ts';
+import { type SourceEffect, type SourceEvent, sourceMachine } from '../machines/source.ts';
+import { readTip } from '../src/db/block-hashes.ts';
+import { connect, databaseError, statementTag } from '../src/db/connection.ts';
+import { readCreateTableTexts } from '../src/db/create-table-text.ts';
+import { readLayout } from '../src/db/source-layout.ts';
+import { readLatestEpoch, readProof, readRoots } from '../src/db/transparency-log.ts';
+import { PlatformError } from '../src/errors.ts';
+import { createLogger } from '../src/log.ts';
+import type { Circuit } from '../src/wire/report.ts';
+import type { SchemaRecord } from '../src/wire/schema.ts';
+import type { SnapshotQuery } from '../src/wire/snapshot.ts';
+import type { MerkleEpochsInput, MerkleEpochsOutput } from '../workers/merkle-epochs.ts';
+import { hostActor } from './actor-host.ts';
+import { Line } from './line.ts';
+import { stateText } from './observe.ts';
+import type { ActorNotices, MainAsks, SnapshotOrder, SourceActorData, SourceAsks } from './protocol.ts';
+import { SourceFeed } from './source-feed.ts';
+import { SourceTransparency } from './source-transparency.ts';
+
+const REPORT_INTERVAL_MS = 1_000;
+/** Statement limits in seconds: a poll, and everything that may take longer. */
+const POLL_LIMIT_S = 5;
+const STATEMENT_LIMIT_S = 60;
+/** A trial of the circuit breaker is one effect, which may read blocks. */
+const TRIAL_TIMEOUT_MS = 10 * 60_000;
+/** The front door takes messages within seconds; a silence this long means that nobody is there. */
+const BROADCAST_DEADLINE_MS = 120_000;
+const TASK_DEADLINE_MS = 60_000;
+
+const data = workerData as SourceActorData;
+const { id, coordinates, localTables } = data;
+const log = createLogger('source', data.logLevel).child({ database: id });
+const tag = statementTag(coordinates.name, data.generation);
+const reader = new Line(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S }));
+const control = new Line(() => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S }));
+
+const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
+  log,
+  stop: async (graceMs) => {
+    stopping.abort();
+    machine.send({ type: 'stop' });
+    await Promise.race([running, sleep(graceMs, undefined, { ref: false })]);
+    reader.destroy();
+    control.destroy();
+  },
+  handlers: {
+    'schema.read': readSchema,
+    'snapshot.describe': describeSnapshot,
+    'transparency.roots': ({ page, limit }) => transparency.read((connection) => readRoots(connection, page, limit)),
+    'transparency.proof': ({ blockIndex }) =>
+      transparency.read((connection) => readProof(connection, blockIndex, data.epochSize)),
+    'transparency.latest': () => transparency.read(readLatestEpoch)
+  }
+});
+
+const transparency = new SourceTransparency({
+  data,
+  line: control,
+  observe: host.observe('epochCommit'),
+  computeRoots: async (epochs) => {
+    const input: MerkleEpochsInput = { epochs };
+    const roots = await host.ask('task.run', { name: 'merkle-epochs', input }, { deadlineMs: TASK_DEADLINE_MS });
+    return roots as MerkleEpochsOutput;
+  }
+});
+
+const feed = new SourceFeed({
+  data,
+  log,
+  reader,
+  control,
+  record: (blocks) => transparency.record(blocks),
+  prune: (fork) => transparency.prune(fork),
+  broadcast: async (messages, resume) => {
+    const transfer = messages.flatMap(({ bytes, infraBytes }) => [
+      bytes.buffer,
+      ...(infraBytes ? [infraBytes.buffer] : [])
+    ]);
+    try {
+      await host.ask(
+        'broadcast',
+        { messages, resume },
+        {
+          deadlineMs: BROADCAST_DEADLINE_MS,
+          transfer: transfer as ArrayBuffer[]
+        }
+      );
+    } catch (caught) {
+      host.fail(caught); // whether it was accepted, only the successor's resume point can tell
+    }
+    report();
+  }
+});
+
+const machine = createActor(sourceMachine, { inspect: host.observe('source') });
+const breaker = createActor(circuitBreakerMachine, {
+  input: {
+    failureThreshold: data.circuitFailures,
+    cooldownMs: data.circuitCooldownMs,
+    trialTimeoutMs: TRIAL_TIMEOUT_MS
+  },
+  inspect: host.observe('circuitBreaker')
+});
+const stopping = new AbortController();
+let pollErrorCount = 0;
+let lastError: string | null = null;
+
+/** Each runs to its end before the next begins; what it returns drives the machine, null repeats the effect. */
+const EFFECTS: Readonly<Record<SourceEffect, () => Promise<SourceEvent | null>>> = {
+  start: async () => {
+    await transparency.prepare();
+    return (await feed.start()) ? { type: 'started' } : null;
+  },
+  backfill: async () => {
+    await transparency.backfill();
+    return { type: 'backfilled' };
+  },
+  poll: async () => {
+    await transparency.commitDue();
+    const found = await feed.poll();
+    return found === 'same' ? null : { type: found === 'fork' ? 'fork.found' : 'blocks.found' };
+  },
+  broadcastGroup: async () => {
+    await feed.broadcastGroup();
+    return { type: 'group.ended' };
+  },
+  broadcastReorg: async () => {
+    await feed.broadcastReorg();
+    return { type: 'reorg.ended' };
+  }
+};
+
+breaker.subscribe(({ value }) => {
+  if (value === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
+  report();
+});
+machine.subscribe(() => report());
+breaker.start();
+machine.start();
+setInterval(report, REPORT_INTERVAL_MS).unref();
+const running = run().catch((caught: unknown) => host.fail(caught));
+
+async function run(): Promise<void> {
+  while (!stopping.signal.aborted) {
+    const refused = breaker.getSnapshot().hasTag('refuse');
+    host.waiting(refused ? 'the circuit breaker' : null);
+    const event = refused ? null : await tryEffect();
+    if (event && !stopping.signal.aborted) machine.send(event);
+    else await sleep(data.pollIntervalMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+  }
+}
+
+/** Runs the effect of the machine's state. @returns null when it is to be tried again after a pause */
+async function tryEffect(): Promise<SourceEvent | null> {
+  const [meta] = Object.values(machine.getSnapshot().getMeta());
+  breaker.send({ type: 'call.started' });
+  try {
+    const event = await EFFECTS[meta!.effect]();
+    pollErrorCount = 0;
+    lastError = null;
+    breaker.send({ type: 'call.succeeded' });
+    return event;
+  } catch (caught) {
+    const error = databaseError(caught);
+    if (error.policy === 'exit') host.fail(error);
+    pollErrorCount += 1;
+    lastError = error.message;
+    log.warn({ err: error, effect: meta!.effect, pollErrorCount }, error.message);
+    breaker.send({ type: 'call.failed' });
+    report();
+    return null;
+  }
+}
+
+function circuit(): Circuit {
+  const { value } = breaker.getSnapshot();
+  return value === 'closed' || value === 'open' ? value : 'half-open';
+}
+
+function report(): void {
+  const { last, tip } = feed;
+  host.tell('report', {
+    id,
+    dbName: coordinates.name,
+    mode: 'server',
+    phase: stateText(machine.getSnapshot().value),
+    circuit: circuit(),
+    height: last?.height ?? null,
+    blockTime: last?.blockTime ?? null,
+    hashes: last?.hashes ?? null,
+    tip: tip?.height ?? null,
+    lagBlocks: tip && last ? Math.max(0, tip.height - last.height) : null,
+    pollErrorCount,
+    lastError: lastError ?? feed.gap ?? transparency.missing,
+    schemaFingerprint: feed.fingerprint
+  });
+}
+
+async function readSchema(): Promise<SourceAsks['schema.read']['reply']> {
+  return control.use(async (connection) => {
+    const layout = await readLayout(connection, id.dbType, localTables);
+    const classes = new Map(layout.plans.map((plan) => [plan.name, plan.class]));
+    const tables = await readCreateTableTexts(connection, layout);
+    const typed = layout.tables
+      .filter(({ name }) => tables[name] !== undefined)
+      .map((table) => ({ ...table, class: classes.get(table.name)! }));
+    const { fingerprint } = layout;
+    const { chain, network, dbType } = id;
+    const body = JSON.stringify({ chain, network, dbType, tables, typed, fingerprint } satisfies SchemaRecord);
+    return { body, fingerprint };
+  });
+}
+
+/** The key changes with everything that changes the body, except in-place changes between two blocks. */
+async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<SnapshotOrder> {
+  const { tip, fingerprint } = await control.use(async (connection) => {
+    const layout = await readLayout(connection, id.dbType, localTables);
+    return { tip: layout.heads && (await readTip(connection, layout.heads)), fingerprint: layout.fingerprint };
+  });
+  if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
+  if (query.inclusive && query.since !== null && query.since > tip.height) {
+    throw new PlatformError('BLOCKS_CAUGHT_UP', { reason: `No data available after block ${query.since}` });
+  }
+  const key = createHash('sha256')
+    .update(JSON.stringify([id, tip.height, tip.hashes, fingerprint, query]))
+    .digest('hex');
+  return { key, id, coordinates, query, localTables };
+}

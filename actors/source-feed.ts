@@ -1,0 +1,222 @@
+import { type BlockHead, readBlockHeads, readTip } from '../src/db/block-hashes.ts';
+import { type GroupBlock, inSnapshot, readGroup } from '../src/db/block-reader.ts';
+import type { Connection } from '../src/db/connection.ts';
+import { readEngineState } from '../src/db/engine-guard.ts';
+import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
+import { SourceMemory } from '../src/db/source-memory.ts';
+import type { LoggedBlock } from '../src/db/transparency-log.ts';
+import type { Logger } from '../src/log.ts';
+import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../src/wire/block.ts';
+import type { Line } from './line.ts';
+import type { Broadcast, ResumePoint, SourceActorData } from './protocol.ts';
+
+/** Messages that are handed over at once. */
+const BATCH_BYTES = 8 * 1024 * 1024;
+/** Seconds that statements may run: of a poll, and of a read of blocks. */
+const POLL_LIMIT_S = 5;
+const READ_LIMIT_S = 60;
+
+export interface FeedOptions {
+  readonly data: Pick<SourceActorData, 'id' | 'localTables' | 'resume'>;
+  readonly log: Logger;
+  /** Used by nothing else. */
+  readonly reader: Line;
+  /** For what must be read outside of the reader's snapshot. */
+  readonly control: Line;
+  /** Called before blocks are broadcast, in order. */
+  readonly record: (blocks: readonly LoggedBlock[]) => Promise<void>;
+  /** Called before a reorg is broadcast. */
+  readonly prune: (fork: number) => Promise<void>;
+  /** Accepts messages in order; fulfilled when they count as broadcast. It must not fail: the thread ends instead. */
+  readonly broadcast: (messages: Broadcast[], resume: ResumePoint) => Promise<void>;
+}
+
+/** What a poll found. */
+export type PollResult = 'same' | 'blocks' | 'fork';
+
+/** Turns what happens in one authoritative database into messages, in order, without a gap and without a repeat. */
+export class SourceFeed {
+  readonly #options: FeedOptions;
+  #layout: SourceLayout | null = null;
+  #memory: SourceMemory | undefined;
+  #tip: BlockHead | null = null;
+  #gap: string | null = null;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+  }
+
+  /** The last broadcast block; null before the first. */
+  get last(): Pick<ResumePoint, 'height' | 'blockTime' | 'hashes'> | null {
+    return this.#memory && this.#memory.height >= 0 ? this.#memory : null;
+  }
+
+  get tip(): BlockHead | null {
+    return this.#tip;
+  }
+
+  get fingerprint(): string | null {
+    return this.#layout?.fingerprint ?? null;
+  }
+
+  /** A change that the last group could not carry; null when all was. */
+  get gap(): string | null {
+    return this.#gap;
+  }
+
+  /** Takes up what the predecessor left, or starts at the tip. @returns false when the database moved meanwhile: call it again */
+  async start(): Promise<boolean> {
+    const { data, log } = this.#options;
+    const before = await this.#engineState();
+    const memory = await this.#read((connection) =>
+      inSnapshot(connection, async () => {
+        const layout = await this.#readLayout(connection);
+        this.#tip = layout.heads && (await readTip(connection, layout.heads));
+        return data.resume
+          ? SourceMemory.resume(connection, layout, data.resume)
+          : SourceMemory.atTip(connection, layout, this.#tip);
+      })
+    );
+    if (before !== (await this.#engineState())) return false;
+    if (before !== null) log.warn('inconsistent-engine: tables outside InnoDB are read only while nothing changes');
+    if (!data.resume) log.info({ height: memory.height }, 'no earlier broadcasts are known: starting at the tip');
+    this.#memory = memory;
+    await this.#options.broadcast([], memory.point());
+    return true;
+  }
+
+  /** Looks at the tip and at the last broadcast block, with two cheap statements. */
+  async poll(): Promise<PollResult> {
+    const memory = this.#started();
+    return this.#options.reader.use(async (connection) => {
+      const heads = this.#layout?.heads ?? (await this.#readLayout(connection)).heads;
+      if (!heads) return memory.height < 0 ? 'same' : 'fork';
+      try {
+        this.#tip = await readTip(connection, heads);
+        const tip = this.#tip?.height ?? -1;
+        const last = memory.height < 0 ? [] : await readBlockHeads(connection, heads, memory.height, memory.height);
+        if (memory.findFork(last, tip) !== null) return 'fork';
+        return tip > memory.height ? 'blocks' : 'same';
+      } catch (caught) {
+        this.#layout = null; // the table may have another shape now
+        throw caught;
+      }
+    });
+  }
+
+  /** Broadcasts every new block as one group. */
+  async broadcastGroup(): Promise<void> {
+    const { id, localTables } = this.#options.data;
+    const memory = this.#started();
+    const before = await this.#engineState();
+    const batch = new Batch(before === null ? BATCH_BYTES : Number.POSITIVE_INFINITY);
+    await this.#read(async (connection) => {
+      for await (const block of readGroup(connection, id.dbType, localTables, memory)) {
+        batch.add(block, this.#messageOf(block));
+        if (batch.isFull && !block.changes) await this.#flush(batch);
+      }
+    });
+    if (before !== null && before !== (await this.#engineState())) return; // read again at the next poll
+    await this.#flush(batch);
+  }
+
+  async #flush(batch: Batch): Promise<void> {
+    const { blocks, messages } = batch.take();
+    if (blocks.length === 0) return;
+    const memory = this.#started();
+    if (this.#options.data.id.dbType === 'indexer') {
+      const logged = blocks.map(({ head }) => head) as readonly (BlockHead & LoggedBlock)[];
+      await this.#options.record(logged);
+    }
+    for (const block of blocks) memory.accept(block);
+    await this.#options.broadcast(messages, memory.point());
+    const last = blocks.at(-1);
+    if (!last?.changes) return;
+    this.#gap = last.changes.gaps[0] ?? null;
+    for (const gap of last.changes.gaps) this.#options.log.error({ height: last.head.height }, gap);
+    if (last.fingerprint !== this.fingerprint) this.#layout = null;
+  }
+
+  #messageOf(block: GroupBlock): Broadcast {
+    const { id } = this.#options.data;
+    const message = blockMessage(id, block);
+    const infraBytes = id.dbType === 'indexer' ? encodeMessage(infraOnly(message)) : null;
+    return { type: 'block', height: block.head.height, bytes: encodeMessage(message), infraBytes };
+  }
+
+  /** Finds the fork, and broadcasts the first orphaned height. */
+  async broadcastReorg(): Promise<void> {
+    const { data, log, reader } = this.#options;
+    const memory = this.#started();
+    const { fork, heads } = await reader.use(async (connection) => {
+      const layout = await this.#readLayout(connection);
+      this.#tip = layout.heads && (await readTip(connection, layout.heads));
+      const from = memory.recent[0]?.height ?? 0;
+      const found = layout.heads ? await readBlockHeads(connection, layout.heads, from, memory.height) : [];
+      return { fork: memory.findFork(found, this.#tip?.height ?? -1), heads: found };
+    });
+    if (fork === null) return;
+    log.warn({ fork, height: memory.height, depth: memory.height - fork + 1 }, 'reorg');
+    await this.#options.prune(fork);
+    memory.rollBack(fork, heads.find(({ height }) => height === fork - 1)?.blockTime ?? null);
+    const message = reorgMessage(data.id, fork);
+    const infraBytes = data.id.dbType === 'indexer' ? encodeMessage(message) : null;
+    const broadcast: Broadcast = { type: 'reorg', height: fork, bytes: encodeMessage(message), infraBytes };
+    await this.#options.broadcast([broadcast], memory.point());
+  }
+
+  #started(): SourceMemory {
+    if (!this.#memory) throw new Error('the feed is not started');
+    return this.#memory;
+  }
+
+  async #readLayout(connection: Connection): Promise<SourceLayout> {
+    const { id, localTables } = this.#options.data;
+    this.#layout = await readLayout(connection, id.dbType, localTables);
+    return this.#layout;
+  }
+
+  #engineState(): Promise<string | null> {
+    const { id, localTables } = this.#options.data;
+    return this.#options.control.use((connection) => readEngineState(connection, id.dbType, localTables));
+  }
+
+  /** Statements that read blocks may take longer than those of a poll. */
+  async #read<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#options.reader.use(async (connection) => {
+      await connection.query(`SET SESSION max_statement_time = ${READ_LIMIT_S}`);
+      const result = await work(connection);
+      await connection.query(`SET SESSION max_statement_time = ${POLL_LIMIT_S}`);
+      return result;
+    });
+  }
+}
+
+/** Blocks that are read and encoded, and not yet handed over. */
+class Batch {
+  readonly #limit: number;
+  #blocks: GroupBlock[] = [];
+  #messages: Broadcast[] = [];
+  #bytes = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes >= this.#limit;
+  }
+
+  add(block: GroupBlock, message: Broadcast): void {
+    // Its rows are in the message now; only what is to be remembered of it is kept.
+    this.#blocks.push({ ...block, rows: {} });
+    this.#messages.push(message);
+    this.#bytes += message.bytes.byteLength;
+  }
+
+  take(): { blocks: readonly GroupBlock[]; messages: Broadcast[] } {
+    const taken = { blocks: this.#blocks, messages: this.#messages };
+    [this.#blocks, this.#messages, this.#bytes] = [[], [], 0];
+    return taken;
+  }
+}

@@ -1,0 +1,200 @@
+import { appendFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Actor, createActor, type InspectionEvent } from 'xstate';
+import { epochCommitMachine } from '../machines/epoch-commit.ts';
+import type { LeafHashes } from '../src/consensus/epoch-tree.ts';
+import { readFirstHeight, readTip } from '../src/db/block-hashes.ts';
+import type { Connection } from '../src/db/connection.ts';
+import { readLayout } from '../src/db/source-layout.ts';
+import {
+  commitEpoch,
+  createControlTables,
+  type EpochRewrite,
+  epochOf,
+  type LoggedBlock,
+  missingControlTables,
+  pruneFrom,
+  readEpochBlocks,
+  readOpenEpochs,
+  readUnrecorded,
+  recordBlocks,
+  writeEpoch
+} from '../src/db/transparency-log.ts';
+import { PlatformError } from '../src/errors.ts';
+import { databaseKey } from '../src/wire/database.ts';
+import type { Line } from './line.ts';
+import type { SourceActorData } from './protocol.ts';
+
+/** Blocks and epochs of one step of the gap repair. */
+const BACKFILL_BLOCKS = 2_000;
+const BACKFILL_EPOCHS = 50;
+const COMMIT_RETRY_MS = 1_000;
+
+export interface TransparencyOptions {
+  readonly data: Pick<SourceActorData, 'id' | 'readOnly' | 'epochSize' | 'stateDirectory' | 'localTables'>;
+  readonly line: Line;
+  readonly observe: (inspection: InspectionEvent) => void;
+  /** Computes roots on the task pool. */
+  readonly computeRoots: (
+    epochs: readonly { readonly epoch: number; readonly blocks: readonly LeafHashes[] }[]
+  ) => Promise<readonly { readonly epoch: number; readonly root: string }[]>;
+}
+
+/**
+ * Keeps an indexer's transparency log beside its broadcasts; of a decoder there is none.
+ *
+ * With `readOnly` not one writing statement is tried: the rows arrive by other means.
+ */
+export class SourceTransparency {
+  readonly #options: TransparencyOptions;
+  readonly #writes: boolean;
+  /** Epochs that a reorg removed, with the root that they had. */
+  readonly #removed = new Map<number, { readonly oldRoot: string | null; readonly fork: number }>();
+  #commits: Actor<typeof epochCommitMachine> | undefined;
+  /** Why the log cannot be read; null when it can. */
+  missing: string | null = null;
+
+  constructor(options: TransparencyOptions) {
+    this.#options = options;
+    this.#writes = options.data.id.dbType === 'indexer' && !options.data.readOnly;
+  }
+
+  /** Makes the control tables where they are missing and may be made. */
+  async prepare(): Promise<void> {
+    if (this.#options.data.id.dbType !== 'indexer') return;
+    await this.#options.line.use(async (connection) => {
+      if (this.#writes) await createControlTables(connection);
+      const missing = (await missingControlTables(connection)).filter((table) => table !== 'sync_halt');
+      this.missing =
+        missing.length === 0
+          ? null
+          : `missing ${missing.join(' and ')}: the read-only database must bring these tables`;
+    });
+  }
+
+  /** Records every block that is not recorded, and commits every full epoch that is not committed from all its blocks. */
+  async backfill(): Promise<void> {
+    if (!this.#writes) return;
+    const { line, data } = this.#options;
+    const layout = await line.use((connection) => readLayout(connection, data.id.dbType, data.localTables));
+    const { heads } = layout;
+    if (!heads) return this.#startCommits(0);
+    const tip = (await line.use((connection) => readTip(connection, heads)))?.height ?? -1;
+    const first = (await line.use(readFirstHeight)) ?? 0;
+    await this.prune(tip + 1);
+    const changed = new Set<number>();
+    for (let from = first; from <= tip; from += BACKFILL_BLOCKS) {
+      await line.use(async (connection) => {
+        const blocks = await readUnrecorded(connection, heads, from, Math.min(tip, from + BACKFILL_BLOCKS - 1));
+        await recordBlocks(connection, blocks);
+        for (const { height } of blocks) changed.add(epochOf(height, data.epochSize));
+      });
+    }
+    const open = await line.use((connection) => readOpenEpochs(connection, data.epochSize, tip));
+    const full = [...changed].filter((epoch) => epoch > 0 && epoch * data.epochSize <= tip);
+    await this.#commitAll([...new Set([...open, ...full])].sort((a, b) => a - b));
+    this.#startCommits(tip);
+  }
+
+  async #commitAll(epochs: readonly number[]): Promise<void> {
+    const { line, data, computeRoots } = this.#options;
+    for (let start = 0; start < epochs.length; start += BACKFILL_EPOCHS) {
+      const batch = await line.use(async (connection) => {
+        const read = [];
+        for (const epoch of epochs.slice(start, start + BACKFILL_EPOCHS)) {
+          read.push({ epoch, blocks: await readEpochBlocks(connection, epoch, data.epochSize) });
+        }
+        return read.filter(({ blocks }) => blocks.length > 0);
+      });
+      const roots = new Map((await computeRoots(batch)).map(({ epoch, root }) => [epoch, root]));
+      for (const { epoch, blocks } of batch) {
+        const summary = {
+          epoch,
+          startBlock: Number(blocks[0]!.block_index),
+          endBlock: Number(blocks.at(-1)!.block_index),
+          root: roots.get(epoch)!,
+          leafCount: blocks.length
+        };
+        const rewrite = await line.use((connection) => writeEpoch(connection, summary));
+        if (rewrite) await this.#audit(rewrite, summary.startBlock);
+      }
+    }
+  }
+
+  #startCommits(height: number): void {
+    const { epochSize } = this.#options.data;
+    const epoch = Math.floor(Math.max(0, height) / epochSize) + 1;
+    const input = { epochSize, epoch, height: Math.max(0, height), retryMs: COMMIT_RETRY_MS };
+    this.#commits = createActor(epochCommitMachine, { input, inspect: this.#options.observe }).start();
+  }
+
+  /** Records blocks that are about to be broadcast, and commits the epochs that they fill. */
+  async record(blocks: readonly LoggedBlock[]): Promise<void> {
+    const last = blocks.at(-1);
+    if (!this.#writes || !last) return;
+    await this.#options.line.use((connection) => recordBlocks(connection, blocks));
+    this.#commits?.send({ type: 'block.recorded', height: last.height });
+    await this.commitDue();
+  }
+
+  /** Commits what the machine says is to be committed. */
+  async commitDue(): Promise<void> {
+    const machine = this.#commits;
+    while (machine?.getSnapshot().matches('committing')) {
+      const { epoch, attempt } = machine.getSnapshot().context;
+      try {
+        await this.#commit(epoch);
+        machine.send({ type: 'epoch.committed', attempt });
+      } catch (caught) {
+        machine.send({ type: 'commit.failed', attempt });
+        throw caught;
+      }
+    }
+  }
+
+  async #commit(epoch: number): Promise<void> {
+    const { line, data } = this.#options;
+    const written = await line.use((connection) => commitEpoch(connection, epoch, data.epochSize));
+    const removed = this.#removed.get(epoch);
+    if (written) {
+      const old_root = removed ? removed.oldRoot : written.old_root;
+      await this.#audit({ ...written, old_root }, removed?.fork ?? (epoch - 1) * data.epochSize + 1);
+    }
+    this.#removed.delete(epoch);
+  }
+
+  /** Removes orphaned blocks and the epochs that hold any; they are committed anew when they are full again. */
+  async prune(fork: number): Promise<void> {
+    if (!this.#writes) return;
+    const gone = await this.#options.line.use((connection) =>
+      inTransaction(connection, () => pruneFrom(connection, fork))
+    );
+    for (const rewrite of gone) {
+      this.#removed.set(rewrite.epoch, { oldRoot: rewrite.old_root, fork });
+      await this.#audit(rewrite, fork);
+    }
+    this.#commits?.send({ type: 'reorg.detected', forkHeight: fork });
+  }
+
+  /** Runs a read of the log. @throws {PlatformError} DATABASE_UNUSABLE when its tables are missing */
+  async read<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    if (this.missing !== null) throw new PlatformError('DATABASE_UNUSABLE', { reason: this.missing });
+    return this.#options.line.use(work);
+  }
+
+  /** A line for each committed root that was given up, and for the one that took its place; a first commit is none. */
+  async #audit(rewrite: EpochRewrite, fork: number): Promise<void> {
+    if (rewrite.old_root === null) return;
+    const { stateDirectory, id } = this.#options.data;
+    const line = { database: databaseKey(id), ...rewrite, fork_height: fork, at: new Date().toISOString() };
+    await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+    await appendFile(join(stateDirectory, 'epoch-rewrites.jsonl'), `${JSON.stringify(line)}\n`, { mode: 0o600 });
+  }
+}
+
+async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+  await connection.query('START TRANSACTION');
+  const result = await work();
+  await connection.query('COMMIT');
+  return result;
+}

@@ -1,0 +1,176 @@
+import { connect, quoteName, rows, type SqlRow } from '../../src/db/connection.ts';
+import { selectList } from '../../src/db/row-codec.ts';
+import { readLayout, type SourceLayout } from '../../src/db/source-layout.ts';
+import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
+import type { BlockMessage, ReorgMessage, WireRow } from '../../src/wire/messages.ts';
+
+type Tables = Map<string, WireRow[]>;
+
+/**
+ * A replica in memory that knows the wire contract and nothing of the reader: what it holds after each group must be what
+ * the source holds.
+ */
+export class MemoryReplica {
+  readonly #dbType: DbType;
+  #tables: Tables;
+  #layout: SourceLayout;
+  #pending: BlockMessage[] = [];
+  /** State before each group that was applied. */
+  #before: { readonly messages: BlockMessage[]; readonly tables: Tables }[] = [];
+  /** A source may take lookup rows back, which no message says: a replica reconciles them by digest. */
+  #hadReorg = false;
+  height: number;
+
+  private constructor(dbType: DbType, layout: SourceLayout, tables: Tables, height: number) {
+    this.#dbType = dbType;
+    this.#layout = layout;
+    this.#tables = tables;
+    this.height = height;
+  }
+
+  static async bootstrap(to: DatabaseCoordinates, dbType: DbType): Promise<MemoryReplica> {
+    const { layout, tables } = await readAll(to, dbType);
+    const height = Math.max(-1, ...(tables.get('blocks') ?? []).map((row) => Number(row['block_index'])));
+    return new MemoryReplica(dbType, layout, tables, height);
+  }
+
+  /** Takes a message as it came over the wire. @throws when a height is repeated or left out */
+  apply(message: BlockMessage | ReorgMessage): void {
+    if (message.type === 'reorg') this.#rollBack(message.block_index);
+    else this.#takeBlock(message);
+  }
+
+  #takeBlock(message: BlockMessage): void {
+    const expected = (this.#pending.at(-1)?.block_index ?? this.height) + 1;
+    if (this.height >= 0 && message.block_index !== expected) {
+      throw new Error(`block ${message.block_index} came where ${expected} was due`);
+    }
+    this.#pending.push(message);
+    if (message.block_index !== message.group?.last) return;
+    const messages = this.#pending;
+    this.#pending = [];
+    this.#before.push({ messages, tables: new Map([...this.#tables].map(([name, list]) => [name, [...list]])) });
+    for (const each of messages) this.#applyBlock(each);
+    this.#applyChanges(message);
+    this.height = message.block_index;
+  }
+
+  /** Undoes whole groups; of one that the fork cuts, the blocks below it come again, as a catch-up would bring them. */
+  #rollBack(fork: number): void {
+    this.#pending = this.#pending.filter((message) => message.block_index < fork);
+    while ((this.#before.at(-1)?.messages.at(-1)?.block_index ?? -1) >= fork) {
+      const { messages, tables } = this.#before.pop()!;
+      this.#tables = new Map([...tables].map(([name, list]) => [name, [...list]]));
+      const kept = messages.filter(({ block_index }) => block_index < fork);
+      for (const message of kept) this.#applyBlock(message);
+      if (kept.length > 0) this.#before.push({ messages: kept, tables });
+    }
+    this.height = Math.min(this.height, fork - 1);
+    this.#hadReorg = true;
+  }
+
+  #plan(table: string) {
+    const plan = this.#layout.plans.find(({ name }) => name === table);
+    if (!plan) throw new Error(`message names unknown table ${table}`);
+    return plan;
+  }
+
+  #list(table: string): WireRow[] {
+    const list = this.#tables.get(table) ?? [];
+    this.#tables.set(table, list);
+    return list;
+  }
+
+  #keep(table: string, condition: (row: WireRow) => boolean): void {
+    this.#tables.set(table, this.#list(table).filter(condition));
+  }
+
+  #blockOf(table: string, row: WireRow): number | null {
+    const { scope } = this.#plan(table);
+    if (!scope) return null;
+    if (scope.parent === null) return Number(row['block_index']);
+    const parent = this.#list(scope.parent).find((candidate) => candidate[scope.column] === row[scope.column]);
+    return parent ? Number(parent['block_index']) : null;
+  }
+
+  #applyBlock(message: BlockMessage): void {
+    for (const [table, list] of Object.entries(message.data)) {
+      if (table === 'sync_meta') continue;
+      const plan = this.#plan(table);
+      if (plan.class === 'lookup') {
+        const ids = new Set(list.map((row) => row['id']));
+        this.#keep(table, (row) => !ids.has(row['id']));
+        this.#list(table).push(...list);
+      }
+    }
+    for (const { name, class: tableClass } of this.#layout.plans) {
+      if (tableClass !== 'scoped') continue;
+      this.#keep(name, (row) => this.#blockOf(name, row) !== message.block_index);
+      this.#list(name).push(...(message.data[name] ?? []));
+      const older = new Set(message.rescoped?.[name] ?? []);
+      // Older blocks' rows are all in this message: those that were there before it go.
+      const received = new Set(message.data[name] ?? []);
+      this.#keep(name, (row) => received.has(row) || !older.has(this.#blockOf(name, row) ?? -1));
+    }
+  }
+
+  #applyChanges(message: BlockMessage): void {
+    for (const table of message.whole ?? []) this.#tables.set(table, []);
+    const matches = (identity: readonly string[], a: WireRow, b: WireRow) =>
+      identity.every((name) => JSON.stringify(a[name]) === JSON.stringify(b[name]));
+    for (const [table, list] of Object.entries(message.deleted_rows ?? {})) {
+      const { identity } = this.#plan(table);
+      this.#keep(table, (row) => !list.some((gone) => matches(identity ?? [], row, gone)));
+    }
+    for (const [table, list] of Object.entries(message.updated_rows ?? {})) {
+      const { identity } = this.#plan(table);
+      if (identity) this.#keep(table, (row) => !list.some((changed) => matches(identity, row, changed)));
+      this.#list(table).push(...list);
+    }
+  }
+
+  /** Tables in which this replica and the database differ now; empty when they are equal. */
+  async differences(to: DatabaseCoordinates): Promise<string[]> {
+    const { layout, tables } = await readAll(to, this.#dbType);
+    this.#layout = layout;
+    return layout.plans
+      .filter(({ class: kind }) => ['scoped', 'lookup', 'mutable', 'derived'].includes(kind))
+      .filter(({ name, storedColumns, surrogate, class: kind }) => {
+        const compared = storedColumns.map((column) => column.name).filter((column) => column !== surrogate);
+        const text = (row: WireRow) => JSON.stringify(compared.map((column) => row[column] ?? null));
+        const source = tables.get(name) ?? [];
+        const ids = new Set(source.map((row) => row['id']));
+        const isKnown = (row: WireRow) => kind !== 'lookup' || !this.#hadReorg || ids.has(row['id']);
+        const here = this.#list(name).filter(isKnown).map(text).sort();
+        const there = source.map(text).sort();
+
+        return JSON.stringify(here) !== JSON.stringify(there);
+      })
+      .map(({ name }) => name);
+  }
+}
+
+async function readAll(to: DatabaseCoordinates, dbType: DbType): Promise<{ layout: SourceLayout; tables: Tables }> {
+  const connection = await connect(to);
+  try {
+    await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT');
+    const layout = await readLayout(connection, dbType);
+    const tables: Tables = new Map();
+    for (const { name, columns } of layout.plans) {
+      const found = await rows<SqlRow>(connection, `SELECT ${selectList(columns)} FROM ${quoteName(name)}`);
+      tables.set(name, JSON.parse(JSON.stringify(found.map(binaryAsWire))) as WireRow[]);
+    }
+    return { layout, tables };
+  } finally {
+    connection.destroy();
+  }
+}
+
+function binaryAsWire(row: SqlRow): SqlRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      Buffer.isBuffer(value) ? { __xbin__: value.toString('base64') } : value
+    ])
+  );
+}

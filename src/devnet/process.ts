@@ -65,11 +65,14 @@ export async function startService(order: ServiceOrder, signal: AbortSignal): Pr
     await exited;
     clearTimeout(patience);
   };
+  const decided = new AbortController();
   try {
-    await Promise.race([waitUntilReady(order, signal), death]);
+    await Promise.race([waitUntilReady(order, AbortSignal.any([signal, decided.signal])), death]);
   } catch (caught) {
     await stop();
     throw caught;
+  } finally {
+    decided.abort();
   }
   return { name: order.name, pid: child.pid!, death, stop };
 }

@@ -2,7 +2,8 @@ import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import { type Connection, connect, databaseError, quoteName, rows, statementTag } from './connection.ts';
 
-const STATEMENT_LIMIT_S = 60;
+/** Seconds a writer's statement may run, but while it bootstraps. */
+export const STATEMENT_LIMIT_S = 60;
 /** How long a statement that a dead predecessor left running may keep the lock. */
 const LOCK_PATIENCE_S = 20;
 

@@ -81,19 +81,15 @@ export class Subscription {
     return subscription;
   }
 
+  /** Waits, or until the connection is gone. @throws {PlatformError} SOURCE_UNREACHABLE */
+  async pause(waitMs: number, signal: AbortSignal): Promise<void> {
+    await sleep(waitMs, undefined, { signal });
+    if (this.#fault) throw this.#fault;
+  }
+
   /** The next message, or null after `waitMs` without one. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_INVALID */
   async next(waitMs: number, signal: AbortSignal): Promise<ServerMessage | null> {
-    if (this.#queue.length === 0 && !this.#fault) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#wake = resolve;
-      const patience = new AbortController();
-      await Promise.race([
-        promise,
-        sleep(waitMs, undefined, { signal: AbortSignal.any([signal, patience.signal]) }).catch(() => undefined)
-      ]);
-      patience.abort();
-      this.#wake = undefined;
-    }
+    if (this.#queue.length === 0 && !this.#fault) await this.#arrival(waitMs, signal);
     const data = this.#queue.shift();
     if (data !== undefined) {
       this.#queuedBytes -= data.length;
@@ -114,6 +110,18 @@ export class Subscription {
     );
     this.#socket.close(1000);
     setTimeout(() => this.#socket.terminate(), 1_000).unref();
+  }
+
+  async #arrival(waitMs: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const timer = setTimeout(resolve, waitMs);
+    const stop = () => resolve();
+    signal.addEventListener('abort', stop, { once: true });
+    await promise;
+    clearTimeout(timer);
+    signal.removeEventListener('abort', stop);
+    this.#wake = undefined;
   }
 
   #take(data: Buffer): void {

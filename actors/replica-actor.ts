@@ -1,0 +1,205 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { workerData } from 'node:worker_threads';
+import { createActor, fromPromise } from 'xstate';
+import { circuitBreakerMachine } from '../machines/circuit-breaker.ts';
+import { type Inspection, type Outcome, replicaMachine } from '../machines/replica.ts';
+import { connect, databaseError, statementTag } from '../src/db/connection.ts';
+import { readRoots } from '../src/db/transparency-log.ts';
+import { PlatformError } from '../src/errors.ts';
+import { createLogger } from '../src/log.ts';
+import type { Circuit, DatabaseReport } from '../src/wire/report.ts';
+import { hostActor } from './actor-host.ts';
+import { Line } from './line.ts';
+import { stateText } from './observe.ts';
+import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from './protocol.ts';
+import { ReplicaBootstrap } from './replica-bootstrap.ts';
+import { ReplicaChain, ReplicaLost } from './replica-chain.ts';
+import { ReplicaFollower } from './replica-follower.ts';
+import { ReplicaSession } from './replica-session.ts';
+
+const REPORT_INTERVAL_MS = 250;
+const ROOTS_LIMIT_S = 5;
+const TRIAL_TIMEOUT_MS = 60_000;
+
+const data = workerData as ReplicaActorData;
+const { id, coordinates } = data;
+const log = createLogger('replica', data.logLevel).child({ database: id });
+const reader = new Line(() =>
+  connect(coordinates, { tag: statementTag(coordinates.name, data.generation), statementLimitS: ROOTS_LIMIT_S })
+);
+
+const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
+  log,
+  stop: async (graceMs) => {
+    machine.send({ type: 'stop.requested' });
+    await Promise.race([stopped.promise, sleep(graceMs, undefined, { ref: false })]);
+  },
+  handlers: {
+    'transparency.roots': ({ page, limit }) => reader.use((connection) => readRoots(connection, page, limit)),
+    'halt.clear': async () => {
+      const was = await reader.use((connection) => session.clearHalt(connection));
+      machine.send({ type: 'halt.cleared' });
+      return { was };
+    }
+  }
+});
+
+const session = new ReplicaSession(data, log, () => scheduleReport());
+const bootstrap = new ReplicaBootstrap(session);
+const chain = new ReplicaChain(session);
+const follower = new ReplicaFollower(session, chain);
+const stopped = Promise.withResolvers<void>();
+let lastError: string | null = null;
+let errorCount = 0;
+let reportTimer: NodeJS.Timeout | undefined;
+/** The effect under way; the next begins when it has let go of the writer. */
+let busy: Promise<unknown> = Promise.resolve();
+
+const breaker = createActor(circuitBreakerMachine, {
+  input: {
+    failureThreshold: data.circuitFailures,
+    cooldownMs: data.circuitCooldownMs,
+    trialTimeoutMs: TRIAL_TIMEOUT_MS
+  },
+  inspect: host.observe('circuitBreaker')
+});
+breaker.subscribe(({ value }) => {
+  if (value === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
+  scheduleReport();
+});
+
+/** One effect of the machine: alone on the writer, counted by the breaker, and with everything dropped when it fails. */
+function effect<Output, Input>(work: (input: Input, signal: AbortSignal) => Promise<Output>) {
+  return fromPromise<Output, Input>(async ({ input, signal }) => {
+    const turn = busy.then(() => run(() => work(input, signal), signal));
+    busy = turn.catch(() => undefined);
+    return turn;
+  });
+}
+
+async function run<Output>(work: () => Promise<Output>, signal: AbortSignal): Promise<Output> {
+  try {
+    const output = await work();
+    lastError = null;
+    errorCount = 0;
+    return output;
+  } catch (caught) {
+    if (signal.aborted) throw caught;
+    const fault =
+      caught instanceof ReplicaLost
+        ? new PlatformError('ROW_CONTRADICTION', { reason: caught.message })
+        : asFault(caught);
+    lastError = fault.message;
+    errorCount++;
+    if (fault.code === 'DATABASE_UNAVAILABLE') breaker.send({ type: 'call.failed' });
+    session.drop(fault);
+    log.warn({ err: fault }, fault.message);
+    throw fault;
+  }
+}
+
+/** Driver errors carry a number; what is neither theirs nor ours is a bug. */
+function asFault(caught: unknown): PlatformError {
+  const { errno, fatal } = caught as { errno?: unknown; fatal?: unknown };
+  return errno !== undefined || fatal !== undefined
+    ? databaseError(caught, { database: coordinates.name })
+    : PlatformError.from(caught);
+}
+
+/** An outcome, or `lost` where only a bootstrap helps. */
+async function orLost(work: Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await work;
+  } catch (caught) {
+    if (!(caught instanceof ReplicaLost)) throw caught;
+    log.error({ err: caught }, 'the replica contradicts its source: it is bootstrapped anew');
+    session.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
+    await session.open();
+    return { kind: 'lost' };
+  }
+}
+
+async function inspect(): Promise<Inspection> {
+  if (breaker.getSnapshot().hasTag('refuse')) {
+    throw new PlatformError('DATABASE_UNAVAILABLE', { reason: `circuit breaker open for ${id.chain}/${id.network}` });
+  }
+  breaker.send({ type: 'call.started' });
+  await session.open();
+  breaker.send({ type: 'call.succeeded' });
+  const { height, phase } = session.state;
+  return { halted: session.halt !== null, bootstrapped: height !== null && phase !== 'bootstrapping' };
+}
+
+const machine = createActor(
+  replicaMachine.provide({
+    actors: {
+      inspect: effect(inspect),
+      fetchSchema: effect((_: void, signal) => bootstrap.fetchSchema(signal)),
+      download: effect(() => bootstrap.download()),
+      load: effect((_: void, signal) => bootstrap.load(signal)),
+      check: effect((_: void, signal) => bootstrap.check(signal)),
+      catchUp: effect(({ reconcile }: { reconcile: boolean }, signal) => orLost(chain.catchUp(reconcile, signal))),
+      follow: effect((_: void, signal) => follower.follow(signal)),
+      rollBack: effect(({ height }: { height: number }) => chain.rollBack(height)),
+      release: effect(() => session.close())
+    }
+  }),
+  { input: { reconnectDelayMs: data.reconnectDelayMs, jitter: Math.random }, inspect: host.observe('replica') }
+);
+
+machine.subscribe((snapshot) => {
+  scheduleReport();
+  if (snapshot.matches('stopped')) stopped.resolve();
+  if (snapshot.matches('failed')) {
+    report();
+    host.fail(snapshot.context.fault);
+  }
+});
+
+const CIRCUITS: Readonly<Record<string, Circuit>> = {
+  closed: 'closed',
+  open: 'open',
+  halfOpen: 'half-open',
+  trial: 'half-open'
+};
+
+function report(): void {
+  const state = session.knownState;
+  const { tip } = session;
+  const body: DatabaseReport = {
+    id,
+    dbName: coordinates.name,
+    mode: 'client',
+    phase: stateText(machine.getSnapshot().value),
+    circuit: CIRCUITS[breaker.getSnapshot().value]!,
+    height: state?.height ?? null,
+    blockTime: state?.blockTime ?? null,
+    hashes: state?.hashes ?? null,
+    tip,
+    lagBlocks: tip === null || state?.height == null ? null : Math.max(0, tip - state.height),
+    pollErrorCount: errorCount,
+    lastError,
+    schemaFingerprint: state?.schemaFingerprint ?? null,
+    replica: {
+      complete: state?.complete ?? false,
+      percent: session.percent,
+      halt: session.halt,
+      verifiedHeight: null,
+      sources: session.sources,
+      reorgs: session.reorgs
+    }
+  };
+  host.tell('report', body);
+}
+
+/** A report soon: changes within a moment become one. */
+function scheduleReport(): void {
+  reportTimer ??= setTimeout(() => {
+    reportTimer = undefined;
+    report();
+  }, REPORT_INTERVAL_MS);
+}
+
+breaker.start();
+machine.start();
+report();

@@ -1,0 +1,228 @@
+import { readBlockHeads } from '../src/db/block-hashes.ts';
+import { logBlocks } from '../src/db/block-writer.ts';
+import { allowsBulkLoad } from '../src/db/bulk-load.ts';
+import { quoteName, rows } from '../src/db/connection.ts';
+import { LoaderPool } from '../src/db/loader-pool.ts';
+import { travels } from '../src/db/replica-schema.ts';
+import { type BootstrapProgress, writeReplicaState } from '../src/db/replica-state.ts';
+import { finishTable, planSchema, recreateTables, type SchemaPlan } from '../src/db/schema-writer.ts';
+import type { LoggedBlock } from '../src/db/transparency-log.ts';
+import { cutJournal } from '../src/db/undo-journal.ts';
+import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
+import { PlatformError } from '../src/errors.ts';
+import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
+import { Download } from '../src/source/download.ts';
+import { SCHEMA_VERSION, sameBlock } from '../src/wire/database.ts';
+import type { ReplicaSession } from './replica-session.ts';
+
+/** Tables are loaded on this many connections at once. */
+const LOADERS = 2;
+const BATCH_BYTES = 2 * 2 ** 20;
+const HEADS_PAGE = 1_000;
+const BEFORE_ALL = -1;
+
+/** Makes a replica from a full snapshot. Until `check` has ended, the marker says that it is not complete. */
+export class ReplicaBootstrap {
+  readonly #session: ReplicaSession;
+  #plan: SchemaPlan | undefined;
+  #download: Download | undefined;
+  #progress: BootstrapProgress | undefined;
+
+  constructor(session: ReplicaSession) {
+    this.#session = session;
+  }
+
+  /** Clears the marker first: whatever stood in the tables is about to go. */
+  async fetchSchema(signal: AbortSignal): Promise<void> {
+    const { writer, source, data } = this.#session;
+    await writeReplicaState(writer, {
+      complete: false,
+      phase: 'bootstrapping',
+      height: null,
+      blockTime: null,
+      hashes: null
+    });
+    await this.#session.reloadState();
+    this.#plan = planSchema(await source.schema(signal), data.id.dbType, data.localTables);
+  }
+
+  /** Begins the download, or resumes one whose rows may be in already. */
+  async download(): Promise<void> {
+    const { source, log, state } = this.#session;
+    this.#download?.abort();
+    const download = await Download.open(source, this.#session.file('snapshot.gz'));
+    this.#download = download;
+    const { etag, height, fingerprint } = download.head;
+    const expected = this.#plan!.fingerprint;
+    if (fingerprint !== null && expected !== null && fingerprint !== expected) {
+      await download.discard();
+      throw new PlatformError('SOURCE_TRUNCATED', {
+        reason: 'the schema changed before the snapshot was built: it is fetched again'
+      });
+    }
+    const same = etag !== null && state.bootstrap?.etag === etag && state.bootstrap.source === source.url;
+    this.#progress = same ? state.bootstrap! : { source: source.url, etag, done: {} };
+    this.#session.sourceAt(height);
+    log.info({ height, etag, resumedTables: Object.keys(this.#progress.done).length }, 'snapshot download begins');
+  }
+
+  async load(signal: AbortSignal): Promise<void> {
+    const { writer, data, log } = this.#session;
+    const plan = this.#plan!;
+    const download = this.#download!;
+    await writer.query('SET SESSION max_statement_time = 0'); // keys over large tables take their time
+    await cutJournal(writer, BEFORE_ALL);
+    await writeReplicaState(writer, { bootstrap: this.#progress! });
+    await recreateTables(
+      writer,
+      plan.tables.filter(({ table }) => !Object.hasOwn(this.#progress!.done, table.name))
+    );
+    await this.#session.reloadSchema();
+    const bulk = await allowsBulkLoad(writer);
+    if (!bulk)
+      log.warn('local_infile is off at the replica server: rows go in by INSERT, which is several times slower');
+    const pool = await LoaderPool.open(data.coordinates, data.generation, LOADERS, bulk);
+    signal.addEventListener('abort', () => pool.destroy(), { once: true });
+    try {
+      await this.#loadTables(download, pool, signal);
+    } catch (caught) {
+      pool.destroy();
+      throw caught;
+    }
+    await pool.close();
+  }
+
+  async #loadTables(download: Download, pool: LoaderPool, signal: AbortSignal): Promise<void> {
+    const { schema } = this.#session.context;
+    const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
+    const before = { ...this.#progress!.done };
+    const batches = readSnapshot(download.read(), limits);
+    let loaded = 0;
+    let next = await batches.next();
+    for (; !next.done; next = await batches.next()) {
+      signal.throwIfAborted();
+      const { table: name, rows: batch, last, section } = next.value;
+      loaded += batch.length;
+      this.#tell(loaded, download);
+      const table = schema.byName.get(name);
+      if (!table || section !== 'tables')
+        throw new PlatformError('SOURCE_INVALID', {
+          reason: `the snapshot has rows of unknown table ${name}`,
+          table: name
+        });
+      if (!travels(table) || Object.hasOwn(before, name)) continue;
+      await pool.add(table, batch);
+      if (last) await this.#done(name, await pool.finish(name));
+    }
+    const { schema_version, block_height } = next.value;
+    if (block_height !== download.head.height || schema_version !== SCHEMA_VERSION[this.#session.data.id.dbType]) {
+      throw new PlatformError('SOURCE_INVALID', {
+        reason: 'the body of the snapshot has another height or version than its headers'
+      });
+    }
+    for (const { name } of schema.tables.filter(travels)) {
+      if (!Object.hasOwn(this.#progress!.done, name)) await this.#done(name, 0);
+    }
+  }
+
+  /** Durable when it returns: after a crash this table is not loaded again. */
+  async #done(name: string, count: number): Promise<void> {
+    this.#progress = { ...this.#progress!, done: { ...this.#progress!.done, [name]: count } };
+    await writeReplicaState(this.#session.writer, { bootstrap: this.#progress });
+  }
+
+  #tell(loaded: number, { head, percent }: Download): void {
+    const expected = head.rows;
+    this.#session.percent = expected
+      ? Math.min(99, Math.floor((100 * loaded) / expected))
+      : percent === null
+        ? null
+        : Math.floor(percent / 2);
+    this.#session.changed();
+  }
+
+  /** Compares what is there with what was received and what the source said; only then the replica is complete. */
+  async check(signal: AbortSignal): Promise<void> {
+    const { writer, data, log, source } = this.#session;
+    const { head } = this.#download!;
+    for (const table of this.#plan!.tables) {
+      signal.throwIfAborted();
+      await finishTable(writer, table);
+      const [row] = await rows(writer, `SELECT COUNT(*) AS n FROM ${quoteName(table.table.name)}`);
+      const received = this.#progress!.done[table.table.name] ?? 0;
+      if (Number(row!['n']) !== received)
+        await this.#fail(`table ${table.table.name} has ${row!['n']} rows, ${received} were received`);
+    }
+    await this.#session.reloadSchema();
+    const tip = await this.#checkBlocks();
+    await this.#checkBalances();
+    await writeReplicaState(writer, {
+      height: head.height,
+      blockTime: tip.blockTime,
+      hashes: tip.hashes,
+      schemaFingerprint: this.#plan!.fingerprint,
+      source: source.url,
+      bootstrap: null,
+      phase: 'catchingUp',
+      complete: true
+    });
+    await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);
+    await this.#session.reloadState();
+    await this.#download!.discard();
+    this.#session.percent = null;
+    log.info(
+      { height: head.height, tables: this.#plan!.tables.length },
+      `bootstrap of ${data.coordinates.name} is complete`
+    );
+  }
+
+  /** Heights without a gap, up to the source's block with the source's hashes; they become the transparency log. */
+  async #checkBlocks() {
+    const { writer, context, data } = this.#session;
+    const { height, hashes } = this.#download!.head;
+    const { heads } = context.schema;
+    if (!heads) return this.#fail('there is no table blocks');
+    const [lowest] = await rows(writer, 'SELECT MIN(block_index) AS h, MAX(block_index) AS top FROM blocks');
+    if (Number(lowest!['top']) !== height)
+      await this.#fail(`the highest block is ${lowest!['top']}, the source said ${height}`);
+    if (heads.dbType === 'indexer') await writer.query('TRUNCATE sync_meta');
+    if (heads.dbType === 'indexer') await writer.query('TRUNCATE merkle_epochs');
+    let tip = null;
+    for (let from = Number(lowest!['h']); from <= height; from += HEADS_PAGE) {
+      const to = Math.min(height, from + HEADS_PAGE - 1);
+      const page = await readBlockHeads(writer, heads, from, to);
+      if (page.length !== to - from + 1) await this.#fail(`blocks from ${from} to ${to} are not without a gap`);
+      if (heads.dbType === 'indexer') await logBlocks(writer, page as readonly LoggedBlock[], data.epochSize);
+      tip = page.at(-1)!;
+    }
+    if (!tip || !sameBlock(tip.hashes, hashes))
+      return this.#fail(`block ${height} has other hashes than the source said`);
+    return tip;
+  }
+
+  /** What a balance is made of is the source's to say, so a difference is told and not refused: it is the source's own. */
+  async #checkBalances(): Promise<void> {
+    const { writer, context, log } = this.#session;
+    const has = (name: string, ...columns: string[]) =>
+      columns.every((column) => context.schema.byName.get(name)?.plan.columns.some((each) => each.name === column));
+    const pair = ['address_id', 'tick_id', 'amount'];
+    if (!has('balances', ...pair) || !has('credits', ...pair) || !has('debits', ...pair)) return;
+    const part = (name: string, sign: string) =>
+      `SELECT address_id, tick_id, ${sign}CAST(amount AS DECIMAL(65,18)) AS amount FROM ${name}`;
+    const parts = [part('credits', ''), part('debits', '-'), part('balances', '-')];
+    if (has('escrows', ...pair)) parts.push(part('escrows', '-'));
+    const [row] = await rows(
+      writer,
+      `SELECT COUNT(*) AS n FROM (SELECT 1 FROM (${parts.join(' UNION ALL ')}) p GROUP BY address_id, tick_id HAVING SUM(amount) <> 0) d`
+    );
+    if (Number(row!['n']) > 0)
+      log.warn({ pairs: Number(row!['n']) }, 'balances of the source are not its credits - debits - escrows');
+  }
+
+  /** What is in is not what was sent: nothing of it is used again. */
+  async #fail(reason: string): Promise<never> {
+    await this.#download!.discard();
+    await writeReplicaState(this.#session.writer, { bootstrap: null });
+    throw new PlatformError('SOURCE_INVALID', { reason: `the loaded snapshot is refused: ${reason}` });
+  }
+}

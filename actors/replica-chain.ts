@@ -1,0 +1,225 @@
+import type { Outcome } from '../machines/replica.ts';
+import { readBlockHeads } from '../src/db/block-hashes.ts';
+import { applySince } from '../src/db/block-writer.ts';
+import { rows } from '../src/db/connection.ts';
+import { lookupDigest } from '../src/db/lookup-digest.ts';
+import { type ReplicaState, writeReplicaState } from '../src/db/replica-state.ts';
+import { planRollback, rollBack } from '../src/db/rollback.ts';
+import { followSchema, planSchema } from '../src/db/schema-writer.ts';
+import { readGroupsAbove } from '../src/db/undo-journal.ts';
+import { hasCode, type PlatformError } from '../src/errors.ts';
+import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
+import {
+  type OpenResponse,
+  readSnapshotHead,
+  type SinceQuery,
+  type SourceStatus
+} from '../src/source/source-client.ts';
+import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
+import type { ReplicaSession } from './replica-session.ts';
+
+/** A catch-up over more blocks than this runs in ranges, during which the replica is not complete. */
+const RANGE_BLOCKS = 5_000;
+const BATCH_BYTES = 2 ** 20;
+/** While the source has nothing above the height from which a rollback must be finished. */
+const RECONCILE_POLL_MS = 500;
+const CAUGHT_UP = /No data available after block/;
+
+/** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */
+export class ReplicaChain {
+  readonly #session: ReplicaSession;
+
+  constructor(session: ReplicaSession) {
+    this.#session = session;
+  }
+
+  /**
+   * Compares its tip with the source's chain, then applies since-snapshots until nothing is missing. The live stream is open
+   * before it begins, so no block falls between.
+   *
+   * @param reconcile after a rollback: not over until a since-snapshot with whole tables is applied
+   */
+  async catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
+    const { source } = this.#session;
+    const subscription = await this.#session.subscription();
+    let state = await this.#session.reloadState();
+    let mustReconcile = reconcile || state.phase === 'reconciling';
+    const from = state.height ?? 0;
+    for (let checked = false; ; checked = true) {
+      signal.throwIfAborted();
+      const status = await source.status(signal);
+      this.#session.sourceAt(status.height);
+      if (!checked) {
+        const fork = await this.#findFork(state, status, signal);
+        if (fork !== null) return { kind: 'forked', height: fork };
+      }
+      if (status.height !== null && status.height > state.height!) {
+        await this.#applySince(state, status.height, mustReconcile, signal);
+        state = await this.#session.reloadState();
+        mustReconcile = state.phase === 'reconciling';
+        subscription.applied(state.height!);
+        this.#session.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
+      } else if (mustReconcile) {
+        await subscription.pause(RECONCILE_POLL_MS, signal);
+        checked = false;
+      } else break;
+    }
+    this.#session.percent = null;
+    if (!state.complete || state.phase !== 'following') {
+      await writeReplicaState(this.#session.writer, { complete: true, phase: 'following' });
+      state = await this.#session.reloadState();
+    }
+    subscription.applied(state.height!);
+    return { kind: 'done' };
+  }
+
+  /**
+   * Undoes the groups above a height. `halted` when that is deeper than MAX_ROLLBACK_DEPTH; `lost` when the journal does not
+   * reach: rows that the source's own rollback keeps or changes elsewhere could not be told then, so all are loaded anew.
+   */
+  async rollBack(height: number): Promise<Outcome> {
+    const { writer, context, data, log } = this.#session;
+    const state = await this.#session.reloadState();
+    const depth = state.height! - height;
+    this.#session.reorgs++;
+    if (depth > data.maxRollbackDepth) {
+      await this.#session.recordHalt({
+        block_index: height + 1,
+        reason: 'max-rollback-depth-exceeded',
+        mismatches: { depth, limit: data.maxRollbackDepth },
+        sources: [this.#session.source.url],
+        detected_at: new Date().toISOString()
+      });
+      return { kind: 'halted' };
+    }
+    const plan = await planRollback(writer, state.height!, height);
+    if (plan === null) {
+      log.warn({ height }, 'the fork is below the undo journal: the replica is bootstrapped anew');
+      return { kind: 'lost' };
+    }
+    if (plan.groups.length > 0) await rollBack(writer, context.schema, state, plan);
+    else await writeReplicaState(writer, { complete: false, phase: 'reconciling' });
+    await this.#session.reloadState();
+    log.info({ fork: height + 1, height: plan.height, groups: plan.groups.length }, 'rolled back');
+    return { kind: 'done' };
+  }
+
+  /** Brings the tables to the source's schema. @param fingerprint what the source's next rows are made for */
+  async followSchema(fingerprint: string | null, signal: AbortSignal): Promise<void> {
+    const { writer, source, data, log } = this.#session;
+    const plan = planSchema(await source.schema(signal), data.id.dbType, data.localTables);
+    await followSchema(writer, plan);
+    await writeReplicaState(writer, { schemaFingerprint: fingerprint });
+    await this.#session.reloadSchema();
+    await this.#session.reloadState();
+    log.info({ fingerprint }, 'the tables follow a newer schema');
+  }
+
+  /** The hashes of one of the replica's own blocks; null where it has none. */
+  async ownHashes(height: number): Promise<BlockHashes | null> {
+    const { heads } = this.#session.context.schema;
+    if (!heads) return null;
+    const [head] = await readBlockHeads(this.#session.writer, heads, height, height);
+    return head?.hashes ?? null;
+  }
+
+  /** @returns the highest height that both chains share when the replica's tip is not on the source's chain; else null */
+  async #findFork(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<number | null> {
+    const tip = state.height!;
+    if (status.height === null) return null;
+    const at = Math.min(tip, status.height);
+    if ((await this.#isShared(at, status, signal)) !== false) return null;
+    this.#session.log.warn({ block: at }, `hash chain discontinuity at block ${at + 1}`);
+    const bases = (await readGroupsAbove(this.#session.writer, -1)).map(({ base }) => base.height);
+    const candidates = bases.filter((height) => height < at);
+    // Newest first; chains that agree at a height agree below it. Where the source does not tell, it is not shared.
+    let [low, high] = [0, candidates.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((await this.#isShared(candidates[middle]!, status, signal)) === true) high = middle;
+      else low = middle + 1;
+    }
+    return candidates[low] ?? (candidates.at(-1) ?? at) - 1;
+  }
+
+  /** @returns null when the source does not tell */
+  async #isShared(height: number, status: SourceStatus, signal: AbortSignal): Promise<boolean | null> {
+    const own = await this.ownHashes(height);
+    const theirs = height === status.height ? status.hashes : await this.#session.source.hashesAt(height, signal);
+    return own === null || theirs === null ? null : sameBlock(own, theirs);
+  }
+
+  async #applySince(state: ReplicaState, tip: number, whole: boolean, signal: AbortSignal): Promise<void> {
+    const since = state.height!;
+    const { source, log } = this.#session;
+    const far = tip - since > RANGE_BLOCKS;
+    if (far && state.complete) await writeReplicaState(this.#session.writer, { complete: false, phase: 'catchingUp' });
+    const lookups = whole || this.#session.contradicted ? [] : await this.#statedLookups();
+    const query: SinceQuery = { since, lookups, ...(far ? { until: since + RANGE_BLOCKS } : {}) };
+    const path = source.sincePath(query);
+    const response = await source.get(path, {}, signal);
+    if (response.status !== 200) return this.#notApplied(response, path);
+    try {
+      const head = readSnapshotHead(response.headers, source.id.dbType);
+      if (head.height <= since) return;
+      if (head.fingerprint !== null && head.fingerprint !== state.schemaFingerprint) {
+        await this.followSchema(head.fingerprint, signal);
+      }
+      const ends = { complete: !far, phase: far ? (whole ? 'reconciling' : 'catchingUp') : 'following' } as const;
+      const target = { first: since + 1, last: head.height, hashes: head.hashes, source: source.url, ...ends };
+      const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
+      const current = await this.#session.reloadState();
+      await applySince(
+        this.#session.writer,
+        this.#session.context,
+        current,
+        target,
+        readSnapshot(response.body, limits),
+        head.whole
+      );
+      this.#session.contradicted = false;
+      log.info({ from: since + 1, to: head.height }, 'caught up by snapshot');
+    } catch (caught) {
+      if (hasCode(caught, 'ROW_CONTRADICTION')) await this.#contradicted(caught, lookups.length === 0);
+      throw caught;
+    } finally {
+      response.body.on('error', () => undefined).destroy();
+    }
+  }
+
+  async #notApplied(response: OpenResponse, path: string): Promise<void> {
+    const { source } = this.#session;
+    try {
+      await source.refuse(response, path);
+    } catch (caught) {
+      if (!(response.status === 404 && CAUGHT_UP.test((caught as Error).message))) throw caught;
+    }
+  }
+
+  /** Whole lookup tables settle a contradiction; where they were whole already, only a bootstrap does. */
+  async #contradicted(caught: PlatformError, wasWhole: boolean): Promise<void> {
+    if (wasWhole) throw new ReplicaLost(caught);
+    this.#session.contradicted = true;
+  }
+
+  /** What this replica holds of each lookup table, so that only later rows need to come. */
+  async #statedLookups(): Promise<string[]> {
+    const { writer, context } = this.#session;
+    const stated: string[] = [];
+    for (const { name, plan } of context.schema.tables) {
+      if (plan.class !== 'lookup') continue;
+      const [row] = await rows(writer, `SELECT MAX(id) AS id FROM \`${name}\``);
+      if (row?.['id'] == null) continue;
+      const id = Number(row['id']);
+      stated.push(`${name}:${id}:${await lookupDigest(writer, plan, id)}`);
+    }
+    return stated;
+  }
+}
+
+/** The replica contradicts its source in a way that only loading it anew can settle. */
+export class ReplicaLost extends Error {
+  constructor(cause: PlatformError) {
+    super(cause.message, { cause });
+  }
+}

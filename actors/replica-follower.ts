@@ -1,0 +1,124 @@
+import type { Outcome } from '../machines/replica.ts';
+import { applyBlocks } from '../src/db/block-writer.ts';
+import { hasCode } from '../src/errors.ts';
+import { hashesOf } from '../src/source/source-client.ts';
+import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
+import type { BlockMessage, Group } from '../src/wire/messages.ts';
+import type { ReplicaChain } from './replica-chain.ts';
+import type { ReplicaSession } from './replica-session.ts';
+
+const WAIT_MS = 1_000;
+/** Blocks of one group that wait for its last; a larger backlog is fetched as a snapshot. */
+const MAX_GROUP_BLOCKS = 5_000;
+
+/** Applies live blocks, group by group, as long as each follows the one before. */
+export class ReplicaFollower {
+  readonly #session: ReplicaSession;
+  readonly #chain: ReplicaChain;
+  #group: BlockMessage[] = [];
+
+  constructor(session: ReplicaSession, chain: ReplicaChain) {
+    this.#session = session;
+    this.#chain = chain;
+  }
+
+  /** Ends when something else than the next block comes, or when it is told to stop, then between two groups. */
+  async follow(signal: AbortSignal): Promise<Outcome> {
+    const subscription = await this.#session.subscription();
+    this.#group = [];
+    while (!signal.aborted) {
+      const message = await subscription.next(WAIT_MS, signal);
+      if (message === null) continue;
+      switch (message.type) {
+        case 'status':
+          this.#session.sourceAt(message.block_height);
+          break;
+        case 'reorg':
+          if (message.block_index <= this.#session.state.height!)
+            return { kind: 'forked', height: message.block_index - 1 };
+          this.#group = this.#group.filter(({ block_index }) => block_index < message.block_index);
+          break;
+        case 'block': {
+          const outcome = await this.#take(message, signal);
+          if (outcome) return outcome;
+          subscription.applied(this.#session.state.height!);
+        }
+      }
+    }
+    return { kind: 'done' };
+  }
+
+  /** @returns where it leads when it is not simply the next block */
+  async #take(message: BlockMessage, signal: AbortSignal): Promise<Outcome | null> {
+    const height = this.#session.state.height!;
+    const { block_index: at } = message;
+    const group = message.group ?? { first: at, last: at };
+    this.#session.sourceAt(Math.max(at, this.#session.tip ?? 0));
+    if (at <= height) return (await this.#isOurs(message)) ? null : { kind: 'behind' };
+    const misfit = this.#misfit(message, group);
+    if (misfit !== null) {
+      this.#session.log.info({ block: at, height }, `${misfit}: catching up by snapshot`);
+      return { kind: 'behind' };
+    }
+    this.#group.push(message);
+    if (at < group.last) return null;
+    const messages = this.#group;
+    this.#group = [];
+    await this.#apply(messages, group, signal);
+    return null;
+  }
+
+  /** Why a block cannot be applied after what is here; null when it can. */
+  #misfit(message: BlockMessage, group: Group): string | null {
+    const { state } = this.#session;
+    const { block_index: at } = message;
+    const before = this.#group.at(-1);
+    if (group.first !== state.height! + 1) return `blocks ${group.first} to ${group.last} do not follow the replica's`;
+    if (at !== (before?.block_index ?? state.height!) + 1 || at > group.last) return `block ${at} does not follow`;
+    if (this.#group.length >= MAX_GROUP_BLOCKS) return `more than ${MAX_GROUP_BLOCKS} blocks in one group`;
+    const previous = this.#previousHashes(message);
+    const own = before ? this.#hashes(before) : state.hashes;
+    if (previous && own && !sameBlock(previous, own)) return `hash chain discontinuity at block ${at}`;
+    return null;
+  }
+
+  #hashes(message: BlockMessage): BlockHashes {
+    return hashesOf(this.#session.data.id.dbType, message);
+  }
+
+  #previousHashes({ previous_hash }: BlockMessage): BlockHashes | null {
+    if (previous_hash == null) return null;
+    const { dbType } = this.#session.data.id;
+    return hashesOf(dbType, typeof previous_hash === 'string' ? { block_hash: previous_hash } : previous_hash);
+  }
+
+  /** A block that is here already was sent again; with other hashes it is another branch. */
+  async #isOurs(message: BlockMessage): Promise<boolean> {
+    const own = await this.#chain.ownHashes(message.block_index);
+    return own !== null && sameBlock(own, this.#hashes(message));
+  }
+
+  async #apply(messages: readonly BlockMessage[], group: Group, signal: AbortSignal): Promise<void> {
+    const last = messages.at(-1)!;
+    const { schema_fingerprint: fingerprint } = last;
+    if (fingerprint !== undefined && fingerprint !== this.#session.state.schemaFingerprint) {
+      await this.#chain.followSchema(fingerprint, signal);
+    }
+    const { writer, context, state, source } = this.#session;
+    const target = {
+      first: group.first,
+      last: group.last,
+      hashes: this.#hashes(last),
+      source: source.url,
+      complete: true,
+      phase: 'following'
+    } as const;
+    try {
+      await applyBlocks(writer, context, state, target, messages);
+    } catch (caught) {
+      if (hasCode(caught, 'ROW_CONTRADICTION')) this.#session.contradicted = true;
+      throw caught;
+    }
+    await this.#session.reloadState();
+  }
+}

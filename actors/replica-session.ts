@@ -1,0 +1,190 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { WriterContext } from '../src/db/block-writer.ts';
+import type { Connection } from '../src/db/connection.ts';
+import { type ReplicaSchema, readReplicaSchema } from '../src/db/replica-schema.ts';
+import {
+  clearHalt,
+  openReplicaState,
+  type ReplicaState,
+  readHalt,
+  readReplicaState,
+  writeHalt
+} from '../src/db/replica-state.ts';
+import { openWriter } from '../src/db/writer-connection.ts';
+import { PlatformError } from '../src/errors.ts';
+import type { Logger } from '../src/log.ts';
+import { SourceClient } from '../src/source/source-client.ts';
+import { Subscription } from '../src/source/subscription.ts';
+import { databaseKey } from '../src/wire/database.ts';
+import type { Halt } from '../src/wire/report.ts';
+import type { ReplicaActorData } from './protocol.ts';
+
+/** What is known of one source. */
+interface SourceRecord {
+  readonly client: SourceClient;
+  state: 'unknown' | 'followed' | 'failed';
+  height: number | null;
+  error: string | null;
+}
+
+/** What the replica's effects share: the writer, the marker as last read, and the source that is followed. */
+export class ReplicaSession {
+  readonly data: ReplicaActorData;
+  readonly log: Logger;
+  /** Called whenever something that is reported has changed. */
+  readonly changed: () => void;
+  readonly #sources: readonly SourceRecord[];
+  #followed = 0;
+  #writer: Connection | undefined;
+  #state: ReplicaState | undefined;
+  #schema: ReplicaSchema | undefined;
+  #subscription: Subscription | undefined;
+  halt: Halt | null = null;
+  /** Of the bootstrap or catch-up under way, 0 to 100. */
+  percent: number | null = null;
+  reorgs = 0;
+  /** A lookup row contradicted the replica: the next catch-up asks for whole lookup tables. */
+  contradicted = false;
+
+  constructor(data: ReplicaActorData, log: Logger, changed: () => void) {
+    this.data = data;
+    this.log = log;
+    this.changed = changed;
+    this.#sources = data.sources.map(({ url, apiKey }) => ({
+      client: new SourceClient(url, apiKey, data.id),
+      state: 'unknown',
+      height: null,
+      error: null
+    }));
+  }
+
+  /** Opens the writer when there is none, and reads marker, schema and halt. */
+  async open(): Promise<void> {
+    const { coordinates, generation, id } = this.data;
+    this.#writer ??= await openWriter(coordinates, { generation });
+    this.#state = await openReplicaState(this.#writer, id.dbType);
+    this.halt = (await readHalt(this.#writer)) ?? (await this.#readHaltFile());
+    await this.reloadSchema();
+  }
+
+  get writer(): Connection {
+    if (!this.#writer) throw new PlatformError('INTERNAL', { reason: 'the replica is not open' });
+    return this.#writer;
+  }
+
+  get state(): ReplicaState {
+    if (!this.#state) throw new PlatformError('INTERNAL', { reason: 'the replica is not open' });
+    return this.#state;
+  }
+
+  /** The marker as last read; undefined before the first look. */
+  get knownState(): ReplicaState | undefined {
+    return this.#state;
+  }
+
+  get context(): WriterContext {
+    if (!this.#schema) throw new PlatformError('INTERNAL', { reason: 'the replica is not open' });
+    const { maxRollbackDepth, epochSize } = this.data;
+    return { schema: this.#schema, maxRollbackDepth, epochSize };
+  }
+
+  async reloadState(): Promise<ReplicaState> {
+    this.#state = await readReplicaState(this.writer);
+    this.changed();
+    return this.#state;
+  }
+
+  async reloadSchema(): Promise<void> {
+    this.#schema = await readReplicaSchema(this.writer, this.data.id.dbType, this.data.localTables);
+  }
+
+  /** The source that is followed. */
+  get source(): SourceClient {
+    return this.#sources[this.#followed]!.client;
+  }
+
+  get sources(): readonly { url: string; state: string; height: number | null; error: string | null }[] {
+    return this.#sources.map(({ client, state, height, error }) => ({ url: client.url, state, height, error }));
+  }
+
+  /** The highest block that a source was seen at. */
+  get tip(): number | null {
+    const heights = this.#sources.map(({ height }) => height).filter((height) => height !== null);
+    return heights.length === 0 ? null : Math.max(...heights);
+  }
+
+  /** Notes where the followed source stands. */
+  sourceAt(height: number | null): void {
+    const record = this.#sources[this.#followed]!;
+    Object.assign(record, { state: 'followed', height, error: null });
+    this.changed();
+  }
+
+  /** The live stream of the followed source, opened when there is none. */
+  async subscription(): Promise<Subscription> {
+    this.#subscription ??= await Subscription.open(this.source);
+    return this.#subscription;
+  }
+
+  /** After a fault: nothing that is open can be trusted. A source's fault makes the next source the followed one. */
+  drop(fault: PlatformError): void {
+    this.#subscription?.close();
+    this.#subscription = undefined;
+    this.#writer?.destroy();
+    this.#writer = undefined;
+    if (!fault.code.startsWith('SOURCE_')) return;
+    Object.assign(this.#sources[this.#followed]!, { state: 'failed', error: fault.message });
+    this.#followed = (this.#followed + 1) % this.#sources.length;
+  }
+
+  /** Records a halt where it survives a restart: in the database, else in a file that blocks the next start too. */
+  async recordHalt(halt: Halt): Promise<void> {
+    this.halt = halt;
+    this.log.error({ halt }, `replication halted: ${halt.reason}`);
+    try {
+      await writeHalt(this.writer, halt);
+    } catch (caught) {
+      this.log.error({ err: caught }, 'the halt could not be written to sync_halt: it goes to a file');
+      await mkdir(this.data.stateDirectory, { recursive: true, mode: 0o700 });
+      await writeFile(this.#haltFile, JSON.stringify(halt), { mode: 0o600 });
+    }
+    this.changed();
+  }
+
+  /** @returns the halt that was cleared; null when there was none */
+  async clearHalt(connection: Connection): Promise<Halt | null> {
+    const was = this.halt;
+    await clearHalt(connection);
+    await rm(this.#haltFile, { force: true });
+    this.halt = null;
+    this.changed();
+    return was;
+  }
+
+  /** Lets go of everything. */
+  async close(): Promise<void> {
+    this.#subscription?.close();
+    this.#writer?.destroy();
+    await Promise.all(this.#sources.map(({ client }) => client.close()));
+  }
+
+  /** A private file of this replica in the state directory. */
+  file(suffix: string): string {
+    return join(this.data.stateDirectory, `${databaseKey(this.data.id).replaceAll('/', '-')}.${suffix}`);
+  }
+
+  get #haltFile(): string {
+    return this.file('halt.json');
+  }
+
+  async #readHaltFile(): Promise<Halt | null> {
+    try {
+      return JSON.parse(await readFile(this.#haltFile, 'utf8')) as Halt;
+    } catch (caught) {
+      if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      const reason = `the halt file ${this.#haltFile} cannot be read: ${(caught as Error).message}`;
+      return { block_index: null, reason, mismatches: null, sources: null, detected_at: new Date().toISOString() };
+    }
+  }
+}

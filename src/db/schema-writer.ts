@@ -1,0 +1,68 @@
+import { PlatformError } from '../errors.ts';
+import type { DbType } from '../wire/database.ts';
+import type { SchemaRecord, TypedTable } from '../wire/schema.ts';
+import { classifyTables } from './classify.ts';
+import { type Connection, databaseError, quoteName } from './connection.ts';
+import { printChanges, printTable, type TableDdl } from './ddl.ts';
+import { dependencyOrder, readTopology } from './topology.ts';
+
+/** The tables of a source's schema that a replica keeps, parents first, with the statements that make them. */
+export interface SchemaPlan {
+  readonly tables: readonly { readonly table: TypedTable; readonly ddl: TableDdl }[];
+  readonly fingerprint: string | null;
+}
+
+/** Checks a source's schema and prints what makes it. @throws {PlatformError} SCHEMA_REFUSED, SOURCE_INVALID */
+export function planSchema(record: SchemaRecord, dbType: DbType, localTables: readonly string[]): SchemaPlan {
+  if (!record.typed) {
+    throw new PlatformError('SOURCE_INVALID', { reason: 'the source gives no typed schema: it needs a newer version' });
+  }
+  const typed = record.typed as TypedTable[];
+  const plans = dependencyOrder(classifyTables(typed, dbType, localTables), typed);
+  const byName = new Map(typed.map((table) => [table.name, table]));
+  if (byName.size !== typed.length)
+    throw new PlatformError('SOURCE_INVALID', { reason: 'a table comes twice in the schema' });
+  const kept = plans.filter((plan) => plan.class !== 'local' && plan.class !== 'control');
+  const tables = kept.map(({ name }) => ({ table: byName.get(name)!, ddl: printTable(byName.get(name)!) }));
+  return { tables, fingerprint: record.fingerprint ?? null };
+}
+
+/** Makes tables anew and empty, without the keys that are cheaper when their rows are in. */
+export async function recreateTables(connection: Connection, tables: SchemaPlan['tables']): Promise<void> {
+  for (const { table } of [...tables].reverse())
+    await connection.query(`DROP TABLE IF EXISTS ${quoteName(table.name)}`);
+  for (const { table, ddl } of tables) await runDdl(connection, table.name, [ddl.create]);
+}
+
+/** Adds to a loaded table the keys that were left out. */
+export async function finishTable(connection: Connection, { table, ddl }: SchemaPlan['tables'][number]): Promise<void> {
+  await runDdl(connection, table.name, ddl.afterLoad);
+}
+
+/** Brings the replica's tables to a newer schema, between groups: adds what is missing, drops nothing. */
+export async function followSchema(connection: Connection, plan: SchemaPlan): Promise<void> {
+  const own = new Map((await readTopology(connection)).tables.map((table) => [table.name, table]));
+  for (const { table, ddl } of plan.tables) {
+    const existing = own.get(table.name);
+    await runDdl(connection, table.name, existing ? printChanges(existing, table) : [ddl.create, ...ddl.afterLoad]);
+  }
+}
+
+/** Syntax and limits that MariaDB itself refuses are the schema's fault; a lost connection is not. */
+async function runDdl(connection: Connection, table: string, statements: readonly string[]): Promise<void> {
+  for (const statement of statements) {
+    try {
+      await connection.query(statement);
+    } catch (caught) {
+      const { sqlState, sqlMessage } = caught as { sqlState?: string; sqlMessage?: string };
+      if (sqlState?.startsWith('42') || sqlState === 'HY000') {
+        throw new PlatformError(
+          'SCHEMA_REFUSED',
+          { reason: `table ${table}: ${sqlMessage}`, table },
+          { cause: caught }
+        );
+      }
+      throw databaseError(caught, { table });
+    }
+  }
+}

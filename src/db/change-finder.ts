@@ -8,6 +8,8 @@ import { planSignature, type SourceLayout } from './source-layout.ts';
 export const MUTABLE_MAX_ROWS = 2_000_000;
 /** A larger table is not sent whole: no message could hold it. */
 export const WHOLE_MAX_ROWS = 500_000;
+/** A derived table up to this size goes whole when its rows are not known; of a larger one, what the group's rows touch. */
+const DERIVED_WHOLE_ROWS = 20_000;
 /** Keys of one SELECT. */
 const KEYS_AT_ONCE = 500;
 
@@ -82,7 +84,8 @@ export async function findTableChange(
   const current = moved ? await readTableMemory(connection, layout, plan) : known;
   const change = { memory: current, gap: null, whole: false };
   if (current.rows === null || known.rows === null) {
-    if (touched && plan.identity) {
+    const isSmall = figureCount(figure) <= DERIVED_WHOLE_ROWS;
+    if (touched && plan.identity && !isSmall) {
       return { ...change, ...(await readKeys(connection, plan, new Set([...touched, ...forced]))) };
     }
     return readWhole(connection, layout, plan, current);

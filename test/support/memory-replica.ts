@@ -129,6 +129,19 @@ export class MemoryReplica {
     }
   }
 
+  /** Follows the source's schema, as a replica does when a message names another fingerprint; new columns get their defaults. */
+  async readSchema(to: DatabaseCoordinates): Promise<void> {
+    const { layout } = await readAll(to, this.#dbType);
+    this.#layout = layout;
+    for (const { name, columns } of layout.plans) {
+      for (const column of columns) {
+        const value =
+          column.default === null || column.default === 'NULL' ? null : column.default.replace(/^'(.*)'$/, '$1');
+        for (const row of this.#list(name)) if (!(column.name in row)) row[column.name] = value;
+      }
+    }
+  }
+
   /** Tables in which this replica and the database differ now; empty when they are equal. */
   async differences(to: DatabaseCoordinates): Promise<string[]> {
     const { layout, tables } = await readAll(to, this.#dbType);

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { INFRA_TABLES } from '../../src/wire/messages.ts';
+import * as decoder from '../support/generated-decoder.ts';
+import { appendBacklog, appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { ReplicaWatch } from '../support/replica-watch.ts';
+import { addEmptyBlock, sql } from '../support/sql.ts';
+
+test('single blocks, a backlog of 50 and reorgs of depth 1 and 30 keep a replica equal to its source', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 30, rows: 1_000 });
+  const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(129);
+  await settle(await appendBlocks(database, 3, 'a'));
+  const backlog = await appendBacklog(database, 50, 'a');
+  await settle(backlog);
+  const last = source.messages.at(-1);
+  assert.ok(last?.type === 'block');
+  assert.deepEqual(last.group, { first: backlog - 49, last: backlog });
+  const earlier = source.messages.filter((message) => message.type === 'block' && message.block_index < backlog);
+  assert.ok(earlier.slice(-49).every((message) => message.type === 'block' && message.updated_rows === undefined));
+  await settle(await reorg(database, 1, 3, 'a'));
+  await settle(await reorg(database, 30, 31, 'b'));
+  await settle(await appendBlocks(database, 2, 'a'));
+  assert.ok(source.messages.some(({ type }) => type === 'reorg'));
+  assert.ok(source.states.includes('reorging'));
+});
+
+test('a decoder database is broadcast with its block hash, dispensers never', async (t) => {
+  const database = await createDatabase('source');
+  await decoder.createDecoder(database, { seed: 'a', blocks: 20, rows: 600 });
+  const { source, settle } = await ReplicaWatch.start(t, database, 'decoder');
+  await settle(119);
+  await settle(await decoder.appendBacklog(database, 5, 'a'));
+  await settle(await decoder.reorg(database, 3, 4, 'b'));
+  const [first, second] = source.messages;
+  assert.ok(first?.type === 'block' && second?.type === 'block');
+  assert.match(String(first.block_hash), /^[0-9a-f]{64}$/);
+  assert.equal(second.previous_hash, first.block_hash);
+  assert.equal(first.schema_version, 3);
+  assert.ok(source.messages.every((message) => message.type === 'reorg' || message.data['dispensers'] === undefined));
+  assert.ok(source.messages.every((message) => message.type === 'reorg' || message.data['sync_meta'] === undefined));
+  assert.equal(source.infra.length, 0);
+});
+
+test('a reorg of the tip at equal height is seen', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 10, rows: 200 });
+  const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(109);
+  const height = await appendBlocks(database, 1, 'a');
+  await settle(height);
+  assert.equal(await reorg(database, 1, 1, 'other'), height);
+  await source.until(() => source.messages.some(({ type }) => type === 'reorg'), 'a reorg');
+  await settle(height);
+  const { length } = source.messages.filter((message) => message.block_index === height);
+  assert.equal(length, 3, 'the block, the reorg, and the other block');
+});
+
+test('rows changed in place, deleted and dated back travel with the next block', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 40, rows: 1_200 });
+  const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(139);
+  await sql(
+    database,
+    'DELETE FROM credits ORDER BY action_index LIMIT 3',
+    "UPDATE sends SET amount = '7' ORDER BY action_index LIMIT 2",
+    "UPDATE tokens SET description = 'changed' ORDER BY tick_id LIMIT 1",
+    'DELETE FROM balances ORDER BY address_id LIMIT 1',
+    "INSERT INTO validator_rewards (block_index, address_id, amount, share) VALUES (101, 1, '5', 0.1)",
+    "INSERT INTO capabilities (name, version) VALUES ('twice', '1'), ('twice', '1')",
+    'DELETE FROM events ORDER BY id LIMIT 1',
+    'INSERT INTO icons (tick_id) VALUES (9999)'
+  );
+  await settle(await addEmptyBlock(database));
+  const last = source.messages.at(-1);
+  assert.ok(last?.type === 'block' && last.rescoped && last.deleted_rows);
+  assert.ok(last.rescoped['credits'] && last.rescoped['sends']);
+  assert.deepEqual(last.rescoped['validator_rewards'], [101]);
+  assert.equal(last.deleted_rows['balances']?.length, 1);
+  assert.ok(last.whole?.includes('capabilities'), 'equal rows without a key can only be sent whole');
+  assert.equal(last.data['icons'] ?? last.updated_rows?.['icons'], undefined, 'node-local tables stay where they are');
+  await settle(await addEmptyBlock(database));
+  const next = source.messages.at(-1);
+  assert.ok(next?.type === 'block');
+  assert.deepEqual(Object.keys(next.data).sort(), ['blocks', 'sync_meta'], 'what did not change is not sent again');
+  assert.deepEqual(next.updated_rows, {});
+  assert.equal(next.rescoped, undefined);
+});
+
+test('rows older than the compared blocks are found by their new ids', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 1_010, rows: 6_100 });
+  const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(1_109);
+  await sql(
+    database,
+    "INSERT INTO validator_rewards (block_index, address_id, amount, share) VALUES (103, 1, '5', 0.1)"
+  );
+  await settle(await addEmptyBlock(database));
+  const last = source.messages.at(-1);
+  assert.ok(last?.type === 'block');
+  assert.deepEqual(last.rescoped, { validator_rewards: [103] });
+});
+
+test('an infra-only message holds the ten tables only', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 10, rows: 200 });
+  const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(109);
+  await settle(await appendBacklog(database, 10, 'a'));
+  assert.equal(source.infra.length, 10);
+  for (const message of source.infra) {
+    assert.ok(message.type === 'block');
+    assert.equal(message.sync_mode, 'infra-only');
+    const tables = [message.data, message.updated_rows ?? {}, message.rescoped ?? {}].flatMap(Object.keys);
+    assert.deepEqual(
+      tables.filter((table) => !INFRA_TABLES.has(table)),
+      []
+    );
+  }
+});
+
+test('a schema change between two blocks travels with the next one', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 20, rows: 600 });
+  const { source, replica, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(119);
+  await settle(await appendBlocks(database, 1, 'a'));
+  const before = source.messages.at(-1);
+  await sql(
+    database,
+    "ALTER TABLE sends ADD COLUMN note VARCHAR(20) NOT NULL DEFAULT 'none'",
+    'CREATE TABLE later (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20) NOT NULL, UNIQUE KEY (name))',
+    "INSERT INTO later (name) VALUES ('one'), ('two')"
+  );
+  await replica.readSchema(database);
+  await settle(await appendBlocks(database, 2, 'a'));
+  const after = source.messages.at(-1);
+  assert.ok(before?.type === 'block' && after?.type === 'block');
+  assert.notEqual(after.schema_fingerprint, before.schema_fingerprint);
+  assert.equal(source.report?.schemaFingerprint, after.schema_fingerprint);
+});
+
+test('the first blocks of an empty database are broadcast', async (t) => {
+  const database = await createDatabase('source');
+  const { source, replica, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await source.until(() => source.report?.phase === 'polling.caughtUp', 'a poll of an empty database');
+  await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
+  await replica.readSchema(database);
+  await settle(102);
+  const [first] = source.messages;
+  assert.ok(first?.type === 'block');
+  assert.equal(first.previous_hash, null);
+});

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { appendBacklog, appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { ReplicaWatch } from '../support/replica-watch.ts';
+import { addEmptyBlock, sql } from '../support/sql.ts';
+
+test('a successor continues after the last broadcast: no height twice, no change lost', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 60, rows: 2_000 });
+  const watch = await ReplicaWatch.start(t, database, 'indexer');
+  await watch.settle(159);
+  await watch.settle(await appendBlocks(database, 2, 'a'));
+  await watch.kill();
+  await appendBacklog(database, 3, 'a');
+  await sql(
+    database,
+    "UPDATE sends SET amount = '8' ORDER BY action_index LIMIT 1",
+    'DELETE FROM credits ORDER BY action_index DESC LIMIT 1',
+    'DELETE FROM balances ORDER BY address_id LIMIT 2',
+    "UPDATE tokens SET description = 'changed' ORDER BY tick_id LIMIT 1",
+    "INSERT INTO validator_rewards (block_index, address_id, amount, share) VALUES (101, 1, '5', 0.1)"
+  );
+  watch.resume();
+  await watch.settle(164);
+  await watch.settle(await addEmptyBlock(database));
+});
+
+test('a successor to which nothing happened says nothing', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 60, rows: 2_000 });
+  const watch = await ReplicaWatch.start(t, database, 'indexer');
+  await watch.settle(159);
+  await watch.settle(await appendBlocks(database, 2, 'a'));
+  await watch.kill();
+  watch.resume();
+  await watch.settle(161);
+  assert.equal(watch.source.messages.length, 0);
+  await watch.settle(await addEmptyBlock(database));
+  const [message] = watch.source.messages;
+  assert.ok(message?.type === 'block');
+  assert.deepEqual([message.updated_rows, message.rescoped, message.whole], [{}, undefined, undefined]);
+});
+
+test('changes without a new block wait for the successor to the successor', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 30, rows: 1_000 });
+  const watch = await ReplicaWatch.start(t, database, 'indexer');
+  await watch.settle(129);
+  await watch.kill();
+  await sql(
+    database,
+    "UPDATE tokens SET description = 'changed' ORDER BY tick_id LIMIT 1",
+    "UPDATE sends SET amount = '8' ORDER BY action_index LIMIT 1"
+  );
+  watch.resume();
+  await watch.source.reaches(129);
+  await watch.kill();
+  watch.resume();
+  await watch.source.reaches(129);
+  await watch.settle(await addEmptyBlock(database));
+});
+
+test('a reorg while the actor was down is found and broadcast first', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 40, rows: 1_000 });
+  const watch = await ReplicaWatch.start(t, database, 'indexer');
+  await watch.settle(139);
+  for (let block = 0; block < 6; block += 1) await watch.settle(await appendBlocks(database, 1, 'a'));
+  await watch.kill();
+  const height = await reorg(database, 4, 5, 'b');
+  watch.resume();
+  await watch.settle(height);
+  assert.deepEqual(watch.source.messages[0], {
+    type: 'reorg',
+    chain: 'litecoin',
+    network: 'regtest',
+    dbType: 'indexer',
+    block_index: 142
+  });
+});
+
+test('a reorg deeper than anything known starts from the oldest known block', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 20, rows: 300 });
+  const watch = await ReplicaWatch.start(t, database, 'indexer');
+  await watch.settle(119);
+  await watch.settle(await appendBlocks(database, 2, 'a'));
+  const height = await reorg(database, 10, 12, 'b');
+  await watch.source.reaches(height);
+  const forks = watch.source.messages.filter(({ type }) => type === 'reorg').map(({ block_index }) => block_index);
+  assert.ok(Math.min(...forks) <= 119, `forks at ${forks.join(', ')}`);
+});

@@ -46,7 +46,9 @@ export async function startMariaDb(directory: string, options: readonly string[]
   const dataDirectory = join(directory, 'data');
   const socketPath = join(directory, 'm.sock');
   const logFile = join(directory, 'mariadb.log');
-  mkdirSync(directory, { recursive: true });
+  // Its own: a server that starts deletes what it takes for leftovers in the shared one, under the feet of those that run.
+  const temporary = `--tmpdir=${join(directory, 'tmp')}`;
+  mkdirSync(join(directory, 'tmp'), { recursive: true });
   const user = userInfo().username;
   if (!existsSync(join(dataDirectory, 'mysql'))) {
     rmSync(dataDirectory, { recursive: true, force: true });
@@ -57,6 +59,7 @@ export async function startMariaDb(directory: string, options: readonly string[]
         '--no-defaults',
         `--datadir=${dataDirectory}`,
         `--user=${user}`,
+        temporary,
         '--auth-root-authentication-method=normal',
         '--skip-test-db',
         '--skip-name-resolve'
@@ -71,6 +74,7 @@ export async function startMariaDb(directory: string, options: readonly string[]
       '--no-defaults',
       `--datadir=${dataDirectory}`,
       `--user=${user}`,
+      temporary,
       `--socket=${socketPath}`,
       '--bind-address=127.0.0.1',
       `--port=${port}`,

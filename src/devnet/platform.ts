@@ -100,7 +100,7 @@ async function startParts(
   const connection = await start(
     'status',
     () => connect(database),
-    (part) => part.end()
+    async (part) => part.destroy()
   );
   const server = { url: `http://127.0.0.1:${ports.server}`, apiKey };
   const client = { url: `http://127.0.0.1:${ports.client}`, apiKey };

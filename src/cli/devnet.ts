@@ -41,15 +41,18 @@ export const devnetCommand: Command = {
       shell: env,
       tell: options.once ? console.error : console.log
     };
+    let isNeeded = false; // to find out what went wrong
     try {
       const code = await runPlatform(settings, options, interrupted.signal);
-      if (options.once) rmSync(path, { recursive: true, force: true });
+      isNeeded = code !== 0;
       return code;
     } catch (caught) {
-      if (interrupted.signal.aborted) return options.once ? INTERRUPTED : 0;
-      if (options.once) settings.tell(`databases and logs are kept in ${path}`);
-      throw caught;
+      isNeeded = !interrupted.signal.aborted;
+      if (isNeeded) throw caught;
+      return options.once ? INTERRUPTED : 0;
     } finally {
+      if (options.once && isNeeded) settings.tell(`databases and logs are kept in ${path}`);
+      if (options.once && !isNeeded) rmSync(path, { recursive: true, force: true });
       held.release();
       for (const signal of SIGNALS) process.off(signal, interrupt);
     }

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,15 +19,17 @@ export class SourceThread {
   readonly states: string[] = [];
   resume: ResumePoint | null = null;
   report: DatabaseReport | undefined;
+  readonly stateDirectory: string;
 
   constructor(to: DatabaseCoordinates, dbType: DbType, options: Partial<SourceActorData> = {}) {
+    this.stateDirectory = mkdtempSync(join(tmpdir(), 'platform-test-'));
     const workerData: SourceActorData = {
       id: { dbType, chain: 'litecoin', network: 'regtest' },
       generation: 1,
       coordinates: to,
       resume: null,
       readOnly: false,
-      stateDirectory: mkdtempSync(join(tmpdir(), 'platform-test-')),
+      stateDirectory: this.stateDirectory,
       pollIntervalMs: 20,
       epochSize: 10,
       localTables: [],
@@ -81,6 +83,7 @@ export class SourceThread {
   /** Ends the thread as a crash would. */
   async kill(): Promise<void> {
     await this.handle.terminate();
+    rmSync(this.stateDirectory, { recursive: true, force: true });
   }
 }
 

@@ -77,6 +77,11 @@ function effect<Output, Input>(work: (input: Input, signal: AbortSignal) => Prom
   });
 }
 
+/** An effect that needs nothing from the chart. */
+function task<Output>(work: (signal: AbortSignal) => Promise<Output>) {
+  return effect<Output, void>((_, signal) => work(signal));
+}
+
 async function run<Output>(work: () => Promise<Output>, signal: AbortSignal): Promise<Output> {
   try {
     const output = await work();
@@ -133,15 +138,15 @@ async function inspect(): Promise<Inspection> {
 const machine = createActor(
   replicaMachine.provide({
     actors: {
-      inspect: effect(inspect),
-      fetchSchema: effect((_: void, signal) => bootstrap.fetchSchema(signal)),
-      download: effect(() => bootstrap.download()),
-      load: effect((_: void, signal) => bootstrap.load(signal)),
-      check: effect((_: void, signal) => bootstrap.check(signal)),
+      inspect: task(inspect),
+      fetchSchema: task((signal) => bootstrap.fetchSchema(signal)),
+      download: task(() => bootstrap.download()),
+      load: task((signal) => bootstrap.load(signal)),
+      check: task((signal) => bootstrap.check(signal)),
       catchUp: effect(({ reconcile }: { reconcile: boolean }, signal) => orLost(chain.catchUp(reconcile, signal))),
-      follow: effect((_: void, signal) => follower.follow(signal)),
+      follow: task((signal) => follower.follow(signal)),
       rollBack: effect(({ height }: { height: number }) => chain.rollBack(height)),
-      release: effect(() => session.close())
+      release: task(() => session.close())
     }
   }),
   { input: { reconnectDelayMs: data.reconnectDelayMs, jitter: Math.random }, inspect: host.observe('replica') }

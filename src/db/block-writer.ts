@@ -4,9 +4,10 @@ import { type BlockHashes, sameBlock } from '../wire/database.ts';
 import type { BlockMessage, WireRow, WireRows } from '../wire/messages.ts';
 import { type BlockHead, readBlockHeads } from './block-hashes.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
-import { canonicalRows, GroupTransaction, type PageDifference, type Span } from './group-transaction.ts';
-import { canonicalRow, keyText, type ReplicaSchema, type ReplicaTable, travels } from './replica-schema.ts';
+import { canonicalRows, GroupTransaction, type Span } from './group-transaction.ts';
+import { canonicalRow, findTable, keyText, type ReplicaSchema, type ReplicaTable, travels } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
+import { SinceApplication } from './since-application.ts';
 import { commitEpoch, epochOf, type LoggedBlock, recordBlocks } from './transparency-log.ts';
 import { pruneJournal, UndoJournal } from './undo-journal.ts';
 
@@ -47,40 +48,25 @@ export function applyBlocks(
   });
 }
 
-/**
- * Applies a since-snapshot as one group.
- *
- * @param whole tables of which it holds every row
- * @throws as `applyBlocks`
- */
+/** A since-snapshot, as its headers and its request describe it. */
+export interface SinceContent {
+  readonly batches: AsyncIterable<SnapshotBatch>;
+  /** Tables of which it holds every row. */
+  readonly whole: ReadonlySet<string>;
+  /** It holds the rows of blocks from here on; those below the group replace what the replica has of these blocks. */
+  readonly from: number;
+}
+
+/** Applies a since-snapshot as one group. @throws as `applyBlocks` */
 export function applySince(
   connection: Connection,
   context: WriterContext,
   before: ReplicaState,
   target: GroupTarget,
-  batches: AsyncIterable<SnapshotBatch>,
-  whole: ReadonlySet<string>
+  content: SinceContent
 ): Promise<void> {
   return applyGroup(connection, context, before, target, async (group) => {
-    const pages = new Map<string, { readonly received: Set<string>; readonly pages: PageDifference[] }>();
-    const known = ({ name, plan }: ReplicaTable) => whole.has(name) && plan.class !== 'scoped';
-    for (const table of context.schema.tables.filter(known)) pages.set(table.name, { received: new Set(), pages: [] });
-    for await (const { section, table: name, rows: batch } of batches) {
-      const table = findTable(context.schema, name);
-      if (!table) continue;
-      const list = canonicalRows(table, batch);
-      const collected = pages.get(name);
-      if (collected) {
-        if (table.identity) for (const row of list) collected.received.add(keyText(row, table.identity));
-        collected.pages.push(await group.comparePage(table, list));
-      } else if (table.plan.class === 'scoped' && section === 'tables')
-        await applyScoped(group, table, batch, target, null);
-      else await group.merge(table, list, table.plan.class === 'lookup' ? 'refuse' : 'replace');
-    }
-    for (const table of context.schema.tables) {
-      const collected = pages.get(table.name);
-      if (collected) await group.replaceWhole(table, collected.received, collected.pages);
-    }
+    await new SinceApplication(group, context.schema, target, content).run();
     return [{ height: target.last, hashes: target.hashes }];
   });
 }
@@ -178,14 +164,6 @@ export async function logBlocks(
   }
 }
 
-/** The table when its rows are ours to write. @throws {PlatformError} SOURCE_INVALID when it is unknown */
-function findTable(schema: ReplicaSchema, name: string): ReplicaTable | null {
-  const table = schema.byName.get(name);
-  if (!table)
-    throw new PlatformError('SOURCE_INVALID', { reason: `the source sent rows of unknown table ${name}`, table: name });
-  return travels(table) && table.plan.class !== 'snapshotOnly' ? table : null;
-}
-
 /** The tables of some rows, parents first. */
 function* ordered(schema: ReplicaSchema, given: WireRows | undefined): Generator<[ReplicaTable, WireRow[]]> {
   if (!given) return;
@@ -208,7 +186,7 @@ async function applyMessage(group: GroupTransaction, schema: ReplicaSchema, mess
   for (const [table, list] of ordered(schema, data)) {
     const { class: tableClass } = table.plan;
     if (tableClass === 'scoped') {
-      await applyScoped(group, table, list, { first: height, last: height }, rescoped[table.name] ?? []);
+      await applyScoped(group, table, list, height, rescoped[table.name] ?? []);
     } else if (tableClass === 'lookup') await group.merge(table, canonicalRows(table, list), 'refuse');
     else if (tableClass === 'mutable') await group.merge(table, canonicalRows(table, list), 'replace');
   }
@@ -226,22 +204,25 @@ async function applyMessage(group: GroupTransaction, schema: ReplicaSchema, mess
 }
 
 /**
- * Rows of a scoped table: new ones of the span, whole older scopes, and what came beside them, which is merged.
+ * Rows of a scoped table: new ones of the message's own block, whole older scopes, and what came beside them, which is merged.
  *
- * @param rescoped older blocks whose rows, all of them here, replace what there is; null: none
+ * @param rescoped older blocks whose rows, all of them here, replace what there is
  */
 async function applyScoped(
   group: GroupTransaction,
   table: ReplicaTable,
   list: readonly WireRow[],
-  { first, last }: Span,
-  rescoped: readonly number[] | null
+  own: number,
+  rescoped: readonly number[]
 ): Promise<void> {
   const all = canonicalRows(table, list);
+  group.learnParents(table, all);
   const blocks = await group.blocksOf(table, all);
-  const own = all.filter((_, index) => blocks[index] !== null && blocks[index]! >= first && blocks[index]! <= last);
-  await group.insertScoped(table, own);
-  for (const height of rescoped ?? []) {
+  await group.insertScoped(
+    table,
+    all.filter((_, index) => blocks[index] === own)
+  );
+  for (const height of rescoped) {
     await group.replaceScope(
       table,
       height,
@@ -250,7 +231,7 @@ async function applyScoped(
   }
   const replaced = new Set(rescoped);
   for (const [height, rest] of Map.groupBy(all.keys(), (index) => blocks[index] ?? null)) {
-    if (height !== null && ((height >= first && height <= last) || replaced.has(height))) continue;
+    if (height === own || (height !== null && replaced.has(height))) continue;
     await group.merge(
       table,
       rest.map((index) => all[index]!),

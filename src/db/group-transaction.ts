@@ -7,7 +7,7 @@ import { toLiteral } from './sql-literal.ts';
 import type { UndoJournal } from './undo-journal.ts';
 
 /** Blocks of parents that are remembered within a group. */
-const PARENT_CACHE = 200_000;
+const PARENT_CACHE = 2_000_000;
 const SCAN_PAGE_ROWS = 20_000;
 
 /** The blocks of one group. */
@@ -126,6 +126,31 @@ export class GroupTransaction {
     }
     await this.#remove(table, surplus, true);
     await this.#add(table, missing, true);
+  }
+
+  /**
+   * Makes the rows of older blocks the given ones, in all scoped tables.
+   *
+   * Children come before parents: which rows stand in the span is asked of the parents as they were.
+   */
+  async replaceSpan(span: Span, received: ReadonlyMap<string, readonly CanonicalRow[]>): Promise<void> {
+    for (const table of this.#schema.tables.toReversed()) {
+      if (!table.plan.scope) continue;
+      const existing = await selectSpan(this.#connection, table, span);
+      await this.#replaceMultiset(table, existing, received.get(table.name) ?? [], true);
+    }
+  }
+
+  /** Takes note of the blocks that rows of a parent table say, before the rows are written. */
+  learnParents(table: ReplicaTable, list: readonly CanonicalRow[]): void {
+    const block = table.codecs.findIndex(({ name }) => name === 'block_index');
+    for (const column of new Set(
+      this.#schema.tables.map(({ plan }) => (plan.scope?.parent === table.name ? plan.scope.column : null))
+    )) {
+      if (column === null) continue;
+      const position = table.codecs.findIndex(({ name }) => name === column);
+      for (const row of list) this.#blockOfParent.set(`${table.name}.${row[position]}`, Number(row[block]));
+    }
   }
 
   /** The block of each row of a scoped table; null where its parent is unknown. */

@@ -52,6 +52,14 @@ export function travels({ plan }: ReplicaTable): boolean {
   return plan.class !== 'local' && plan.class !== 'control';
 }
 
+/** The table when its rows are ours to write. @throws {PlatformError} SOURCE_INVALID when it is unknown */
+export function findTable(schema: ReplicaSchema, name: string): ReplicaTable | null {
+  const table = schema.byName.get(name);
+  if (!table)
+    throw new PlatformError('SOURCE_INVALID', { reason: `the source sent rows of unknown table ${name}`, table: name });
+  return travels(table) && table.plan.class !== 'snapshotOnly' ? table : null;
+}
+
 function replicaTable(plan: TablePlan, table: TypedTable): ReplicaTable {
   const keyColumns = new Set(table.keys.flatMap((key) => key.columns.map(({ name }) => name)));
   const codecs = plan.storedColumns.map((column) => columnCodec(column, keyColumns));

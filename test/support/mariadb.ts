@@ -2,19 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { connect } from '../../src/db/connection.ts';
 import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { atEnd } from './cleanup.ts';
 
 type Server = Omit<DatabaseCoordinates, 'name'>;
 let shared: Promise<Server> | undefined;
-
-/** Run newest first when the test file ends, wherever in it they were added. */
-const closers: (() => Promise<void>)[] = [];
-after(async () => {
-  for (const close of closers.reverse()) await close();
-});
 
 /** The test run's MariaDB: the one that scripts/test.sh started, or a private one for a file that runs alone. */
 export function testServer(): Promise<Server> {
@@ -33,7 +27,7 @@ async function open(): Promise<Server> {
 export async function startOwnServer(options: readonly string[] = []): Promise<PrivateMariaDb> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
   const server = await startMariaDb(directory, options);
-  closers.push(async () => {
+  atEnd(async () => {
     await server.stop();
     rmSync(directory, { recursive: true, force: true });
   });
@@ -53,7 +47,7 @@ export async function createDatabase(label = 'db'): Promise<DatabaseCoordinates>
 
 /** Drops a database that the test file makes by other means, when the file ends. */
 export function dropAfterwards(server: Server, name: string): void {
-  closers.push(async () => {
+  atEnd(async () => {
     const closing = await connect(server);
     await closing.query(`DROP DATABASE IF EXISTS \`${name}\``);
     await closing.end();

@@ -1,10 +1,10 @@
-import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import { startHub } from '../../src/hub/server.ts';
 import { silentLogger } from '../../src/log.ts';
 import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
+import { atEnd } from './cleanup.ts';
 import { createDatabase, dropAfterwards } from './mariadb.ts';
 import { eventually, type SyncProcess, startSyncProcess, temporaryDirectory } from './sync-process.ts';
 
@@ -26,11 +26,6 @@ export interface SyncPair {
   compare(): Promise<Verdict>;
 }
 
-const hubs: (() => Promise<void>)[] = [];
-after(async () => {
-  for (const stop of hubs) await stop();
-});
-
 /** A standalone hub in this process that names the given modules. */
 export async function startTestHub(databases: readonly (readonly [DbType, DatabaseCoordinates])[]): Promise<number> {
   const hub = await startHub({
@@ -40,7 +35,7 @@ export async function startTestHub(databases: readonly (readonly [DbType, Databa
     requestsPerMinute: 100_000,
     log: silentLogger
   });
-  hubs.push(() => hub.stop());
+  atEnd(() => hub.stop());
   const modules = databases.map(([dbType, { host, port, name, user, pass }]) => [
     `platform-${dbType}`,
     { db_host: host, db_port: String(port), name, user, pass }

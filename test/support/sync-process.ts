@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../src/devnet/mariadb.ts';
+import { atEnd } from './cleanup.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const READY_DEADLINE_MS = 30_000;
@@ -26,17 +26,10 @@ export interface SyncProcess {
   end(signal?: NodeJS.Signals): Promise<void>;
 }
 
-const running = new Set<ChildProcess>();
-const directories: string[] = [];
-after(async () => {
-  await Promise.all([...running].map((child) => endChild(child, 'SIGKILL')));
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
-});
-
 /** A private directory that goes after the test file. */
 export function temporaryDirectory(label: string): string {
   const directory = mkdtempSync(join(tmpdir(), `platform-${label}-`));
-  directories.push(directory);
+  atEnd(async () => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
 
@@ -58,8 +51,7 @@ export async function startSyncProcess(env: Readonly<Record<string, string | num
     stdio: ['ignore', output.fd, output.fd]
   });
   await output.close();
-  running.add(child);
-  child.once('exit', () => running.delete(child));
+  atEnd(() => endChild(child, 'SIGKILL'));
   const url = `http://127.0.0.1:${port}`;
   const headers = env['SYNC_API_KEY'] ? { authorization: `Bearer ${env['SYNC_API_KEY']}` } : {};
   const service: SyncProcess = {

@@ -23,7 +23,9 @@ export class BlockFeed {
     for (let ahead = height; ahead <= Math.min(tip, height + BLOCKS_AHEAD); ahead++) {
       if (this.#underWay.has(ahead)) continue;
       const reading = this.#read(ahead, signal);
-      reading.catch(() => this.#underWay.delete(ahead)); // whoever takes it learns why
+      reading.catch(() => {
+        if (this.#underWay.get(ahead) === reading) this.#underWay.delete(ahead); // whoever takes it learns why
+      });
       this.#underWay.set(ahead, reading);
     }
     try {

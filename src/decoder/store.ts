@@ -128,9 +128,10 @@ export class DecoderStore {
     return last?.code === 'HALT' ? (JSON.parse(last.data) as [DecoderHalt])[0] : null;
   }
 
-  /** Whether an operator has allowed the next rollback to be deeper than the limit. */
-  async isRollbackAllowed(): Promise<boolean> {
-    return (await this.#lastVerdict())?.code === 'HALT_CLEARED';
+  /** Whether an operator has allowed the rollback that was refused at this height. */
+  async isRollbackAllowed(height: number): Promise<boolean> {
+    const last = await this.#lastVerdict();
+    return last?.code === 'HALT_CLEARED' && (JSON.parse(last.data) as [DecoderHalt])[0].block_index === height;
   }
 
   async recordHalt(halt: DecoderHalt): Promise<void> {

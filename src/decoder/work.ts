@@ -118,7 +118,7 @@ export class DecoderWork {
     const { chain, startBlock } = this.#options;
     const applied = this.#applied ?? { height: startBlock - 1, hash: '' };
     const tip = await this.#pollTip(signal);
-    const isAllowed = await this.#openedStore.isRollbackAllowed();
+    const isAllowed = await this.#openedStore.isRollbackAllowed(applied.height);
     let lowest = applied.height + 1;
     for (;;) {
       const page = await this.#openedStore.readBlocksBelow(lowest, FORK_PAGE);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../src/coin/chains.ts';
 import { NodeChain } from '../../src/coin/node-chain.ts';
 import { NodeRpc } from '../../src/coin/node-rpc.ts';
-import { connect, rows } from '../../src/db/connection.ts';
+import { connect, type SqlRow } from '../../src/db/connection.ts';
 import { BlockFeed } from '../../src/decoder/block-feed.ts';
 import { DecoderLoop } from '../../src/decoder/loop.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
@@ -22,6 +22,11 @@ let coin: TestLitecoind;
 before(async () => {
   coin = await startTestLitecoind({ magic: MAGIC });
   await coin.node.fund(250);
+});
+
+const stops: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const stop of stops) await stop().catch(() => undefined);
 });
 
 /** A decoder of the test's own on a database, fast to poll and to retry. */
@@ -51,7 +56,12 @@ function startLoop(database: DatabaseCoordinates, node: PrivateLitecoind = coin.
   });
   const stopping = new AbortController();
   const ended = loop.run(stopping.signal).finally(() => rpc.close());
-  ended.catch(() => undefined);
+  const stop = async () => {
+    stopping.abort();
+    await ended;
+  };
+  stops.push(stop);
+  ended.catch(() => undefined); // told to whoever stops it
   return {
     loop,
     states,
@@ -66,17 +76,15 @@ function startLoop(database: DatabaseCoordinates, node: PrivateLitecoind = coin.
         await Promise.race([sleep(20), ended]);
       }
     },
-    async stop() {
-      stopping.abort();
-      await ended;
-    }
+    stop
   };
 }
 
 async function query(database: DatabaseCoordinates, sql: string): Promise<Record<string, unknown>[]> {
   const connection = await connect(database);
   try {
-    return (await rows(connection, sql)).map((row) => ({ ...row }));
+    const [result] = await connection.query(sql);
+    return Array.isArray(result) ? (result as SqlRow[]).map((row) => ({ ...row })) : [];
   } finally {
     await connection.end();
   }
@@ -276,6 +284,46 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt it durably, until an operator
   await allowed.reach(await coin.node.height(), await tipHash());
   await allowed.stop();
   await assertSameAsFresh(database);
+});
+
+test('a connection that is lost is opened anew, and no block is lost or written twice', async () => {
+  const database = await createDatabase('decoder_lost');
+  const loop = startLoop(database);
+  const height = await coin.node.height();
+  for (let kill = 0; kill < 3; kill++) {
+    const lock = `IS_USED_LOCK('decoder ${database.name}')`;
+    const deadline = Date.now() + 10_000;
+    for (;;) {
+      const [row] = await query(database, `SELECT ${lock} AS holder, (SELECT COUNT(*) FROM blocks) AS blocks`).catch(
+        () => []
+      );
+      if (row?.['holder'] && Number(row['blocks']) > kill * 100) {
+        await query(database, `KILL CONNECTION ${row['holder']}`);
+        break;
+      }
+      assert.ok(Date.now() < deadline);
+      await sleep(5);
+    }
+  }
+  await loop.reach(height, await tipHash());
+  assert.ok(loop.states.filter((state) => state === 'connecting').length > 1);
+  await loop.stop();
+  await assertSameAsFresh(database);
+});
+
+test('a quarantined transaction is recorded as PARSE_ERROR, together with its block', async () => {
+  const database = await createDatabase('decoder_quarantine');
+  const store = await openDecoderStore(database);
+  const quarantined = [{ hash: 'aa'.repeat(32), reason: 'not an amount: many' }];
+  await store.writeBlock({ height: 5, time: 1, hash: 'b5', previousHash: 'b4', transactions: [], quarantined });
+  assert.equal(await store.countParseErrors(), 1);
+  assert.deepEqual(await store.readTip(), { height: 5, hash: 'b5' });
+  await store.close();
+  const [event] = await query(database, 'SELECT code, data FROM events');
+  assert.deepEqual(
+    [event?.['code'], JSON.parse(String(event?.['data']))],
+    ['PARSE_ERROR', [{ block_index: 5, tx_hash: quarantined[0]?.hash, reason: 'not an amount: many' }]]
+  );
 });
 
 test('a second writer of the same database waits', async () => {

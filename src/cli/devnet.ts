@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { holdDirectory, makeTemporaryDirectory } from '../devnet/directory.ts';
 import { runLive } from '../devnet/live.ts';
 import { MIN_BLOCKS, runOnce } from '../devnet/once.ts';
@@ -10,6 +11,8 @@ import { readNumber, readOptions } from './options.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const INTERRUPTED = 130;
+/** By then the death of a part is known. */
+const DEATH_NOTICE_MS = 1_500;
 const DIRECTORY = '.devnet';
 
 /** `platform-node devnet`: a whole regtest platform on this machine, until Ctrl-C; with --once, a proof that ends. */
@@ -104,6 +107,10 @@ async function runPlatform(
     : runLive(platform, settings, options.intervalMs, signal);
   try {
     return (await Promise.race([work, platform.death])) ?? 0;
+  } catch (caught) {
+    // Who met the dead part first may not have been its watch, which says more.
+    if (!interrupted.aborted) await Promise.race([platform.death, sleep(DEATH_NOTICE_MS)]);
+    throw caught;
   } finally {
     ending.abort();
     await work.catch(() => undefined); // told by the race already

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasCode } from '../../src/errors.ts';
+import type { SchemaRecord } from '../../src/wire/schema.ts';
+import type { SnapshotQuery } from '../../src/wire/snapshot.ts';
+import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { SourceThread } from '../support/source-thread.ts';
+import { sql } from '../support/sql.ts';
+
+const FULL: SnapshotQuery = {
+  since: null,
+  until: null,
+  skipLookups: false,
+  lookups: {},
+  infraOnly: false,
+  inclusive: false
+};
+
+test('the schema of the replicated tables, as text and typed', async (t) => {
+  const database = await createDatabase('asks');
+  await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
+  await sql(
+    database,
+    "CREATE TABLE said (id INT AUTO_INCREMENT PRIMARY KEY, x TEXT NOT NULL DEFAULT ' AUTO_INCREMENT=5')"
+  );
+  const source = new SourceThread(database, 'indexer');
+  t.after(() => source.kill());
+  await source.reaches(102);
+  const { body, fingerprint } = await source.handle.ask('schema.read', {});
+  const schema = JSON.parse(body) as SchemaRecord;
+  assert.deepEqual([schema.chain, schema.network, schema.dbType], ['litecoin', 'regtest', 'indexer']);
+  for (const table of ['sync_meta', 'merkle_epochs', 'sync_halt', 'mempool_transactions', 'icons']) {
+    assert.equal(schema.tables[table], undefined, table);
+  }
+  assert.match(schema.tables['transactions']!, /^CREATE TABLE `transactions`/);
+  assert.doesNotMatch(schema.tables['events']!, /AUTO_INCREMENT=/);
+  assert.match(schema.tables['said']!, /DEFAULT ' AUTO_INCREMENT=5'/, 'only the table option goes');
+  assert.deepEqual(Object.keys(schema.tables).sort(), schema.typed?.map(({ name }) => name).sort());
+  const classOf = (table: string) => schema.typed?.find(({ name }) => name === table)?.class;
+  assert.deepEqual(['index_addresses', 'credits', 'tokens', 'balances'].map(classOf), [
+    'lookup',
+    'scoped',
+    'mutable',
+    'derived'
+  ]);
+  assert.equal(schema.fingerprint, fingerprint);
+});
+
+test('equal questions at one tip are one build; another tip or query is another', async (t) => {
+  const database = await createDatabase('asks');
+  await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
+  const source = new SourceThread(database, 'indexer');
+  t.after(() => source.kill());
+  await source.reaches(102);
+  const describe = async (query: SnapshotQuery) => source.handle.ask('snapshot.describe', { query });
+  const first = await describe(FULL);
+  assert.equal((await describe(FULL)).key, first.key);
+  assert.notEqual((await describe({ ...FULL, since: 1 })).key, first.key);
+  await source.reaches(await appendBlocks(database, 1, 'a'));
+  assert.notEqual((await describe(FULL)).key, first.key);
+});
+
+test('BLOCKS_EMPTY and BLOCKS_CAUGHT_UP', async (t) => {
+  const database = await createDatabase('asks');
+  const source = new SourceThread(database, 'indexer');
+  t.after(() => source.kill());
+  await source.until(() => source.report?.phase === 'polling.caughtUp', 'a poll');
+  const describe = async (query: SnapshotQuery) => source.handle.ask('snapshot.describe', { query });
+  await assert.rejects(
+    describe(FULL),
+    (error) => hasCode(error, 'BLOCKS_EMPTY') && error.detail['reason'] === 'No blocks in database'
+  );
+  await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
+  await assert.rejects(
+    describe({ ...FULL, since: 103, inclusive: true }),
+    (error) => hasCode(error, 'BLOCKS_CAUGHT_UP') && error.detail['reason'] === 'No data available after block 103'
+  );
+  await describe({ ...FULL, since: 102, inclusive: true });
+  await describe({ ...FULL, since: 103 });
+});
+
+test('a graceful stop ends the thread without an error', async (t) => {
+  const database = await createDatabase('asks');
+  await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
+  const source = new SourceThread(database, 'indexer');
+  t.after(() => source.kill());
+  await source.reaches(102);
+  await source.handle.ask('stop', { graceMs: 2_000 });
+  assert.equal(source.states.at(-1), 'stopping');
+});

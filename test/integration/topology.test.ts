@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connect } from '../../src/db/connection.ts';
+import { readLayout } from '../../src/db/source-layout.ts';
+import { dependencyOrder, readTopology } from '../../src/db/topology.ts';
+import HINTS from '../../src/db/topology-hints.json' with { type: 'json' };
+import { createDecoder } from '../support/generated-decoder.ts';
+import { createIndexer } from '../support/generated-indexer.ts';
+import { createDatabase } from '../support/mariadb.ts';
+
+async function open(...statements: string[]) {
+  const database = await createDatabase('topology');
+  const connection = await connect(database);
+  for (const statement of statements) await connection.query(statement);
+  return { database, connection };
+}
+
+test('columns, keys and foreign keys are described as MariaDB has them', async (t) => {
+  const { connection } = await open(
+    'CREATE TABLE parent (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20) COLLATE utf8mb4_bin NOT NULL, UNIQUE (name(5) DESC))',
+    `CREATE TABLE child (parent_id INT UNSIGNED NULL, doc JSON NULL, at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3),
+      twice INT AS (parent_id * 2) STORED, FOREIGN KEY fk (parent_id) REFERENCES parent (id) ON DELETE CASCADE)`,
+    'CREATE VIEW seen AS SELECT 1'
+  );
+  t.after(() => connection.destroy());
+  const { tables } = await readTopology(connection);
+  assert.deepEqual(
+    tables.map(({ name }) => name),
+    ['child', 'parent'],
+    'views are no tables'
+  );
+  const [child, parent] = tables;
+  const column = (name: string) => child?.columns.find((candidate) => candidate.name === name);
+  assert.equal(parent?.columns[0]?.autoIncrement, true);
+  assert.equal(parent?.columns[1]?.collation, 'utf8mb4_bin');
+  assert.deepEqual(parent?.keys.find(({ name }) => name !== 'PRIMARY')?.columns, [
+    { name: 'name', prefix: 5, descending: true }
+  ]);
+  assert.equal(column('doc')?.json, true);
+  assert.equal(column('at')?.onUpdate, 'current_timestamp(3)');
+  assert.equal(column('twice')?.generated?.stored, true);
+  assert.deepEqual(child?.foreignKeys[0]?.referencedColumns, ['id']);
+  assert.equal(child?.foreignKeys[0]?.onDelete, 'CASCADE');
+});
+
+test('the fingerprint changes with a column or key, not with rows or sync-owned tables', async (t) => {
+  const { connection } = await open('CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL)');
+  t.after(() => connection.destroy());
+  const fingerprint = async () => (await readTopology(connection)).fingerprint;
+  const first = await fingerprint();
+  await connection.query('INSERT INTO a (v) VALUES (1), (2)');
+  await connection.query('CREATE TABLE sync_meta (id INT PRIMARY KEY)');
+  assert.equal(await fingerprint(), first);
+  await connection.query('ALTER TABLE a ADD KEY (v)');
+  const second = await fingerprint();
+  assert.notEqual(second, first);
+  await connection.query('ALTER TABLE a MODIFY v BIGINT NOT NULL');
+  assert.notEqual(await fingerprint(), second);
+});
+
+test('tables travel parents first: lookups, blocks, transactions, actions, the rest, balances and pubkeys last', () => {
+  const names = [
+    'pubkeys',
+    'zebra',
+    'balances',
+    'actions',
+    'apple',
+    'transactions',
+    'index_b',
+    'blocks',
+    'index_a',
+    'sync_meta'
+  ];
+  const tables = names.map((name) => ({
+    name,
+    engine: 'InnoDB',
+    columns: [],
+    keys: [],
+    foreignKeys:
+      name === 'apple'
+        ? [
+            {
+              name: 'fk',
+              columns: ['z'],
+              referencedTable: 'zebra',
+              referencedColumns: ['z'],
+              onDelete: '',
+              onUpdate: ''
+            }
+          ]
+        : []
+  }));
+  assert.deepEqual(
+    dependencyOrder(tables, tables).map(({ name }) => name),
+    ['index_a', 'index_b', 'blocks', 'transactions', 'actions', 'zebra', 'apple', 'balances', 'sync_meta', 'pubkeys']
+  );
+});
+
+test('every table of generated databases has a class, and each hint names its reason', async (t) => {
+  for (const dbType of ['indexer', 'decoder'] as const) {
+    const { database, connection } = await open();
+    t.after(() => connection.destroy());
+    const size = { seed: 'a', blocks: 2, rows: 20 };
+    await (dbType === 'indexer' ? createIndexer(database, size) : createDecoder(database, size));
+    const { plans } = await readLayout(connection, dbType);
+    const classOf = (name: string) => plans.find((plan) => plan.name === name)?.class;
+    assert.equal(classOf('blocks'), 'scoped');
+    assert.equal(classOf('index_transactions'), 'lookup');
+    assert.equal(classOf('mempool_transactions'), 'local');
+    if (dbType === 'decoder') assert.equal(classOf('dispensers'), 'snapshotOnly');
+    else assert.equal(classOf('contract_emissions'), 'mutable', 'its action_index may be NULL');
+    for (const plan of plans.filter(({ class: kind }) => kind === 'derived')) assert.ok(plan.identity);
+  }
+  for (const hint of HINTS) assert.ok(hint.reason.length > 5 && hint.class, hint.table);
+  assert.equal(new Set(HINTS.map(({ table, dbType }) => `${table} ${dbType}`)).size, HINTS.length);
+});

@@ -20,8 +20,10 @@ export async function streamRows(
   const { connection: raw } = connection as unknown as { readonly connection: RawConnection };
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const stop = () => reject(signal.reason);
+  const lose = (caught: Error) => reject(databaseError(caught, { table }));
   signal.throwIfAborted();
   signal.addEventListener('abort', stop, { once: true });
+  raw.on('error', lose); // the driver tells a lost connection to no query that has no callback
   let paused = false;
   const take = (row: SqlRow): void => {
     if (special.length > 0) toWireRows([row], special);
@@ -42,11 +44,12 @@ export async function streamRows(
       reject(caught);
     }
   });
-  query.on('error', (caught) => reject(databaseError(caught, { table })));
+  query.on('error', lose);
   query.on('end', () => resolve());
   try {
     await promise;
   } finally {
     signal.removeEventListener('abort', stop);
+    raw.off('error', lose);
   }
 }

@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
+import { gunzipSync } from 'node:zlib';
+import type { SnapshotOrder } from '../../actors/protocol.ts';
+import { TaskPool } from '../../actors/task-pool.ts';
+import type { BuildProgress, BuildResult } from '../../src/snapshot/build-messages.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../../src/wire/database.ts';
+import type { WireRows } from '../../src/wire/messages.ts';
+import type { SnapshotQuery } from '../../src/wire/snapshot.ts';
+
+export const INDEXER: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
+
+export const FULL: SnapshotQuery = {
+  since: null,
+  until: null,
+  skipLookups: false,
+  lookups: {},
+  infraOnly: false,
+  inclusive: false
+};
+
+export interface SnapshotBody {
+  readonly schema_version: number;
+  readonly block_height: number;
+  readonly since_block?: number;
+  readonly tables: WireRows;
+  readonly updated_rows?: WireRows;
+}
+
+export interface Built {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  readonly body: SnapshotBody;
+  readonly progress: readonly BuildProgress[];
+}
+
+/** A pool on which snapshots are built as the service does it; closed after the test file. */
+export function openPool(): TaskPool {
+  const pool = new TaskPool();
+  after(() => pool.close());
+  return pool;
+}
+
+export function orderOf(
+  coordinates: DatabaseCoordinates,
+  changes: Partial<SnapshotQuery> = {},
+  id: DatabaseId = INDEXER
+): SnapshotOrder {
+  return { key: 'k', id, coordinates, query: { ...FULL, ...changes }, localTables: [] };
+}
+
+/** Builds one snapshot and reads it back. */
+export async function build(pool: TaskPool, order: SnapshotOrder): Promise<Built> {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-build-'));
+  const path = join(directory, 'snapshot.json.gz');
+  const { port1, port2 } = new MessageChannel();
+  const progress: BuildProgress[] = [];
+  try {
+    const input = { order, path, buildId: randomBytes(16).toString('hex'), progress: port2 };
+    const result = (await pool.run('build-snapshot', input, { transfer: [port2] })) as BuildResult;
+    for (let next = receiveMessageOnPort(port1); next; next = receiveMessageOnPort(port1)) progress.push(next.message);
+    const text = gunzipSync(readFileSync(path)).toString('utf8');
+    return { headers: result.headers, text, body: JSON.parse(text) as SnapshotBody, progress };
+  } finally {
+    port1.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}

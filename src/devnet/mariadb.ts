@@ -5,6 +5,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
+import { environment } from '../config/environment.ts';
 import { findProgram } from '../config/programs.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
@@ -47,8 +48,8 @@ export async function startMariaDb(directory: string, options: readonly string[]
   const socketPath = join(directory, 'm.sock');
   const logFile = join(directory, 'mariadb.log');
   // Its own: a server that starts deletes what it takes for leftovers in the shared one, under the feet of those that run.
-  const temporary = `--tmpdir=${join(directory, 'tmp')}`;
-  mkdirSync(join(directory, 'tmp'), { recursive: true });
+  const temporaryDirectory = join(directory, 'tmp');
+  mkdirSync(temporaryDirectory, { recursive: true });
   const user = userInfo().username;
   if (!existsSync(join(dataDirectory, 'mysql'))) {
     rmSync(dataDirectory, { recursive: true, force: true });
@@ -57,14 +58,17 @@ export async function startMariaDb(directory: string, options: readonly string[]
       installer,
       [
         '--no-defaults',
-        `--datadir=${dataDirectory}`,
+        '--datadir=./data', // the installer cannot take a path with spaces
         `--user=${user}`,
-        temporary,
         '--auth-root-authentication-method=normal',
         '--skip-test-db',
         '--skip-name-resolve'
       ],
-      { stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')] }
+      {
+        cwd: directory,
+        env: { ...environment, TMPDIR: temporaryDirectory },
+        stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')]
+      }
     );
   }
   const port = await freePort();
@@ -74,7 +78,7 @@ export async function startMariaDb(directory: string, options: readonly string[]
       '--no-defaults',
       `--datadir=${dataDirectory}`,
       `--user=${user}`,
-      temporary,
+      `--tmpdir=${temporaryDirectory}`,
       `--socket=${socketPath}`,
       '--bind-address=127.0.0.1',
       `--port=${port}`,

@@ -11,7 +11,7 @@ import { healthRoutes } from './routes/health.ts';
 import { schemaRoutes } from './routes/schema.ts';
 import { snapshotRoutes } from './routes/snapshots.ts';
 import { statusRoutes } from './routes/status.ts';
-import { subscribeRoutes } from './routes/subscribe.ts';
+import { isSubscription, subscribeRoutes } from './routes/subscribe.ts';
 import { transparencyRoutes } from './routes/transparency.ts';
 
 export type { ActorAsks, ActorControl, ActorDirectory, AppDeps, HttpConfig } from './deps.ts';
@@ -40,6 +40,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: IDLE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
+    http: { shouldUpgradeCallback: ({ url, headers }) => isSubscription(url, headers.upgrade) },
     ajv: { customOptions: { coerceTypes: false } },
     clientErrorHandler: (_, socket) => {
       if (socket.writable) socket.end(BAD_REQUEST);

@@ -9,12 +9,12 @@ import { gunzipSync } from 'node:zlib';
 import { connect, rows } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
-import { ArtifactStore, type TaskRunner } from '../../src/snapshot/artifact-store.ts';
+import { ArtifactStore, resourceOf, type TaskRunner } from '../../src/snapshot/artifact-store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { SnapshotQuery } from '../../src/wire/snapshot.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { type House, type HouseOptions, openHouse } from '../unit/http-house.ts';
-import { INDEXER, openPool } from './snapshot-support.ts';
+import { FULL, INDEXER, openPool, orderOf } from './snapshot-support.ts';
 
 const PATH = '/snapshot/indexer/bitcoin/regtest';
 const pool = openPool();
@@ -146,7 +146,12 @@ test('eight requests at once share one build; a finished artifact has its length
 
   const etag = String(first.headers.etag);
   const size = first.bytes.length;
-  const again = await download(site);
+  const again = await download(site, {
+    connection: 'Upgrade, HTTP2-Settings',
+    upgrade: 'h2c',
+    'http2-settings': 'AAMAAABk'
+  });
+  assert.ok(again.bytes.equals(first.bytes), 'an offer of HTTP/2 changes nothing');
   assert.equal(again.headers['content-length'], String(size));
   assert.equal(again.headers['accept-ranges'], 'bytes');
   assert.equal((await download(site, { 'if-none-match': etag })).status, 304);
@@ -195,11 +200,18 @@ test('a growing artifact is streamed, ranges of it are served for the bytes that
   assert.equal(part.status, 206);
   assert.match(String(part.headers['content-range']), /^bytes 10-\d+\/\*$/);
   assert.ok(part.bytes.length > 500_000, `${part.bytes.length} bytes are there`);
+  const leaver = await get(site);
+  leaver.response.destroy();
   await openGate();
   const whole = await growing.body();
   assert.ok(part.bytes.equals(whole.subarray(10, 10 + part.bytes.length)));
   assert.equal(JSON.parse(gunzipSync(whole).toString()).tables.zz_gate.length, 1);
   assert.equal(site.builds(), 1);
+  const artifact = site.artifacts.findTagged(resourceOf({ id: INDEXER, query: FULL }), etag);
+  for (let tries = 0; artifact?.inUse !== false; tries++) {
+    assert.ok(tries < 200, 'readers that left let go of it');
+    await sleep(10);
+  }
 });
 
 for (const [name, kill] of [
@@ -307,8 +319,7 @@ test('the store: private directory, stale files removed, idle artifacts evicted,
   const options = { directory: site.directory, maxBytes: 1, maxBuilds: 1, tasks: pool, log: silentLogger };
   const store = await ArtifactStore.open({ ...options, minFreeBytes: 2 ** 60 });
   assert.deepEqual(readdirSync(site.directory), ['not-ours.txt']);
-  const query = { since: null, until: null, skipLookups: false, lookups: {}, infraOnly: false, inclusive: false };
-  const order = { key: 'k', id: INDEXER, coordinates, query, localTables: [] };
+  const order = orderOf(coordinates);
   await assert.rejects(store.obtain(order), { code: 'DISK_FULL' });
   assert.equal(store.find(order), undefined);
   await store.close();

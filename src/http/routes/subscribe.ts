@@ -73,13 +73,13 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
   );
 };
 
+/** True for the requests whose upgrade is ours; any other offer, such as HTTP/2's, is ignored as HTTP allows. */
+export function isSubscription(url = '', upgrade = ''): boolean {
+  return upgrade.toLowerCase() === 'websocket' && url.startsWith('/subscribe/');
+}
+
 /** What `ws` would refuse in plain text. */
 function isHandshake({ headers, httpVersion }: IncomingMessage): boolean {
-  const { upgrade = '', 'sec-websocket-key': key = '', 'sec-websocket-version': version } = headers;
-  return (
-    httpVersion === '1.1' &&
-    upgrade.toLowerCase() === 'websocket' &&
-    version === '13' &&
-    /^[+/0-9A-Za-z]{22}==$/.test(key)
-  );
+  const { 'sec-websocket-key': key = '', 'sec-websocket-version': version } = headers;
+  return httpVersion === '1.1' && version === '13' && /^[+/0-9A-Za-z]{22}==$/.test(key);
 }

@@ -199,7 +199,8 @@ function report(): void {
 
 /** A report soon: changes within a moment become one. */
 function scheduleReport(): void {
-  reportTimer ??= setTimeout(() => {
+  if (reportTimer) return;
+  reportTimer = setTimeout(() => {
     reportTimer = undefined;
     report();
   }, REPORT_INTERVAL_MS);

@@ -16,7 +16,7 @@ import {
   type SourceStatus
 } from '../src/source/source-client.ts';
 import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
-import type { ReplicaSession } from './replica-session.ts';
+import { type ReplicaSession, TOO_DEEP } from './replica-session.ts';
 
 /** A catch-up over more blocks than this runs in ranges, during which the replica is not complete. */
 const RANGE_BLOCKS = 5_000;
@@ -24,8 +24,8 @@ const BATCH_BYTES = 2 ** 20;
 /** A source looks for changes in as many blocks; what is held in memory bounds it too. */
 const OVERLAP_BLOCKS = 1_000;
 const OVERLAP_ROWS = 200_000;
-/** While the source has nothing above the height from which a rollback must be finished. */
-const RECONCILE_POLL_MS = 500;
+/** Between two looks at a source that has nothing new yet. */
+const IDLE_PAUSE_MS = 500;
 const CAUGHT_UP = /No data available after block/;
 
 /** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */
@@ -57,13 +57,16 @@ export class ReplicaChain {
         if (fork !== null) return { kind: 'forked', height: fork };
       }
       if (status.height !== null && status.height > state.height!) {
+        const before = state.height;
         await this.#applySince(state, status.height, mustReconcile, signal);
         state = await this.#session.reloadState();
+        // A source that tells of blocks which its snapshots do not hold yet.
+        if (state.height === before) await subscription.pause(IDLE_PAUSE_MS, signal);
         mustReconcile = state.phase === 'reconciling';
         subscription.applied(state.height!);
         this.#session.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
       } else if (mustReconcile) {
-        await subscription.pause(RECONCILE_POLL_MS, signal);
+        await subscription.pause(IDLE_PAUSE_MS, signal);
         checked = false;
       } else break;
     }
@@ -88,7 +91,7 @@ export class ReplicaChain {
     if (depth > data.maxRollbackDepth) {
       await this.#session.recordHalt({
         block_index: height + 1,
-        reason: 'max-rollback-depth-exceeded',
+        reason: TOO_DEEP,
         mismatches: { depth, limit: data.maxRollbackDepth },
         sources: [this.#session.source.url],
         detected_at: new Date().toISOString()

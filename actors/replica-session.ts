@@ -9,7 +9,8 @@ import {
   type ReplicaState,
   readHalt,
   readReplicaState,
-  writeHalt
+  writeHalt,
+  writeReplicaState
 } from '../src/db/replica-state.ts';
 import { openWriter } from '../src/db/writer-connection.ts';
 import { PlatformError } from '../src/errors.ts';
@@ -19,6 +20,9 @@ import { Subscription } from '../src/source/subscription.ts';
 import { databaseKey } from '../src/wire/database.ts';
 import type { Halt } from '../src/wire/report.ts';
 import type { ReplicaActorData } from './protocol.ts';
+
+/** The reason of a halt by a reorg deeper than MAX_ROLLBACK_DEPTH. */
+export const TOO_DEEP = 'max-rollback-depth-exceeded';
 
 /** What is known of one source. */
 interface SourceRecord {
@@ -141,6 +145,8 @@ export class ReplicaSession {
   /** Records a halt where it survives a restart: in the database, else in a file that blocks the next start too. */
   async recordHalt(halt: Halt): Promise<void> {
     this.halt = halt;
+    this.#subscription?.close();
+    this.#subscription = undefined;
     this.log.error({ halt }, `replication halted: ${halt.reason}`);
     try {
       await writeHalt(this.writer, halt);
@@ -152,9 +158,14 @@ export class ReplicaSession {
     this.changed();
   }
 
-  /** @returns the halt that was cleared; null when there was none */
+  /**
+   * A reorg that an operator has confirmed is deeper than any undo: the replica is bootstrapped anew then.
+   *
+   * @returns the halt that was cleared; null when there was none
+   */
   async clearHalt(connection: Connection): Promise<Halt | null> {
     const was = this.halt;
+    if (was?.reason === TOO_DEEP) await writeReplicaState(connection, { complete: false, phase: 'bootstrapping' });
     await clearHalt(connection);
     await rm(this.#haltFile, { force: true });
     this.halt = null;

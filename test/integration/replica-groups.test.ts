@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { applyBlocks } from '../../src/db/block-writer.ts';
+import { type Connection, rows } from '../../src/db/connection.ts';
+import { readReplicaSchema } from '../../src/db/replica-schema.ts';
+import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
+import { planRollback, rollBack } from '../../src/db/rollback.ts';
+import { openWriter } from '../../src/db/writer-connection.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { BlockMessage, WireRow } from '../../src/wire/messages.ts';
+import { createDatabase } from '../support/mariadb.ts';
+
+const TABLES = [
+  'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_hash VARCHAR(64) NOT NULL)',
+  'CREATE TABLE transactions (tx_index INT PRIMARY KEY, block_index INT NOT NULL, KEY (block_index))',
+  'CREATE TABLE sends (tx_index INT NOT NULL, memo VARCHAR(20) NULL, KEY (tx_index))',
+  'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT NOT NULL, text VARCHAR(20) NOT NULL)',
+  'CREATE TABLE index_names (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20) NOT NULL, UNIQUE KEY (name))',
+  'CREATE TABLE tokens (id INT AUTO_INCREMENT PRIMARY KEY, tick VARCHAR(20) NOT NULL, supply DECIMAL(30,8) NOT NULL, UNIQUE KEY (tick))',
+  'CREATE TABLE settings (text VARCHAR(20) NULL)'
+];
+const NAMES = ['blocks', 'transactions', 'sends', 'notes', 'index_names', 'tokens', 'settings'];
+
+/** A complete replica without blocks, at height 0. */
+async function createReplica(): Promise<{ to: DatabaseCoordinates; writer: Connection }> {
+  const to = await createDatabase('groups');
+  const writer = await openWriter(to, { generation: 1 });
+  await openReplicaState(writer, 'decoder');
+  for (const statement of TABLES) await writer.query(statement);
+  await writeReplicaState(writer, { complete: true, phase: 'following', height: 0, hashes: { block_hash: 'h0' } });
+  return { to, writer };
+}
+
+async function context(writer: Connection) {
+  return { schema: await readReplicaSchema(writer, 'decoder', []), maxRollbackDepth: 100, epochSize: 10 };
+}
+
+function block(height: number, data: Record<string, WireRow[]>, more: Partial<BlockMessage> = {}): BlockMessage {
+  return {
+    type: 'block',
+    chain: 'litecoin',
+    network: 'regtest',
+    dbType: 'decoder',
+    schema_version: 3,
+    block_index: height,
+    block_time: null,
+    block_hash: `h${height}`,
+    group: { first: height, last: height },
+    ...more,
+    data: { blocks: [{ block_index: height, block_hash: `h${height}` }], ...data }
+  };
+}
+
+async function apply(writer: Connection, messages: BlockMessage[]): Promise<void> {
+  const last = messages.at(-1)!;
+  const target = {
+    first: messages[0]!.block_index,
+    last: last.block_index,
+    hashes: { block_hash: last.block_hash ?? null },
+    source: 'test',
+    complete: true,
+    phase: 'following'
+  } as const;
+  await applyBlocks(writer, await context(writer), await readReplicaState(writer), target, messages);
+}
+
+/** Every row of every table, surrogates included. */
+async function content(connection: Connection): Promise<Record<string, string[]>> {
+  const found: Record<string, string[]> = {};
+  for (const name of NAMES)
+    found[name] = (await rows(connection, `SELECT * FROM ${name}`)).map((row) => JSON.stringify(row)).sort();
+  return found;
+}
+
+const FIRST = block(
+  1,
+  {
+    transactions: [{ tx_index: 10, block_index: 1 }],
+    sends: [
+      { tx_index: 10, memo: 'same' },
+      { tx_index: 10, memo: 'same' }
+    ],
+    notes: [
+      { id: 71, block_index: 1, text: 'one' },
+      { id: 70, block_index: 1, text: 'zero' }
+    ],
+    index_names: [{ id: 5, name: 'five' }]
+  },
+  {
+    updated_rows: {
+      tokens: [
+        { id: 900, tick: 'AAA', supply: '1.00000000' },
+        { id: 901, tick: 'BBB', supply: '2.00000000' }
+      ]
+    },
+    whole: ['settings']
+  }
+);
+
+test('a group is applied whole: equal rows, lookups with their ids, surrogates of its own in the order of the source', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  const { sends, notes, index_names } = await content(writer);
+  assert.equal(sends!.length, 2);
+  assert.deepEqual(notes, ['{"id":1,"block_index":1,"text":"zero"}', '{"id":2,"block_index":1,"text":"one"}']);
+  assert.deepEqual(index_names, ['{"id":5,"name":"five"}']);
+  const state = await readReplicaState(writer);
+  assert.deepEqual([state.height, state.complete, state.hashes], [1, true, { block_hash: 'h1' }]);
+  await writer.end();
+});
+
+test('undoing a group restores every row and every surrogate, whatever the group did', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  const before = await content(writer);
+  await apply(writer, [
+    block(
+      2,
+      { transactions: [{ tx_index: 20, block_index: 2 }], index_names: [{ id: 6, name: 'six' }] },
+      { group: { first: 2, last: 3 } }
+    ),
+    block(
+      3,
+      {
+        transactions: [
+          { tx_index: 30, block_index: 3 },
+          { tx_index: 11, block_index: 1 }
+        ],
+        sends: [
+          { tx_index: 30, memo: 'new' },
+          { tx_index: 10, memo: 'late' },
+          { tx_index: 10, memo: 'same' }
+        ],
+        notes: [{ id: 99, block_index: 1, text: 'changed' }]
+      },
+      {
+        group: { first: 2, last: 3 },
+        rescoped: { sends: [1], notes: [1] },
+        updated_rows: {
+          tokens: [{ id: 900, tick: 'AAA', supply: '9.00000000' }],
+          settings: [{ text: null }, { text: 'x' }]
+        },
+        deleted_rows: { tokens: [{ tick: 'BBB' }] },
+        whole: ['settings']
+      }
+    )
+  ]);
+  const during = await content(writer);
+  assert.deepEqual(during['sends'], [
+    '{"tx_index":10,"memo":"late"}',
+    '{"tx_index":10,"memo":"same"}',
+    '{"tx_index":30,"memo":"new"}'
+  ]);
+  assert.deepEqual(during['tokens'], ['{"id":1,"tick":"AAA","supply":"9.00000000"}']);
+  assert.equal(during['transactions']!.length, 4);
+  assert.equal(during['settings']!.length, 2);
+
+  const plan = await planRollback(writer, 3, 2);
+  assert.equal(plan?.height, 1, 'a fork within a group undoes all of it');
+  await rollBack(writer, (await context(writer)).schema, await readReplicaState(writer), plan!);
+  assert.deepEqual(await content(writer), before);
+  const state = await readReplicaState(writer);
+  assert.deepEqual(
+    [state.height, state.complete, state.phase, state.hashes],
+    [1, false, 'reconciling', { block_hash: 'h1' }]
+  );
+  await writer.end();
+});
+
+test('several groups are undone newest first, also where a later one changed rows of an earlier one', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  const before = await content(writer);
+  await apply(writer, [block(2, { notes: [{ id: 80, block_index: 2, text: 'a' }] })]);
+  await apply(writer, [
+    block(
+      3,
+      { notes: [{ id: 81, block_index: 2, text: 'b' }] },
+      {
+        rescoped: { notes: [2] },
+        updated_rows: { tokens: [{ id: 900, tick: 'AAA', supply: '5.00000000' }] }
+      }
+    )
+  ]);
+  await apply(writer, [block(4, {}, { updated_rows: { tokens: [{ id: 900, tick: 'AAA', supply: '6.00000000' }] } })]);
+  const plan = await planRollback(writer, 4, 1);
+  await rollBack(writer, (await context(writer)).schema, await readReplicaState(writer), plan!);
+  assert.deepEqual(await content(writer), before);
+  assert.equal(await planRollback(writer, 1, -1), null, 'below the journal there is nothing to undo');
+  await writer.end();
+});
+
+/** What must be refused, and leave the replica as it was. */
+async function refused(
+  code: string,
+  message: BlockMessage,
+  prepare?: (writer: Connection) => Promise<void>
+): Promise<void> {
+  const { to, writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  const before = await content(writer);
+  await prepare?.(writer);
+  await assert.rejects(apply(writer, [message]), { code });
+  const again = await openWriter(to, { generation: 2 });
+  assert.deepEqual(await content(again), before);
+  await again.end();
+}
+
+test('ROW_CONTRADICTION: another value under a known lookup id', () =>
+  refused('ROW_CONTRADICTION', block(2, { index_names: [{ id: 5, name: 'other' }] })));
+test('ROW_CONTRADICTION: a known value under another lookup id', () =>
+  refused('ROW_CONTRADICTION', block(2, { index_names: [{ id: 6, name: 'five' }] })));
+test('SOURCE_INVALID: a row lacks a column', () =>
+  refused('SOURCE_INVALID', block(2, { notes: [{ id: 1, block_index: 2 }] })));
+test('SOURCE_INVALID: a row has an unknown column', () =>
+  refused('SOURCE_INVALID', block(2, { notes: [{ id: 1, block_index: 2, text: 'a', more: 1 }] })));
+test('SOURCE_INVALID: rows of an unknown table', () => refused('SOURCE_INVALID', block(2, { strange: [{}] })));
+test('SOURCE_INVALID: the block of the message is not among its rows', () =>
+  refused('SOURCE_INVALID', block(2, { blocks: [] })));
+test('SOURCE_INVALID: the message names another hash than its rows', () =>
+  refused('SOURCE_INVALID', block(2, {}, { block_hash: 'other' })));
+
+test('REPLICA_MOVED: the applied height is not where this writer left it', async () => {
+  const { writer } = await createReplica();
+  const state = await readReplicaState(writer);
+  await apply(writer, [FIRST]);
+  const target = {
+    first: 1,
+    last: 1,
+    hashes: { block_hash: 'h1' },
+    source: 'test',
+    complete: true,
+    phase: 'following'
+  } as const;
+  await assert.rejects(applyBlocks(writer, await context(writer), state, target, [FIRST]), { code: 'REPLICA_MOVED' });
+});
+
+test('REPLICA_LOCKED: a second writer is refused and told who holds the replica; the first one goes on', async () => {
+  const { to, writer } = await createReplica();
+  await assert.rejects(
+    openWriter(to, { generation: 2, lockPatienceS: 0 }),
+    (fault: Error & { code?: string }) =>
+      fault.code === 'REPLICA_LOCKED' && fault.message.includes(`connection ${writer.threadId}`)
+  );
+  await apply(writer, [FIRST]);
+  writer.destroy();
+  const successor = await openWriter(to, { generation: 3, lockPatienceS: 10 });
+  assert.equal((await readReplicaState(successor)).height, 1);
+  await successor.end();
+});
+
+test('REPLICA_FOREIGN: a database with tables but without the marker is not touched', async () => {
+  const to = await createDatabase('foreign');
+  const writer = await openWriter(to, { generation: 1 });
+  await writer.query('CREATE TABLE precious (a INT)');
+  await assert.rejects(openReplicaState(writer, 'decoder'), { code: 'REPLICA_FOREIGN' });
+  assert.deepEqual(await rows(writer, 'SHOW TABLES').then((list) => list.flatMap(Object.values)), ['precious']);
+  await writer.end();
+});

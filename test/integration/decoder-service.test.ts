@@ -7,7 +7,7 @@ import { connect, rows } from '../../src/db/connection.ts';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { startTestLitecoind, type TestLitecoind } from '../support/litecoin.ts';
-import { createDatabase, testServer } from '../support/mariadb.ts';
+import { createDatabase, startOwnServer, testServer } from '../support/mariadb.ts';
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 const processes: ChildProcess[] = [];
@@ -166,6 +166,30 @@ test('a database that is away is unhealthy with 503', async () => {
   assert.equal((await decoder.probe('/live')).status, 503);
   decoder.child.kill('SIGTERM');
   assert.equal(await decoder.exited, 0, decoder.output());
+});
+
+test('a database that freezes is told at once, and decoding goes on when it answers again', async () => {
+  const server = await startOwnServer();
+  const decoder = await startDecoder({ ...server.root, name: 'frozen' }, { DB_QUERY_TIMEOUT: '1000' });
+  const height = await coin.node.height();
+  await decoder.until('/live', (body) => body['last_processed_block'] === height);
+  process.kill(server.pid, 'SIGSTOP');
+  try {
+    await coin.node.mine(3);
+    await decoder.until(
+      '/status',
+      (body, status) => status === 503 && body['db'] === false && body['running'] === true
+    );
+    const { result } = await decoder.call('health');
+    assert.deepEqual([result['status'], result['phase'], result['synced']], ['unhealthy', 'db-unreachable', false]);
+    await sleep(2_500); // the statement's time is over by then
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+  }
+  await decoder.until('/live', (body, status) => status === 200 && body['last_processed_block'] === height + 3);
+  decoder.child.kill('SIGTERM');
+  assert.equal(await decoder.exited, 0, decoder.output());
+  assert.equal(await storedHeight({ ...server.root, name: 'frozen' }), height + 3);
 });
 
 test('DATABASE_REFUSED: wrong credentials halt it, and health says why', async () => {

@@ -1,4 +1,7 @@
-import type { Connection } from '../src/db/connection.ts';
+import type { Connection, QueryOptions } from '../src/db/connection.ts';
+
+/** Longer than any statement limit: only a server that no longer answers takes this long. */
+const ANSWER_DEADLINE_MS = 90_000;
 
 /**
  * One connection that is opened when it is needed, used by one at a time, and destroyed when anything on it failed.
@@ -7,11 +10,13 @@ import type { Connection } from '../src/db/connection.ts';
  */
 export class Line {
   readonly #open: () => Promise<Connection>;
+  readonly #deadlineMs: number;
   #connection: Connection | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(open: () => Promise<Connection>) {
+  constructor(open: () => Promise<Connection>, deadlineMs: number = ANSWER_DEADLINE_MS) {
     this.#open = open;
+    this.#deadlineMs = deadlineMs;
   }
 
   /** Waits for its turn, which the statement limit of those before bounds. @throws what `work` throws */
@@ -22,7 +27,7 @@ export class Line {
   }
 
   async #run<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    this.#connection ??= await this.#open();
+    this.#connection ??= withDeadline(await this.#open(), this.#deadlineMs);
     try {
       return await work(this.#connection);
     } catch (caught) {
@@ -36,4 +41,13 @@ export class Line {
     this.#connection?.destroy();
     this.#connection = undefined;
   }
+}
+
+/** A statement that is not answered in time fails, also when the server's host is gone without a word. */
+function withDeadline(connection: Connection, timeout: number): Connection {
+  const query = connection.query.bind(connection) as (options: QueryOptions) => Promise<unknown>;
+  const limited = (first: string | QueryOptions, values?: unknown[]) =>
+    query({ ...(typeof first === 'string' ? { sql: first, ...(values ? { values } : {}) } : first), timeout });
+  connection.query = limited as Connection['query'];
+  return connection;
 }

@@ -9,7 +9,7 @@ import {
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 
-export type { Connection, Pool } from 'mysql2/promise';
+export type { Connection, Pool, QueryOptions } from 'mysql2/promise';
 export type SqlRow = Record<string, unknown>;
 
 /** Set on every new connection, so that no server default can change what is stored or read. */

@@ -1,5 +1,5 @@
 import type { RecentBlock, ResumePoint } from '../../actors/protocol.ts';
-import { type BlockHashes, sameBlock } from '../wire/database.ts';
+import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../wire/database.ts';
 import type { BlockHead } from './block-hashes.ts';
 import type { GroupBlock } from './block-reader.ts';
 import { type Keys, readTableMemory, type TableMemory, unknownTable } from './change-finder.ts';
@@ -36,11 +36,16 @@ export class SourceMemory {
   readonly tables = new Map<string, TableMemory>();
   /** Keys that a reorg may have undone at the replicas, by table: their rows go with the next group. */
   readonly forced = new Map<string, Set<string>>();
+  readonly #dbType: DbType;
   #recent: RecentBlock[];
   #groups: GroupRecord[] = [];
   #lookupsBefore: Record<string, number> = {};
 
-  private constructor(start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup'>) {
+  private constructor(
+    dbType: DbType,
+    start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup'>
+  ) {
+    this.#dbType = dbType;
     this.height = start.height;
     this.blockTime = start.blockTime;
     this.hashes = start.hashes;
@@ -50,9 +55,9 @@ export class SourceMemory {
 
   /** Everything up to the tip counts as broadcast. Call it inside a snapshot. @param tip null: there is no block yet */
   static async atTip(connection: Connection, layout: SourceLayout, tip: BlockHead | null): Promise<SourceMemory> {
-    const hashes = tip?.hashes ?? ({} as BlockHashes);
+    const hashes = tip?.hashes ?? unknownHashes(layout.dbType);
     const height = tip?.height ?? -1;
-    const memory = new SourceMemory({
+    const memory = new SourceMemory(layout.dbType, {
       height,
       blockTime: tip?.blockTime ?? null,
       hashes,
@@ -71,7 +76,7 @@ export class SourceMemory {
 
   /** As the predecessor left it; what changed since is unknown and goes with the next group. Call it inside a snapshot. */
   static async resume(connection: Connection, layout: SourceLayout, point: ResumePoint): Promise<SourceMemory> {
-    const memory = new SourceMemory(point);
+    const memory = new SourceMemory(layout.dbType, point);
     for (const plan of layout.plans) {
       const { name } = plan;
       if (plan.class === 'lookup')
@@ -166,12 +171,13 @@ export class SourceMemory {
     for (const group of this.#groups.filter(({ last }) => last >= fork).reverse()) this.#undo(group, fork);
     this.#groups = this.#groups.filter(({ last }) => last < fork);
     for (const [table, known] of this.scoped) {
-      this.scoped.set(table, { ...known, figures: new Map([...known.figures].filter(([at]) => at < fork)) });
+      const figures = new Map([...known.figures].filter(([at]) => at < fork));
+      this.scoped.set(table, { ...known, from: Math.min(known.from, fork), figures });
     }
     const last = this.#recent.at(-1);
     this.height = fork - 1;
     this.blockTime = blockTime;
-    this.hashes = last?.height === fork - 1 ? last.hashes : ({} as BlockHashes);
+    this.hashes = last?.height === fork - 1 ? last.hashes : unknownHashes(this.#dbType);
     if (this.openGroup !== null && this.openGroup >= fork) this.openGroup = null;
     this.#lookupsBefore = {};
   }

@@ -48,7 +48,7 @@ interface Lane {
 
 /** Sends between two turns of the event loop: some 5 us each. */
 const SLICE = 200;
-/** An actor awaits each broadcast, so more than a few groups mean that nobody waits. */
+/** An actor awaits each broadcast; so much still waiting means that nobody does. */
 const MAX_QUEUED = 10_000;
 const SERVICE_RESTART = 1012;
 const GOING_DOWN = 'the server is going down; reconnect';
@@ -91,7 +91,7 @@ export class FanOut {
    */
   broadcast(id: DatabaseId, messages: readonly Broadcast[], point: BroadcastPoint): Promise<void> {
     const lane = this.#lane(id);
-    if (lane.queue.length + messages.length > MAX_QUEUED)
+    if (lane.queue.length >= MAX_QUEUED)
       throw new PlatformError('ACTOR_BUSY', { reason: `${lane.queue.length} messages wait to be sent` });
     const targets = [...lane.subscribers];
     for (const { type, height, bytes, infraBytes } of messages) {
@@ -190,7 +190,7 @@ export class FanOut {
       chain,
       network,
       dbType,
-      block_height: height ?? null,
+      block_height: height == null || height < 0 ? null : height, // -1: a source without a block
       block_time: blockTime ?? null,
       ...(hashes ?? unknownHashes(dbType))
     };

@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Artifact } from '../snapshot/artifact.ts';
 import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../snapshot/byte-range.ts';
 
-/** True when this request costs nothing new: 304, or a range of what is there already. */
+/** True when the answer is no whole body: 304, or a range of what was begun already (416 where there is none). */
 export function isBegun(artifact: Artifact, { headers }: FastifyRequest): boolean {
   if (noneMatchHits(headers['if-none-match'], artifact.etag)) return true;
   const range = ifRangeHolds(ifRange(headers), artifact.etag) ? headers.range : undefined;
-  return answerRange(range, artifact.sizeBytes, artifact.complete).kind === 'part';
+  return answerRange(range, artifact.sizeBytes, artifact.complete).kind !== 'whole';
 }
 
 /**

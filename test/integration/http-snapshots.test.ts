@@ -270,6 +270,8 @@ test('429 RATE_LIMITED: bodies count; 304, ranges of what was begun, 4xx and 503
   assert.ok(Number(refused.headers['retry-after']) > 3_000);
   assert.match(String(refused.headers['ratelimit']), /^"snapshot-full";r=0;t=\d+$/);
   assert.equal((await download(site, { 'if-none-match': etag })).status, 304, 'still free of charge');
+  const disguised = await download(site, { range: 'bytes=0-1,5-6', 'if-range': etag });
+  assert.equal(disguised.status, 429, 'a range that means the whole body counts as one');
   assert.equal((await download(site, {}, `${PATH}/since/3`)).status, 200, 'a budget of its own');
   assert.equal((await download(site, {}, `${PATH}/since/3`)).status, 429);
 });

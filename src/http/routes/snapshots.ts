@@ -43,13 +43,12 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
 async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: SnapshotDeps, limit: Limit) {
   const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
   const resumed = findResumed(request, query, deps);
-  if (resumed) return sendArtifact(resumed, request, reply);
+  if (resumed && isBegun(resumed, request)) return sendArtifact(resumed, request, reply);
   const isConditional = request.headers['if-none-match'] ?? request.headers.range;
   if (isConditional === undefined) await limit.check(request, reply);
   const order = await describe(request, query, deps);
   const begun = deps.artifacts.find(order);
-  const artifact = begun && isBegun(begun, request) ? begun : undefined;
-  if (artifact) return sendArtifact(artifact, request, reply);
+  if (begun && isBegun(begun, request)) return sendArtifact(begun, request, reply);
   await limit.check(request, reply);
   const obtained = await deps.artifacts.obtain(order);
   await limit.take(request, reply);

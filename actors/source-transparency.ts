@@ -2,7 +2,7 @@ import { appendFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Actor, createActor, type InspectionEvent } from 'xstate';
 import { epochCommitMachine } from '../machines/epoch-commit.ts';
-import type { LeafHashes } from '../src/consensus/epoch-tree.ts';
+import { epochOf, type LeafHashes } from '../src/consensus/epoch-tree.ts';
 import { readFirstHeight, readTip } from '../src/db/block-hashes.ts';
 import type { Connection } from '../src/db/connection.ts';
 import { readLayout } from '../src/db/source-layout.ts';
@@ -10,7 +10,6 @@ import {
   commitEpoch,
   createControlTables,
   type EpochRewrite,
-  epochOf,
   type LoggedBlock,
   missingControlTables,
   pruneFrom,

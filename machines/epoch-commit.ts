@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { epochOf } from '../src/consensus/epoch-tree.ts';
 
 export interface EpochCommitInput {
   readonly epochSize: number;
@@ -14,11 +15,6 @@ type Context = EpochCommitInput & {
   /** Names the commit under way, so that the outcome of one that a reorg overtook is not taken for another's. */
   readonly attempt: number;
 };
-
-/** The epoch that a block belongs to: epoch e covers blocks (e-1)*size+1 to e*size; block 0 belongs to none (0). */
-export function epochOf(height: number, epochSize: number): number {
-  return Math.ceil(height / epochSize);
-}
 
 /**
  * When the epochs of one transparency log are committed: open -> committing -> committed -> open.

@@ -14,6 +14,11 @@ export interface ProofStep {
   readonly position: 'left' | 'right';
 }
 
+/** The epoch that a block belongs to: epoch e covers blocks (e-1)*size+1 to e*size; block 0 belongs to none (0). */
+export function epochOf(height: number, epochSize: number): number {
+  return Math.ceil(height / epochSize);
+}
+
 const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
 /** SHA-256 over the ASCII text of the three lower-case hex hashes, as hex. @see the specification, "Transparency log entry" */

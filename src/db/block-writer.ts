@@ -1,3 +1,4 @@
+import { epochOf } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
 import type { SnapshotBatch } from '../snapshot/snapshot-reader.ts';
 import { type BlockHashes, sameBlock } from '../wire/database.ts';
@@ -8,7 +9,7 @@ import { canonicalRows, GroupTransaction, type Span } from './group-transaction.
 import { canonicalRow, findTable, keyText, type ReplicaSchema, type ReplicaTable, travels } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
 import { SinceApplication } from './since-application.ts';
-import { commitEpoch, epochOf, type LoggedBlock, recordBlocks } from './transparency-log.ts';
+import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
 import { pruneJournal, UndoJournal } from './undo-journal.ts';
 
 /** What a replica's writer needs beside its connection. */

@@ -1,5 +1,5 @@
 import type { EpochRoot, InclusionProofRecord, TransparencyPage } from '../../actors/protocol.ts';
-import { epochRoot, inclusionProof, type LeafHashes, leafHash, verifyProof } from '../consensus/epoch-tree.ts';
+import { epochOf, epochRoot, inclusionProof, type LeafHashes, leafHash, verifyProof } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads } from './block-hashes.ts';
 import { type Connection, rows, type SqlRow } from './connection.ts';
@@ -73,11 +73,6 @@ export async function recordBlocks(connection: Connection, blocks: readonly Logg
        contract_hash = VALUES(contract_hash)`,
     values
   );
-}
-
-/** The epoch that covers a block; 0 for block 0, which belongs to none. */
-export function epochOf(height: number, epochSize: number): number {
-  return Math.ceil(height / epochSize);
 }
 
 /** One epoch's recorded blocks in ascending height. */

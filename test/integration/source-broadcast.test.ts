@@ -92,7 +92,13 @@ test('rows changed in place, deleted and dated back travel with the next block',
 
 test('rows older than the compared blocks are found by their new ids', async (t) => {
   const database = await createDatabase('source');
-  await createIndexer(database, { seed: 'a', blocks: 1_010, rows: 6_100 });
+  await createIndexer(database, { seed: 'a', blocks: 10, rows: 200 });
+  await sql(
+    database,
+    `INSERT INTO blocks (block_index, block_time, ledger_hash_id, actions_hash_id, contract_hash_id)
+     SELECT block_index + seq, block_time + seq, ledger_hash_id, actions_hash_id, contract_hash_id
+     FROM blocks JOIN seq_1_to_1000 WHERE block_index = 109`
+  );
   const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
   await settle(1_109);
   await sql(
@@ -103,6 +109,16 @@ test('rows older than the compared blocks are found by their new ids', async (t)
   const last = source.messages.at(-1);
   assert.ok(last?.type === 'block');
   assert.deepEqual(last.rescoped, { validator_rewards: [103] });
+});
+
+test('tables outside InnoDB are replicated while nothing moves under the read', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 10, rows: 200 });
+  await sql(database, 'ALTER TABLE fees ENGINE=MyISAM', 'ALTER TABLE markets ENGINE=MyISAM');
+  const { settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(109);
+  await settle(await appendBlocks(database, 12, 'a'));
+  await settle(await reorg(database, 3, 5, 'b'));
 });
 
 test('an infra-only message holds the ten tables only', async (t) => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { epochCommitMachine, epochOf } from '../../../machines/epoch-commit.ts';
+import { epochCommitMachine } from '../../../machines/epoch-commit.ts';
+import { epochOf } from '../../../src/consensus/epoch-tree.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const INPUT = { epochSize: 10, epoch: 1, height: 0, retryMs: 1_000 };

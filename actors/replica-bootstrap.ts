@@ -9,7 +9,7 @@ import { finishTable, planSchema, recreateTables, type SchemaPlan } from '../src
 import type { LoggedBlock } from '../src/db/transparency-log.ts';
 import { cutJournal } from '../src/db/undo-journal.ts';
 import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
-import { PlatformError } from '../src/errors.ts';
+import { hasCode, PlatformError } from '../src/errors.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import { Download } from '../src/source/download.ts';
 import { SCHEMA_VERSION, sameBlock } from '../src/wire/database.ts';
@@ -87,6 +87,8 @@ export class ReplicaBootstrap {
       await this.#loadTables(download, pool, signal);
     } catch (caught) {
       pool.destroy();
+      const damaged = hasCode(caught, 'SOURCE_TRUNCATED') && download.percent === 100;
+      if (damaged || hasCode(caught, 'SOURCE_INVALID')) await this.#discard();
       throw caught;
     }
     await pool.close();
@@ -221,8 +223,12 @@ export class ReplicaBootstrap {
 
   /** What is in is not what was sent: nothing of it is used again. */
   async #fail(reason: string): Promise<never> {
+    await this.#discard();
+    throw new PlatformError('SOURCE_INVALID', { reason: `the loaded snapshot is refused: ${reason}` });
+  }
+
+  async #discard(): Promise<void> {
     await this.#download!.discard();
     await writeReplicaState(this.#session.writer, { bootstrap: null });
-    throw new PlatformError('SOURCE_INVALID', { reason: `the loaded snapshot is refused: ${reason}` });
   }
 }

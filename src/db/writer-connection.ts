@@ -5,7 +5,7 @@ import { type Connection, connect, databaseError, quoteName, rows, statementTag 
 /** Seconds a writer's statement may run, but while it bootstraps. */
 export const STATEMENT_LIMIT_S = 60;
 /** How long a statement that a dead predecessor left running may keep the lock. */
-const LOCK_PATIENCE_S = 20;
+const LOCK_PATIENCE_S = 10;
 
 export interface WriterOptions {
   readonly generation: number;

@@ -5,6 +5,7 @@ import { type BlockHashes, sameBlock } from '../wire/database.ts';
 import type { BlockMessage, WireRow, WireRows } from '../wire/messages.ts';
 import { type BlockHead, readBlockHeads } from './block-hashes.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
+import { deriveBalances } from './derived-balances.ts';
 import { canonicalRows, GroupTransaction, type Span } from './group-transaction.ts';
 import { canonicalRow, findTable, keyText, type ReplicaSchema, type ReplicaTable, travels } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
@@ -44,7 +45,10 @@ export function applyBlocks(
   messages: readonly BlockMessage[]
 ): Promise<void> {
   return applyGroup(connection, context, before, target, async (group) => {
-    for (const message of messages) await applyMessage(group, context.schema, message);
+    for (const message of messages) {
+      await applyMessage(group, context.schema, message);
+      if (!message.group) await deriveBalances(connection, group, context.schema, message.data);
+    }
     return messages.map((message) => ({ height: message.block_index, hashes: message as unknown as BlockHashes }));
   });
 }
@@ -193,7 +197,8 @@ async function applyMessage(group: GroupTransaction, schema: ReplicaSchema, mess
   }
   const wholeTables = new Set(whole);
   for (const [table, list] of ordered(schema, message.updated_rows)) {
-    if (!wholeTables.has(table.name)) await group.merge(table, canonicalRows(table, list), 'replace');
+    const isDerivedHere = !message.group && table.plan.class === 'derived';
+    if (!wholeTables.has(table.name) && !isDerivedHere) await group.merge(table, canonicalRows(table, list), 'replace');
   }
   for (const name of wholeTables) {
     const table = findTable(schema, name);

@@ -257,3 +257,54 @@ test('REPLICA_FOREIGN: a database with tables but without the marker is not touc
   assert.deepEqual(await rows(writer, 'SHOW TABLES').then((list) => list.flatMap(Object.values)), ['precious']);
   await writer.end();
 });
+
+test('of a source without groups, balances are derived from credits and debits, not taken as sent', async () => {
+  const to = await createDatabase('ungrouped');
+  const writer = await openWriter(to, { generation: 1 });
+  await openReplicaState(writer, 'indexer');
+  await writer.query('CREATE TABLE blocks (block_index INT PRIMARY KEY, ledger_hash CHAR(2) NOT NULL)');
+  for (const name of ['credits', 'debits'])
+    await writer.query(
+      `CREATE TABLE ${name} (block_index INT NOT NULL, address_id INT NOT NULL, tick_id INT NOT NULL, amount VARCHAR(80) NOT NULL)`
+    );
+  await writer.query(
+    'CREATE TABLE balances (id INT AUTO_INCREMENT PRIMARY KEY, address_id INT NOT NULL, tick_id INT NOT NULL, amount VARCHAR(80) NOT NULL, UNIQUE KEY pair (address_id, tick_id))'
+  );
+  await writeReplicaState(writer, { complete: true, phase: 'following', height: 0 });
+  const ofBlock = (height: number, credits: string[], debits: string[]): BlockMessage => {
+    const row = (amount: string) => ({ block_index: height, address_id: 1, tick_id: 2, amount });
+    const blocks = [{ block_index: height, ledger_hash: 'aa' }];
+    const later = { balances: [{ id: 9, address_id: 1, tick_id: 2, amount: '777' }] };
+    const {
+      group: _group,
+      block_hash: _hash,
+      ...message
+    } = block(height, {}, { dbType: 'indexer', ledger_hash: 'aa' });
+    return {
+      ...message,
+      data: { blocks, credits: credits.map(row), debits: debits.map(row), ...later },
+      updated_rows: later
+    };
+  };
+  const schema = await readReplicaSchema(writer, 'indexer', []);
+  const amounts: unknown[] = [];
+  for (const message of [ofBlock(1, ['1.50', '2'], []), ofBlock(2, [], ['0.5']), ofBlock(3, [], ['3'])]) {
+    const at = message.block_index;
+    const target = {
+      first: at,
+      last: at,
+      hashes: { ledger_hash: 'aa', actions_hash: null, contract_hash: null },
+      source: 't',
+      complete: true,
+      phase: 'following'
+    } as const;
+    await applyBlocks(writer, { schema, maxRollbackDepth: 10, epochSize: 10 }, await readReplicaState(writer), target, [
+      message
+    ]);
+    amounts.push((await rows(writer, 'SELECT amount FROM balances'))[0]?.['amount']);
+  }
+  assert.deepEqual(amounts, ['3.5', '3', '0']);
+  await rollBack(writer, schema, await readReplicaState(writer), (await planRollback(writer, 3, 1))!);
+  assert.deepEqual(await rows(writer, 'SELECT id, amount FROM balances'), [{ id: 1, amount: '3.5' }]);
+  await writer.end();
+});

@@ -1,6 +1,6 @@
 import type { RecentBlock, ResumePoint } from '../../actors/protocol.ts';
 import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../wire/database.ts';
-import type { BlockHead } from './block-hashes.ts';
+import { type BlockHead, readBlockHeads } from './block-hashes.ts';
 import type { GroupBlock } from './block-reader.ts';
 import { type Keys, readTableMemory, type TableMemory, unknownTable } from './change-finder.ts';
 import type { Connection } from './connection.ts';

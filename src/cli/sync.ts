@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { findSyncFaults, SYNC_PATTERNS, syncVariables } from '../config/sync.ts';
-import { endWithGuardian } from '../guardian.ts';
 import { createLogger } from '../log.ts';
 import { startSync } from '../sync/service.ts';
 import { type Command, loadSettings } from './command.ts';
@@ -20,7 +19,6 @@ export const syncCommand = {
     const stopping = new AbortController();
     const stop = () => stopping.abort();
     process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop);
-    endWithGuardian();
     const service = await startSync(values, log);
     try {
       await Promise.race([service.ended, stopping.signal.aborted ? undefined : once(stopping.signal, 'abort')]);

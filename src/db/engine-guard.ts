@@ -1,6 +1,6 @@
 import { readTip } from './block-hashes.ts';
 import type { TablePlan } from './classify.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, quoteName } from './connection.ts';
 import { readFigures, readTableFigure } from './scope-sql.ts';
 import { WINDOW } from './scoped-window.ts';
 import { readLayout, type SourceLayout } from './source-layout.ts';
@@ -38,7 +38,7 @@ export async function readEngineState(
       const figures = await readFigures(connection, plan, layout.tables, from, Number.MAX_SAFE_INTEGER);
       state.push(plan.name, [...figures]);
     } else if (plan.class === 'lookup') {
-      const newest = `r.id > (SELECT COALESCE(MAX(id), 0) FROM \`${plan.name}\`) - ${LOOKUP_IDS}`;
+      const newest = `r.id > (SELECT COALESCE(MAX(id), 0) FROM ${quoteName(plan.name)}) - ${LOOKUP_IDS}`;
       state.push(plan.name, await readTableFigure(connection, plan, newest));
     } else state.push(plan.name, await readTableFigure(connection, plan));
   }

@@ -48,12 +48,11 @@ export async function createControlTables(connection: Connection): Promise<void>
 /** The part of a block that is recorded. */
 export type LoggedBlock = Pick<BlockHead, 'height' | 'blockTime'> & { readonly hashes: LeafHashes };
 
-/** Records a block; one that is recorded with the same hashes stays as it is, its time of logging included. */
-export async function recordBlock(connection: Connection, block: LoggedBlock): Promise<void> {
-  await recordBlocks(connection, [block]);
-}
-
-/** @param blocks at most some thousand */
+/**
+ * Records blocks; one that is recorded with the same hashes stays as it is, its time of logging included.
+ *
+ * @param blocks at most some thousand
+ */
 export async function recordBlocks(connection: Connection, blocks: readonly LoggedBlock[]): Promise<void> {
   if (blocks.length === 0) return;
   const values = blocks.map(({ height, blockTime, hashes }) => [

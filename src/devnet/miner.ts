@@ -49,6 +49,7 @@ function planAction(random: Random): string {
     `ISSUE|0|${tick}|1000000000|1000000|8|devnet ${amount}`,
     `MINT|0|${tick}|${amount}`,
     `DESTROY|0|${tick}|${amount}|burnt`,
+    `COINPAY|0|${amount}`,
     `BROADCAST|0|note ${amount}: päivää`
   ]);
 }

@@ -13,6 +13,8 @@ export interface DevnetNode extends MinedNode {
 
 /** The wallet's coins; each can pay once a block. */
 const COINS = 24;
+/** Base units. */
+const COINPAY_AMOUNT = 50_000n;
 /** Most rewards go to nobody: a wallet of many coins is slow. A rival branch pays the wallet, so that its blocks differ. */
 const NOBODY = `0014${'00'.repeat(20)}`;
 
@@ -28,7 +30,12 @@ export async function startNode(directory: string): Promise<DevnetNode> {
     getHeight: () => litecoind.height(),
     fund: () => litecoind.fund(COINS),
     mineBlocks: async (count) => void (await litecoind.mine(count, addresses[0])),
-    pay: async (action) => void (await litecoind.pay({ action })),
+    pay: async (action) => {
+      // What a COINPAY pays is in its outputs; the others only carry their action.
+      const address = addresses[0];
+      const outputs = action.startsWith('COINPAY|') && address ? [{ address, amount: COINPAY_AMOUNT }] : [];
+      await litecoind.pay({ action, outputs });
+    },
     reorg: async (depth) => {
       await litecoind.invalidate(depth);
       await litecoind.mine(depth + 1);

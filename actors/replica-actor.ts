@@ -44,7 +44,7 @@ const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
   }
 });
 
-const session = new ReplicaSession(data, log, () => scheduleReport());
+const session = new ReplicaSession(data, log, host.observe('halt'), () => scheduleReport());
 const bootstrap = new ReplicaBootstrap(session);
 const chain = new ReplicaChain(session);
 const follower = new ReplicaFollower(session, chain);

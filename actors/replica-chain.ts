@@ -89,7 +89,7 @@ export class ReplicaChain {
     const depth = state.height! - height;
     this.#session.reorgs++;
     if (depth > data.maxRollbackDepth) {
-      await this.#session.recordHalt({
+      await this.#session.raiseHalt({
         block_index: height + 1,
         reason: TOO_DEEP,
         mismatches: { depth, limit: data.maxRollbackDepth },

@@ -1,5 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type ActorOptions, type ActorRefFrom, createActor, waitFor } from 'xstate';
+import { haltMachine } from '../machines/halt.ts';
 import type { WriterContext } from '../src/db/block-writer.ts';
 import type { Connection } from '../src/db/connection.ts';
 import { type ReplicaSchema, readReplicaSchema } from '../src/db/replica-schema.ts';
@@ -21,6 +23,12 @@ import { databaseKey } from '../src/wire/database.ts';
 import type { Halt } from '../src/wire/report.ts';
 import type { ReplicaActorData } from './protocol.ts';
 
+const HALT_RETRY_MS = 1_000;
+const HALT_DEADLINE_MS = 30_000;
+
+type HaltActor = ActorRefFrom<typeof haltMachine>;
+type HaltObserver = NonNullable<ActorOptions<typeof haltMachine>['inspect']>;
+
 /** The reason of a halt by a reorg deeper than MAX_ROLLBACK_DEPTH. */
 export const TOO_DEEP = 'max-rollback-depth-exceeded';
 
@@ -39,21 +47,24 @@ export class ReplicaSession {
   /** Called whenever something that is reported has changed. */
   readonly changed: () => void;
   readonly #sources: readonly SourceRecord[];
+  readonly #inspect: HaltObserver;
+  #haltActor: HaltActor | undefined;
   #followed = 0;
   #writer: Connection | undefined;
   #state: ReplicaState | undefined;
   #schema: ReplicaSchema | undefined;
   #subscription: Subscription | undefined;
-  halt: Halt | null = null;
   /** Of the bootstrap or catch-up under way, 0 to 100. */
   percent: number | null = null;
   reorgs = 0;
   /** A lookup row contradicted the replica: the next catch-up asks for whole lookup tables. */
   contradicted = false;
 
-  constructor(data: ReplicaActorData, log: Logger, changed: () => void) {
+  /** @param inspect sees the halt machine's changes of state */
+  constructor(data: ReplicaActorData, log: Logger, inspect: HaltObserver, changed: () => void) {
     this.data = data;
     this.log = log;
+    this.#inspect = inspect;
     this.changed = changed;
     this.#sources = data.sources.map(({ url, apiKey }) => ({
       client: new SourceClient(url, apiKey, data.id),
@@ -68,8 +79,14 @@ export class ReplicaSession {
     const { coordinates, generation, id } = this.data;
     this.#writer ??= await openWriter(coordinates, { generation });
     this.#state = await openReplicaState(this.#writer, id.dbType);
-    this.halt = (await readHalt(this.#writer)) ?? (await this.#readHaltFile());
+    const found = (await readHalt(this.#writer)) ?? (await this.#readHaltFile());
+    this.#haltActor ??= this.#startHalt(found);
     await this.reloadSchema();
+  }
+
+  /** The halt in force; null when there is none. */
+  get halt(): Halt | null {
+    return this.#haltActor?.getSnapshot().context.halt ?? null;
   }
 
   get writer(): Connection {
@@ -142,12 +159,36 @@ export class ReplicaSession {
     this.#followed = (this.#followed + 1) % this.#sources.length;
   }
 
-  /** Records a halt where it survives a restart: in the database, else in a file that blocks the next start too. */
-  async recordHalt(halt: Halt): Promise<void> {
-    this.halt = halt;
+  /** Halts at once; the halt is durable when this returns. */
+  async raiseHalt(halt: Halt): Promise<void> {
     this.#subscription?.close();
     this.#subscription = undefined;
     this.log.error({ halt }, `replication halted: ${halt.reason}`);
+    this.#haltActor!.send({ type: 'halt.raised', halt });
+    this.changed();
+    await waitFor(this.#haltActor!, (snapshot) => snapshot.matches({ halted: 'recorded' }), {
+      timeout: HALT_DEADLINE_MS
+    });
+  }
+
+  #startHalt(found: Halt | null): HaltActor {
+    const record = ({ context }: { context: { readonly halt: Halt | null } }) => {
+      void this.#recordHalt(context.halt!).then(
+        () => actor.send({ type: 'halt.recorded' }),
+        (caught: unknown) => {
+          this.log.error({ err: caught }, 'the halt could not be recorded: it is tried again');
+          actor.send({ type: 'record.failed' });
+        }
+      );
+    };
+    const machine = haltMachine.provide({ actions: { record } });
+    const actor: HaltActor = createActor(machine, { input: { found, retryMs: HALT_RETRY_MS }, inspect: this.#inspect });
+    actor.start();
+    return actor;
+  }
+
+  /** In the database, else in a file that blocks the next start too. */
+  async #recordHalt(halt: Halt): Promise<void> {
     try {
       await writeHalt(this.writer, halt);
     } catch (caught) {
@@ -155,7 +196,6 @@ export class ReplicaSession {
       await mkdir(this.data.stateDirectory, { recursive: true, mode: 0o700 });
       await writeFile(this.#haltFile, JSON.stringify(halt), { mode: 0o600 });
     }
-    this.changed();
   }
 
   /**
@@ -168,7 +208,7 @@ export class ReplicaSession {
     if (was?.reason === TOO_DEEP) await writeReplicaState(connection, { complete: false, phase: 'bootstrapping' });
     await clearHalt(connection);
     await rm(this.#haltFile, { force: true });
-    this.halt = null;
+    this.#haltActor?.send({ type: 'halt.cleared' });
     this.changed();
     return was;
   }

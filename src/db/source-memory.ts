@@ -57,11 +57,13 @@ export class SourceMemory {
   static async atTip(connection: Connection, layout: SourceLayout, tip: BlockHead | null): Promise<SourceMemory> {
     const hashes = tip?.hashes ?? unknownHashes(layout.dbType);
     const height = tip?.height ?? -1;
+    // A fork may lie below the tip: the blocks under it are known as well.
+    const heads = tip && layout.heads ? await readBlockHeads(connection, layout.heads, height - WINDOW + 1, height) : [];
     const memory = new SourceMemory(layout.dbType, {
       height,
       blockTime: tip?.blockTime ?? null,
       hashes,
-      recent: tip ? [{ height, hashes }] : [],
+      recent: heads.map((head) => ({ height: head.height, hashes: head.hashes })),
       openGroup: null
     });
     for (const plan of layout.plans) {

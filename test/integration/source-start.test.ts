@@ -9,7 +9,11 @@ test('a source that has just started at the tip names the true fork of a branch 
   await createIndexer(database, { seed: 'a', blocks: 40, rows: 800 });
   const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
   await settle(139);
-  await settle(await reorg(database, 10, 2, 'shorter'));
-  const reorgs = source.messages.filter(({ type }) => type === 'reorg');
-  assert.equal(Math.min(...reorgs.map(({ block_index }) => block_index)), 130);
+  const height = await reorg(database, 10, 2, 'shorter');
+  const isTip = ({ type, block_index }: { type: string; block_index: number }) =>
+    type === 'block' && block_index === height;
+  await source.until(() => source.messages.some(isTip), 'the branch');
+  await settle(height);
+  const forks = source.messages.filter(({ type }) => type === 'reorg').map(({ block_index }) => block_index);
+  assert.equal(Math.min(...forks), 130);
 });

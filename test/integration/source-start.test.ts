@@ -13,7 +13,6 @@ test('a source that has just started at the tip names the true fork of a branch 
   const isTip = ({ type, block_index }: { type: string; block_index: number }) =>
     type === 'block' && block_index === height;
   await source.until(() => source.messages.some(isTip), 'the branch');
-  await settle(height);
   const forks = source.messages.filter(({ type }) => type === 'reorg').map(({ block_index }) => block_index);
   assert.equal(Math.min(...forks), 130);
 });

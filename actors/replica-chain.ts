@@ -1,7 +1,7 @@
 import type { Outcome } from '../machines/replica.ts';
 import { readBlockHeads } from '../src/db/block-hashes.ts';
 import { applySince } from '../src/db/block-writer.ts';
-import { rows } from '../src/db/connection.ts';
+import { quoteName, rows } from '../src/db/connection.ts';
 import { lookupDigest } from '../src/db/lookup-digest.ts';
 import { type ReplicaState, writeReplicaState } from '../src/db/replica-state.ts';
 import { planRollback, rollBack } from '../src/db/rollback.ts';
@@ -199,7 +199,7 @@ export class ReplicaChain {
     const floor = Math.max(1, Number(lowest?.['h'] ?? height));
     for (let depth = OVERLAP_BLOCKS; depth > 0; depth >>= 1) {
       const from = Math.max(floor, height - depth + 1);
-      const counts = tables.map(({ name }) => `(SELECT COUNT(*) FROM \`${name}\` WHERE block_index >= ${from})`);
+      const counts = tables.map(({ name }) => `(SELECT COUNT(*) FROM ${quoteName(name)} WHERE block_index >= ${from})`);
       const [row] = await rows(writer, `SELECT ${counts.join(' + ')} AS n`);
       if (Number(row?.['n']) <= OVERLAP_ROWS) return from;
     }
@@ -227,7 +227,7 @@ export class ReplicaChain {
     const stated: string[] = [];
     for (const { name, plan } of context.schema.tables) {
       if (plan.class !== 'lookup') continue;
-      const [row] = await rows(writer, `SELECT MAX(id) AS id FROM \`${name}\``);
+      const [row] = await rows(writer, `SELECT MAX(id) AS id FROM ${quoteName(name)}`);
       if (row?.['id'] == null) continue;
       const id = Number(row['id']);
       stated.push(`${name}:${id}:${await lookupDigest(writer, plan, id)}`);

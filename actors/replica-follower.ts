@@ -8,6 +8,8 @@ import type { ReplicaChain } from './replica-chain.ts';
 import type { ReplicaSession } from './replica-session.ts';
 
 const WAIT_MS = 1_000;
+/** Waits in a row after which a group that has begun counts as broken off. */
+const GROUP_PATIENCE = 15;
 /** Blocks of one group that wait for its last; a larger backlog is fetched as a snapshot. */
 const MAX_GROUP_BLOCKS = 5_000;
 
@@ -16,6 +18,8 @@ export class ReplicaFollower {
   readonly #session: ReplicaSession;
   readonly #chain: ReplicaChain;
   #group: BlockMessage[] = [];
+  /** The highest block that the stream has told of; it may have been passed over for not following the one before. */
+  #announced = -1;
 
   constructor(session: ReplicaSession, chain: ReplicaChain) {
     this.#session = session;
@@ -26,14 +30,21 @@ export class ReplicaFollower {
   async follow(signal: AbortSignal): Promise<Outcome> {
     const subscription = await this.#session.subscription();
     this.#group = [];
-    while (!signal.aborted) {
+    for (let idle = 0; !signal.aborted; idle++) {
       const message = await subscription.next(WAIT_MS, signal);
-      if (message === null) continue;
+      if (message === null) {
+        const patience = this.#group.length === 0 ? 1 : GROUP_PATIENCE;
+        if (this.#announced > this.#session.state.height! && idle >= patience) return { kind: 'behind' };
+        continue;
+      }
+      idle = 0;
       switch (message.type) {
         case 'status':
           this.#session.sourceAt(message.block_height);
+          this.#announced = message.block_height ?? -1;
           break;
         case 'reorg':
+          this.#announced = message.block_index - 1;
           if (message.block_index <= this.#session.state.height!)
             return { kind: 'forked', height: message.block_index - 1 };
           this.#group = this.#group.filter(({ block_index }) => block_index < message.block_index);
@@ -53,7 +64,8 @@ export class ReplicaFollower {
     const height = this.#session.state.height!;
     const { block_index: at } = message;
     const group = message.group ?? { first: at, last: at };
-    this.#session.sourceAt(Math.max(at, this.#session.tip ?? 0));
+    this.#announced = Math.max(at, this.#announced);
+    this.#session.sourceAt(this.#announced);
     if (at <= height) return (await this.#isOurs(message)) ? null : { kind: 'behind' };
     const misfit = this.#misfit(message, group);
     if (misfit !== null) {

@@ -210,7 +210,8 @@ async function applyMessage(group: GroupTransaction, schema: ReplicaSchema, mess
 }
 
 /**
- * Rows of a scoped table: new ones of the message's own block, whole older scopes, and what came beside them, which is merged.
+ * Rows of a scoped table: whole older scopes, new rows of the message's own block, and what came beside them, which is merged.
+ * A row that moved between blocks goes before it comes.
  *
  * @param rescoped older blocks whose rows, all of them here, replace what there is
  */
@@ -224,10 +225,6 @@ async function applyScoped(
   const all = canonicalRows(table, list);
   group.learnParents(table, all);
   const blocks = await group.blocksOf(table, all);
-  await group.insertScoped(
-    table,
-    all.filter((_, index) => blocks[index] === own)
-  );
   for (const height of rescoped) {
     await group.replaceScope(
       table,
@@ -236,6 +233,8 @@ async function applyScoped(
     );
   }
   const replaced = new Set(rescoped);
+  const fresh = replaced.has(own) ? [] : all.filter((_, index) => blocks[index] === own);
+  await group.insertScoped(table, fresh);
   for (const [height, rest] of Map.groupBy(all.keys(), (index) => blocks[index] ?? null)) {
     if (height === own || (height !== null && replaced.has(height))) continue;
     await group.merge(

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyBlocks } from '../../src/db/block-writer.ts';
+import { applyBlocks, applySince } from '../../src/db/block-writer.ts';
 import { type Connection, rows } from '../../src/db/connection.ts';
 import { readReplicaSchema } from '../../src/db/replica-schema.ts';
 import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
 import { planRollback, rollBack } from '../../src/db/rollback.ts';
 import { openWriter } from '../../src/db/writer-connection.ts';
+import { PlatformError } from '../../src/errors.ts';
+import type { SnapshotBatch } from '../../src/snapshot/snapshot-reader.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { BlockMessage, WireRow } from '../../src/wire/messages.ts';
 import { createDatabase } from '../support/mariadb.ts';
@@ -32,7 +34,7 @@ async function createReplica(): Promise<{ to: DatabaseCoordinates; writer: Conne
 }
 
 async function context(writer: Connection) {
-  return { schema: await readReplicaSchema(writer, 'decoder', []), maxRollbackDepth: 100, epochSize: 10 };
+  return { schema: await readReplicaSchema(writer, 'decoder', []), maxRollbackDepth: 10, epochSize: 10 };
 }
 
 function block(height: number, data: Record<string, WireRow[]>, more: Partial<BlockMessage> = {}): BlockMessage {
@@ -306,5 +308,111 @@ test('of a source without groups, balances are derived from credits and debits, 
   assert.deepEqual(amounts, ['3.5', '3', '0']);
   await rollBack(writer, schema, await readReplicaState(writer), (await planRollback(writer, 3, 1))!);
   assert.deepEqual(await rows(writer, 'SELECT id, amount FROM balances'), [{ id: 1, amount: '3.5' }]);
+  await writer.end();
+});
+
+/** Applies blocks 1 to `last` of a since-snapshot that also holds block 1 again. */
+async function applySnapshot(writer: Connection, last: number, batches: AsyncIterable<SnapshotBatch>): Promise<void> {
+  const target = {
+    first: 2,
+    last,
+    hashes: { block_hash: `h${last}` },
+    source: 'test',
+    complete: true,
+    phase: 'following'
+  } as const;
+  const whole = new Set(['index_names', 'tokens', 'settings']);
+  await applySince(writer, await context(writer), await readReplicaState(writer), target, { batches, whole, from: 1 });
+}
+
+const batch = (table: string, list: WireRow[], section: SnapshotBatch['section'] = 'tables'): SnapshotBatch => ({
+  section,
+  table,
+  rows: list,
+  last: true
+});
+
+/** What a source holds at block 3 after ids were dealt again and older blocks changed. */
+async function* laterSource(): AsyncGenerator<SnapshotBatch> {
+  yield batch('index_names', [
+    { id: 5, name: 'six' },
+    { id: 6, name: 'five' }
+  ]);
+  yield batch(
+    'blocks',
+    [1, 2, 3].map((height) => ({ block_index: height, block_hash: `h${height}` }))
+  );
+  yield batch('transactions', [
+    { tx_index: 10, block_index: 1 },
+    { tx_index: 12, block_index: 1 },
+    { tx_index: 30, block_index: 3 }
+  ]);
+  yield batch('notes', [{ id: 70, block_index: 1, text: 'zero' }]);
+  yield batch('sends', [
+    { tx_index: 10, memo: 'same' },
+    { tx_index: 12, memo: 'late' },
+    { tx_index: 30, memo: 'new' },
+    { tx_index: 30, memo: 'new' }
+  ]);
+  yield batch('tokens', [{ id: 901, tick: 'BBB', supply: '7.00000000' }], 'updated_rows');
+}
+
+test('a since-snapshot makes whole tables and the blocks that it repeats equal to the source, and can be undone', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  const before = await content(writer);
+  await applySnapshot(writer, 3, laterSource());
+  assert.deepEqual(await content(writer), {
+    blocks: [1, 2, 3].map((height) => `{"block_index":${height},"block_hash":"h${height}"}`),
+    transactions: [
+      '{"tx_index":10,"block_index":1}',
+      '{"tx_index":12,"block_index":1}',
+      '{"tx_index":30,"block_index":3}'
+    ],
+    sends: [
+      '{"tx_index":10,"memo":"same"}',
+      '{"tx_index":12,"memo":"late"}',
+      '{"tx_index":30,"memo":"new"}',
+      '{"tx_index":30,"memo":"new"}'
+    ],
+    notes: ['{"id":1,"block_index":1,"text":"zero"}'],
+    index_names: ['{"id":5,"name":"six"}', '{"id":6,"name":"five"}'],
+    tokens: ['{"id":2,"tick":"BBB","supply":"7.00000000"}'],
+    settings: []
+  });
+  await rollBack(
+    writer,
+    (await context(writer)).schema,
+    await readReplicaState(writer),
+    (await planRollback(writer, 3, 2))!
+  );
+  assert.deepEqual(await content(writer), before);
+  await writer.end();
+});
+
+test('SOURCE_TRUNCATED: a since-snapshot that breaks leaves the replica as it was', async () => {
+  const { to, writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  const before = await content(writer);
+  async function* broken(): AsyncGenerator<SnapshotBatch> {
+    let left = 5;
+    for await (const each of laterSource()) {
+      if (left-- === 0) throw new PlatformError('SOURCE_TRUNCATED');
+      yield each;
+    }
+  }
+  await assert.rejects(applySnapshot(writer, 3, broken()), { code: 'SOURCE_TRUNCATED' });
+  const again = await openWriter(to, { generation: 2 });
+  assert.deepEqual(await content(again), before);
+  assert.equal((await readReplicaState(again)).height, 1);
+  await again.end();
+});
+
+test('what a group needs to be undone is forgotten beyond the rollback depth', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  for (let height = 2; height <= 14; height++) await apply(writer, [block(height, {})]);
+  assert.equal(await planRollback(writer, 14, 3), null);
+  assert.equal((await planRollback(writer, 14, 4))?.height, 4);
   await writer.end();
 });

@@ -16,6 +16,9 @@ import {
 } from './scoped-window.ts';
 import { planSignature, type SourceLayout } from './source-layout.ts';
 
+/** Lookup ids that are sent again after a reorg of blocks which were never broadcast from here. */
+const UNKNOWN_IDS = 5_000;
+
 /** What one group carried beyond its own blocks: to be said again when a reorg undoes the group. */
 interface GroupRecord {
   readonly last: number;
@@ -58,7 +61,8 @@ export class SourceMemory {
     const hashes = tip?.hashes ?? unknownHashes(layout.dbType);
     const height = tip?.height ?? -1;
     // A fork may lie below the tip: the blocks under it are known as well.
-    const heads = tip && layout.heads ? await readBlockHeads(connection, layout.heads, height - WINDOW + 1, height) : [];
+    const heads =
+      tip && layout.heads ? await readBlockHeads(connection, layout.heads, height - WINDOW + 1, height) : [];
     const memory = new SourceMemory(layout.dbType, {
       height,
       blockTime: tip?.blockTime ?? null,
@@ -131,9 +135,7 @@ export class SourceMemory {
     this.height = head.height;
     this.blockTime = head.blockTime;
     this.hashes = head.hashes;
-    const gained = Object.keys(this.#lookupsBefore).length > 0;
-    const lookupsBefore = gained ? { lookupsBefore: { ...this.#lookupsBefore } } : {};
-    this.#recent.push({ height: head.height, hashes: head.hashes, ...lookupsBefore });
+    this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore: { ...this.#lookupsBefore } });
     if (this.#recent.length > WINDOW) this.#recent.shift();
     this.openGroup = changes ? null : group.first;
     if (changes) this.#finish(changes, group.last);
@@ -166,6 +168,10 @@ export class SourceMemory {
    */
   rollBack(fork: number, blockTime: number | null = null): void {
     const orphaned = this.#recent.filter(({ height }) => height >= fork);
+    // Blocks that were there at the start: how many ids they dealt is not known, so more than enough are sent again.
+    if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) {
+      for (const [table, { lastId }] of this.lookups) this.#lowerLookup(table, Math.max(0, lastId - UNKNOWN_IDS));
+    }
     for (const { lookupsBefore } of orphaned.reverse()) {
       for (const [table, lastId] of Object.entries(lookupsBefore ?? {})) this.#lowerLookup(table, lastId);
     }

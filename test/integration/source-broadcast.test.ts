@@ -139,6 +139,26 @@ test('an infra-only message holds the ten tables only', async (t) => {
   }
 });
 
+test('a reorg of blocks that were there before the start brings the new branch whole', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 20, rows: 600 });
+  const { source, replica } = await ReplicaWatch.start(t, database, 'indexer');
+  await source.reaches(119);
+  const height = await reorg(database, 8, 9, 'b');
+  await source.reaches(height);
+  const sent = source.messages.flatMap((message) =>
+    message.type === 'block' ? (message.data['index_transactions'] ?? []).map((row) => row['id']) : []
+  );
+  const ids = await sql(database, 'SELECT tx_hash_id AS id FROM transactions WHERE block_index >= 112');
+  assert.deepEqual(
+    ids.filter(({ id }) => !sent.includes(id)),
+    [],
+    'ids are dealt again'
+  );
+  assert.equal(source.messages[0]?.block_index, 112);
+  assert.equal(replica.height, 119);
+});
+
 test('a schema change between two blocks travels with the next one', async (t) => {
   const database = await createDatabase('source');
   await createIndexer(database, { seed: 'a', blocks: 20, rows: 600 });

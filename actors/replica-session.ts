@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type ActorOptions, type ActorRefFrom, createActor, waitFor } from 'xstate';
 import { haltMachine } from '../machines/halt.ts';
 import type { WriterContext } from '../src/db/block-writer.ts';
-import type { Connection } from '../src/db/connection.ts';
+import { type Connection, rows } from '../src/db/connection.ts';
 import { type ReplicaSchema, readReplicaSchema } from '../src/db/replica-schema.ts';
 import {
   clearHalt,
@@ -50,6 +50,7 @@ export class ReplicaSession {
   readonly #inspect: HaltObserver;
   #haltActor: HaltActor | undefined;
   #followed = 0;
+  #warned = false;
   #writer: Connection | undefined;
   #state: ReplicaState | undefined;
   #schema: ReplicaSchema | undefined;
@@ -77,11 +78,24 @@ export class ReplicaSession {
   /** Opens the writer when there is none, and reads marker, schema and halt. */
   async open(): Promise<void> {
     const { coordinates, generation, id } = this.data;
-    this.#writer ??= await openWriter(coordinates, { generation });
+    if (!this.#writer) {
+      this.#writer = await openWriter(coordinates, { generation });
+      await this.#warnOfLazyLog(this.#writer);
+    }
     this.#state = await openReplicaState(this.#writer, id.dbType);
     const found = (await readHalt(this.#writer)) ?? (await this.#readHaltFile());
     this.#haltActor ??= this.#startHalt(found);
     await this.reloadSchema();
+  }
+
+  /** The setting is the operator's; what it costs is said. */
+  async #warnOfLazyLog(writer: Connection): Promise<void> {
+    const [setting] = await rows<{ flush: number }>(writer, 'SELECT @@GLOBAL.innodb_flush_log_at_trx_commit AS flush');
+    const flush = Number(setting?.flush);
+    if (this.#warned || flush === 1) return;
+    this.#warned = true;
+    const loss = 'a power loss may take back the last second of blocks, which are then fetched again';
+    this.log.warn({ innodb_flush_log_at_trx_commit: flush }, `the replica server does not flush each commit: ${loss}`);
   }
 
   /** The halt in force; null when there is none. */

@@ -15,7 +15,7 @@ export interface SchemaPlan {
 /** Checks a source's schema and prints what makes it. @throws {PlatformError} SCHEMA_REFUSED, SOURCE_INVALID */
 export function planSchema(record: SchemaRecord, dbType: DbType, localTables: readonly string[]): SchemaPlan {
   if (!record.typed) {
-    throw new PlatformError('SOURCE_INVALID', { reason: 'the source gives no typed schema: it needs a newer version' });
+    throw new PlatformError('SOURCE_INVALID', { reason: 'the source gives no typed schema, which this client needs' });
   }
   const typed = record.typed as TypedTable[];
   const plans = dependencyOrder(classifyTables(typed, dbType, localTables), typed);

@@ -1,7 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { userInfo } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
@@ -21,6 +22,7 @@ export interface PrivateMariaDb {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
+const LONGEST_SOCKET_PATH = 107;
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 30_000;
 
@@ -40,12 +42,17 @@ export async function freePort(): Promise<number> {
  * Starts a private MariaDB in a directory, making its system tables the first time.
  *
  * @param options extra mariadbd options, e.g. `--max-connections=20`
+ * @param fixedPort where an earlier start listened; default: a free one
  * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED
  */
-export async function startMariaDb(directory: string, options: readonly string[] = []): Promise<PrivateMariaDb> {
+export async function startMariaDb(
+  directory: string,
+  options: readonly string[] = [],
+  fixedPort?: number
+): Promise<PrivateMariaDb> {
   const server = findProgram('mariadbd', ['/usr/sbin/mariadbd', '/usr/bin/mariadbd', '/usr/local/sbin/mariadbd']);
   const dataDirectory = join(directory, 'data');
-  const socketPath = join(directory, 'm.sock');
+  const socketPath = socketIn(directory);
   const logFile = join(directory, 'mariadb.log');
   // Its own: a server that starts deletes what it takes for leftovers in the shared one, under the feet of those that run.
   const temporaryDirectory = join(directory, 'tmp');
@@ -71,7 +78,7 @@ export async function startMariaDb(directory: string, options: readonly string[]
       }
     );
   }
-  const port = await freePort();
+  const port = fixedPort ?? (await freePort());
   const child = spawn(
     server,
     [
@@ -104,6 +111,13 @@ export async function startMariaDb(directory: string, options: readonly string[]
     root: { host: '127.0.0.1', port, user: 'platform', pass: 'platform' },
     stop: (signal) => stopChild(child, signal)
   };
+}
+
+/** The path of a Unix socket holds 107 bytes; a longer one goes to the system's temporary directory, named after the directory. */
+function socketIn(directory: string): string {
+  const path = join(directory, 'm.sock');
+  if (Buffer.byteLength(path) <= LONGEST_SOCKET_PATH) return path;
+  return join(tmpdir(), `platform-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}.sock`);
 }
 
 /** Over the socket as root, an account is made that may come by TCP: the services use no sockets. */

@@ -57,7 +57,11 @@ export async function startTestHub(databases: readonly (readonly [DbType, Databa
 }
 
 /** Starts hub and server for a source database that is there already. */
-export async function startPair(dbType: DbType, source: DatabaseCoordinates): Promise<SyncPair> {
+export async function startPair(
+  dbType: DbType,
+  source: DatabaseCoordinates,
+  env: Readonly<Record<string, string | number>> = {}
+): Promise<SyncPair> {
   const hubPort = await startTestHub([[dbType, source]]);
   const common = { HUB_API_HOST: '127.0.0.1', HUB_PORT: hubPort, SYNC_API_KEY: KEY, LOG_LEVEL: 'debug' };
   const serverEnv = {
@@ -67,7 +71,8 @@ export async function startPair(dbType: DbType, source: DatabaseCoordinates): Pr
     SYNC_STATE_DIR: temporaryDirectory('server-state'),
     BLOCK_POLL_INTERVAL: 50,
     SNAPSHOT_RATE_FULL: 1000,
-    SNAPSHOT_RATE_INCR: 100_000
+    SNAPSHOT_RATE_INCR: 100_000,
+    ...env
   };
   let server = await startSyncProcess(serverEnv);
   const path = `/status/${dbType}/litecoin/regtest`;

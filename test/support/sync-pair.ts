@@ -27,8 +27,15 @@ export interface SyncPair {
   compare(): Promise<Verdict>;
 }
 
-/** A standalone hub in this process that names the given modules. */
-export async function startTestHub(databases: readonly (readonly [DbType, DatabaseCoordinates])[]): Promise<number> {
+/** A standalone hub in this process. */
+export interface TestHub {
+  readonly port: number;
+  /** Names databases, as an operator does with `updateconfig`. */
+  name(databases: readonly (readonly [DbType, DatabaseCoordinates])[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function openTestHub(): Promise<TestHub> {
   const hub = await startHub({
     host: '127.0.0.1',
     port: 0,
@@ -36,23 +43,32 @@ export async function startTestHub(databases: readonly (readonly [DbType, Databa
     requestsPerMinute: 100_000,
     log: silentLogger
   });
-  atEnd(() => hub.stop());
-  const modules = databases.map(([dbType, { host, port, name, user, pass }]) => [
-    `platform-${dbType}`,
-    { db_host: host, db_port: String(port), name, user, pass }
-  ]);
-  const body = {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'updateconfig',
-    params: { config: { litecoin: { regtest: Object.fromEntries(modules) } } }
+  let stopped: Promise<void> | undefined;
+  const stop = () => (stopped ??= hub.stop());
+  atEnd(stop);
+  return {
+    port: hub.port,
+    stop,
+    async name(databases) {
+      const modules = databases.map(([dbType, { host, port, name, user, pass }]) => [
+        `platform-${dbType}`,
+        { db_host: host, db_port: String(port), name, user, pass }
+      ]);
+      const config = { litecoin: { regtest: Object.fromEntries(modules) } };
+      const response = await fetch(`http://127.0.0.1:${hub.port}/`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'updateconfig', params: { config } })
+      });
+      if (!response.ok) throw new Error(`updateconfig: ${response.status} ${await response.text()}`);
+    }
   };
-  const response = await fetch(`http://127.0.0.1:${hub.port}/`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body)
-  });
-  if (!response.ok) throw new Error(`updateconfig: ${response.status} ${await response.text()}`);
+}
+
+/** A hub that names these databases. @returns its port */
+export async function startTestHub(databases: readonly (readonly [DbType, DatabaseCoordinates])[]): Promise<number> {
+  const hub = await openTestHub();
+  await hub.name(databases);
   return hub.port;
 }
 

@@ -23,8 +23,6 @@ export const ERRORS = {
   PORT_IN_USE: { status: 500, policy: 'exit', hint: 'stop the other process or choose another port' },
   /** The hub did not answer, or answered nonsense. */
   HUB_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check HUB_API_HOST, HUB_PORT and that the hub runs' },
-  /** The hub knows no database that this service could serve or follow. */
-  HUB_EMPTY: { status: 503, policy: 'restart', hint: 'register the databases with the hub: updateconfig' },
   /** MariaDB refuses these credentials or privileges; waiting does not help. */
   DATABASE_REFUSED: { status: 503, policy: 'halt', hint: 'check user, password and GRANTs' },
   /** The circuit breaker is open: MariaDB refused or timed out repeatedly. */
@@ -55,14 +53,6 @@ export const ERRORS = {
     policy: 'halt',
     hint: 'the source sent a row that the replica cannot hold; see the detail'
   },
-  /** A reorg reaches deeper than MAX_ROLLBACK_DEPTH. */
-  ROLLBACK_TOO_DEEP: {
-    status: 409,
-    policy: 'halt',
-    hint: 'confirm the reorg with a second source, then POST /halt/clear'
-  },
-  /** The durable halt is set. */
-  REPLICA_HALTED: { status: 409, policy: 'halt', hint: 'see GET /status for the reason, then POST /halt/clear' },
   /** No source answers. */
   SOURCE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check SYNC_SOURCES and the network' },
   /** A source answered with an HTTP error. */

@@ -19,7 +19,6 @@ const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   DATABASE_UNUSABLE: EXIT.data,
   REPLICA_FOREIGN: EXIT.data,
   HUB_UNREACHABLE: EXIT.unavailable,
-  HUB_EMPTY: EXIT.unavailable,
   DATABASE_UNAVAILABLE: EXIT.unavailable,
   DATABASE_UNKNOWN: EXIT.unavailable,
   SOURCE_UNREACHABLE: EXIT.unavailable,

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { findSyncFaults, SYNC_PATTERNS, syncVariables } from '../config/sync.ts';
+import { findIneffective, findSyncFaults, SYNC_PATTERNS, syncVariables } from '../config/sync.ts';
 import { createLogger } from '../log.ts';
 import { startSync } from '../sync/service.ts';
 import { type Command, loadSettings } from './command.ts';
@@ -15,7 +15,7 @@ export const syncCommand = {
   async run(_argv, env) {
     const { values, warnings } = loadSettings(syncCommand, env);
     const log = createLogger('sync', values.LOG_LEVEL);
-    for (const warning of warnings) log.warn(warning);
+    for (const warning of [...warnings, ...findIneffective(env)]) log.warn(warning);
     const stopping = new AbortController();
     const stop = () => stopping.abort();
     process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop);

@@ -1,6 +1,6 @@
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { choice, flag, integer, list, port, readBaseUrl, text, type Values } from './variables.ts';
+import { choice, type Environment, flag, integer, list, port, readBaseUrl, text, type Values } from './variables.ts';
 
 /** Root keeps state in /var/lib, others where the XDG base directory specification says. */
 function defaultStateDirectory(env: Readonly<Record<string, string | undefined>>): string {
@@ -41,7 +41,6 @@ export const syncVariables = {
     doc: 'client: Bearer tokens of the sources, in their order',
     secret: true
   }),
-  VERIFY_HASHES: flag({ default: false, doc: 'client: compare every block between sources' }),
   REPLICA_DB_HOST: text({
     doc: "client: MariaDB of the replicas; server: read from this host instead of the hub's",
     example: '127.0.0.1'
@@ -76,18 +75,12 @@ export const syncVariables = {
   WS_BACKPRESSURE_STALL_MS: integer({ default: 30_000, min: 10, doc: 'ms a send buffer may make no progress' }),
   WS_STATUS_INTERVAL: integer({ default: 60_000, min: 10, doc: 'ms between status messages' }),
   WS_PING_INTERVAL: integer({ default: 30_000, min: 10, doc: 'ms between pings' }),
-  VALIDATOR_HEARTBEAT_TTL: integer({
-    default: 60_000,
-    min: 10,
-    doc: 'ms a validator is listed after its last heartbeat'
-  }),
   BLOCK_POLL_INTERVAL: integer({ default: 250, min: 5, doc: 'server: ms between looks for new blocks' }),
   MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of the transparency log' }),
   MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),
   CLIENT_RECONNECT_DELAY: integer({ default: 5000, min: 10, doc: 'client: ms before reconnecting' }),
   CIRCUIT_FAILURES: integer({ default: 10, min: 1, doc: 'consecutive failures that open a circuit' }),
   CIRCUIT_COOLDOWN_MS: integer({ default: 30_000, min: 10, doc: 'ms a circuit stays open' }),
-  CATALOG_CACHE_MS: integer({ default: 30_000, doc: 'ms that /catalog is cached' }),
   TRUST_PROXY: list((entry) => entry, {
     doc: 'addresses of proxies whose X-Forwarded-For counts',
     example: '10.0.0.1'
@@ -103,9 +96,33 @@ export type SyncConfig = Values<typeof syncVariables>;
 
 /** Names with variable parts, read by pattern. */
 export const SYNC_PATTERNS = [
+  /^SYNC_SOURCE_CA$/,
   /^SYNC_BOOTSTRAP_DEPTH_[A-Z0-9]+_[A-Z0-9]+$/,
   /^SYNC_SUBSCRIBE_[A-Z0-9]+_[A-Z0-9]+$/
 ] as const;
+
+/** Variables of the specification that nothing here acts on yet: an operator who sets one must not believe that it does. */
+const WITHOUT_EFFECT: readonly (readonly [RegExp, string])[] = [
+  [/^VERIFY_HASHES$/, 'a replica follows one source at a time and is not compared with the others'],
+  [/^VERIFY_STATE_COMMITMENT$/, 'state-commitment roots are passed on, not recomputed'],
+  [/^(VERIFY_CHECKPOINT_QUORUM|CHECKPOINT_VERIFY_INTERVAL|PINNED_VALIDATORS)$/, 'checkpoints are not verified'],
+  [/^INDEX_MAP_PARITY_CHECK$/, 'index maps are not compared'],
+  [/^SYNC_BOOTSTRAP_DEPTH_/, 'an empty replica is always bootstrapped whole'],
+  [/^SYNC_SUBSCRIBE_/, 'a replica always follows every table'],
+  [/^SYNC_SOURCE_CA$/, "certificates are checked against the system's authorities"],
+  [/^(VALIDATOR_PUBKEYS|VALIDATOR_HEARTBEAT_TTL)$/, 'validators are not told apart from other subscribers'],
+  [/^CATALOG_CACHE_MS$/, 'there is no catalog']
+];
+
+/** @returns one sentence for each variable that is set, not to `false`, and has no effect in this version */
+export function findIneffective(env: Environment): string[] {
+  return Object.entries(env).flatMap(([name, value]) => {
+    const row = WITHOUT_EFFECT.find(([pattern]) => pattern.test(name));
+    return row && value && value !== 'false' && value !== '0'
+      ? [`${name} has no effect in this version: ${row[1]}`]
+      : [];
+  });
+}
 
 /** What one variable alone cannot tell. @returns one sentence a fault; empty when all is well */
 export function findSyncFaults(config: SyncConfig): string[] {

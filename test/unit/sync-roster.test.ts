@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { findIneffective } from '../../src/config/sync.ts';
 import { meansChain } from '../../src/sync/chain-names.ts';
 import { excludeDatabases } from '../../src/sync/exclusions.ts';
 import { Roster } from '../../src/sync/roster.ts';
@@ -49,4 +50,10 @@ test('the roster tells what appeared, moved and went', () => {
     ['litecoin']
   );
   assert.equal(roster.find({ dbType: 'indexer', chain: 'bitcoin', network: 'mainnet' })?.coordinates.host, 'db2');
+});
+
+test('a variable of the specification that has no effect yet is named, unless it is switched off', () => {
+  const said = findIneffective({ VERIFY_HASHES: 'true', VERIFY_STATE_COMMITMENT: 'false', SYNC_MODE: 'client' });
+  assert.deepEqual(said.length, 1);
+  assert.match(said[0] ?? '', /^VERIFY_HASHES has no effect in this version: /);
 });

@@ -39,7 +39,7 @@ test('CONFIG_INVALID: every fault is listed at once, one line each, with reason 
     SYNC_API_PORT: '70000',
     SYNC_SOURCES: 'ftp://x',
     HUB_PORT: 'tcp://10.0.0.1:10000',
-    VERIFY_HASHES: 'perhaps'
+    REPLICA_DB_READONLY: 'perhaps'
   });
   assert.equal(code, 78);
   const lines = stderr.trimEnd().split('\n');
@@ -48,7 +48,7 @@ test('CONFIG_INVALID: every fault is listed at once, one line each, with reason 
     /SYNC_API_PORT="70000" must be a port number from 0 to 65535; example: SYNC_API_PORT=3006/,
     /SYNC_SOURCES="ftp:\/\/x" must be base URLs/,
     /HUB_PORT="tcp:.*enableServiceLinks: false/,
-    /VERIFY_HASHES="perhaps" must be true or false/,
+    /REPLICA_DB_READONLY="perhaps" must be true or false/,
     /missing required environment variable HUB_API_HOST/
   ]) {
     assert.equal(lines.filter((line) => fault.test(line)).length, 1, `one line for ${fault}`);

@@ -61,10 +61,16 @@ export function classifyTables(
   });
 }
 
-function findClass(table: TypedTable, dbType: DbType, hasScope: boolean, localTables: readonly string[]): TableClass {
-  const hint = HINTS.find((row) => row.table === table.name && (row.dbType === undefined || row.dbType === dbType));
+/** The class that a table's name alone decides; null where its columns do. */
+export function classByName(name: string, dbType: DbType, localTables: readonly string[]): TableClass | null {
+  const hint = HINTS.find((row) => row.table === name && (row.dbType === undefined || row.dbType === dbType));
   if (hint) return hint.class as TableClass;
-  if (table.name.startsWith('sync_') || localTables.includes(table.name)) return 'local';
+  return name.startsWith('sync_') || localTables.includes(name) ? 'local' : null;
+}
+
+function findClass(table: TypedTable, dbType: DbType, hasScope: boolean, localTables: readonly string[]): TableClass {
+  const named = classByName(table.name, dbType, localTables);
+  if (named) return named;
   if (table.name.startsWith('index_') && table.columns.some((column) => column.name === 'id' && column.autoIncrement))
     return 'lookup';
   return hasScope ? 'scoped' : 'mutable';

@@ -1,10 +1,13 @@
 import { PlatformError } from '../errors.ts';
 import type { DbType } from '../wire/database.ts';
 import type { SchemaRecord, TypedTable } from '../wire/schema.ts';
-import { classifyTables } from './classify.ts';
+import { classByName, classifyTables } from './classify.ts';
 import { type Connection, databaseError, quoteName } from './connection.ts';
+import { parseCreateTable } from './create-table-parser.ts';
 import { printChanges, printTable, type TableDdl } from './ddl.ts';
 import { dependencyOrder, readTopology } from './topology.ts';
+
+const UNSEEN: ReadonlySet<string> = new Set(['local', 'control']);
 
 /** The tables of a source's schema that a replica keeps, parents first, with the statements that make them. */
 export interface SchemaPlan {
@@ -14,17 +17,21 @@ export interface SchemaPlan {
 
 /** Checks a source's schema and prints what makes it. @throws {PlatformError} SCHEMA_REFUSED, SOURCE_INVALID */
 export function planSchema(record: SchemaRecord, dbType: DbType, localTables: readonly string[]): SchemaPlan {
-  if (!record.typed) {
-    throw new PlatformError('SOURCE_INVALID', { reason: 'the source gives no typed schema, which this client needs' });
-  }
-  const typed = record.typed as TypedTable[];
+  const typed = (record.typed as TypedTable[] | undefined) ?? parseTables(record, dbType, localTables);
   const plans = dependencyOrder(classifyTables(typed, dbType, localTables), typed);
   const byName = new Map(typed.map((table) => [table.name, table]));
   if (byName.size !== typed.length)
     throw new PlatformError('SOURCE_INVALID', { reason: 'a table comes twice in the schema' });
-  const kept = plans.filter((plan) => plan.class !== 'local' && plan.class !== 'control');
+  const kept = plans.filter((plan) => !UNSEEN.has(plan.class));
   const tables = kept.map(({ name }) => ({ table: byName.get(name)!, ddl: printTable(byName.get(name)!) }));
   return { tables, fingerprint: record.fingerprint ?? null };
+}
+
+/** The tables of a source that gives texts only; those that never travel may be anything. */
+function parseTables({ tables }: SchemaRecord, dbType: DbType, localTables: readonly string[]): TypedTable[] {
+  return Object.entries(tables)
+    .filter(([name]) => !UNSEEN.has(classByName(name, dbType, localTables) ?? ''))
+    .map(([name, text]) => parseCreateTable(name, text));
 }
 
 /** Makes tables anew and empty, without the keys that are cheaper when their rows are in. */

@@ -46,7 +46,12 @@ const comparable = (tables: readonly TypedTable[]) =>
     name,
     columns: columns.map((column) => (column.generated ? { ...column, default: null } : column)),
     keys: byName(keys),
-    foreignKeys: byName(foreignKeys)
+    // To InnoDB the two are the same, and it does not always tell them apart.
+    foreignKeys: byName(foreignKeys).map((key) => ({
+      ...key,
+      onDelete: key.onDelete.replace('NO ACTION', 'RESTRICT'),
+      onUpdate: key.onUpdate.replace('NO ACTION', 'RESTRICT')
+    }))
   }));
 
 /** What a source without typed descriptions answers to `/schema`. */

@@ -1,4 +1,5 @@
 import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
+import type { DigestQuery } from '../src/wire/digest.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
 import type { SnapshotQuery } from '../src/wire/snapshot.ts';
 
@@ -93,6 +94,8 @@ export type SourceAsks = {
   'schema.read': { request: Record<string, never>; reply: { body: string; fingerprint: string } };
   /** What a snapshot would be built from now. @throws BLOCKS_EMPTY, BLOCKS_CAUGHT_UP */
   'snapshot.describe': { request: { query: SnapshotQuery }; reply: SnapshotOrder };
+  /** The body of `GET /digest`, as JSON text. @throws BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE */
+  'digest.read': { request: { query: DigestQuery }; reply: { body: string } };
   'transparency.roots': { request: { page: number; limit: number }; reply: TransparencyPage };
   /** @throws LEAF_UNKNOWN */
   'transparency.proof': { request: { blockIndex: number }; reply: InclusionProofRecord | { error: string } };

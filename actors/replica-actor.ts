@@ -16,6 +16,7 @@ import { ReplicaBootstrap } from './replica-bootstrap.ts';
 import { ReplicaChain, ReplicaLost } from './replica-chain.ts';
 import { ReplicaFollower } from './replica-follower.ts';
 import { ReplicaSession } from './replica-session.ts';
+import { ReplicaVerifier } from './replica-verifier.ts';
 
 const REPORT_INTERVAL_MS = 250;
 const ROOTS_LIMIT_S = 5;
@@ -47,7 +48,8 @@ const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
 const session = new ReplicaSession(data, log, host.observe('halt'), () => scheduleReport());
 const bootstrap = new ReplicaBootstrap(session);
 const chain = new ReplicaChain(session);
-const follower = new ReplicaFollower(session, chain);
+const verifier = new ReplicaVerifier(session);
+const follower = new ReplicaFollower(session, chain, verifier);
 const stopped = Promise.withResolvers<void>();
 let lastError: string | null = null;
 let errorCount = 0;
@@ -130,6 +132,7 @@ async function inspect(): Promise<Inspection> {
   }
   breaker.send({ type: 'call.started' });
   await session.open();
+  verifier.renew();
   breaker.send({ type: 'call.succeeded' });
   const { height, phase } = session.state;
   return { halted: session.halt !== null, bootstrapped: height !== null && phase !== 'bootstrapping' };
@@ -144,8 +147,9 @@ const machine = createActor(
       load: task((signal) => bootstrap.load(signal)),
       check: task((signal) => bootstrap.check(signal)),
       catchUp: effect(({ reconcile }: { reconcile: boolean }, signal) => orLost(chain.catchUp(reconcile, signal))),
+      verify: task((signal) => orLost(verifier.verify(signal))),
       follow: task((signal) => follower.follow(signal)),
-      rollBack: effect(({ height }: { height: number }) => chain.rollBack(height)),
+      rollBack: effect(({ height }: { height: number }) => orLost(chain.rollBack(height))),
       release: task(() => session.close())
     }
   }),
@@ -189,7 +193,10 @@ function report(): void {
       complete: state?.complete ?? false,
       percent: session.percent,
       halt: session.halt,
-      verifiedHeight: null,
+      verification: verifier.standing,
+      verifiedHeight: state?.verifiedHeight ?? null,
+      verifiedAt: state?.verifiedAt ?? null,
+      repairs: state?.repairs ?? 0,
       sources: session.sources,
       reorgs: session.reorgs
     }

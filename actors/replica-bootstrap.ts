@@ -40,7 +40,9 @@ export class ReplicaBootstrap {
       phase: 'bootstrapping',
       height: null,
       blockTime: null,
-      hashes: null
+      hashes: null,
+      verifiedHeight: null,
+      verifiedAt: null
     });
     await this.#session.reloadState();
     this.#plan = planSchema(await source.schema(signal), data.id.dbType, data.localTables);

@@ -103,8 +103,14 @@ export class ReplicaChain {
       log.warn({ height }, 'the fork is below the undo journal: the replica is bootstrapped anew');
       return { kind: 'lost' };
     }
-    if (plan.groups.length > 0) await rollBack(writer, context.schema, state, plan);
-    else await writeReplicaState(writer, { complete: false, phase: 'reconciling' });
+    if (plan.groups.length > 0) {
+      try {
+        await rollBack(writer, context.schema, state, plan);
+      } catch (caught) {
+        // Rows that were repaired or changed by hand in between are not in the journal.
+        throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
+      }
+    } else await writeReplicaState(writer, { complete: false, phase: 'reconciling' });
     await this.#session.reloadState();
     log.info({ fork: height + 1, height: plan.height, groups: plan.groups.length }, 'rolled back');
     return { kind: 'done' };

@@ -1,11 +1,13 @@
 import type { Outcome } from '../machines/replica.ts';
 import { applyBlocks } from '../src/db/block-writer.ts';
+import { describes } from '../src/db/replica-schema.ts';
 import { hasCode } from '../src/errors.ts';
 import { hashesOf } from '../src/source/source-client.ts';
 import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
 import type { BlockMessage, Group } from '../src/wire/messages.ts';
 import type { ReplicaChain } from './replica-chain.ts';
 import type { ReplicaSession } from './replica-session.ts';
+import type { ReplicaVerifier } from './replica-verifier.ts';
 
 const WAIT_MS = 1_000;
 /** Waits in a row after which a group that has begun counts as broken off. */
@@ -17,20 +19,27 @@ const MAX_GROUP_BLOCKS = 5_000;
 export class ReplicaFollower {
   readonly #session: ReplicaSession;
   readonly #chain: ReplicaChain;
+  readonly #verifier: ReplicaVerifier;
   #group: BlockMessage[] = [];
   /** The highest block that the stream has told of; it may have been passed over for not following the one before. */
   #announced = -1;
 
-  constructor(session: ReplicaSession, chain: ReplicaChain) {
+  constructor(session: ReplicaSession, chain: ReplicaChain, verifier: ReplicaVerifier) {
     this.#session = session;
     this.#chain = chain;
+    this.#verifier = verifier;
   }
 
-  /** Ends when something else than the next block comes, or when it is told to stop, then between two groups. */
+  /**
+   * Ends when something else than the next block comes, when it is at rest and a comparison is due, or when it is told to stop,
+   * then between two groups.
+   */
   async follow(signal: AbortSignal): Promise<Outcome> {
     const subscription = await this.#session.subscription();
     this.#group = [];
     for (let idle = 0; !signal.aborted; idle++) {
+      const atRest = this.#group.length === 0 && subscription.waiting === 0;
+      if (atRest && this.#session.state.height! >= this.#verifier.dueAt) return { kind: 'due' };
       const message = await subscription.next(WAIT_MS, signal);
       if (message === null) {
         const patience = this.#group.length === 0 ? 1 : GROUP_PATIENCE;
@@ -110,11 +119,19 @@ export class ReplicaFollower {
     return own !== null && sameBlock(own, this.#hashes(message));
   }
 
+  /** A source that does not say which schema its rows have is asked for it when they show another one. */
+  #isDescribed({ data, updated_rows }: BlockMessage): boolean {
+    const { schema } = this.#session.context;
+    return describes(schema, data) && describes(schema, updated_rows);
+  }
+
   async #apply(messages: readonly BlockMessage[], group: Group, signal: AbortSignal): Promise<void> {
     const last = messages.at(-1)!;
     const { schema_fingerprint: fingerprint } = last;
     if (fingerprint !== undefined && fingerprint !== this.#session.state.schemaFingerprint) {
       await this.#chain.followSchema(fingerprint, signal);
+    } else if (fingerprint === undefined && !messages.every((message) => this.#isDescribed(message))) {
+      await this.#chain.followSchema(null, signal);
     }
     const { writer, context, state, source } = this.#session;
     const target = {

@@ -19,6 +19,7 @@ import { hostActor } from './actor-host.ts';
 import { Line } from './line.ts';
 import { stateText } from './observe.ts';
 import type { ActorNotices, MainAsks, SnapshotOrder, SourceActorData, SourceAsks } from './protocol.ts';
+import { SourceDigests } from './source-digests.ts';
 import { SourceFeed } from './source-feed.ts';
 import { SourceTransparency } from './source-transparency.ts';
 
@@ -38,6 +39,7 @@ const log = createLogger('source', data.logLevel).child({ database: id });
 const tag = statementTag(coordinates.name, data.generation);
 const reader = new Line(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S }));
 const control = new Line(() => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S }));
+const digests = new SourceDigests(data, () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S }));
 
 const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   log,
@@ -47,10 +49,12 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     await Promise.race([running, sleep(graceMs, undefined, { ref: false })]);
     reader.destroy();
     control.destroy();
+    digests.destroy();
   },
   handlers: {
     'schema.read': readSchema,
     'snapshot.describe': describeSnapshot,
+    'digest.read': async ({ query }) => ({ body: await digests.read(query) }),
     'transparency.roots': ({ page, limit }) => transparency.read((connection) => readRoots(connection, page, limit)),
     'transparency.proof': ({ blockIndex }) =>
       transparency.read((connection) => readProof(connection, blockIndex, data.epochSize)),

@@ -11,6 +11,8 @@ export interface Inspection {
 export type Outcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'behind' }
+  /** It is time to compare with the source. */
+  | { readonly kind: 'due' }
   | { readonly kind: 'forked'; readonly height: number }
   | { readonly kind: 'lost' }
   | { readonly kind: 'halted' };
@@ -61,7 +63,7 @@ const chainOutcomes = [
 ] as const;
 
 /**
- * One replica's way: bootstrap, catch up, follow live, roll back, and back again after every break.
+ * One replica's way: bootstrap, catch up, compare with the source, follow live, roll back, and back again after every break.
  *
  * Each state's work is an effect that the actor provides; it ends with an outcome, and the chart says where that leads.
  * A state that is left aborts its effect.
@@ -79,6 +81,7 @@ export const replicaMachine = setup({
     load: named<void>('load'),
     check: named<void>('check'),
     catchUp: named<Outcome, { readonly reconcile: boolean }>('catchUp'),
+    verify: named<Outcome>('verify'),
     follow: named<Outcome>('follow'),
     rollBack: named<Outcome, { readonly height: number }>('rollBack'),
     release: named<void>('release')
@@ -121,11 +124,24 @@ export const replicaMachine = setup({
       invoke: {
         src: 'catchUp',
         input: { reconcile: false },
-        onDone: [...chainOutcomes, { target: 'live', actions: 'forgetFault' }],
+        onDone: [...chainOutcomes, { target: 'verifying', actions: 'forgetFault' }],
         onError
       }
     },
-    live: { invoke: { src: 'follow', onDone: [...chainOutcomes, { target: 'catchingUp' }], onError } },
+    verifying: {
+      invoke: {
+        src: 'verify',
+        onDone: [...chainOutcomes, { guard: outcomeIs('halted'), target: 'halted' }, { target: 'live' }],
+        onError
+      }
+    },
+    live: {
+      invoke: {
+        src: 'follow',
+        onDone: [...chainOutcomes, { guard: outcomeIs('due'), target: 'verifying' }, { target: 'catchingUp' }],
+        onError
+      }
+    },
     rollingBack: {
       invoke: {
         src: 'rollBack',
@@ -142,7 +158,7 @@ export const replicaMachine = setup({
       invoke: {
         src: 'catchUp',
         input: { reconcile: true },
-        onDone: [...chainOutcomes, { target: 'live', actions: 'forgetFault' }],
+        onDone: [...chainOutcomes, { target: 'verifying', actions: 'forgetFault' }],
         onError
       }
     },

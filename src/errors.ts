@@ -79,6 +79,8 @@ export const ERRORS = {
   EPOCH_EMPTY: { status: 500, policy: 'restart', hint: 'report with the stack trace' },
   /** A request's parameter or body breaks its schema. */
   REQUEST_INVALID: { status: 400, policy: 'restart', hint: 'see the documentation of the route' },
+  /** More rows in one range of a digest than one answer may hold. */
+  RANGE_TOO_LARGE: { status: 413, policy: 'restart', hint: 'ask for the ranges within it, then for their rows' },
   /** Missing or wrong Bearer token. */
   UNAUTHORIZED: { status: 401, policy: 'restart', hint: 'send Authorization: Bearer <SYNC_API_KEY>' },
   /** The route belongs to the other mode. */

@@ -27,14 +27,24 @@ export interface ReplicaState {
   readonly schemaFingerprint: string | null;
   readonly source: string | null;
   readonly bootstrap: BootstrapProgress | null;
+  /** The last height at which all tables were compared with the source's and found equal, and when. */
+  readonly verifiedHeight: number | null;
+  readonly verifiedAt: string | null;
+  /** How often rows that differed from the source's were replaced. */
+  readonly repairs: number;
 }
 
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS sync_state (
     id TINYINT UNSIGNED NOT NULL PRIMARY KEY, complete TINYINT(1) NOT NULL, phase VARCHAR(32) NOT NULL, height BIGINT NULL,
     block_time BIGINT NULL, hashes TEXT NULL, schema_fingerprint VARCHAR(64) NULL, source TEXT NULL, bootstrap LONGTEXT NULL,
+    verified_height BIGINT NULL, verified_at VARCHAR(32) NULL, repairs BIGINT UNSIGNED NOT NULL DEFAULT 0,
     updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
+  // For replicas that were made before there were comparisons.
+  `ALTER TABLE sync_state ADD COLUMN IF NOT EXISTS verified_height BIGINT NULL AFTER bootstrap,
+    ADD COLUMN IF NOT EXISTS verified_at VARCHAR(32) NULL AFTER verified_height,
+    ADD COLUMN IF NOT EXISTS repairs BIGINT UNSIGNED NOT NULL DEFAULT 0 AFTER verified_at`,
   `CREATE TABLE IF NOT EXISTS sync_undo (
     seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
     kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
@@ -81,7 +91,10 @@ export async function readReplicaState(connection: Connection): Promise<ReplicaS
     hashes: json<BlockHashes>(row['hashes']),
     schemaFingerprint: row['schema_fingerprint'] as string | null,
     source: row['source'] as string | null,
-    bootstrap: json<BootstrapProgress>(row['bootstrap'])
+    bootstrap: json<BootstrapProgress>(row['bootstrap']),
+    verifiedHeight: number(row['verified_height']),
+    verifiedAt: row['verified_at'] as string | null,
+    repairs: Number(row['repairs'])
   };
 }
 
@@ -93,7 +106,10 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
   hashes: 'hashes',
   schemaFingerprint: 'schema_fingerprint',
   source: 'source',
-  bootstrap: 'bootstrap'
+  bootstrap: 'bootstrap',
+  verifiedHeight: 'verified_height',
+  verifiedAt: 'verified_at',
+  repairs: 'repairs'
 };
 
 /** Changes some fields of the marker, as part of the caller's transaction if there is one. */

@@ -7,6 +7,8 @@ import { deleteReceived, insertRows } from './row-statements.ts';
 import { pruneFrom } from './transparency-log.ts';
 import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
 
+const DUPLICATE_KEY = 1062;
+
 /** What a rollback to a height would do: the groups to undo, and where it ends; null when the journal does not reach. */
 export interface RollbackPlan {
   readonly groups: readonly JournalGroup[];
@@ -28,7 +30,7 @@ export async function planRollback(connection: Connection, from: number, height:
  * Undoes groups in one transaction: the replica is what it was at the end of the last one that stays. It is not complete
  * until a since-snapshot of the new branch is applied: what the source keeps across a reorg is not in the journal.
  *
- * @throws {PlatformError} REPLICA_MOVED, DATABASE_UNAVAILABLE; the connection is destroyed then
+ * @throws {PlatformError} REPLICA_MOVED, ROW_CONTRADICTION, DATABASE_UNAVAILABLE; the connection is destroyed then
  */
 export async function rollBack(
   connection: Connection,
@@ -46,10 +48,15 @@ export async function rollBack(
     if (schema.heads?.dbType === 'indexer') await pruneFrom(connection, plan.height + 1);
     const base = plan.groups.at(-1)!.base;
     await moveBack(connection, before.height);
-    await writeReplicaState(connection, { ...base, complete: false, phase: 'reconciling' });
+    const unverified = { verifiedHeight: null, verifiedAt: null };
+    await writeReplicaState(connection, { ...base, ...unverified, complete: false, phase: 'reconciling' });
     await connection.query('COMMIT');
   } catch (caught) {
     connection.destroy();
+    if ((caught as { errno?: number }).errno === DUPLICATE_KEY) {
+      const reason = `what is kept of blocks above ${plan.height} contradicts the replica: ${(caught as Error).message}`;
+      throw new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });
+    }
     throw databaseError(caught, { rollback: plan.height });
   }
 }

@@ -10,8 +10,12 @@ export interface ScopeSql {
   readonly block: string;
 }
 
-/** Rows of tables without a `block_index` are joined to the table that has it. */
-export function scopeSql({ name, scope }: TablePlan, tables: readonly TypedTable[]): ScopeSql {
+/**
+ * Rows of tables without a `block_index` are joined to the table that has it.
+ *
+ * @param orphans keeps rows whose parent is not there; their block is -1
+ */
+export function scopeSql({ name, scope }: TablePlan, tables: readonly TypedTable[], orphans = false): ScopeSql {
   const table = `${quoteName(name)} r`;
   if (!scope?.parent) return { from: table, block: 'r.block_index' };
   const { column, parent } = scope;
@@ -19,7 +23,9 @@ export function scopeSql({ name, scope }: TablePlan, tables: readonly TypedTable
     .find((candidate) => candidate.name === parent)
     ?.keys.some((key) => key.unique && key.columns.length === 1 && key.columns[0]?.name === column);
   const owner = unique ? quoteName(parent) : `(SELECT DISTINCT ${column}, block_index FROM ${quoteName(parent)})`;
-  return { from: `${owner} p JOIN ${table} ON r.${column} = p.${column}`, block: 'p.block_index' };
+  const match = `r.${column} = p.${column}`;
+  if (orphans) return { from: `${table} LEFT JOIN ${owner} p ON ${match}`, block: 'COALESCE(p.block_index, -1)' };
+  return { from: `${owner} p JOIN ${table} ON ${match}`, block: 'p.block_index' };
 }
 
 /** ORDER BY list of a table's own order: its AUTO_INCREMENT column, else its primary key, else nothing. */

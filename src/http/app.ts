@@ -6,6 +6,7 @@ import { checkRequest } from './checks.ts';
 import type { AppDeps } from './deps.ts';
 import { errorHandler } from './errors.ts';
 import { debugRoutes } from './routes/debug.ts';
+import { digestRoutes } from './routes/digest.ts';
 import { haltRoutes } from './routes/halt.ts';
 import { healthRoutes } from './routes/health.ts';
 import { schemaRoutes } from './routes/schema.ts';
@@ -65,6 +66,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.register(statusRoutes, deps);
   app.register(schemaRoutes, deps);
   app.register(snapshotRoutes, { ...deps, addressOf });
+  app.register(digestRoutes, { ...deps, addressOf });
   app.register(transparencyRoutes, { ...deps, addressOf });
   app.register(subscribeRoutes, { ...deps, addressOf });
   app.register(haltRoutes, deps);

@@ -1,8 +1,19 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Agent, type Dispatcher, request } from 'undici';
-import { PlatformError } from '../errors.ts';
+import { hasCode, PlatformError } from '../errors.ts';
 import { type BlockHashes, type DatabaseId, type DbType, SCHEMA_VERSION } from '../wire/database.ts';
+import {
+  type DatabaseDigest,
+  DatabaseDigestSchema,
+  type DigestQuery,
+  type DigestRange,
+  digestParameters,
+  type RangeRows,
+  RangeRowsSchema,
+  type TableRanges,
+  TableRangesSchema
+} from '../wire/digest.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
 import { SNAPSHOT_HEADERS } from '../wire/snapshot.ts';
 
@@ -24,7 +35,12 @@ const StatusSchema = Type.Object({
   block_hash: Hash
 });
 const isStatus = Compile(StatusSchema);
+const LogEntry = Type.Object({ block_index: Height, ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash });
+const isLogPage = Compile(Type.Object({ results: Type.Array(LogEntry, { maxItems: 1_000 }) }));
 const isSchemaRecord = Compile(SchemaRecordSchema);
+const isDatabaseDigest = Compile(DatabaseDigestSchema);
+const isTableRanges = Compile(TableRangesSchema);
+const isRangeRows = Compile(RangeRowsSchema);
 
 /** Where a source stands. */
 export interface SourceStatus {
@@ -93,6 +109,12 @@ export class SourceClient {
     return this.#json(this.path('schema'), isSchemaRecord, signal);
   }
 
+  /** One page of an indexer's transparency log, newest block first. @param limit at most 1000 */
+  async logPage(page: number, limit: number, signal?: AbortSignal): Promise<Static<typeof LogEntry>[]> {
+    const path = `${this.path('transparency')}/roots?page=${page}&limit=${limit}`;
+    return (await this.#json(path, isLogPage, signal)).results;
+  }
+
   /**
    * The source's hashes of one block, from the headers of a snapshot that ends there.
    *
@@ -109,6 +131,31 @@ export class SourceClient {
     if (response.status !== 200) return null;
     const head = readSnapshotHead(response.headers, this.id.dbType);
     return head.height === height ? head.hashes : null;
+  }
+
+  /** Digests of all tables. @throws {PlatformError} SOURCE_REFUSED with `status` 404 where the source has no such route */
+  async digest(signal?: AbortSignal): Promise<DatabaseDigest> {
+    return this.#json(this.#digestPath({ table: null, range: null, rows: false }), isDatabaseDigest, signal);
+  }
+
+  /** Digests of the ranges of one table, or of those within a range of it. */
+  async digestRanges(table: string, range: DigestRange | null, signal?: AbortSignal): Promise<TableRanges> {
+    return this.#json(this.#digestPath({ table, range, rows: false }), isTableRanges, signal);
+  }
+
+  /** The rows of a range. @throws {PlatformError} RANGE_TOO_LARGE when they are too many for one answer */
+  async digestRows(table: string, range: DigestRange, signal?: AbortSignal): Promise<RangeRows> {
+    try {
+      return await this.#json(this.#digestPath({ table, range, rows: true }), isRangeRows, signal);
+    } catch (caught) {
+      if (!hasCode(caught, 'SOURCE_REFUSED') || caught.detail['status'] !== 413) throw caught;
+      throw new PlatformError('RANGE_TOO_LARGE', { reason: caught.message, table });
+    }
+  }
+
+  #digestPath(query: DigestQuery): string {
+    const parameters = digestParameters(query);
+    return `${this.path('digest')}${parameters.size > 0 ? `?${parameters}` : ''}`;
   }
 
   path(route: string): string {

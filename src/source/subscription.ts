@@ -99,6 +99,11 @@ export class Subscription {
     return null;
   }
 
+  /** Messages that are here and were not taken. */
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
   /** What the next heartbeats report. */
   applied(height: number): void {
     this.#applied = height;

@@ -12,6 +12,9 @@ export interface Halt {
   readonly detected_at: string;
 }
 
+/** `pending`: no comparison came to an end yet; `unverified`: the source offers none, or it did not succeed. */
+export type Verification = 'pending' | 'verified' | 'unverified';
+
 /** What an actor last said of its database. Routes answer from this, so a stuck database cannot stall them. */
 export interface DatabaseReport {
   readonly id: DatabaseId;
@@ -38,7 +41,13 @@ export interface DatabaseReport {
     /** Of the bootstrap or catch-up under way, 0 to 100. */
     readonly percent: number | null;
     readonly halt: Halt | null;
+    /** How the last comparison with the source ended. */
+    readonly verification: Verification;
+    /** The last height at which all tables were found equal to the source's, and when that was. */
     readonly verifiedHeight: number | null;
+    readonly verifiedAt: string | null;
+    /** How often rows that differed from the source's were replaced. */
+    readonly repairs: number;
     readonly sources: readonly {
       readonly url: string;
       readonly state: string;

@@ -259,7 +259,17 @@ describe('client mode', async () => {
   const report = reportOf(INDEXER, {
     mode: 'client',
     phase: 'halted',
-    replica: { complete: true, percent: null, halt, verifiedHeight: 4, sources: [], reorgs: 0 }
+    replica: {
+      complete: true,
+      percent: null,
+      halt,
+      verification: 'verified',
+      verifiedHeight: 4,
+      verifiedAt: '2026-01-02T03:04:05.000Z',
+      repairs: 2,
+      sources: [],
+      reorgs: 0
+    }
   });
   let was: unknown = halt;
   const { app } = await openHouse({
@@ -304,7 +314,10 @@ describe('client mode', async () => {
       percent: null,
       halted: true,
       reason: 'hash mismatch',
-      verified_height: 4
+      verification: 'verified',
+      verified_height: 4,
+      verified_at: '2026-01-02T03:04:05.000Z',
+      repairs: 2
     });
     assert.equal((await ask('/health')).statusCode, 200);
   });

@@ -10,6 +10,8 @@ interface Script {
   readonly catchUp?: (Outcome | PlatformError)[];
   readonly follow?: (Outcome | PlatformError)[];
   readonly rollBack?: Outcome[];
+  /** Without it, every comparison finds both sides equal. */
+  readonly verify?: Outcome[];
   readonly load?: PlatformError[];
 }
 
@@ -34,6 +36,7 @@ async function run(script: Script) {
         load: fromPromise<void, void>(() => (script.load?.length ? play<void>(script.load) : Promise.resolve())),
         check: done,
         catchUp: fromPromise<Outcome, { readonly reconcile: boolean }>(() => play(script.catchUp)),
+        verify: fromPromise<Outcome, void>(() => Promise.resolve(script.verify?.shift() ?? DONE)),
         follow: fromPromise<Outcome, void>(() => play(script.follow)),
         rollBack: fromPromise<Outcome, { readonly height: number }>(({ input }) => {
           heights.push(input.height);
@@ -68,6 +71,7 @@ test('an empty replica is bootstrapped, catches up and is live', async () => {
     'bootstrapping.loading',
     'bootstrapping.checking',
     'catchingUp',
+    'verifying',
     'live'
   ]);
 });
@@ -78,8 +82,34 @@ test('a reorg rolls back to below the fork and is reconciled before it is live a
     follow: [{ kind: 'forked', height: 41 }],
     rollBack: [DONE]
   });
-  assert.deepEqual(states, ['inspecting', 'catchingUp', 'live', 'rollingBack', 'reconciling', 'live']);
+  assert.deepEqual(states, [
+    'inspecting',
+    'catchingUp',
+    'verifying',
+    'live',
+    'rollingBack',
+    'reconciling',
+    'verifying',
+    'live'
+  ]);
   assert.deepEqual(heights, [41]);
+});
+
+test('a comparison that is due interrupts following; a difference that comes back halts until it is cleared', async () => {
+  const { states, actor, settle } = await run({
+    catchUp: [DONE, DONE],
+    follow: [{ kind: 'due' }],
+    verify: [DONE, { kind: 'halted' }]
+  });
+  assert.deepEqual(states.slice(-4), ['verifying', 'live', 'verifying', 'halted']);
+  actor.send({ type: 'halt.cleared' });
+  await settle();
+  assert.deepEqual(states.slice(-4), ['inspecting', 'catchingUp', 'verifying', 'live']);
+});
+
+test('a difference that no repair can settle leads to a bootstrap', async () => {
+  const { states } = await run({ catchUp: [DONE], verify: [{ kind: 'lost' }] });
+  assert.deepEqual(states.slice(0, 4), ['inspecting', 'catchingUp', 'verifying', 'bootstrapping.schema']);
 });
 
 test('a fork below the journal leads to a bootstrap, one deeper than the limit to a halt that only clearing ends', async () => {
@@ -109,7 +139,7 @@ test('a fault that a retry can mend waits the delay and looks at the replica ane
   assert.equal(states.at(-1), 'reconnecting');
   clock.increment(1);
   await settle();
-  assert.deepEqual(states.slice(-3), ['inspecting', 'catchingUp', 'live']);
+  assert.deepEqual(states.slice(-4), ['inspecting', 'catchingUp', 'verifying', 'live']);
 });
 
 test('a fault that no retry mends ends the actor with the fault', async () => {

@@ -27,7 +27,10 @@ const DatabaseStatusSchema = Type.Object({
   percent: Type.Optional(NumberOrNull),
   halted: Type.Optional(Type.Boolean()),
   reason: Type.Optional(TextOrNull),
-  verified_height: Type.Optional(NumberOrNull)
+  verification: Type.Optional(TextOrNull),
+  verified_height: Type.Optional(NumberOrNull),
+  verified_at: Type.Optional(TextOrNull),
+  repairs: Type.Optional(Type.Number())
 });
 type DatabaseStatus = Static<typeof DatabaseStatusSchema>;
 
@@ -71,12 +74,15 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     phase: report?.phase ?? null
   };
   if (config.SYNC_MODE === 'server') return { ...common, subscribers: fanOut.subscribers(id) };
-  const { percent = null, halt = null, verifiedHeight = null } = report?.replica ?? {};
+  const { percent = null, halt = null, verification = null, verifiedHeight = null } = report?.replica ?? {};
   return {
     ...common,
     percent,
     halted: halt !== null,
     reason: halt?.reason ?? null,
-    verified_height: verifiedHeight
+    verification,
+    verified_height: verifiedHeight,
+    verified_at: report?.replica?.verifiedAt ?? null,
+    repairs: report?.replica?.repairs ?? 0
   };
 }

@@ -1,0 +1,203 @@
+import type { Outcome } from '../machines/replica.ts';
+import { connect, statementTag } from '../src/db/connection.ts';
+import { type Comparison, DigestComparison } from '../src/db/digest-compare.ts';
+import { repair } from '../src/db/repair.ts';
+import { writeReplicaState } from '../src/db/replica-state.ts';
+import { hasCode, PlatformError } from '../src/errors.ts';
+import type { Verification } from '../src/wire/report.ts';
+import { Line } from './line.ts';
+import { ReplicaLost } from './replica-chain.ts';
+import type { ReplicaSession } from './replica-session.ts';
+
+const STATEMENT_LIMIT_S = 60;
+/** Blocks that wait longer than this are more urgent than a comparison. */
+const PATIENCE_MS = 10_000;
+const LOOK_MS = 250;
+/** Comparisons in a row that found the source at another block, before the next epoch is waited for. */
+const MAX_MISSES = 10;
+/** Repairs of one comparison while the source itself changes, or while there is more to repair. */
+const MAX_ROUNDS = 20;
+/** The reason of a halt by a difference that came back right after its repair. */
+export const DIGEST_MISMATCH = 'digest-mismatch';
+
+type Different = Extract<Comparison, { kind: 'different' }>;
+
+/** Compares the replica at rest with the source that is followed, and repairs what differs. */
+export class ReplicaVerifier {
+  readonly #session: ReplicaSession;
+  #standing: Verification = 'pending';
+  #dueAt = 0;
+  #misses = 0;
+
+  constructor(session: ReplicaSession) {
+    this.#session = session;
+  }
+
+  /** How the last comparison ended. */
+  get standing(): Verification {
+    return this.#standing;
+  }
+
+  /** The height from which on the next comparison is due. */
+  get dueAt(): number {
+    return this.#dueAt;
+  }
+
+  /** After a reconnect: the source may be another one, and offer what the last one did not. */
+  renew(): void {
+    this.#dueAt = 0;
+    this.#misses = 0;
+  }
+
+  /**
+   * Done when replica and source are equal, when nothing can be said now, and when blocks wait; a source's fault is no fault
+   * of the replica. `halted` when a difference is there again right after its repair.
+   */
+  async verify(signal: AbortSignal): Promise<Outcome> {
+    if (this.#dueAt === Number.POSITIVE_INFINITY) return { kind: 'done' };
+    const line = new Line(this.#open);
+    const hurry = new AbortController();
+    const stop = AbortSignal.any([signal, hurry.signal]);
+    const began = performance.now();
+    const subscription = await this.#session.subscription();
+    const look = setInterval(() => {
+      if (subscription.waiting > 0 && performance.now() - began > PATIENCE_MS) hurry.abort();
+    }, LOOK_MS);
+    try {
+      return await this.#settle(line, stop);
+    } catch (caught) {
+      if (signal.aborted || isOurs(caught)) throw caught;
+      this.#notVerified(caught, hurry.signal.aborted);
+      return { kind: 'done' };
+    } finally {
+      clearInterval(look);
+      line.destroy();
+    }
+  }
+
+  #open = () => {
+    const { coordinates, generation } = this.#session.data;
+    const tag = statementTag(coordinates.name, generation);
+    return connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
+  };
+
+  /** Compares, repairs and compares again until both are equal. */
+  async #settle(line: Line, signal: AbortSignal): Promise<Outcome> {
+    const read = (work: (comparison: DigestComparison) => Promise<Comparison>): Promise<Comparison> =>
+      untilAborted(
+        line.use((connection) => {
+          const { context, source } = this.#session;
+          return work(new DigestComparison(connection, context.schema, source));
+        }),
+        signal
+      );
+    let found = await read((comparison) => comparison.compare(signal));
+    let repaired: Different | null = null;
+    for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
+      const again = repaired && findAgain(repaired, found);
+      if (again) return this.#halt(again, found);
+      await this.#repair(found);
+      repaired = found;
+      found = await read((comparison) => comparison.recheck(repaired!, signal));
+    }
+    if (found.kind === 'equal') await this.#verified(found.height);
+    else if (found.kind === 'elsewhere') this.#missed(found);
+    else throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than it can be compared' });
+    return { kind: 'done' };
+  }
+
+  async #repair({ height, tables }: Different): Promise<void> {
+    const { writer, context, log, source } = this.#session;
+    try {
+      await repair(writer, context, height, tables);
+    } catch (caught) {
+      throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
+    }
+    for (const { table, surplus, missing, spans } of tables) {
+      const facts = { table, height, ranges: spans.length, removed: surplus.length, added: missing.length };
+      log.warn({ ...facts, source: source.url }, `table ${table} differed from its source: repaired`);
+    }
+    await this.#session.reloadState();
+  }
+
+  async #verified(height: number): Promise<void> {
+    const { writer, data } = this.#session;
+    await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
+    this.#standing = 'verified';
+    this.#misses = 0;
+    this.#dueAt = nextEpoch(height, data.epochSize);
+    await this.#session.reloadState();
+  }
+
+  /** The source is a block ahead, or behind: after the next block both may stand at the same one. */
+  #missed({ height, sourceHeight }: Extract<Comparison, { kind: 'elsewhere' }>): void {
+    this.#misses++;
+    this.#session.log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
+    if (this.#misses < MAX_MISSES) this.#dueAt = height + 1;
+    else this.#later();
+  }
+
+  #notVerified(caught: unknown, hurried: boolean): void {
+    const { log, source } = this.#session;
+    const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
+    this.#standing = 'unverified';
+    this.#later();
+    if (status === 404 || status === 405 || status === 501) {
+      this.#dueAt = Number.POSITIVE_INFINITY;
+      log.info({ source: source.url }, 'the source offers no digests: the replica is unverified');
+    } else if (hurried) log.warn('blocks came while the replica was compared: it is compared again at the next epoch');
+    else log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
+    this.#session.changed();
+  }
+
+  #later(): void {
+    this.#misses = 0;
+    this.#dueAt = nextEpoch(this.#session.state.height!, this.#session.data.epochSize);
+  }
+
+  async #halt(table: string, { height, tables }: Different): Promise<Outcome> {
+    const { spans, surplus, missing } = tables.find((each) => each.table === table)!;
+    await this.#session.raiseHalt({
+      block_index: height,
+      reason: DIGEST_MISMATCH,
+      mismatches: { table, ranges: spans.slice(0, 100), surplus: surplus.length, missing: missing.length },
+      sources: [this.#session.source.url],
+      detected_at: new Date().toISOString()
+    });
+    return { kind: 'halted' };
+  }
+}
+
+/** A table that was repaired whole and differs again although its source says the same of it as before. */
+function findAgain(repaired: Different, found: Different): string | undefined {
+  if (repaired.more || repaired.height !== found.height) return undefined;
+  return found.tables.find(({ table, claimed }) =>
+    repaired.tables.some((before) => before.table === table && before.claimed.digest === claimed.digest)
+  )?.table;
+}
+
+function nextEpoch(height: number, epochSize: number): number {
+  return (Math.floor(height / epochSize) + 1) * epochSize;
+}
+
+/** Faults after which the writer is gone, or the replica is. */
+function isOurs(caught: unknown): boolean {
+  return (
+    caught instanceof ReplicaLost ||
+    hasCode(caught, 'REPLICA_MOVED') ||
+    (hasCode(caught, 'DATABASE_UNAVAILABLE') && caught.detail['repair'] !== undefined)
+  );
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  work.catch(() => undefined);
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,198 @@
+import { PlatformError } from '../errors.ts';
+import { type BlockHashes, sameBlock } from '../wire/database.ts';
+import type { DatabaseDigest, DigestRange, RangeDigest, RangeRows, TableDigest, TableRanges } from '../wire/digest.ts';
+import type { TablePlan } from './classify.ts';
+import type { Connection } from './connection.ts';
+import { digestPlans, readDigests, readRanges, sumOf, type TableFigures } from './digest.ts';
+import { findSpans, RangeDifference } from './range-difference.ts';
+import { type CanonicalRow, type ReplicaSchema, travels } from './replica-schema.ts';
+import { readReplicaState } from './replica-state.ts';
+import type { SourceLayout } from './source-layout.ts';
+
+/** Differing rows of one comparison; what is left is found by the next. */
+const MAX_DIFFERING_ROWS = 100_000;
+
+/** What a comparison asks of the source; ranges that are too large are refused with RANGE_TOO_LARGE. */
+export interface DigestSource {
+  digest(signal?: AbortSignal): Promise<DatabaseDigest>;
+  digestRanges(table: string, range: DigestRange | null, signal?: AbortSignal): Promise<TableRanges>;
+  digestRows(table: string, range: DigestRange, signal?: AbortSignal): Promise<RangeRows>;
+}
+
+/** What differs in one table. */
+export interface TableDifference {
+  readonly table: string;
+  /** Rows of the replica that the source does not have. */
+  readonly surplus: readonly CanonicalRow[];
+  /** Rows of the source that the replica does not have. */
+  readonly missing: readonly CanonicalRow[];
+  /** Where they are. */
+  readonly spans: readonly DigestRange[];
+  /** What the source says of the whole table, and what the replica has outside of the spans. */
+  readonly claimed: Pick<TableDigest, 'rows' | 'digest'>;
+  readonly outside: Pick<TableDigest, 'rows' | 'digest'>;
+  /** Size of the rows that were fetched. */
+  readonly bytes: number;
+}
+
+/** What comparing a replica with its source found. */
+export type Comparison =
+  /** They stand at different blocks or schemas: nothing can be said. */
+  | { readonly kind: 'elsewhere'; readonly height: number; readonly sourceHeight: number }
+  | { readonly kind: 'equal'; readonly height: number; readonly said: DatabaseDigest }
+  | {
+      readonly kind: 'different';
+      readonly height: number;
+      readonly said: DatabaseDigest;
+      readonly tables: readonly TableDifference[];
+      /** There is more to find once these are repaired. */
+      readonly more: boolean;
+    };
+
+/** Compares one replica with one source. All reads of one call are of one snapshot. */
+export class DigestComparison {
+  readonly #connection: Connection;
+  readonly #schema: ReplicaSchema;
+  readonly #source: DigestSource;
+
+  constructor(connection: Connection, schema: ReplicaSchema, source: DigestSource) {
+    this.#connection = connection;
+    this.#schema = schema;
+    this.#source = source;
+  }
+
+  /** @throws {PlatformError} as the source, RANGE_TOO_LARGE where rows cannot be told apart, DATABASE_UNAVAILABLE */
+  async compare(signal?: AbortSignal): Promise<Comparison> {
+    await this.#snapshot();
+    const own = await readReplicaState(this.#connection);
+    const height = own.height ?? -1;
+    const useless = new AbortController();
+    const asking = this.#source.digest(signal).then((said) => {
+      if (!isAt(said, own.height, own.hashes, own.schemaFingerprint)) useless.abort();
+      return said;
+    });
+    const either = AbortSignal.any([useless.signal, ...(signal ? [signal] : [])]);
+    const reading = readDigests(this.#connection, this.#layout, height, either);
+    reading.catch(() => undefined);
+    const said = await asking;
+    if (useless.signal.aborted) return { kind: 'elsewhere', height, sourceHeight: said.block_height };
+    return this.#differences(said, height, await reading, signal);
+  }
+
+  /** Compares again after a repair: only what was repaired is read anew, as long as the source says the same as before. */
+  async recheck(before: Extract<Comparison, { kind: 'different' }>, signal?: AbortSignal): Promise<Comparison> {
+    const said = await this.#source.digest(signal);
+    if (before.more || JSON.stringify(said) !== JSON.stringify(before.said)) return this.compare(signal);
+    await this.#snapshot();
+    for (const { table, spans, claimed, outside } of before.tables) {
+      const inside: RangeDigest[] = [];
+      for (const span of spans)
+        inside.push(...(await readRanges(this.#connection, this.#typed, this.#planOf(table)!, span)));
+      const now = sumOf([...inside, { from: 0, to: 0, ...outside }]);
+      if (!isSame(now, claimed)) return this.compare(signal);
+    }
+    return { kind: 'equal', height: before.height, said };
+  }
+
+  async #snapshot(): Promise<void> {
+    await this.#connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+  }
+
+  get #typed(): SourceLayout['tables'] {
+    return [...this.#schema.typed.values()];
+  }
+
+  get #layout(): SourceLayout {
+    const { tables, heads } = this.#schema;
+    const dbType = heads?.dbType ?? 'decoder';
+    return { dbType, tables: this.#typed, plans: tables.map(({ plan }) => plan), heads, fingerprint: '' };
+  }
+
+  #planOf(table: string): TablePlan | undefined {
+    return digestPlans(this.#layout).find(({ name }) => name === table);
+  }
+
+  async #differences(
+    said: DatabaseDigest,
+    height: number,
+    own: readonly TableFigures[],
+    signal: AbortSignal | undefined
+  ): Promise<Comparison> {
+    const here = new Map(own.map((figures) => [figures.table, figures]));
+    const differing = said.tables.filter(
+      (table) => this.#isOurs(table) && !isSame(here.get(table.table) ?? NOTHING, table)
+    );
+    if (differing.length === 0) return { kind: 'equal', height, said };
+    const names = new Set(differing.map(({ table }) => table));
+    const tables: TableDifference[] = [];
+    let found = 0;
+    let more = false;
+    for (const claimed of differing) {
+      const plan = this.#planOf(claimed.table);
+      if (!plan)
+        throw new PlatformError('SOURCE_INVALID', {
+          reason: `the replica has no table ${claimed.table}`,
+          table: claimed.table
+        });
+      const waits = plan.scope?.parent != null && names.has(plan.scope.parent);
+      // A row's block is its parent's to say, and the log is made of the blocks.
+      if (waits || found >= MAX_DIFFERING_ROWS || (plan.name === 'sync_meta' && names.size > 1)) {
+        more = true;
+        continue;
+      }
+      const theirs = await this.#source.digestRanges(claimed.table, null, signal);
+      if (!isSameHead(theirs, said)) return { kind: 'elsewhere', height, sourceHeight: theirs.block_height };
+      const ours = here.get(claimed.table)?.ranges ?? [];
+      const spans = findSpans(theirs.ranges, ours, null);
+      const table = this.#schema.byName.get(plan.name)!;
+      const rows = new RangeDifference(this.#connection, this.#typed, plan, table, this.#source, signal);
+      const taken: DigestRange[] = [];
+      for (const span of spans) {
+        if (found + rows.size >= MAX_DIFFERING_ROWS) {
+          more = true;
+          break;
+        }
+        // The replica's log is made of its own blocks: where it differs is all that needs to be known.
+        if (plan.name !== 'sync_meta') await rows.take(span);
+        taken.push(span);
+      }
+      found += rows.size;
+      const isOutside = ({ from, to }: RangeDigest) => !taken.some((span) => from >= span.from && to <= span.to);
+      const outside = sumOf(ours.filter(isOutside));
+      tables.push({ table: plan.name, ...rows.difference(), spans: taken, claimed, outside, bytes: rows.bytes });
+    }
+    return { kind: 'different', height, said, tables, more };
+  }
+
+  /** False for tables that this replica's operator keeps local. */
+  #isOurs({ table }: TableDigest): boolean {
+    const own = this.#schema.byName.get(table);
+    return own === undefined || travels(own) || table === 'sync_meta';
+  }
+}
+
+const NOTHING = { rows: 0, digest: '0' } as const;
+
+type Figures = Pick<TableDigest, 'rows' | 'digest'>;
+
+function isSame(a: Figures, b: Figures): boolean {
+  return a.rows === b.rows && BigInt(a.digest) === BigInt(b.digest);
+}
+
+function isAt(
+  said: DatabaseDigest,
+  height: number | null,
+  hashes: BlockHashes | null,
+  fingerprint: string | null
+): boolean {
+  if (said.block_height !== height || hashes === null || !sameBlock(said as BlockHashes, hashes)) return false;
+  return fingerprint === null || said.fingerprint === fingerprint;
+}
+
+function isSameHead(a: TableRanges, b: DatabaseDigest): boolean {
+  return (
+    a.block_height === b.block_height &&
+    sameBlock(a as BlockHashes, b as BlockHashes) &&
+    a.fingerprint === b.fingerprint
+  );
+}

@@ -1,0 +1,112 @@
+import { epochOf } from '../consensus/epoch-tree.ts';
+import { PlatformError } from '../errors.ts';
+import type { DigestRange } from '../wire/digest.ts';
+import { readBlockHeads } from './block-hashes.ts';
+import type { WriterContext } from './block-writer.ts';
+import { type Connection, databaseError } from './connection.ts';
+import type { TableDifference } from './digest-compare.ts';
+import { type CanonicalRow, keyText, type ReplicaTable } from './replica-schema.ts';
+import { deleteRows, insertRows, selectByIdentity } from './row-statements.ts';
+import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
+
+const DUPLICATE_KEY = 1062;
+const HEADS_PAGE = 1_000;
+
+/**
+ * Makes the replica's rows the source's where they differ, in one transaction; its height stays.
+ *
+ * No undo images are kept: every rollback is followed by a comparison, which finds what it left.
+ *
+ * @throws {PlatformError} REPLICA_MOVED, ROW_CONTRADICTION, DATABASE_UNAVAILABLE; the connection is destroyed then
+ */
+export async function repair(
+  connection: Connection,
+  { schema, epochSize }: Pick<WriterContext, 'schema' | 'epochSize'>,
+  height: number,
+  differences: readonly TableDifference[]
+): Promise<void> {
+  const parts = schema.tables.flatMap((table) => {
+    const difference = differences.find(({ table: name }) => name === table.name);
+    return difference ? [{ ...difference, table }] : [];
+  });
+  try {
+    await connection.query('BEGIN');
+    await countRepair(connection, height);
+    for (const { table, surplus } of parts.toReversed()) {
+      if (surplus.length > 0) await deleteRows(connection, table, surplus);
+    }
+    for (const { table, surplus, missing, spans } of parts) {
+      if (table.name === 'sync_meta') await relog(connection, schema.heads!, spans, height, epochSize);
+      else await add(connection, table, surplus, missing);
+    }
+    await connection.query('COMMIT');
+  } catch (caught) {
+    connection.destroy();
+    if ((caught as { errno?: number }).errno === DUPLICATE_KEY) {
+      const reason = `a row of the source contradicts the replica: ${(caught as Error).message}`;
+      throw new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });
+    }
+    throw databaseError(caught, { repair: height });
+  }
+}
+
+/** Also what makes a second writer fail. */
+async function countRepair(connection: Connection, height: number): Promise<void> {
+  const [result] = await connection.query('UPDATE sync_state SET repairs = repairs + 1 WHERE id = 1 AND height = ?', [
+    height
+  ]);
+  if ((result as { affectedRows: number }).affectedRows === 1) return;
+  throw new PlatformError('REPLICA_MOVED', { reason: `the replica is no longer at block ${height}` });
+}
+
+/** A row that takes the place of another keeps its surrogate; others get theirs in the source's order. */
+async function add(
+  connection: Connection,
+  table: ReplicaTable,
+  surplus: readonly CanonicalRow[],
+  missing: readonly CanonicalRow[]
+): Promise<void> {
+  if (missing.length === 0) return;
+  const { surrogate, identity } = table;
+  if (identity) {
+    // Where a row hides from the comparison, above the tip say, its place is taken all the same.
+    const hidden = await selectByIdentity(connection, table, missing);
+    if (hidden.length > 0) await deleteRows(connection, table, hidden);
+  }
+  if (surrogate === null) return insertRows(connection, table, missing, true);
+  const freed = new Map(identity ? surplus.map((row) => [keyText(row, identity), row[surrogate]!]) : []);
+  const kept: CanonicalRow[] = [];
+  const fresh: CanonicalRow[] = [];
+  for (const row of missing.toSorted((a, b) => Number(a[surrogate]) - Number(b[surrogate]))) {
+    const own = identity && freed.get(keyText(row, identity));
+    if (own) kept.push(row.with(surrogate, own));
+    else fresh.push(row);
+  }
+  await insertRows(connection, table, kept, true);
+  await insertRows(connection, table, fresh, false);
+}
+
+/** Writes the log of some blocks anew, from the replica's own blocks, and commits the epochs that are full. */
+async function relog(
+  connection: Connection,
+  heads: Parameters<typeof readBlockHeads>[1],
+  spans: readonly DigestRange[],
+  height: number,
+  epochSize: number
+): Promise<void> {
+  const epochs = new Set<number>();
+  for (const { from, to } of spans) {
+    await connection.query(
+      'DELETE FROM sync_meta WHERE block_index BETWEEN ? AND ? AND block_index NOT IN (SELECT block_index FROM blocks)',
+      [Math.max(0, from), to]
+    );
+    for (let low = Math.max(0, from); low <= to; low += HEADS_PAGE) {
+      const page = await readBlockHeads(connection, heads, low, Math.min(to, low + HEADS_PAGE - 1));
+      await recordBlocks(connection, page as readonly LoggedBlock[]);
+      for (const head of page) epochs.add(epochOf(head.height, epochSize));
+    }
+  }
+  for (const epoch of epochs) {
+    if (epoch > 0 && epoch * epochSize <= height) await commitEpoch(connection, epoch, epochSize);
+  }
+}

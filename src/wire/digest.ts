@@ -1,0 +1,93 @@
+import Type, { type Static } from 'typebox';
+import { TABLE_CLASSES, type TableClass } from './schema.ts';
+
+/** Ranges that one answer may list. */
+export const MAX_RANGES = 4096;
+/** What the rows of one range may be; a range of one row is never too large. */
+export const MAX_RANGE_ROWS = 20_000;
+export const MAX_RANGE_BYTES = 16 * 2 ** 20;
+
+const Position = Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER });
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Sum = Type.String({ pattern: '^\\d{1,40}$' });
+const Name = Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' });
+const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
+const Class = Type.Unsafe<TableClass>(Type.Union(TABLE_CLASSES.map((name) => Type.Literal(name))));
+
+/** The snapshot that an answer was read in. */
+const Head = {
+  block_height: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  ledger_hash: Hash,
+  actions_hash: Hash,
+  contract_hash: Hash,
+  block_hash: Hash,
+  fingerprint: Type.String({ maxLength: 64 })
+};
+
+export const RangeDigestSchema = Type.Object({ from: Position, to: Position, rows: Count, digest: Sum });
+export const TableDigestSchema = Type.Object({ table: Name, class: Class, rows: Count, digest: Sum });
+export const DatabaseDigestSchema = Type.Object({ ...Head, tables: Type.Array(TableDigestSchema, { maxItems: 4096 }) });
+export const TableRangesSchema = Type.Object({
+  ...Head,
+  table: Name,
+  /** Rows and digest of all ranges together; ranges without rows are left out. */
+  rows: Count,
+  digest: Sum,
+  ranges: Type.Array(RangeDigestSchema, { maxItems: MAX_RANGES })
+});
+export const RangeRowsSchema = Type.Object({
+  ...Head,
+  table: Name,
+  rows: Count,
+  digest: Sum,
+  data: Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: MAX_RANGE_ROWS })
+});
+
+/** Rows between two positions: their number, and the order-independent sum of their hashes. */
+export type RangeDigest = Static<typeof RangeDigestSchema>;
+export type TableDigest = Static<typeof TableDigestSchema>;
+/** `GET /digest/:dbType/:chain/:network` without parameters. */
+export type DatabaseDigest = Static<typeof DatabaseDigestSchema>;
+/** The same with `table`, and perhaps a range. */
+export type TableRanges = Static<typeof TableRangesSchema>;
+/** The same with a range and `rows=1`. */
+export type RangeRows = Static<typeof RangeRowsSchema>;
+
+const Digits = Type.String({ pattern: '^\\d{1,15}$' });
+export const DigestParametersSchema = Type.Object({
+  table: Type.Optional(Name),
+  from: Type.Optional(Type.String({ pattern: '^(-1|\\d{1,15})$' })),
+  to: Type.Optional(Type.String({ pattern: '^(-1|\\d{1,15})$' })),
+  block: Type.Optional(Digits),
+  rows: Type.Optional(Type.Literal('1'))
+});
+
+/**
+ * A range of one table's rows. A position is the row's block in a scoped table (-1: no block is known), else the CRC-32 of
+ * its identity; with `block`, of the rows of that one block of a scoped table, it is the latter again.
+ */
+export interface DigestRange {
+  readonly from: number;
+  readonly to: number;
+  readonly block: number | null;
+}
+
+/** What is asked of a digest: all tables, one table's ranges (of a range of it), or the rows of a range. */
+export interface DigestQuery {
+  readonly table: string | null;
+  readonly range: DigestRange | null;
+  readonly rows: boolean;
+}
+
+/** The parameters of a query, as the route reads them. */
+export function digestParameters({ table, range, rows }: DigestQuery): URLSearchParams {
+  const parameters = new URLSearchParams();
+  if (table !== null) parameters.set('table', table);
+  if (range) {
+    parameters.set('from', String(range.from));
+    parameters.set('to', String(range.to));
+    if (range.block !== null) parameters.set('block', String(range.block));
+  }
+  if (rows) parameters.set('rows', '1');
+  return parameters;
+}

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Connection, connect, quoteName } from '../../src/db/connection.ts';
+import {
+  digestPlans,
+  dividable,
+  readDigests,
+  readRangeRows,
+  readRanges,
+  sumOf,
+  wholeTable
+} from '../../src/db/digest.ts';
+import { readLayout } from '../../src/db/source-layout.ts';
+import { hasCode } from '../../src/errors.ts';
+import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
+import { createDecoder } from '../support/generated-decoder.ts';
+import { createIndexer } from '../support/generated-indexer.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { sql } from '../support/sql.ts';
+
+const SIZE = { seed: 'digest', blocks: 30, rows: 3_000 };
+const HEIGHT = 129;
+
+/** A database and an equal one: every table made by the same statement, filled in the opposite order. */
+async function createTwins(dbType: DbType): Promise<[DatabaseCoordinates, DatabaseCoordinates]> {
+  const first = await createDatabase('digest');
+  await (dbType === 'indexer' ? createIndexer : createDecoder)(first, SIZE);
+  await sql(
+    first,
+    'CREATE TABLE keyless (a INT NULL, b VARCHAR(20) CHARACTER SET latin1 NULL, c VARBINARY(4) NULL, d DOUBLE NULL)',
+    "INSERT INTO keyless VALUES (1, 'é', x'00ff', 0.1), (1, 'é', x'00ff', 0.1), (NULL, 'NULL', NULL, -0.5), (NULL, NULL, '', NULL)"
+  );
+  const second = await createDatabase('digest');
+  const connection = await connect(second);
+  const layout = await inDatabase(first, (source) => readLayout(source, dbType));
+  await connection.query('SET SESSION foreign_key_checks = 0');
+  for (const { name, storedColumns, columns } of layout.plans) {
+    const list = storedColumns.map((column) => quoteName(column.name)).join(', ');
+    await connection.query(`CREATE TABLE ${quoteName(name)} LIKE ${quoteName(first.name)}.${quoteName(name)}`);
+    await connection.query(
+      `INSERT INTO ${quoteName(name)} (${list}) SELECT ${list} FROM ${quoteName(first.name)}.${quoteName(name)} ORDER BY ${quoteName(columns[0]!.name)} DESC`
+    );
+  }
+  connection.destroy();
+  return [first, second];
+}
+
+async function inDatabase<T>(to: DatabaseCoordinates, work: (connection: Connection) => Promise<T>): Promise<T> {
+  const connection = await connect(to);
+  try {
+    return await work(connection);
+  } finally {
+    connection.destroy();
+  }
+}
+
+async function digestsOf(to: DatabaseCoordinates, dbType: DbType) {
+  return inDatabase(to, async (connection) => readDigests(connection, await readLayout(connection, dbType), HEIGHT));
+}
+
+/** Tables whose figures differ, with the number of ranges that do. */
+async function differing(twins: readonly DatabaseCoordinates[], dbType: DbType): Promise<Record<string, number>> {
+  const [left, right] = await Promise.all(twins.map((to) => digestsOf(to, dbType)));
+  const found: Record<string, number> = {};
+  for (const table of left!) {
+    const other = right!.find((each) => each.table === table.table)!;
+    if (table.digest === other.digest && table.rows === other.rows) continue;
+    const text = (ranges: typeof table.ranges) => new Set(ranges.map((range) => JSON.stringify(range)));
+    found[table.table] = text(table.ranges).symmetricDifference(text(other.ranges)).size;
+  }
+  return found;
+}
+
+for (const dbType of ['indexer', 'decoder'] as const) {
+  test(`${dbType}: equal databases have equal digests, whatever the order of their rows`, async () => {
+    const twins = await createTwins(dbType);
+    assert.deepEqual(await differing(twins, dbType), {});
+    const tables = await digestsOf(twins[0], dbType);
+    assert.ok(tables.length > 4);
+    for (const { table, rows, digest, ranges } of tables) {
+      const [counted] = await sql(twins[0], `SELECT COUNT(*) AS n FROM ${table}`);
+      assert.equal(rows, Number(counted?.['n']), table);
+      assert.deepEqual(sumOf(ranges), { rows, digest }, `${table}: ranges add up to the table`);
+    }
+  });
+
+  test(`${dbType}: ranges within a range add up to it, down to the rows`, async () => {
+    const [first] = await createTwins(dbType);
+    await inDatabase(first, async (connection) => {
+      const layout = await readLayout(connection, dbType);
+      for (const plan of digestPlans(layout)) {
+        const whole = wholeTable(plan, HEIGHT);
+        const all = await readRanges(connection, layout.tables, plan, whole);
+        const half = { ...whole, to: Math.floor((whole.from + whole.to) / 2) };
+        const parts = [half, { ...whole, from: half.to + 1 }];
+        const sums = [];
+        for (const part of parts) {
+          const ranges = await readRanges(connection, layout.tables, plan, part);
+          const { rows, digest } = await readRangeRows(connection, layout.tables, plan, part);
+          assert.deepEqual(sumOf(ranges), { rows: rows.length, digest }, plan.name);
+          sums.push({ from: 0, to: 0, ...sumOf(ranges) });
+        }
+        assert.deepEqual(sumOf(sums), sumOf(all), plan.name);
+        const largest = all.toSorted((a, b) => b.rows - a.rows)[0];
+        const within = largest && dividable(plan, { ...largest, block: null });
+        if (!within || plan.class !== 'scoped') continue;
+        const deeper = await readRanges(connection, layout.tables, plan, within);
+        assert.deepEqual(sumOf(deeper), { rows: largest.rows, digest: largest.digest }, `${plan.name} within a block`);
+      }
+    });
+  });
+}
+
+const PLANTED: readonly [dbType: DbType, what: string, statement: string, table: string][] = [
+  ['indexer', 'a changed value of a scoped row', 'UPDATE sends SET amount = amount + 1 LIMIT 1', 'sends'],
+  ['indexer', 'a missing scoped row', 'DELETE FROM credits LIMIT 1', 'credits'],
+  ['indexer', 'a changed mutable row', 'UPDATE tokens SET supply = supply + 1 LIMIT 1', 'tokens'],
+  ['indexer', 'a changed lookup', "UPDATE index_addresses SET address = 'x' LIMIT 1", 'index_addresses'],
+  ['indexer', 'a changed derived row', 'UPDATE balances SET amount = amount + 1 LIMIT 1', 'balances'],
+  ['decoder', 'one of two equal rows is gone', 'DELETE FROM keyless WHERE a = 1 LIMIT 1', 'keyless'],
+  ['decoder', 'NULL that became empty', "UPDATE keyless SET c = '' WHERE b = 'NULL'", 'keyless'],
+  ['decoder', 'the text NULL that became NULL', "UPDATE keyless SET b = NULL WHERE b = 'NULL'", 'keyless'],
+  [
+    'decoder',
+    'a number in its last digit',
+    'UPDATE keyless SET d = 0.10000000000000002 WHERE a = 1 LIMIT 1',
+    'keyless'
+  ],
+  ['decoder', 'a third equal row', 'INSERT INTO keyless SELECT * FROM keyless WHERE a = 1 LIMIT 1', 'keyless'],
+  [
+    'decoder',
+    'letters of another case',
+    'UPDATE index_transactions SET hash = UPPER(hash) LIMIT 3',
+    'index_transactions'
+  ]
+];
+
+for (const dbType of ['indexer', 'decoder'] as const) {
+  test(`${dbType}: every planted difference is seen, in its table alone`, async () => {
+    const twins = await createTwins(dbType);
+    for (const [, what, statement, table] of PLANTED.filter(([type]) => type === dbType)) {
+      const connection = await connect(twins[1]);
+      await connection.query('START TRANSACTION');
+      const [result] = await connection.query(statement);
+      assert.ok((result as { affectedRows: number }).affectedRows > 0, what);
+      const other = await readDigests(connection, await readLayout(connection, dbType), HEIGHT);
+      connection.destroy();
+      const own = await digestsOf(twins[0], dbType);
+      const names = own.filter((each, at) => each.digest !== other[at]!.digest).map((each) => each.table);
+      assert.deepEqual(names, [table], what);
+    }
+  });
+}
+
+test('a row whose parent is not there is seen; it has no block', async () => {
+  const twins = await createTwins('indexer');
+  await sql(twins[1], 'SET foreign_key_checks = 0', 'UPDATE credits SET action_index = 4000000000 LIMIT 1');
+  const found = await differing(twins, 'indexer');
+  assert.deepEqual(Object.keys(found), ['credits']);
+  const credits = (await digestsOf(twins[1], 'indexer')).find(({ table }) => table === 'credits')!;
+  assert.equal(credits.ranges[0]?.from, -1);
+  assert.equal(credits.ranges[0]?.rows, 1);
+});
+
+test('a range that is too large for one answer is refused, and can be divided', async () => {
+  const to = await createDatabase('digest');
+  await createDecoder(to, SIZE);
+  await sql(to, 'CREATE TABLE many (id INT PRIMARY KEY)', 'INSERT INTO many SELECT seq FROM seq_1_to_20001');
+  await inDatabase(to, async (connection) => {
+    const layout = await readLayout(connection, 'decoder');
+    const plan = digestPlans(layout).find(({ name }) => name === 'many')!;
+    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan, HEIGHT));
+    assert.ok(ranges.length > 3_900, `${ranges.length} ranges`);
+    await assert.rejects(readRangeRows(connection, layout.tables, plan, wholeTable(plan, HEIGHT)), (error) =>
+      hasCode(error, 'RANGE_TOO_LARGE')
+    );
+  });
+});

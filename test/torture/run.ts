@@ -1,0 +1,180 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { type Link, openLink } from '../support/link.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
+import { type SyncProcess, temporaryDirectory } from '../support/sync-process.ts';
+import { type Case, type Disturbance, planSteps, randomAt } from './plan.ts';
+import { TortureWriter } from './writer.ts';
+
+/** Time to become live at the source's tip, then to be equal: at equal height the tip may still be the orphaned one. */
+const LIVE_DEADLINE_MS = 60_000;
+const EQUAL_DEADLINE_MS = 8_000;
+/** A supervisor gives up on an actor that ends more often than this in its window. */
+const KILLS_AT_MOST = 6;
+const KILL_WINDOW_MS = 300_000;
+const LOG_TAIL = 6_000;
+
+export interface Outcome {
+  readonly blocks: number;
+  readonly settled: number;
+  readonly durationMs: number;
+  /** Names of all tables that were invented. */
+  readonly tables: readonly string[];
+  /** Null when replica and source were equal each time. */
+  readonly failure: Failure | null;
+}
+
+export interface Failure {
+  readonly step: number;
+  readonly reason: string;
+  /** What differs, or what the processes said last. */
+  readonly detail: string;
+  readonly databases: { readonly source: DatabaseCoordinates; readonly replica: DatabaseCoordinates };
+}
+
+/** Runs one case: a writer, a server and a client as processes of their own, and what befalls them. */
+export async function runCase(of: Case, tell: (line: string) => void = () => undefined): Promise<Outcome> {
+  const startedAt = performance.now();
+  const source = await createDatabase('torture');
+  const writer = await TortureWriter.open(of, source);
+  const stage = await Stage.open(of, source);
+  let settled = 0;
+  let failure: Failure | null = null;
+  let step = 0;
+  let wrote = 'nothing';
+  const settle = async () => {
+    await writer.write({ kind: 'blocks', count: 1, how: 'one' });
+    const found = await stage.settle(writer.height);
+    settled += 1;
+    if (found) failure = { step, ...found, databases: { source, replica: stage.pair.replica } };
+    else tell(`step ${step}: equal at block ${writer.height} after ${wrote}`);
+  };
+  try {
+    for (const planned of planSteps(of)) {
+      step = planned.number;
+      const { step: next } = planned;
+      if (next.kind === 'settle') await settle();
+      else if (next.kind === 'disturb') stage.disturb(next.what);
+      else if (next.kind === 'pause') await sleep(next.ms);
+      else await writer.write(next);
+      wrote = JSON.stringify(next);
+      if (failure) break;
+    }
+    if (!failure) await settle();
+    return { blocks: of.blocks, settled, durationMs: performance.now() - startedAt, tables: writer.tables, failure };
+  } finally {
+    await stage.end();
+    await writer.close();
+  }
+}
+
+/** Server, client and the wire between them. */
+class Stage {
+  readonly pair: SyncPair;
+  readonly #link: Link;
+  readonly #clientEnv: Readonly<Record<string, string>>;
+  readonly #kills: number[] = [];
+  readonly #random;
+  readonly #status: string;
+  #client: SyncProcess;
+  /** What a disturbance is still about: a process that starts again. */
+  #recovery: Promise<void> = Promise.resolve();
+
+  private constructor(of: Case, pair: SyncPair, link: Link, client: SyncProcess, clientEnv: Record<string, string>) {
+    this.pair = pair;
+    this.#link = link;
+    this.#client = client;
+    this.#clientEnv = clientEnv;
+    this.#random = randomAt(of, 'stage');
+    this.#status = `${of.dbType}/litecoin/regtest`;
+  }
+
+  static async open(of: Case, source: DatabaseCoordinates): Promise<Stage> {
+    const pair = await startPair(of.dbType, source);
+    const link = await openLink(pair.server.url);
+    const clientEnv = { SYNC_SOURCES: link.url, SYNC_STATE_DIR: temporaryDirectory('client-state') };
+    return new Stage(of, pair, link, await pair.startClient(clientEnv), clientEnv);
+  }
+
+  /** Begins a disturbance and returns at once: the source goes on meanwhile. */
+  disturb(what: Disturbance): void {
+    this.#recovery = this.#recovery.then(() => this.#do(what));
+    this.#recovery.catch(() => undefined); // told by whoever settles next
+  }
+
+  async #do(what: Disturbance): Promise<void> {
+    switch (what) {
+      case 'cutLink':
+        return this.#link.cut();
+      case 'holdLink':
+        return this.#link.hold(this.#random.between(50, 1_500));
+      case 'killSource':
+        return this.#killActor(this.pair.server);
+      case 'killReplica':
+        return this.#killActor(this.#client);
+      case 'killServer':
+        await this.pair.server.end('SIGKILL');
+        return this.pair.restartServer();
+      case 'killClient':
+        await this.#client.end('SIGKILL');
+        this.#client = await this.pair.startClient(this.#clientEnv);
+    }
+  }
+
+  async #killActor(process: SyncProcess): Promise<void> {
+    const now = Date.now();
+    if (this.#kills.filter((at) => at > now - KILL_WINDOW_MS).length >= KILLS_AT_MOST) return;
+    this.#kills.push(now);
+    await process.post(`/debug/actors/${this.#status}/kill`); // an actor that is down already is no matter
+  }
+
+  /** Waits until the replica is live at this height and equal. @returns why it is not, or null */
+  async settle(height: number): Promise<Pick<Failure, 'reason' | 'detail'> | null> {
+    await this.#recovery;
+    const late = await this.#untilLive(height);
+    if (late) return late;
+    let verdict = await this.#compare(height);
+    for (const deadline = Date.now() + EQUAL_DEADLINE_MS; !verdict.equal && Date.now() < deadline; ) {
+      await sleep(250);
+      verdict = await this.#compare(height);
+    }
+    if (verdict.equal) return null;
+    const tables = verdict.tables.filter(({ equal }) => !equal).map(({ table }) => table);
+    return {
+      reason: `block ${height}: ${tables.join(', ') || 'the height'} differs`,
+      detail: `${JSON.stringify(differences(verdict), null, 1)}\n${JSON.stringify(verdict.heights)}\n${this.#logs()}`
+    };
+  }
+
+  #compare(_height: number): Promise<Verdict> {
+    return compareDatabases(this.pair.source, this.pair.replica);
+  }
+
+  async #untilLive(height: number): Promise<Pick<Failure, 'reason' | 'detail'> | null> {
+    let last: Record<string, unknown> = {};
+    for (const deadline = Date.now() + LIVE_DEADLINE_MS; Date.now() < deadline; await sleep(30)) {
+      last = await this.#client.get(`/status/${this.#status}`).then(
+        ({ body }) => body,
+        () => ({})
+      );
+      if (last['block_height'] === height && last['phase'] === 'live') return null;
+      if (last['halted'] === true || this.#client.child.exitCode !== null) break;
+    }
+    return {
+      reason: `block ${height}: the client is not live there; it says ${JSON.stringify(last)}`,
+      detail: this.#logs()
+    };
+  }
+
+  #logs(): string {
+    return `client: ${this.#client.log().slice(-LOG_TAIL)}\nserver: ${this.pair.server.log().slice(-LOG_TAIL)}`;
+  }
+
+  async end(): Promise<void> {
+    await this.#recovery.catch(() => undefined);
+    await this.#client.end();
+    await this.pair.server.end();
+  }
+}

@@ -21,6 +21,8 @@ export const ERRORS = {
   },
   /** Another process listens on the address. */
   PORT_IN_USE: { status: 500, policy: 'exit', hint: 'stop the other process or choose another port' },
+  /** The directory for what the service keeps cannot be made or written to. */
+  STATE_UNUSABLE: { status: 500, policy: 'exit', hint: 'give SYNC_STATE_DIR a directory that this user may write to' },
   /** The hub did not answer, or answered nonsense. */
   HUB_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check HUB_API_HOST, HUB_PORT and that the hub runs' },
   /** MariaDB refuses these credentials or privileges; waiting does not help. */

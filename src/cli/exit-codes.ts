@@ -7,6 +7,7 @@ export const EXIT = {
   unavailable: 69,
   software: 70,
   system: 71,
+  create: 73,
   io: 74,
   permission: 77,
   config: 78
@@ -26,6 +27,7 @@ const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   PREREQUISITE_MISSING: EXIT.unavailable,
   PROCESS_EXITED: EXIT.software,
   PORT_IN_USE: EXIT.system,
+  STATE_UNUSABLE: EXIT.create,
   DISK_FULL: EXIT.io,
   DATABASE_REFUSED: EXIT.permission,
   UNAUTHORIZED: EXIT.permission,

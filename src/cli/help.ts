@@ -17,7 +17,7 @@ export async function overallHelp(): Promise<string> {
     'platform-node <command> --check-config prints the effective values and where each comes from.',
     'platform-node --version prints the version.',
     '',
-    'Exit codes: 0 done; 1 failed; 64 usage, 65 data, 69 unavailable, 70 software, 71 system, 74 I/O, 77 permission,',
+    'Exit codes: 0 done; 1 failed; 64 usage, 65 data, 69 unavailable, 70 software, 71 system, 73 cannot create, 74 I/O, 77 permission,',
     '78 configuration: from 64 to 78 another start does not help.'
   ].join('\n');
 }

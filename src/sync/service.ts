@@ -1,4 +1,3 @@
-import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BroadcastLog } from '../../actors/broadcast-log.ts';
 import { TaskPool } from '../../actors/task-pool.ts';
@@ -16,6 +15,7 @@ import { createActors } from './actors.ts';
 import { followRoster } from './follow-roster.ts';
 import { watchHub } from './hub-watch.ts';
 import { Roster } from './roster.ts';
+import { openStateDirectory } from './state-directory.ts';
 
 const HUB_TIMEOUT_MS = 10_000;
 
@@ -33,11 +33,10 @@ export interface SyncService {
  * Composes one process: supervisor, task pool and front door, with one actor for each database that the hub names.
  *
  * @returns when the front door listens; the first databases follow when the hub has answered
- * @throws {PlatformError} PORT_IN_USE, DATABASE_REFUSED (REPLICA_DB_*), DISK_FULL
+ * @throws {PlatformError} PORT_IN_USE, STATE_UNUSABLE, DATABASE_REFUSED (REPLICA_DB_*), DISK_FULL
  */
 export async function startSync(config: SyncConfig, log: Logger): Promise<SyncService> {
-  await mkdir(config.SYNC_STATE_DIR, { recursive: true, mode: 0o700 });
-  await chmod(config.SYNC_STATE_DIR, 0o700);
+  await openStateDirectory(config.SYNC_STATE_DIR);
   await checkReplicaAccount(config, log);
 
   const fatal = Promise.withResolvers<void>();

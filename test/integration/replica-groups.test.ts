@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyBlocks, applySince } from '../../src/db/block-writer.ts';
+import { applyBlocks } from '../../src/db/block-writer.ts';
 import { type Connection, rows } from '../../src/db/connection.ts';
 import { readReplicaSchema } from '../../src/db/replica-schema.ts';
 import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
@@ -8,96 +8,19 @@ import { planRollback, rollBack } from '../../src/db/rollback.ts';
 import { openWriter } from '../../src/db/writer-connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { SnapshotBatch } from '../../src/snapshot/snapshot-reader.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import type { BlockMessage, WireRow } from '../../src/wire/messages.ts';
+import type { BlockMessage } from '../../src/wire/messages.ts';
 import { createDatabase } from '../support/mariadb.ts';
-
-const TABLES = [
-  'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_hash VARCHAR(64) NOT NULL)',
-  'CREATE TABLE transactions (tx_index INT PRIMARY KEY, block_index INT NOT NULL, KEY (block_index))',
-  'CREATE TABLE sends (tx_index INT NOT NULL, memo VARCHAR(20) NULL, KEY (tx_index))',
-  'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT NOT NULL, text VARCHAR(20) NOT NULL)',
-  'CREATE TABLE index_names (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20) NOT NULL, UNIQUE KEY (name))',
-  'CREATE TABLE tokens (id INT AUTO_INCREMENT PRIMARY KEY, tick VARCHAR(20) NOT NULL, supply DECIMAL(30,8) NOT NULL, UNIQUE KEY (tick))',
-  'CREATE TABLE settings (text VARCHAR(20) NULL)'
-];
-const NAMES = ['blocks', 'transactions', 'sends', 'notes', 'index_names', 'tokens', 'settings'];
-
-/** A complete replica without blocks, at height 0. */
-async function createReplica(): Promise<{ to: DatabaseCoordinates; writer: Connection }> {
-  const to = await createDatabase('groups');
-  const writer = await openWriter(to, { generation: 1 });
-  await openReplicaState(writer, 'decoder');
-  for (const statement of TABLES) await writer.query(statement);
-  await writeReplicaState(writer, { complete: true, phase: 'following', height: 0, hashes: { block_hash: 'h0' } });
-  return { to, writer };
-}
-
-async function context(writer: Connection) {
-  return { schema: await readReplicaSchema(writer, 'decoder', []), maxRollbackDepth: 10, epochSize: 10 };
-}
-
-function block(height: number, data: Record<string, WireRow[]>, more: Partial<BlockMessage> = {}): BlockMessage {
-  return {
-    type: 'block',
-    chain: 'litecoin',
-    network: 'regtest',
-    dbType: 'decoder',
-    schema_version: 3,
-    block_index: height,
-    block_time: null,
-    block_hash: `h${height}`,
-    group: { first: height, last: height },
-    ...more,
-    data: { blocks: [{ block_index: height, block_hash: `h${height}` }], ...data }
-  };
-}
-
-async function apply(writer: Connection, messages: BlockMessage[]): Promise<void> {
-  const last = messages.at(-1)!;
-  const target = {
-    first: messages[0]!.block_index,
-    last: last.block_index,
-    hashes: { block_hash: last.block_hash ?? null },
-    source: 'test',
-    complete: true,
-    phase: 'following'
-  } as const;
-  await applyBlocks(writer, await context(writer), await readReplicaState(writer), target, messages);
-}
-
-/** Every row of every table, surrogates included. */
-async function content(connection: Connection): Promise<Record<string, string[]>> {
-  const found: Record<string, string[]> = {};
-  for (const name of NAMES)
-    found[name] = (await rows(connection, `SELECT * FROM ${name}`)).map((row) => JSON.stringify(row)).sort();
-  return found;
-}
-
-const FIRST = block(
-  1,
-  {
-    transactions: [{ tx_index: 10, block_index: 1 }],
-    sends: [
-      { tx_index: 10, memo: 'same' },
-      { tx_index: 10, memo: 'same' }
-    ],
-    notes: [
-      { id: 71, block_index: 1, text: 'one' },
-      { id: 70, block_index: 1, text: 'zero' }
-    ],
-    index_names: [{ id: 5, name: 'five' }]
-  },
-  {
-    updated_rows: {
-      tokens: [
-        { id: 900, tick: 'AAA', supply: '1.00000000' },
-        { id: 901, tick: 'BBB', supply: '2.00000000' }
-      ]
-    },
-    whole: ['settings']
-  }
-);
+import {
+  apply,
+  applySnapshot,
+  block,
+  content,
+  context,
+  createReplica,
+  FIRST,
+  laterSource,
+  SECOND
+} from '../support/small-replica.ts';
 
 test('a group is applied whole: equal rows, lookups with their ids, surrogates of its own in the order of the source', async () => {
   const { writer } = await createReplica();
@@ -115,38 +38,7 @@ test('undoing a group restores every row and every surrogate, whatever the group
   const { writer } = await createReplica();
   await apply(writer, [FIRST]);
   const before = await content(writer);
-  await apply(writer, [
-    block(
-      2,
-      { transactions: [{ tx_index: 20, block_index: 2 }], index_names: [{ id: 6, name: 'six' }] },
-      { group: { first: 2, last: 3 } }
-    ),
-    block(
-      3,
-      {
-        transactions: [
-          { tx_index: 30, block_index: 3 },
-          { tx_index: 11, block_index: 1 }
-        ],
-        sends: [
-          { tx_index: 30, memo: 'new' },
-          { tx_index: 10, memo: 'late' },
-          { tx_index: 10, memo: 'same' }
-        ],
-        notes: [{ id: 99, block_index: 1, text: 'changed' }]
-      },
-      {
-        group: { first: 2, last: 3 },
-        rescoped: { sends: [1], notes: [1] },
-        updated_rows: {
-          tokens: [{ id: 900, tick: 'AAA', supply: '9.00000000' }],
-          settings: [{ text: null }, { text: 'x' }]
-        },
-        deleted_rows: { tokens: [{ tick: 'BBB' }] },
-        whole: ['settings']
-      }
-    )
-  ]);
+  await apply(writer, SECOND);
   const during = await content(writer);
   assert.deepEqual(during['sends'], [
     '{"tx_index":10,"memo":"late"}',
@@ -310,52 +202,6 @@ test('of a source without groups, balances are derived from credits and debits, 
   assert.deepEqual(await rows(writer, 'SELECT id, amount FROM balances'), [{ id: 1, amount: '3.5' }]);
   await writer.end();
 });
-
-/** Applies blocks 1 to `last` of a since-snapshot that also holds block 1 again. */
-async function applySnapshot(writer: Connection, last: number, batches: AsyncIterable<SnapshotBatch>): Promise<void> {
-  const target = {
-    first: 2,
-    last,
-    hashes: { block_hash: `h${last}` },
-    source: 'test',
-    complete: true,
-    phase: 'following'
-  } as const;
-  const whole = new Set(['index_names', 'tokens', 'settings']);
-  await applySince(writer, await context(writer), await readReplicaState(writer), target, { batches, whole, from: 1 });
-}
-
-const batch = (table: string, list: WireRow[], section: SnapshotBatch['section'] = 'tables'): SnapshotBatch => ({
-  section,
-  table,
-  rows: list,
-  last: true
-});
-
-/** What a source holds at block 3 after ids were dealt again and older blocks changed. */
-async function* laterSource(): AsyncGenerator<SnapshotBatch> {
-  yield batch('index_names', [
-    { id: 5, name: 'six' },
-    { id: 6, name: 'five' }
-  ]);
-  yield batch(
-    'blocks',
-    [1, 2, 3].map((height) => ({ block_index: height, block_hash: `h${height}` }))
-  );
-  yield batch('transactions', [
-    { tx_index: 10, block_index: 1 },
-    { tx_index: 12, block_index: 1 },
-    { tx_index: 30, block_index: 3 }
-  ]);
-  yield batch('notes', [{ id: 70, block_index: 1, text: 'zero' }]);
-  yield batch('sends', [
-    { tx_index: 10, memo: 'same' },
-    { tx_index: 12, memo: 'late' },
-    { tx_index: 30, memo: 'new' },
-    { tx_index: 30, memo: 'new' }
-  ]);
-  yield batch('tokens', [{ id: 901, tick: 'BBB', supply: '7.00000000' }], 'updated_rows');
-}
 
 test('a since-snapshot makes whole tables and the blocks that it repeats equal to the source, and can be undone', async () => {
   const { writer } = await createReplica();

@@ -46,9 +46,9 @@ export async function createDatabase(label = 'db'): Promise<DatabaseCoordinates>
 }
 
 /** Drops a database that the test file makes by other means, when the file ends. */
-export function dropAfterwards(server: Server, name: string): void {
+export function dropAfterwards({ host, port, user, pass }: Server, name: string): void {
   atEnd(async () => {
-    const closing = await connect(server);
+    const closing = await connect({ host, port, user, pass });
     await closing.query(`DROP DATABASE IF EXISTS \`${name}\``);
     await closing.end();
   });

@@ -92,9 +92,13 @@ class Stage {
   }
 
   static async open(of: Case, source: DatabaseCoordinates): Promise<Stage> {
-    const pair = await startPair(of.dbType, source);
+    const pair = await startPair(of.dbType, source, { LOG_LEVEL: 'info' });
     const link = await openLink(pair.server.url);
-    const clientEnv = { SYNC_SOURCES: link.url, SYNC_STATE_DIR: temporaryDirectory('client-state') };
+    const clientEnv = {
+      LOG_LEVEL: 'info',
+      SYNC_SOURCES: link.url,
+      SYNC_STATE_DIR: temporaryDirectory('client-state')
+    };
     return new Stage(of, pair, link, await pair.startClient(clientEnv), clientEnv);
   }
 
@@ -154,7 +158,7 @@ class Stage {
 
   async #untilLive(height: number): Promise<Pick<Failure, 'reason' | 'detail'> | null> {
     let last: Record<string, unknown> = {};
-    for (const deadline = Date.now() + LIVE_DEADLINE_MS; Date.now() < deadline; await sleep(30)) {
+    for (const deadline = Date.now() + LIVE_DEADLINE_MS; Date.now() < deadline; await sleep(100)) {
       last = await this.#client.get(`/status/${this.#status}`).then(
         ({ body }) => body,
         () => ({})

@@ -109,6 +109,7 @@ export class ReplicaBootstrap {
       loaded += batch.length;
       this.#tell(loaded, download);
       const table = schema.byName.get(name);
+      if (!table && schema.isLocal(name)) continue;
       if (!table || section !== 'tables')
         throw new PlatformError('SOURCE_INVALID', {
           reason: `the snapshot has rows of unknown table ${name}`,

@@ -15,7 +15,8 @@ import {
   type SinceQuery,
   type SourceStatus
 } from '../src/source/source-client.ts';
-import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
+import type { BlockHashes } from '../src/wire/database.ts';
+import { SourceHeads } from './replica-heads.ts';
 import { type ReplicaSession, TOO_DEEP } from './replica-session.ts';
 
 /** A catch-up over more blocks than this runs in ranges, during which the replica is not complete. */
@@ -53,7 +54,8 @@ export class ReplicaChain {
       const status = await source.status(signal);
       this.#session.sourceAt(status.height);
       if (!checked) {
-        const fork = await this.#findFork(state, status, signal);
+        const heads = new SourceHeads(this.#session, (height) => this.ownHashes(height), status, signal);
+        const fork = await this.#findFork(state, status, heads);
         if (fork !== null) return { kind: 'forked', height: fork };
       }
       if (status.height !== null && status.height > state.height!) {
@@ -120,11 +122,11 @@ export class ReplicaChain {
   async followSchema(fingerprint: string | null, signal: AbortSignal): Promise<void> {
     const { writer, source, data, log } = this.#session;
     const plan = planSchema(await source.schema(signal), data.id.dbType, data.localTables);
-    await followSchema(writer, plan);
+    const changed = await followSchema(writer, plan);
     await writeReplicaState(writer, { schemaFingerprint: fingerprint });
     await this.#session.reloadSchema();
     await this.#session.reloadState();
-    log.info({ fingerprint }, 'the tables follow a newer schema');
+    if (changed) log.info({ fingerprint }, 'the tables follow a newer schema');
   }
 
   /** The hashes of one of the replica's own blocks; null where it has none. */
@@ -136,11 +138,11 @@ export class ReplicaChain {
   }
 
   /** @returns the highest height that both chains share when the replica's tip is not on the source's chain; else null */
-  async #findFork(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<number | null> {
+  async #findFork(state: ReplicaState, status: SourceStatus, heads: SourceHeads): Promise<number | null> {
     const tip = state.height!;
     if (status.height === null) return null;
     const at = Math.min(tip, status.height);
-    if ((await this.#isShared(at, status, signal)) !== false) return null;
+    if ((await heads.isShared(at)) !== false) return null;
     this.#session.log.warn({ block: at }, `hash chain discontinuity at block ${at + 1}`);
     const bases = (await readGroupsAbove(this.#session.writer, -1)).map(({ base }) => base.height);
     const candidates = bases.filter((height) => height < at);
@@ -148,17 +150,10 @@ export class ReplicaChain {
     let [low, high] = [0, candidates.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((await this.#isShared(candidates[middle]!, status, signal)) === true) high = middle;
+      if ((await heads.isShared(candidates[middle]!)) === true) high = middle;
       else low = middle + 1;
     }
     return candidates[low] ?? (candidates.at(-1) ?? at) - 1;
-  }
-
-  /** @returns null when the source does not tell */
-  async #isShared(height: number, status: SourceStatus, signal: AbortSignal): Promise<boolean | null> {
-    const own = await this.ownHashes(height);
-    const theirs = height === status.height ? status.hashes : await this.#session.source.hashesAt(height, signal);
-    return own === null || theirs === null ? null : sameBlock(own, theirs);
   }
 
   async #applySince(state: ReplicaState, tip: number, whole: boolean, signal: AbortSignal): Promise<void> {
@@ -167,7 +162,7 @@ export class ReplicaChain {
     const far = tip - since > RANGE_BLOCKS;
     if (far && state.complete) await writeReplicaState(this.#session.writer, { complete: false, phase: 'catchingUp' });
     const lookups = whole || this.#session.contradicted ? [] : await this.#statedLookups();
-    const from = await this.#overlapStart(since);
+    const from = state.schemaFingerprint === null ? since + 1 : await this.#overlapStart(since);
     const query: SinceQuery = { since: from - 1, lookups, ...(far ? { until: since + RANGE_BLOCKS } : {}) };
     const path = source.sincePath(query);
     const response = await source.get(path, {}, signal);
@@ -175,14 +170,21 @@ export class ReplicaChain {
     try {
       const head = readSnapshotHead(response.headers, source.id.dbType);
       if (head.height <= since) return;
-      if (head.fingerprint !== null && head.fingerprint !== state.schemaFingerprint) {
+      const plain = head.fingerprint === null;
+      if (plain || head.fingerprint !== state.schemaFingerprint) {
         await this.followSchema(head.fingerprint, signal);
       }
       const ends = { complete: !far, phase: far ? (whole ? 'reconciling' : 'catchingUp') : 'following' } as const;
       const target = { first: since + 1, last: head.height, hashes: head.hashes, source: source.url, ...ends };
       const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
       const current = await this.#session.reloadState();
-      const content = { batches: readSnapshot(response.body, limits), whole: head.whole, from };
+      const content = {
+        batches: readSnapshot(response.body, limits),
+        whole: head.whole,
+        // Which tables a server without fingerprints sends is not known: what it leaves out of older blocks stays.
+        from: plain ? since + 1 : from,
+        derives: plain || far
+      };
       await applySince(this.#session.writer, this.#session.context, current, target, content);
       this.#session.contradicted = false;
       log.info({ from: since + 1, to: head.height }, 'caught up by snapshot');

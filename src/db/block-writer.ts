@@ -5,7 +5,7 @@ import { type BlockHashes, sameBlock } from '../wire/database.ts';
 import type { BlockMessage, WireRow, WireRows } from '../wire/messages.ts';
 import { type BlockHead, readBlockHeads } from './block-hashes.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
-import { deriveBalances } from './derived-balances.ts';
+import { deriveBalances, deriveTouched } from './derived-balances.ts';
 import { canonicalRows, GroupTransaction, type Span } from './group-transaction.ts';
 import { canonicalRow, findTable, keyText, type ReplicaSchema, type ReplicaTable, travels } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
@@ -60,6 +60,8 @@ export interface SinceContent {
   readonly whole: ReadonlySet<string>;
   /** It holds the rows of blocks from here on; those below the group replace what the replica has of these blocks. */
   readonly from: number;
+  /** It has no derived rows, or not all: they are what credits and debits of the touched keys add up to. */
+  readonly derives?: boolean;
 }
 
 /** Applies a since-snapshot as one group. @throws as `applyBlocks` */
@@ -71,7 +73,11 @@ export function applySince(
   content: SinceContent
 ): Promise<void> {
   return applyGroup(connection, context, before, target, async (group) => {
-    await new SinceApplication(group, context.schema, target, content).run();
+    const application = new SinceApplication(group, context.schema, target, content);
+    await application.run();
+    if (content.derives) {
+      for (const [table, touched] of application.touched()) await deriveTouched(connection, group, table, touched);
+    }
     return [{ height: target.last, hashes: target.hashes }];
   });
 }

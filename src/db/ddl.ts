@@ -162,7 +162,8 @@ function printForeignKey(table: TypedTable, key: TypedForeignKey): string {
 
 function checkSame(table: TypedTable, own: TypedColumn, theirs: TypedColumn): void {
   const facts = (column: TypedColumn) => [
-    column.type.toLowerCase(),
+    // Some servers print how wide a number is shown, others do not.
+    column.type.toLowerCase().replace(/^((?:tiny|small|medium|big)?int|year)\(\d+\)/, '$1'),
     column.nullable,
     column.collation,
     column.generated !== null

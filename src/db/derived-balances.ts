@@ -25,8 +25,17 @@ export async function deriveBalances(
 ): Promise<void> {
   const table = schema.byName.get('balances');
   if (table?.plan.class !== 'derived' || !table.identity) return;
+  await deriveTouched(connection, group, table, touchedKeys(schema, table, data));
+}
+
+/** Makes the balances of some pairs what their credits and debits add up to. @param touched rows of nothing but the pair */
+export async function deriveTouched(
+  connection: Connection,
+  group: Pick<GroupTransaction, 'merge'>,
+  table: ReplicaTable,
+  touched: readonly CanonicalRow[]
+): Promise<void> {
   const amount = table.codecs.findIndex(({ name }) => name === 'amount');
-  const touched = touchedKeys(schema, table, data);
   for (let from = 0; amount >= 0 && from < touched.length; from += PAIRS_AT_ONCE) {
     const pairs = touched.slice(from, from + PAIRS_AT_ONCE);
     const sums = await readSums(connection, table, pairs);
@@ -34,10 +43,11 @@ export async function deriveBalances(
     const here = new Map(existing.map((row) => [keyText(row, table.identity!), row]));
     const changed: CanonicalRow[] = [];
     for (const pair of pairs) {
-      const key = keyText(pair, table.identity);
+      const key = keyText(pair, table.identity!);
       const own = here.get(key);
-      const value = amountText(table, sums.get(key) ?? '0');
-      if (own || !/^[0.]*$/.test(value)) changed.push((own ?? pair).with(amount, value));
+      const sum = sums.get(key);
+      // A pair that credits or debits name has a balance, if only of zero.
+      if (own || sum !== undefined) changed.push((own ?? pair).with(amount, amountText(table, sum ?? '0')));
     }
     await group.merge(table, changed, 'replace');
   }

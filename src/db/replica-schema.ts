@@ -1,9 +1,9 @@
 import { PlatformError } from '../errors.ts';
 import type { DbType } from '../wire/database.ts';
-import type { WireRow } from '../wire/messages.ts';
+import type { WireRow, WireRows } from '../wire/messages.ts';
 import type { TypedTable } from '../wire/schema.ts';
 import type { HeadLayout } from './block-hashes.ts';
-import { comparedColumns, type TablePlan } from './classify.ts';
+import { classByName, comparedColumns, type TablePlan } from './classify.ts';
 import type { Connection } from './connection.ts';
 import { readLayout } from './source-layout.ts';
 import { type ColumnCodec, canonicalValue, columnCodec } from './sql-literal.ts';
@@ -31,6 +31,8 @@ export interface ReplicaSchema {
   readonly tables: readonly ReplicaTable[];
   readonly byName: ReadonlyMap<string, ReplicaTable>;
   readonly typed: ReadonlyMap<string, TypedTable>;
+  /** True for names of tables that never travel, whether they are here or not. */
+  readonly isLocal: (name: string) => boolean;
   /** How the replica's own blocks say their hashes; null before there is a `blocks` table. */
   readonly heads: HeadLayout | null;
 }
@@ -44,20 +46,35 @@ export async function readReplicaSchema(
   const layout = await readLayout(connection, dbType, localTables);
   const typed = new Map(layout.tables.map((table) => [table.name, table]));
   const tables = layout.plans.map((plan) => replicaTable(plan, typed.get(plan.name)!));
-  return { tables, byName: new Map(tables.map((table) => [table.name, table])), typed, heads: layout.heads };
+  const byName = new Map(tables.map((table) => [table.name, table]));
+  const isLocal = (name: string) => UNSEEN.has(classByName(name, dbType, localTables) ?? '');
+  return { tables, byName, typed, isLocal, heads: layout.heads };
 }
+
+const UNSEEN: ReadonlySet<string> = new Set(['local', 'control']);
 
 /** True for tables whose rows come from the source. */
 export function travels({ plan }: ReplicaTable): boolean {
-  return plan.class !== 'local' && plan.class !== 'control';
+  return !UNSEEN.has(plan.class);
 }
 
 /** The table when its rows are ours to write. @throws {PlatformError} SOURCE_INVALID when it is unknown */
 export function findTable(schema: ReplicaSchema, name: string): ReplicaTable | null {
   const table = schema.byName.get(name);
+  if (!table && schema.isLocal(name)) return null;
   if (!table)
     throw new PlatformError('SOURCE_INVALID', { reason: `the source sent rows of unknown table ${name}`, table: name });
   return travels(table) && table.plan.class !== 'snapshotOnly' ? table : null;
+}
+
+/** True when the replica has every table and column that these rows name; local ones it need not have. */
+export function describes(schema: ReplicaSchema, given: WireRows | undefined): boolean {
+  return Object.entries(given ?? {}).every(([name, list]) => {
+    const table = schema.byName.get(name);
+    if (!table || !travels(table)) return schema.isLocal(name);
+    const known = new Set(table.plan.columns.map((column) => column.name));
+    return Object.keys(list[0] ?? {}).every((column) => known.has(column));
+  });
 }
 
 function replicaTable(plan: TablePlan, table: TypedTable): ReplicaTable {

@@ -46,13 +46,21 @@ export async function finishTable(connection: Connection, { table, ddl }: Schema
   await runDdl(connection, table.name, ddl.afterLoad);
 }
 
-/** Brings the replica's tables to a newer schema, between groups: adds what is missing, drops nothing. */
-export async function followSchema(connection: Connection, plan: SchemaPlan): Promise<void> {
+/**
+ * Brings the replica's tables to a newer schema, between groups: adds what is missing, drops nothing.
+ *
+ * @returns whether anything was missing
+ */
+export async function followSchema(connection: Connection, plan: SchemaPlan): Promise<boolean> {
+  let changed = false;
   const own = new Map((await readTopology(connection)).tables.map((table) => [table.name, table]));
   for (const { table, ddl } of plan.tables) {
     const existing = own.get(table.name);
-    await runDdl(connection, table.name, existing ? printChanges(existing, table) : [ddl.create, ...ddl.afterLoad]);
+    const statements = existing ? printChanges(existing, table) : [ddl.create, ...ddl.afterLoad];
+    await runDdl(connection, table.name, statements);
+    changed ||= statements.length > 0;
   }
+  return changed;
 }
 
 /** Syntax and limits that MariaDB itself refuses are the schema's fault; a lost connection is not. */

@@ -16,7 +16,7 @@ interface Whole {
   readonly pages: PageDifference[];
 }
 
-/** Takes the rows of one since-snapshot into a group. */
+/** Takes the rows of one since-snapshot into a group. What its rows touch of derived tables is known when it has run. */
 export class SinceApplication {
   readonly #group: GroupTransaction;
   readonly #schema: ReplicaSchema;
@@ -49,10 +49,15 @@ export class SinceApplication {
       const whole = this.#whole.get(table.name);
       if (whole) await this.#group.replaceWhole(table, whole.received, whole.pages);
     }
-    for (const { table, touched, received } of this.#derived) {
+    for (const { table, touched, received } of this.#content.derives ? [] : this.#derived) {
       const vanished = [...touched].filter(([key]) => !received.has(key)).map(([, row]) => row);
       await this.#group.removeByIdentity(table, vanished);
     }
+  }
+
+  /** The derived tables, and the keys in them that the snapshot's rows name. */
+  *touched(): Generator<readonly [ReplicaTable, readonly CanonicalRow[]]> {
+    for (const { table, touched } of this.#derived) yield [table, [...touched.values()]];
   }
 
   async #take({ section, table: name, rows }: SnapshotBatch): Promise<void> {
@@ -64,6 +69,8 @@ export class SinceApplication {
     if (whole) {
       if (table.identity) for (const row of list) whole.received.add(keyText(row, table.identity));
       whole.pages.push(await this.#group.comparePage(table, list));
+    } else if (tableClass === 'derived' && this.#content.derives) {
+      return;
     } else if (tableClass === 'scoped' && section === 'tables') await this.#takeScoped(table, list);
     else {
       const derived = this.#derived.find((each) => each.table === table);

@@ -27,8 +27,11 @@ export interface SnapshotFacts {
   readonly since_block?: number;
 }
 
-const MAX_DEPTH = 8;
+/** A row may hold JSON as nested values. */
+const MAX_DEPTH = 64;
 const MAX_TOKEN_BYTES = 256;
+const FACTS: ReadonlySet<string> = new Set<keyof SnapshotFacts>(['schema_version', 'block_height', 'since_block']);
+const SCALAR = /^(?:"(?:[^"\\]|\\.)*"|(?:-?\d[\d.eE+-]*|true|false|null)(?=[\s,}]))/s;
 const TABLE_NAME = /^[A-Za-z0-9_]{1,64}$/;
 
 const QUOTE = 0x22;
@@ -287,6 +290,7 @@ export class RowSplitter {
       return this.#take(byte, OPEN_OBJECT, 'tableOrEnd');
     }
     const from = this.#at;
+    if (!FACTS.has(this.#key)) return this.#passOver(from);
     let to = from;
     while (to < this.#end && /[0-9]/.test(String.fromCharCode(this.#buffer[to]!))) to++;
     if (to >= this.#end) return this.#waitForMore(from);
@@ -294,6 +298,17 @@ export class RowSplitter {
     if (!Number.isSafeInteger(value)) this.#refuse(`${this.#key} is no whole number`);
     this.#facts[this.#key] = value;
     this.#at = to;
+    this.#expect = 'commaOrEnd';
+    return true;
+  }
+
+  /** The value of a key that means nothing here: text, a number, true, false or null. */
+  #passOver(from: number): boolean {
+    const ahead = this.#buffer.toString('latin1', from, Math.min(this.#end, from + MAX_TOKEN_BYTES));
+    const value = SCALAR.exec(ahead)?.[0];
+    if (value === undefined && ahead.length < MAX_TOKEN_BYTES) return this.#waitForMore(from);
+    if (value === undefined) this.#refuse(`${this.#key} is no text, number, true, false or null`);
+    this.#at = from + value.length;
     this.#expect = 'commaOrEnd';
     return true;
   }

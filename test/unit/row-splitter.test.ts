@@ -16,8 +16,8 @@ test('a row longer than the limit is refused, also before it ends', () => {
   refuse(`{"tables":{"t":[{"a":"${'x'.repeat(120)}`, /longer than 100 bytes/);
 });
 
-test('nesting deeper than eight is refused', () => {
-  refuse(`{"tables":{"t":[{"a":${'['.repeat(8)}1${']'.repeat(8)}}]}}`, /nested deeper/);
+test('nesting deeper than 64 is refused', () => {
+  refuse(`{"tables":{"t":[{"a":${'['.repeat(64)}1${']'.repeat(64)}}]}}`, /nested deeper/);
 });
 
 test('bytes after the end are refused', () => refuse('{"tables":{}}{', /follow the end/));

@@ -1,0 +1,89 @@
+import { rows } from '../src/db/connection.ts';
+import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
+import { readLoggedHashes } from '../src/source/logged-hashes.ts';
+import type { SourceStatus } from '../src/source/source-client.ts';
+import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
+import type { ReplicaSession } from './replica-session.ts';
+
+const BATCH_BYTES = 2 ** 20;
+/** What a decoder's block is told by: its hash, or the id of it. */
+const HASH_COLUMNS = ['block_hash', 'block_hash_id'] as const;
+
+/**
+ * Which of the replica's blocks stand in the source's chain.
+ *
+ * A source is asked for single heights; one that cannot answer that is read: an indexer's transparency log, a decoder's
+ * `blocks` rows.
+ */
+export class SourceHeads {
+  readonly #session: ReplicaSession;
+  readonly #ownHashes: (height: number) => Promise<BlockHashes | null>;
+  readonly #status: SourceStatus;
+  readonly #signal: AbortSignal;
+  #answers = true;
+  #logged: ReadonlyMap<number, BlockHashes> = new Map();
+  /** Rows of the source's blocks from `#rowsFrom` on: height to what tells the block. */
+  #rows: ReadonlyMap<number, string> = new Map();
+  #readFrom = Number.POSITIVE_INFINITY;
+
+  constructor(
+    session: ReplicaSession,
+    ownHashes: (height: number) => Promise<BlockHashes | null>,
+    status: SourceStatus,
+    signal: AbortSignal
+  ) {
+    this.#session = session;
+    this.#ownHashes = ownHashes;
+    this.#status = status;
+    this.#signal = signal;
+  }
+
+  /** @returns null when the source does not tell, or the replica has no such block */
+  async isShared(height: number): Promise<boolean | null> {
+    const own = await this.#ownHashes(height);
+    if (own === null) return null;
+    if (height === this.#status.height) return sameBlock(own, this.#status.hashes);
+    const { source, data } = this.#session;
+    const theirs = this.#answers ? await source.hashesAt(height, this.#signal) : null;
+    if (theirs !== null) return sameBlock(own, theirs);
+    this.#answers = false;
+    const read = height < this.#readFrom;
+    this.#readFrom = Math.min(height, this.#readFrom);
+    if (data.id.dbType === 'decoder') {
+      if (read) this.#rows = await this.#readRows(height);
+      return this.#isSameRow(height);
+    }
+    if (read) this.#logged = await readLoggedHashes(source, height, this.#signal);
+    const logged = this.#logged.get(height);
+    return logged === undefined ? null : sameBlock(own, logged);
+  }
+
+  async #readRows(from: number): Promise<ReadonlyMap<number, string>> {
+    const { source, data } = this.#session;
+    const found = new Map<number, string>();
+    const path = source.sincePath({ since: Math.max(0, from - 1), skipLookups: true });
+    const response = await source.get(path, {}, this.#signal);
+    try {
+      if (response.status !== 200) return found;
+      const limits = { maxRowBytes: data.maxRowBytes, batchBytes: BATCH_BYTES };
+      for await (const { table, rows: list, last } of readSnapshot(response.body, limits)) {
+        if (table !== 'blocks') continue;
+        for (const row of list) found.set(Number(row['block_index']), tell(row));
+        if (last) break;
+      }
+      return found;
+    } finally {
+      response.body.on('error', () => undefined).destroy();
+    }
+  }
+
+  async #isSameRow(height: number): Promise<boolean | null> {
+    const theirs = this.#rows.get(height);
+    const [own] = await rows(this.#session.writer, 'SELECT * FROM blocks WHERE block_index = ?', [height]);
+    return theirs === undefined || !own ? null : tell(own) === theirs;
+  }
+}
+
+function tell(row: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(HASH_COLUMNS.map((name) => (row[name] == null ? null : String(row[name]))));
+}

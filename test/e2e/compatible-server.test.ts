@@ -83,6 +83,10 @@ for (const dbType of ['indexer', 'decoder'] as const) {
         height = await reorg(source, 2, 2, 'equal');
         await settle(client, height);
       });
+      if (!reorgMessages) {
+        await client.end();
+        return server.end();
+      }
       await t.test('a cut, and blocks meanwhile', async () => {
         server.cut();
         height = await appendBlocks(source, 6, 'cut', 5);

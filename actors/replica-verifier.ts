@@ -170,9 +170,10 @@ export class ReplicaVerifier {
 
 /** A table that was repaired whole and differs again although its source says the same of it as before. */
 function findAgain(repaired: Different, found: Different): string | undefined {
-  if (repaired.more || repaired.height !== found.height) return undefined;
+  if (repaired.height !== found.height) return undefined;
+  const whole = repaired.tables.filter(({ table }) => !repaired.more.includes(table));
   return found.tables.find(({ table, claimed }) =>
-    repaired.tables.some((before) => before.table === table && before.claimed.digest === claimed.digest)
+    whole.some((before) => before.table === table && before.claimed.digest === claimed.digest)
   )?.table;
 }
 

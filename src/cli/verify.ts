@@ -3,36 +3,63 @@ import { compareDatabases } from '../verify/compare.ts';
 import { renderVerdict } from '../verify/report.ts';
 import type { Command } from './command.ts';
 import { readNumber, readOptions } from './options.ts';
+import { renderRemoteVerdict, verifyRemote } from './verify-remote.ts';
 
 const MAX_LISTED_ROWS = 100_000;
 
-/** `platform-node verify`: the independent check of a replica. Exit code 0 equal, 1 different, 64 wrong usage, 69 unreachable. */
+/**
+ * `platform-node verify`: the check of a replica, with two databases independent of the replication, with a sync server as the
+ * source by its digests. Exit code 0 equal, 1 different, 64 wrong usage, 69 unreachable.
+ */
 export const verifyCommand: Command = {
   name: 'verify',
-  summary: 'compares a replica with its source, row by row',
+  summary: 'compares a replica with its source, row by row, or with a sync server by digests',
   options: [
     '--source <url>   mysql://user:pass@host:port/database, or mysql://user:pass@localhost/database?socket=/path',
-    '--replica <url>  the same for the replica',
+    '                 or http://host:port of a sync server: compared by digests over the network',
+    '--replica <url>  mysql:// URL of the replica',
     '--table <name>   compare only this table',
     '--local <a,b>    further tables that never travel',
     '--limit <n>      differing rows listed per table; default 20',
     "--strict         a decoder's dispensers, which have a height of their own, must be equal too, and rows of",
     '                 one block or action must stand in the same order of ids',
-    '--json           the verdict as one JSON document'
+    '--json           the verdict as one JSON document',
+    'with a sync server as the source:',
+    '--database <id>  which one, like indexer/bitcoin/mainnet; not needed where the server has only one',
+    '--key <token>    its SYNC_API_KEY',
+    '--dry-run        says what --repair would change, and changes nothing: the default',
+    '--repair         makes the differing rows those of the source; no client of this replica may run'
   ],
 
   async run(argv: readonly string[]): Promise<number> {
-    const { source, replica, table, local, limit, strict, json } = readOptions(argv, {
+    const { source, replica, table, local, limit, strict, json, ...network } = readOptions(argv, {
       source: { type: 'string' },
       replica: { type: 'string' },
       table: { type: 'string' },
       local: { type: 'string', default: '' },
       limit: { type: 'string', default: '20' },
       strict: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false }
+      json: { type: 'boolean', default: false },
+      database: { type: 'string' },
+      key: { type: 'string' },
+      'dry-run': { type: 'boolean', default: false },
+      repair: { type: 'boolean', default: false }
     });
     if (source === undefined || replica === undefined)
       throw new PlatformError('COMMAND_INVALID', { reason: '--source and --replica are required' });
+    const { database, key, repair, 'dry-run': dryRun } = network;
+    if (/^https?:/.test(source)) {
+      if (repair && dryRun)
+        throw new PlatformError('COMMAND_INVALID', { reason: '--repair and --dry-run exclude each other' });
+      const names = local.split(',').filter(Boolean);
+      const found = await verifyRemote({ source, replica, key, database, table, local: names, repair });
+      console.log(json ? JSON.stringify(found) : renderRemoteVerdict(found));
+      return found.equal ? 0 : 1;
+    }
+    if (repair || dryRun || database !== undefined || key !== undefined) {
+      const reason = '--repair, --dry-run, --database and --key need a sync server as --source: http://host:port';
+      throw new PlatformError('COMMAND_INVALID', { reason });
+    }
     const verdict = await compareDatabases(source, replica, {
       limit: readNumber('--limit', limit, 1, MAX_LISTED_ROWS),
       strict,

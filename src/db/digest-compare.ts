@@ -45,8 +45,8 @@ export type Comparison =
       readonly height: number;
       readonly said: DatabaseDigest;
       readonly tables: readonly TableDifference[];
-      /** There is more to find once these are repaired. */
-      readonly more: boolean;
+      /** Further tables that differ, or may: what they lack is found once the others are repaired. */
+      readonly more: readonly string[];
     };
 
 /** Compares one replica with one source. All reads of one call are of one snapshot. */
@@ -54,11 +54,14 @@ export class DigestComparison {
   readonly #connection: Connection;
   readonly #schema: ReplicaSchema;
   readonly #source: DigestSource;
+  readonly #only: string | undefined;
 
-  constructor(connection: Connection, schema: ReplicaSchema, source: DigestSource) {
+  /** @param only compares this table and no other */
+  constructor(connection: Connection, schema: ReplicaSchema, source: DigestSource, only?: string) {
     this.#connection = connection;
     this.#schema = schema;
     this.#source = source;
+    this.#only = only;
   }
 
   /** @throws {PlatformError} as the source, RANGE_TOO_LARGE where rows cannot be told apart, DATABASE_UNAVAILABLE */
@@ -82,7 +85,7 @@ export class DigestComparison {
   /** Compares again after a repair: only what was repaired is read anew, as long as the source says the same as before. */
   async recheck(before: Extract<Comparison, { kind: 'different' }>, signal?: AbortSignal): Promise<Comparison> {
     const said = await this.#source.digest(signal);
-    if (before.more || JSON.stringify(said) !== JSON.stringify(before.said)) return this.compare(signal);
+    if (before.more.length > 0 || JSON.stringify(said) !== JSON.stringify(before.said)) return this.compare(signal);
     await this.#snapshot();
     for (const { table, spans, claimed, outside } of before.tables) {
       const inside: RangeDigest[] = [];
@@ -126,7 +129,7 @@ export class DigestComparison {
     const names = new Set(differing.map(({ table }) => table));
     const tables: TableDifference[] = [];
     let found = 0;
-    let more = false;
+    const more = new Set<string>();
     for (const claimed of differing) {
       const plan = this.#planOf(claimed.table);
       if (!plan)
@@ -137,7 +140,7 @@ export class DigestComparison {
       const waits = plan.scope?.parent != null && names.has(plan.scope.parent);
       // A row's block is its parent's to say, and the log is made of the blocks.
       if (waits || found >= MAX_DIFFERING_ROWS || (plan.name === 'sync_meta' && names.size > 1)) {
-        more = true;
+        more.add(plan.name);
         continue;
       }
       const theirs = await this.#source.digestRanges(claimed.table, null, signal);
@@ -149,7 +152,7 @@ export class DigestComparison {
       const taken: DigestRange[] = [];
       for (const span of spans) {
         if (found + rows.size >= MAX_DIFFERING_ROWS) {
-          more = true;
+          more.add(plan.name);
           break;
         }
         // The replica's log is made of its own blocks: where it differs is all that needs to be known.
@@ -161,11 +164,12 @@ export class DigestComparison {
       const outside = sumOf(ours.filter(isOutside));
       tables.push({ table: plan.name, ...rows.difference(), spans: taken, claimed, outside, bytes: rows.bytes });
     }
-    return { kind: 'different', height, said, tables, more };
+    return { kind: 'different', height, said, tables, more: [...more] };
   }
 
   /** False for tables that this replica's operator keeps local. */
   #isOurs({ table }: TableDigest): boolean {
+    if (this.#only !== undefined && table !== this.#only) return false;
     const own = this.#schema.byName.get(table);
     return own === undefined || travels(own) || table === 'sync_meta';
   }

@@ -37,6 +37,7 @@ const StatusSchema = Type.Object({
 const isStatus = Compile(StatusSchema);
 const LogEntry = Type.Object({ block_index: Height, ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash });
 const isLogPage = Compile(Type.Object({ results: Type.Array(LogEntry, { maxItems: 1_000 }) }));
+const isTree = Compile(Type.Record(Type.String(), Type.Unknown()));
 const isSchemaRecord = Compile(SchemaRecordSchema);
 const isDatabaseDigest = Compile(DatabaseDigestSchema);
 const isTableRanges = Compile(TableRangesSchema);
@@ -102,6 +103,11 @@ export class SourceClient {
   async status(signal?: AbortSignal): Promise<SourceStatus> {
     const found = await this.#json(this.path('status'), isStatus, signal);
     return { height: found.block_height, hashes: hashesOf(this.id.dbType, found) };
+  }
+
+  /** All databases that the source serves: chain, network, database type. */
+  async statusTree(signal?: AbortSignal): Promise<Record<string, unknown>> {
+    return this.#json('/status', isTree, signal);
   }
 
   /** @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE */

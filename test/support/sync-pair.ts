@@ -72,7 +72,7 @@ export async function startTestHub(databases: readonly (readonly [DbType, Databa
   return hub.port;
 }
 
-/** Starts hub and server for a source database that is there already. */
+/** Starts hub and server for a source database that is there already. @param settings more of the server's environment */
 export async function startPair(
   dbType: DbType,
   source: DatabaseCoordinates,

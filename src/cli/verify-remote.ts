@@ -1,0 +1,192 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type Connection, connect, statementTag } from '../db/connection.ts';
+import { type Comparison, DigestComparison } from '../db/digest-compare.ts';
+import { repair } from '../db/repair.ts';
+import { readReplicaSchema } from '../db/replica-schema.ts';
+import { writeReplicaState } from '../db/replica-state.ts';
+import { openWriter } from '../db/writer-connection.ts';
+import { hasCode, PlatformError } from '../errors.ts';
+import { SourceClient } from '../source/source-client.ts';
+import { parseDatabaseUrl } from '../verify/side.ts';
+import { type DatabaseCoordinates, type DatabaseId, DB_TYPES, NAME_PATTERN } from '../wire/database.ts';
+
+/** A replica that is followed meets its source's height between two blocks. */
+const TRIES = 40;
+const PAUSE_MS = 250;
+const LOCK_PATIENCE_S = 1;
+/** Repairs of one run while there is more to find. */
+const MAX_ROUNDS = 100;
+
+/** How long the epochs of this replica are, its client knows: none is committed here. */
+const NO_EPOCHS = Number.MAX_SAFE_INTEGER;
+
+/** What is compared over the network, and what is to be done about it. */
+export interface RemoteOptions {
+  /** `http://host:3006` of a sync server. */
+  readonly source: string;
+  /** mysql:// URL of the replica. */
+  readonly replica: string;
+  readonly key: string | undefined;
+  /** `indexer/bitcoin/mainnet`; undefined where the source serves one database only. */
+  readonly database: string | undefined;
+  readonly table: string | undefined;
+  readonly local: readonly string[];
+  readonly repair: boolean;
+}
+
+/** What differed in one table: rows that go, rows that come, and the bytes that are fetched for it. */
+export interface RemoteDifference {
+  readonly table: string;
+  readonly ranges: number;
+  readonly surplus: number;
+  readonly missing: number;
+  readonly bytes: number;
+}
+
+/** The verdict of a comparison over the network. */
+export interface RemoteVerdict {
+  readonly equal: boolean;
+  /** Null where replica and source were never at the same block. */
+  readonly height: number | null;
+  readonly heights: { readonly source: number | null; readonly replica: number | null };
+  readonly differences: readonly RemoteDifference[];
+  /** Further tables that differ: their rows are compared once the tables that they belong to are equal. */
+  readonly waiting: readonly string[];
+  readonly repaired: boolean;
+}
+
+type Different = Extract<Comparison, { kind: 'different' }>;
+
+/**
+ * Compares a replica with a sync server by digests, and makes it equal when asked to.
+ *
+ * @throws {PlatformError} COMMAND_INVALID, REPLICA_LOCKED, DATABASE_UNUSABLE, and the source's
+ */
+export async function verifyRemote(options: RemoteOptions): Promise<RemoteVerdict> {
+  const to = parseDatabaseUrl(options.replica);
+  const id = await findDatabase(options);
+  const source = new SourceClient(options.source, options.key, id);
+  const connection = options.repair ? await openForRepair(to) : await connect(to, { tag: statementTag(to.name, 0) });
+  const reader = options.repair ? await connect(to, { tag: statementTag(to.name, 0) }) : connection;
+  try {
+    return await compareAndRepair(connection, reader, source, options);
+  } finally {
+    connection.destroy();
+    reader.destroy();
+    await source.close();
+  }
+}
+
+/** The writer's lock tells whether a client is running. */
+async function openForRepair(to: DatabaseCoordinates): Promise<Connection> {
+  try {
+    return await openWriter(to, { generation: 0, lockPatienceS: LOCK_PATIENCE_S });
+  } catch (caught) {
+    if (!hasCode(caught, 'REPLICA_LOCKED')) throw caught;
+    const reason = `${String(caught.detail['reason'])}; stop it first, or let it find and repair the difference by itself`;
+    throw new PlatformError('REPLICA_LOCKED', { reason, database: to.name });
+  }
+}
+
+async function compareAndRepair(
+  writer: Connection,
+  reader: Connection,
+  source: SourceClient,
+  { local, table, repair: wanted }: RemoteOptions
+): Promise<RemoteVerdict> {
+  const schema = await readReplicaSchema(reader, source.id.dbType, local);
+  if (!schema.byName.has('sync_state')) {
+    throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the database has no table sync_state: it is no replica' });
+  }
+  const comparison = new DigestComparison(reader, schema, source, table);
+  const differences = new Map<string, RemoteDifference>();
+  let found = await compareAtOneHeight(comparison);
+  for (let round = 0; found.kind === 'different'; round++) {
+    for (const each of found.tables) note(differences, each);
+    if (!wanted || round === MAX_ROUNDS) break;
+    await repair(writer, { schema, epochSize: NO_EPOCHS }, found.height, found.tables);
+    found = await comparison.recheck(found);
+  }
+  if (found.kind === 'equal' && wanted && table === undefined) {
+    await writeReplicaState(writer, { verifiedHeight: found.height, verifiedAt: new Date().toISOString() });
+  }
+  return {
+    equal: found.kind === 'equal',
+    height: found.kind === 'elsewhere' ? null : found.height,
+    heights: { source: found.kind === 'elsewhere' ? found.sourceHeight : found.height, replica: found.height },
+    differences: [...differences.values()],
+    waiting: found.kind === 'different' ? found.more : [],
+    repaired: wanted && found.kind === 'equal' && differences.size > 0
+  };
+}
+
+async function compareAtOneHeight(comparison: DigestComparison): Promise<Comparison> {
+  for (let left = TRIES; ; left--) {
+    const found = await comparison.compare();
+    if (found.kind !== 'elsewhere' || left === 0) return found;
+    await sleep(PAUSE_MS);
+  }
+}
+
+function note(
+  into: Map<string, RemoteDifference>,
+  { table, spans, surplus, missing, bytes }: Different['tables'][number]
+): void {
+  const before = into.get(table);
+  into.set(table, {
+    table,
+    ranges: (before?.ranges ?? 0) + spans.length,
+    surplus: (before?.surplus ?? 0) + surplus.length,
+    missing: (before?.missing ?? 0) + missing.length,
+    bytes: (before?.bytes ?? 0) + bytes
+  });
+}
+
+const isTree = Compile(
+  Type.Record(Type.String(), Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())))
+);
+const MAX_NAMED = 20;
+
+/** The database that is named, or the only one that the source serves. */
+async function findDatabase({ source, key, database }: RemoteOptions): Promise<DatabaseId> {
+  if (database !== undefined) return parseDatabaseId(database);
+  const client = new SourceClient(source, key, { dbType: 'indexer', chain: '', network: '' });
+  const { last_updated: _, ...tree } = await client.statusTree().finally(() => client.close());
+  if (!isTree.Check(tree))
+    throw new PlatformError('SOURCE_INVALID', { reason: `${source} does not say what it serves` });
+  const names = Object.entries(tree).flatMap(([chain, networks]) =>
+    Object.entries(networks).flatMap(([network, types]) =>
+      Object.keys(types).map((type) => `${type}/${chain}/${network}`)
+    )
+  );
+  if (names.length === 1) return parseDatabaseId(names[0]!);
+  const list = names.slice(0, MAX_NAMED).join(', ');
+  throw new PlatformError('COMMAND_INVALID', {
+    reason: `--database must name one of ${list || 'none: it serves no database'}`
+  });
+}
+
+function parseDatabaseId(text: string): DatabaseId {
+  const [dbType = '', chain = '', network = '', ...rest] = text.split('/');
+  const name = new RegExp(NAME_PATTERN);
+  const type = DB_TYPES.find((known) => known === dbType);
+  if (!type || !name.test(chain) || !name.test(network) || rest.length > 0)
+    throw new PlatformError('COMMAND_INVALID', { reason: '--database must be like indexer/bitcoin/mainnet' });
+  return { dbType: type, chain, network };
+}
+
+/** The verdict as lines for people. */
+export function renderRemoteVerdict({ equal, height, heights, differences, waiting, repaired }: RemoteVerdict): string {
+  if (height === null) {
+    return `NOT COMPARED: the source is at block ${heights.source}, the replica at block ${heights.replica}`;
+  }
+  const lines = differences.map(
+    ({ table, ranges, surplus, missing, bytes }) =>
+      `  ${table}: ${surplus} rows to remove, ${missing} rows to add, in ${ranges} ranges, ${bytes} bytes to move`
+  );
+  for (const table of waiting) lines.push(`  ${table}: compared once the tables that its rows belong to are equal`);
+  const verdict = equal ? (repaired ? 'REPAIRED, now EQUAL' : 'EQUAL') : 'DIFFERENT';
+  return [`${verdict} at block ${height}`, ...lines].join('\n');
+}

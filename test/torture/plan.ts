@@ -41,7 +41,7 @@ export interface Case {
 }
 
 /** Blocks between two comparisons, roughly. */
-const SETTLE_EVERY = 60;
+const SETTLE_EVERY = 30;
 
 /** The random figures of one place in a history; no other place's figures depend on them. */
 export function randomAt({ seed }: Case, ...place: readonly (string | number)[]): Random {

@@ -164,7 +164,7 @@ class Stage {
         () => ({})
       );
       if (last['block_height'] === height && last['phase'] === 'live') return null;
-      if (last['halted'] === true || this.#client.child.exitCode !== null) break;
+      if (last['halted'] === true || last['phase'] === 'failed' || this.#client.child.exitCode !== null) break;
     }
     return {
       reason: `block ${height}: the client is not live there; it says ${JSON.stringify(last)}`,

@@ -149,7 +149,7 @@ export const COLUMN_KINDS: readonly [ColumnKind, ...ColumnKind[]] = [
   pool('TIME', quoted(['-838:59:59', '838:59:59', '00:00:00', '-00:00:01'])),
   pool('TIME(6)', quoted(['-838:59:59.999999', '838:59:59.999999', '-00:00:00.000001', '12:00:00'])),
   pool('YEAR', ['0', '1901', '2155', '2024']),
-  pool("ENUM('a','b,c','it''s','ü','💥','')", quoted(['a', 'b,c', "it''s", 'ü', '💥', ''])),
+  pool("ENUM('a','b,c','it''s','ü','')", quoted(['a', 'b,c', "it''s", 'ü', ''])),
   pool("SET('x','y z','ü','back\\\\slash')", quoted(['', 'x', 'x,ü', 'x,y z,ü,back\\\\slash'])),
   pool(
     'JSON',

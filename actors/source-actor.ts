@@ -174,7 +174,7 @@ async function tryEffect(): Promise<SourceEvent | null> {
     if (error.policy === 'exit') host.fail(error);
     pollErrorCount += 1;
     lastError = error.message;
-    log.warn({ err: error, effect: meta!.effect, pollErrorCount }, error.message);
+    log.warn({ err: error, hint: error.hint, effect: meta!.effect, pollErrorCount }, error.message);
     breaker.send({ type: 'call.failed' });
     report();
     return null;

@@ -40,7 +40,7 @@ export const ERRORS = {
   /** Another process holds this replica's writer lock. */
   REPLICA_LOCKED: { status: 503, policy: 'halt', hint: 'stop the other client of this replica; one writer at a time' },
   /** The replica database holds tables that this client did not make. */
-  REPLICA_FOREIGN: { status: 409, policy: 'halt', hint: 'use an empty database, or start with --adopt' },
+  REPLICA_FOREIGN: { status: 409, policy: 'halt', hint: 'use an empty database, or set REPLICA_DB_PREFIX' },
   /** The applied height is not where this writer left it. */
   REPLICA_MOVED: {
     status: 409,

@@ -1,17 +1,18 @@
 import { syncVariables } from '../config/sync.ts';
 import { readBaseUrl } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
-import type { Command, Environment } from './command.ts';
+import { type Command, type Environment, loadSettings } from './command.ts';
 import { readOptions } from './options.ts';
 import { type ProbedDatabase, probeSync } from './sync-probe.ts';
 
+const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY };
 const DEFAULT_URL = 'http://127.0.0.1:3006';
 
 /** `platform-node status`: how a running sync service is. Exit code 0 healthy, 1 degraded or halted, 69 unreachable. */
 export const statusCommand: Command = {
   name: 'status',
   summary: 'asks a running sync service how its databases are',
-  variables: { SYNC_API_KEY: syncVariables.SYNC_API_KEY },
+  variables,
   options: [
     `--url <url>     base URL of the service; default ${DEFAULT_URL}`,
     '--key <key>     its SYNC_API_KEY; default: the variable SYNC_API_KEY, which no process list shows',
@@ -24,7 +25,8 @@ export const statusCommand: Command = {
       key: { type: 'string' },
       json: { type: 'boolean', default: false }
     });
-    const probe = await probeSync({ url: readUrl(options.url), apiKey: options.key ?? env['SYNC_API_KEY'] });
+    const apiKey = options.key ?? loadSettings({ variables }, env).values.SYNC_API_KEY;
+    const probe = await probeSync({ url: readUrl(options.url), apiKey });
     console.log(options.json ? JSON.stringify(probe) : statusTable(probe.mode, probe.databases));
     const halted = probe.databases.some(({ halt }) => halt !== null);
     return probe.status === 'healthy' && !halted ? 0 : 1;

@@ -62,9 +62,16 @@ function describeDatabase(name: string, health: Json, status: Json, actor: Json 
     height: numberOf(status['block_height']),
     lagBlocks: numberOf(status['lag_blocks']),
     state: [textOf(actor?.['state']), phase ?? machines.join(' ')].filter(Boolean).join(' '),
-    halt: status['halted'] === true ? (textOf(status['reason']) ?? 'no reason given') : null,
+    halt: haltOf(status, actor),
     restarts: numberOf(object(actor?.['restarts'])['total'])
   };
+}
+
+/** A replica's durable halt, or the error that its actor stays down with. */
+function haltOf(status: Json, actor: Json | undefined): string | null {
+  if (status['halted'] === true) return textOf(status['reason']) ?? 'no reason given';
+  const isDown = ['halted', 'failed'].includes(String(actor?.['state']));
+  return isDown ? (textOf(object(actor?.['reason'])['message']) ?? 'no reason given') : null;
 }
 
 /** The actors by database; none where the service keeps the route for itself. */

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { before, test } from 'node:test';
+import { freePort } from '../../src/devnet/mariadb.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { atEnd } from '../support/cleanup.ts';
+import { runCommandLine } from '../support/command-line.ts';
+import { createDecoder } from '../support/generated-decoder.ts';
+import { createDatabase, testServer } from '../support/mariadb.ts';
+import { openTestHub, startPair } from '../support/sync-pair.ts';
+import { eventually, startSyncProcess, temporaryDirectory } from '../support/sync-process.ts';
+
+const AT = 'litecoin/regtest';
+const KEY = 'key-of-the-pair';
+let source: DatabaseCoordinates;
+before(async () => {
+  source = await createDatabase('bad_input');
+  await createDecoder(source, { seed: 'bad input', blocks: 5, rows: 50 });
+});
+
+/** The whole complaint of a command that cannot start: one line, a final exit code, no secret. */
+async function assertRefused(command: string, env: Readonly<Record<string, string>>, code: number, line: RegExp) {
+  const outcome = await runCommandLine([command, '--no-guardian'], env);
+  assert.equal(outcome.code, code, outcome.stderr);
+  assert.match(outcome.stderr, line);
+  assert.equal(outcome.stderr.trimEnd().split('\n').length, 1, outcome.stderr);
+  assert.doesNotMatch(outcome.stderr + outcome.stdout, /not-the-password/);
+}
+
+async function syncEnv(): Promise<Record<string, string>> {
+  return {
+    SYNC_MODE: 'server',
+    SYNC_API_HOST: '127.0.0.1',
+    SYNC_API_PORT: '0',
+    SYNC_STATE_DIR: join(temporaryDirectory('bad-input'), 'state'),
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: String(await freePort()),
+    MAX_HUB_WAIT_MS: '500'
+  };
+}
+
+async function hubEnv(): Promise<Record<string, string>> {
+  const { host, port, user } = await testServer();
+  return {
+    HUB_HOST: '127.0.0.1',
+    HUB_PORT: '0',
+    HUB_DB_HOST: host,
+    HUB_DB_PORT: String(port),
+    HUB_DB_NAME: 'hub_that_is_never_made',
+    HUB_DB_USER: user,
+    HUB_DB_PASS: 'not-the-password'
+  };
+}
+
+test('a hub that does not answer ends the service with 69', async () => {
+  const env = await syncEnv();
+  const line = new RegExp(
+    `error connecting to the hub: 127\\.0\\.0\\.1:${env['HUB_PORT']} .*check HUB_API_HOST, HUB_PORT`
+  );
+  await assertRefused('sync', env, 69, line);
+});
+
+test('credentials that MariaDB refuses end hub and client with 77', async () => {
+  const { host, port, user } = await testServer();
+  const line = new RegExp(`Access denied for user '${user}'.*host=${host}:${port}.*check user, password and GRANTs`);
+  await assertRefused('hub', await hubEnv(), 77, line);
+  const replica = { REPLICA_DB_HOST: host, REPLICA_DB_PORT: String(port), REPLICA_DB_USER: user };
+  const client = { SYNC_MODE: 'client', SYNC_SOURCES: 'http://127.0.0.1:9', REPLICA_DB_PASS: 'not-the-password' };
+  await assertRefused('sync', { ...(await syncEnv()), ...replica, ...client }, 77, line);
+});
+
+test('a port where somebody listens ends each service with 71', async () => {
+  const occupant = createServer().listen(0, '127.0.0.1');
+  atEnd(async () => void occupant.close());
+  await once(occupant, 'listening');
+  const port = String((occupant.address() as AddressInfo).port);
+  const line = new RegExp(`another process listens on 127\\.0\\.0\\.1:${port} .*choose another port`);
+  const decoder = {
+    NETWORK: 'litecoin-regtest',
+    NODE_USER: 'node',
+    NODE_PASSWORD: 'not-the-password',
+    DECODER_API_HOST: '127.0.0.1',
+    DECODER_API_PORT: port,
+    DECODER_DB_HOST: '127.0.0.1',
+    DECODER_DB_NAME: 'decoder_that_is_never_made',
+    DECODER_DB_USER: 'nobody',
+    DECODER_DB_PASS: 'not-the-password'
+  };
+  await assertRefused('sync', { ...(await syncEnv()), SYNC_API_PORT: port }, 71, line);
+  await assertRefused('hub', { ...(await hubEnv()), HUB_PORT: port }, 71, line);
+  await assertRefused('decoder', decoder, 71, line);
+});
+
+test('a hub without entries, an unknown dbType, and credentials of the hub that the authoritative MariaDB refuses', async () => {
+  const hub = await openTestHub();
+  const server = await startSyncProcess({
+    SYNC_MODE: 'server',
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: hub.port,
+    HUB_REPOLL_INTERVAL: 200,
+    BLOCK_POLL_INTERVAL: 50,
+    CIRCUIT_FAILURES: 2
+  });
+  const missing = 'no indexer databases found in hub config';
+  await eventually('the empty hub is told', 5_000, async () => server.log().includes(missing));
+  assert.equal(server.log().split(missing).length, 2, 'told once');
+  for (const route of ['status', 'schema', 'snapshot']) {
+    const { status, body } = await server.get(`/${route}/ledger/${AT}`);
+    assert.deepEqual([status, body['error']], [400, 'dbType must be indexer or decoder']);
+  }
+  const unknown = await server.get(`/status/decoder/${AT}`);
+  assert.deepEqual([unknown.status, unknown.body['error']], [404, 'chain/network not found']);
+
+  await hub.name([['decoder', { ...source, pass: 'not-the-password' }]]);
+  await eventually('the circuit opens', 10_000, async () => (await server.get('/health')).status === 503);
+  assert.match(server.log(), /"hint":"check user, password and GRANTs".*Access denied for user/);
+  assert.equal((await server.get(`/snapshot/decoder/${AT}`)).status, 503);
+  assert.doesNotMatch(server.log(), /not-the-password/);
+  assert.equal((await runCommandLine(['status', '--url', server.url])).code, 1);
+
+  await hub.name([['decoder', source]]);
+  await eventually('right credentials are taken', 10_000, async () => (await server.get('/health')).status === 200);
+  await server.end();
+});
+
+test('a second client of one replica is refused, says so, and takes over when the first has gone', async () => {
+  const pair = await startPair('decoder', source);
+  const first = await pair.startClient();
+  await pair.settle(first, 104);
+  const second = await pair.startClient({ HUB_REPOLL_INTERVAL: 500 });
+  await eventually('the second client is refused', 15_000, async () => second.log().includes('REPLICA_LOCKED'));
+  const told = new RegExp(`another client writes to ${pair.replica.name}: connection \\d+`);
+  assert.match(second.log(), told);
+  const { code, stdout } = await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: KEY });
+  assert.equal(code, 1, stdout);
+  assert.match(stdout, told);
+  assert.equal((await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: 'another' })).code, 77);
+  await first.end();
+  assert.equal((await pair.settle(second, 104, 20_000)).equal, true);
+  await second.end();
+  await pair.server.end();
+});

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { hasCode } from '../../src/errors.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseDigest, DigestQuery, DigestRange, RangeRows, TableRanges } from '../../src/wire/digest.ts';
+import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { SourceThread } from '../support/source-thread.ts';
+import { sql } from '../support/sql.ts';
+
+async function open(t: TestContext): Promise<{ database: DatabaseCoordinates; source: SourceThread }> {
+  const database = await createDatabase('source_digest');
+  await createIndexer(database, { seed: 'd', blocks: 5, rows: 300 });
+  const source = new SourceThread(database, 'indexer');
+  t.after(() => source.kill());
+  await source.reaches(104);
+  return { database, source };
+}
+
+async function ask<T>(source: SourceThread, query: Partial<DigestQuery> = {}): Promise<T> {
+  const { body } = await source.handle.ask('digest.read', {
+    query: { table: null, range: null, rows: false, ...query }
+  });
+  return JSON.parse(body) as T;
+}
+
+const whole = ({ ranges }: TableRanges): DigestRange => ({ from: ranges[0]!.from, to: ranges.at(-1)!.to, block: null });
+
+test('all tables, the ranges of one, its rows: each names its snapshot, and they agree', async (t) => {
+  const { source } = await open(t);
+  const all = await ask<DatabaseDigest>(source);
+  assert.equal(all.block_height, 104);
+  assert.equal(all.ledger_hash, (source.report!.hashes as { ledger_hash: string }).ledger_hash);
+  assert.equal(all.fingerprint, source.report!.schemaFingerprint);
+  const names = all.tables.map(({ table }) => table);
+  for (const table of ['blocks', 'credits', 'tokens', 'balances', 'index_addresses', 'sync_meta']) {
+    assert.ok(names.includes(table), table);
+  }
+  for (const table of ['merkle_epochs', 'sync_halt', 'icons']) assert.ok(!names.includes(table), table);
+  for (const { table, rows, digest } of all.tables) {
+    const ranges = await ask<TableRanges>(source, { table });
+    assert.deepEqual([ranges.rows, ranges.digest, ranges.block_height], [rows, digest, 104]);
+    if (rows === 0) continue;
+    const content = await ask<RangeRows>(source, { table, range: whole(ranges), rows: true });
+    assert.deepEqual([content.rows, content.digest, content.data.length], [rows, digest, rows], table);
+  }
+});
+
+test('many who ask at once have one answer, and a new block another', async (t) => {
+  const { database, source } = await open(t);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => ask<DatabaseDigest>(source)));
+  for (const answer of answers) assert.deepEqual(answer, answers[0]);
+  await source.reaches(await appendBlocks(database, 1, 'd'));
+  const next = await ask<DatabaseDigest>(source);
+  assert.equal(next.block_height, 105);
+  assert.notDeepEqual(next.tables, answers[0]!.tables);
+});
+
+test('what changes in place between two blocks is seen once a range of it is asked for', async (t) => {
+  const { database, source } = await open(t);
+  const digestOf = ({ tables }: DatabaseDigest) => tables.find(({ table }) => table === 'tokens')?.digest;
+  const before = await ask<DatabaseDigest>(source);
+  await sql(database, 'UPDATE tokens SET supply = supply + 1');
+  assert.equal(digestOf(await ask(source)), digestOf(before), 'one answer for each tip');
+  const { ranges } = await ask<TableRanges>(source, { table: 'tokens' });
+  const { from, to } = ranges[0]!;
+  await ask<RangeRows>(source, { table: 'tokens', range: { from, to, block: null }, rows: true });
+  assert.notEqual(digestOf(await ask(source)), digestOf(before));
+});
+
+test('what cannot be answered is refused by name, and the next question is answered', async (t) => {
+  const { source } = await open(t);
+  const range = { from: 0, to: 10, block: null };
+  const refused: Partial<DigestQuery>[] = [
+    { table: 'nowhere' },
+    { table: 'icons' },
+    { table: 'credits', range: { ...range, from: 11 } },
+    { table: 'credits', range: { ...range, to: 105 } },
+    { table: 'tokens', range: { ...range, to: 2 ** 32 } },
+    { table: 'tokens', range: { ...range, block: 3 } }
+  ];
+  for (const query of refused) {
+    await assert.rejects(ask(source, query), (error) => hasCode(error, 'REQUEST_INVALID'), JSON.stringify(query));
+  }
+  assert.equal((await ask<DatabaseDigest>(source)).block_height, 104);
+});
+
+test('BLOCKS_EMPTY before the first block', async (t) => {
+  const source = new SourceThread(await createDatabase('source_digest'), 'indexer');
+  t.after(() => source.kill());
+  await source.until(() => source.report?.phase === 'polling.caughtUp', 'a poll');
+  await assert.rejects(ask(source), (error) => hasCode(error, 'BLOCKS_EMPTY'));
+});

@@ -20,8 +20,10 @@ const TABLES = [
 const NAMES = ['blocks', 'transactions', 'sends', 'notes', 'index_names', 'tokens', 'settings'];
 
 /** A complete replica without blocks, at height 0. */
-export async function createReplica(): Promise<{ to: DatabaseCoordinates; writer: Connection }> {
-  const to = await createDatabase('groups');
+export async function createReplica(
+  at?: DatabaseCoordinates
+): Promise<{ to: DatabaseCoordinates; writer: Connection }> {
+  const to = at ?? (await createDatabase('groups'));
   const writer = await openWriter(to, { generation: 1 });
   await openReplicaState(writer, 'decoder');
   for (const statement of TABLES) await writer.query(statement);

@@ -12,6 +12,7 @@ import { hostActor } from './actor-host.ts';
 import { Line } from './line.ts';
 import { stateText } from './observe.ts';
 import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from './protocol.ts';
+import { adopt, refuseLoss } from './replica-adoption.ts';
 import { ReplicaBootstrap } from './replica-bootstrap.ts';
 import { ReplicaChain, ReplicaLost } from './replica-chain.ts';
 import { ReplicaFollower } from './replica-follower.ts';
@@ -119,6 +120,7 @@ async function orLost(work: Promise<Outcome>): Promise<Outcome> {
     return await work;
   } catch (caught) {
     if (!(caught instanceof ReplicaLost)) throw caught;
+    refuseLoss(session.state, caught.message);
     log.error({ err: caught }, 'the replica contradicts its source: it is bootstrapped anew');
     session.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
     await session.open();
@@ -126,12 +128,12 @@ async function orLost(work: Promise<Outcome>): Promise<Outcome> {
   }
 }
 
-async function inspect(): Promise<Inspection> {
+async function inspect(signal: AbortSignal): Promise<Inspection> {
   if (breaker.getSnapshot().hasTag('refuse')) {
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: `circuit breaker open for ${id.chain}/${id.network}` });
   }
   breaker.send({ type: 'call.started' });
-  await session.open();
+  await session.open(() => adopt(session, chain, signal));
   verifier.renew();
   breaker.send({ type: 'call.succeeded' });
   const { height, phase } = session.state;

@@ -16,6 +16,7 @@ import {
   type SourceStatus
 } from '../src/source/source-client.ts';
 import type { BlockHashes } from '../src/wire/database.ts';
+import { refuseLoss } from './replica-adoption.ts';
 import { SourceHeads } from './replica-heads.ts';
 import { type ReplicaSession, TOO_DEEP } from './replica-session.ts';
 
@@ -60,7 +61,7 @@ export class ReplicaChain {
       }
       if (status.height !== null && status.height > state.height!) {
         const before = state.height;
-        await this.#applySince(state, status.height, mustReconcile, signal);
+        await this.#applySince(state, status.height, mustReconcile || state.phase === 'adopting', signal);
         state = await this.#session.reloadState();
         // A source that tells of blocks which its snapshots do not hold yet.
         if (state.height === before) await subscription.pause(IDLE_PAUSE_MS, signal);
@@ -102,6 +103,7 @@ export class ReplicaChain {
     }
     const plan = await planRollback(writer, state.height!, height);
     if (plan === null) {
+      refuseLoss(state, `its source's chain leaves it below block ${height + 1}`);
       log.warn({ height }, 'the fork is below the undo journal: the replica is bootstrapped anew');
       return { kind: 'lost' };
     }
@@ -174,7 +176,8 @@ export class ReplicaChain {
       if (plain || head.fingerprint !== state.schemaFingerprint) {
         await this.followSchema(head.fingerprint, signal);
       }
-      const ends = { complete: !far, phase: far ? (whole ? 'reconciling' : 'catchingUp') : 'following' } as const;
+      const farPhase = state.phase === 'adopting' ? 'adopting' : whole ? 'reconciling' : 'catchingUp';
+      const ends = { complete: !far, phase: far ? farPhase : 'following' } as const;
       const target = { first: since + 1, last: head.height, hashes: head.hashes, source: source.url, ...ends };
       const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
       const current = await this.#session.reloadState();

@@ -7,6 +7,7 @@ import { type Connection, rows } from '../src/db/connection.ts';
 import { type ReplicaSchema, readReplicaSchema } from '../src/db/replica-schema.ts';
 import {
   clearHalt,
+  isForeign,
   openReplicaState,
   type ReplicaState,
   readHalt,
@@ -75,12 +76,20 @@ export class ReplicaSession {
     }));
   }
 
-  /** Opens the writer when there is none, and reads marker, schema and halt. */
-  async open(): Promise<void> {
+  /**
+   * Opens the writer when there is none, and reads marker, schema and halt.
+   *
+   * @param adopt makes the marker of a database that another client made, where the operator said so
+   */
+  async open(adopt?: () => Promise<void>): Promise<void> {
     const { coordinates, generation, id } = this.data;
     if (!this.#writer) {
       this.#writer = await openWriter(coordinates, { generation });
       await this.#warnOfLazyLog(this.#writer);
+    }
+    if (adopt && this.data.adopts && (await isForeign(this.#writer))) {
+      await this.reloadSchema();
+      await adopt();
     }
     this.#state = await openReplicaState(this.#writer, id.dbType);
     const found = (await readHalt(this.#writer)) ?? (await this.#readHaltFile());

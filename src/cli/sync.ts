@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { findIneffective, findSyncFaults, SYNC_PATTERNS, syncVariables } from '../config/sync.ts';
 import { createLogger } from '../log.ts';
 import { startSync } from '../sync/service.ts';
+import { databaseKey } from '../wire/database.ts';
 import { type Command, loadSettings } from './command.ts';
+import { readOptions } from './options.ts';
 
 /** `platform-node sync`: the sync service in the mode that SYNC_MODE says, until SIGTERM or SIGINT. */
 export const syncCommand = {
@@ -11,15 +13,21 @@ export const syncCommand = {
   variables: syncVariables,
   checks: { prefixes: ['SYNC_'], patterns: SYNC_PATTERNS, findFaults: findSyncFaults },
   guarded: true,
+  options: [
+    '--adopt <id>  take over a replica that another client made, like indexer/bitcoin/mainnet, or all: once it is',
+    '              found to stand in the chain of its source; may be given several times'
+  ],
 
-  async run(_argv, env) {
+  async run(argv, env) {
+    const { adopt } = readOptions(argv, { adopt: { type: 'string', multiple: true, default: [] } });
+    const adopted = new Set(adopt);
     const { values, warnings } = loadSettings(syncCommand, env);
     const log = createLogger('sync', values.LOG_LEVEL);
     for (const warning of [...warnings, ...findIneffective(env)]) log.warn(warning);
     const stopping = new AbortController();
     const stop = () => stopping.abort();
     process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop);
-    const service = await startSync(values, log);
+    const service = await startSync(values, log, (id) => adopted.has('all') || adopted.has(databaseKey(id)));
     try {
       await Promise.race([service.ended, stopping.signal.aborted ? undefined : once(stopping.signal, 'abort')]);
     } finally {

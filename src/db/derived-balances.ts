@@ -1,6 +1,6 @@
 import type { WireRows } from '../wire/messages.ts';
 import { type Connection, quoteName, rows } from './connection.ts';
-import { canonicalRows, type GroupTransaction } from './group-transaction.ts';
+import { canonicalRows, type GroupTransaction, type Span, selectSpan } from './group-transaction.ts';
 import { type CanonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
 import { selectByIdentity } from './row-statements.ts';
 import { toLiteral } from './sql-literal.ts';
@@ -25,7 +25,8 @@ export async function deriveBalances(
 ): Promise<void> {
   const table = schema.byName.get('balances');
   if (table?.plan.class !== 'derived' || !table.identity) return;
-  await deriveTouched(connection, group, table, touchedKeys(schema, table, data));
+  const touched = touchedKeys(schema, table, (feeder) => canonicalRows(feeder, data[feeder.name] ?? []));
+  await deriveTouched(connection, group, table, touched);
 }
 
 /** Makes the balances of some pairs what their credits and debits add up to. @param touched rows of nothing but the pair */
@@ -53,8 +54,27 @@ export async function deriveTouched(
   }
 }
 
-/** Rows that hold nothing but the keys which the message's credits and debits name. */
-function touchedKeys(schema: ReplicaSchema, balances: ReplicaTable, data: WireRows): CanonicalRow[] {
+/** The balances that the credits and debits of some blocks name, as rows of nothing but the pair. */
+export async function touchedInSpan(
+  connection: Connection,
+  schema: ReplicaSchema,
+  balances: ReplicaTable,
+  span: Span
+): Promise<CanonicalRow[]> {
+  const found: Record<string, readonly CanonicalRow[]> = {};
+  for (const [name] of FEEDERS) {
+    const feeder = schema.byName.get(name);
+    if (feeder?.plan.scope) found[name] = await selectSpan(connection, feeder, span);
+  }
+  return touchedKeys(schema, balances, (feeder) => found[feeder.name] ?? []);
+}
+
+/** Rows that hold nothing but the keys which credits and debits name. */
+function touchedKeys(
+  schema: ReplicaSchema,
+  balances: ReplicaTable,
+  rowsOf: (feeder: ReplicaTable) => readonly CanonicalRow[]
+): CanonicalRow[] {
   const found = new Map<string, CanonicalRow>();
   for (const [name] of FEEDERS) {
     const feeder = schema.byName.get(name);
@@ -62,7 +82,7 @@ function touchedKeys(schema: ReplicaSchema, balances: ReplicaTable, data: WireRo
     const from = balances.identity!.map((at) =>
       feeder.codecs.findIndex((codec) => codec.name === balances.codecs[at]!.name)
     );
-    for (const row of canonicalRows(feeder, data[name] ?? [])) {
+    for (const row of rowsOf(feeder)) {
       const key: (string | null)[] = balances.codecs.map(() => null);
       for (const [index, at] of balances.identity!.entries()) key[at] = row[from[index]!] ?? null;
       found.set(keyText(key, balances.identity!), key);

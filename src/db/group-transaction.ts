@@ -24,11 +24,11 @@ export interface Span {
 export class GroupTransaction {
   readonly #connection: Connection;
   readonly #schema: ReplicaSchema;
-  readonly #journal: UndoJournal;
+  readonly #journal: Pick<UndoJournal, 'keep'>;
   readonly #span: Span;
   readonly #blockOfParent = new Map<string, number>();
 
-  constructor(connection: Connection, schema: ReplicaSchema, journal: UndoJournal, span: Span) {
+  constructor(connection: Connection, schema: ReplicaSchema, journal: Pick<UndoJournal, 'keep'>, span: Span) {
     this.#connection = connection;
     this.#schema = schema;
     this.#journal = journal;

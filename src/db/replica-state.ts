@@ -5,7 +5,7 @@ import { type Connection, rows } from './connection.ts';
 import { createControlTables, isoTime } from './transparency-log.ts';
 
 /** What the replica is in the middle of; durable, so that a restart continues there. */
-export type ReplicaPhase = 'bootstrapping' | 'catchingUp' | 'reconciling' | 'following';
+export type ReplicaPhase = 'adopting' | 'bootstrapping' | 'catchingUp' | 'reconciling' | 'following';
 
 /** How far a bootstrap has come: of one artifact, whose tables at one height belong together. */
 export interface BootstrapProgress {
@@ -75,6 +75,42 @@ export async function openReplicaState(connection: Connection, dbType: DbType): 
   if (dbType === 'indexer') await createControlTables(connection);
   await connection.query("INSERT IGNORE INTO sync_state (id, complete, phase) VALUES (1, 0, 'bootstrapping')");
   return readReplicaState(connection);
+}
+
+/** True for a database with tables but without our marker. */
+export async function isForeign(connection: Connection): Promise<boolean> {
+  const [row] = await rows(
+    connection,
+    `SELECT COUNT(*) AS n, COALESCE(SUM(TABLE_NAME = 'sync_state'), 0) AS marked FROM information_schema.TABLES
+     WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME NOT IN ('sync_undo', 'sync_halt')`
+  );
+  return Number(row?.['n']) > 0 && Number(row?.['marked']) === 0;
+}
+
+/**
+ * Makes the marker of a database that another client made. It appears complete or not at all: a marker without its height
+ * would mean a bootstrap, which begins with empty tables.
+ */
+export async function markAdopted(
+  connection: Connection,
+  {
+    height,
+    blockTime,
+    hashes,
+    schemaFingerprint,
+    source
+  }: Pick<ReplicaState, 'height' | 'blockTime' | 'hashes' | 'schemaFingerprint' | 'source'>
+): Promise<void> {
+  const [marker, , ...others] = TABLES;
+  for (const statement of others) await connection.query(statement);
+  await connection.query('DROP TABLE IF EXISTS sync_state_new');
+  await connection.query(marker.replace('sync_state', 'sync_state_new'));
+  await connection.query(
+    `INSERT INTO sync_state_new (id, complete, phase, height, block_time, hashes, schema_fingerprint, source)
+     VALUES (1, 0, 'adopting', ?, ?, ?, ?, ?)`,
+    [height, blockTime, JSON.stringify(hashes), schemaFingerprint, source]
+  );
+  await connection.query('RENAME TABLE sync_state_new TO sync_state');
 }
 
 /** The marker as it stands. */

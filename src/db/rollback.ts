@@ -72,7 +72,7 @@ async function moveBack(connection: Connection, expected: number | null): Promis
 }
 
 /** Children before parents: theirs is the block. */
-async function deleteSpan(connection: Connection, schema: ReplicaSchema, { first, last }: Span): Promise<void> {
+export async function deleteSpan(connection: Connection, schema: ReplicaSchema, { first, last }: Span): Promise<void> {
   for (const { name, plan } of schema.tables.toReversed()) {
     if (!plan.scope) continue;
     const { column, parent } = plan.scope;

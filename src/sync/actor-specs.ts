@@ -25,6 +25,8 @@ interface Lookups {
   /** Asked at each start, so that a successor goes to where the database is now. */
   readonly coordinates: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly resume: (id: DatabaseId) => ResumePoint | null;
+  /** True for a replica that is taken over when another client made it. */
+  readonly adopts: (id: DatabaseId) => boolean;
 }
 
 /** The actor of one database in this process's mode. */
@@ -56,6 +58,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
       apiKey: config.SYNC_SOURCE_API_KEYS?.[index] ?? config.SYNC_API_KEY
     })),
     maxRollbackDepth: config.MAX_ROLLBACK_DEPTH,
+    adopts: lookups.adopts(id),
     epochSize: config.MERKLE_EPOCH_SIZE,
     reconnectDelayMs: config.CLIENT_RECONNECT_DELAY,
     localTables: config.SYNC_LOCAL_TABLES,

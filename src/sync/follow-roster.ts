@@ -17,6 +17,7 @@ interface Following {
   readonly supervisor: Supervisor<SyncActorAsks, MainAsks>;
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly resume: (id: DatabaseId) => ResumePoint | null;
+  readonly adopts: (id: DatabaseId) => boolean;
 }
 
 /** Somebody else ends these, by a GRANT or by stopping the other client; so they are tried again at each look at the hub. */
@@ -28,7 +29,7 @@ const SOLVED_OUTSIDE: ReadonlySet<ErrorCode> = new Set(['DATABASE_REFUSED', 'REP
  */
 export async function followRoster(
   named: readonly DiscoveredDatabase[],
-  { config, log, roster, supervisor, whereIs, resume }: Following
+  { config, log, roster, supervisor, whereIs, resume, adopts }: Following
 ): Promise<void> {
   const graceMs = config.SHUTDOWN_GRACE_MS;
   const exclusions = config.SYNC_MODE === 'client' ? config.SYNC_EXCLUDE : [];
@@ -43,7 +44,7 @@ export async function followRoster(
   }
   for (const { id } of appeared) {
     log.info({ database: databaseKey(id) }, 'database found');
-    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume }));
+    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume, adopts }));
   }
   const waiting = supervisor
     .list()

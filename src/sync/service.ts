@@ -32,10 +32,15 @@ export interface SyncService {
 /**
  * Composes one process: supervisor, task pool and front door, with one actor for each database that the hub names.
  *
+ * @param adopts says which replicas are taken over when another client made them
  * @returns when the front door listens; the first databases follow when the hub has answered
  * @throws {PlatformError} PORT_IN_USE, STATE_UNUSABLE, DATABASE_REFUSED (REPLICA_DB_*), DISK_FULL
  */
-export async function startSync(config: SyncConfig, log: Logger): Promise<SyncService> {
+export async function startSync(
+  config: SyncConfig,
+  log: Logger,
+  adopts: (id: DatabaseId) => boolean = () => false
+): Promise<SyncService> {
   await openStateDirectory(config.SYNC_STATE_DIR);
   await checkReplicaAccount(config, log);
 
@@ -103,7 +108,7 @@ export async function startSync(config: SyncConfig, log: Logger): Promise<SyncSe
     log,
     signal: stopping.signal,
     onDatabases: (named) =>
-      followRoster(named, { config, log, roster, supervisor, whereIs, resume: (id) => broadcasts.last(id) })
+      followRoster(named, { config, log, roster, supervisor, whereIs, resume: (id) => broadcasts.last(id), adopts })
   });
   watching.catch(fatal.reject);
 

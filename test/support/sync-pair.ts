@@ -19,7 +19,7 @@ export interface SyncPair {
   readonly server: SyncProcess;
   /** Starts the server that was ended once more: same port, same state directory. */
   restartServer(): Promise<void>;
-  startClient(env?: Readonly<Record<string, string | number>>): Promise<SyncProcess>;
+  startClient(env?: Readonly<Record<string, string | number>>, options?: readonly string[]): Promise<SyncProcess>;
   /** Waits until the client says that it is live at the source's tip, then compares row by row. */
   settle(client: SyncProcess, height: number, deadlineMs?: number): Promise<Verdict>;
   /** `GET /status/...` of one side. */
@@ -105,19 +105,22 @@ export async function startPair(
       server = await startSyncProcess(serverEnv);
     },
     compare,
-    startClient: (env = {}) =>
-      startSyncProcess({
-        ...common,
-        SYNC_MODE: 'client',
-        SYNC_SOURCES: server.url,
-        REPLICA_DB_HOST: source.host,
-        REPLICA_DB_PORT: source.port,
-        REPLICA_DB_USER: source.user,
-        REPLICA_DB_PASS: source.pass,
-        REPLICA_DB_PREFIX: REPLICA_PREFIX,
-        CLIENT_RECONNECT_DELAY: 200,
-        ...env
-      }),
+    startClient: (env = {}, options = []) =>
+      startSyncProcess(
+        {
+          ...common,
+          SYNC_MODE: 'client',
+          SYNC_SOURCES: server.url,
+          REPLICA_DB_HOST: source.host,
+          REPLICA_DB_PORT: source.port,
+          REPLICA_DB_USER: source.user,
+          REPLICA_DB_PASS: source.pass,
+          REPLICA_DB_PREFIX: REPLICA_PREFIX,
+          CLIENT_RECONNECT_DELAY: 200,
+          ...env
+        },
+        options
+      ),
     status: async (of) => (await of.get(path)).body,
     async settle(client, height, deadlineMs = 60_000) {
       let last: unknown;

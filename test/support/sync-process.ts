@@ -34,12 +34,15 @@ export function temporaryDirectory(label: string): string {
 }
 
 /** Starts a sync service and waits until its front door answers. */
-export async function startSyncProcess(env: Readonly<Record<string, string | number>>): Promise<SyncProcess> {
+export async function startSyncProcess(
+  env: Readonly<Record<string, string | number>>,
+  options: readonly string[] = []
+): Promise<SyncProcess> {
   const port = env['SYNC_API_PORT'] ?? (await freePort());
   const directory = temporaryDirectory('sync');
   const logFile = join(directory, 'sync.log');
   const output = await open(logFile, 'a');
-  const child = spawn(COMMAND_LINE, ['sync', '--no-guardian'], {
+  const child = spawn(COMMAND_LINE, ['sync', '--no-guardian', ...options], {
     cwd: directory,
     env: {
       PATH: process.env['PATH'],

@@ -1,0 +1,66 @@
+import { examineForeign, takeOver } from '../src/db/adoption.ts';
+import type { ReplicaState } from '../src/db/replica-state.ts';
+import { followSchema, planSchema } from '../src/db/schema-writer.ts';
+import { PlatformError } from '../src/errors.ts';
+import type { ReplicaChain } from './replica-chain.ts';
+import { SourceHeads } from './replica-heads.ts';
+import type { ReplicaSession } from './replica-session.ts';
+
+/**
+ * Takes over a replica that another client made: its tables must be the source's, its heights without a gap, and its tip, or a
+ * block at most MAX_ROLLBACK_DEPTH below it, one of the source's. Nothing is written before all of that is known.
+ *
+ * Where the source sends whole tables, the replica is cut back by a block at least, so that the first since-snapshot brings them.
+ *
+ * @throws {PlatformError} REPLICA_FOREIGN with the reason
+ */
+export async function adopt(session: ReplicaSession, chain: ReplicaChain, signal: AbortSignal): Promise<void> {
+  const { writer, source, data, log, context } = session;
+  const record = await source.schema(signal);
+  const plan = planSchema(record, data.id.dbType, data.localTables);
+  const { lowest, tip } = await examineForeign(writer, plan);
+  const status = await source.status(signal);
+  if (status.height === null) throw refusal('its source has no blocks yet');
+  const heads = new SourceHeads(session, (height) => chain.ownHashes(height), status, signal);
+  const floor = Math.max(lowest, tip - data.maxRollbackDepth);
+  const fork = await findShared(heads, floor, Math.min(tip, status.height));
+  if (fork === null) throw refusal(`none of its blocks from ${floor} to ${tip} is known to be in its source's chain`);
+  const sendsWhole = record.fingerprint !== undefined;
+  if (!sendsWhole && fork < tip)
+    throw refusal(`block ${fork + 1} is of another branch, and its source does not send whole tables`);
+  const height = sendsWhole ? Math.min(fork, status.height - 1) : fork;
+  if (height < lowest) throw refusal('it has a single block');
+  await followSchema(writer, plan);
+  await session.reloadSchema();
+  await takeOver(
+    writer,
+    session.context.schema,
+    { lowest, tip, height, epochSize: context.epochSize },
+    {
+      schemaFingerprint: plan.fingerprint,
+      source: source.url
+    }
+  );
+  log.warn({ lowest, tip, height }, 'a replica that another client made is taken over');
+}
+
+/** What is being adopted is never replaced by a bootstrap. @throws {PlatformError} REPLICA_FOREIGN */
+export function refuseLoss({ phase }: ReplicaState, reason: string): void {
+  if (phase === 'adopting') throw refusal(reason);
+}
+
+/** The highest block that both have; chains that agree at a height agree below it. */
+async function findShared(heads: SourceHeads, floor: number, top: number): Promise<number | null> {
+  if ((await heads.isShared(top)) === true) return top;
+  let [low, high] = [floor - 1, top];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((await heads.isShared(middle)) === true) low = middle;
+    else high = middle;
+  }
+  return low < floor ? null : low;
+}
+
+function refusal(reason: string): PlatformError {
+  return new PlatformError('REPLICA_FOREIGN', { reason: `the replica of another client is not adopted: ${reason}` });
+}

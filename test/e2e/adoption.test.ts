@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { sql } from '../support/sql.ts';
+import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
+import { eventually, type SyncProcess } from '../support/sync-process.ts';
+
+const ADOPT = ['--adopt', 'indexer/litecoin/regtest'];
+
+/** A replica as another client leaves it: the same tables, filled by plain SQL, without our marker. */
+async function copy(from: DatabaseCoordinates, to: DatabaseCoordinates): Promise<void> {
+  const tables = await sql(
+    from,
+    `SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
+     AND TABLE_NAME NOT IN ('icons', 'price_snapshots', 'pending_hub_pushes', 'mempool_transactions', 'sync_halt')`
+  );
+  const statements = tables.flatMap(({ name }) => [
+    `CREATE TABLE ${to.name}.${name} LIKE ${from.name}.${name}`,
+    name === 'contract_state'
+      ? `INSERT INTO ${to.name}.${name} (id, contract_index, state_key, state_value, block_index) SELECT id, contract_index, state_key, state_value, block_index FROM ${name}`
+      : `INSERT INTO ${to.name}.${name} SELECT * FROM ${name}`
+  ]);
+  await sql(from, `DROP DATABASE IF EXISTS ${to.name}`, `CREATE DATABASE ${to.name}`, ...statements);
+}
+
+async function prepare(): Promise<SyncPair> {
+  const source = await createDatabase('adopted');
+  await createIndexer(source, { seed: 'adopted', blocks: 40, rows: 2000 });
+  return startPair('indexer', source);
+}
+
+async function isRefused(client: SyncProcess, reason: RegExp): Promise<void> {
+  await eventually(`it is refused: ${reason}`, 20_000, async () => reason.test(client.log()));
+  await client.end();
+}
+
+const countBlocks = async (of: DatabaseCoordinates) =>
+  Number((await sql(of, 'SELECT COUNT(*) AS n FROM blocks'))[0]!['n']);
+
+test('a replica that another client made is refused without the flag and when it does not fit, and else followed on', async (t) => {
+  const pair = await prepare();
+  const { source, replica } = pair;
+  let height = await appendBlocks(source, 1, 'first');
+  await copy(source, replica);
+  const untouched = async () => {
+    assert.equal(await countBlocks(replica), 41);
+    const marker = await sql(replica, "SHOW TABLES LIKE 'sync_state%'");
+    assert.deepEqual(marker, []);
+  };
+  await t.test('REPLICA_FOREIGN: without the flag', async () => {
+    await isRefused(await pair.startClient(), /REPLICA_FOREIGN/);
+    await untouched();
+  });
+  await t.test('REPLICA_FOREIGN: with the flag for another database', async () => {
+    await isRefused(await pair.startClient({}, ['--adopt', 'indexer/bitcoin/mainnet']), /REPLICA_FOREIGN/);
+    await untouched();
+  });
+  await t.test('with a column that the source has not', async () => {
+    await sql(replica, 'ALTER TABLE sends ADD COLUMN mine INT NULL');
+    await isRefused(await pair.startClient({}, ADOPT), /table sends has a column mine/);
+    await sql(replica, 'ALTER TABLE sends DROP COLUMN mine');
+    await untouched();
+  });
+  await t.test('with a table of another engine', async () => {
+    await sql(replica, 'ALTER TABLE sends ENGINE=MyISAM');
+    await isRefused(await pair.startClient({}, ADOPT), /table sends is MyISAM/);
+    await sql(replica, 'ALTER TABLE sends ENGINE=InnoDB');
+    await untouched();
+  });
+  await t.test('with a gap in its heights', async () => {
+    await sql(replica, 'UPDATE blocks SET block_index = 9000 WHERE block_index = 120');
+    await isRefused(await pair.startClient({}, ADOPT), /41 blocks at 41 of the heights from 100 to 9000/);
+    await sql(replica, 'UPDATE blocks SET block_index = 120 WHERE block_index = 9000');
+    await untouched();
+  });
+  await t.test('of another chain', async () => {
+    const hashes = 'ledger_hash_id = ledger_hash_id + 1, actions_hash_id = actions_hash_id + 1';
+    await sql(replica, `UPDATE blocks SET ${hashes}, contract_hash_id = contract_hash_id + 1`);
+    await isRefused(
+      await pair.startClient({}, ADOPT),
+      /none of its blocks from 100 to 140 is known to be in its source's/
+    );
+    await untouched();
+    await copy(source, replica);
+  });
+  await t.test('equal at the tip, without an index and a column', async () => {
+    await sql(replica, 'ALTER TABLE tokens DROP COLUMN description', 'ALTER TABLE credits DROP KEY action_index');
+    const client = await pair.startClient({}, ADOPT);
+    const verdict = await pair.settle(client, height);
+    assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+    assert.match(client.log(), /taken over/);
+    assert.doesNotMatch(client.log(), /snapshot download begins/);
+    await client.end();
+  });
+  await t.test('behind, and its last blocks of a branch that the source has left', async () => {
+    await copy(source, replica);
+    await reorg(source, 6, 7, 'left');
+    height = await appendBlocks(source, 5, 'ahead');
+    const client = await pair.startClient({}, ['--adopt', 'all']);
+    const verdict = await pair.settle(client, height);
+    assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+    assert.match(client.log(), /taken over/);
+    assert.doesNotMatch(client.log(), /snapshot download begins/);
+    await client.end();
+  });
+  await pair.server.end();
+});

@@ -1,4 +1,4 @@
-import { choice, integer, port, text, type Values } from './variables.ts';
+import { choice, integer, port, text } from './variables.ts';
 
 const databaseName = text({ required: true, doc: 'its database, made when it is missing', example: 'Platform_Hub' });
 
@@ -24,8 +24,6 @@ export const hubVariables = {
     doc: 'least level that is logged'
   })
 } as const;
-
-export type HubConfig = Values<typeof hubVariables>;
 
 /** Names beginning with HUB_ that services beside the hub read; no reason to warn. */
 export const HUB_PATTERNS = [/^HUB_(?:API_HOST|VALIDATORS|REPOLL_INTERVAL|CAPABILITY_CONFIG)$/] as const;

@@ -50,10 +50,6 @@ export function unknownHashes(dbType: DbType): BlockHashes {
   return dbType === 'indexer' ? { ledger_hash: null, actions_hash: null, contract_hash: null } : { block_hash: null };
 }
 
-const HASH = Type.Union([Type.String({ maxLength: 250 }), Type.Null()]);
-export const IndexerHashesSchema = Type.Object({ ledger_hash: HASH, actions_hash: HASH, contract_hash: HASH });
-export const DecoderHashesSchema = Type.Object({ block_hash: HASH });
-
 /** True when both name the same block: every hash that both sides have is equal, and at least one is. */
 export function sameBlock(a: BlockHashes, b: BlockHashes): boolean {
   const left = a as Record<string, string | null | undefined>;

@@ -57,24 +57,6 @@ test('a replica that another client made is refused without the flag and when it
     await isRefused(await pair.startClient({}, ['--adopt', 'indexer/bitcoin/mainnet']), /REPLICA_FOREIGN/);
     await untouched();
   });
-  await t.test('with a column that the source has not', async () => {
-    await sql(replica, 'ALTER TABLE sends ADD COLUMN mine INT NULL');
-    await isRefused(await pair.startClient({}, ADOPT), /table sends has a column mine/);
-    await sql(replica, 'ALTER TABLE sends DROP COLUMN mine');
-    await untouched();
-  });
-  await t.test('with a table of another engine', async () => {
-    await sql(replica, 'ALTER TABLE sends ENGINE=MyISAM');
-    await isRefused(await pair.startClient({}, ADOPT), /table sends is MyISAM/);
-    await sql(replica, 'ALTER TABLE sends ENGINE=InnoDB');
-    await untouched();
-  });
-  await t.test('with a gap in its heights', async () => {
-    await sql(replica, 'UPDATE blocks SET block_index = 9000 WHERE block_index = 120');
-    await isRefused(await pair.startClient({}, ADOPT), /41 blocks at 41 of the heights from 100 to 9000/);
-    await sql(replica, 'UPDATE blocks SET block_index = 120 WHERE block_index = 9000');
-    await untouched();
-  });
   await t.test('of another chain', async () => {
     const hashes = 'ledger_hash_id = ledger_hash_id + 1, actions_hash_id = actions_hash_id + 1';
     await sql(replica, `UPDATE blocks SET ${hashes}, contract_hash_id = contract_hash_id + 1`);

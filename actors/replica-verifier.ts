@@ -13,7 +13,7 @@ const STATEMENT_LIMIT_S = 60;
 /** Blocks that wait longer than this are more urgent than a comparison. */
 const PATIENCE_MS = 10_000;
 const LOOK_MS = 250;
-/** Comparisons in a row that found the source at another block, before the next epoch is waited for. */
+/** Comparisons in a row that came to nothing, one after each block, before the next epoch is waited for. */
 const MAX_MISSES = 10;
 /** Repairs of one comparison while the source itself changes, or while there is more to repair. */
 const MAX_ROUNDS = 20;
@@ -121,38 +121,46 @@ export class ReplicaVerifier {
   }
 
   async #verified(height: number): Promise<void> {
-    const { writer, data } = this.#session;
+    const { writer } = this.#session;
     await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
     this.#standing = 'verified';
-    this.#misses = 0;
-    this.#dueAt = nextEpoch(height, data.epochSize);
     await this.#session.reloadState();
+    this.#atNextEpoch();
   }
 
   /** The source is a block ahead, or behind: after the next block both may stand at the same one. */
   #missed({ height, sourceHeight }: Extract<Comparison, { kind: 'elsewhere' }>): void {
-    this.#misses++;
     this.#session.log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
-    if (this.#misses < MAX_MISSES) this.#dueAt = height + 1;
-    else this.#later();
+    this.#afterNextBlock();
   }
 
   #notVerified(caught: unknown, hurried: boolean): void {
     const { log, source } = this.#session;
     const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
     this.#standing = 'unverified';
-    this.#later();
     if (status === 404 || status === 405 || status === 501) {
       this.#dueAt = Number.POSITIVE_INFINITY;
       log.info({ source: source.url }, 'the source offers no digests: the replica is unverified');
-    } else if (hurried) log.warn('blocks came while the replica was compared: it is compared again at the next epoch');
-    else log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
+    } else if (hurried) {
+      this.#atNextEpoch();
+      log.warn('blocks came while the replica was compared: it is compared again at the next epoch');
+    } else {
+      this.#afterNextBlock();
+      log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
+    }
     this.#session.changed();
   }
 
-  #later(): void {
+  #afterNextBlock(): void {
+    this.#misses++;
+    if (this.#misses < MAX_MISSES) this.#dueAt = this.#session.state.height! + 1;
+    else this.#atNextEpoch();
+  }
+
+  #atNextEpoch(): void {
+    const { epochSize } = this.#session.data;
     this.#misses = 0;
-    this.#dueAt = nextEpoch(this.#session.state.height!, this.#session.data.epochSize);
+    this.#dueAt = (Math.floor(this.#session.state.height! / epochSize) + 1) * epochSize;
   }
 
   async #halt(table: string, { height, tables }: Different): Promise<Outcome> {
@@ -175,10 +183,6 @@ function findAgain(repaired: Different, found: Different): string | undefined {
   return found.tables.find(({ table, claimed }) =>
     whole.some((before) => before.table === table && before.claimed.digest === claimed.digest)
   )?.table;
-}
-
-function nextEpoch(height: number, epochSize: number): number {
-  return (Math.floor(height / epochSize) + 1) * epochSize;
 }
 
 /** Faults after which the writer is gone, or the replica is. */

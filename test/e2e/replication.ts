@@ -21,6 +21,14 @@ async function assertEqual(pair: SyncPair, client: SyncProcess, height: number):
   const verdict = await pair.settle(client, height);
   assert.ok(verdict.equal, JSON.stringify({ heights: verdict.heights, differences: differences(verdict) }));
   assert.deepEqual(verdict.heights, { source: height, replica: height });
+  assert.equal((await pair.status(client))['repairs'], 0, `equal without a repair:\n${repairsIn(client.log())}`);
+}
+
+function repairsIn(log: string): string {
+  return log
+    .split('\n')
+    .filter((line) => line.includes('differed from its source'))
+    .join('\n');
 }
 
 /** The promise of the service, tried on one kind of database: after whatever happens, replica and source are equal to the row. */

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { verifyRemote } from '../../src/cli/verify-remote.ts';
+import { readTip } from '../../src/db/block-hashes.ts';
+import { connect, quoteName } from '../../src/db/connection.ts';
+import { openReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
+import { readLayout } from '../../src/db/source-layout.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { createDecoder } from '../support/generated-decoder.ts';
+import { startLyingSource } from '../support/lying-source.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { sql } from '../support/sql.ts';
+import { startPair } from '../support/sync-pair.ts';
+import { eventually } from '../support/sync-process.ts';
+
+const KEY = 'key-of-the-pair';
+const ROWS = 1_000_000;
+const BLOCKS = 500;
+
+/** A million rows of some hundred bytes; what they are told apart by decides how their ranges are found. */
+const TABLES: readonly [what: string, create: string, fill: string, change: string][] = [
+  [
+    'scoped',
+    'CREATE TABLE million (block_index INT UNSIGNED NOT NULL, tx_index INT UNSIGNED NOT NULL PRIMARY KEY, address_id INT UNSIGNED NOT NULL, tick_id INT UNSIGNED NOT NULL, amount DECIMAL(38,18) NOT NULL, memo VARCHAR(80) NULL, KEY (block_index))',
+    `INSERT INTO million SELECT 100 + seq DIV ${Math.ceil(ROWS / BLOCKS)}, seq, seq MOD 5000, seq MOD 700, seq * 1.000000000000000001, SHA2(seq, 256) FROM seq_1_to_${ROWS - 1}`,
+    'UPDATE million SET amount = amount + 1 WHERE tx_index = 654321'
+  ],
+  [
+    'mutable',
+    'CREATE TABLE million (address_id INT UNSIGNED NOT NULL, tick_id INT UNSIGNED NOT NULL, amount DECIMAL(38,18) NOT NULL, memo VARCHAR(80) NULL, PRIMARY KEY (address_id, tick_id))',
+    `INSERT INTO million SELECT seq DIV 200, seq MOD 200, seq * 1.000000000000000001, SHA2(seq, 256) FROM seq_1_to_${ROWS}`,
+    'UPDATE million SET amount = amount + 1 WHERE address_id = 3210 AND tick_id = 21'
+  ]
+];
+
+/** What a bootstrap would make, in less time. */
+async function copyAsReplica(source: DatabaseCoordinates, replica: DatabaseCoordinates): Promise<void> {
+  const connection = await connect(source);
+  const layout = await readLayout(connection, 'decoder');
+  const { height, hashes } = (await readTip(connection, layout.heads!))!;
+  await connection.query(`CREATE DATABASE ${quoteName(replica.name)}`);
+  await connection.query(`USE ${quoteName(replica.name)}`);
+  await openReplicaState(connection, 'decoder');
+  await connection.query('SET SESSION foreign_key_checks = 0');
+  for (const { name } of layout.plans) {
+    const from = `${quoteName(source.name)}.${quoteName(name)}`;
+    await connection.query(`CREATE TABLE ${quoteName(name)} LIKE ${from}`);
+    await connection.query(`INSERT INTO ${quoteName(name)} SELECT * FROM ${from}`);
+  }
+  const { fingerprint: schemaFingerprint } = layout;
+  await writeReplicaState(connection, { complete: true, phase: 'following', height, hashes, schemaFingerprint });
+  connection.destroy();
+}
+
+// Cold is as at a new tip: the source reads its digest anew. Warm: another client asked before.
+for (const [what, create, fill, change] of TABLES) {
+  test(`one changed row among a million, in a ${what} table`, async (t) => {
+    const source = await createDatabase('bench');
+    await createDecoder(source, { seed: 'bench', blocks: BLOCKS, rows: 2_000 });
+    await sql(source, create, fill);
+    const pair = await startPair('decoder', source);
+    await copyAsReplica(pair.source, pair.replica);
+    const counted = await startLyingSource(pair.server.url, (_, body) => body);
+    const { user, pass, host, port, name } = pair.replica;
+    const options = {
+      source: counted.url,
+      replica: `mysql://${user}:${pass}@${host}:${port}/${name}`,
+      key: KEY,
+      database: 'decoder/litecoin/regtest',
+      table: undefined,
+      local: [],
+      repair: true
+    };
+    const isPolling = async () => (await pair.status(pair.server))['phase'] === 'polling.caughtUp';
+    await eventually('the source polls', 60_000, isPolling);
+    for (const temper of ['cold', 'warm'] as const) {
+      await sql(pair.replica, change);
+      const asked = counted.paths.length;
+      const began = performance.now();
+      const verdict = await verifyRemote(options);
+      const seconds = (performance.now() - began) / 1000;
+      assert.ok(verdict.equal && verdict.repaired, JSON.stringify(verdict));
+      const [difference] = verdict.differences;
+      assert.deepEqual([difference?.surplus, difference?.missing], [1, 1]);
+      const requests = counted.paths.length - asked;
+      assert.ok(requests <= 12);
+      t.diagnostic(
+        `${what}, source ${temper}: ${requests} requests, ${difference!.bytes} bytes, ${seconds.toFixed(2)} s`
+      );
+    }
+    await pair.server.end();
+  });
+}

@@ -2,7 +2,7 @@ import { PlatformError } from '../errors.ts';
 import type { TypedColumn } from '../wire/schema.ts';
 import { BINARY_KEY, isBinary, isFloating } from './row-codec.ts';
 
-type Kind = 'integer' | 'decimal' | 'float' | 'bit' | 'binary' | 'text' | 'json' | 'moment';
+type Kind = 'integer' | 'year' | 'decimal' | 'float' | 'bit' | 'binary' | 'text' | 'json' | 'moment';
 
 /** How one column's values go from the wire into SQL text and into a LOAD DATA file. */
 export interface ColumnCodec {
@@ -21,7 +21,8 @@ function kindOf(column: TypedColumn): Kind {
   if (/^bit\b/i.test(column.type)) return 'bit';
   if (isBinary(column)) return 'binary';
   if (isFloating(column)) return 'float';
-  if (/^(tinyint|smallint|mediumint|int|bigint|year)\b/i.test(column.type)) return 'integer';
+  if (/^(tinyint|smallint|mediumint|int|bigint)\b/i.test(column.type)) return 'integer';
+  if (/^year\b/i.test(column.type)) return 'year';
   if (/^decimal\b/i.test(column.type)) return 'decimal';
   if (/^(date|time|datetime|timestamp)\b/i.test(column.type)) return 'moment';
   return column.json ? 'json' : 'text';
@@ -44,6 +45,8 @@ export function canonicalValue(codec: ColumnCodec, value: unknown): string | nul
   switch (codec.kind) {
     case 'integer':
       return numeral(codec, value, INTEGER);
+    case 'year': // as text, a 0 of one digit would be the year 2000
+      return numeral(codec, value, INTEGER).padStart(4, '0');
     case 'decimal':
       return numeral(codec, value, DECIMAL);
     case 'float':
@@ -106,6 +109,7 @@ export function toLiteral(codec: ColumnCodec, canonical: string | null): string 
   if (canonical === null) return 'NULL';
   switch (codec.kind) {
     case 'integer':
+    case 'year':
     case 'decimal':
       return canonical;
     case 'float': // with an exponent: without one it would be a DECIMAL

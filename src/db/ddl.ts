@@ -29,14 +29,23 @@ export function printTable(table: TypedTable): TableDdl {
   checkDistinct(table);
   const columns = table.columns.map((column) => printColumn(table, column));
   const early = table.keys.filter((key) => belongsInCreate(table, key)).map((key) => printKey(table, key));
-  const late = table.keys.filter((key) => !belongsInCreate(table, key)).map((key) => `ADD ${printKey(table, key)}`);
-  const references = table.foreignKeys.map((key) => `ADD ${printForeignKey(table, key)}`);
   return {
     create: `CREATE TABLE ${name} (\n  ${[...columns, ...early].join(',\n  ')}\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci`,
-    afterLoad: [late, references]
-      .filter((list) => list.length > 0)
-      .map((list) => `ALTER TABLE ${name} ${list.join(', ')}`)
+    afterLoad: printFinish(table, { keys: [], foreignKeys: [] })
   };
+}
+
+/** Prints the statements that add to a loaded table what it lacks: secondary indexes, then foreign keys, each list whole or not at all. */
+export function printFinish(table: TypedTable, made: Pick<TypedTable, 'keys' | 'foreignKeys'>): string[] {
+  const [keys, references] = [made.keys, made.foreignKeys].map((list) => new Set(list.map(({ name }) => name)));
+  const late = table.keys.filter((key) => !belongsInCreate(table, key) && !keys!.has(key.name));
+  const adds = [
+    late.map((key) => `ADD ${printKey(table, key)}`),
+    table.foreignKeys.filter(({ name }) => !references!.has(name)).map((key) => `ADD ${printForeignKey(table, key)}`)
+  ];
+  return adds
+    .filter((list) => list.length > 0)
+    .map((list) => `ALTER TABLE ${checkName(table.name, table.name)} ${list.join(', ')}`);
 }
 
 /**

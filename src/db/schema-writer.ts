@@ -4,7 +4,7 @@ import type { SchemaRecord, TypedTable } from '../wire/schema.ts';
 import { classByName, classifyTables } from './classify.ts';
 import { type Connection, databaseError, quoteName } from './connection.ts';
 import { parseCreateTable } from './create-table-parser.ts';
-import { printChanges, printTable, type TableDdl } from './ddl.ts';
+import { printChanges, printFinish, printTable, type TableDdl } from './ddl.ts';
 import { dependencyOrder, readTopology } from './topology.ts';
 
 const UNSEEN: ReadonlySet<string> = new Set(['local', 'control']);
@@ -41,9 +41,10 @@ export async function recreateTables(connection: Connection, tables: SchemaPlan[
   for (const { table, ddl } of tables) await runDdl(connection, table.name, [ddl.create]);
 }
 
-/** Adds to a loaded table the keys that were left out. */
-export async function finishTable(connection: Connection, { table, ddl }: SchemaPlan['tables'][number]): Promise<void> {
-  await runDdl(connection, table.name, ddl.afterLoad);
+/** Adds to a loaded table the keys that were left out, but for those that a writer added which died before it could note it. */
+export async function finishTable(connection: Connection, { table }: SchemaPlan['tables'][number]): Promise<void> {
+  const own = (await readTopology(connection)).tables.find(({ name }) => name === table.name);
+  if (own) await runDdl(connection, table.name, printFinish(table, own));
 }
 
 /**

@@ -9,7 +9,7 @@ import { type Case, type Disturbance, planSteps, randomAt } from './plan.ts';
 import { TortureWriter } from './writer.ts';
 
 /** Time to become live at the source's tip, then to be equal: at equal height the tip may still be the orphaned one. */
-const LIVE_DEADLINE_MS = 60_000;
+const LIVE_DEADLINE_MS = 100_000;
 const EQUAL_DEADLINE_MS = 8_000;
 /** A supervisor gives up on an actor that ends more often than this in its window. */
 const KILLS_AT_MOST = 6;
@@ -46,10 +46,12 @@ export async function runCase(of: Case, tell: (line: string) => void = () => und
   let wrote = 'nothing';
   const settle = async () => {
     await writer.write({ kind: 'blocks', count: 1, how: 'one' });
+    const waiting = performance.now();
     const found = await stage.settle(writer.height);
+    const waited = ((performance.now() - waiting) / 1000).toFixed(1);
     settled += 1;
     if (found) failure = { step, ...found, databases: { source, replica: stage.pair.replica } };
-    else tell(`step ${step}: equal at block ${writer.height} after ${wrote}`);
+    else tell(`step ${step}: equal at block ${writer.height} after ${waited} s; before: ${wrote}`);
   };
   try {
     for (const planned of planSteps(of)) {

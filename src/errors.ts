@@ -26,7 +26,7 @@ export const ERRORS = {
   /** The hub did not answer, or answered nonsense. */
   HUB_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check HUB_API_HOST, HUB_PORT and that the hub runs' },
   /** MariaDB refuses these credentials or privileges; waiting does not help. */
-  DATABASE_REFUSED: { status: 503, policy: 'halt', hint: 'check user, password and GRANTs' },
+  DATABASE_REFUSED: { status: 503, policy: 'halt', hint: 'check the name of the database, user, password and GRANTs' },
   /** The circuit breaker is open: MariaDB refused or timed out repeatedly. */
   DATABASE_UNAVAILABLE: { status: 503, policy: 'restart', hint: 'check MariaDB; the breaker retries by itself' },
   /** The database exists but lacks what the service needs. */

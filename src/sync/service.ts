@@ -87,10 +87,6 @@ export async function startSync(
   });
 
   const port = await listen(app, config);
-  log.info(
-    { host: config.SYNC_API_HOST, port, mode: config.SYNC_MODE },
-    `sync ${config.SYNC_MODE} listens on ${config.SYNC_API_HOST}:${port}`
-  );
   if (!config.SYNC_API_KEY && !['127.0.0.1', '::1', 'localhost'].includes(config.SYNC_API_HOST)) {
     log.warn(`SYNC_API_KEY is not set and ${config.SYNC_API_HOST}:${port} is open to everyone who reaches it`);
   }
@@ -130,7 +126,11 @@ export async function startSync(
 async function listen(app: ReturnType<typeof createApp>, config: SyncConfig): Promise<number> {
   const place = `${config.SYNC_API_HOST}:${config.SYNC_API_PORT}`;
   try {
-    await app.listen({ host: config.SYNC_API_HOST, port: config.SYNC_API_PORT });
+    await app.listen({
+      host: config.SYNC_API_HOST,
+      port: config.SYNC_API_PORT,
+      listenTextResolver: (address) => `sync ${config.SYNC_MODE} listens on ${address}`
+    });
   } catch (caught) {
     const { code } = caught as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE')

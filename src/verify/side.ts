@@ -60,7 +60,7 @@ export class Side {
     this.#connection = connection;
   }
 
-  /** @throws {PlatformError} DATABASE_UNAVAILABLE, naming the side */
+  /** @throws {PlatformError} DATABASE_UNAVAILABLE or DATABASE_REFUSED, naming the side */
   static async open(role: 'source' | 'replica', to: Coordinates): Promise<Side> {
     let connection: Connection | undefined;
     try {
@@ -106,7 +106,12 @@ export class Side {
 function unavailable(caught: unknown, role: string, detail: Record<string, unknown>): PlatformError {
   const { sqlMessage, message, code } = caught as { sqlMessage?: string; message?: string; code?: string };
   const reason = `${role}: ${sqlMessage || message || code}`;
-  return new PlatformError('DATABASE_UNAVAILABLE', { reason, ...detail }, { cause: caught });
+  const refused = code !== undefined && /^ER_(ACCESS_DENIED|DBACCESS_DENIED|TABLEACCESS_DENIED|BAD_DB)/.test(code);
+  return new PlatformError(
+    refused ? 'DATABASE_REFUSED' : 'DATABASE_UNAVAILABLE',
+    { reason, ...detail },
+    { cause: caught }
+  );
 }
 
 /** An identifier in backticks. */

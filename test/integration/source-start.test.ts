@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readBlockHeads } from '../../src/db/block-hashes.ts';
+import { inSnapshot } from '../../src/db/block-reader.ts';
+import { connect } from '../../src/db/connection.ts';
+import { readLayout } from '../../src/db/source-layout.ts';
+import { SourceMemory } from '../../src/db/source-memory.ts';
 import { createIndexer, reorg } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { ReplicaWatch } from '../support/replica-watch.ts';
 
-test('a source that has just started at the tip names the true fork of a branch that is still shorter', async (t) => {
+test('a source that starts at the tip finds the true fork below it, also when the new branch is still shorter', async () => {
   const database = await createDatabase('source');
   await createIndexer(database, { seed: 'a', blocks: 40, rows: 800 });
-  const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
-  await settle(139);
+  const connection = await connect(database);
+  const layout = await readLayout(connection, 'indexer', []);
+  const [tip] = (await readBlockHeads(connection, layout.heads!, 139, 139)) ?? [];
+  const memory = await inSnapshot(connection, () => SourceMemory.atTip(connection, layout, tip!));
   const height = await reorg(database, 10, 2, 'shorter');
-  const isTip = ({ type, block_index }: { type: string; block_index: number }) =>
-    type === 'block' && block_index === height;
-  await source.until(() => source.messages.some(isTip), 'the branch');
-  const forks = source.messages.filter(({ type }) => type === 'reorg').map(({ block_index }) => block_index);
-  assert.equal(Math.min(...forks), 130);
+  const heads = await readBlockHeads(connection, layout.heads!, 0, 139);
+  assert.equal(height, 131);
+  assert.equal(memory.findFork(heads, height), 130);
+  await connection.end();
 });

@@ -326,7 +326,7 @@ async function command(args: readonly string[]): Promise<{ code: number; out: st
   return { code: code as number, out, err };
 }
 
-test('the command exits 0 when equal, 1 when different, 64 on wrong usage, 69 when unreachable', async () => {
+test('the command exits 0 when equal, 1 when different, 64 on wrong usage, 69 when unreachable, 77 when refused', async () => {
   const [source, replica] = [await createDatabase('source'), await createDatabase('replica')];
   const both = ['--source', url(source), '--replica', url(replica)];
   const connection = await connect(source);
@@ -347,7 +347,7 @@ test('the command exits 0 when equal, 1 when different, 64 on wrong usage, 69 wh
   ]);
   assert.equal(unreachable.code, 69);
   assert.doesNotMatch(unreachable.err, /secret/);
-  assert.equal((await command(['--source', url(source), '--replica', url({ ...replica, pass: 'wrong' })])).code, 69);
+  assert.equal((await command(['--source', url(source), '--replica', url({ ...replica, pass: 'wrong' })])).code, 77);
 });
 
 test('300000 rows take seconds', async () => {

@@ -32,7 +32,7 @@ export interface ReplicaActorData {
   readonly sources: readonly { readonly url: string; readonly apiKey: string | undefined }[];
   readonly maxRollbackDepth: number;
   /** A database that another client made is taken over, if it stands in the source's chain. */
-  readonly adopts: boolean;
+  readonly adopts?: boolean;
   readonly epochSize: number;
   readonly reconnectDelayMs: number;
   readonly localTables: readonly string[];

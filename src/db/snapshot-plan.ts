@@ -11,6 +11,9 @@ import { selectList } from './row-codec.ts';
 import { rowOrder, scopeSql } from './scope-sql.ts';
 import { readLayout, type SourceLayout } from './source-layout.ts';
 
+/** As far back as a source looks for changes in older blocks. */
+const CHANGED_BLOCKS = 1_000;
+
 /** One table's part of a snapshot: the query that yields its rows, every column, in a stable order. */
 export interface TableRead {
   readonly table: string;
@@ -59,23 +62,35 @@ export async function planSnapshot(
   const common = { head, fingerprint, estimatedRows: null };
   if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
 
+  // A client that asks for blocks >= N does not ask for older ones again, of which rows may have changed.
+  const older = Math.max(0, first - CHANGED_BLOCKS);
   const tables: TableRead[] = [];
   const updatedRows: TableRead[] = [];
   const wholeTables: string[] = [];
   for (const plan of plans) {
-    if (plan.class === 'scoped') tables.push(readScope(plan, layout, first, head.height));
-    else if (plan.name === 'sync_meta') tables.push(readBlocks(plan, layout, first, head.height));
+    if (plan.class === 'scoped') {
+      tables.push(readScope(plan, layout, first, head.height));
+      if (query.inclusive && mayChangeInPlace(plan, layout))
+        updatedRows.push(readScope(plan, layout, older, first - 1));
+    } else if (plan.name === 'sync_meta') tables.push(readBlocks(plan, layout, first, head.height));
     else if (plan.class === 'lookup') {
       const delta = await readDelta(connection, plan, query.lookups);
       tables.push(delta ?? readWhole(plan, layout, null));
       if (!delta) wholeTables.push(plan.name);
-    } else if (query.until === null && plan.class === 'derived') updatedRows.push(readTouched(plan, layout, first));
+    } else if (query.until === null && plan.class === 'derived')
+      updatedRows.push(readTouched(plan, layout, query.inclusive ? older : first));
     else if (query.until === null && plan.class === 'mutable') {
       updatedRows.push(readWhole(plan, layout, null));
       wholeTables.push(plan.name);
     }
   }
   return { ...common, tables, updatedRows, wholeTables };
+}
+
+/** Rows that a client can replace by their key, in an indexer's tables that no other table hangs on. */
+function mayChangeInPlace({ name, identity }: TablePlan, { dbType, plans }: SourceLayout): boolean {
+  const isParent = name === 'blocks' || plans.some(({ scope }) => scope?.parent === name);
+  return dbType === 'indexer' && identity !== null && !isParent;
 }
 
 function travels(plan: TablePlan, { dbType }: SourceLayout, query: SnapshotQuery): boolean {

@@ -10,7 +10,7 @@ import { eventually, type SyncProcess, startSyncProcess, temporaryDirectory } fr
 
 export const REPLICA_PREFIX = 'replica_';
 const EQUAL_DEADLINE_MS = 10_000;
-const KEY = 'key-of-the-pair';
+export const PAIR_KEY = 'key-of-the-pair';
 
 /** One source database with a hub that names it, a sync server, and as many clients as a test starts. */
 export interface SyncPair {
@@ -79,7 +79,7 @@ export async function startPair(
   env: Readonly<Record<string, string | number>> = {}
 ): Promise<SyncPair> {
   const hubPort = await startTestHub([[dbType, source]]);
-  const common = { HUB_API_HOST: '127.0.0.1', HUB_PORT: hubPort, SYNC_API_KEY: KEY, LOG_LEVEL: 'debug' };
+  const common = { HUB_API_HOST: '127.0.0.1', HUB_PORT: hubPort, SYNC_API_KEY: PAIR_KEY, LOG_LEVEL: 'debug' };
   const serverEnv = {
     ...common,
     SYNC_MODE: 'server',

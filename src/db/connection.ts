@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import {
   type Connection,
   type ConnectionOptions,
@@ -72,6 +73,7 @@ export async function connect(
     connection = await createConnection(driverOptions(to));
     // A lost connection is told to the statement that waits; between statements the next one learns it.
     connection.on('error', () => undefined);
+    failWhenDestroyed(connection);
     for (const statement of SESSION) await connection.query(statement);
     if (statementLimitS !== undefined) await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
     if (tag !== undefined) markStatements(connection, tag);
@@ -80,6 +82,12 @@ export async function connect(
     connection?.destroy();
     throw databaseError(caught, { host: to.socketPath ?? `${to.host}:${to.port}`, database: to.name });
   }
+}
+
+/** The driver's own `destroy` only half-closes: whoever waits for an answer would wait for ever. */
+function failWhenDestroyed(connection: Connection): void {
+  const { stream } = (connection as unknown as { connection: { stream: Duplex } }).connection;
+  connection.destroy = () => void stream.destroy(new Error('the connection was ended here'));
 }
 
 /** MariaDB keeps a leading comment in the process list, where the reaper reads it. */

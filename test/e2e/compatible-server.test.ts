@@ -25,20 +25,23 @@ async function follow(dbType: DbType, options: CompatibleServerOptions) {
   const server = await CompatibleServer.start(dbType, source, options);
   const replica: DatabaseCoordinates = { ...source, name: `${REPLICA_PREFIX}${source.name}` };
   dropAfterwards(replica, replica.name);
-  const startClient = () =>
-    startSyncProcess({
-      HUB_API_HOST: '127.0.0.1',
-      HUB_PORT: hub,
-      SYNC_MODE: 'client',
-      SYNC_SOURCES: server.url,
-      REPLICA_DB_HOST: source.host,
-      REPLICA_DB_PORT: source.port,
-      REPLICA_DB_USER: source.user,
-      REPLICA_DB_PASS: source.pass,
-      REPLICA_DB_PREFIX: REPLICA_PREFIX,
-      CLIENT_RECONNECT_DELAY: 100,
-      LOG_LEVEL: 'debug'
-    });
+  const startClient = (options: readonly string[] = []) =>
+    startSyncProcess(
+      {
+        HUB_API_HOST: '127.0.0.1',
+        HUB_PORT: hub,
+        SYNC_MODE: 'client',
+        SYNC_SOURCES: server.url,
+        REPLICA_DB_HOST: source.host,
+        REPLICA_DB_PORT: source.port,
+        REPLICA_DB_USER: source.user,
+        REPLICA_DB_PASS: source.pass,
+        REPLICA_DB_PREFIX: REPLICA_PREFIX,
+        CLIENT_RECONNECT_DELAY: 100,
+        LOG_LEVEL: 'debug'
+      },
+      options
+    );
   const local = [...UNSENT[dbType], 'sync_meta', 'merkle_epochs'];
   const settle = async (client: SyncProcess, height: number) => {
     let said: unknown;
@@ -132,6 +135,62 @@ test('a table and a column that appear at a compatible server appear at the repl
   await settle(client, height);
   const [row] = await sql(replica, 'SELECT * FROM late');
   assert.deepEqual({ ...row }, { block_index: height - 2, doc: '{"a":[1,{"b":null}]}', big: '18446744073709551615' });
+  await client.end();
+  await server.end();
+});
+
+test('rows of a table that a compatible server does not describe are refused by its name, and nothing of the block is applied', async () => {
+  const { source, replica, server, startClient, settle } = await follow('decoder', {
+    reorgMessages: true,
+    hidden: 'late'
+  });
+  const client = await startClient();
+  const height = await decoder.appendBlocks(source, 2, 'before');
+  await settle(client, height);
+  await sql(
+    source,
+    'CREATE TABLE late (block_index BIGINT UNSIGNED NOT NULL PRIMARY KEY) ENGINE=InnoDB',
+    `INSERT INTO late VALUES (${height + 1})`
+  );
+  await decoder.appendBlocks(source, 1, 'after');
+  await eventually('it is refused by name', LIVE_DEADLINE_MS, async () => /unknown table late/.test(client.log()));
+  const [tip] = await sql(replica, 'SELECT MAX(block_index) AS h FROM blocks');
+  assert.equal(Number(tip!['h']), height);
+  await client.end();
+  await server.end();
+});
+
+test('a replica that another client made is taken over from a compatible server, if its tip is in the chain', async () => {
+  const { source, replica, server, startClient, settle } = await follow('decoder', { reorgMessages: true });
+  await sql(source, `CREATE DATABASE ${replica.name}`);
+  const tables = await sql(source, 'SHOW TABLES');
+  for (const row of tables) {
+    const name = String(Object.values(row)[0]);
+    await sql(
+      source,
+      `CREATE TABLE ${replica.name}.${name} LIKE ${name}`,
+      `INSERT INTO ${replica.name}.${name} SELECT * FROM ${name}`
+    );
+  }
+  let height = await decoder.reorg(source, 2, 4, 'left');
+  const refused = await startClient(['--adopt', 'all']);
+  await eventually('it is refused', LIVE_DEADLINE_MS, async () => /block 128 is of another branch/.test(refused.log()));
+  await refused.end();
+  const [tip] = await sql(replica, 'SELECT MAX(block_index) AS h FROM blocks');
+  assert.equal(Number(tip!['h']), 129);
+  for (const row of tables) {
+    const name = String(Object.values(row)[0]);
+    await sql(
+      source,
+      `DELETE FROM ${replica.name}.${name}`,
+      `INSERT INTO ${replica.name}.${name} SELECT * FROM ${name}`
+    );
+  }
+  height = await decoder.appendBlocks(source, 3, 'ahead');
+  const client = await startClient(['--adopt', 'decoder/litecoin/regtest']);
+  await settle(client, height);
+  assert.match(client.log(), /taken over/);
+  assert.doesNotMatch(client.log(), /snapshot download begins/);
   await client.end();
   await server.end();
 });

@@ -46,6 +46,8 @@ interface Table {
 export interface CompatibleServerOptions {
   /** Announces reorgs by a message; else the new branch's blocks simply come. */
   readonly reorgMessages: boolean;
+  /** A table of which rows are sent, and no definition. */
+  readonly hidden?: string;
 }
 
 /**
@@ -240,6 +242,7 @@ export class CompatibleServer {
     const tables: Record<string, string> = {};
     await this.#read(async () => {
       for (const { name } of await this.#tables()) {
+        if (name === this.#options.hidden) continue;
         const [row] = await rows(this.#connection, `SHOW CREATE TABLE \`${name}\``);
         tables[name] = String(row!['Create Table']).replace(/ AUTO_INCREMENT=\d+/, '');
       }

@@ -121,6 +121,15 @@ test('a counted column to which another table refers is no surrogate', () => {
   assert.deepEqual([found?.surrogate, found?.identity], [null, ['id']]);
 });
 
+test('a counted scope column says which block a row belongs to, so it is no surrogate', () => {
+  const [actions] = classifyTables(
+    [table('actions', { columns: 'action_index# v', keys: ['action_index'] })],
+    'indexer'
+  );
+  assert.deepEqual([actions?.surrogate, actions?.identity], [null, ['action_index']]);
+  assert.equal(plan('a', { columns: 'tx_index# v', keys: ['tx_index'] }).surrogate, null);
+});
+
 test('generated columns are neither written nor compared', () => {
   const generated = plan('a', { columns: 'x y=', keys: ['x'] });
   assert.deepEqual(

@@ -1,7 +1,6 @@
-import { examineForeign, takeOver } from '../src/db/adoption.ts';
+import { examineForeign, refusal, takeOver } from '../src/db/adoption.ts';
 import type { ReplicaState } from '../src/db/replica-state.ts';
 import { followSchema, planSchema } from '../src/db/schema-writer.ts';
-import { PlatformError } from '../src/errors.ts';
 import type { ReplicaChain } from './replica-chain.ts';
 import { SourceHeads } from './replica-heads.ts';
 import type { ReplicaSession } from './replica-session.ts';
@@ -51,6 +50,7 @@ export function refuseLoss({ phase }: ReplicaState, reason: string): void {
 
 /** The highest block that both have; chains that agree at a height agree below it. */
 async function findShared(heads: SourceHeads, floor: number, top: number): Promise<number | null> {
+  if (top < floor) return null;
   if ((await heads.isShared(top)) === true) return top;
   let [low, high] = [floor - 1, top];
   while (high - low > 1) {
@@ -59,8 +59,4 @@ async function findShared(heads: SourceHeads, floor: number, top: number): Promi
     else high = middle;
   }
   return low < floor ? null : low;
-}
-
-function refusal(reason: string): PlatformError {
-  return new PlatformError('REPLICA_FOREIGN', { reason: `the replica of another client is not adopted: ${reason}` });
 }

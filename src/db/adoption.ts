@@ -47,7 +47,8 @@ export async function examineForeign(connection: Connection, plan: SchemaPlan): 
   return { lowest: lowest!, tip: tip! };
 }
 
-function refusal(reason: string): PlatformError {
+/** Why a replica of another client stays as it is. */
+export function refusal(reason: string): PlatformError {
   return new PlatformError('REPLICA_FOREIGN', { reason: `the replica of another client is not adopted: ${reason}` });
 }
 

@@ -1,8 +1,5 @@
-import { promisify } from 'node:util';
-import { gunzip as gunzipCallback } from 'node:zlib';
 import WebSocket from 'ws';
 
-const gunzip = promisify(gunzipCallback);
 const SCOPES = ['block_index', 'tx_index', 'action_index'] as const;
 
 type Row = Record<string, unknown>;
@@ -44,18 +41,7 @@ export class CompatibleClient {
 
   /** The unpacked text of a snapshot's body. */
   async snapshotText(rest = ''): Promise<string> {
-    const response = await new Promise<Buffer>((resolve, reject) => {
-      void import('node:http').then(({ get }) => {
-        const headers = { ...this.#headers, 'accept-encoding': 'gzip' };
-        get(`${this.#url}/snapshot/${this.#path}${rest}`, { headers }, (answer) => {
-          const parts: Buffer[] = [];
-          answer.on('data', (part: Buffer) => parts.push(part));
-          answer.on('end', () => resolve(Buffer.concat(parts)));
-          answer.on('error', reject);
-        }).on('error', reject);
-      });
-    });
-    return (await gunzip(response)).toString('utf8');
+    return (await this.get('snapshot', rest)).text();
   }
 
   async bootstrap(): Promise<string> {

@@ -3,6 +3,7 @@ import { type Connection, quoteName, rows, type SqlRow } from './connection.ts';
 import { BINARY_KEY, rowHashSql, selectList, toWireRows } from './row-codec.ts';
 import { type Figure, figureCount, readTableFigure, rowOrder } from './scope-sql.ts';
 import { planSignature, type SourceLayout } from './source-layout.ts';
+import { inCharset } from './sql-literal.ts';
 
 /** A larger table is not remembered row by row. */
 export const MUTABLE_MAX_ROWS = 2_000_000;
@@ -165,14 +166,16 @@ async function readKeys(
 ): Promise<Pick<TableChange, 'updated' | 'deleted' | 'touched'>> {
   const identity = plan.identity!;
   const names = identity.map(quoteName).join(', ');
+  const charsets = new Map(plan.columns.map(({ name, charset }) => [name, charset]));
+  const tuple = `(${identity.map((name) => inCharset('?', charsets.get(name) ?? null)).join(', ')})`;
   const list = [...keys];
   const found = new Map<string, SqlRow>();
   for (let start = 0; start < list.length; start += KEYS_AT_ONCE) {
-    const values = list.slice(start, start + KEYS_AT_ONCE).map(keyValues);
+    const part = list.slice(start, start + KEYS_AT_ONCE);
     const page = await rows(
       connection,
-      `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE (${names}) IN (${values.map(() => '(?)').join(', ')})`,
-      values
+      `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE (${names}) IN (${part.map(() => tuple).join(', ')})`,
+      part.flatMap(keyValues)
     );
     for (const row of toWireRows(page, plan.columns)) found.set(keyText(row, identity), row);
   }

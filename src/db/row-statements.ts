@@ -2,7 +2,7 @@ import type { Connection } from './connection.ts';
 import { quoteName, rows, type SqlRow } from './connection.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './replica-schema.ts';
 import { selectList, toWireRows } from './row-codec.ts';
-import { type ColumnCodec, isByteKind, quoteText, toLiteral } from './sql-literal.ts';
+import { type ColumnCodec, isByteKind, quoteText, toLiteral, toTupleMember } from './sql-literal.ts';
 
 /** Statements are kept below this, far below any `max_allowed_packet`; a row that is longer goes alone. */
 const STATEMENT_CHARACTERS = 512 * 1024;
@@ -24,6 +24,11 @@ function* chunks(texts: readonly string[]): Generator<readonly string[]> {
 
 function tuple(table: ReplicaTable, row: CanonicalRow, positions: readonly number[]): string {
   return `(${positions.map((position) => toLiteral(table.codecs[position]!, row[position]!)).join(',')})`;
+}
+
+/** A row's key as a member of a list of tuples. */
+function keyTuple(table: ReplicaTable, row: CanonicalRow, key: readonly number[]): string {
+  return `(${key.map((position) => toTupleMember(table.codecs[position]!, row[position]!)).join(',')})`;
 }
 
 function names(table: ReplicaTable, positions: readonly number[]): string {
@@ -79,7 +84,7 @@ async function deleteByKey(
   key: readonly number[]
 ): Promise<void> {
   const head = `DELETE FROM ${quoteName(table.name)} WHERE ${names(table, key)} IN `;
-  for (const part of chunks(list.map((row) => tuple(table, row, key)))) {
+  for (const part of chunks(list.map((row) => keyTuple(table, row, key)))) {
     await connection.query(`${head}(${part.join(',')})`);
   }
 }
@@ -99,7 +104,7 @@ export async function selectByIdentity(
     return found;
   }
   const found: CanonicalRow[] = [];
-  for (const part of chunks([...new Set(list.map((row) => tuple(table, row, key)))])) {
+  for (const part of chunks([...new Set(list.map((row) => keyTuple(table, row, key)))])) {
     found.push(...(await selectWhere(connection, table, `${names(table, key)} IN (${part.join(',')})`)));
   }
   return found;

@@ -10,11 +10,18 @@ export interface ColumnCodec {
   readonly kind: Kind;
   /** Part of a key: a rounded number is refused here. */
   readonly key: boolean;
+  /** Of text columns. */
+  readonly charset: string | null;
 }
 
 /** @param keyColumns names of the columns in any key */
 export function columnCodec(column: TypedColumn, keyColumns: ReadonlySet<string>): ColumnCodec {
-  return { name: column.name, kind: kindOf(column), key: keyColumns.has(column.name) };
+  return {
+    name: column.name,
+    kind: kindOf(column),
+    key: keyColumns.has(column.name),
+    charset: column.charset
+  };
 }
 
 function kindOf(column: TypedColumn): Kind {
@@ -121,6 +128,20 @@ export function toLiteral(codec: ColumnCodec, canonical: string | null): string 
     default:
       return quoteText(canonical);
   }
+}
+
+/**
+ * A value within a list of tuples, `(a, b) IN ((…), …)`: unlike everywhere else, MariaDB compares it there in the connection's
+ * character set, and finds no row of a latin1 column by a letter beyond ASCII.
+ */
+export function toTupleMember(codec: ColumnCodec, canonical: string | null): string {
+  const literal = toLiteral(codec, canonical);
+  return canonical === null ? literal : inCharset(literal, codec.charset);
+}
+
+/** An expression of the connection's character set in that of the column it is compared with. */
+export function inCharset(expression: string, charset: string | null): string {
+  return charset === null || charset === 'utf8mb4' ? expression : `CONVERT(${expression} USING ${charset})`;
 }
 
 function hexOf(latin1: string): string {

@@ -4,7 +4,7 @@ import { canonicalValue, columnCodec, toField, toLiteral } from '../../src/db/sq
 import type { TypedColumn } from '../../src/wire/schema.ts';
 
 test('the year 0 keeps its four digits: as text, 0 would be stored as 2000', () => {
-  const codec = columnCodec({ name: 'y', type: 'year(4)' } as TypedColumn, new Set());
+  const codec = columnCodec({ name: 'y', type: 'year(4)', charset: null } as TypedColumn, new Set());
   for (const [given, stored] of [
     [0, '0000'],
     ['0', '0000'],

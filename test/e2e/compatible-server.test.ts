@@ -15,7 +15,7 @@ const GENERATORS = {
   indexer: { ...indexer, create: indexer.createIndexer },
   decoder: { ...decoder, create: decoder.createDecoder }
 } as const;
-const LIVE_DEADLINE_MS = 30_000;
+const LIVE_DEADLINE_MS = 60_000;
 
 /** A compatible server over a generated database, and a real client that follows it. */
 async function follow(dbType: DbType, options: CompatibleServerOptions) {

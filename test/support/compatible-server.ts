@@ -19,7 +19,7 @@ const NEVER = new Set(
   )
 );
 /** What changes in place: sent whole as upserts. */
-const IN_PLACE = ['tokens', 'stakes', 'attests', 'dispensers', 'contract_emissions'];
+const IN_PLACE = ['tokens', 'stakes', 'attests', 'dispensers'];
 /**
  * Tables that such a server cannot send in full: rows that vanish, and rows without a key of their own that change in place.
  * A replica of it is equal in all others.
@@ -371,6 +371,8 @@ function scopeOf(table: Table, blocks: string): string | null {
   if (has(table, 'tx_index')) return `tx_index IN (SELECT tx_index FROM transactions WHERE block_index ${blocks})`;
   if (!has(table, 'action_index')) return null;
   const own = `action_index IN (SELECT action_index FROM actions WHERE block_index ${blocks})`;
+  const executions = `SELECT execution_index FROM contract_executions WHERE ${own}`;
+  if (table.name === 'contract_emissions') return `execution_index IN (${executions})`;
   if (table.name !== 'credits') return own;
   return `${own} OR action_index IN (SELECT action_index FROM dispensers WHERE expiration_block ${blocks})`;
 }

@@ -10,7 +10,8 @@ import { shrink } from './shrink.ts';
  *
  * `--without` leaves out tables (t3), operations (rekey), steps (reorg) and disturbances (killClient).
  * The writer keeps to what real sources do; it does not, for now: change or delete scoped rows of blocks that lie more than
- * 1000 below the tip; change lookup rows in place; write scoped rows whose parent row is missing; write -0.
+ * 1000 below the tip; change lookup rows in place; write scoped rows whose parent row is missing; write -0; name members of ENUM
+ * or SET with four-byte text, which MariaDB itself tells as '?'.
  */
 const options = readOptions(process.argv.slice(2), {
   blocks: { type: 'string', default: '100' },

@@ -141,10 +141,10 @@ class Stage {
     await this.#recovery;
     const late = await this.#untilLive(height);
     if (late) return late;
-    let verdict = await this.#compare(height);
+    let verdict = await this.#compare();
     for (const deadline = Date.now() + EQUAL_DEADLINE_MS; !verdict.equal && Date.now() < deadline; ) {
       await sleep(250);
-      verdict = await this.#compare(height);
+      verdict = await this.#compare();
     }
     if (verdict.equal) return null;
     const tables = verdict.tables.filter(({ equal }) => !equal).map(({ table }) => table);
@@ -154,7 +154,7 @@ class Stage {
     };
   }
 
-  #compare(_height: number): Promise<Verdict> {
+  #compare(): Promise<Verdict> {
     return compareDatabases(this.pair.source, this.pair.replica);
   }
 

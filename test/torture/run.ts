@@ -19,6 +19,8 @@ const LOG_TAIL = 6_000;
 export interface Outcome {
   readonly blocks: number;
   readonly settled: number;
+  /** What the replica says of itself: differences that its own comparison found and mended, before this one could see them. */
+  readonly repairs: number;
   readonly durationMs: number;
   /** Names of all tables that were invented. */
   readonly tables: readonly string[];
@@ -65,7 +67,14 @@ export async function runCase(of: Case, tell: (line: string) => void = () => und
       if (failure) break;
     }
     if (!failure) await settle();
-    return { blocks: of.blocks, settled, durationMs: performance.now() - startedAt, tables: writer.tables, failure };
+    return {
+      blocks: of.blocks,
+      settled,
+      repairs: stage.repairs,
+      durationMs: performance.now() - startedAt,
+      tables: writer.tables,
+      failure
+    };
   } finally {
     await stage.end();
     await writer.close();
@@ -81,6 +90,7 @@ class Stage {
   readonly #random;
   readonly #status: string;
   #client: SyncProcess;
+  #repairs = 0;
   /** What a disturbance is still about: a process that starts again. */
   #recovery: Promise<void> = Promise.resolve();
 
@@ -102,6 +112,10 @@ class Stage {
       SYNC_STATE_DIR: temporaryDirectory('client-state')
     };
     return new Stage(of, pair, link, await pair.startClient(clientEnv), clientEnv);
+  }
+
+  get repairs(): number {
+    return this.#repairs;
   }
 
   /** Begins a disturbance and returns at once: the source goes on meanwhile. */
@@ -165,6 +179,7 @@ class Stage {
         ({ body }) => body,
         () => ({})
       );
+      this.#repairs = Math.max(this.#repairs, Number(last['repairs'] ?? 0));
       if (last['block_height'] === height && last['phase'] === 'live') return null;
       if (last['halted'] === true || last['phase'] === 'failed' || this.#client.child.exitCode !== null) break;
     }

@@ -64,7 +64,9 @@ test('a hub that does not answer ends the service with 69', async () => {
 
 test('credentials that MariaDB refuses end hub and client with 77', async () => {
   const { host, port, user } = await testServer();
-  const line = new RegExp(`Access denied for user '${user}'.*host=${host}:${port}.*check the name of the database, user, password and GRANTs`);
+  const line = new RegExp(
+    `Access denied for user '${user}'.*host=${host}:${port}.*check the name of the database, user, password and GRANTs`
+  );
   await assertRefused('hub', await hubEnv(), 77, line);
   const replica = { REPLICA_DB_HOST: host, REPLICA_DB_PORT: String(port), REPLICA_DB_USER: user };
   const client = { SYNC_MODE: 'client', SYNC_SOURCES: 'http://127.0.0.1:9', REPLICA_DB_PASS: 'not-the-password' };
@@ -115,7 +117,10 @@ test('a hub without entries, an unknown dbType, and credentials of the hub that 
 
   await hub.name([['decoder', { ...source, pass: 'not-the-password' }]]);
   await eventually('the circuit opens', 10_000, async () => (await server.get('/health')).status === 503);
-  assert.match(server.log(), /"hint":"check the name of the database, user, password and GRANTs".*Access denied for user/);
+  assert.match(
+    server.log(),
+    /"hint":"check the name of the database, user, password and GRANTs".*Access denied for user/
+  );
   assert.equal((await server.get(`/snapshot/decoder/${AT}`)).status, 503);
   assert.doesNotMatch(server.log(), /not-the-password/);
   assert.equal((await runCommandLine(['status', '--url', server.url])).code, 1);

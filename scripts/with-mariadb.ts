@@ -37,7 +37,8 @@ async function runTests(args: readonly string[]): Promise<number> {
 /** The runner leads a process group, so that a signal reaches it and its test processes once each. */
 async function runNodeTest(args: readonly string[], port: number, interrupted: AbortSignal): Promise<number> {
   const files = args.some((arg) => !arg.startsWith('-')) ? args : [...args, 'test/**/*.test.ts'];
-  const options = [`--test-concurrency=${CONCURRENCY}`, `--test-timeout=${TEST_TIMEOUT_MS}`];
+  // A test that failed may leave connections open: they must not hold up the run.
+  const options = ['--test-force-exit', `--test-concurrency=${CONCURRENCY}`, `--test-timeout=${TEST_TIMEOUT_MS}`];
   const runner = spawn(process.execPath, ['--test', ...options, ...files], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, PLATFORM_TEST_MARIADB_PORT: String(port) },

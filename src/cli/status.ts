@@ -8,7 +8,7 @@ import { type ProbedDatabase, probeSync } from './sync-probe.ts';
 const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY };
 const DEFAULT_URL = 'http://127.0.0.1:3006';
 
-/** `platform-node status`: how a running sync service is. Exit code 0 healthy, 1 degraded or halted, 69 unreachable. */
+/** `platform-node status`: how a running sync service is. Exit code 0 healthy, 1 degraded, down or halted, 69 unreachable. */
 export const statusCommand: Command = {
   name: 'status',
   summary: 'asks a running sync service how its databases are',
@@ -28,8 +28,8 @@ export const statusCommand: Command = {
     const apiKey = options.key ?? loadSettings({ variables }, env).values.SYNC_API_KEY;
     const probe = await probeSync({ url: readUrl(options.url), apiKey });
     console.log(options.json ? JSON.stringify(probe) : statusTable(probe.mode, probe.databases));
-    const halted = probe.databases.some(({ halt }) => halt !== null);
-    return probe.status === 'healthy' && !halted ? 0 : 1;
+    const isUp = probe.databases.every(({ circuit, halt }) => circuit !== null && halt === null);
+    return probe.status === 'healthy' && isUp ? 0 : 1;
   }
 };
 

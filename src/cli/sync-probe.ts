@@ -67,11 +67,14 @@ function describeDatabase(name: string, health: Json, status: Json, actor: Json 
   };
 }
 
-/** A replica's durable halt, or the error that its actor stays down with. */
+/** A replica's durable halt, or the error that its actor is down with, also while it is started once more. */
 function haltOf(status: Json, actor: Json | undefined): string | null {
   if (status['halted'] === true) return textOf(status['reason']) ?? 'no reason given';
-  const isDown = ['halted', 'failed'].includes(String(actor?.['state']));
-  return isDown ? (textOf(object(actor?.['reason'])['message']) ?? 'no reason given') : null;
+  const state = textOf(actor?.['state']);
+  if (state === null || state === 'running') return null;
+  const lastDeath = objects(object(actor?.['restarts'])['causes']).at(-1);
+  const reason = textOf(object(actor?.['reason'])['message']) ?? textOf(lastDeath?.['reason']);
+  return reason ?? (state === 'starting' ? null : 'no reason given');
 }
 
 /** The actors by database; none where the service keeps the route for itself. */

@@ -90,8 +90,13 @@ export async function startPair(
     SNAPSHOT_RATE_INCR: 100_000,
     ...env
   };
-  let server = await startSyncProcess(serverEnv);
   const path = `/status/${dbType}/litecoin/regtest`;
+  const startServer = async () => {
+    const server = await startSyncProcess(serverEnv);
+    await eventually('the server serves the database', 30_000, async () => (await server.get(path)).status === 200);
+    return server;
+  };
+  let server = await startServer();
   const replica = { ...source, name: `${REPLICA_PREFIX}${source.name}` };
   dropAfterwards(replica, replica.name);
   const compare = () => compareDatabases(source, replica);
@@ -102,7 +107,7 @@ export async function startPair(
       return server;
     },
     restartServer: async () => {
-      server = await startSyncProcess(serverEnv);
+      server = await startServer();
     },
     compare,
     startClient: (env = {}, options = []) =>

@@ -2,6 +2,13 @@ import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/d
 import type { DigestQuery } from '../src/wire/digest.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
 import type { SnapshotQuery } from '../src/wire/snapshot.ts';
+import type {
+  EpochRoot,
+  InclusionProofRecord,
+  NoEpoch,
+  OpenEpoch,
+  TransparencyPage
+} from '../src/wire/transparency.ts';
 
 /** What a source actor's thread is started with. */
 export interface SourceActorData {
@@ -100,8 +107,8 @@ export type SourceAsks = {
   'digest.read': { request: { query: DigestQuery }; reply: { body: string } };
   'transparency.roots': { request: { page: number; limit: number }; reply: TransparencyPage };
   /** @throws LEAF_UNKNOWN */
-  'transparency.proof': { request: { blockIndex: number }; reply: InclusionProofRecord | { error: string } };
-  'transparency.latest': { request: Record<string, never>; reply: EpochRoot | { epoch: null; merkle_root: null } };
+  'transparency.proof': { request: { blockIndex: number }; reply: InclusionProofRecord | OpenEpoch };
+  'transparency.latest': { request: Record<string, never>; reply: EpochRoot | NoEpoch };
 };
 
 /** Asks of the main thread to a replica actor. */
@@ -121,38 +128,4 @@ export type MainAsks = {
 /** One-way words of an actor to the main thread, beside those of every actor (beacon, transition, waiting). */
 export interface ActorNotices {
   report: DatabaseReport;
-}
-
-/** One page of the transparency log, newest first. */
-export interface TransparencyPage {
-  readonly page: number;
-  readonly limit: number;
-  readonly total: number;
-  readonly results: readonly {
-    readonly block_index: number;
-    readonly block_time: number | null;
-    readonly ledger_hash: string | null;
-    readonly actions_hash: string | null;
-    readonly contract_hash: string | null;
-    readonly logged_at: string;
-  }[];
-}
-
-export interface InclusionProofRecord {
-  readonly blockIndex: number;
-  readonly epoch: number;
-  readonly leaf: string;
-  readonly merkleRoot: string;
-  readonly proof: readonly { readonly hash: string; readonly position: 'left' | 'right' }[];
-  readonly verified: boolean;
-}
-
-export interface EpochRoot {
-  readonly id: number;
-  readonly epoch: number;
-  readonly start_block: number;
-  readonly end_block: number;
-  readonly merkle_root: string;
-  readonly leaf_count: number;
-  readonly created_at: string;
 }

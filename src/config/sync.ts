@@ -15,6 +15,14 @@ function readHostPort(entry: string): { host: string; port: number } {
   return { host: host.replace(/^\[|\]$/g, ''), port: Number(portText) };
 }
 
+/** `https://console.example`: scheme, host and port as a browser sends them. */
+function readOrigin(entry: string): string {
+  const { origin, protocol } = URL.parse(entry) ?? {};
+  if (origin !== entry || !/^https?:$/.test(protocol ?? ''))
+    throw new Error(`must be origins such as https://console.example, not "${entry}"`);
+  return entry;
+}
+
 /** Every variable of the sync service. @see the specification's "Configuration variables" */
 export const syncVariables = {
   SYNC_MODE: choice(['server', 'client'], {
@@ -85,6 +93,12 @@ export const syncVariables = {
     doc: 'addresses of proxies whose X-Forwarded-For counts',
     example: '10.0.0.1'
   }),
+  CORS_ORIGINS: list(readOrigin, {
+    doc: 'origins whose web pages may call this service; unset: none',
+    example: 'https://console.example'
+  }),
+  CATALOG_CACHE_MS: integer({ default: 30_000, doc: 'ms for which an answer of /catalog is kept' }),
+  READY_MAX_LAG: integer({ default: 3, doc: 'blocks that a database may be behind for /readyz to say ready' }),
   SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
   LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
     default: 'info',
@@ -110,8 +124,7 @@ const WITHOUT_EFFECT: readonly (readonly [RegExp, string])[] = [
   [/^SYNC_BOOTSTRAP_DEPTH_/, 'an empty replica is always bootstrapped whole'],
   [/^SYNC_SUBSCRIBE_/, 'a replica always follows every table'],
   [/^SYNC_SOURCE_CA$/, "certificates are checked against the system's authorities"],
-  [/^(VALIDATOR_PUBKEYS|VALIDATOR_HEARTBEAT_TTL)$/, 'validators are not told apart from other subscribers'],
-  [/^CATALOG_CACHE_MS$/, 'there is no catalog']
+  [/^(VALIDATOR_PUBKEYS|VALIDATOR_HEARTBEAT_TTL)$/, 'validators are not told apart from other subscribers']
 ];
 
 /** @returns one sentence for each variable that is set, not to `false`, and has no effect in this version */

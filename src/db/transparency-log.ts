@@ -1,6 +1,6 @@
-import type { EpochRoot, InclusionProofRecord, TransparencyPage } from '../../actors/protocol.ts';
 import { epochOf, epochRoot, inclusionProof, type LeafHashes, leafHash, verifyProof } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
+import type { EpochRoot, InclusionProofRecord, NoEpoch, OpenEpoch, TransparencyPage } from '../wire/transparency.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads } from './block-hashes.ts';
 import { type Connection, rows, type SqlRow } from './connection.ts';
 
@@ -193,7 +193,7 @@ export async function readRoots(connection: Connection, page: number, limit: num
 }
 
 /** The latest committed epoch. */
-export async function readLatestEpoch(connection: Connection): Promise<EpochRoot | { epoch: null; merkle_root: null }> {
+export async function readLatestEpoch(connection: Connection): Promise<EpochRoot | NoEpoch> {
   const [found] = await rows<EpochRoot & Record<string, unknown>>(
     connection,
     `SELECT id, epoch, start_block, end_block, merkle_root, leaf_count, created_at FROM merkle_epochs
@@ -207,7 +207,7 @@ export async function readProof(
   connection: Connection,
   height: number,
   epochSize: number
-): Promise<InclusionProofRecord | { error: string }> {
+): Promise<InclusionProofRecord | OpenEpoch> {
   const epoch = epochOf(height, epochSize);
   const blocks = await readEpochBlocks(connection, epoch, epochSize);
   const index = blocks.findIndex(({ block_index }) => Number(block_index) === height);

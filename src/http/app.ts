@@ -3,12 +3,16 @@ import { type FastifyInstance, type FastifyReply, fastify, LogController } from 
 import { createAddressReader } from './address.ts';
 import { createAuthenticator } from './auth.ts';
 import { checkRequest } from './checks.ts';
+import { allowOrigins } from './cross-origin.ts';
 import type { AppDeps } from './deps.ts';
 import { errorHandler } from './errors.ts';
+import { refuseInvalid } from './parameters.ts';
+import { catalogRoutes } from './routes/catalog.ts';
 import { debugRoutes } from './routes/debug.ts';
 import { digestRoutes } from './routes/digest.ts';
 import { haltRoutes } from './routes/halt.ts';
 import { healthRoutes } from './routes/health.ts';
+import { probeRoutes } from './routes/probes.ts';
 import { schemaRoutes } from './routes/schema.ts';
 import { snapshotRoutes } from './routes/snapshots.ts';
 import { statusRoutes } from './routes/status.ts';
@@ -42,7 +46,9 @@ export function createApp(deps: AppDeps): FastifyInstance {
     connectionTimeout: IDLE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
     http: { shouldUpgradeCallback: ({ url, headers }) => isSubscription(url, headers.upgrade) },
-    ajv: { customOptions: { coerceTypes: false } },
+    // `verbose`: a finding carries the schema that it broke, whose description is the rule.
+    ajv: { customOptions: { coerceTypes: false, verbose: true } },
+    schemaErrorFormatter: refuseInvalid,
     clientErrorHandler: (_, socket) => {
       if (socket.writable) socket.end(BAD_REQUEST);
     },
@@ -55,15 +61,21 @@ export function createApp(deps: AppDeps): FastifyInstance {
     }
   }) as unknown as FastifyInstance;
 
-  app.addHook('onRequest', async (request) =>
-    checkRequest(request, { authenticator, mode: config.SYNC_MODE, directory })
-  );
+  if (config.CORS_ORIGINS) allowOrigins(app, config.CORS_ORIGINS);
+  // Not before the plugins above, one of which may answer first.
+  void app.after(() => {
+    app.addHook('onRequest', async (request) =>
+      checkRequest(request, { authenticator, mode: config.SYNC_MODE, directory })
+    );
+  });
   app.setErrorHandler(errorHandler({ withCode: true }));
   app.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'not found' }));
 
   app.register(rateLimit, { global: false });
+  app.register(probeRoutes, deps);
   app.register(healthRoutes, deps);
   app.register(statusRoutes, deps);
+  app.register(catalogRoutes, deps);
   app.register(schemaRoutes, deps);
   app.register(snapshotRoutes, { ...deps, addressOf });
   app.register(digestRoutes, { ...deps, addressOf });

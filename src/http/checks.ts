@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import { PlatformError } from '../errors.ts';
-import { type DatabaseId, DB_TYPES, databaseKey } from '../wire/database.ts';
+import { type DatabaseId, DB_TYPES, type DbType, databaseKey } from '../wire/database.ts';
 import type { Authenticator } from './auth.ts';
 import type { ActorDirectory } from './deps.ts';
 
@@ -11,12 +11,14 @@ declare module 'fastify' {
     readonly mode?: 'server' | 'client';
     /** The route needs a configured key and its Bearer, also where all else is open. */
     readonly operator?: boolean;
-    /** What the route is about, in its refusals; the transparency log is indexer-only. */
-    readonly subject?: 'transparency log';
+    /** The route is about databases of this type only; the reason is the text of its refusal of others. */
+    readonly only?: { readonly dbType: DbType; readonly reason: string };
+    /** What the route is about, in its refusals. */
+    readonly subject?: string;
+    /** Open without a key, whatever is configured. */
+    readonly open?: boolean;
   }
 }
-
-const INDEXER_ONLY = 'transparency log is indexer-only; the decoder database has no synthetic chain-of-state hashes';
 
 interface Checks {
   readonly authenticator: Authenticator;
@@ -32,11 +34,12 @@ interface Checks {
 export function checkRequest(request: FastifyRequest, { authenticator, mode, directory }: Checks): void {
   const { config } = request.routeOptions;
   const isUpgrade = request.headers.upgrade?.toLowerCase() === 'websocket';
+  if (config.open) return;
   if ((authenticator.configured || config.operator) && !authenticator.admits(request.headers, isUpgrade))
     throw new PlatformError('UNAUTHORIZED', { reason: 'missing or invalid Bearer token' });
   if (request.is404) return;
   const { dbType } = request.params as Partial<DatabaseId>;
-  if (dbType !== undefined) checkDbType(dbType, config.subject);
+  if (dbType !== undefined) checkDbType(dbType, config.only);
   if (config.mode !== undefined && config.mode !== mode)
     throw new PlatformError('WRONG_MODE', {
       reason: `${config.subject ?? 'this route is'} only available in ${config.mode} mode`
@@ -50,11 +53,10 @@ export function databaseOf(request: FastifyRequest): DatabaseId {
   return { dbType, chain, network };
 }
 
-function checkDbType(dbType: string, subject: 'transparency log' | undefined): void {
+function checkDbType(dbType: string, only: FastifyContextConfig['only']): void {
   if (!(DB_TYPES as readonly string[]).includes(dbType))
     throw new PlatformError('REQUEST_INVALID', { reason: 'dbType must be indexer or decoder' });
-  if (subject === 'transparency log' && dbType !== 'indexer')
-    throw new PlatformError('REQUEST_INVALID', { reason: INDEXER_ONLY });
+  if (only && dbType !== only.dbType) throw new PlatformError('REQUEST_INVALID', { reason: only.reason });
 }
 
 function checkKnown(id: DatabaseId, directory: Checks['directory']): void {

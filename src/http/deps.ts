@@ -2,6 +2,7 @@ import type { ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import type { Logger } from '../log.ts';
 import type { ArtifactStore } from '../snapshot/artifact-store.ts';
+import type { Catalog } from '../wire/catalog.ts';
 import type { DatabaseId } from '../wire/database.ts';
 import type { DatabaseReport } from '../wire/report.ts';
 import type { FanOut } from './fan-out.ts';
@@ -15,6 +16,8 @@ export type HttpConfig = Pick<
   | 'SNAPSHOT_RATE_FULL'
   | 'SNAPSHOT_RATE_INCR'
   | 'TRUST_PROXY'
+  | 'CORS_ORIGINS'
+  | 'READY_MAX_LAG'
   | 'SHUTDOWN_GRACE_MS'
 >;
 
@@ -57,6 +60,8 @@ export interface AppDeps {
   readonly directory: ActorDirectory;
   readonly artifacts: ArtifactStore;
   readonly fanOut: FanOut;
+  /** Body of `GET /catalog`; answers though a database does not. */
+  readonly catalog: { read(): Promise<Catalog> };
   /** Body of `GET /debug/actors`. */
   readonly actorsView: () => unknown;
   readonly control: ActorControl;

@@ -12,6 +12,7 @@ import { ArtifactStore } from '../snapshot/artifact-store.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
 import { coordinatesOf } from './actor-specs.ts';
 import { createActors } from './actors.ts';
+import { CatalogCache } from './catalog.ts';
 import { followRoster } from './follow-roster.ts';
 import { watchHub } from './hub-watch.ts';
 import { Roster } from './roster.ts';
@@ -61,6 +62,13 @@ export async function startSync(
   };
   const reportOf = (id: DatabaseId) =>
     directory.list().find((entry) => databaseKey(entry.id) === databaseKey(id))?.report;
+  const catalog = new CatalogCache({
+    cacheMs: config.CATALOG_CACHE_MS,
+    log,
+    list: () => roster.ids(),
+    whereIs,
+    lastReport: reportOf
+  });
   const fanOut = new FanOut({ config, log, lastReport: reportOf });
   const { supervisor, directory } = createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal: fatal.reject });
 
@@ -69,6 +77,7 @@ export async function startSync(
     log,
     artifacts,
     fanOut,
+    catalog,
     actorsView: () => supervisor.list(),
     control: {
       kill: (id) => supervisor.kill(id),

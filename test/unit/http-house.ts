@@ -65,6 +65,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     SNAPSHOT_RATE_FULL: 12,
     SNAPSHOT_RATE_INCR: 600,
     TRUST_PROXY: undefined,
+    CORS_ORIGINS: undefined,
+    READY_MAX_LAG: 3,
     SHUTDOWN_GRACE_MS: 1_000,
     WS_MAX_PER_IP: 100,
     WS_BACKPRESSURE_MAX_BYTES: 16 * 2 ** 20,
@@ -92,6 +94,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     log: silentLogger,
     artifacts,
     fanOut,
+    catalog: { read: async () => ({ generated_at: new Date().toISOString(), databases: [] }) },
     actorsView: () => [{ state: 'running' }],
     control: {
       kill: async (id) => void acts.push(`kill ${databaseKey(id)}`),

@@ -1,21 +1,30 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { PlatformError } from '../../errors.ts';
+import {
+  EpochRootSchema,
+  InclusionProofSchema,
+  NoEpochSchema,
+  OpenEpochSchema,
+  TransparencyPageSchema
+} from '../../wire/transparency.ts';
 import type { AddressReader } from '../address.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
 import { errorHandler } from '../errors.ts';
 import { createLimit } from '../limits.ts';
+import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
+const INDEXER_ONLY = 'transparency log is indexer-only; the decoder database has no synthetic chain-of-state hashes';
 
 const RootsQuerySchema = Type.Object({
-  page: Type.Optional(Type.String({ pattern: '^\\d{1,9}$' })),
-  limit: Type.Optional(Type.String({ pattern: '^0*[1-9]\\d{0,14}$' }))
+  page: Type.Optional(wholeNumber({ min: 0, digits: 9, default: 0 })),
+  limit: Type.Optional(wholeNumber({ min: 1, default: DEFAULT_LIMIT, note: `above ${MAX_LIMIT} it counts as that` }))
 });
+const ProofParamsSchema = databaseParams({ block_index: wholeNumber({ min: 1 }) });
 
 /** `GET /transparency/:dbType/:chain/:network/{roots,proof/:block_index,root/latest}`. */
 export const transparencyRoutes: FastifyPluginAsyncTypebox<
@@ -25,23 +34,43 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
   const limit = createLimit(app, { name: 'transparency', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   app.addHook('preHandler', (request, reply) => limit.take(request, reply));
   const base = '/transparency/:dbType/:chain/:network';
-  const subject = 'transparency log';
+  const config = { only: { dbType: 'indexer', reason: INDEXER_ONLY }, subject: 'transparency log' } as const;
+  const ofServer = { ...config, mode: 'server' } as const;
 
-  app.get(`${base}/roots`, { config: { subject }, schema: { querystring: RootsQuerySchema } }, async (request) => {
-    const page = Number(request.query.page ?? 0);
-    const rows = Math.min(Number(request.query.limit ?? DEFAULT_LIMIT), MAX_LIMIT);
-    return readyActor(directory, databaseOf(request)).ask('transparency.roots', { page, limit: rows });
-  });
+  app.get(
+    `${base}/roots`,
+    {
+      config,
+      schema: { params: databaseParams(), querystring: RootsQuerySchema, response: { 200: TransparencyPageSchema } }
+    },
+    async (request) => {
+      const page = Number(request.query.page ?? 0);
+      const rows = Math.min(Number(request.query.limit ?? DEFAULT_LIMIT), MAX_LIMIT);
+      return readyActor(directory, databaseOf(request)).ask('transparency.roots', { page, limit: rows });
+    }
+  );
 
-  app.get(`${base}/proof/:block_index`, { config: { subject, mode: 'server' } }, async (request) => {
-    const text = (request.params as { block_index: string }).block_index;
-    const blockIndex = /^\d{1,16}$/.test(text) ? Number(text) : 0;
-    if (blockIndex < 1 || !Number.isSafeInteger(blockIndex))
-      throw new PlatformError('REQUEST_INVALID', { reason: 'block_index must be a positive integer' });
-    return readyActor(directory, databaseOf(request)).ask('transparency.proof', { blockIndex });
-  });
+  app.get(
+    `${base}/proof/:block_index`,
+    {
+      config: ofServer,
+      schema: {
+        params: ProofParamsSchema,
+        response: { 200: Type.Union([InclusionProofSchema, OpenEpochSchema]) }
+      }
+    },
+    async (request) => {
+      const blockIndex = Number(request.params.block_index);
+      return readyActor(directory, databaseOf(request)).ask('transparency.proof', { blockIndex });
+    }
+  );
 
-  app.get(`${base}/root/latest`, { config: { subject, mode: 'server' } }, async (request) =>
-    readyActor(directory, databaseOf(request)).ask('transparency.latest', {})
+  app.get(
+    `${base}/root/latest`,
+    {
+      config: ofServer,
+      schema: { params: databaseParams(), response: { 200: Type.Union([EpochRootSchema, NoEpochSchema]) } }
+    },
+    async (request) => readyActor(directory, databaseOf(request)).ask('transparency.latest', {})
   );
 };

@@ -1,0 +1,8 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { CatalogSchema } from '../../wire/catalog.ts';
+import type { AppDeps } from '../deps.ts';
+
+/** `GET /catalog`: the databases of this process with their sizes; kept for CATALOG_CACHE_MS, in both modes. */
+export const catalogRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'catalog'>> = async (app, { catalog }) => {
+  app.get('/catalog', { schema: { response: { 200: CatalogSchema } } }, async () => catalog.read());
+};

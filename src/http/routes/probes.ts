@@ -1,0 +1,24 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import type { AppDeps } from '../deps.ts';
+import { oneOf } from '../parameters.ts';
+import { READINESS, readiness } from '../readiness.ts';
+
+const RETRY_AFTER_S = 5;
+
+const LiveSchema = Type.Object({ status: Type.Literal('live') });
+const ReadySchema = Type.Object({ status: oneOf(READINESS) });
+
+/** `GET /livez` and `GET /readyz`: one word each, open without a key, for whatever restarts or routes to this process. */
+export const probeRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'directory'>> = async (
+  app,
+  { config, directory }
+) => {
+  const open = { config: { open: true } } as const;
+  app.get('/livez', { ...open, schema: { response: { 200: LiveSchema } } }, async () => ({ status: 'live' as const }));
+  app.get('/readyz', { ...open, schema: { response: { 200: ReadySchema, 503: ReadySchema } } }, async (_, reply) => {
+    const status = readiness(directory, config.READY_MAX_LAG);
+    if (status !== 'ready') reply.code(503).header('retry-after', RETRY_AFTER_S);
+    return reply.send({ status });
+  });
+};

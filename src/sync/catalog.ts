@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from '../db/connection.ts';
+import { readTableSizes, type TableSizes } from '../db/table-sizes.ts';
+import type { Logger } from '../log.ts';
+import type { Catalog, CatalogEntry } from '../wire/catalog.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
+import type { DatabaseReport } from '../wire/report.ts';
+
+/** How long an answer waits for MariaDB before it says what was known last. */
+const PATIENCE_MS = 1_000;
+const STATEMENT_LIMIT_S = 5;
+
+interface CatalogOptions {
+  readonly cacheMs: number;
+  readonly log: Logger;
+  readonly list: () => readonly DatabaseId[];
+  readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
+  readonly lastReport: (id: DatabaseId) => Pick<DatabaseReport, 'height'> | undefined;
+}
+
+/** The databases of one account at one server. */
+interface Server {
+  readonly at: Omit<DatabaseCoordinates, 'name'>;
+  readonly names: string[];
+}
+
+/**
+ * What is served, and how large it is: read when somebody asks, one query per server, and kept for a while.
+ *
+ * A server that does not answer holds nobody up: its last known figures stand, zeros before the first.
+ */
+export class CatalogCache {
+  readonly #options: CatalogOptions;
+  readonly #sizes = new Map<string, TableSizes>();
+  /** By server: the look that is under way, so that one that hangs is not joined by another. */
+  readonly #looks = new Map<string, Promise<void>>();
+  #current: { readonly answer: Promise<Catalog>; readonly until: number } | undefined;
+
+  constructor(options: CatalogOptions) {
+    this.#options = options;
+  }
+
+  async read(): Promise<Catalog> {
+    const now = performance.now();
+    if (!this.#current || now >= this.#current.until) {
+      this.#current = { answer: this.#refresh(), until: now + this.#options.cacheMs };
+    }
+    return this.#current.answer;
+  }
+
+  async #refresh(): Promise<Catalog> {
+    const looks = this.#servers().map(([key, server]) => this.#look(key, server));
+    await Promise.race([Promise.all(looks), sleep(PATIENCE_MS, undefined, { ref: false })]);
+    return { generated_at: new Date().toISOString(), databases: this.#options.list().map((id) => this.#entry(id)) };
+  }
+
+  #servers(): [string, Server][] {
+    const servers = new Map<string, Server>();
+    for (const id of this.#options.list()) {
+      const found = this.#options.whereIs(id);
+      if (!found) continue;
+      const { name, ...at } = found;
+      const key = serverKey(found);
+      const server = servers.get(key) ?? { at, names: [] };
+      server.names.push(name);
+      servers.set(key, server);
+    }
+    return [...servers];
+  }
+
+  #look(key: string, server: Server): Promise<void> {
+    const look = this.#looks.get(key) ?? this.#measure(key, server).finally(() => this.#looks.delete(key));
+    this.#looks.set(key, look);
+    return look;
+  }
+
+  async #measure(key: string, { at, names }: Server): Promise<void> {
+    try {
+      const connection = await connect(at, { statementLimitS: STATEMENT_LIMIT_S });
+      try {
+        for (const [name, sizes] of await readTableSizes(connection, names)) this.#sizes.set(`${key}/${name}`, sizes);
+      } finally {
+        connection.destroy();
+      }
+    } catch (caught) {
+      this.#options.log.warn({ err: caught }, 'a MariaDB server did not say how large its databases are');
+    }
+  }
+
+  #entry(id: DatabaseId): CatalogEntry {
+    const at = this.#options.whereIs(id);
+    const sizes = at && this.#sizes.get(`${serverKey(at)}/${at.name}`);
+    const { tables = 0, dataBytes = 0, indexBytes = 0 } = sizes ?? {};
+    return {
+      coin: id.chain,
+      network: id.network,
+      dbType: id.dbType,
+      db_name: at?.name ?? null,
+      block_height: heightOf(this.#options.lastReport(id)),
+      table_count: tables,
+      data_bytes: dataBytes,
+      index_bytes: indexBytes,
+      total_bytes: dataBytes + indexBytes
+    };
+  }
+}
+
+function serverKey({ host, port, socketPath, user }: DatabaseCoordinates): string {
+  return `${user}@${socketPath ?? `${host}:${port}`}`;
+}
+
+/** A source without a block reports -1. */
+function heightOf(report: Pick<DatabaseReport, 'height'> | undefined): number | null {
+  return report?.height != null && report.height >= 0 ? report.height : null;
+}

@@ -1,0 +1,26 @@
+import Type, { type Static } from 'typebox';
+import { DbTypeSchema } from './database.ts';
+
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/** One database in `GET /catalog`. @see the specification, "Catalog entry" */
+export const CatalogEntrySchema = Type.Object({
+  coin: Type.String(),
+  network: Type.String(),
+  dbType: DbTypeSchema,
+  /** Null while nobody knows where the database is. */
+  db_name: Type.Union([Type.String(), Type.Null()]),
+  block_height: Type.Union([Count, Type.Null()]),
+  table_count: Count,
+  data_bytes: Count,
+  index_bytes: Count,
+  total_bytes: Count
+});
+export type CatalogEntry = Static<typeof CatalogEntrySchema>;
+
+export const CatalogSchema = Type.Object({
+  generated_at: Type.String({ format: 'date-time' }),
+  databases: Type.Array(CatalogEntrySchema)
+});
+/** Body of `GET /catalog`. */
+export type Catalog = Static<typeof CatalogSchema>;

@@ -1,0 +1,58 @@
+import Type, { type Static } from 'typebox';
+
+const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Hash = Type.Union([Type.String(), Type.Null()]);
+const Time = Type.String({ format: 'date-time' });
+
+/** One page of the transparency log, newest first. @see the specification, "Transparency log entry" */
+export const TransparencyPageSchema = Type.Object({
+  page: Type.Integer({ minimum: 0 }),
+  limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+  /** Recorded blocks, on all pages. */
+  total: Type.Integer({ minimum: 0 }),
+  results: Type.Array(
+    Type.Object({
+      block_index: Height,
+      block_time: Type.Union([Type.Integer(), Type.Null()]),
+      ledger_hash: Hash,
+      actions_hash: Hash,
+      contract_hash: Hash,
+      logged_at: Time
+    })
+  )
+});
+export type TransparencyPage = Static<typeof TransparencyPageSchema>;
+
+/** @see the specification, "Merkle inclusion proof" */
+export const InclusionProofSchema = Type.Object({
+  blockIndex: Height,
+  epoch: Height,
+  leaf: Type.String(),
+  merkleRoot: Type.String(),
+  /** From the leaf to the root. */
+  proof: Type.Array(
+    Type.Object({ hash: Type.String(), position: Type.Union([Type.Literal('left'), Type.Literal('right')]) })
+  ),
+  verified: Type.Boolean()
+});
+export type InclusionProofRecord = Static<typeof InclusionProofSchema>;
+
+/** Of a block whose epoch still grows. */
+export const OpenEpochSchema = Type.Object({ error: Type.Literal('epoch not yet committed') });
+export type OpenEpoch = Static<typeof OpenEpochSchema>;
+
+/** @see the specification, "Epoch root" */
+export const EpochRootSchema = Type.Object({
+  id: Type.Integer(),
+  epoch: Height,
+  start_block: Height,
+  end_block: Height,
+  merkle_root: Type.String(),
+  leaf_count: Type.Integer({ minimum: 1 }),
+  created_at: Time
+});
+export type EpochRoot = Static<typeof EpochRootSchema>;
+
+/** Before the first epoch is committed. */
+export const NoEpochSchema = Type.Object({ epoch: Type.Null(), merkle_root: Type.Null() });
+export type NoEpoch = Static<typeof NoEpochSchema>;

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { InjectOptions } from 'fastify';
+import { openHouse } from './http-house.ts';
+
+const BEARER = { authorization: 'Bearer k1' };
+const AT = 'bitcoin/regtest';
+
+describe('with a key', async () => {
+  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1,k2' } });
+  const ask = async (url: string, headers = {}, method: InjectOptions['method'] = 'GET') =>
+    app.inject({ method, url, headers });
+
+  test('401 comes before everything else, unknown paths included', async () => {
+    for (const url of [
+      '/health',
+      '/catalog',
+      '/nowhere',
+      '/livez/more',
+      `/status/nonsense/${AT}`,
+      `/transparency/decoder/${AT}/roots`
+    ]) {
+      const answer = await ask(url);
+      assert.equal(answer.statusCode, 401, url);
+      assert.equal(answer.headers['www-authenticate'], 'Bearer');
+      assert.equal(typeof answer.json().error, 'string');
+    }
+    assert.equal((await ask('/health', { authorization: 'Bearer wrong' })).statusCode, 401);
+    assert.equal((await ask('/health', { authorization: 'Basic k1' })).statusCode, 401);
+    assert.equal((await ask('/health', { authorization: 'Bearer k1,k2' })).statusCode, 401);
+    assert.equal((await ask('/health?key=k1')).statusCode, 401);
+  });
+
+  test('200 for both keys of a rotation', async () => {
+    for (const key of ['k1', 'k2'])
+      assert.equal((await ask('/health', { authorization: `Bearer ${key}` })).statusCode, 200);
+  });
+
+  test('401 for a token among WebSocket subprotocols without an upgrade', async () => {
+    const protocol = `bearer.${Buffer.from('k1').toString('base64url')}, platform-sync.v1`;
+    assert.equal((await ask('/health', { 'sec-websocket-protocol': protocol })).statusCode, 401);
+  });
+
+  test('401 without the key and 400 with it for a path that cannot be decoded', async () => {
+    assert.equal((await ask('/status/%zz')).statusCode, 401);
+    const answer = await ask('/status/%zz', BEARER);
+    assert.equal(answer.statusCode, 400);
+    assert.deepEqual(Object.keys(answer.json()), ['error']);
+  });
+
+  test('every route needs the key but the few that are open', async () => {
+    await app.ready();
+    const open = new Set(['/', '/livez', '/readyz']);
+    const paths = [...app.printRoutes({ commonPrefix: false }).matchAll(/── (\S+) \(([A-Z, ]+)\)/g)];
+    assert.ok(paths.length > 15);
+    for (const [, path = '', methods = ''] of paths) {
+      const url = path.replace(':dbType', 'indexer').replace(':chain', 'bitcoin').replace(':network', 'regtest');
+      for (const method of methods.split(', ')) {
+        const { statusCode } = await ask(url, {}, method as 'GET');
+        assert.equal(statusCode === 401, !open.has(path), `${method} ${path} answered ${statusCode}`);
+      }
+    }
+  });
+});
+
+test('without a key all is open but what an operator may do: that is always 401', async () => {
+  const { app, acts } = await openHouse();
+  assert.equal((await app.inject('/debug/actors')).statusCode, 200);
+  for (const url of [
+    `/debug/actors/indexer/${AT}/kill`,
+    `/debug/actors/indexer/${AT}/restart`,
+    `/halt/clear/indexer/${AT}`
+  ])
+    for (const headers of [{}, BEARER])
+      assert.equal((await app.inject({ method: 'POST', url, headers })).statusCode, 401, url);
+  assert.deepEqual(acts, []);
+});

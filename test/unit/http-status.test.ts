@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { INDEXER, INDEXER_HASHES, openHouse, reportOf } from './http-house.ts';
+
+const AT = 'bitcoin/regtest';
+
+test('200: all databases nested by chain, network and type, and one', async () => {
+  const { app } = await openHouse();
+  const { last_updated, ...tree } = (await app.inject('/status')).json();
+  assert.ok(last_updated);
+  const { last_updated: at, chain, network, dbType, ...one } = (await app.inject(`/status/indexer/${AT}`)).json();
+  assert.ok(Math.abs(Date.parse(at) - Date.now()) < 5_000);
+  assert.deepEqual({ chain, network, dbType }, INDEXER);
+  assert.deepEqual(tree.bitcoin.regtest.indexer, one);
+  assert.deepEqual(one, {
+    block_height: 7,
+    block_time: 1_700_000_000,
+    ...INDEXER_HASHES,
+    lag_blocks: 0,
+    poll_error_count: 0,
+    phase: 'polling.caughtUp',
+    subscribers: []
+  });
+  const decoder = (await app.inject(`/status/decoder/${AT}`)).json();
+  assert.equal(decoder.block_hash, 'cc');
+  assert.equal('ledger_hash' in decoder, false);
+  assert.deepEqual(Object.keys(tree.bitcoin.regtest), ['indexer', 'decoder']);
+});
+
+test('200: a client shows the state of its replica', async () => {
+  const halt = { block_index: 5, reason: 'hash mismatch', mismatches: {}, sources: [], detected_at: '2026-01-02' };
+  const report = reportOf(INDEXER, {
+    mode: 'client',
+    phase: 'halted',
+    replica: {
+      complete: true,
+      percent: null,
+      halt,
+      verification: 'verified',
+      verifiedHeight: 4,
+      verifiedAt: '2026-01-02T03:04:05.000Z',
+      repairs: 2,
+      sources: [],
+      reorgs: 0
+    }
+  });
+  const { app } = await openHouse({ config: { SYNC_MODE: 'client' }, reports: [report] });
+  const { last_updated, ...status } = (await app.inject(`/status/indexer/${AT}`)).json();
+  assert.ok(last_updated);
+  assert.deepEqual(status, {
+    ...INDEXER,
+    block_height: 7,
+    block_time: 1_700_000_000,
+    ...INDEXER_HASHES,
+    lag_blocks: 0,
+    poll_error_count: 0,
+    phase: 'halted',
+    percent: null,
+    halted: true,
+    reason: 'hash mismatch',
+    verification: 'verified',
+    verified_height: 4,
+    verified_at: '2026-01-02T03:04:05.000Z',
+    repairs: 2
+  });
+});

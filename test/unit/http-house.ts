@@ -7,6 +7,7 @@ import { type ActorAsks, createApp, type HttpConfig } from '../../src/http/app.t
 import { FanOut, type FanOutOptions } from '../../src/http/fan-out.ts';
 import { silentLogger } from '../../src/log.ts';
 import { ArtifactStore, type TaskRunner } from '../../src/snapshot/artifact-store.ts';
+import type { Catalog } from '../../src/wire/catalog.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
 import type { DatabaseReport } from '../../src/wire/report.ts';
 
@@ -41,6 +42,7 @@ export interface HouseOptions {
   readonly known?: readonly DatabaseId[];
   readonly discovered?: boolean;
   readonly answers?: Answers;
+  readonly catalog?: Catalog;
   readonly tasks?: TaskRunner;
   readonly store?: Partial<Parameters<typeof ArtifactStore.open>[0]>;
   readonly clearHalt?: () => Promise<{ was: unknown }>;
@@ -94,7 +96,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     log: silentLogger,
     artifacts,
     fanOut,
-    catalog: { read: async () => ({ generated_at: new Date().toISOString(), databases: [] }) },
+    catalog: { read: async () => options.catalog ?? { generated_at: '', databases: [] } },
     actorsView: () => [{ state: 'running' }],
     control: {
       kill: async (id) => void acts.push(`kill ${databaseKey(id)}`),

@@ -87,6 +87,12 @@ export const ERRORS = {
   UNAUTHORIZED: { status: 401, policy: 'restart', hint: 'send Authorization: Bearer <SYNC_API_KEY>' },
   /** The route belongs to the other mode. */
   WRONG_MODE: { status: 403, policy: 'restart', hint: 'ask a process in the other SYNC_MODE' },
+  /** No further validator can be listed for the database. */
+  VALIDATORS_FULL: {
+    status: 503,
+    policy: 'restart',
+    hint: 'entries end by VALIDATOR_HEARTBEAT_TTL; set SYNC_API_KEY if strangers fill the list'
+  },
   /** More requests than the limit allows. */
   RATE_LIMITED: { status: 429, policy: 'restart', hint: 'retry after the seconds in Retry-After' },
   /** The coin node did not answer, or answered with an error. */

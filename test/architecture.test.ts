@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/jsonrpc.ts': ['node:crypto', '@fastify/rate-limit', 'fastify', 'typebox', 'src/errors.ts'],
   'src/config/': ['node:', 'src/coin/', 'src/errors.ts'],
   'src/wire/': ['typebox', 'src/errors.ts'],
-  'src/consensus/': ['node:crypto', 'src/errors.ts'],
+  'src/consensus/': ['node:crypto', 'tweetnacl', 'src/errors.ts'],
   'machines/': ['xstate', 'src/consensus/', 'src/errors.ts'],
   'src/verify/': ['node:', 'mysql2/promise', 'src/errors.ts'],
   'src/db/': ['node:', 'mysql2', ...STATE, ...BASICS],

@@ -23,6 +23,12 @@ function readOrigin(entry: string): string {
   return entry;
 }
 
+/** An Ed25519 public key. */
+function readPublicKey(entry: string): string {
+  if (!/^[0-9a-fA-F]{64}$/.test(entry)) throw new Error(`must be Ed25519 public keys of 64 hex digits, not "${entry}"`);
+  return entry.toLowerCase();
+}
+
 /** Every variable of the sync service. @see the specification's "Configuration variables" */
 export const syncVariables = {
   SYNC_MODE: choice(['server', 'client'], {
@@ -83,6 +89,11 @@ export const syncVariables = {
   WS_BACKPRESSURE_STALL_MS: integer({ default: 30_000, min: 10, doc: 'ms a send buffer may make no progress' }),
   WS_STATUS_INTERVAL: integer({ default: 60_000, min: 10, doc: 'ms between status messages' }),
   WS_PING_INTERVAL: integer({ default: 30_000, min: 10, doc: 'ms between pings' }),
+  VALIDATOR_HEARTBEAT_TTL: integer({ default: 60_000, min: 10, doc: 'ms a validator is listed after its last word' }),
+  VALIDATOR_PUBKEYS: list(readPublicKey, {
+    doc: 'server: public keys of the validators that are served first; unset: any valid key',
+    example: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+  }),
   BLOCK_POLL_INTERVAL: integer({ default: 250, min: 5, doc: 'server: ms between looks for new blocks' }),
   MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of the transparency log' }),
   MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),
@@ -123,8 +134,7 @@ const WITHOUT_EFFECT: readonly (readonly [RegExp, string])[] = [
   [/^INDEX_MAP_PARITY_CHECK$/, 'index maps are not compared'],
   [/^SYNC_BOOTSTRAP_DEPTH_/, 'an empty replica is always bootstrapped whole'],
   [/^SYNC_SUBSCRIBE_/, 'a replica always follows every table'],
-  [/^SYNC_SOURCE_CA$/, "certificates are checked against the system's authorities"],
-  [/^(VALIDATOR_PUBKEYS|VALIDATOR_HEARTBEAT_TTL)$/, 'validators are not told apart from other subscribers']
+  [/^SYNC_SOURCE_CA$/, "certificates are checked against the system's authorities"]
 ];
 
 /** @returns one sentence for each variable that is set, not to `false`, and has no effect in this version */

@@ -18,6 +18,7 @@ import { snapshotRoutes } from './routes/snapshots.ts';
 import { statusRoutes } from './routes/status.ts';
 import { isSubscription, subscribeRoutes } from './routes/subscribe.ts';
 import { transparencyRoutes } from './routes/transparency.ts';
+import { validatorRoutes } from './routes/validators.ts';
 
 export type { ActorAsks, ActorControl, ActorDirectory, AppDeps, HttpConfig } from './deps.ts';
 
@@ -81,6 +82,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.register(digestRoutes, { ...deps, addressOf });
   app.register(transparencyRoutes, { ...deps, addressOf });
   app.register(subscribeRoutes, { ...deps, addressOf });
+  app.register(validatorRoutes, { ...deps, addressOf });
   app.register(haltRoutes, deps);
   app.register(debugRoutes, deps);
 

@@ -2,12 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import type { Broadcast, ResumePoint } from '../../actors/protocol.ts';
 import type { SyncConfig } from '../config/sync.ts';
-import { PlatformError } from '../errors.ts';
+import { hasCode, PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type DatabaseId, databaseKey, unknownHashes } from '../wire/database.ts';
 import type { StatusMessage } from '../wire/messages.ts';
 import type { DatabaseReport } from '../wire/report.ts';
 import { Subscriber, type SubscriberView } from './subscriber.ts';
+import { ValidatorAuth } from './validator-auth.ts';
+import { ValidatorBook } from './validators.ts';
 
 export type { SubscriberView } from './subscriber.ts';
 
@@ -22,6 +24,8 @@ export interface FanOutOptions {
     | 'WS_BACKPRESSURE_STALL_MS'
     | 'WS_STATUS_INTERVAL'
     | 'WS_PING_INTERVAL'
+    | 'VALIDATOR_HEARTBEAT_TTL'
+    | 'VALIDATOR_PUBKEYS'
   >;
   readonly log: Logger;
   /** What the source last reported: the status of a database without any broadcast yet. */
@@ -40,7 +44,9 @@ interface Parcel {
 /** One database's subscribers, and the parcels that are still to be sent, in order. */
 interface Lane {
   readonly id: DatabaseId;
-  readonly subscribers: Set<Subscriber>;
+  /** Those that proved who they are: written first. */
+  readonly validators: Set<Subscriber>;
+  readonly others: Set<Subscriber>;
   readonly queue: Parcel[];
   point: BroadcastPoint | null;
   sending: Promise<void>;
@@ -52,16 +58,20 @@ const SLICE = 200;
 const MAX_QUEUED = 10_000;
 const SERVICE_RESTART = 1012;
 const GOING_DOWN = 'the server is going down; reconnect';
+/** A list of validators that is full is said this often. */
+const FULL_NOTICE_MS = 60_000;
 
 /**
  * Hands each message of a source to all subscribers of its database, the same bytes to each, in order.
  *
  * A subscriber gets `status` first and then every message accepted after it, each once: no gap, no repeat, also
- * while the source's actor dies and comes back.
+ * while the source's actor dies and comes back. What subscribers say of themselves goes into `validators`.
  *
  * @see the specification, "Events" and "Backpressure"
  */
 export class FanOut {
+  readonly validators: ValidatorBook;
+  readonly #auth: ValidatorAuth;
   readonly #config: FanOutOptions['config'];
   readonly #log: Logger;
   readonly #lastReport: FanOutOptions['lastReport'];
@@ -69,11 +79,14 @@ export class FanOut {
   readonly #perAddress = new Map<string, number>();
   readonly #timers: readonly NodeJS.Timeout[];
   #closed = false;
+  #fullSaidAt = Number.NEGATIVE_INFINITY;
 
   constructor({ config, log, lastReport }: FanOutOptions) {
     this.#lastReport = lastReport;
     this.#config = config;
     this.#log = log;
+    this.validators = new ValidatorBook(config.VALIDATOR_HEARTBEAT_TTL);
+    this.#auth = new ValidatorAuth(config.VALIDATOR_PUBKEYS);
     const measureMs = Math.max(5, Math.min(1_000, config.WS_BACKPRESSURE_STALL_MS / 4));
     this.#timers = [
       setInterval(() => this.#eachSubscriber((subscriber) => subscriber.measure()), measureMs),
@@ -93,7 +106,7 @@ export class FanOut {
     const lane = this.#lane(id);
     if (lane.queue.length >= MAX_QUEUED)
       throw new PlatformError('ACTOR_BUSY', { reason: `${lane.queue.length} messages wait to be sent` });
-    const targets = [...lane.subscribers];
+    const targets = everyone(lane);
     for (const { type, height, bytes, infraBytes } of messages) {
       const full = asBuffer(bytes);
       const infra = infraBytes ? asBuffer(infraBytes) : full;
@@ -112,36 +125,48 @@ export class FanOut {
   subscribe(id: DatabaseId, socket: WebSocket, { infraOnly, address }: { infraOnly: boolean; address: string }): void {
     const lane = this.#lane(id);
     const status = this.#status(lane);
+    let name: string | null = null;
+    const leave = () => {
+      lane.validators.delete(subscriber);
+      lane.others.delete(subscriber);
+    };
     const subscriber = new Subscriber(socket, {
       infraOnly,
-      address,
       height: status.block_height,
       limits: { maxBytes: this.#config.WS_BACKPRESSURE_MAX_BYTES, stallMs: this.#config.WS_BACKPRESSURE_STALL_MS },
       onDrop: (reason) => {
-        lane.subscribers.delete(subscriber);
+        leave();
         this.#log.warn({ database: databaseKey(id), subscriber: subscriber.id }, reason);
+      },
+      onHeartbeat: (appliedHeight) => this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight),
+      onAuth: (message) => {
+        name = this.#auth.identify(message);
+        if (name !== null && lane.others.delete(subscriber)) lane.validators.add(subscriber);
+        return name !== null;
       }
     });
     this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
     socket.on('error', (cause) => this.#log.debug({ err: cause, subscriber: subscriber.id }, 'subscriber failed'));
     socket.once('close', () => {
-      lane.subscribers.delete(subscriber);
+      leave();
       const left = (this.#perAddress.get(address) ?? 1) - 1;
       if (left > 0) this.#perAddress.set(address, left);
       else this.#perAddress.delete(address);
     });
     subscriber.send(JSON.stringify(status));
-    lane.subscribers.add(subscriber);
+    lane.others.add(subscriber);
   }
 
   subscribers(id: DatabaseId): SubscriberView[] {
-    return [...(this.#lanes.get(databaseKey(id))?.subscribers ?? [])].map(({ view }) => view);
+    const lane = this.#lanes.get(databaseKey(id));
+    return lane ? everyone(lane).map(({ view }) => view) : [];
   }
 
   /** Tells every subscriber to come back later (1012) and takes no more. */
   close(): void {
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
+    this.validators.close();
     this.#eachSubscriber(({ socket }) => socket.close(SERVICE_RESTART, GOING_DOWN));
   }
 
@@ -149,7 +174,8 @@ export class FanOut {
     const key = databaseKey(id);
     const lane = this.#lanes.get(key) ?? {
       id,
-      subscribers: new Set(),
+      validators: new Set(),
+      others: new Set(),
       queue: [],
       point: null,
       sending: Promise.resolve()
@@ -162,7 +188,7 @@ export class FanOut {
   #sendStatus(): void {
     for (const lane of this.#lanes.values()) {
       const text = JSON.stringify(this.#status(lane));
-      lane.queue.push({ targets: [...lane.subscribers], full: text, infra: text, height: undefined });
+      lane.queue.push({ targets: everyone(lane), full: text, infra: text, height: undefined });
       void this.#drain(lane);
     }
   }
@@ -197,8 +223,24 @@ export class FanOut {
   }
 
   #eachSubscriber(act: (subscriber: Subscriber) => void): void {
-    for (const { subscribers } of this.#lanes.values()) for (const subscriber of subscribers) act(subscriber);
+    for (const lane of this.#lanes.values()) for (const subscriber of everyone(lane)) act(subscriber);
   }
+
+  /** One more than the list holds is left out, and that is said from time to time. */
+  #beat(id: DatabaseId, validatorId: string, appliedHeight: number): void {
+    try {
+      this.validators.beat(id, validatorId, { appliedHeight, appliedBlockTime: null });
+    } catch (caught) {
+      if (!hasCode(caught, 'VALIDATORS_FULL')) throw caught;
+      if (performance.now() - this.#fullSaidAt < FULL_NOTICE_MS) return;
+      this.#fullSaidAt = performance.now();
+      this.#log.warn({ database: databaseKey(id), hint: caught.hint }, caught.message);
+    }
+  }
+}
+
+function everyone({ validators, others }: Lane): Subscriber[] {
+  return [...validators, ...others];
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '../errors.ts';
+import { databaseKey } from '../wire/database.ts';
 import type { AddressReader } from './address.ts';
+import { databaseOf } from './checks.ts';
 
 /** A budget of requests by address. */
 export interface Limit {
@@ -14,13 +16,27 @@ export interface Limit {
  * A limit over the plugin's store, with the RateLimit header fields on every answer that it had a say in.
  *
  * @param name the policy's name in the header fields
+ * @param perDatabase true: an address has a budget for each database
  * @see draft-ietf-httpapi-ratelimit-headers
  */
 export function createLimit(
   app: FastifyInstance,
-  { name, max, windowMs, addressOf }: { name: string; max: number; windowMs: number; addressOf: AddressReader }
+  {
+    name,
+    max,
+    windowMs,
+    addressOf,
+    perDatabase = false
+  }: { name: string; max: number; windowMs: number; addressOf: AddressReader; perDatabase?: boolean }
 ): Limit {
-  const count = app.createRateLimit({ max, timeWindow: windowMs, keyGenerator: (request) => addressOf(request.raw) });
+  const count = app.createRateLimit({
+    max,
+    timeWindow: windowMs,
+    keyGenerator: (request) => {
+      const address = addressOf(request.raw);
+      return perDatabase ? `${address} ${databaseKey(databaseOf(request))}` : address;
+    }
+  });
   const run = async (request: FastifyRequest, reply: FastifyReply, increment: boolean): Promise<void> => {
     const state = await count(request, { increment });
     if (state.isAllowed) return;

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { Compile } from 'typebox/compile';
 import type { WebSocket } from 'ws';
 import { type ActorRefFrom, createActor } from 'xstate';
 import { type SubscriberInput, subscriberMachine } from '../../machines/subscriber.ts';
+import { type AuthMessage, AuthMessageSchema, HeartbeatMessageSchema } from '../wire/validator.ts';
 
 /** What `/status` shows of one subscriber; no address. */
 export interface SubscriberView {
@@ -11,45 +13,57 @@ export interface SubscriberView {
   readonly lag: number | null;
 }
 
+export interface SubscriberOptions {
+  readonly infraOnly: boolean;
+  /** The last block broadcast when it came. */
+  readonly height: number | null;
+  readonly limits: SubscriberInput;
+  /** Called once, before the connection is closed, with the text of the log line and closing reason. */
+  readonly onDrop: (reason: string) => void;
+  readonly onHeartbeat: (appliedBlock: number) => void;
+  /** @returns true when the message proves who it is */
+  readonly onAuth: (message: AuthMessage) => boolean;
+}
+
 /** Policy violation: the reason says which. */
 const POLICY_CLOSE = 1008;
+/** How long after connecting a subscriber may say who it is, and how often it may try. */
+const AUTH_WINDOW_MS = 5_000;
+const MAX_AUTH_ATTEMPTS = 10;
+/** Frames of any kind that a client may send in each window; one that heartbeats every ten blocks stays far below. */
+const MAX_FRAMES = 1_000;
+const FRAME_WINDOW_MS = 10_000;
 
-/** One connection to `/subscribe`: what was sent to it, what it says it applied, and whether it drains. */
+const isHeartbeat = Compile(HeartbeatMessageSchema);
+const isAuth = Compile(AuthMessageSchema);
+
+/** One connection to `/subscribe`: what was sent to it, what it says of itself, and whether it drains. */
 export class Subscriber {
   readonly id = randomBytes(6).toString('hex');
   readonly socket: WebSocket;
   readonly infraOnly: boolean;
-  readonly address: string;
+  readonly #options: SubscriberOptions;
+  readonly #connectedAt = performance.now();
+  readonly #flow: ActorRefFrom<typeof subscriberMachine>;
   #lastSent: number | null;
   #applied: number | null = null;
   #buffered = 0;
   #answered = true;
-  readonly #flow: ActorRefFrom<typeof subscriberMachine>;
-  readonly #onDrop: (reason: string) => void;
+  #authAttempts = 0;
+  #frames = 0;
+  #framesSince = 0;
 
-  /** @param onDrop called once with the text of the log line and closing reason */
-  constructor(
-    socket: WebSocket,
-    options: {
-      readonly infraOnly: boolean;
-      readonly address: string;
-      readonly height: number | null;
-      readonly limits: SubscriberInput;
-      readonly onDrop: (reason: string) => void;
-    }
-  ) {
+  constructor(socket: WebSocket, options: SubscriberOptions) {
     this.socket = socket;
     this.infraOnly = options.infraOnly;
-    this.address = options.address;
+    this.#options = options;
     this.#lastSent = options.height;
-    this.#onDrop = options.onDrop;
     this.#flow = createActor(subscriberMachine, { input: options.limits }).start();
-    socket.on('pong', () => {
-      this.#answered = true;
-    });
+    socket.on('ping', () => this.#heard());
+    socket.on('pong', () => this.#heard());
     socket.on('message', (data, isBinary) => {
-      this.#answered = true;
-      if (!isBinary) this.#hear(String(data));
+      this.#heard();
+      if (!isBinary) this.#hear(parse(String(data)));
     });
   }
 
@@ -73,9 +87,7 @@ export class Subscriber {
     if ((before === 0 && this.#buffered === 0) || this.#flow.getSnapshot().status !== 'active') return;
     this.#flow.send({ type: 'buffer.measured', bufferedBytes: this.#buffered, at: performance.now() });
     const { status, context } = this.#flow.getSnapshot();
-    if (status === 'active' || context.reason === null) return;
-    this.#onDrop(context.reason);
-    this.socket.close(POLICY_CLOSE, context.reason);
+    if (status !== 'active' && context.reason !== null) this.#drop(context.reason);
   }
 
   /** Terminates a connection that did not answer the last ping; one whose buffer is not empty is the policy's to judge. */
@@ -86,20 +98,41 @@ export class Subscriber {
     this.#answered = false;
   }
 
-  #hear(text: string): void {
-    const message = parseObject(text);
-    const { type, appliedBlock } = message;
-    if (type === 'heartbeat' && Number.isSafeInteger(appliedBlock) && Number(appliedBlock) >= 0)
-      this.#applied = Number(appliedBlock);
+  #drop(reason: string): void {
+    this.#options.onDrop(reason);
+    this.socket.close(POLICY_CLOSE, reason);
+  }
+
+  /** Any frame is a sign of life; too many are an attack on the process's time. */
+  #heard(): void {
+    this.#answered = true;
+    const now = performance.now();
+    if (now - this.#framesSince > FRAME_WINDOW_MS) [this.#frames, this.#framesSince] = [0, now];
+    this.#frames += 1;
+    if (this.#frames === MAX_FRAMES + 1) this.#drop(`more than ${MAX_FRAMES} messages in ${FRAME_WINDOW_MS / 1000} s`);
+    if (this.#frames === 2 * MAX_FRAMES) this.socket.terminate(); // it does not listen
+  }
+
+  /** What is neither of the two messages gets no answer. */
+  #hear(message: unknown): void {
+    if (isHeartbeat.Check(message)) {
+      this.#applied = message.appliedBlock;
+      this.#options.onHeartbeat(message.appliedBlock);
+    } else if (isAuth.Check(message) && this.#mayAuth()) {
+      this.#authAttempts += 1;
+      if (this.#options.onAuth(message)) this.#authAttempts = MAX_AUTH_ATTEMPTS;
+    }
+  }
+
+  #mayAuth(): boolean {
+    return this.#authAttempts < MAX_AUTH_ATTEMPTS && performance.now() - this.#connectedAt <= AUTH_WINDOW_MS;
   }
 }
 
-/** What is no JSON object is heard as an empty one: a malformed message gets no answer. */
-function parseObject(text: string): Record<string, unknown> {
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+    return JSON.parse(text);
   } catch {
-    return {};
+    return undefined;
   }
 }

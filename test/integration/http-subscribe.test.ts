@@ -7,42 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import type { Broadcast } from '../../actors/protocol.ts';
 import type { FanOut } from '../../src/http/fan-out.ts';
-import { DECODER, type House, INDEXER, INDEXER_HASHES, openHouse, reportOf } from '../unit/http-house.ts';
+import { type Listener, listen, subscribe, until } from '../support/listener.ts';
+import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from '../unit/http-house.ts';
 
 const AT = 'bitcoin/regtest';
 const BASE_HEIGHT = 7;
-
-interface Message {
-  readonly type: string;
-  readonly block_height?: number;
-  readonly block_index?: number;
-}
-
-/** A subscriber that keeps all it hears. */
-interface Listener {
-  readonly socket: WebSocket;
-  readonly heard: Message[];
-  readonly closed: Promise<{ code: number; reason: string }>;
-}
-
-async function listen(house: House): Promise<string> {
-  await house.app.listen({ host: '127.0.0.1', port: 0 });
-  return `127.0.0.1:${(house.app.server.address() as { port: number }).port}`;
-}
-
-async function subscribe(
-  place: string,
-  path = `/subscribe/indexer/${AT}`,
-  protocols: string[] = []
-): Promise<Listener> {
-  const socket = new WebSocket(`ws://${place}${path}`, protocols, { perMessageDeflate: true });
-  const heard: Message[] = [];
-  socket.on('message', (data) => heard.push(JSON.parse(String(data)) as Message));
-  const { promise: closed, resolve } = Promise.withResolvers<{ code: number; reason: string }>();
-  socket.on('close', (code, reason) => resolve({ code, reason: String(reason) }));
-  await once(socket, 'open');
-  return { socket, heard, closed };
-}
 
 /** The HTTP answer that an upgrade was refused with. */
 async function refusal(place: string, path: string, headers: Record<string, string> = {}, protocols: string[] = []) {
@@ -52,13 +21,6 @@ async function refusal(place: string, path: string, headers: Record<string, stri
   socket.on('error', () => undefined);
   socket.terminate();
   return { status: response.statusCode, headers: response.headers, body };
-}
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let waited = 0; !condition(); waited += 5) {
-    assert.ok(waited < 10_000, `in time: ${what}`);
-    await sleep(5);
-  }
 }
 
 function block(height: number, padding = 0): Broadcast {

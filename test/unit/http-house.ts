@@ -75,6 +75,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     WS_BACKPRESSURE_STALL_MS: 30_000,
     WS_STATUS_INTERVAL: 60_000,
     WS_PING_INTERVAL: 30_000,
+    VALIDATOR_HEARTBEAT_TTL: 60_000,
+    VALIDATOR_PUBKEYS: undefined,
     ...options.config
   };
   const reports = new Map(

@@ -11,6 +11,8 @@ import type { AppDeps } from '../deps.ts';
 import { readyActor } from '../ready.ts';
 
 const MAX_CLIENT_MESSAGE_BYTES = 4096;
+/** Pieces in which one message may come. */
+const MAX_CLIENT_FRAGMENTS = 16;
 /** How long a socket that was told to close may still drain. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
@@ -31,6 +33,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: MAX_CLIENT_MESSAGE_BYTES,
+    maxFragments: MAX_CLIENT_FRAGMENTS,
     closeTimeout: CLOSE_TIMEOUT_MS,
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false)
   } as ConstructorParameters<typeof WebSocketServer>[0]);

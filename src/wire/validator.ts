@@ -1,0 +1,40 @@
+import Type, { type Static } from 'typebox';
+
+const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const UnixTime = Type.Number({ minimum: 0 });
+
+/** What a subscriber says of its replica. @see the specification, "Client to server" */
+export const HeartbeatMessageSchema = Type.Object({ type: Type.Literal('heartbeat'), appliedBlock: Height });
+export type HeartbeatMessage = Static<typeof HeartbeatMessageSchema>;
+
+/** Who a subscriber is: Ed25519 over the decimal text of `ts`; said once, within five seconds of connecting. */
+export const AuthMessageSchema = Type.Object({
+  type: Type.Literal('auth'),
+  pubkey: Type.String({ pattern: '^[0-9a-fA-F]{64}$' }),
+  sig: Type.String({ pattern: '^[0-9a-fA-F]{128}$' }),
+  ts: UnixTime
+});
+export type AuthMessage = Static<typeof AuthMessageSchema>;
+
+/** Body of `POST /validator-heartbeat`. */
+export const HeartbeatBodySchema = Type.Object({
+  validator_id: Type.String({ minLength: 1, maxLength: 256 }),
+  applied_height: Height,
+  applied_block_time: Type.Optional(Type.Union([UnixTime, Type.Null()]))
+});
+export type HeartbeatBody = Static<typeof HeartbeatBodySchema>;
+
+/** One validator in `/validator-status`. */
+export const ValidatorEntrySchema = Type.Object({
+  applied_height: Type.Number(),
+  applied_block_time: Type.Union([Type.Number(), Type.Null()]),
+  last_seen: Type.String(),
+  lag_blocks: Type.Union([Type.Number(), Type.Null()])
+});
+
+/** The validators of one database, by `validator_id`. */
+export const ValidatorsSchema = Type.Object({
+  validators: Type.Record(Type.String(), ValidatorEntrySchema),
+  last_updated: Type.String()
+});
+export type Validators = Static<typeof ValidatorsSchema>;

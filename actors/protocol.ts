@@ -1,3 +1,4 @@
+import type { Checkpoint } from '../src/wire/checkpoint.ts';
 import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
 import type { DigestQuery } from '../src/wire/digest.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
@@ -105,6 +106,18 @@ export type SourceAsks = {
   'snapshot.describe': { request: { query: SnapshotQuery }; reply: SnapshotOrder };
   /** The body of `GET /digest`, as JSON text. @throws BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE */
   'digest.read': { request: { query: DigestQuery }; reply: { body: string } };
+  /** The body of `GET /snapshot-rows`, as JSON. @throws REQUEST_INVALID */
+  'lookups.page': {
+    request: { table: string; afterId: number | null; limit: number };
+    reply: { body: Uint8Array<ArrayBuffer>; maxId: number | string | null; hasMore: boolean };
+  };
+  /** The body of `GET /snapshot-dispensers`, as JSON, and the tip in the same snapshot. @throws RECORD_UNKNOWN, RANGE_TOO_LARGE */
+  'dispensers.read': {
+    request: Record<string, never>;
+    reply: { body: Uint8Array<ArrayBuffer>; height: number | null };
+  };
+  /** null: the latest. @throws RECORD_UNKNOWN */
+  'checkpoint.read': { request: { height: number | null }; reply: Checkpoint };
   'transparency.roots': { request: { page: number; limit: number }; reply: TransparencyPage };
   /** @throws LEAF_UNKNOWN */
   'transparency.proof': { request: { blockIndex: number }; reply: InclusionProofRecord | OpenEpoch };

@@ -21,6 +21,7 @@ import { stateText } from './observe.ts';
 import type { ActorNotices, MainAsks, SnapshotOrder, SourceActorData, SourceAsks } from './protocol.ts';
 import { SourceDigests } from './source-digests.ts';
 import { SourceFeed } from './source-feed.ts';
+import { SourcePages } from './source-pages.ts';
 import { SourceTransparency } from './source-transparency.ts';
 
 const REPORT_INTERVAL_MS = 1_000;
@@ -38,8 +39,10 @@ const { id, coordinates, localTables } = data;
 const log = createLogger('source', data.logLevel).child({ database: id });
 const tag = statementTag(coordinates.name, data.generation);
 const reader = new Line(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S }));
-const control = new Line(() => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S }));
-const digests = new SourceDigests(data, () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S }));
+const open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
+const control = new Line(open);
+const digests = new SourceDigests(data, open);
+const pages = new SourcePages(data, open);
 
 const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   log,
@@ -50,11 +53,15 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     reader.destroy();
     control.destroy();
     digests.destroy();
+    pages.destroy();
   },
   handlers: {
     'schema.read': readSchema,
     'snapshot.describe': describeSnapshot,
     'digest.read': async ({ query }) => ({ body: await digests.read(query) }),
+    'lookups.page': (order) => pages.lookups(order),
+    'dispensers.read': () => pages.dispensers(),
+    'checkpoint.read': (order) => pages.checkpoint(order),
     'transparency.roots': ({ page, limit }) => transparency.read((connection) => readRoots(connection, page, limit)),
     'transparency.proof': ({ blockIndex }) =>
       transparency.read((connection) => readProof(connection, blockIndex, data.epochSize)),

@@ -77,6 +77,8 @@ export const ERRORS = {
   DISK_FULL: { status: 503, policy: 'restart', hint: 'free space in SYNC_STATE_DIR or lower SNAPSHOT_CACHE_MAX_BYTES' },
   /** The transparency log knows no such block. */
   LEAF_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /transparency/.../roots lists the recorded blocks' },
+  /** The database holds no such record. */
+  RECORD_UNKNOWN: { status: 404, policy: 'restart', hint: 'the message says what is missing' },
   /** A Merkle root over nothing. */
   EPOCH_EMPTY: { status: 500, policy: 'restart', hint: 'report with the stack trace' },
   /** A request's parameter or body breaks its schema. */

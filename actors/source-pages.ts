@@ -1,0 +1,66 @@
+import { readTip } from '../src/db/block-hashes.ts';
+import { inSnapshot } from '../src/db/block-reader.ts';
+import { readCheckpoint } from '../src/db/checkpoints.ts';
+import type { Connection } from '../src/db/connection.ts';
+import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
+import { readDispensers, readLookupPage } from '../src/db/table-pages.ts';
+import { Transferred } from './channel.ts';
+import { Line } from './line.ts';
+import type { SourceActorData, SourceAsks } from './protocol.ts';
+
+/**
+ * Answers what is read straight from a table, a page or a record at a time, one after the other, on a connection of its own
+ * that lasts as long as someone waits: polling is not delayed by it.
+ */
+export class SourcePages {
+  readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
+  readonly #line: Line;
+  #waiting = 0;
+
+  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>) {
+    this.#data = data;
+    this.#line = new Line(open);
+  }
+
+  async lookups({ table, afterId, limit }: SourceAsks['lookups.page']['request']) {
+    const page = await this.#read((connection, layout) => readLookupPage(connection, layout, table, afterId, limit));
+    return transferred({ body: encode(page), maxId: page.max_id, hasMore: page.has_more });
+  }
+
+  async dispensers() {
+    const { tip, page } = await this.#read(async (connection, layout) => ({
+      tip: layout.heads && (await readTip(connection, layout.heads)),
+      page: await readDispensers(connection, layout)
+    }));
+    return transferred({ body: encode(page), height: tip?.height ?? null });
+  }
+
+  async checkpoint({ height }: SourceAsks['checkpoint.read']['request']) {
+    return this.#read((connection, layout) => readCheckpoint(connection, this.#data.id, layout, height));
+  }
+
+  /** Ends what is under way. */
+  destroy(): void {
+    this.#line.destroy();
+  }
+
+  async #read<T>(work: (connection: Connection, layout: SourceLayout) => Promise<T>): Promise<T> {
+    this.#waiting++;
+    try {
+      return await this.#line.use((connection) =>
+        inSnapshot(connection, async () => {
+          const { id, localTables } = this.#data;
+          return work(connection, await readLayout(connection, id.dbType, localTables));
+        })
+      );
+    } finally {
+      if (--this.#waiting === 0) this.#line.destroy();
+    }
+  }
+}
+
+const encode = (body: object): Uint8Array<ArrayBuffer> => new TextEncoder().encode(JSON.stringify(body));
+
+function transferred<T extends { readonly body: Uint8Array<ArrayBuffer> }>(reply: T): Transferred<T> {
+  return new Transferred(reply, [reply.body.buffer]);
+}

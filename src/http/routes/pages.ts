@@ -1,0 +1,72 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import { DispensersSchema, LookupPageSchema, PAGE_HEADERS } from '../../wire/pages.ts';
+import { IDENTIFIER_PATTERN } from '../../wire/schema.ts';
+import { SNAPSHOT_HEADERS } from '../../wire/snapshot.ts';
+import type { AddressReader } from '../address.ts';
+import { databaseOf } from '../checks.ts';
+import type { AppDeps } from '../deps.ts';
+import { createLimit } from '../limits.ts';
+import { databaseParams, wholeNumber } from '../parameters.ts';
+import { readyActor } from '../ready.ts';
+
+const REQUESTS_PER_MINUTE = 600;
+const DEFAULT_LIMIT = 50_000;
+const MAX_LIMIT = 100_000;
+const DEADLINE_MS = 90_000;
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+const PageParamsSchema = databaseParams({
+  table: Type.String({ pattern: IDENTIFIER_PATTERN, description: 'the name of a lookup table' })
+});
+const PageQuerySchema = Type.Object({
+  after_id: Type.Optional(wholeNumber({ min: 0, note: 'rows above it; without it from the first' })),
+  limit: Type.Optional(wholeNumber({ min: 1, default: DEFAULT_LIMIT, note: `above ${MAX_LIMIT} it counts as that` }))
+});
+
+/**
+ * `GET /snapshot-rows/:dbType/:chain/:network/:table`, a page of a lookup table, and
+ * `GET /snapshot-dispensers/decoder/:chain/:network`, the table that no block carries. Bodies come from the actor as JSON.
+ */
+export const pageRoutes: FastifyPluginAsyncTypebox<
+  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
+> = async (app, { directory, addressOf }) => {
+  const limit = createLimit(app, { name: 'snapshot-rows', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
+  app.addHook('preHandler', (request, reply) => limit.take(request, reply));
+
+  app.get(
+    '/snapshot-rows/:dbType/:chain/:network/:table',
+    {
+      config: { mode: 'server' },
+      schema: { params: PageParamsSchema, querystring: PageQuerySchema, response: { 200: LookupPageSchema } }
+    },
+    async (request, reply) => {
+      const { table } = request.params;
+      const { after_id, limit: asked } = request.query;
+      const order = {
+        table,
+        afterId: after_id === undefined ? null : Number(after_id),
+        limit: Math.min(Number(asked ?? DEFAULT_LIMIT), MAX_LIMIT)
+      };
+      const actor = readyActor(directory, databaseOf(request));
+      const { body, maxId, hasMore } = await actor.ask('lookups.page', order, { deadlineMs: DEADLINE_MS });
+      if (maxId !== null) reply.header(PAGE_HEADERS.maxId, maxId);
+      reply.header(PAGE_HEADERS.hasMore, hasMore).type(JSON_TYPE);
+      return reply.send(Buffer.from(body.buffer, body.byteOffset, body.byteLength) as never);
+    }
+  );
+
+  app.get(
+    '/snapshot-dispensers/:dbType/:chain/:network',
+    {
+      config: { mode: 'server', only: { dbType: 'decoder', reason: 'dispensers are decoder-only' } },
+      schema: { params: databaseParams(), response: { 200: DispensersSchema } }
+    },
+    async (request, reply) => {
+      const actor = readyActor(directory, databaseOf(request));
+      const { body, height } = await actor.ask('dispensers.read', {}, { deadlineMs: DEADLINE_MS });
+      if (height !== null) reply.header(SNAPSHOT_HEADERS.height, height);
+      return reply.type(JSON_TYPE).send(Buffer.from(body.buffer, body.byteOffset, body.byteLength) as never);
+    }
+  );
+};

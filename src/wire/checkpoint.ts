@@ -1,0 +1,32 @@
+import Type, { type Static } from 'typebox';
+
+const Whole = Type.Union([Type.Integer(), Type.Null()]);
+const Text = Type.Union([Type.String(), Type.Null()]);
+
+/** What of a checkpoint stands in a column of the table `state_checkpoints`; null where there is no such column. */
+export const CHECKPOINT_COLUMNS = {
+  block_index: Type.Integer({ minimum: 0 }),
+  block_hash: Text,
+  ledger_hash: Text,
+  actions_hash: Text,
+  contract_hash: Text,
+  checkpoint_seq: Whole,
+  snapshot_block: Whole,
+  state_root: Text,
+  state_root_version: Whole,
+  block_merkle_root: Text,
+  block_merkle_version: Whole
+} as const;
+
+/**
+ * Body of `GET /checkpoint`. What is signed is the UTF-8 text of the RFC 8785 form of the record without
+ * `validator_signatures`.
+ */
+export const CheckpointSchema = Type.Object({
+  chain: Type.String(),
+  network: Type.String(),
+  ...CHECKPOINT_COLUMNS,
+  /** Ed25519, in hex. */
+  validator_signatures: Type.Array(Type.Object({ pubkey: Type.String(), sig: Type.String() }))
+});
+export type Checkpoint = Static<typeof CheckpointSchema>;

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SourceAsks } from '../../actors/protocol.ts';
+import { hasCode } from '../../src/errors.ts';
+import type { Dispensers, LookupPage } from '../../src/wire/pages.ts';
+import { createDecoder } from '../support/generated-decoder.ts';
+import { createIndexer } from '../support/generated-indexer.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { SourceThread } from '../support/source-thread.ts';
+import { sql } from '../support/sql.ts';
+
+const parse = <T>(body: Uint8Array): T => JSON.parse(new TextDecoder().decode(body)) as T;
+
+test('a lookup table page by page is the table, an id of 0 included; other tables are refused', async (t) => {
+  const database = await createDatabase('pages');
+  await createDecoder(database, { seed: 'a', blocks: 5, rows: 300 });
+  await sql(database, 'CREATE TABLE index_odd (id INT AUTO_INCREMENT PRIMARY KEY, raw VARBINARY(4))');
+  await sql(database, "INSERT INTO index_odd VALUES (0, x'00ff'), (7, NULL)");
+  const source = new SourceThread(database, 'decoder');
+  t.after(() => source.kill());
+  const all: unknown[] = [];
+  let afterId: number | null = null;
+  for (let more = true; more; ) {
+    const page: SourceAsks['lookups.page']['reply'] = await source.handle.ask('lookups.page', {
+      table: 'index_addresses',
+      afterId,
+      limit: 50
+    });
+    const body: LookupPage = parse(page.body);
+    assert.deepEqual([body.max_id, body.has_more], [page.maxId, page.hasMore]);
+    assert.deepEqual(Object.keys(body), ['schema_version', 'table', 'max_id', 'has_more', 'rows']);
+    assert.equal(body.schema_version, 3);
+    all.push(...body.rows);
+    [afterId, more] = [Number(page.maxId), page.hasMore];
+  }
+  assert.ok(all.length > 50);
+  assert.deepEqual(all, await sql(database, 'SELECT * FROM index_addresses ORDER BY id'));
+  const odd: LookupPage = parse(
+    (await source.handle.ask('lookups.page', { table: 'index_odd', afterId: null, limit: 2 })).body
+  );
+  assert.deepEqual(odd.rows, [
+    { id: 0, raw: { __xbin__: 'AP8=' } },
+    { id: 7, raw: null }
+  ]);
+  assert.equal(odd.has_more, false);
+  const end: LookupPage = parse(
+    (await source.handle.ask('lookups.page', { table: 'index_odd', afterId: 7, limit: 2 })).body
+  );
+  assert.deepEqual([end.rows, end.max_id, end.has_more], [[], 7, false]);
+  for (const table of ['transactions', 'dispensers', 'mempool_transactions', 'nowhere'])
+    await assert.rejects(source.handle.ask('lookups.page', { table, afterId: null, limit: 1 }), (error) =>
+      hasCode(error, 'REQUEST_INVALID')
+    );
+});
+
+test('dispensers are the whole table, with the height and the highest references', async (t) => {
+  const database = await createDatabase('pages');
+  await createDecoder(database, { seed: 'a', blocks: 5, rows: 100 });
+  await sql(
+    database,
+    'DELETE FROM dispensers',
+    'INSERT INTO dispensers VALUES (3, 8, NULL, 11, 2, NULL), (5, 9, 1, NULL, 2, 4)'
+  );
+  const source = new SourceThread(database, 'decoder');
+  t.after(() => source.kill());
+  const { body, height } = await source.handle.ask('dispensers.read', {});
+  assert.equal(height, 104);
+  const rows = await sql(database, 'SELECT * FROM dispensers');
+  assert.equal(rows.length, 2);
+  assert.deepEqual(parse<Dispensers>(body), { schema_version: 3, max_tx: 5, max_addr: 11, has_more: false, rows });
+  await sql(database, 'DELETE FROM dispensers');
+  const empty = parse<Dispensers>((await source.handle.ask('dispensers.read', {})).body);
+  assert.deepEqual([empty.max_tx, empty.max_addr, empty.rows], [null, null, []]);
+});
+
+test('a checkpoint is the latest row of its block; RECORD_UNKNOWN without the row, and without the table', async (t) => {
+  const database = await createDatabase('pages');
+  await createIndexer(database, { seed: 'a', blocks: 3, rows: 50 });
+  const source = new SourceThread(database, 'indexer');
+  t.after(() => source.kill());
+  const ask = (height: number | null) => source.handle.ask('checkpoint.read', { height });
+  const unknown = (error: unknown) => hasCode(error, 'RECORD_UNKNOWN');
+  await assert.rejects(ask(null), unknown);
+  await sql(
+    database,
+    `CREATE TABLE state_checkpoints (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT UNSIGNED NOT NULL, checkpoint_seq INT,
+       block_hash VARCHAR(64), ledger_hash VARCHAR(64), state_root BINARY(2), validator_signatures LONGTEXT, note TEXT)`
+  );
+  await assert.rejects(ask(null), unknown);
+  await sql(
+    database,
+    `INSERT INTO state_checkpoints (block_index, checkpoint_seq, block_hash, ledger_hash, state_root, validator_signatures) VALUES
+      (50, 1, 'b', 'old', x'0a0b', '[]'), (50, 2, 'b', 'new', x'0a0b', '[{"pubkey":"01","sig":"02","at":3},{"pubkey":4}]'),
+      (60, 3, 'c', 'top', NULL, NULL)`
+  );
+  assert.equal((await ask(null)).block_index, 60);
+  assert.deepEqual((await ask(60)).validator_signatures, []);
+  const found = await ask(50);
+  assert.deepEqual(
+    { ...found, validator_signatures: found.validator_signatures.map(({ pubkey, sig }) => ({ pubkey, sig })) },
+    {
+      ...{ chain: 'litecoin', network: 'regtest', block_index: 50, block_hash: 'b', ledger_hash: 'new' },
+      ...{ actions_hash: null, contract_hash: null, checkpoint_seq: 2, snapshot_block: null, state_root: '0a0b' },
+      ...{ state_root_version: null, block_merkle_root: null, block_merkle_version: null },
+      validator_signatures: [{ pubkey: '01', sig: '02' }]
+    }
+  );
+  await assert.rejects(ask(55), unknown);
+});

@@ -38,6 +38,14 @@ export interface ReplicaActorData {
   /** The replica; `name` is the source's name behind REPLICA_DB_PREFIX. */
   readonly coordinates: DatabaseCoordinates;
   readonly sources: readonly { readonly url: string; readonly apiKey: string | undefined }[];
+  /** PEM of further authorities for certificates of the sources. */
+  readonly sourceCa?: string | undefined;
+  /** An empty replica begins so many blocks below the source's tip; null: with the first block. */
+  readonly bootstrapDepth?: number | null;
+  /** The replica keeps the ten tables of an infra-only subscription and no others. */
+  readonly infraOnly?: boolean;
+  /** VERIFY_STATE_COMMITMENT. */
+  readonly verifyState?: boolean;
   readonly maxRollbackDepth: number;
   /** A database that another client made is taken over, if it stands in the source's chain. */
   readonly adopts?: boolean;

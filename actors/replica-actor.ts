@@ -145,7 +145,7 @@ const machine = createActor(
     actors: {
       inspect: task(inspect),
       fetchSchema: task((signal) => bootstrap.fetchSchema(signal)),
-      download: task(() => bootstrap.download()),
+      download: task((signal) => bootstrap.download(signal)),
       load: task((signal) => bootstrap.load(signal)),
       check: task((signal) => bootstrap.check(signal)),
       catchUp: effect(({ reconcile }: { reconcile: boolean }, signal) => orLost(chain.catchUp(reconcile, signal))),
@@ -199,6 +199,8 @@ function report(): void {
       verifiedHeight: state?.verifiedHeight ?? null,
       verifiedAt: state?.verifiedAt ?? null,
       repairs: state?.repairs ?? 0,
+      floor: state?.floor ?? null,
+      infraOnly: data.infraOnly ?? false,
       sources: session.sources,
       reorgs: session.reorgs
     }

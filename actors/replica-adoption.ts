@@ -1,6 +1,6 @@
 import { examineForeign, refusal, takeOver } from '../src/db/adoption.ts';
 import type { ReplicaState } from '../src/db/replica-state.ts';
-import { followSchema, planSchema } from '../src/db/schema-writer.ts';
+import { followSchema } from '../src/db/schema-writer.ts';
 import type { ReplicaChain } from './replica-chain.ts';
 import { SourceHeads } from './replica-heads.ts';
 import type { ReplicaSession } from './replica-session.ts';
@@ -15,8 +15,8 @@ import type { ReplicaSession } from './replica-session.ts';
  */
 export async function adopt(session: ReplicaSession, chain: ReplicaChain, signal: AbortSignal): Promise<void> {
   const { writer, source, data, log, context } = session;
-  const record = await source.schema(signal);
-  const plan = planSchema(record, data.id.dbType, data.localTables);
+  if (data.infraOnly) throw refusal('an infra-only replica has no blocks to tell by');
+  const plan = await session.planSchema(signal);
   const { lowest, tip } = await examineForeign(writer, plan);
   const status = await source.status(signal);
   if (status.height === null) throw refusal('its source has no blocks yet');
@@ -24,7 +24,7 @@ export async function adopt(session: ReplicaSession, chain: ReplicaChain, signal
   const floor = Math.max(lowest, tip - data.maxRollbackDepth);
   const fork = await findShared(heads, floor, Math.min(tip, status.height));
   if (fork === null) throw refusal(`none of its blocks from ${floor} to ${tip} is known to be in its source's chain`);
-  const sendsWhole = record.fingerprint !== undefined;
+  const sendsWhole = plan.fingerprint !== null;
   if (!sendsWhole && fork < tip)
     throw refusal(`block ${fork + 1} is of another branch, and its source does not send whole tables`);
   const height = sendsWhole ? Math.min(fork, status.height - 1) : fork;

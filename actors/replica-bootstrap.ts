@@ -3,9 +3,9 @@ import { logBlocks } from '../src/db/block-writer.ts';
 import { allowsBulkLoad } from '../src/db/bulk-load.ts';
 import { quoteName, rows } from '../src/db/connection.ts';
 import { LoaderPool } from '../src/db/loader-pool.ts';
-import { travels } from '../src/db/replica-schema.ts';
+import { type ReplicaTable, travels } from '../src/db/replica-schema.ts';
 import { type BootstrapProgress, writeReplicaState } from '../src/db/replica-state.ts';
-import { finishTable, planSchema, recreateTables, type SchemaPlan } from '../src/db/schema-writer.ts';
+import { finishTable, recreateTables, type SchemaPlan } from '../src/db/schema-writer.ts';
 import type { LoggedBlock } from '../src/db/transparency-log.ts';
 import { cutJournal } from '../src/db/undo-journal.ts';
 import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
@@ -13,6 +13,7 @@ import { hasCode, PlatformError } from '../src/errors.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import { Download } from '../src/source/download.ts';
 import { SCHEMA_VERSION, sameBlock } from '../src/wire/database.ts';
+import type { WireRow } from '../src/wire/messages.ts';
 import type { ReplicaSession } from './replica-session.ts';
 
 /** Tables are loaded on this many connections at once. */
@@ -27,6 +28,8 @@ export class ReplicaBootstrap {
   #plan: SchemaPlan | undefined;
   #download: Download | undefined;
   #progress: BootstrapProgress | undefined;
+  /** First block of a truncated replica; null: its source's first. */
+  #floor: number | null = null;
 
   constructor(session: ReplicaSession) {
     this.#session = session;
@@ -34,7 +37,7 @@ export class ReplicaBootstrap {
 
   /** Clears the marker first: whatever stood in the tables is about to go. */
   async fetchSchema(signal: AbortSignal): Promise<void> {
-    const { writer, source, data } = this.#session;
+    const { writer, data, state } = this.#session;
     await writeReplicaState(writer, {
       complete: false,
       phase: 'bootstrapping',
@@ -42,17 +45,21 @@ export class ReplicaBootstrap {
       blockTime: null,
       hashes: null,
       verifiedHeight: null,
-      verifiedAt: null
+      verifiedAt: null,
+      floor: state.bootstrap && data.bootstrapDepth ? state.floor : null,
+      infraOnly: data.infraOnly ?? false
     });
     await this.#session.reloadState();
-    this.#plan = planSchema(await source.schema(signal), data.id.dbType, data.localTables);
+    this.#plan = await this.#session.planSchema(signal);
   }
 
   /** Begins the download, or resumes one whose rows may be in already. */
-  async download(): Promise<void> {
+  async download(signal: AbortSignal): Promise<void> {
     const { source, log, state } = this.#session;
     this.#download?.abort();
-    const download = await Download.open(source, this.#session.file('snapshot.gz'));
+    this.#floor = await this.#findFloor(signal);
+    const path = this.#floor === null ? source.modePath('snapshot') : source.sincePath({ since: this.#floor - 1 });
+    const download = await Download.open(source, this.#session.file('snapshot.gz'), path);
     this.#download = download;
     const { etag, height, fingerprint } = download.head;
     const expected = this.#plan!.fingerprint;
@@ -62,10 +69,21 @@ export class ReplicaBootstrap {
         reason: 'the schema changed before the snapshot was built: it is fetched again'
       });
     }
-    const same = etag !== null && state.bootstrap?.etag === etag && state.bootstrap.source === source.url;
+    const same =
+      etag !== null && state.bootstrap?.etag === etag && state.bootstrap.source === source.url && this.#floor === null; // rows of one table may come in both sections of a since-snapshot
     this.#progress = same ? state.bootstrap! : { source: source.url, etag, done: {} };
     this.#session.sourceAt(height);
-    log.info({ height, etag, resumedTables: Object.keys(this.#progress.done).length }, 'snapshot download begins');
+    const resumedTables = Object.keys(this.#progress.done).length;
+    log.info({ height, etag, floor: this.#floor ?? undefined, resumedTables }, 'snapshot download begins');
+  }
+
+  /** Where an empty replica is to begin when its source's history is longer than is wanted; null: with the first block. */
+  async #findFloor(signal: AbortSignal): Promise<number | null> {
+    const { source, data, state } = this.#session;
+    if (!data.bootstrapDepth) return null;
+    if (state.floor !== null) return state.floor;
+    const { height } = await source.status(signal);
+    return height !== null && height > data.bootstrapDepth ? height - data.bootstrapDepth + 1 : null;
   }
 
   async load(signal: AbortSignal): Promise<void> {
@@ -74,7 +92,7 @@ export class ReplicaBootstrap {
     const download = this.#download!;
     await writer.query('SET SESSION max_statement_time = 0'); // keys over large tables take their time
     await cutJournal(writer, BEFORE_ALL);
-    await writeReplicaState(writer, { bootstrap: this.#progress! });
+    await writeReplicaState(writer, { bootstrap: this.#progress!, floor: this.#floor });
     await recreateTables(
       writer,
       plan.tables.filter(({ table }) => !Object.hasOwn(this.#progress!.done, table.name))
@@ -110,13 +128,14 @@ export class ReplicaBootstrap {
       this.#tell(loaded, download);
       const table = schema.byName.get(name);
       if (!table && schema.isLocal(name)) continue;
-      if (!table || section !== 'tables')
+      if (!table || (section !== 'tables' && this.#floor === null))
         throw new PlatformError('SOURCE_INVALID', {
           reason: `the snapshot has rows of unknown table ${name}`,
           table: name
         });
       if (!travels(table) || Object.hasOwn(before, name)) continue;
-      await pool.add(table, batch);
+      if (section === 'updated_rows') await this.#update(table, batch, pool);
+      else await pool.add(table, batch);
       if (last) await this.#done(name, await pool.finish(name));
     }
     const { schema_version, block_height } = next.value;
@@ -128,6 +147,13 @@ export class ReplicaBootstrap {
     for (const { name } of schema.tables.filter(travels)) {
       if (!Object.hasOwn(this.#progress!.done, name)) await this.#done(name, 0);
     }
+  }
+
+  /** What a since-snapshot tells beside its blocks' rows; rows of older blocks are not kept. */
+  async #update(table: ReplicaTable, batch: readonly WireRow[], pool: LoaderPool): Promise<void> {
+    if (table.plan.class === 'scoped') return;
+    if (Object.hasOwn(this.#progress!.done, table.name)) await pool.remove(table, batch);
+    await pool.add(table, batch);
   }
 
   /** Durable when it returns: after a crash this table is not loaded again. */
@@ -160,7 +186,7 @@ export class ReplicaBootstrap {
     }
     await this.#session.reloadSchema();
     const tip = await this.#checkBlocks();
-    await this.#checkBalances();
+    if (this.#floor === null) await this.#checkBalances();
     await writeReplicaState(writer, {
       height: head.height,
       blockTime: tip.blockTime,
@@ -168,6 +194,7 @@ export class ReplicaBootstrap {
       schemaFingerprint: this.#plan!.fingerprint,
       source: source.url,
       bootstrap: null,
+      floor: this.#floor === null ? null : tip.lowest,
       phase: 'catchingUp',
       complete: true
     });
@@ -185,7 +212,8 @@ export class ReplicaBootstrap {
   async #checkBlocks() {
     const { writer, context, data } = this.#session;
     const { height, hashes } = this.#download!.head;
-    const { heads } = context.schema;
+    const { heads, only } = context.schema;
+    if (only) return { lowest: this.#floor, blockTime: null, hashes };
     if (!heads) return this.#fail('there is no table blocks');
     const [lowest] = await rows(writer, 'SELECT MIN(block_index) AS h, MAX(block_index) AS top FROM blocks');
     if (Number(lowest!['top']) !== height)
@@ -202,7 +230,7 @@ export class ReplicaBootstrap {
     }
     if (!tip || !sameBlock(tip.hashes, hashes))
       return this.#fail(`block ${height} has other hashes than the source said`);
-    return tip;
+    return { lowest: Number(lowest!['h']), blockTime: tip.blockTime, hashes: tip.hashes };
   }
 
   /** What a balance is made of is the source's to say, so a difference is told and not refused: it is the source's own. */
@@ -236,6 +264,7 @@ export class ReplicaBootstrap {
 
   async #discard(): Promise<void> {
     await this.#download!.discard();
-    await writeReplicaState(this.#session.writer, { bootstrap: null });
+    await writeReplicaState(this.#session.writer, { bootstrap: null, floor: null });
+    await this.#session.reloadState();
   }
 }

@@ -5,7 +5,7 @@ import { quoteName, rows } from '../src/db/connection.ts';
 import { lookupDigest } from '../src/db/lookup-digest.ts';
 import { type ReplicaState, writeReplicaState } from '../src/db/replica-state.ts';
 import { planRollback, rollBack } from '../src/db/rollback.ts';
-import { followSchema, planSchema } from '../src/db/schema-writer.ts';
+import { followSchema } from '../src/db/schema-writer.ts';
 import { readGroupsAbove } from '../src/db/undo-journal.ts';
 import { hasCode, type PlatformError } from '../src/errors.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
@@ -122,8 +122,8 @@ export class ReplicaChain {
 
   /** Brings the tables to the source's schema. @param fingerprint what the source's next rows are made for */
   async followSchema(fingerprint: string | null, signal: AbortSignal): Promise<void> {
-    const { writer, source, data, log } = this.#session;
-    const plan = planSchema(await source.schema(signal), data.id.dbType, data.localTables);
+    const { writer, log } = this.#session;
+    const plan = await this.#session.planSchema(signal);
     const changed = await followSchema(writer, plan);
     await writeReplicaState(writer, { schemaFingerprint: fingerprint });
     await this.#session.reloadSchema();
@@ -133,10 +133,19 @@ export class ReplicaChain {
 
   /** The hashes of one of the replica's own blocks; null where it has none. */
   async ownHashes(height: number): Promise<BlockHashes | null> {
-    const { heads } = this.#session.context.schema;
+    const { heads, only } = this.#session.context.schema;
+    if (only) return this.#keptHashes(height);
     if (!heads) return null;
     const [head] = await readBlockHeads(this.#session.writer, heads, height, height);
     return head?.hashes ?? null;
+  }
+
+  /** A replica without blocks knows the hashes of its own block, and those that its groups began after. */
+  async #keptHashes(height: number): Promise<BlockHashes | null> {
+    const { state, writer } = this.#session;
+    if (height === state.height) return state.hashes;
+    const groups = await readGroupsAbove(writer, height);
+    return groups.find(({ base }) => base.height === height)?.base.hashes ?? null;
   }
 
   /** @returns the highest height that both chains share when the replica's tip is not on the source's chain; else null */
@@ -161,7 +170,9 @@ export class ReplicaChain {
   async #applySince(state: ReplicaState, tip: number, whole: boolean, signal: AbortSignal): Promise<void> {
     const since = state.height!;
     const { source, log } = this.#session;
-    const far = tip - since > RANGE_BLOCKS;
+    const isTruncated = state.floor !== null;
+    // Balances that the last range does not touch come with no other, and a truncated replica cannot derive them.
+    const far = tip - since > RANGE_BLOCKS && !isTruncated;
     if (far && state.complete) await writeReplicaState(this.#session.writer, { complete: false, phase: 'catchingUp' });
     const lookups = whole || this.#session.contradicted ? [] : await this.#statedLookups();
     const from = state.schemaFingerprint === null ? since + 1 : await this.#overlapStart(since);
@@ -186,7 +197,7 @@ export class ReplicaChain {
         whole: head.whole,
         // Which tables a server without fingerprints sends is not known: what it leaves out of older blocks stays.
         from: plain ? since + 1 : from,
-        derives: plain || far
+        derives: (plain || far) && !isTruncated
       };
       await applySince(this.#session.writer, this.#session.context, current, target, content);
       this.#session.contradicted = false;
@@ -205,6 +216,7 @@ export class ReplicaChain {
    */
   async #overlapStart(height: number): Promise<number> {
     const { writer, context } = this.#session;
+    if (context.schema.only) return height + 1;
     const [lowest] = await rows(writer, 'SELECT MIN(block_index) AS h FROM blocks');
     const tables = context.schema.tables.filter(({ plan }) => plan.scope?.parent === null);
     const floor = Math.max(1, Number(lowest?.['h'] ?? height));

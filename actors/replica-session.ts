@@ -15,12 +15,14 @@ import {
   writeHalt,
   writeReplicaState
 } from '../src/db/replica-state.ts';
+import { planSchema, type SchemaPlan } from '../src/db/schema-writer.ts';
 import { openWriter } from '../src/db/writer-connection.ts';
 import { PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
 import { SourceClient } from '../src/source/source-client.ts';
 import { Subscription } from '../src/source/subscription.ts';
 import { databaseKey } from '../src/wire/database.ts';
+import { INFRA_TABLES } from '../src/wire/messages.ts';
 import type { Halt } from '../src/wire/report.ts';
 import type { ReplicaActorData } from './protocol.ts';
 
@@ -68,8 +70,9 @@ export class ReplicaSession {
     this.log = log;
     this.#inspect = inspect;
     this.changed = changed;
+    const { sourceCa: ca, infraOnly = false } = data;
     this.#sources = data.sources.map(({ url, apiKey }) => ({
-      client: new SourceClient(url, apiKey, data.id),
+      client: new SourceClient(url, apiKey, data.id, { ca, infraOnly }),
       state: 'unknown',
       height: null,
       error: null
@@ -92,9 +95,24 @@ export class ReplicaSession {
       await adopt();
     }
     this.#state = await openReplicaState(this.#writer, id.dbType);
+    this.#refuseOtherPart(this.#state);
     const found = (await readHalt(this.#writer)) ?? (await this.#readHaltFile());
     this.#haltActor ??= this.#startHalt(found);
     await this.reloadSchema();
+  }
+
+  /** What a replica holds is settled by its bootstrap; settings that ask for something else need another one. */
+  #refuseOtherPart({ height, infraOnly, floor }: ReplicaState): void {
+    const { id, coordinates, infraOnly: wanted = false, verifyState = false } = this.data;
+    if (height === null) return;
+    const setting = `SYNC_SUBSCRIBE_${id.chain}_${id.network}`.toUpperCase();
+    const reason =
+      infraOnly !== wanted
+        ? `${coordinates.name} is ${infraOnly ? 'an infra-only' : 'a full'} replica, ${setting} asks for ${wanted ? 'infra-only' : 'full'}`
+        : floor !== null && verifyState
+          ? `${coordinates.name} is truncated below block ${floor}, so no root can be recomputed: set VERIFY_STATE_COMMITMENT=false`
+          : null;
+    if (reason !== null) throw new PlatformError('REPLICA_PARTIAL', { reason });
   }
 
   /** The setting is the operator's; what it costs is said. */
@@ -140,7 +158,16 @@ export class ReplicaSession {
   }
 
   async reloadSchema(): Promise<void> {
-    this.#schema = await readReplicaSchema(this.writer, this.data.id.dbType, this.data.localTables);
+    this.#schema = await readReplicaSchema(this.writer, this.data.id.dbType, this.data.localTables, this.#only);
+  }
+
+  /** What makes the tables of this replica, from its source's schema. @throws {PlatformError} SCHEMA_REFUSED, SOURCE_* */
+  async planSchema(signal: AbortSignal): Promise<SchemaPlan> {
+    return planSchema(await this.source.schema(signal), this.data.id.dbType, this.data.localTables, this.#only);
+  }
+
+  get #only(): ReadonlySet<string> | null {
+    return this.data.infraOnly ? INFRA_TABLES : null;
   }
 
   /** The source that is followed. */

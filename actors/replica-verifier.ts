@@ -28,6 +28,8 @@ export class ReplicaVerifier {
   #standing: Verification = 'pending';
   #dueAt = 0;
   #misses = 0;
+  /** A difference that could not be located has led to a bootstrap already. */
+  #began = false;
 
   constructor(session: ReplicaSession) {
     this.#session = session;
@@ -67,6 +69,10 @@ export class ReplicaVerifier {
       return await this.#settle(line, stop);
     } catch (caught) {
       if (signal.aborted || isOurs(caught)) throw caught;
+      if (hasCode(caught, 'ROW_CONTRADICTION') && !this.#began) {
+        this.#began = true;
+        throw new ReplicaLost(caught);
+      }
       this.#notVerified(caught, hurry.signal.aborted);
       return { kind: 'done' };
     } finally {
@@ -124,6 +130,7 @@ export class ReplicaVerifier {
     const { writer } = this.#session;
     await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
     this.#standing = 'verified';
+    this.#began = false;
     await this.#session.reloadState();
     this.#atNextEpoch();
   }

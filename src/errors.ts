@@ -41,6 +41,12 @@ export const ERRORS = {
   REPLICA_LOCKED: { status: 503, policy: 'halt', hint: 'stop the other client of this replica; one writer at a time' },
   /** The replica database holds tables that this client did not make. */
   REPLICA_FOREIGN: { status: 409, policy: 'halt', hint: 'use an empty database, or set REPLICA_DB_PREFIX' },
+  /** The replica holds another part of its source than the settings ask for, or too little for a check that is on. */
+  REPLICA_PARTIAL: {
+    status: 409,
+    policy: 'halt',
+    hint: 'change the setting that the message names, or use another REPLICA_DB_PREFIX for a new replica'
+  },
   /** The applied height is not where this writer left it. */
   REPLICA_MOVED: {
     status: 409,

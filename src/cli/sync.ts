@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { findIneffective, findSyncFaults, SYNC_PATTERNS, syncVariables } from '../config/sync.ts';
+import { findIneffective, findSyncFaults, syncVariables } from '../config/sync.ts';
 import { createLogger } from '../log.ts';
 import { startSync } from '../sync/service.ts';
 import { databaseKey } from '../wire/database.ts';
@@ -11,7 +11,7 @@ export const syncCommand = {
   name: 'sync',
   summary: 'the sync service: serve local databases (SYNC_MODE=server) or keep replicas (SYNC_MODE=client)',
   variables: syncVariables,
-  checks: { prefixes: ['SYNC_'], patterns: SYNC_PATTERNS, findFaults: findSyncFaults },
+  checks: { prefixes: ['SYNC_'], findFaults: findSyncFaults },
   guarded: true,
   options: [
     '--adopt <id>  take over a replica that another client made, like indexer/bitcoin/mainnet, or all: once it is',

@@ -1,6 +1,17 @@
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { choice, type Environment, flag, integer, list, port, readBaseUrl, text, type Values } from './variables.ts';
+import {
+  choice,
+  type Environment,
+  flag,
+  integer,
+  list,
+  perChain,
+  port,
+  readBaseUrl,
+  text,
+  type Values
+} from './variables.ts';
 
 /** Root keeps state in /var/lib, others where the XDG base directory specification says. */
 function defaultStateDirectory(env: Readonly<Record<string, string | undefined>>): string {
@@ -51,6 +62,10 @@ export const syncVariables = {
     doc: 'client: base URLs of sync servers',
     example: 'http://sync1:3006,http://sync2:3006'
   }),
+  SYNC_SOURCE_CA: text({
+    doc: "client: PEM file of the authorities that the sources' certificates are checked against, beside the system's",
+    example: '/etc/ssl/private-ca.pem'
+  }),
   SYNC_SOURCE_API_KEYS: list((entry) => entry, {
     doc: 'client: Bearer tokens of the sources, in their order',
     secret: true
@@ -69,6 +84,20 @@ export const syncVariables = {
     doc: 'client: COIN:network:dbType entries that are not followed',
     example: 'DOGE:testnet:indexer'
   }),
+  'SYNC_BOOTSTRAP_DEPTH_<CHAIN>_<NETWORK>': perChain(
+    integer({
+      min: 1,
+      doc: 'client: an empty replica begins so many blocks below the tip; needs VERIFY_STATE_COMMITMENT=false',
+      example: '10000'
+    })
+  ),
+  'SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>': perChain(
+    choice(['full', 'infra-only'], {
+      doc: 'client: infra-only keeps ten tables of an indexer; needs VERIFY_STATE_COMMITMENT=false',
+      example: 'infra-only'
+    })
+  ),
+  VERIFY_STATE_COMMITMENT: flag({ default: true, doc: "client: compare each block's state-commitment roots" }),
   SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that never travel' }),
   SYNC_STATE_DIR: text({
     default: defaultStateDirectory(process.env),
@@ -119,22 +148,12 @@ export const syncVariables = {
 
 export type SyncConfig = Values<typeof syncVariables>;
 
-/** Names with variable parts, read by pattern. */
-export const SYNC_PATTERNS = [
-  /^SYNC_SOURCE_CA$/,
-  /^SYNC_BOOTSTRAP_DEPTH_[A-Z0-9]+_[A-Z0-9]+$/,
-  /^SYNC_SUBSCRIBE_[A-Z0-9]+_[A-Z0-9]+$/
-] as const;
-
 /** Variables of the specification that nothing here acts on yet: an operator who sets one must not believe that it does. */
 const WITHOUT_EFFECT: readonly (readonly [RegExp, string])[] = [
   [/^VERIFY_HASHES$/, 'a replica follows one source at a time and is not compared with the others'],
   [/^VERIFY_STATE_COMMITMENT$/, 'state-commitment roots are passed on, not recomputed'],
   [/^(VERIFY_CHECKPOINT_QUORUM|CHECKPOINT_VERIFY_INTERVAL|PINNED_VALIDATORS)$/, 'checkpoints are not verified'],
-  [/^INDEX_MAP_PARITY_CHECK$/, 'index maps are not compared'],
-  [/^SYNC_BOOTSTRAP_DEPTH_/, 'an empty replica is always bootstrapped whole'],
-  [/^SYNC_SUBSCRIBE_/, 'a replica always follows every table'],
-  [/^SYNC_SOURCE_CA$/, "certificates are checked against the system's authorities"]
+  [/^INDEX_MAP_PARITY_CHECK$/, 'index maps are not compared']
 ];
 
 /** @returns one sentence for each variable that is set, not to `false`, and has no effect in this version */
@@ -147,6 +166,18 @@ export function findIneffective(env: Environment): string[] {
   });
 }
 
+/** Settings that leave a replica without a part of its source. */
+function partialSettings(config: SyncConfig): { readonly variable: string; readonly what: string }[] {
+  const infraOnly = config['SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>'].filter(({ value }) => value === 'infra-only');
+  return [
+    ...config['SYNC_BOOTSTRAP_DEPTH_<CHAIN>_<NETWORK>'].map(({ variable }) => ({
+      variable,
+      what: 'a truncated replica lacks the older balances'
+    })),
+    ...infraOnly.map(({ variable }) => ({ variable, what: 'an infra-only replica has no balances' }))
+  ];
+}
+
 /** What one variable alone cannot tell. @returns one sentence a fault; empty when all is well */
 export function findSyncFaults(config: SyncConfig): string[] {
   const faults: string[] = [];
@@ -156,6 +187,11 @@ export function findSyncFaults(config: SyncConfig): string[] {
     );
   }
   if (config.SYNC_MODE === 'client') {
+    for (const { variable, what } of partialSettings(config))
+      if (config.VERIFY_STATE_COMMITMENT)
+        faults.push(
+          `${variable} needs VERIFY_STATE_COMMITMENT=false: ${what}, so the roots recomputed from it would differ and halt it`
+        );
     for (const name of ['SYNC_SOURCES', 'REPLICA_DB_HOST', 'REPLICA_DB_USER'] as const) {
       const value = config[name];
       if (value === undefined || value.length === 0)

@@ -11,6 +11,16 @@ export interface Variable<T> {
   readonly secret: boolean;
   /** @throws {Error} whose message is the reason, as "must be ..." */
   readonly parse: (text: string) => T;
+  /** Its name stands for many, `NAME_<CHAIN>_<NETWORK>`; the value is the list of those that are set. */
+  readonly family?: true;
+}
+
+/** One variable of a family: what it is set to, and the words in its name. */
+export interface ChainSetting<T> {
+  readonly variable: string;
+  readonly chain: string;
+  readonly network: string;
+  readonly value: T;
 }
 
 export type Variables = Readonly<Record<string, Variable<unknown>>>;
@@ -138,6 +148,22 @@ export const list = <T, O extends WithNeed<readonly T[]>>(item: (entry: string) 
     options
   );
 
+/** One setting for each chain and network, under names like `NAME_<CHAIN>_<NETWORK>`; each text is read by `of`. */
+export const perChain = <T>(of: Variable<T | undefined>): Variable<readonly ChainSetting<T>[]> =>
+  ({ ...of, fallback: [], required: false, family: true }) as unknown as Variable<readonly ChainSetting<T>[]>;
+
+const FAMILY_WORDS = '_<CHAIN>_<NETWORK>';
+
+/** The members of a family among some names. */
+function readFamily(name: string, known: readonly string[]): { variable: string; chain: string; network: string }[] {
+  const prefix = name.slice(0, -FAMILY_WORDS.length);
+  const member = new RegExp(`^${prefix}_([A-Za-z0-9]+)_([A-Za-z0-9]+)$`);
+  return known.flatMap((variable) => {
+    const [, chain, network] = member.exec(variable) ?? [];
+    return chain && network ? [{ variable, chain, network }] : [];
+  });
+}
+
 /** Base URL, http or https, without query, fragment or credentials; no trailing slash. */
 export function readBaseUrl(entry: string): string {
   const url = URL.canParse(entry) ? new URL(entry) : undefined;
@@ -168,23 +194,40 @@ export function loadConfig<V extends Variables>(
   const values: Record<string, unknown> = {};
   const origins: Record<string, Origin> = {};
   const faults: string[] = [];
-  for (const [name, row] of Object.entries(variables)) {
+  const read = (name: string): { raw: string | undefined; origin: Origin } => {
     const fromEnv = env[name]?.trim();
+    if (fromEnv) return { raw: fromEnv, origin: 'environment' };
     const fromFile = file[name];
-    const raw = fromEnv ? fromEnv : fromFile === undefined || fromFile === null ? undefined : String(fromFile).trim();
-    origins[name] = fromEnv ? 'environment' : raw ? 'config.json' : row.fallback === undefined ? 'unset' : 'default';
-    if (!raw) {
-      values[name] = row.fallback;
-      if (row.required)
-        faults.push(`missing required environment variable ${name}: ${row.doc}; example: ${name}=${row.example}`);
-      continue;
-    }
+    const raw = fromFile === undefined || fromFile === null ? undefined : String(fromFile).trim();
+    return raw ? { raw, origin: 'config.json' } : { raw: undefined, origin: 'unset' };
+  };
+  const parse = (name: string, row: Variable<unknown>, raw: string): unknown => {
     try {
-      values[name] = row.parse(raw);
+      return row.parse(raw);
     } catch (reason) {
       const shown = row.secret ? '[secret]' : JSON.stringify(raw.slice(0, 80));
       faults.push(`${name}=${shown} ${(reason as Error).message}; example: ${name}=${row.example}`);
+      return undefined;
     }
+  };
+  const families: string[] = [];
+  for (const [name, row] of Object.entries(variables)) {
+    if (row.family) {
+      const members = readFamily(name, [...new Set([...Object.keys(env), ...Object.keys(file)])]).flatMap((member) => {
+        const { raw, origin } = read(member.variable);
+        families.push(member.variable);
+        if (raw) origins[name] = origin;
+        return raw ? [{ ...member, value: parse(member.variable, row, raw) }] : [];
+      });
+      origins[name] ??= 'unset';
+      values[name] = members.filter(({ value }) => value !== undefined);
+      continue;
+    }
+    const { raw, origin } = read(name);
+    origins[name] = origin === 'unset' && row.fallback !== undefined ? 'default' : origin;
+    values[name] = raw ? parse(name, row, raw) : row.fallback;
+    if (!raw && row.required)
+      faults.push(`missing required environment variable ${name}: ${row.doc}; example: ${name}=${row.example}`);
   }
   // A variable that is faulted already is not faulted twice.
   const reported = faults.map((fault) => fault.split(/[=:]/, 1)[0]);
@@ -197,7 +240,9 @@ export function loadConfig<V extends Variables>(
   const names = Object.keys(variables);
   const warnings = Object.keys(env)
     .filter((name) => prefixes.some((prefix) => name.startsWith(prefix)))
-    .filter((name) => !names.includes(name) && !patterns.some((pattern) => pattern.test(name)))
+    .filter(
+      (name) => !names.includes(name) && !families.includes(name) && !patterns.some((pattern) => pattern.test(name))
+    )
     .map((name) => `unknown variable ${name}; did you mean ${nearest(name, names)}?`);
   return { values: values as Values<V>, origins, warnings };
 }
@@ -229,7 +274,7 @@ export function helpTable(variables: Variables): string {
   const rows = Object.entries(variables).map(([name, row]) => {
     const state = row.required
       ? 'required'
-      : row.fallback === undefined
+      : row.fallback === undefined || row.family
         ? 'unset'
         : `default ${printable(row.fallback)}`;
     return [name, state, row.doc] as const;

@@ -79,7 +79,42 @@ export class DigestComparison {
     reading.catch(() => undefined);
     const said = await asking;
     if (useless.signal.aborted) return { kind: 'elsewhere', height, sourceHeight: said.block_height };
-    return this.#differences(said, height, await reading, signal);
+    const claims = said.tables.filter((table) => this.#isOurs(table));
+    const here = new Map((await reading).map((figures) => [figures.table, figures]));
+    const pairs = claims.map((claimed) => ({ claimed, theirs: null, ours: here.get(claimed.table) ?? NOTHING }));
+    if (own.floor === null) return this.#differences(said, height, pairs, signal);
+    const above = await this.#aboveFloor(said, pairs, { from: own.floor, to: height, block: null }, signal);
+    return above === null
+      ? { kind: 'elsewhere', height, sourceHeight: said.block_height }
+      : this.#differences(said, height, above, signal);
+  }
+
+  /**
+   * A truncated replica has the rows of the newest blocks, of which the source is asked alone; balances that these do not
+   * touch it has not.
+   *
+   * @returns null when the source moved on meanwhile
+   */
+  async #aboveFloor(
+    said: DatabaseDigest,
+    pairs: readonly Pair[],
+    range: DigestRange,
+    signal: AbortSignal | undefined
+  ): Promise<readonly Pair[] | null> {
+    const found: Pair[] = [];
+    for (const pair of pairs) {
+      const { table, class: tableClass } = pair.claimed;
+      const plan = this.#planOf(table);
+      if (tableClass === 'derived') continue;
+      if (tableClass === 'scoped' && plan) {
+        const theirs = await this.#source.digestRanges(table, range, signal);
+        if (!isSameHead(theirs, said)) return null;
+        const ranges = await readRanges(this.#connection, this.#typed, plan, range);
+        const claimed = { ...pair.claimed, ...sumOf(theirs.ranges) };
+        found.push({ claimed, theirs, ours: { ...sumOf(ranges), ranges } });
+      } else found.push(pair);
+    }
+    return found;
   }
 
   /** Compares again after a repair: only what was repaired is read anew, as long as the source says the same as before. */
@@ -118,24 +153,27 @@ export class DigestComparison {
   async #differences(
     said: DatabaseDigest,
     height: number,
-    own: readonly TableFigures[],
+    pairs: readonly Pair[],
     signal: AbortSignal | undefined
   ): Promise<Comparison> {
-    const here = new Map(own.map((figures) => [figures.table, figures]));
-    const differing = said.tables.filter(
-      (table) => this.#isOurs(table) && !isSame(here.get(table.table) ?? NOTHING, table)
-    );
+    const differing = pairs.filter(({ claimed, ours }) => !isSame(ours, claimed));
     if (differing.length === 0) return { kind: 'equal', height, said };
-    const names = new Set(differing.map(({ table }) => table));
+    const names = new Set(differing.map(({ claimed }) => claimed.table));
     const tables: TableDifference[] = [];
     let found = 0;
     const more = new Set<string>();
-    for (const claimed of differing) {
+    for (const { claimed, theirs: known, ours } of differing) {
       const plan = this.#planOf(claimed.table);
       if (!plan)
         throw new PlatformError('SOURCE_INVALID', {
           reason: `the replica has no table ${claimed.table}`,
           table: claimed.table
+        });
+      // Where the source looks for a row is not where a replica without its parents does.
+      if (plan.class !== claimed.class)
+        throw new PlatformError('ROW_CONTRADICTION', {
+          reason: `table ${plan.name} differs from its source's, and this replica cannot tell where`,
+          table: plan.name
         });
       const waits = plan.scope?.parent != null && names.has(plan.scope.parent);
       // A row's block is its parent's to say, and the log is made of the blocks.
@@ -143,10 +181,9 @@ export class DigestComparison {
         more.add(plan.name);
         continue;
       }
-      const theirs = await this.#source.digestRanges(claimed.table, null, signal);
+      const theirs = known ?? (await this.#source.digestRanges(claimed.table, null, signal));
       if (!isSameHead(theirs, said)) return { kind: 'elsewhere', height, sourceHeight: theirs.block_height };
-      const ours = here.get(claimed.table)?.ranges ?? [];
-      const spans = findSpans(theirs.ranges, ours, null);
+      const spans = findSpans(theirs.ranges, ours.ranges, null);
       const table = this.#schema.byName.get(plan.name)!;
       const rows = new RangeDifference(this.#connection, this.#typed, plan, table, this.#source, signal);
       const taken: DigestRange[] = [];
@@ -161,21 +198,30 @@ export class DigestComparison {
       }
       found += rows.size;
       const isOutside = ({ from, to }: RangeDigest) => !taken.some((span) => from >= span.from && to <= span.to);
-      const outside = sumOf(ours.filter(isOutside));
+      const outside = sumOf(ours.ranges.filter(isOutside));
       tables.push({ table: plan.name, ...rows.difference(), spans: taken, claimed, outside, bytes: rows.bytes });
     }
     return { kind: 'different', height, said, tables, more: [...more] };
   }
 
-  /** False for tables that this replica's operator keeps local. */
+  /** False for tables that this replica's operator keeps local, or that it does not keep at all. */
   #isOurs({ table }: TableDigest): boolean {
     if (this.#only !== undefined && table !== this.#only) return false;
     const own = this.#schema.byName.get(table);
-    return own === undefined || travels(own) || table === 'sync_meta';
+    if (table === 'sync_meta') return this.#schema.only === null;
+    return own === undefined ? !this.#schema.isLocal(table) : travels(own);
   }
 }
 
-const NOTHING = { rows: 0, digest: '0' } as const;
+const NOTHING: Pick<TableFigures, 'rows' | 'digest' | 'ranges'> = { rows: 0, digest: '0', ranges: [] };
+
+/** One table as both sides have it. */
+interface Pair {
+  readonly claimed: TableDigest;
+  /** The source's ranges where they were asked for already. */
+  readonly theirs: TableRanges | null;
+  readonly ours: Pick<TableFigures, 'rows' | 'digest' | 'ranges'>;
+}
 
 type Figures = Pick<TableDigest, 'rows' | 'digest'>;
 

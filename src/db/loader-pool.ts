@@ -1,8 +1,14 @@
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { WireRow } from '../wire/messages.ts';
 import { loadBatch } from './bulk-load.ts';
-import { type Connection, connect, statementTag } from './connection.ts';
-import type { ReplicaTable } from './replica-schema.ts';
+import { type Connection, connect, quoteName, rows, statementTag } from './connection.ts';
+import { canonicalRow, type ReplicaTable } from './replica-schema.ts';
+import { deleteReceived } from './row-statements.ts';
+
+async function countRows(connection: Connection, table: string): Promise<number> {
+  const [row] = await rows(connection, `SELECT COUNT(*) AS n FROM ${quoteName(table)}`);
+  return Number(row!['n']);
+}
 
 /** A few connections that load batches side by side; as many batches are in work as there are connections. */
 export class LoaderPool {
@@ -43,6 +49,17 @@ export class LoaderPool {
       () => known.batches.delete(work),
       () => undefined
     );
+  }
+
+  /** Takes away what was loaded under the identities of some rows, which are about to come anew. */
+  async remove(table: ReplicaTable, batch: readonly WireRow[]): Promise<void> {
+    const here = await this.finish(table.name);
+    const [connection] = this.#connections;
+    const list = batch.map((row) => canonicalRow(table, row));
+    const before = await countRows(connection!, table.name);
+    await deleteReceived(connection!, table, list);
+    const removed = before - (await countRows(connection!, table.name));
+    this.#ofTable.get(table.name)!.count = here - removed;
   }
 
   /** Waits until all rows of a table are committed. @returns how many */

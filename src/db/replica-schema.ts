@@ -31,24 +31,28 @@ export interface ReplicaSchema {
   readonly tables: readonly ReplicaTable[];
   readonly byName: ReadonlyMap<string, ReplicaTable>;
   readonly typed: ReadonlyMap<string, TypedTable>;
-  /** True for names of tables that never travel, whether they are here or not. */
+  /** True for names of tables that never travel, or that this replica does not keep, whether they are here or not. */
   readonly isLocal: (name: string) => boolean;
   /** How the replica's own blocks say their hashes; null before there is a `blocks` table. */
   readonly heads: HeadLayout | null;
+  /** The replica keeps these tables alone, without blocks; null: all. */
+  readonly only: ReadonlySet<string> | null;
 }
 
 /** Reads the replica's own schema, which decides how each table is written. */
 export async function readReplicaSchema(
   connection: Connection,
   dbType: DbType,
-  localTables: readonly string[]
+  localTables: readonly string[],
+  only: ReadonlySet<string> | null = null
 ): Promise<ReplicaSchema> {
   const layout = await readLayout(connection, dbType, localTables);
   const typed = new Map(layout.tables.map((table) => [table.name, table]));
   const tables = layout.plans.map((plan) => replicaTable(plan, typed.get(plan.name)!));
   const byName = new Map(tables.map((table) => [table.name, table]));
-  const isLocal = (name: string) => UNSEEN.has(classByName(name, dbType, localTables) ?? '');
-  return { tables, byName, typed, isLocal, heads: layout.heads };
+  const isLocal = (name: string) =>
+    UNSEEN.has(classByName(name, dbType, localTables) ?? '') || (only !== null && !only.has(name));
+  return { tables, byName, typed, isLocal, heads: layout.heads, only };
 }
 
 const UNSEEN: ReadonlySet<string> = new Set(['local', 'control']);

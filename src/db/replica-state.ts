@@ -30,6 +30,10 @@ export interface ReplicaState {
   /** The last height at which all tables were compared with the source's and found equal, and when. */
   readonly verifiedHeight: number | null;
   readonly verifiedAt: string | null;
+  /** A truncated replica holds no blocks below this one; null: it has its source's whole history. */
+  readonly floor: number | null;
+  /** It holds the ten tables of an infra-only subscription and no others. */
+  readonly infraOnly: boolean;
   /** How often rows that differed from the source's were replaced. */
   readonly repairs: number;
 }
@@ -39,12 +43,15 @@ const TABLES = [
     id TINYINT UNSIGNED NOT NULL PRIMARY KEY, complete TINYINT(1) NOT NULL, phase VARCHAR(32) NOT NULL, height BIGINT NULL,
     block_time BIGINT NULL, hashes TEXT NULL, schema_fingerprint VARCHAR(64) NULL, source TEXT NULL, bootstrap LONGTEXT NULL,
     verified_height BIGINT NULL, verified_at VARCHAR(32) NULL, repairs BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0,
     updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
-  // For replicas that were made before there were comparisons.
+  // For replicas that were made before there were comparisons and parts.
   `ALTER TABLE sync_state ADD COLUMN IF NOT EXISTS verified_height BIGINT NULL AFTER bootstrap,
     ADD COLUMN IF NOT EXISTS verified_at VARCHAR(32) NULL AFTER verified_height,
-    ADD COLUMN IF NOT EXISTS repairs BIGINT UNSIGNED NOT NULL DEFAULT 0 AFTER verified_at`,
+    ADD COLUMN IF NOT EXISTS repairs BIGINT UNSIGNED NOT NULL DEFAULT 0 AFTER verified_at,
+    ADD COLUMN IF NOT EXISTS floor BIGINT NULL AFTER repairs,
+    ADD COLUMN IF NOT EXISTS infra_only TINYINT(1) NOT NULL DEFAULT 0 AFTER floor`,
   `CREATE TABLE IF NOT EXISTS sync_undo (
     seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
     kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
@@ -130,6 +137,8 @@ export async function readReplicaState(connection: Connection): Promise<ReplicaS
     bootstrap: json<BootstrapProgress>(row['bootstrap']),
     verifiedHeight: number(row['verified_height']),
     verifiedAt: row['verified_at'] as string | null,
+    floor: number(row['floor']),
+    infraOnly: Number(row['infra_only']) === 1,
     repairs: Number(row['repairs'])
   };
 }
@@ -145,6 +154,8 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
   bootstrap: 'bootstrap',
   verifiedHeight: 'verified_height',
   verifiedAt: 'verified_at',
+  floor: 'floor',
+  infraOnly: 'infra_only',
   repairs: 'repairs'
 };
 

@@ -15,16 +15,35 @@ export interface SchemaPlan {
   readonly fingerprint: string | null;
 }
 
-/** Checks a source's schema and prints what makes it. @throws {PlatformError} SCHEMA_REFUSED, SOURCE_INVALID */
-export function planSchema(record: SchemaRecord, dbType: DbType, localTables: readonly string[]): SchemaPlan {
+/**
+ * Checks a source's schema and prints what makes it.
+ *
+ * @param only tables that a replica keeps; null: all
+ * @throws {PlatformError} SCHEMA_REFUSED, SOURCE_INVALID
+ */
+export function planSchema(
+  record: SchemaRecord,
+  dbType: DbType,
+  localTables: readonly string[],
+  only: ReadonlySet<string> | null = null
+): SchemaPlan {
   const typed = (record.typed as TypedTable[] | undefined) ?? parseTables(record, dbType, localTables);
   const plans = dependencyOrder(classifyTables(typed, dbType, localTables), typed);
   const byName = new Map(typed.map((table) => [table.name, table]));
   if (byName.size !== typed.length)
     throw new PlatformError('SOURCE_INVALID', { reason: 'a table comes twice in the schema' });
-  const kept = plans.filter((plan) => !UNSEEN.has(plan.class));
-  const tables = kept.map(({ name }) => ({ table: byName.get(name)!, ddl: printTable(byName.get(name)!) }));
+  const kept = plans.filter((plan) => !UNSEEN.has(plan.class) && (only === null || only.has(plan.name)));
+  const tables = kept.map(({ name }) => {
+    const table = withReferencesTo(only, byName.get(name)!);
+    return { table, ddl: printTable(table) };
+  });
   return { tables, fingerprint: record.fingerprint ?? null };
+}
+
+/** References to tables that the replica does not keep are left out. */
+function withReferencesTo(only: ReadonlySet<string> | null, table: TypedTable): TypedTable {
+  if (only === null) return table;
+  return { ...table, foreignKeys: table.foreignKeys.filter(({ referencedTable }) => only.has(referencedTable)) };
 }
 
 /** The tables of a source that gives texts only; those that never travel may be anything. */

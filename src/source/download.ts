@@ -49,9 +49,8 @@ export class Download {
   }
 
   /** Continues what a predecessor left in the file, else begins. The first headers are in when this returns. */
-  static async open(source: SourceClient, file: string): Promise<Download> {
+  static async open(source: SourceClient, file: string, path = source.modePath('snapshot')): Promise<Download> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    const path = source.path('snapshot');
     const kept = await readReceipt(file, source.url, path);
     if (kept) {
       const download = new Download(source, file, kept.receipt, kept.size);

@@ -1,3 +1,4 @@
+import { getCACertificates } from 'node:tls';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Agent, type Dispatcher, request } from 'undici';
@@ -78,21 +79,34 @@ export interface SinceQuery {
   readonly lookups?: readonly string[];
 }
 
+export interface SourceOptions {
+  /** PEM of further authorities for its certificate. */
+  readonly ca?: string | undefined;
+  /** Snapshots and stream with the ten tables of an infra-only subscription. */
+  readonly infraOnly?: boolean;
+}
+
 /** A sync server's REST side, for one database. Its answers are hostile until checked; redirects are never followed. */
 export class SourceClient {
   readonly url: string;
   readonly id: DatabaseId;
   readonly #apiKey: string | undefined;
-  readonly #agent = new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    bodyTimeout: BODY_TIMEOUT_MS
-  });
+  readonly #infraOnly: boolean;
+  readonly #agent: Agent;
+  /** The authorities of its certificate where they are not the system's alone. */
+  readonly authorities: readonly string[] | undefined;
 
-  constructor(url: string, apiKey: string | undefined, id: DatabaseId) {
+  constructor(url: string, apiKey: string | undefined, id: DatabaseId, { ca, infraOnly = false }: SourceOptions = {}) {
     this.url = url.replace(/\/+$/, '');
     this.id = id;
     this.#apiKey = apiKey;
+    this.#infraOnly = infraOnly;
+    this.authorities = ca === undefined ? undefined : [...getCACertificates('default'), ca];
+    this.#agent = new Agent({
+      connect: { timeout: CONNECT_TIMEOUT_MS, ...(this.authorities ? { ca: [...this.authorities] } : {}) },
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      bodyTimeout: BODY_TIMEOUT_MS
+    });
   }
 
   /** The `Authorization` header for this source and no other. */
@@ -169,11 +183,17 @@ export class SourceClient {
     return `/${route}/${dbType}/${chain}/${network}`;
   }
 
+  /** `snapshot` or `subscribe` with the tables that are wanted. */
+  modePath(route: 'snapshot' | 'subscribe'): string {
+    return `${this.path(route)}${this.#infraOnly ? '?sync_mode=infra-only' : ''}`;
+  }
+
   sincePath({ since, until, skipLookups, lookups }: SinceQuery): string {
     const query = new URLSearchParams();
     if (until !== undefined) query.set('until', String(until));
     if (skipLookups) query.set('skip_lookups', '1');
     if (lookups !== undefined && lookups.length > 0) query.set('lookups', lookups.join(','));
+    if (this.#infraOnly) query.set('sync_mode', 'infra-only');
     return `${this.path('snapshot')}/since/${since}${query.size > 0 ? `?${query}` : ''}`;
   }
 

@@ -55,9 +55,10 @@ export class Subscription {
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
   static async open(source: SourceClient): Promise<Subscription> {
-    const url = `${source.url.replace(/^http/, 'ws')}${source.path('subscribe')}`;
+    const url = `${source.url.replace(/^http/, 'ws')}${source.modePath('subscribe')}`;
     const socket = new WebSocket(url, {
       headers: source.authorization,
+      ...(source.authorities ? { ca: [...source.authorities] } : {}),
       maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
       followRedirects: false,

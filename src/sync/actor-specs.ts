@@ -4,6 +4,7 @@ import type { ActorSpec } from '../../actors/supervisor.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
+import { partOf } from './chain-settings.ts';
 
 /** The supervisor adds these. */
 type Started<T> = Omit<T, 'id' | 'generation'>;
@@ -25,6 +26,8 @@ interface Lookups {
   /** Asked at each start, so that a successor goes to where the database is now. */
   readonly coordinates: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly resume: (id: DatabaseId) => ResumePoint | null;
+  /** PEM of SYNC_SOURCE_CA. */
+  readonly sourceCa: string | undefined;
   /** True for a replica that is taken over when another client made it. */
   readonly adopts: (id: DatabaseId) => boolean;
 }
@@ -57,6 +60,9 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
       url,
       apiKey: config.SYNC_SOURCE_API_KEYS?.[index] ?? config.SYNC_API_KEY
     })),
+    sourceCa: lookups.sourceCa,
+    ...partOf(id, config),
+    verifyState: config.VERIFY_STATE_COMMITMENT,
     maxRollbackDepth: config.MAX_ROLLBACK_DEPTH,
     adopts: lookups.adopts(id),
     epochSize: config.MERKLE_EPOCH_SIZE,

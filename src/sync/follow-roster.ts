@@ -7,6 +7,7 @@ import type { Logger } from '../log.ts';
 import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
 import { actorSpec } from './actor-specs.ts';
 import type { SyncActorAsks } from './actors.ts';
+import { refuseUnmatched } from './chain-settings.ts';
 import { excludeDatabases } from './exclusions.ts';
 import type { Roster } from './roster.ts';
 
@@ -18,6 +19,7 @@ interface Following {
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly resume: (id: DatabaseId) => ResumePoint | null;
   readonly adopts: (id: DatabaseId) => boolean;
+  readonly sourceCa: string | undefined;
 }
 
 /** Somebody else ends these, by a GRANT or by stopping the other client; so they are tried again at each look at the hub. */
@@ -26,15 +28,18 @@ const SOLVED_OUTSIDE: ReadonlySet<ErrorCode> = new Set(['DATABASE_REFUSED', 'REP
 /**
  * Makes the actors match what the hub names now: new ones start, those no longer named stop, and those whose
  * coordinates changed or that wait for somebody outside start over.
+ *
+ * @throws {PlatformError} CONFIG_INVALID at the first look, when a setting matches nothing
  */
 export async function followRoster(
   named: readonly DiscoveredDatabase[],
-  { config, log, roster, supervisor, whereIs, resume, adopts }: Following
+  { config, log, roster, supervisor, whereIs, resume, adopts, sourceCa }: Following
 ): Promise<void> {
   const graceMs = config.SHUTDOWN_GRACE_MS;
   const exclusions = config.SYNC_MODE === 'client' ? config.SYNC_EXCLUDE : [];
   const { kept, unmatched } = excludeDatabases(named, exclusions);
   if (!roster.discovered) {
+    if (config.SYNC_MODE === 'client') refuseUnmatched(named, config);
     for (const entry of unmatched) log.warn(`SYNC_EXCLUDE entry ${entry} matches no database that the hub names`);
   }
   const { appeared, moved, gone } = roster.update(kept);
@@ -44,7 +49,7 @@ export async function followRoster(
   }
   for (const { id } of appeared) {
     log.info({ database: databaseKey(id) }, 'database found');
-    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume, adopts }));
+    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume, adopts, sourceCa }));
   }
   const waiting = supervisor
     .list()

@@ -24,7 +24,7 @@ interface HubWatch {
  *
  * A hub that goes away after the first answer changes nothing: what is known goes on.
  *
- * @throws {PlatformError} HUB_UNREACHABLE when no first answer came in `maxWaitMs`
+ * @throws {PlatformError} HUB_UNREACHABLE when no first answer came in `maxWaitMs`; what `onDatabases` finds final
  */
 export async function watchHub({
   hub,
@@ -55,6 +55,7 @@ export async function watchHub({
     } catch (caught) {
       if (signal.aborted) return;
       const error = PlatformError.from(caught, 'HUB_UNREACHABLE');
+      if (error.policy === 'exit') throw error;
       log.error({ err: error.message, hint: error.hint }, 'error connecting to the hub');
       if (!known && Date.now() + retryMs > deadline) throw error;
     }

@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BroadcastLog } from '../../actors/broadcast-log.ts';
 import { TaskPool } from '../../actors/task-pool.ts';
@@ -44,6 +46,7 @@ export async function startSync(
 ): Promise<SyncService> {
   await openStateDirectory(config.SYNC_STATE_DIR);
   await checkReplicaAccount(config, log);
+  const sourceCa = await readSourceCa(config);
 
   const fatal = Promise.withResolvers<void>();
   const roster = new Roster();
@@ -113,7 +116,16 @@ export async function startSync(
     log,
     signal: stopping.signal,
     onDatabases: (named) =>
-      followRoster(named, { config, log, roster, supervisor, whereIs, resume: (id) => broadcasts.last(id), adopts })
+      followRoster(named, {
+        config,
+        log,
+        roster,
+        supervisor,
+        whereIs,
+        resume: (id) => broadcasts.last(id),
+        adopts,
+        sourceCa
+      })
   });
   watching.catch(fatal.reject);
 
@@ -130,6 +142,25 @@ export async function startSync(
       fatal.resolve();
     }
   };
+}
+
+/** @throws {PlatformError} CONFIG_INVALID when the file is not there or holds no certificate */
+async function readSourceCa({ SYNC_SOURCE_CA: path }: SyncConfig): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    const pem = await readFile(path, 'utf8');
+    for (const [certificate] of pem.matchAll(/-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs)) {
+      void new X509Certificate(certificate);
+      return pem;
+    }
+    throw new Error('it holds no certificate');
+  } catch (cause) {
+    throw new PlatformError(
+      'CONFIG_INVALID',
+      { reason: `SYNC_SOURCE_CA=${path} cannot be used: ${(cause as Error).message}` },
+      { cause }
+    );
+  }
 }
 
 async function listen(app: ReturnType<typeof createApp>, config: SyncConfig): Promise<number> {

@@ -48,6 +48,9 @@ export interface DatabaseReport {
     readonly verifiedAt: string | null;
     /** How often rows that differed from the source's were replaced. */
     readonly repairs: number;
+    /** Lowest block of a truncated replica; null: it has the whole history. */
+    readonly floor: number | null;
+    readonly infraOnly: boolean;
     readonly sources: readonly {
       readonly url: string;
       readonly state: string;

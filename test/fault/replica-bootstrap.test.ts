@@ -60,7 +60,7 @@ function bootstrapper({ server }: SyncPair, coordinates: DatabaseCoordinates) {
       await session.open();
       if (session.state.height !== null) return;
       await bootstrap.fetchSchema(signal);
-      await bootstrap.download();
+      await bootstrap.download(signal);
       await bootstrap.load(signal);
       await bootstrap.check(signal);
     } catch (caught) {

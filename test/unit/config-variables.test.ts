@@ -13,6 +13,7 @@ import {
   list,
   loadConfig,
   nearest,
+  perChain,
   port,
   readBaseUrl,
   readConfigFile,
@@ -50,6 +51,25 @@ test('property: a whole number is taken exactly when it lies within its bounds',
         assert.equal(loadConfig(VARIABLES, { env: { MODE: 'server', SIZE: value } }).values.SIZE, Number(trimmed));
     })
   );
+});
+
+test('a family of variables: every member that is set, by the words in its name; a wrong one is faulted by its own name', () => {
+  const family = { 'DEPTH_<CHAIN>_<NETWORK>': perChain(integer({ min: 1, doc: 'how deep' })) } as const;
+  const prefixes = ['DEPTH_'];
+  const file = { DEPTH_LTC_TESTNET: 7, DEPTH_DOGE_MAINNET: 9 };
+  const { values, warnings, origins } = loadConfig(family, {
+    env: { DEPTH_DOGE_MAINNET: '5', DEPTH_X: '1' },
+    file,
+    prefixes
+  });
+  assert.deepEqual(values['DEPTH_<CHAIN>_<NETWORK>'], [
+    { variable: 'DEPTH_DOGE_MAINNET', chain: 'DOGE', network: 'MAINNET', value: 5 },
+    { variable: 'DEPTH_LTC_TESTNET', chain: 'LTC', network: 'TESTNET', value: 7 }
+  ]);
+  assert.deepEqual(warnings.length, 1, 'DEPTH_X is no member');
+  assert.equal(origins['DEPTH_<CHAIN>_<NETWORK>'], 'config.json');
+  assert.match(helpTable(family), /DEPTH_<CHAIN>_<NETWORK> +unset +how deep/);
+  assert.throws(() => loadConfig(family, { env: { DEPTH_DOGE_MAINNET: '0' } }), /DEPTH_DOGE_MAINNET="0" must be/);
 });
 
 test('property: each wrong variable is faulted, by name, and no other', () => {

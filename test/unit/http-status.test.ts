@@ -40,6 +40,8 @@ test('200: a client shows the state of its replica', async () => {
       verifiedHeight: 4,
       verifiedAt: '2026-01-02T03:04:05.000Z',
       repairs: 2,
+      floor: 90,
+      infraOnly: false,
       sources: [],
       reorgs: 0
     }
@@ -61,6 +63,8 @@ test('200: a client shows the state of its replica', async () => {
     verification: 'verified',
     verified_height: 4,
     verified_at: '2026-01-02T03:04:05.000Z',
-    repairs: 2
+    repairs: 2,
+    floor: 90,
+    sync_mode: 'full'
   });
 });

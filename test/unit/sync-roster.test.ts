@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findIneffective } from '../../src/config/sync.ts';
 import { meansChain } from '../../src/sync/chain-names.ts';
+import { partOf, refuseUnmatched } from '../../src/sync/chain-settings.ts';
 import { excludeDatabases } from '../../src/sync/exclusions.ts';
 import { Roster } from '../../src/sync/roster.ts';
 import type { DbType } from '../../src/wire/database.ts';
@@ -28,6 +29,34 @@ test('SYNC_EXCLUDE leaves out what it names and tells which entries matched noth
   const { kept, unmatched } = excludeDatabases(all, ['DOGE:testnet:indexer', 'DOGE:tesnet:decoder']);
   assert.deepEqual(kept, all.slice(1));
   assert.deepEqual(unmatched, ['DOGE:tesnet:decoder']);
+});
+
+const setting = <T>(variable: string, value: T) => {
+  const [chain = '', network = ''] = variable.split('_').slice(-2);
+  return { variable, chain, network, value };
+};
+const settings = (depths: string[], modes: string[] = []) => ({
+  'SYNC_BOOTSTRAP_DEPTH_<CHAIN>_<NETWORK>': depths.map((name) => setting(`SYNC_BOOTSTRAP_DEPTH_${name}`, 500)),
+  'SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>': modes.map((name) =>
+    setting(`SYNC_SUBSCRIBE_${name}`, 'infra-only' as 'full' | 'infra-only')
+  )
+});
+
+test('depth and mode of a replica are found by ticker or full name, in any case; infra-only is for indexers', () => {
+  const all = settings(['Doge_MAINNET'], ['DOGECOIN_mainnet']);
+  assert.deepEqual(partOf(database('indexer', 'dogecoin').id, all), { bootstrapDepth: 500, infraOnly: true });
+  assert.deepEqual(partOf(database('decoder', 'dogecoin').id, all), { bootstrapDepth: 500, infraOnly: false });
+  assert.deepEqual(partOf(database('indexer', 'bitcoin').id, all), { bootstrapDepth: null, infraOnly: false });
+});
+
+test('CONFIG_INVALID: a depth or a mode that no database matches, named', () => {
+  const named = [database('indexer', 'bitcoin')];
+  refuseUnmatched(named, settings(['BTC_MAINNET'], ['bitcoin_mainnet']));
+  assert.throws(() => refuseUnmatched(named, settings(['BTC_TESTNET', 'BTC_MAINNET'], ['LTC_MAINNET'])), {
+    code: 'CONFIG_INVALID',
+    policy: 'exit',
+    message: /^SYNC_BOOTSTRAP_DEPTH_BTC_TESTNET matches .*\(bitcoin mainnet\)\nSYNC_SUBSCRIBE_LTC_MAINNET matches /
+  });
 });
 
 test('the roster tells what appeared, moved and went', () => {

@@ -30,7 +30,9 @@ const DatabaseStatusSchema = Type.Object({
   verification: Type.Optional(TextOrNull),
   verified_height: Type.Optional(NumberOrNull),
   verified_at: Type.Optional(TextOrNull),
-  repairs: Type.Optional(Type.Number())
+  repairs: Type.Optional(Type.Number()),
+  floor: Type.Optional(NumberOrNull),
+  sync_mode: Type.Optional(Type.String())
 });
 type DatabaseStatus = Static<typeof DatabaseStatusSchema>;
 
@@ -83,6 +85,8 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     verification,
     verified_height: verifiedHeight,
     verified_at: report?.replica?.verifiedAt ?? null,
-    repairs: report?.replica?.repairs ?? 0
+    repairs: report?.replica?.repairs ?? 0,
+    floor: report?.replica?.floor ?? null,
+    sync_mode: report?.replica?.infraOnly ? 'infra-only' : 'full'
   };
 }

@@ -13,6 +13,8 @@ const replica = (changes: Partial<Replica>): { replica: Replica } => ({
     verifiedHeight: null,
     verifiedAt: null,
     repairs: 0,
+    floor: null,
+    infraOnly: false,
     sources: [],
     reorgs: 0,
     ...changes

@@ -59,7 +59,7 @@ export class ReplicaBootstrap {
     this.#download?.abort();
     this.#floor = await this.#findFloor(signal);
     const path = this.#floor === null ? source.modePath('snapshot') : source.sincePath({ since: this.#floor - 1 });
-    const download = await Download.open(source, this.#session.file('snapshot.gz'), path);
+    const download = await Download.open(source, this.#session.file('snapshot'), path);
     this.#download = download;
     const { etag, height, fingerprint } = download.head;
     const expected = this.#plan!.fingerprint;
@@ -118,7 +118,7 @@ export class ReplicaBootstrap {
     const { schema } = this.#session.context;
     const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
     const before = { ...this.#progress!.done };
-    const batches = readSnapshot(download.read(), limits);
+    const batches = readSnapshot(download.read(), download.head.coding, limits);
     let loaded = 0;
     let next = await batches.next();
     for (; !next.done; next = await batches.next()) {

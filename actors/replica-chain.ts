@@ -10,6 +10,7 @@ import { readGroupsAbove } from '../src/db/undo-journal.ts';
 import { hasCode, type PlatformError } from '../src/errors.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import {
+  ACCEPT_SNAPSHOT,
   type OpenResponse,
   readSnapshotHead,
   type SinceQuery,
@@ -178,7 +179,7 @@ export class ReplicaChain {
     const from = state.schemaFingerprint === null ? since + 1 : await this.#overlapStart(since);
     const query: SinceQuery = { since: from - 1, lookups, ...(far ? { until: since + RANGE_BLOCKS } : {}) };
     const path = source.sincePath(query);
-    const response = await source.get(path, {}, signal);
+    const response = await source.get(path, ACCEPT_SNAPSHOT, signal);
     if (response.status !== 200) return this.#notApplied(response, path);
     try {
       const head = readSnapshotHead(response.headers, source.id.dbType);
@@ -193,7 +194,7 @@ export class ReplicaChain {
       const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
       const current = await this.#session.reloadState();
       const content = {
-        batches: readSnapshot(response.body, limits),
+        batches: readSnapshot(response.body, head.coding, limits),
         whole: head.whole,
         // Which tables a server without fingerprints sends is not known: what it leaves out of older blocks stays.
         from: plain ? since + 1 : from,

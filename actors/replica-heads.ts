@@ -1,7 +1,7 @@
 import { rows } from '../src/db/connection.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import { readLoggedHashes } from '../src/source/logged-hashes.ts';
-import type { SourceStatus } from '../src/source/source-client.ts';
+import { ACCEPT_SNAPSHOT, codingOf, type SourceStatus } from '../src/source/source-client.ts';
 import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
 import type { ReplicaSession } from './replica-session.ts';
 
@@ -62,11 +62,12 @@ export class SourceHeads {
     const { source, data } = this.#session;
     const found = new Map<number, string>();
     const path = source.sincePath({ since: Math.max(0, from - 1), skipLookups: true });
-    const response = await source.get(path, {}, this.#signal);
+    const response = await source.get(path, ACCEPT_SNAPSHOT, this.#signal);
     try {
       if (response.status !== 200) return found;
+      const coding = codingOf(response.headers);
       const limits = { maxRowBytes: data.maxRowBytes, batchBytes: BATCH_BYTES };
-      for await (const { table, rows: list, last } of readSnapshot(response.body, limits)) {
+      for await (const { table, rows: list, last } of readSnapshot(response.body, coding, limits)) {
         if (table !== 'blocks') continue;
         for (const row of list) found.set(Number(row['block_index']), tell(row));
         if (last) break;

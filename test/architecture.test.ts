@@ -23,7 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/db/': ['node:', 'mysql2', ...STATE, ...BASICS],
   'src/coin/': ['node:', 'undici', 'typebox', ...BASICS],
   'src/source/': ['node:', 'undici', 'ws', 'typebox', ...STATE, ...BASICS],
-  'src/snapshot/': ['node:', 'src/db/', ...STATE, ...BASICS],
+  'src/snapshot/': ['node:', 'lru-cache', 'src/db/', ...STATE, ...BASICS],
   'src/hub/': ['node:', 'fastify', '@fastify/', 'typebox', 'undici', 'src/db/', 'src/jsonrpc.ts', ...STATE, ...BASICS],
   'src/decoder/': [
     'node:',

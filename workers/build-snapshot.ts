@@ -1,30 +1,32 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { type Connection, connect } from '../src/db/connection.ts';
-import { streamRows } from '../src/db/row-stream.ts';
+import { streamRowBytes } from '../src/db/row-stream.ts';
 import { planSnapshot, type SnapshotPlan, type TableRead } from '../src/db/snapshot-plan.ts';
 import { PlatformError } from '../src/errors.ts';
 import type { BuildInput, BuildProgress, BuildResult } from '../src/snapshot/build-messages.ts';
-import { GzipStitcher } from '../src/snapshot/gzip-stitcher.ts';
+import { openCompressor } from '../src/snapshot/coding.ts';
 import { snapshotHeaders } from '../src/snapshot/snapshot-headers.ts';
 import { type TableSource, writeSnapshot } from '../src/snapshot/snapshot-writer.ts';
 import { SCHEMA_VERSION } from '../src/wire/database.ts';
 
-/** Statements have no time limit; a read of which nothing comes for so long is ended instead. */
+/** A read of which nothing comes for so long is ended. */
 const PROGRESS_TIMEOUT_MS = 120_000;
-/** How long MariaDB waits while compression is slower than reading. */
-const NET_WRITE_TIMEOUT_S = 600;
+/** How long MariaDB waits: while compression is slower than reading, for another's lock on a table, for a process that is gone. */
+const PATIENCE_S = 600;
+const PATIENT = ['net_write_timeout', 'lock_wait_timeout', 'idle_transaction_timeout'];
 
 /**
  * Builds one snapshot file from one consistent read.
  *
  * @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, DATABASE_REFUSED, DATABASE_UNAVAILABLE, SNAPSHOT_FAILED
  */
-export default async function buildSnapshot({ order, path, buildId, progress }: BuildInput): Promise<BuildResult> {
+export default async function buildSnapshot(input: BuildInput): Promise<BuildResult> {
+  const { order, coding, path, buildId, budgetMs, progress } = input;
   const tell = (message: BuildProgress) => progress.postMessage(message);
   const { coordinates } = order;
   const connection = await connect(coordinates, {
     tag: `platform-snapshot ${coordinates.name} ${buildId}`,
-    statementLimitS: 0
+    statementLimitS: Math.ceil(budgetMs / 1000)
   });
   let file: FileHandle | undefined;
   const watchdog = watchProgress();
@@ -35,7 +37,7 @@ export default async function buildSnapshot({ order, path, buildId, progress }: 
     file = await open(path, 'wx', 0o600);
     tell({ type: 'opened', headers });
     let sizeBytes = 0;
-    const gzip = new GzipStitcher(async (bytes) => {
+    const compressor = openCompressor(coding, async (bytes) => {
       await file?.writeFile(bytes);
       sizeBytes += bytes.length;
       watchdog.progressed();
@@ -43,18 +45,10 @@ export default async function buildSnapshot({ order, path, buildId, progress }: 
     });
     const source = (read: TableRead): TableSource => ({
       table: read.table,
-      stream: (onRow) =>
-        streamRows(
-          connection,
-          read,
-          (row) => {
-            watchdog.progressed();
-            return onRow(row);
-          },
-          watchdog.signal
-        )
+      columns: read.columns,
+      stream: (onRow) => streamRowBytes(connection, read, onRow, watchdog.signal)
     });
-    await writeSnapshot(content(order, plan, source), gzip);
+    await writeSnapshot(content(order, plan, source), compressor);
     return { headers, sizeBytes };
   } finally {
     watchdog.stop();
@@ -66,7 +60,7 @@ export default async function buildSnapshot({ order, path, buildId, progress }: 
 
 /** Every statement from here on sees the database as it is now. */
 async function beginSnapshot(connection: Connection): Promise<void> {
-  await connection.query(`SET SESSION net_write_timeout = ${NET_WRITE_TIMEOUT_S}`);
+  await connection.query(`SET SESSION ${PATIENT.map((name) => `${name} = ${PATIENCE_S}`).join(', ')}`);
   await connection.query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ');
   await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
 }

@@ -111,6 +111,11 @@ export const syncVariables = {
   SNAPSHOT_RATE_INCR: integer({ default: 600, min: 1, doc: 'incremental snapshots per hour and address' }),
   SNAPSHOT_CACHE_DIR: text({ doc: 'where artifacts are kept; default: below SYNC_STATE_DIR' }),
   SNAPSHOT_CACHE_MAX_BYTES: integer({ default: 4 * 2 ** 30, min: 2 ** 20, doc: 'bytes of artifacts kept' }),
+  SNAPSHOT_BUILD_BUDGET_MS: integer({
+    default: 1_800_000,
+    min: 1_000,
+    doc: 'ms a snapshot build may take; while it reads, its database purges no older row versions'
+  }),
   MAX_CONCURRENT_SNAPSHOTS: integer({ default: 2, min: 1, max: 64, doc: 'snapshot builds at once' }),
   MAX_ROW_BYTES: integer({ default: 64 * 2 ** 20, min: 1024, doc: 'client: longest row taken from a source' }),
   WS_MAX_PER_IP: integer({ default: 100, min: 1, doc: 'WebSocket connections per address' }),

@@ -2,6 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Artifact } from '../snapshot/artifact.ts';
 import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../snapshot/byte-range.ts';
 
+/** The body that is sent depends on this header of the request. */
+export const VARY = { vary: 'Accept-Encoding' } as const;
+
 /** True when the answer is no whole body: 304, or a range of what was begun already (416 where there is none). */
 export function isBegun(artifact: Artifact, { headers }: FastifyRequest): boolean {
   if (noneMatchHits(headers['if-none-match'], artifact.etag)) return true;
@@ -20,7 +23,7 @@ export function isBegun(artifact: Artifact, { headers }: FastifyRequest): boolea
 export async function sendArtifact(artifact: Artifact, request: FastifyRequest, reply: FastifyReply) {
   await artifact.whenOpened();
   const { headers, method } = request;
-  reply.headers({ etag: artifact.etag, 'accept-ranges': 'bytes', vary: 'Accept-Encoding', ...artifact.headers });
+  reply.headers({ etag: artifact.etag, 'accept-ranges': 'bytes', ...VARY, ...artifact.headers });
   if (noneMatchHits(headers['if-none-match'], artifact.etag)) return reply.code(304).send();
   const range = method === 'GET' && ifRangeHolds(ifRange(headers), artifact.etag) ? headers.range : undefined;
   const first = firstByte(range);
@@ -29,7 +32,7 @@ export async function sendArtifact(artifact: Artifact, request: FastifyRequest, 
   const answer = answerRange(range, sizeBytes, complete);
   if (answer.kind === 'unsatisfiable')
     return reply.code(416).header('content-range', `bytes */${sizeBytes}`).send({ error: 'no such bytes' });
-  reply.type('application/json').header('content-encoding', 'gzip');
+  reply.type('application/json').header('content-encoding', artifact.coding);
   if (answer.kind === 'part') {
     const { start, end } = answer;
     return reply

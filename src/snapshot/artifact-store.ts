@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MessageChannel, type Transferable } from 'node:worker_threads';
+import { LRUCache } from 'lru-cache';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { databaseKey } from '../wire/database.ts';
+import type { SnapshotCoding } from '../wire/snapshot.ts';
 import { Artifact } from './artifact.ts';
 import type { BuildInput, BuildProgress, BuildResult } from './build-messages.ts';
 
@@ -24,10 +26,12 @@ export interface TaskRunner {
 export interface ArtifactStoreOptions {
   /** Made private (0700); artifacts of an earlier process in it are removed. */
   readonly directory: string;
-  /** Idle artifacts above this go, the longest unused first. */
+  /** Finished artifacts above this go, the longest unused first. */
   readonly maxBytes: number;
   /** Builds at once in this process; beyond them SNAPSHOT_BUSY. */
   readonly maxBuilds: number;
+  /** A build that takes longer has failed: its read holds back the purge of the database it reads. */
+  readonly budgetMs: number;
   readonly tasks: TaskRunner;
   readonly log: Logger;
   /** An older artifact is shared no more. Default 10 minutes. */
@@ -38,19 +42,20 @@ export interface ArtifactStoreOptions {
   readonly stallMs?: number;
 }
 
-const FILE_PATTERN = /^[0-9a-f]{32}\.json\.gz$/;
+const EXTENSIONS: Readonly<Record<SnapshotCoding, string>> = { gzip: 'json.gz', zstd: 'json.zst' };
+const FILE_PATTERN = /^[0-9a-f]{32}\.json\.(gz|zst)$/;
 const MAX_BUILDS_PER_SERVER = 2;
 
 /**
- * Snapshot files, built once and shared by everyone who asks for the same.
+ * Snapshot files, built once and shared by everyone who asks for the same in the same coding.
  *
- * At most one build per order key runs; an artifact that is being built or read is never evicted; a failed one is gone.
+ * At most one build per order and coding runs; an artifact that is being built or read keeps its file; a failed one is gone.
  */
 export class ArtifactStore {
   readonly #options: Required<ArtifactStoreOptions>;
-  /** By build id, the longest unused first. */
-  readonly #artifacts = new Map<string, Artifact>();
   readonly #builds = new Map<Artifact, { readonly server: string; readonly done: Promise<void> }>();
+  /** By build id. The newest stays however large it is, so that it can be shared at all. */
+  readonly #finished: LRUCache<string, Artifact>;
   /** Size of the last full snapshot by resource: what the next one will need. */
   readonly #lastSizes = new Map<string, number>();
   readonly #closing = new AbortController();
@@ -71,20 +76,24 @@ export class ArtifactStore {
 
   private constructor(options: ArtifactStoreOptions) {
     this.#options = { maxAgeMs: 600_000, minFreeBytes: 512 * 2 ** 20, stallMs: 180_000, ...options };
+    const { maxBytes } = options;
+    this.#finished = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ sizeBytes }) => Math.min(sizeBytes, maxBytes),
+      dispose: (artifact) => void artifact.whenIdle().then(() => this.#remove(artifact))
+    });
   }
 
   /** The artifact that this order would share, if it is there already. Nothing is built. */
-  find(order: SnapshotOrder): Artifact | undefined {
-    const key = keyOf(order);
-    return [...this.#artifacts.values()].find(
-      (artifact) =>
-        artifact.key === key && (this.#builds.has(artifact) || Date.now() - artifact.createdAt < this.#options.maxAgeMs)
-    );
+  find(order: SnapshotOrder, coding: SnapshotCoding): Artifact | undefined {
+    const key = keyOf(order, coding);
+    const isFresh = ({ createdAt }: Artifact) => Date.now() - createdAt < this.#options.maxAgeMs;
+    return this.#list().find((artifact) => artifact.key === key && (this.#builds.has(artifact) || isFresh(artifact)));
   }
 
   /** A download that goes on: the artifact of this resource with this entity tag, also when a newer one is there. */
   findTagged(resource: string, etag: string): Artifact | undefined {
-    return [...this.#artifacts.values()].find((artifact) => artifact.resource === resource && artifact.etag === etag);
+    return this.#list().find((artifact) => artifact.resource === resource && artifact.etag === etag);
   }
 
   /**
@@ -92,10 +101,9 @@ export class ArtifactStore {
    *
    * @throws {PlatformError} SNAPSHOT_BUSY, DISK_FULL, SNAPSHOT_FAILED
    */
-  async obtain(order: SnapshotOrder): Promise<Artifact> {
-    const artifact = this.find(order) ?? this.#begin(order);
-    this.#artifacts.delete(artifact.buildId);
-    this.#artifacts.set(artifact.buildId, artifact);
+  async obtain(order: SnapshotOrder, coding: SnapshotCoding): Promise<Artifact> {
+    const artifact = this.find(order, coding) ?? this.#begin(order, coding);
+    this.#finished.get(artifact.buildId); // used now
     return artifact.whenOpened();
   }
 
@@ -105,7 +113,11 @@ export class ArtifactStore {
     await Promise.all([...this.#builds.values()].map(({ done }) => done));
   }
 
-  #begin(order: SnapshotOrder): Artifact {
+  #list(): Artifact[] {
+    return [...this.#builds.keys(), ...this.#finished.values()];
+  }
+
+  #begin(order: SnapshotOrder, coding: SnapshotCoding): Artifact {
     const { coordinates } = order;
     const server = coordinates.socketPath ?? `${coordinates.host}:${coordinates.port}`;
     const onServer = [...this.#builds.values()].filter((build) => build.server === server).length;
@@ -118,53 +130,60 @@ export class ArtifactStore {
     const buildId = randomBytes(16).toString('hex');
     const artifact = new Artifact({
       buildId,
-      path: join(this.#options.directory, `${buildId}.json.gz`),
+      coding,
+      path: join(this.#options.directory, `${buildId}.${EXTENSIONS[coding]}`),
       resource: resourceOf(order),
-      key: keyOf(order),
-      onIdle: () => this.#evict()
+      key: keyOf(order, coding)
     });
-    this.#artifacts.set(buildId, artifact);
     this.#builds.set(artifact, { server, done: this.#build(artifact, order) });
     return artifact;
   }
 
   async #build(artifact: Artifact, order: SnapshotOrder): Promise<void> {
-    const log = this.#options.log.child({ database: databaseKey(order.id), build: artifact.buildId });
+    const { buildId, coding, resource } = artifact;
+    const log = this.#options.log.child({ database: databaseKey(order.id), build: buildId, coding });
     const startedAt = performance.now();
     try {
-      await this.#checkDisk(artifact.resource);
+      await this.#checkDisk(resource);
       const { headers, sizeBytes } = await this.#runTask(artifact, order);
       artifact.opened(headers);
       artifact.finish(sizeBytes);
-      if (order.query.since === null) this.#lastSizes.set(artifact.resource, sizeBytes);
+      if (order.query.since === null) this.#lastSizes.set(resource, sizeBytes);
+      this.#builds.delete(artifact);
+      this.#finished.set(buildId, artifact);
       log.info({ sizeBytes, ms: Math.round(performance.now() - startedAt) }, 'snapshot built');
     } catch (caught) {
       const error = PlatformError.from(caught, 'SNAPSHOT_FAILED');
       log.error({ err: error }, 'snapshot build failed');
       await this.#remove(artifact);
-      artifact.fail(error);
-    } finally {
       this.#builds.delete(artifact);
-      this.#evict();
+      artifact.fail(error);
     }
   }
 
   async #runTask(artifact: Artifact, order: SnapshotOrder): Promise<BuildResult> {
-    const { tasks, stallMs } = this.#options;
-    const stalled = new AbortController();
-    const watchdog = setTimeout(() => stalled.abort(new Error(`no progress for ${stallMs} ms`)), stallMs);
+    const { tasks, stallMs, budgetMs } = this.#options;
+    const { buildId, coding, path } = artifact;
+    const stop = new AbortController();
+    const stopWith = (reason: string) => stop.abort(new PlatformError('SNAPSHOT_FAILED', { reason, buildId }));
+    const watchdog = setTimeout(() => stopWith(`no progress for ${stallMs} ms`), stallMs);
+    const budget = setTimeout(
+      () => stopWith(`longer than its budget of ${budgetMs} ms: raise SNAPSHOT_BUILD_BUDGET_MS or read from a replica`),
+      budgetMs
+    );
     const { port1: here, port2: there } = new MessageChannel();
     here.on('message', (progress: BuildProgress) => {
       watchdog.refresh();
       if (progress.type === 'opened') artifact.opened(progress.headers);
       else artifact.grew(progress.sizeBytes);
     });
-    const signal = AbortSignal.any([stalled.signal, this.#closing.signal]);
+    const signal = AbortSignal.any([stop.signal, this.#closing.signal]);
     try {
-      const input: BuildInput = { order, path: artifact.path, buildId: artifact.buildId, progress: there };
+      const input: BuildInput = { order, coding, path, buildId, budgetMs, progress: there };
       return (await tasks.run('build-snapshot', input, { transfer: [there], signal })) as BuildResult;
     } finally {
       clearTimeout(watchdog);
+      clearTimeout(budget);
       here.close();
     }
   }
@@ -177,21 +196,9 @@ export class ArtifactStore {
       throw new PlatformError('DISK_FULL', { reason: 'not enough free disk for a snapshot', directory, neededBytes });
   }
 
-  /** Idle artifacts go, the longest unused first; the newest stays, so that a large one can be shared at all. */
-  #evict(): void {
-    const idle = [...this.#artifacts.values()].filter((artifact) => !artifact.inUse).slice(0, -1);
-    let total = [...this.#artifacts.values()].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-    for (const artifact of idle) {
-      if (total <= this.#options.maxBytes) return;
-      total -= artifact.sizeBytes;
-      void this.#remove(artifact);
-    }
-  }
-
-  async #remove(artifact: Artifact): Promise<void> {
-    this.#artifacts.delete(artifact.buildId);
-    await rm(artifact.path, { force: true }).catch((caught) =>
-      this.#options.log.warn({ err: caught, path: artifact.path }, 'artifact could not be removed')
+  async #remove({ path }: Artifact): Promise<void> {
+    await rm(path, { force: true }).catch((caught) =>
+      this.#options.log.warn({ err: caught, path }, 'artifact could not be removed')
     );
   }
 }
@@ -201,4 +208,4 @@ export function resourceOf({ id, query }: Pick<SnapshotOrder, 'id' | 'query'>): 
   return `${databaseKey(id)} ${JSON.stringify(query)}`;
 }
 
-const keyOf = (order: SnapshotOrder): string => `${resourceOf(order)} ${order.key}`;
+const keyOf = (order: SnapshotOrder, coding: SnapshotCoding): string => `${resourceOf(order)} ${order.key} ${coding}`;

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { PlatformError } from '../errors.ts';
+import type { SnapshotCoding } from '../wire/snapshot.ts';
 
 /** Response headers that the build's own read decided, by lower-case name. */
 export type ArtifactHeaders = Readonly<Record<string, string>>;
@@ -14,10 +15,11 @@ const READ_BYTES = 256 * 1024;
  */
 export class Artifact {
   readonly buildId: string;
+  readonly coding: SnapshotCoding;
   readonly path: string;
   /** Database and query: what the file is a snapshot of, at whichever block. */
   readonly resource: string;
-  /** Resource and state of the database: equal keys may share the file. */
+  /** Resource, coding and state of the database: equal keys may share the file. */
   readonly key: string;
   readonly createdAt = Date.now();
   #headers: ArtifactHeaders | undefined;
@@ -26,26 +28,24 @@ export class Artifact {
   #error: PlatformError | undefined;
   #readers = 0;
   #changed = Promise.withResolvers<void>();
-  readonly #onIdle: () => void;
 
   constructor(options: {
     readonly buildId: string;
+    readonly coding: SnapshotCoding;
     readonly path: string;
     readonly resource: string;
     readonly key: string;
-    /** Called when a reader has left. */
-    readonly onIdle: () => void;
   }) {
     this.buildId = options.buildId;
+    this.coding = options.coding;
     this.path = options.path;
     this.resource = options.resource;
     this.key = options.key;
-    this.#onIdle = options.onIdle;
   }
 
-  /** Strong: two builds at one height differ in bytes. */
+  /** Strong: two builds at one height differ in bytes, and so do two codings. */
   get etag(): string {
-    return `"${this.buildId}-gzip"`;
+    return `"${this.buildId}-${this.coding}"`;
   }
   get headers(): ArtifactHeaders {
     return this.#headers ?? {};
@@ -96,6 +96,11 @@ export class Artifact {
     while (this.#sizeBytes <= offset && !this.#complete) await this.#nextChange();
   }
 
+  /** Waits until it is neither built nor read. */
+  async whenIdle(): Promise<void> {
+    while (this.inUse) await this.#changed.promise;
+  }
+
   /**
    * The bytes from `start` to `end` inclusive; to the end of the finished file when `end` is null, waiting for the build.
    *
@@ -106,7 +111,7 @@ export class Artifact {
     const stream = Readable.from(this.#chunks(start, end), { objectMode: false, highWaterMark: READ_BYTES });
     stream.once('close', () => {
       this.#readers--;
-      this.#onIdle();
+      this.#notify();
     });
     return stream;
   }

@@ -1,13 +1,17 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
+import type { SnapshotCoding } from '../wire/snapshot.ts';
 import type { ArtifactHeaders } from './artifact.ts';
 
 /** What the task `build-snapshot` is started with. */
 export interface BuildInput {
   readonly order: SnapshotOrder;
+  readonly coding: SnapshotCoding;
   /** The file to write; it must not exist. */
   readonly path: string;
   readonly buildId: string;
+  /** No statement of the build runs longer at the database, whatever becomes of this process. */
+  readonly budgetMs: number;
   /** Where progress is told. */
   readonly progress: MessagePort;
 }

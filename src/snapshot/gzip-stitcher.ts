@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw } from 'node:zlib';
+import type { Append, Compressor } from './coding.ts';
 
 const deflate = promisify(deflateRaw);
 
@@ -8,7 +9,8 @@ const deflate = promisify(deflateRaw);
 const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
 /** A final block that holds nothing but its end mark. @see RFC 1951 section 3.2.6 */
 const LAST_BLOCK = Buffer.from([0x03, 0x00]);
-const OPTIONS = { level: 1, finishFlush: constants.Z_FULL_FLUSH, chunkSize: 256 * 1024 } as const;
+/** A window of 8 KiB holds the rows before: a quarter less work than 32 KiB, and shorter distances make it smaller too. */
+const OPTIONS = { level: 1, windowBits: 13, finishFlush: constants.Z_FULL_FLUSH, chunkSize: 256 * 1024 } as const;
 
 /**
  * Compresses chunks in parallel on libuv's pool and appends them, in order, as ONE gzip member.
@@ -16,8 +18,8 @@ const OPTIONS = { level: 1, finishFlush: constants.Z_FULL_FLUSH, chunkSize: 256 
  * Each chunk becomes raw deflate blocks that end at a byte boundary and refer to nothing before them, so they can be
  * made apart and laid one after the other.
  */
-export class GzipStitcher {
-  readonly #write: (bytes: Buffer) => Promise<void>;
+export class GzipStitcher implements Compressor {
+  readonly #write: Append;
   readonly #maxInFlight: number;
   #tail: Promise<void>;
   #inFlight = 0;
@@ -25,14 +27,12 @@ export class GzipStitcher {
   #length = 0;
   #landed = Promise.withResolvers<void>();
 
-  /** @param write appends; called in order, one call at a time */
-  constructor(write: (bytes: Buffer) => Promise<void>, maxInFlight = availableParallelism() + 1) {
+  constructor(write: Append, maxInFlight = availableParallelism() + 1) {
     this.#write = write;
     this.#maxInFlight = maxInFlight;
     this.#tail = write(HEADER);
   }
 
-  /** Takes a chunk at once. Wait for `ready` before the next one, or memory is not bounded. */
   push(chunk: Buffer): void {
     this.#crc = crc32(chunk, this.#crc);
     this.#length += chunk.length;
@@ -47,12 +47,10 @@ export class GzipStitcher {
     this.#tail.catch(() => undefined); // told by `ready` and `finish`
   }
 
-  /** Undefined when another chunk may come; else a promise of it. @throws what compressing or writing threw */
   get ready(): Promise<void> | undefined {
     return this.#inFlight < this.#maxInFlight ? undefined : this.#whenReady();
   }
 
-  /** Ends the member. @throws what compressing or writing threw */
   async finish(): Promise<void> {
     await this.#tail;
     const trailer = Buffer.alloc(8);

@@ -1,7 +1,12 @@
-import { createGunzip } from 'node:zlib';
+import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import { PlatformError } from '../errors.ts';
 import type { WireRow } from '../wire/messages.ts';
+import type { SnapshotCoding } from '../wire/snapshot.ts';
 import { RowSplitter, type Section, type SnapshotFacts, type SplitterLimits } from './row-splitter.ts';
+
+const CHUNK_BYTES = 256 * 1024;
+/** 8 MiB, the most that a zstd body may make its reader keep. @see RFC 9659 */
+const MAX_WINDOW_LOG = 23;
 
 /** Consecutive rows of one table of a snapshot. */
 export interface SnapshotBatch {
@@ -13,17 +18,18 @@ export interface SnapshotBatch {
 }
 
 /**
- * Reads a gzip-compressed snapshot body batch by batch, in the order of the body.
+ * Reads a compressed snapshot body batch by batch, in the order of the body.
  *
  * @returns what the body says of itself, when it is complete to its end mark
  * @throws {PlatformError} SOURCE_TRUNCATED, SOURCE_INVALID
  */
 export async function* readSnapshot(
-  gzip: AsyncIterable<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
+  coding: SnapshotCoding,
   limits: SplitterLimits
 ): AsyncGenerator<SnapshotBatch, SnapshotFacts> {
   const splitter = new RowSplitter(limits);
-  for await (const chunk of gunzip(gzip)) {
+  for await (const chunk of decompress(body, coding)) {
     for (const { section, table, count, json, last } of splitter.push(chunk)) {
       yield { section, table, rows: parseRows(json, count, table), last };
     }
@@ -45,8 +51,13 @@ function parseRows(json: Buffer, count: number, table: string): WireRow[] {
   return rows as WireRow[];
 }
 
-async function* gunzip(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const inflate = createGunzip({ chunkSize: 256 * 1024 });
+function openDecompressor(coding: SnapshotCoding) {
+  if (coding === 'gzip') return createGunzip({ chunkSize: CHUNK_BYTES });
+  return createZstdDecompress({ chunkSize: CHUNK_BYTES, params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG } });
+}
+
+async function* decompress(source: AsyncIterable<Uint8Array>, coding: SnapshotCoding): AsyncGenerator<Uint8Array> {
+  const inflate = openDecompressor(coding);
   const feeding = feed(source, inflate);
   feeding.catch((cause: Error) => inflate.destroy(cause));
   try {
@@ -62,7 +73,7 @@ async function* gunzip(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   }
 }
 
-async function feed(source: AsyncIterable<Uint8Array>, sink: ReturnType<typeof createGunzip>): Promise<void> {
+async function feed(source: AsyncIterable<Uint8Array>, sink: ReturnType<typeof openDecompressor>): Promise<void> {
   for await (const chunk of source) {
     if (sink.destroyed) return;
     if (!sink.write(chunk)) {

@@ -1,12 +1,15 @@
-import type { WireRow } from '../wire/messages.ts';
-import { ChunkEncoder } from './chunk-encoder.ts';
-import type { GzipStitcher } from './gzip-stitcher.ts';
+import type { TakeRowBytes } from '../db/row-stream.ts';
+import type { TypedColumn } from '../wire/schema.ts';
+import { ChunkWriter } from './chunk-writer.ts';
+import type { Compressor } from './coding.ts';
+import { RowEncoder } from './row-encoder.ts';
 
-/** A table's rows, pushed one by one. */
+/** A table's rows, as MariaDB's text protocol carries them, pushed one by one. */
 export interface TableSource {
   readonly table: string;
+  readonly columns: readonly TypedColumn[];
   /** Calls `onRow` for each row, and waits for the promise that it may return. */
-  stream(onRow: (row: WireRow) => Promise<void> | undefined): Promise<void>;
+  stream(onRow: TakeRowBytes): Promise<void>;
 }
 
 /** The parts of a snapshot body, in the order in which they are written. */
@@ -21,31 +24,33 @@ export interface SnapshotContent {
 }
 
 /** Writes the body of a snapshot; memory stays within a few chunks whatever the tables hold. */
-export async function writeSnapshot(content: SnapshotContent, gzip: GzipStitcher): Promise<void> {
-  const encoder = new ChunkEncoder((chunk) => gzip.push(chunk));
+export async function writeSnapshot(content: SnapshotContent, compressor: Compressor): Promise<void> {
+  const chunk = new ChunkWriter((bytes) => compressor.push(bytes));
   const since = content.since === null ? '' : `,"since_block":${content.since}`;
-  encoder.append(`{"schema_version":${content.schemaVersion},"block_height":${content.blockHeight}${since},"tables":`);
-  await writeTables(content.tables, encoder, gzip);
+  chunk.text(`{"schema_version":${content.schemaVersion},"block_height":${content.blockHeight}${since},"tables":`);
+  await writeTables(content.tables, chunk, compressor);
   if (content.updatedRows) {
-    encoder.append(',"updated_rows":');
-    await writeTables(content.updatedRows, encoder, gzip);
+    chunk.text(',"updated_rows":');
+    await writeTables(content.updatedRows, chunk, compressor);
   }
-  encoder.append('}');
-  encoder.flush();
-  await gzip.finish();
+  chunk.text('}');
+  chunk.flush();
+  await compressor.finish();
 }
 
 /** Tables without rows are left out. */
-async function writeTables(tables: readonly TableSource[], encoder: ChunkEncoder, gzip: GzipStitcher): Promise<void> {
-  encoder.append('{');
+async function writeTables(tables: readonly TableSource[], chunk: ChunkWriter, compressor: Compressor): Promise<void> {
+  chunk.text('{');
   let written = 0;
-  for (const { table, stream } of tables) {
+  for (const { table, columns, stream } of tables) {
+    const encoder = new RowEncoder(columns);
     let count = 0;
-    await stream((row) => {
-      const opening = count++ > 0 ? ',' : `${written++ > 0 ? ',' : ''}${JSON.stringify(table)}:[`;
-      return encoder.append(opening + JSON.stringify(row)) ? gzip.ready : undefined;
+    await stream((bytes, start, end) => {
+      chunk.text(count++ > 0 ? ',' : `${written++ > 0 ? ',' : ''}${JSON.stringify(table)}:[`);
+      encoder.encode(bytes, start, end, chunk);
+      return chunk.flushWhenFull() ? compressor.ready : undefined;
     });
-    if (count > 0) encoder.append(']');
+    if (count > 0) chunk.text(']');
   }
-  encoder.append('}');
+  chunk.text('}');
 }

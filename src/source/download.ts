@@ -3,7 +3,13 @@ import { type FileHandle, mkdir, open, readFile, rm, stat, statfs, writeFile } f
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
-import { type OpenResponse, readSnapshotHead, type SnapshotHead, type SourceClient } from './source-client.ts';
+import {
+  ACCEPT_SNAPSHOT,
+  type OpenResponse,
+  readSnapshotHead,
+  type SnapshotHead,
+  type SourceClient
+} from './source-client.ts';
 
 /** Consecutive attempts that bring no byte before a download gives up. */
 const MAX_IDLE_ATTEMPTS = 6;
@@ -57,12 +63,8 @@ export class Download {
       if (!kept.receipt.complete) void download.#run(null);
       return download;
     }
-    const response = await source.get(path);
+    const response = await source.get(path, ACCEPT_SNAPSHOT);
     if (response.status !== 200) return source.refuse(response, path);
-    if (response.headers['content-encoding'] !== 'gzip') {
-      response.body.on('error', () => undefined).destroy();
-      throw new PlatformError('SOURCE_INVALID', { reason: 'the snapshot is not gzip-compressed', source: source.url });
-    }
     await checkDisk(dirname(file), lengthOf(response.headers));
     const receipt = { source: source.url, path, headers: response.headers, complete: false };
     await writeFile(file, '', { mode: 0o600 });
@@ -175,7 +177,8 @@ export class Download {
     const { etag } = this.head;
     if (etag === null && this.#size > 0)
       throw new PlatformError('SOURCE_TRUNCATED', { reason: 'the download broke, and its source cannot resume it' });
-    const headers = this.#size === 0 ? {} : { range: `bytes=${this.#size}-`, 'if-range': etag! };
+    const headers =
+      this.#size === 0 ? ACCEPT_SNAPSHOT : { ...ACCEPT_SNAPSHOT, range: `bytes=${this.#size}-`, 'if-range': etag! };
     const response = await this.#source.get(path, headers, this.#aborter.signal);
     const [, from, total] = /^bytes (?:(\d+)-\d+|\*)\/(\d+|\*)$/.exec(response.headers['content-range'] ?? '') ?? [];
     if (total !== undefined && total !== '*') this.#total = Number(total);

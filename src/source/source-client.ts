@@ -16,7 +16,7 @@ import {
   TableRangesSchema
 } from '../wire/digest.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
-import { SNAPSHOT_HEADERS } from '../wire/snapshot.ts';
+import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../wire/snapshot.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A snapshot's headers come when its build has begun. */
@@ -50,10 +50,14 @@ export interface SourceStatus {
   readonly hashes: BlockHashes;
 }
 
+/** Asks for a snapshot's body as zstd, which is smaller and costs less; a source that has none sends gzip. */
+export const ACCEPT_SNAPSHOT = { 'accept-encoding': 'zstd, gzip;q=0.5' } as const;
+
 /** What the response headers of a snapshot say. */
 export interface SnapshotHead {
   readonly height: number;
   readonly hashes: BlockHashes;
+  readonly coding: SnapshotCoding;
   /** A strong validator: equal tags mean equal bytes. Null where the source has none. */
   readonly etag: string | null;
   /** Tables of which a since-snapshot holds every row. */
@@ -275,11 +279,20 @@ export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbTy
   return {
     height,
     hashes: hashesOf(dbType, values),
+    coding: codingOf(headers),
     etag: etag !== undefined && /^"[^"]{1,200}"$/.test(etag) ? etag : null,
     whole: new Set((text('wholeTables') ?? '').split(',').filter(Boolean)),
     fingerprint: text('fingerprint') ?? null,
     rows: number(text('rows'))
   };
+}
+
+/** How a snapshot's body is compressed. @throws {PlatformError} SOURCE_INVALID */
+export function codingOf(headers: Readonly<Record<string, string>>): SnapshotCoding {
+  const coding = headers['content-encoding'] ?? 'none';
+  if (coding === 'gzip' || coding === 'zstd') return coding;
+  const reason = `a snapshot's body is gzip or zstd, the source sent content-encoding ${coding.slice(0, 40)}`;
+  throw new PlatformError('SOURCE_INVALID', { reason });
 }
 
 type LooseHashes = Readonly<Record<string, unknown>>;

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { BroadcastLog } from '../../actors/broadcast-log.ts';
 import { TaskPool } from '../../actors/task-pool.ts';
@@ -50,12 +51,14 @@ export async function startSync(
 
   const fatal = Promise.withResolvers<void>();
   const roster = new Roster();
-  const tasks = new TaskPool();
+  // Builds take minutes: they leave a thread to the tasks that take milliseconds.
+  const tasks = new TaskPool({ maxThreads: Math.max(availableParallelism(), config.MAX_CONCURRENT_SNAPSHOTS + 1) });
   const broadcasts = await BroadcastLog.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
   const artifacts = await ArtifactStore.open({
     directory: config.SNAPSHOT_CACHE_DIR ?? join(config.SYNC_STATE_DIR, 'snapshots'),
     maxBytes: config.SNAPSHOT_CACHE_MAX_BYTES,
     maxBuilds: config.MAX_CONCURRENT_SNAPSHOTS,
+    budgetMs: config.SNAPSHOT_BUILD_BUDGET_MS,
     tasks,
     log
   });

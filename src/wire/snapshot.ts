@@ -15,6 +15,9 @@ export const SNAPSHOT_HEADERS = {
   rows: 'x-rows'
 } as const;
 
+/** The content codings of snapshot bodies: gzip is the specification's, zstd for clients that prefer it. */
+export type SnapshotCoding = 'gzip' | 'zstd';
+
 /** What a caller asks of a snapshot; also what makes two requests the same build. */
 export interface SnapshotQuery {
   /** null: full; else blocks above this height. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { connect, rows } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
@@ -124,6 +124,18 @@ async function waitForBuild(coordinates: DatabaseCoordinates): Promise<number> {
   } finally {
     await connection.end();
   }
+}
+
+/** Builds that have a statement at the database. */
+async function countBuilds({ name, ...server }: DatabaseCoordinates): Promise<number> {
+  const connection = await connect(server);
+  const [row] = await rows(
+    connection,
+    "SELECT COUNT(*) AS n FROM information_schema.PROCESSLIST WHERE DB = ? AND INFO LIKE '/* platform-snapshot %zz_gate%'",
+    [name]
+  );
+  await connection.end();
+  return Number(row?.['n']);
 }
 
 test('eight requests at once share one build; a finished artifact has its length, 304, ranges and 416', async () => {
@@ -253,6 +265,81 @@ test('503 SNAPSHOT_BUSY with Retry-After beyond the builds at once; 503 SNAPSHOT
   assert.doesNotMatch(failed.bytes.toString(), /no_such_database/);
 });
 
+test('200 in zstd for a client that prefers it: an artifact of its own with its own ETag; everyone else gets gzip', async () => {
+  const site = await open(await database(1));
+  const zstd = { 'accept-encoding': 'zstd, gzip;q=0.5' };
+  const [first, second] = await Promise.all([download(site, zstd), download(site, zstd)]);
+  assert.equal(site.builds(), 1);
+  assert.ok(first.bytes.equals(second.bytes));
+  assert.equal(first.headers['content-encoding'], 'zstd');
+  const plain = await download(site, { 'accept-encoding': 'gzip, deflate, br, zstd' });
+  assert.equal(plain.headers['content-encoding'], 'gzip');
+  assert.equal(site.builds(), 2);
+  assert.ok(zstdDecompressSync(first.bytes).equals(gunzipSync(plain.bytes)));
+  for (const { headers } of [first, plain]) assert.equal(headers.vary, 'Accept-Encoding');
+  const [etag, gzipTag] = [String(first.headers.etag), String(plain.headers.etag)];
+  assert.match(etag, /^"[0-9a-f]{32}-zstd"$/);
+  assert.match(gzipTag, /^"[0-9a-f]{32}-gzip"$/);
+  assert.equal((await download(site, { ...zstd, 'if-none-match': etag })).status, 304);
+  assert.equal((await download(site, { ...zstd, 'if-none-match': gzipTag })).status, 200);
+  const head = await get(site, zstd, PATH, 'HEAD');
+  assert.deepEqual([head.headers.etag, head.headers['content-length']], [etag, String(first.bytes.length)]);
+  site.newBlock();
+  const resumed = await download(site, { ...zstd, range: 'bytes=100-', 'if-range': etag });
+  assert.equal(resumed.status, 206);
+  assert.ok(resumed.bytes.equals(first.bytes.subarray(100)));
+  assert.equal(site.builds(), 2);
+  const other = await download(site, { range: 'bytes=100-', 'if-range': etag });
+  assert.deepEqual([other.status, other.headers['content-encoding']], [200, 'gzip'], 'the tag is of another coding');
+});
+
+for (const [name, store] of [
+  ['longer than its budget', { budgetMs: 1_000 }],
+  ['without progress', { stallMs: 500, budgetMs: 3_000 }]
+] as const)
+  test(`a build ${name} is ended, its downloads are cut, and its statement at the database ends too`, async () => {
+    const coordinates = await database(1);
+    const site = await open(coordinates, { store });
+    const openGate = await closeGate(coordinates);
+    const { body } = await get(site);
+    await assert.rejects(body(), { code: 'ECONNRESET' });
+    assert.equal(readdirSync(site.directory).length, 0, 'the failed file is gone');
+    for (let tries = 0; (await countBuilds(coordinates)) > 0; tries++) {
+      assert.ok(tries < 500, 'the gate is closed still, but nobody waits at it');
+      await sleep(20);
+    }
+    await openGate();
+    assert.equal((await download(site)).status, 200);
+  });
+
+test('503 SNAPSHOT_BUSY beyond two builds at one database server, however many this process may build', async () => {
+  const coordinates = await database(1);
+  const site = await open(coordinates, { store: { maxBuilds: 10 } });
+  const openGate = await closeGate(coordinates);
+  const two = [download(site), download(site, {}, `${PATH}/since/3`)];
+  for (let tries = 0; (await countBuilds(coordinates)) < 2; tries++) {
+    assert.ok(tries < 500, 'both wait at the gate');
+    await sleep(20);
+  }
+  const third = await download(site, {}, `${PATH}/since/4`);
+  assert.deepEqual([third.status, JSON.parse(third.bytes.toString()).code], [503, 'SNAPSHOT_BUSY']);
+  await openGate();
+  for (const { status } of await Promise.all(two)) assert.equal(status, 200);
+});
+
+test('an artifact that is too old is shared no more, though nothing has changed', async () => {
+  const site = await open(await database(1), { store: { maxAgeMs: 1 } });
+  const { headers } = await download(site);
+  const etag = String(headers.etag);
+  assert.notEqual((await download(site)).headers.etag, etag);
+  assert.equal(site.builds(), 2);
+  assert.equal(
+    (await download(site, { range: 'bytes=5-', 'if-range': etag })).status,
+    206,
+    'but goes on where it was begun'
+  );
+});
+
 test('429 RATE_LIMITED: bodies count; 304, ranges of what was begun, 4xx and 503 do not', async () => {
   const site = await open(await database(1), { config: { SNAPSHOT_RATE_FULL: 2, SNAPSHOT_RATE_INCR: 1 } });
   const { headers } = await download(site);
@@ -318,11 +405,18 @@ test('the store: private directory, stale files removed, idle artifacts evicted,
   }
   writeFileSync(join(site.directory, `${'a'.repeat(32)}.json.gz`), 'stale');
   writeFileSync(join(site.directory, 'not-ours.txt'), 'kept');
-  const options = { directory: site.directory, maxBytes: 1, maxBuilds: 1, tasks: pool, log: silentLogger };
+  const options = {
+    directory: site.directory,
+    maxBytes: 1,
+    maxBuilds: 1,
+    budgetMs: 60_000,
+    tasks: pool,
+    log: silentLogger
+  };
   const store = await ArtifactStore.open({ ...options, minFreeBytes: 2 ** 60 });
   assert.deepEqual(readdirSync(site.directory), ['not-ours.txt']);
   const order = orderOf(coordinates);
-  await assert.rejects(store.obtain(order), { code: 'DISK_FULL' });
-  assert.equal(store.find(order), undefined);
+  await assert.rejects(store.obtain(order, 'gzip'), { code: 'DISK_FULL' });
+  assert.equal(store.find(order, 'gzip'), undefined);
   await store.close();
 });

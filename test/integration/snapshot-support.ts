@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
 import { TaskPool } from '../../actors/task-pool.ts';
-import type { BuildProgress, BuildResult } from '../../src/snapshot/build-messages.ts';
+import type { BuildInput, BuildProgress, BuildResult } from '../../src/snapshot/build-messages.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../../src/wire/database.ts';
 import type { WireRows } from '../../src/wire/messages.ts';
-import type { SnapshotQuery } from '../../src/wire/snapshot.ts';
+import type { SnapshotCoding, SnapshotQuery } from '../../src/wire/snapshot.ts';
 
 export const INDEXER: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
 
@@ -54,16 +54,18 @@ export function orderOf(
 }
 
 /** Builds one snapshot and reads it back. */
-export async function build(pool: TaskPool, order: SnapshotOrder): Promise<Built> {
+export async function build(pool: TaskPool, order: SnapshotOrder, coding: SnapshotCoding = 'gzip'): Promise<Built> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-build-'));
-  const path = join(directory, 'snapshot.json.gz');
+  const path = join(directory, 'snapshot');
   const { port1, port2 } = new MessageChannel();
   const progress: BuildProgress[] = [];
   try {
-    const input = { order, path, buildId: randomBytes(16).toString('hex'), progress: port2 };
+    const buildId = randomBytes(16).toString('hex');
+    const input: BuildInput = { order, coding, path, buildId, budgetMs: 60_000, progress: port2 };
     const result = (await pool.run('build-snapshot', input, { transfer: [port2] })) as BuildResult;
     for (let next = receiveMessageOnPort(port1); next; next = receiveMessageOnPort(port1)) progress.push(next.message);
-    const text = gunzipSync(readFileSync(path)).toString('utf8');
+    const decompress = coding === 'gzip' ? gunzipSync : zstdDecompressSync;
+    const text = decompress(readFileSync(path)).toString('utf8');
     return { headers: result.headers, text, body: JSON.parse(text) as SnapshotBody, progress };
   } finally {
     port1.close();

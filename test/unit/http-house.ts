@@ -88,6 +88,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     directory: join(directory, 'snapshots'),
     maxBytes: 2 ** 30,
     maxBuilds: 2,
+    budgetMs: 60_000,
     tasks: options.tasks ?? { run: async () => Promise.reject(new Error('no tasks in this house')) },
     log: silentLogger,
     ...options.store

@@ -3,9 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, inflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
-import { ChunkEncoder } from '../../src/snapshot/chunk-encoder.ts';
 import { GzipStitcher } from '../../src/snapshot/gzip-stitcher.ts';
-import { type TableSource, writeSnapshot } from '../../src/snapshot/snapshot-writer.ts';
 
 /** Compresses chunks and gathers the file. */
 async function stitch(chunks: readonly Buffer[], maxInFlight?: number): Promise<Buffer> {
@@ -74,41 +72,4 @@ test('a failed write is told by ready and by finish', async () => {
   gzip.push(Buffer.from('a'));
   await assert.rejects(async () => gzip.ready, /disk gone/);
   await assert.rejects(gzip.finish(), /disk gone/);
-});
-
-test('the encoder keeps order and four-byte characters, and cuts at its size', () => {
-  fc.assert(
-    fc.property(fc.array(fc.string({ unit: 'grapheme' })), fc.integer({ min: 1, max: 20 }), (pieces, size) => {
-      const chunks: Buffer[] = [];
-      const encoder = new ChunkEncoder((chunk) => chunks.push(chunk), size);
-      for (const piece of pieces) encoder.append(piece);
-      encoder.flush();
-      assert.equal(Buffer.concat(chunks).toString('utf8'), pieces.join(''));
-      assert.ok(chunks.every((chunk) => chunk.length > 0));
-      assert.ok(chunks.slice(0, -1).every((chunk) => chunk.toString('utf8').length >= size));
-    })
-  );
-});
-
-test('a body has its keys in order, and tables without rows are left out', async () => {
-  const table = (name: string, rows: readonly Record<string, unknown>[]): TableSource => ({
-    table: name,
-    stream: async (onRow) => {
-      for (const row of rows) await onRow(row);
-    }
-  });
-  const body = async (since: number | null, updated: readonly TableSource[] | null) => {
-    const written: Buffer[] = [];
-    const gzip = new GzipStitcher(async (bytes) => void written.push(bytes));
-    const tables = [table('a', []), table('b', [{ x: 1 }, { x: null }]), table('c', []), table('d', [{ 'k"': 'é' }])];
-    await writeSnapshot({ schemaVersion: 7, blockHeight: 9, since, tables, updatedRows: updated }, gzip);
-    return gunzipSync(Buffer.concat(written)).toString('utf8');
-  };
-  const tables = '"tables":{"b":[{"x":1},{"x":null}],"d":[{"k\\"":"é"}]}';
-  assert.equal(await body(null, null), `{"schema_version":7,"block_height":9,${tables}}`);
-  assert.equal(await body(3, []), `{"schema_version":7,"block_height":9,"since_block":3,${tables},"updated_rows":{}}`);
-  assert.equal(
-    await body(3, [table('e', [{ y: '1.50' }])]),
-    `{"schema_version":7,"block_height":9,"since_block":3,${tables},"updated_rows":{"e":[{"y":"1.50"}]}}`
-  );
 });

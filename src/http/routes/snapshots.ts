@@ -4,13 +4,14 @@ import { hasCode, PlatformError } from '../../errors.ts';
 import type { Artifact } from '../../snapshot/artifact.ts';
 import { resourceOf } from '../../snapshot/artifact-store.ts';
 import { SCHEMA_VERSION } from '../../wire/database.ts';
-import { SNAPSHOT_HEADERS, type SnapshotQuery } from '../../wire/snapshot.ts';
+import { SNAPSHOT_HEADERS, type SnapshotCoding, type SnapshotQuery } from '../../wire/snapshot.ts';
 import type { AddressReader } from '../address.ts';
 import { databaseOf } from '../checks.ts';
+import { chooseCoding } from '../content-coding.ts';
 import type { AppDeps } from '../deps.ts';
 import { createLimit, type Limit } from '../limits.ts';
 import { readyActor } from '../ready.ts';
-import { isBegun, sendArtifact } from '../send-artifact.ts';
+import { isBegun, sendArtifact, VARY } from '../send-artifact.ts';
 import { readSnapshotQuery, SnapshotQuerySchema } from '../snapshot-query.ts';
 
 const HOUR_MS = 3_600_000;
@@ -42,36 +43,45 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
 
 async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: SnapshotDeps, limit: Limit) {
   const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
-  const resumed = findResumed(request, query, deps);
+  const coding = chooseCoding(request.headers['accept-encoding']);
+  const resumed = findResumed(request, query, coding, deps);
   if (resumed && isBegun(resumed, request)) return sendArtifact(resumed, request, reply);
   const isConditional = request.headers['if-none-match'] ?? request.headers.range;
   if (isConditional === undefined) await limit.check(request, reply);
   const order = await describe(request, query, deps);
-  const begun = deps.artifacts.find(order);
+  const begun = deps.artifacts.find(order, coding);
   if (begun && isBegun(begun, request)) return sendArtifact(begun, request, reply);
   await limit.check(request, reply);
-  const obtained = await deps.artifacts.obtain(order);
+  const obtained = await deps.artifacts.obtain(order, coding);
   await limit.take(request, reply);
   return sendArtifact(obtained, request, reply);
 }
 
 async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: SnapshotDeps) {
   const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
-  const artifact = findResumed(request, query, deps) ?? deps.artifacts.find(await describe(request, query, deps));
+  const coding = chooseCoding(request.headers['accept-encoding']);
+  const artifact =
+    findResumed(request, query, coding, deps) ?? deps.artifacts.find(await describe(request, query, deps), coding);
   if (artifact) return sendArtifact(artifact, request, reply);
   const { dbType } = databaseOf(request);
   return reply
     .header(SNAPSHOT_HEADERS.schemaVersion, SCHEMA_VERSION[dbType])
-    .headers({ 'content-encoding': 'gzip', 'accept-ranges': 'bytes' })
+    .headers({ 'content-encoding': coding, 'accept-ranges': 'bytes', ...VARY })
     .type('application/json')
     .send();
 }
 
 /** A range under If-Range goes on with the very file that it began with, though blocks have come since. */
-function findResumed(request: FastifyRequest, query: SnapshotQuery, { artifacts }: SnapshotDeps): Artifact | undefined {
+function findResumed(
+  request: FastifyRequest,
+  query: SnapshotQuery,
+  coding: SnapshotCoding,
+  { artifacts }: SnapshotDeps
+): Artifact | undefined {
   const { range, 'if-range': tag } = request.headers;
   if (range === undefined || typeof tag !== 'string') return undefined;
-  return artifacts.findTagged(resourceOf({ id: databaseOf(request), query }), tag.trim());
+  const artifact = artifacts.findTagged(resourceOf({ id: databaseOf(request), query }), tag.trim());
+  return artifact?.coding === coding ? artifact : undefined;
 }
 
 /** The two 404 bodies are exact: clients tell by them that they are at the tip. */

@@ -1,0 +1,20 @@
+import type { SnapshotCoding } from '../wire/snapshot.ts';
+
+const ENTRY = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/i;
+
+/**
+ * The content coding of a snapshot's body: zstd when the client gives it a strictly higher q-value than gzip, else gzip,
+ * also where the header is missing, names neither, or cannot be read.
+ *
+ * @see RFC 9110 section 12.5.3
+ */
+export function chooseCoding(acceptEncoding: string | undefined): SnapshotCoding {
+  const weights = new Map<string, number>();
+  for (const entry of (acceptEncoding ?? '').slice(0, 1_000).split(',')) {
+    const [, name, q = '1'] = ENTRY.exec(entry.trim()) ?? [];
+    if (name !== undefined) weights.set(name.toLowerCase(), Number(q));
+  }
+  const rest = weights.get('*') ?? 0;
+  const gzip = weights.get('gzip') ?? weights.get('x-gzip') ?? rest;
+  return (weights.get('zstd') ?? rest) > gzip ? 'zstd' : 'gzip';
+}

@@ -1,0 +1,44 @@
+const CHUNK_BYTES = 2 ** 20;
+/** A chunk is handed on when so much is in it; the rest is room for the row that filled it. */
+const FULL_BYTES = 0.75 * CHUNK_BYTES;
+
+/** Gathers JSON text as UTF-8 and hands it on in chunks of most of a megabyte. */
+export class ChunkWriter {
+  readonly #sink: (chunk: Buffer) => void;
+  readonly #fullBytes: number;
+  /** The chunk under way; whoever has reserved room writes into it from `length` on. */
+  bytes = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  length = 0;
+
+  /** @param fullBytes when a chunk is handed on; one long piece makes a longer chunk */
+  constructor(sink: (chunk: Buffer) => void, fullBytes = FULL_BYTES) {
+    this.#sink = sink;
+    this.#fullBytes = fullBytes;
+  }
+
+  /** Makes room for so many bytes. */
+  reserve(size: number): void {
+    if (this.length + size <= this.bytes.length) return;
+    this.flush();
+    if (size > this.bytes.length) this.bytes = Buffer.allocUnsafeSlow(size);
+  }
+
+  text(text: string): void {
+    this.reserve(3 * text.length);
+    this.length += this.bytes.write(text, this.length, 'utf8');
+  }
+
+  /** @returns true when a chunk was full and went to the sink */
+  flushWhenFull(): boolean {
+    if (this.length < this.#fullBytes) return false;
+    this.flush();
+    return true;
+  }
+
+  flush(): void {
+    if (this.length === 0) return;
+    this.#sink(this.bytes.subarray(0, this.length));
+    this.bytes = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    this.length = 0;
+  }
+}

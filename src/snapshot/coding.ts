@@ -1,0 +1,20 @@
+import type { SnapshotCoding } from '../wire/snapshot.ts';
+import { GzipStitcher } from './gzip-stitcher.ts';
+import { ZstdCompressor } from './zstd-compressor.ts';
+
+/** Compresses a body chunk by chunk; what comes out goes to a file in order. */
+export interface Compressor {
+  /** Takes a chunk at once. Wait for `ready` before the next one, or memory is not bounded. */
+  push(chunk: Buffer): void;
+  /** Undefined when another chunk may come; else a promise of it. @throws what compressing or writing threw */
+  readonly ready: Promise<void> | undefined;
+  /** Ends the body. @throws what compressing or writing threw */
+  finish(): Promise<void>;
+}
+
+/** Appends; called in order, one call at a time. */
+export type Append = (bytes: Buffer) => Promise<void>;
+
+export function openCompressor(coding: SnapshotCoding, append: Append): Compressor {
+  return coding === 'zstd' ? new ZstdCompressor(append) : new GzipStitcher(append);
+}

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads';
 import { PlatformError, type WireError } from '../src/errors.ts';
-import { type AskOptions, Channel, type Handlers, type Protocol } from './channel.ts';
+import { type AskOptions, Channel, type Exchange, type Handlers, type Protocol } from './channel.ts';
 import type { HostAsks } from './notices.ts';
 
 /** The file of a kind of actor: the same line works from .ts and from .js. */
@@ -18,6 +18,8 @@ export interface HandleOptions<ToMain extends Protocol> {
   readonly handlers: Handlers<ToMain>;
   readonly onNotice: (type: string, body: unknown) => void;
   readonly onFault: (error: PlatformError, type: string) => void;
+  /** Sees each ask of either side when it is settled. */
+  readonly onMessage?: (exchange: Exchange) => void;
   readonly mailboxLimit: number;
 }
 
@@ -35,6 +37,7 @@ export class ActorHandle<ToActor extends Protocol = Protocol, ToMain extends Pro
       handlers: options.handlers,
       mailboxLimit: options.mailboxLimit,
       onFault: options.onFault,
+      ...(options.onMessage ? { onExchange: options.onMessage } : {}),
       onNotice: (type, body) => {
         if (type === 'fault') this.#fault = PlatformError.fromWire(body as WireError);
         else options.onNotice(type, body);

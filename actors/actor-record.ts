@@ -1,6 +1,7 @@
 import type { ActorView, Death } from './actor-view.ts';
 import type { Beacon, Transition, Waiting } from './notices.ts';
 import { Ring } from './ring.ts';
+import type { Happening } from './timeline.ts';
 
 const DEATHS_KEPT = 20;
 
@@ -8,13 +9,16 @@ const DEATHS_KEPT = 20;
 export class ActorRecord {
   readonly #transitions: Ring<Transition>;
   readonly #deaths = new Ring<Death>(DEATHS_KEPT);
+  readonly #tell: (happening: Happening) => void;
   #machines: Record<string, { state: string; since: number }> = {};
   #generation: number;
   #totalDeaths = 0;
   #waiting: Waiting | null = null;
   #beacon: (Beacon & { at: number }) | null = null;
 
-  constructor(ringSize: number, firstGeneration: number) {
+  /** @param tell sees starts, transitions and deaths as they come */
+  constructor(ringSize: number, firstGeneration: number, tell: (happening: Happening) => void) {
+    this.#tell = tell;
     this.#transitions = new Ring(ringSize);
     this.#generation = firstGeneration - 1;
   }
@@ -24,7 +28,9 @@ export class ActorRecord {
   }
 
   startGeneration(): number {
-    return ++this.#generation;
+    this.#generation += 1;
+    this.#tell({ kind: 'start', at: Date.now(), generation: this.#generation });
+    return this.#generation;
   }
 
   /** @returns whether the notice is one that every actor sends */
@@ -36,6 +42,7 @@ export class ActorRecord {
       case 'transition': {
         const transition = body as Transition;
         this.#transitions.push(transition);
+        this.#tell({ kind: 'transition', ...transition });
         this.#machines[transition.machine] = { state: transition.to, since: transition.at };
         return true;
       }
@@ -49,7 +56,9 @@ export class ActorRecord {
 
   buried(cause: Death['cause'], reason: string): void {
     this.#totalDeaths += 1;
-    this.#deaths.push({ at: Date.now(), generation: this.#generation, cause, reason });
+    const death = { at: Date.now(), generation: this.#generation, cause, reason };
+    this.#deaths.push(death);
+    this.#tell({ kind: 'death', ...death });
     this.forgetThread();
   }
 
@@ -60,10 +69,10 @@ export class ActorRecord {
     this.#beacon = null;
   }
 
-  view(inWindow: number): Omit<ActorView, 'id' | 'kind' | 'state' | 'reason'> {
+  view(inWindow: number, budget: number): Omit<ActorView, 'id' | 'kind' | 'state' | 'reason'> {
     return {
       generation: this.#generation,
-      restarts: { inWindow, total: this.#totalDeaths, causes: this.#deaths.toArray() },
+      restarts: { inWindow, budget, total: this.#totalDeaths, causes: this.#deaths.toArray() },
       machines: { ...this.#machines },
       waiting: this.#waiting,
       beacon: this.#beacon,

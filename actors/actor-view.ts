@@ -4,9 +4,9 @@ import type { Beacon, Transition, Waiting } from './notices.ts';
 
 /**
  * starting: its thread is being made · running · backoff: dead, a restart is due · failed: the restart budget is spent ·
- * halted: down by the policy of its error until an operator restarts it · stopped: as told.
+ * halted: down by the policy of its error until an operator restarts it · stopped: as told · paused: as an operator told.
  */
-export type ActorState = 'starting' | 'running' | 'backoff' | 'failed' | 'halted' | 'stopped';
+export type ActorState = 'starting' | 'running' | 'backoff' | 'failed' | 'halted' | 'stopped' | 'paused';
 
 /** Why an actor died, and which of its starts that was. */
 export interface Death {
@@ -26,7 +26,13 @@ export interface ActorView {
   readonly reason: WireError | null;
   /** Counts its starts, from a number that no other process uses. */
   readonly generation: number;
-  readonly restarts: { readonly inWindow: number; readonly total: number; readonly causes: readonly Death[] };
+  readonly restarts: {
+    readonly inWindow: number;
+    /** So many in the window are the last. */
+    readonly budget: number;
+    readonly total: number;
+    readonly causes: readonly Death[];
+  };
   readonly machines: Readonly<Record<string, { readonly state: string; readonly since: number }>>;
   readonly waiting: Waiting | null;
   readonly beacon: (Beacon & { readonly at: number }) | null;

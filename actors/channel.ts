@@ -1,5 +1,5 @@
 import type { Transferable } from 'node:worker_threads';
-import { PlatformError, type WireError } from '../src/errors.ts';
+import { type ErrorCode, PlatformError, type WireError } from '../src/errors.ts';
 
 /** What may be asked over a channel: a type name, what is sent with it, and what comes back. */
 export type Protocol = Record<string, { request: unknown; reply: unknown }>;
@@ -28,6 +28,17 @@ export type Handlers<P extends Protocol> = {
   readonly [K in keyof P]: (body: P[K]['request']) => Answered<P[K]['reply']> | Promise<Answered<P[K]['reply']>>;
 };
 
+/** One ask and its reply, when it is settled. */
+export interface Exchange {
+  /** When it was asked, Unix milliseconds, and how long its reply took. */
+  readonly at: number;
+  readonly ms: number;
+  /** `in`: asked of the peer; `out`: asked by it. */
+  readonly direction: 'in' | 'out';
+  readonly type: string;
+  readonly error?: ErrorCode;
+}
+
 export interface ChannelOptions<Local extends Protocol> {
   /** Answers what the peer asks. */
   readonly handlers: Handlers<Local>;
@@ -35,6 +46,7 @@ export interface ChannelOptions<Local extends Protocol> {
   readonly onNotice: (type: string, body: unknown) => void;
   /** Sees each fault of a handler or of `onNotice` with its cause and stack; only code and detail cross the port. */
   readonly onFault: (error: PlatformError, type: string) => void;
+  readonly onExchange?: (exchange: Exchange) => void;
   /** Asks of the peer that may be in work at once; further ones are refused with ACTOR_BUSY. */
   readonly mailboxLimit: number;
   /** Types that are taken even when the mailbox is full. */
@@ -114,6 +126,7 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
     { deadlineMs = DEFAULT_ASK_DEADLINE_MS, transfer = [] }: AskOptions = {}
   ): Promise<Remote[K]['reply']> {
     if (this.#closed) throw this.#closed;
+    const settled = this.#observe('in', type);
     const id = this.#nextId++;
     this.#port.postMessage({ kind: 'ask', id, type, body } satisfies Letter, transfer);
     const { promise, resolve, reject } = Promise.withResolvers<Remote[K]['reply']>();
@@ -123,6 +136,7 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
     };
     const timer = setTimeout(late, Math.min(deadlineMs, LONGEST_DEADLINE_MS));
     this.#pending.set(id, { resolve, reject, timer });
+    if (settled) promise.then(() => settled(), settled);
     return promise;
   }
 
@@ -165,13 +179,27 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
     }
   }
 
+  /** @returns what to call when the ask is settled; undefined while nobody looks */
+  #observe(direction: Exchange['direction'], type: string): ((error?: PlatformError) => void) | undefined {
+    const { onExchange } = this.#options;
+    if (!onExchange) return undefined;
+    const [at, began] = [Date.now(), performance.now()];
+    return (error) => {
+      const ms = Math.round(performance.now() - began);
+      onExchange({ at, ms, direction, type, ...(error ? { error: error.code } : {}) });
+    };
+  }
+
   async #answer(id: number, type: string, body: unknown): Promise<void> {
+    const settled = this.#observe('out', type);
     try {
       const result = await this.#handle(id, type, body);
       const { value, transfer } = result instanceof Transferred ? result : new Transferred(result, []);
       this.#port.postMessage({ kind: 'answer', id, ok: true, value } satisfies Answer, transfer);
+      settled?.();
     } catch (caught) {
       const error = PlatformError.from(caught);
+      settled?.(error);
       this.#options.onFault(error, type);
       this.#port.postMessage({ kind: 'answer', id, ok: false, error: portableError(error) } satisfies Answer);
     }

@@ -19,8 +19,16 @@ export interface Transition {
   readonly to: string;
   /** Unix milliseconds. */
   readonly at: number;
-  /** The machine's small facts after it: plain values only. */
-  readonly context?: Readonly<Record<string, string | number | boolean | null>>;
+  /** What the event carried besides its type, and what the machine knew before and after it: what is plain, and bounded. */
+  readonly detail?: Facts;
+  readonly before?: Facts;
+  readonly context?: Facts;
+}
+
+/** A value as JSON has it: what is no plain value was left out. */
+export type Fact = string | number | boolean | null | readonly Fact[] | Facts;
+export interface Facts {
+  readonly [name: string]: Fact;
 }
 
 /** What an actor waits for, and since when (Unix milliseconds). */

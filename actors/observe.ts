@@ -1,8 +1,6 @@
 import type { AnyStateMachine, InspectionEvent, SnapshotFrom, StateValue } from 'xstate';
+import { factsOf } from './facts.ts';
 import type { Transition } from './notices.ts';
-
-const MAX_FACTS = 16;
-const MAX_FACT_LENGTH = 200;
 
 /** A state value as text: `polling.behind`; parallel regions joined by ` & `. */
 export function stateText(value: StateValue): string {
@@ -25,24 +23,17 @@ export function observeMachine(
   report: (transition: Transition) => void
 ): (inspection: InspectionEvent) => void {
   let from: string | null = null;
+  let known: unknown = {};
   return (inspection) => {
     if (inspection.type !== '@xstate.snapshot' || inspection.actorRef.sessionId !== inspection.rootId) return;
     const { value, context } = inspection.snapshot as SnapshotFrom<AnyStateMachine>;
+    const before = known;
+    known = context;
     const to = stateText(value);
     if (to === from) return;
-    report({ machine, event: inspection.event.type, from, to, at: Date.now(), context: smallFacts(context) });
+    const { type, ...detail } = inspection.event;
+    const facts = { detail: factsOf(detail), before: factsOf(before), context: factsOf(context) };
+    report({ machine, event: type, from, to, at: Date.now(), ...facts });
     from = to;
   };
-}
-
-/** What of a context is worth a line: plain values, few and short. */
-function smallFacts(context: unknown): NonNullable<Transition['context']> {
-  const facts = Object.entries(context ?? {}).filter(
-    ([, value]) =>
-      value === null ||
-      typeof value === 'number' ||
-      typeof value === 'boolean' ||
-      (typeof value === 'string' && value.length <= MAX_FACT_LENGTH)
-  );
-  return Object.fromEntries(facts.slice(0, MAX_FACTS));
 }

@@ -10,6 +10,7 @@ import { ActorRecord } from './actor-record.ts';
 import type { ActorState, ActorView, Death } from './actor-view.ts';
 import type { Handlers, Protocol } from './channel.ts';
 import { observeMachine } from './observe.ts';
+import type { Happening } from './timeline.ts';
 import { Watchdog } from './watchdog.ts';
 
 /** What an actor is started from. */
@@ -37,6 +38,8 @@ export interface ActorKeeping<ToMain extends Protocol> {
   readonly firstGeneration: number;
   readonly ringSize: number;
   readonly mailboxLimit: number;
+  /** Sees what happens to the actor. */
+  readonly tell: (happening: Happening) => void;
 }
 
 /** The life of one actor: its threads one after another, and the policy between them. */
@@ -57,7 +60,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
   constructor(spec: ActorSpec, keeping: ActorKeeping<ToMain>) {
     this.#spec = spec;
     this.#keeping = keeping;
-    this.#record = new ActorRecord(keeping.ringSize, keeping.firstGeneration);
+    this.#record = new ActorRecord(keeping.ringSize, keeping.firstGeneration, keeping.tell);
     const inspect = observeMachine('restart', (transition) => this.#record.note('transition', transition));
     this.#policy = createActor(restartMachine, { input: keeping.restart, inspect });
     this.#policy.subscribe(({ value }) => {
@@ -83,13 +86,14 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
 
   get view(): ActorView {
     const deaths = this.#policy.getSnapshot().context.deaths;
-    const oldest = Date.now() - this.#keeping.restart.windowMs;
+    const { windowMs, budget } = this.#keeping.restart;
+    const oldest = Date.now() - windowMs;
     return {
       id: this.#spec.id,
       kind: this.#spec.kind,
       state: this.#state,
       reason: this.#reason?.toWire() ?? null,
-      ...this.#record.view(deaths.filter((at) => at > oldest).length)
+      ...this.#record.view(deaths.filter((at) => at > oldest).length, budget)
     };
   }
 
@@ -102,9 +106,9 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
   }
 
   /** Asks the thread to finish and ends it; it is gone when this returns. */
-  async stop(graceMs: number): Promise<void> {
+  async stop(graceMs: number, state: 'stopped' | 'paused' = 'stopped'): Promise<void> {
     const handle = this.#handle;
-    this.#leave('stopped', null);
+    this.#leave(state, null);
     if (handle) this.#past = this.#finish(handle, graceMs);
     await this.#past;
   }
@@ -153,6 +157,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       ...(resourceLimits ? { resourceLimits } : {}),
       handlers,
       mailboxLimit,
+      onMessage: (message) => this.#keeping.tell({ kind: 'message', ...message }),
       onFault: (error, type) => log.warn({ err: error, type }, `an ask of the actor failed: ${error.message}`),
       onNotice: (type, body) => this.#notice(handle, type, body)
     });

@@ -7,6 +7,7 @@ import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState, ActorView } from './actor-view.ts';
 import type { Handlers, Protocol } from './channel.ts';
 import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
+import { type Happening, Timeline } from './timeline.ts';
 
 export type { ActorSpec } from './supervised-actor.ts';
 
@@ -45,6 +46,8 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
   readonly #options: SupervisorOptions<ToMain>;
   readonly #firstGeneration: number;
   readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain>>();
+  /** All that happened to all actors, as far back as it is kept. */
+  readonly timeline = new Timeline();
 
   constructor(options: SupervisorOptions<ToMain>) {
     this.#options = options;
@@ -73,7 +76,12 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
     await Promise.all([...this.#actors.values()].map((actor) => actor.stop(graceMs)));
   }
 
-  /** An operator's restart: out of halted, failed, stopped or backoff at once, and with a full budget. */
+  /** An operator's pause: it stays down, whatever becomes known of its database, until an operator's restart. */
+  async pause(id: DatabaseId, graceMs = 10_000): Promise<void> {
+    await this.#find(id).stop(graceMs, 'paused');
+  }
+
+  /** An operator's restart: out of halted, failed, stopped, paused or backoff at once, and with a full budget. */
   async restart(id: DatabaseId, graceMs = 10_000): Promise<void> {
     const actor = this.#find(id);
     await actor.stop(graceMs);
@@ -127,7 +135,8 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
       reapDeadlineMs: this.#options.reapDeadlineMs ?? 5_000,
       firstGeneration: this.#firstGeneration,
       ringSize: this.#options.ringSize ?? 200,
-      mailboxLimit: this.#options.mailboxLimit ?? 256
+      mailboxLimit: this.#options.mailboxLimit ?? 256,
+      tell: (happening: Happening) => this.timeline.add(spec.id, happening)
     };
   }
 }

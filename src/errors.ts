@@ -19,6 +19,8 @@ export const ERRORS = {
     policy: 'exit',
     hint: 'platform-node --help lists the commands, <command> --help its options'
   },
+  /** A file that a command was given is not what it must be. */
+  INPUT_INVALID: { status: 400, policy: 'exit', hint: 'name a file that the console exported' },
   /** Another process listens on the address. */
   PORT_IN_USE: { status: 500, policy: 'exit', hint: 'stop the other process or choose another port' },
   /** The directory for what the service keeps cannot be made or written to. */

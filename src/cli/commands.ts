@@ -4,7 +4,7 @@ import { hasCode, PlatformError } from '../errors.ts';
 import type { Command } from './command.ts';
 
 /** Every command, in the order of --help. */
-export const COMMAND_NAMES = ['sync', 'hub', 'decoder', 'verify', 'status', 'devnet'] as const;
+export const COMMAND_NAMES = ['sync', 'hub', 'decoder', 'verify', 'status', 'replay', 'devnet'] as const;
 
 /**
  * Loads one command's module, and no other.

@@ -19,6 +19,7 @@ const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   REQUEST_INVALID: EXIT.usage,
   DATABASE_UNUSABLE: EXIT.data,
   REPLICA_FOREIGN: EXIT.data,
+  INPUT_INVALID: EXIT.data,
   HUB_UNREACHABLE: EXIT.unavailable,
   DATABASE_UNAVAILABLE: EXIT.unavailable,
   DATABASE_UNKNOWN: EXIT.unavailable,

@@ -9,6 +9,7 @@ import { errorHandler } from './errors.ts';
 import { refuseInvalid } from './parameters.ts';
 import { catalogRoutes } from './routes/catalog.ts';
 import { checkpointRoutes } from './routes/checkpoint.ts';
+import { consoleRoutes } from './routes/console.ts';
 import { debugRoutes } from './routes/debug.ts';
 import { digestRoutes } from './routes/digest.ts';
 import { haltRoutes } from './routes/halt.ts';
@@ -89,6 +90,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.register(validatorRoutes, { ...deps, addressOf });
   app.register(haltRoutes, deps);
   app.register(debugRoutes, deps);
+  app.register(consoleRoutes, deps);
 
   let isClosing = false;
   app.addHook('onSend', async (_, reply) => void (isClosing && reply.header('connection', 'close')));

@@ -1,10 +1,13 @@
+import type { ActorView } from '../../actors/actor-view.ts';
 import type { ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
+import type { Timeline } from '../../actors/timeline.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import type { Logger } from '../log.ts';
 import type { ArtifactStore } from '../snapshot/artifact-store.ts';
 import type { Catalog } from '../wire/catalog.ts';
 import type { DatabaseId } from '../wire/database.ts';
 import type { DatabaseReport } from '../wire/report.ts';
+import type { ConsoleFile } from './console-files.ts';
 import type { FanOut } from './fan-out.ts';
 
 /** What the front door reads of the configuration. */
@@ -49,6 +52,8 @@ export interface ActorDirectory {
 export interface ActorControl {
   kill(id: DatabaseId): Promise<void>;
   restart(id: DatabaseId): Promise<void>;
+  /** Stops it until `restart`. */
+  pause(id: DatabaseId): Promise<void>;
   /** Client mode: ends a durable halt. @returns what was cleared; null when the replica was not halted */
   clearHalt(id: DatabaseId): Promise<{ readonly was: unknown }>;
 }
@@ -63,6 +68,10 @@ export interface AppDeps {
   /** Body of `GET /catalog`; answers though a database does not. */
   readonly catalog: { read(): Promise<Catalog> };
   /** Body of `GET /debug/actors`. */
-  readonly actorsView: () => unknown;
+  readonly actorsView: () => readonly ActorView[];
+  /** What happened to the actors, for `GET /debug/live`. */
+  readonly timeline: Pick<Timeline, 'seq' | 'since'>;
+  /** The console page's built files; empty where there are none. */
+  readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   readonly control: ActorControl;
 }

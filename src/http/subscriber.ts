@@ -11,6 +11,8 @@ export interface SubscriberView {
   readonly lastSentBlock: number | null;
   readonly appliedBlock: number | null;
   readonly lag: number | null;
+  /** Bytes handed to its socket and not taken by the network yet. */
+  readonly bufferedBytes: number;
 }
 
 export interface SubscriberOptions {
@@ -69,7 +71,13 @@ export class Subscriber {
 
   get view(): SubscriberView {
     const lag = this.#applied === null || this.#lastSent === null ? null : Math.max(0, this.#lastSent - this.#applied);
-    return { id: this.id, lastSentBlock: this.#lastSent, appliedBlock: this.#applied, lag };
+    return {
+      id: this.id,
+      lastSentBlock: this.#lastSent,
+      appliedBlock: this.#applied,
+      lag,
+      bufferedBytes: this.socket.bufferedAmount
+    };
   }
 
   /** @param height the last block that the subscriber has been sent with this message; undefined when it is about none */

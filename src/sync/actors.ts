@@ -1,6 +1,6 @@
 import type { BroadcastLog } from '../../actors/broadcast-log.ts';
 import { ActorDirectory } from '../../actors/directory.ts';
-import type { MainAsks, ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
+import type { Broadcast, MainAsks, ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
 import { reap } from '../../actors/reaper.ts';
 import { Supervisor } from '../../actors/supervisor.ts';
 import type { TaskPool } from '../../actors/task-pool.ts';
@@ -36,13 +36,14 @@ export function createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal 
       'task.run': ({ name, input }) => tasks.run(name, input),
       broadcast: async ({ messages, resume }, from) => {
         const sent = fanOut.broadcast(from, messages, resume);
+        noteBlocks(from, messages);
         broadcasts.keep(from, resume); // accepted: a successor continues after it, whatever becomes of the sockets
         await sent;
         return {};
       }
     },
     onNotice: (id, type, body) => {
-      if (type === 'report') directory.keepReport(id, body as DatabaseReport);
+      if (type === 'report') keepReport(id, body as DatabaseReport);
       else log.warn({ database: databaseKey(id), type }, 'notice that nobody takes');
     },
     reap: async ({ spec, generation }) => {
@@ -52,5 +53,21 @@ export function createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal 
     }
   });
   const directory = new ActorDirectory<SyncActorAsks, DatabaseReport>(supervisor);
+
+  function noteBlocks(id: DatabaseId, messages: readonly Broadcast[]): void {
+    const heights = messages.filter(({ type }) => type === 'block').map(({ height }) => height);
+    const [first, last] = [heights[0], heights.at(-1)];
+    if (first === undefined || last === undefined) return;
+    supervisor.timeline.add(id, { kind: 'blocks', at: Date.now(), direction: 'out', first, last });
+  }
+
+  function keepReport(id: DatabaseId, report: DatabaseReport): void {
+    const known = directory.list().find((entry) => databaseKey(entry.id) === databaseKey(id));
+    const before = known?.report?.height ?? null;
+    directory.keepReport(id, report);
+    const { mode, height } = report;
+    if (mode !== 'client' || before === null || height === null || height <= before) return;
+    supervisor.timeline.add(id, { kind: 'blocks', at: Date.now(), direction: 'in', first: before + 1, last: height });
+  }
   return { supervisor, directory };
 }

@@ -2,12 +2,14 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { BroadcastLog } from '../../actors/broadcast-log.ts';
 import { TaskPool } from '../../actors/task-pool.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import { connect } from '../db/connection.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { createApp } from '../http/app.ts';
+import { readConsoleFiles } from '../http/console-files.ts';
 import { FanOut } from '../http/fan-out.ts';
 import { createHubClient } from '../hub/client.ts';
 import type { Logger } from '../log.ts';
@@ -21,6 +23,8 @@ import { watchHub } from './hub-watch.ts';
 import { Roster } from './roster.ts';
 import { openStateDirectory } from './state-directory.ts';
 
+/** Where `npm run build:web` puts the console page. */
+const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../dist/web', import.meta.url));
 const HUB_TIMEOUT_MS = 10_000;
 
 /** A running sync service. */
@@ -85,9 +89,12 @@ export async function startSync(
     fanOut,
     catalog,
     actorsView: () => supervisor.list(),
+    timeline: supervisor.timeline,
+    consoleFiles: await readConsoleFiles(CONSOLE_DIRECTORY),
     control: {
       kill: (id) => supervisor.kill(id),
       restart: (id) => supervisor.restart(id, config.SHUTDOWN_GRACE_MS),
+      pause: (id) => supervisor.pause(id, config.SHUTDOWN_GRACE_MS),
       clearHalt: (id) => directory.lookup(id).ask('halt.clear', {})
     },
     directory: {

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import type { ActorView } from '../../actors/actor-view.ts';
+import { Timeline } from '../../actors/timeline.ts';
 import { type ActorAsks, createApp, type HttpConfig } from '../../src/http/app.ts';
+import type { ConsoleFile } from '../../src/http/console-files.ts';
 import { FanOut, type FanOutOptions } from '../../src/http/fan-out.ts';
 import { silentLogger } from '../../src/log.ts';
 import { ArtifactStore, type TaskRunner } from '../../src/snapshot/artifact-store.ts';
@@ -46,6 +49,14 @@ export interface HouseOptions {
   readonly tasks?: TaskRunner;
   readonly store?: Partial<Parameters<typeof ArtifactStore.open>[0]>;
   readonly clearHalt?: () => Promise<{ was: unknown }>;
+  readonly timeline?: Timeline;
+  readonly consoleFiles?: ReadonlyMap<string, ConsoleFile>;
+}
+
+function actorViewOf(id: DatabaseId): ActorView {
+  const restarts = { inWindow: 0, budget: 10, total: 0, causes: [] };
+  const state = { state: 'running', reason: null, generation: 1, machines: {}, waiting: null, beacon: null } as const;
+  return { id, kind: 'source', ...state, restarts, transitions: [] };
 }
 
 export interface House {
@@ -100,10 +111,13 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     artifacts,
     fanOut,
     catalog: { read: async () => options.catalog ?? { generated_at: '', databases: [] } },
-    actorsView: () => [{ state: 'running' }],
+    actorsView: () => known.map(actorViewOf),
+    timeline: options.timeline ?? new Timeline(),
+    consoleFiles: options.consoleFiles ?? new Map(),
     control: {
       kill: async (id) => void acts.push(`kill ${databaseKey(id)}`),
       restart: async (id) => void acts.push(`restart ${databaseKey(id)}`),
+      pause: async (id) => void acts.push(`pause ${databaseKey(id)}`),
       clearHalt: options.clearHalt ?? (async () => ({ was: null }))
     },
     directory: {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Timeline } from '../../actors/timeline.ts';
 import { INDEXER, openHouse, reportOf } from './http-house.ts';
 
 const BEARER = { authorization: 'Bearer k1' };
@@ -10,8 +11,30 @@ test('202: an operator kills and restarts actors; 404 for a database that is not
   const post = async (path: string) => app.inject({ method: 'POST', url: `/debug/actors/${path}`, headers: BEARER });
   assert.equal((await post(`indexer/${AT}/kill`)).statusCode, 202);
   assert.equal((await post(`indexer/${AT}/restart`)).statusCode, 202);
+  assert.equal((await post(`indexer/${AT}/pause`)).statusCode, 202);
   assert.equal((await post(`indexer/litecoin/regtest/kill`)).statusCode, 404);
-  assert.deepEqual(acts, [`kill indexer/${AT}`, `restart indexer/${AT}`]);
+  assert.deepEqual(acts, [`kill indexer/${AT}`, `restart indexer/${AT}`, `pause indexer/${AT}`]);
+});
+
+test('200: /debug/live tells actors, reports and subscribers, and what happened after an entry; 400 for no number', async () => {
+  const timeline = new Timeline(2);
+  for (const generation of [1, 2, 3, 4]) timeline.add(INDEXER, { kind: 'start', at: generation, generation });
+  const { app } = await openHouse({ timeline, reports: [reportOf(INDEXER)] });
+  const live = (await app.inject('/debug/live')).json();
+  assert.equal(live.seq, 4);
+  assert.deepEqual(
+    live.entries.map(({ seq, generation }: { seq: number; generation: number }) => [seq, generation]),
+    [
+      [3, 3],
+      [4, 4]
+    ] // what is older is no longer kept
+  );
+  assert.equal(live.databases[0].key, `indexer/${AT}`);
+  assert.equal(live.databases[0].report.height, 7);
+  assert.equal('transitions' in live.databases[0], false);
+  assert.deepEqual((await app.inject('/debug/live?after=3')).json().entries.length, 1);
+  assert.deepEqual((await app.inject('/debug/live?after=4')).json().entries, []);
+  assert.equal((await app.inject('/debug/live?after=-1')).statusCode, 400);
 });
 
 describe('POST /halt/clear', async () => {

@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises';
+import Type, { type Static } from 'typebox';
+import { Value } from 'typebox/value';
+import type { Transition } from '../../actors/notices.ts';
+import { replayTransition } from '../../actors/replay.ts';
+import { PlatformError } from '../errors.ts';
+import type { Command } from './command.ts';
+import { readOptions } from './options.ts';
+
+const Facts = Type.Record(Type.String(), Type.Unknown());
+const ExportSchema = Type.Object({
+  entries: Type.Array(
+    Type.Object({
+      kind: Type.String(),
+      seq: Type.Integer(),
+      actor: Type.Object({ dbType: Type.String(), chain: Type.String(), network: Type.String() })
+    })
+  )
+});
+const TransitionSchema = Type.Object({
+  machine: Type.String(),
+  event: Type.String(),
+  from: Type.Union([Type.String(), Type.Null()]),
+  to: Type.String(),
+  at: Type.Number(),
+  detail: Type.Optional(Facts),
+  before: Type.Optional(Facts)
+});
+type Entry = Static<typeof ExportSchema>['entries'][number];
+
+/** `platform-node replay FILE`: a timeline that the console exported, run through the machines of this version. */
+export const replayCommand: Command = {
+  name: 'replay',
+  summary: 'runs an exported timeline through the machines again; exits 0 when each goes the same way',
+  options: ['<file>        what the console exported: {"entries": [...]}'],
+
+  async run(argv: readonly string[]): Promise<number> {
+    const [file, ...more] = argv.filter((argument) => !argument.startsWith('-'));
+    readOptions(
+      argv.filter((argument) => argument.startsWith('-')),
+      {}
+    );
+    if (!file || more.length > 0) throw new PlatformError('COMMAND_INVALID', { reason: 'name one exported file' });
+    const counts = { same: 0, parted: 0, skipped: 0 };
+    for (const entry of (await readExport(file)).filter(({ kind }) => kind === 'transition')) {
+      if (!Value.Check(TransitionSchema, entry))
+        throw new PlatformError('INPUT_INVALID', { reason: `entry ${entry.seq} of ${file} is no transition` });
+      const step = entry as unknown as Transition;
+      const { outcome, found } = replayTransition(step);
+      counts[outcome] += 1;
+      if (outcome === 'parted') console.log(describe(entry, step, found));
+    }
+    console.log(`${counts.same} transitions the same, ${counts.parted} parted, ${counts.skipped} skipped (starts)`);
+    return counts.parted === 0 ? 0 : 1;
+  }
+};
+
+function describe({ seq, actor }: Entry, { at, machine, event, from, to }: Transition, found: string): string {
+  const place = `${actor.dbType}/${actor.chain}/${actor.network} ${machine}`;
+  return `${seq} ${new Date(at).toISOString()} ${place}: ${event} led from ${from} to ${to}; now: ${found}`;
+}
+
+async function readExport(file: string): Promise<Entry[]> {
+  let content: unknown;
+  try {
+    content = JSON.parse(await readFile(file, 'utf8'));
+  } catch (caught) {
+    throw new PlatformError('INPUT_INVALID', { reason: `${file}: ${(caught as Error).message}` }, { cause: caught });
+  }
+  if (!Value.Check(ExportSchema, content))
+    throw new PlatformError('INPUT_INVALID', { reason: `${file} is no exported timeline` });
+  return content.entries;
+}

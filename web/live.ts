@@ -1,0 +1,101 @@
+import type { ActorView } from '../actors/actor-view.ts';
+import type { TimelineEntry } from '../actors/timeline.ts';
+import type { SubscriberView } from '../src/http/subscriber.ts';
+import type { DatabaseReport } from '../src/wire/report.ts';
+
+/** One database as `GET /debug/live` tells it. */
+export interface LiveDatabase extends Omit<ActorView, 'transitions'> {
+  /** `indexer/bitcoin/mainnet` */
+  readonly key: string;
+  readonly report: DatabaseReport | null;
+  readonly subscribers: readonly SubscriberView[];
+}
+
+/** An answer of `GET /debug/live`. */
+export interface Live {
+  readonly now: number;
+  readonly mode: 'server' | 'client';
+  /** A key is configured: there are operators, and their buttons. */
+  readonly operated: boolean;
+  readonly seq: number;
+  readonly databases: readonly LiveDatabase[];
+  readonly entries: readonly TimelineEntry[];
+}
+
+/** Where a database stood at one look. */
+export interface Sample {
+  readonly at: number;
+  readonly height: number;
+}
+
+const KEY = 'platform-node key';
+const MAX_ENTRIES = 5_000;
+const MAX_SAMPLES = 600;
+const TIMEOUT_MS = 10_000;
+
+/** The service asks for its key. */
+export class KeyNeeded extends Error {}
+
+/** What the page knows of the service: the last look, and what is kept of earlier ones. */
+export class LiveState {
+  last: Live | null = null;
+  /** Oldest first, bounded like the service's own ring. */
+  entries: TimelineEntry[] = [];
+  readonly samples = new Map<string, Sample[]>();
+  #seq = 0;
+
+  database(key: string): LiveDatabase | undefined {
+    return this.last?.databases.find((database) => database.key === key);
+  }
+
+  /** @throws {KeyNeeded | Error} */
+  async look(): Promise<void> {
+    const live = (await ask(`/debug/live?after=${this.#seq}`)) as Live;
+    // A service that was started again counts from 1 again.
+    if (live.seq < this.#seq) {
+      this.entries = [];
+      this.#seq = 0;
+      return this.look();
+    }
+    this.#seq = live.seq;
+    this.entries.push(...live.entries);
+    if (this.entries.length > MAX_ENTRIES) this.entries = this.entries.slice(-MAX_ENTRIES);
+    this.last = live;
+    for (const { key, report } of live.databases) this.#sample(key, live.now, report?.height ?? null);
+  }
+
+  /** Blocks a minute over the last minute that was watched; null before there is a time to speak of. */
+  rate(key: string): number | null {
+    const samples = this.samples.get(key) ?? [];
+    const newest = samples.at(-1);
+    const oldest = newest && samples.find(({ at }) => at >= newest.at - 60_000);
+    if (!newest || !oldest || newest.at - oldest.at < 2_000) return null;
+    return ((newest.height - oldest.height) / (newest.at - oldest.at)) * 60_000;
+  }
+
+  #sample(key: string, at: number, height: number | null): void {
+    if (height === null) return;
+    const samples = this.samples.get(key) ?? [];
+    samples.push({ at, height });
+    if (samples.length > MAX_SAMPLES) samples.shift();
+    this.samples.set(key, samples);
+  }
+}
+
+export function setKey(key: string): void {
+  sessionStorage.setItem(KEY, key);
+}
+
+/** The body of an answer. @throws {KeyNeeded | Error} */
+export async function ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise<unknown> {
+  const key = sessionStorage.getItem(KEY);
+  const response = await fetch(path, {
+    method,
+    headers: key ? { authorization: `Bearer ${key}` } : {},
+    signal: AbortSignal.timeout(TIMEOUT_MS)
+  });
+  if (response.status === 401) throw new KeyNeeded();
+  const body = (await response.json()) as { error?: string };
+  if (!response.ok) throw new Error(body.error ?? `${response.status}`);
+  return body;
+}

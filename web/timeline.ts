@@ -1,0 +1,156 @@
+import type { TimelineEntry } from '../actors/timeline.ts';
+import { type Cell, h, setText, Table } from './dom.ts';
+import { keyOf, Lanes, type Span } from './lanes.ts';
+import type { LiveState } from './live.ts';
+import type { View } from './view.ts';
+
+const KINDS = ['transition', 'blocks', 'message', 'start', 'death'] as const;
+const SPANS = [
+  ['10000', '10 seconds'],
+  ['60000', '1 minute'],
+  ['300000', '5 minutes'],
+  ['3600000', '1 hour']
+] as const;
+const SHOWN_EVENTS = 100;
+
+/** All actors over time, with a scrubber back to any instant that is still known. */
+export class TimelinePage implements View {
+  readonly element = h('section', {}, h('h2', {}, 'Timeline'));
+  readonly #kinds = KINDS.map((kind) => h('input', { type: 'checkbox', checked: true, value: kind }));
+  readonly #text = h('input', {
+    type: 'search',
+    placeholder: 'database, machine, event, state',
+    'aria-label': 'Filter'
+  });
+  readonly #span = h(
+    'select',
+    { 'aria-label': 'Time shown' },
+    ...SPANS.map(([value, name]) => h('option', { value }, name))
+  );
+  readonly #scrub = h('input', {
+    type: 'range',
+    min: '0',
+    max: '1000',
+    value: '1000',
+    id: 'scrub',
+    'aria-label': 'Instant'
+  });
+  readonly #instant = h('p', { role: 'status' });
+  readonly #lanes = new Lanes();
+  readonly #states = new Table('States at the instant', ['Database', 'Machine', 'State', 'Since', 'Context']);
+  readonly #events = new Table('Events', ['When', 'Database', 'What', 'Details']);
+  #state: LiveState | null = null;
+  #picked: TimelineEntry | undefined;
+
+  constructor() {
+    this.#span.value = '60000';
+    for (const control of [...this.#kinds, this.#text, this.#span, this.#scrub])
+      control.addEventListener('input', () => this.#show());
+    this.#lanes.element.addEventListener('click', ({ offsetX, offsetY }) => this.#pick(offsetX, offsetY));
+    const boxes = this.#kinds.map((box) => h('label', {}, box, box.value));
+    const download = h('button', { type: 'button', click: () => this.#export() }, 'Export');
+    const now = h('button', { type: 'button', click: () => this.#follow() }, 'Now');
+    this.element.append(
+      h('div', { class: 'bar' }, this.#text, ...boxes, this.#span, now, download),
+      h('div', { class: 'card' }, this.#lanes.element, this.#scrub, this.#instant),
+      h('h2', {}, 'States at that instant'),
+      h('div', { class: 'card' }, this.#states.element),
+      h('h2', {}, 'Events, newest first'),
+      h('div', { class: 'card' }, this.#events.element)
+    );
+  }
+
+  update(state: LiveState): void {
+    this.#state = state;
+    if (this.#isFollowing || !this.#isShown) this.#show();
+  }
+
+  get #isFollowing(): boolean {
+    return this.#scrub.value === '1000';
+  }
+
+  get #isShown(): boolean {
+    return this.#instant.textContent !== '';
+  }
+
+  #follow(): void {
+    this.#scrub.value = '1000';
+    this.#picked = undefined;
+    this.#show();
+  }
+
+  #pick(offsetX: number, offsetY: number): void {
+    this.#picked = this.#lanes.find(this.#entries(), offsetX, offsetY);
+    this.#show();
+  }
+
+  #entries(): TimelineEntry[] {
+    const kinds = new Set(this.#kinds.filter(({ checked }) => checked).map(({ value }) => value));
+    const wanted = this.#text.value.trim().toLowerCase();
+    return (this.#state?.entries ?? []).filter(
+      (entry) => kinds.has(entry.kind) && (wanted === '' || textOf(entry).toLowerCase().includes(wanted))
+    );
+  }
+
+  #show(): void {
+    const all = this.#state?.entries ?? [];
+    const now = this.#state?.last?.now ?? Date.now();
+    const oldest = all[0]?.at ?? now;
+    const instant = oldest + ((now - oldest) * Number(this.#scrub.value)) / 1000;
+    const entries = this.#entries();
+    const span: Span = { from: instant - Number(this.#span.value), to: instant };
+    const lanes = (this.#state?.last?.databases ?? []).map(({ key }) => key);
+    this.#lanes.draw(lanes, entries, span, this.#picked?.at ?? instant);
+    const past = this.#isFollowing ? 'now' : new Date(instant).toLocaleTimeString();
+    setText(this.#instant, this.#picked ? `${past}; picked: ${textOf(this.#picked)}` : past);
+    this.#states.update(statesAt(all, this.#picked?.at ?? instant));
+    const shown = entries.filter(({ at }) => at <= instant).slice(-SHOWN_EVENTS);
+    this.#events.update(shown.reverse().map((entry) => ({ key: String(entry.seq), cells: cells(entry) })));
+  }
+
+  #export(): void {
+    const content = JSON.stringify({ exportedAt: new Date().toISOString(), entries: this.#state?.entries ?? [] });
+    const url = URL.createObjectURL(new Blob([content], { type: 'application/json' }));
+    h('a', { href: url, download: 'timeline.json' }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1_000);
+  }
+}
+
+/** Each machine's last state at an instant. */
+function statesAt(entries: readonly TimelineEntry[], instant: number) {
+  const last = new Map<string, Extract<TimelineEntry, { kind: 'transition' }>>();
+  for (const entry of entries) {
+    if (entry.at > instant) break;
+    if (entry.kind === 'transition') last.set(`${keyOf(entry)} ${entry.machine}`, entry);
+  }
+  return [...last.entries()].sort().map(([key, entry]) => {
+    const context: Cell = { text: JSON.stringify(entry.context ?? {}), kind: 'wide' };
+    return { key, cells: [keyOf(entry), entry.machine, entry.to, new Date(entry.at).toLocaleTimeString(), context] };
+  });
+}
+
+function cells(entry: TimelineEntry): Cell[] {
+  const [what, details] = words(entry);
+  const kind = entry.kind === 'death' || (entry.kind === 'message' && entry.error) ? 'bad' : 'quiet';
+  return [new Date(entry.at).toLocaleTimeString(), keyOf(entry), { text: what, kind }, { text: details, kind: 'wide' }];
+}
+
+const textOf = (entry: TimelineEntry): string => [keyOf(entry), ...words(entry)].join(' ');
+
+function words(entry: TimelineEntry): [string, string] {
+  switch (entry.kind) {
+    case 'transition':
+      return [`${entry.machine}: ${entry.to}`, `${entry.event}, from ${entry.from ?? 'nothing'}`];
+    case 'death':
+      return ['died', `${entry.cause}: ${entry.reason}`];
+    case 'start':
+      return ['started', `start ${entry.generation}`];
+    case 'blocks':
+      return [entry.direction === 'in' ? 'applied' : 'sent', `blocks ${entry.first} to ${entry.last}`];
+    case 'message':
+      return [
+        entry.direction === 'in' ? `asked ${entry.type}` : `asks ${entry.type}`,
+        entry.error ? `${entry.error} after ${entry.ms} ms` : `replied after ${entry.ms} ms`
+      ];
+  }
+}

@@ -46,6 +46,10 @@ export interface ReplicaActorData {
   readonly infraOnly?: boolean;
   /** VERIFY_STATE_COMMITMENT. */
   readonly verifyState?: boolean;
+  /** Each block is compared with what the other sources say of it. */
+  readonly verifyHashes: boolean;
+  /** How long sources that disagree are asked again. */
+  readonly hashConfirmTimeoutMs: number;
   readonly maxRollbackDepth: number;
   /** A database that another client made is taken over, if it stands in the source's chain. */
   readonly adopts?: boolean;

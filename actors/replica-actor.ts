@@ -15,6 +15,7 @@ import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from './pr
 import { adopt, refuseLoss } from './replica-adoption.ts';
 import { ReplicaBootstrap } from './replica-bootstrap.ts';
 import { ReplicaChain, ReplicaLost } from './replica-chain.ts';
+import { SourceCouncil } from './replica-council.ts';
 import { ReplicaFollower } from './replica-follower.ts';
 import { ReplicaSession } from './replica-session.ts';
 import { ReplicaVerifier } from './replica-verifier.ts';
@@ -47,10 +48,11 @@ const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
 });
 
 const session = new ReplicaSession(data, log, host.observe('halt'), () => scheduleReport());
-const bootstrap = new ReplicaBootstrap(session);
-const chain = new ReplicaChain(session);
+const council = new SourceCouncil(session, () => host.observe('verification'));
+const bootstrap = new ReplicaBootstrap(session, council);
+const chain = new ReplicaChain(session, council);
 const verifier = new ReplicaVerifier(session);
-const follower = new ReplicaFollower(session, chain, verifier);
+const follower = new ReplicaFollower(session, chain, verifier, council);
 const stopped = Promise.withResolvers<void>();
 let lastError: string | null = null;
 let errorCount = 0;
@@ -135,6 +137,7 @@ async function inspect(signal: AbortSignal): Promise<Inspection> {
   breaker.send({ type: 'call.started' });
   await session.open(() => adopt(session, chain, signal));
   verifier.renew();
+  council.attend();
   breaker.send({ type: 'call.succeeded' });
   const { height, phase } = session.state;
   return { halted: session.halt !== null, bootstrapped: height !== null && phase !== 'bootstrapping' };
@@ -152,7 +155,10 @@ const machine = createActor(
       verify: task((signal) => orLost(verifier.verify(signal))),
       follow: task((signal) => follower.follow(signal)),
       rollBack: effect(({ height }: { height: number }) => orLost(chain.rollBack(height))),
-      release: task(() => session.close())
+      release: task(() => {
+        council.close();
+        return session.close();
+      })
     }
   }),
   { input: { reconnectDelayMs: data.reconnectDelayMs, jitter: Math.random }, inspect: host.observe('replica') }
@@ -160,6 +166,7 @@ const machine = createActor(
 
 machine.subscribe((snapshot) => {
   scheduleReport();
+  if (snapshot.matches('halted')) council.close();
   if (snapshot.matches('stopped')) stopped.resolve();
   if (snapshot.matches('failed')) {
     report();

@@ -1,3 +1,4 @@
+import type { Outcome } from '../machines/replica.ts';
 import { readBlockHeads } from '../src/db/block-hashes.ts';
 import { logBlocks } from '../src/db/block-writer.ts';
 import { allowsBulkLoad } from '../src/db/bulk-load.ts';
@@ -14,6 +15,7 @@ import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import { Download } from '../src/source/download.ts';
 import { SCHEMA_VERSION, sameBlock } from '../src/wire/database.ts';
 import type { WireRow } from '../src/wire/messages.ts';
+import type { SourceCouncil } from './replica-council.ts';
 import type { ReplicaSession } from './replica-session.ts';
 
 /** Tables are loaded on this many connections at once. */
@@ -25,14 +27,16 @@ const BEFORE_ALL = -1;
 /** Makes a replica from a full snapshot. Until `check` has ended, the marker says that it is not complete. */
 export class ReplicaBootstrap {
   readonly #session: ReplicaSession;
+  readonly #council: SourceCouncil;
   #plan: SchemaPlan | undefined;
   #download: Download | undefined;
   #progress: BootstrapProgress | undefined;
   /** First block of a truncated replica; null: its source's first. */
   #floor: number | null = null;
 
-  constructor(session: ReplicaSession) {
+  constructor(session: ReplicaSession, council: SourceCouncil) {
     this.#session = session;
+    this.#council = council;
   }
 
   /** Clears the marker first: whatever stood in the tables is about to go. */
@@ -53,15 +57,18 @@ export class ReplicaBootstrap {
     this.#plan = await this.#session.planSchema(signal);
   }
 
-  /** Begins the download, or resumes one whose rows may be in already. */
-  async download(signal: AbortSignal): Promise<void> {
+  /**
+   * Begins the download, or resumes one whose rows may be in already. Rows are loaded only for a block that the sources agree on,
+   * and `check` finds no other.
+   */
+  async download(signal: AbortSignal): Promise<Outcome> {
     const { source, log, state } = this.#session;
     this.#download?.abort();
     this.#floor = await this.#findFloor(signal);
     const path = this.#floor === null ? source.modePath('snapshot') : source.sincePath({ since: this.#floor - 1 });
     const download = await Download.open(source, this.#session.file('snapshot'), path);
     this.#download = download;
-    const { etag, height, fingerprint } = download.head;
+    const { etag, height, hashes, fingerprint } = download.head;
     const expected = this.#plan!.fingerprint;
     if (fingerprint !== null && expected !== null && fingerprint !== expected) {
       await download.discard();
@@ -75,6 +82,9 @@ export class ReplicaBootstrap {
     this.#session.sourceAt(height);
     const resumedTables = Object.keys(this.#progress.done).length;
     log.info({ height, etag, floor: this.#floor ?? undefined, resumedTables }, 'snapshot download begins');
+    const ruling = await this.#council.confirm(height, hashes, signal);
+    if (ruling === 'other') await this.#fail(`block ${height} is not in the chain of the source any more`);
+    return { kind: ruling === 'halted' ? 'halted' : 'done' };
   }
 
   /** Where an empty replica is to begin when its source's history is longer than is wanted; null: with the first block. */
@@ -259,7 +269,7 @@ export class ReplicaBootstrap {
   /** What is in is not what was sent: nothing of it is used again. */
   async #fail(reason: string): Promise<never> {
     await this.#discard();
-    throw new PlatformError('SOURCE_INVALID', { reason: `the loaded snapshot is refused: ${reason}` });
+    throw new PlatformError('SOURCE_INVALID', { reason: `the snapshot is refused: ${reason}` });
   }
 
   async #discard(): Promise<void> {

@@ -18,6 +18,7 @@ import {
 } from '../src/source/source-client.ts';
 import type { BlockHashes } from '../src/wire/database.ts';
 import { refuseLoss } from './replica-adoption.ts';
+import type { Ruling, SourceCouncil } from './replica-council.ts';
 import { SourceHeads } from './replica-heads.ts';
 import { type ReplicaSession, TOO_DEEP } from './replica-session.ts';
 
@@ -34,9 +35,11 @@ const CAUGHT_UP = /No data available after block/;
 /** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */
 export class ReplicaChain {
   readonly #session: ReplicaSession;
+  readonly #council: SourceCouncil;
 
-  constructor(session: ReplicaSession) {
+  constructor(session: ReplicaSession, council: SourceCouncil) {
     this.#session = session;
+    this.#council = council;
   }
 
   /**
@@ -51,21 +54,23 @@ export class ReplicaChain {
     let state = await this.#session.reloadState();
     let mustReconcile = reconcile || state.phase === 'reconciling';
     const from = state.height ?? 0;
-    for (let checked = false; ; checked = true) {
+    for (let checked = false; ; ) {
       signal.throwIfAborted();
       const status = await source.status(signal);
       this.#session.sourceAt(status.height);
       if (!checked) {
-        const heads = new SourceHeads(this.#session, (height) => this.ownHashes(height), status, signal);
-        const fork = await this.#findFork(state, status, heads);
-        if (fork !== null) return { kind: 'forked', height: fork };
+        const forked = await this.#examine(state, status, signal);
+        if (forked) return forked;
+        checked = true;
       }
       if (status.height !== null && status.height > state.height!) {
         const before = state.height;
-        await this.#applySince(state, status.height, mustReconcile || state.phase === 'adopting', signal);
+        const ruling = await this.#applySince(state, status, mustReconcile || state.phase === 'adopting', signal);
+        if (ruling === 'halted') return { kind: 'halted' };
         state = await this.#session.reloadState();
-        // A source that tells of blocks which its snapshots do not hold yet.
+        // A source that tells of blocks which its snapshots do not hold yet, or has left the branch that it told of.
         if (state.height === before) await subscription.pause(IDLE_PAUSE_MS, signal);
+        if (ruling === 'other') checked = false;
         mustReconcile = state.phase === 'reconciling';
         subscription.applied(state.height!);
         this.#session.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
@@ -149,6 +154,23 @@ export class ReplicaChain {
     return groups.find(({ base }) => base.height === height)?.base.hashes ?? null;
   }
 
+  /**
+   * Whether the replica's tip stands: on the chain of the source that is followed, and for the majority of all.
+   *
+   * @returns where it leads when it does not
+   */
+  async #examine(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<Outcome | null> {
+    const heads = new SourceHeads(this.#session, (height) => this.ownHashes(height), status, signal);
+    const fork = await this.#findFork(state, status, heads);
+    if (fork === null && !this.#council.isSitting) return null;
+    const at = fork === null ? state.height! : Math.min(state.height!, status.height!);
+    const own = await this.ownHashes(at);
+    if (own === null) return fork === null ? null : { kind: 'forked', height: fork };
+    const ruling = await this.#council.uphold(at, own, status.height === at ? status.hashes : null, signal);
+    if (ruling === 'halted') return { kind: 'halted' };
+    return ruling === 'agreed' ? null : { kind: 'forked', height: fork ?? at - 1 };
+  }
+
   /** @returns the highest height that both chains share when the replica's tip is not on the source's chain; else null */
   async #findFork(state: ReplicaState, status: SourceStatus, heads: SourceHeads): Promise<number | null> {
     const tip = state.height!;
@@ -168,9 +190,14 @@ export class ReplicaChain {
     return candidates[low] ?? (candidates.at(-1) ?? at) - 1;
   }
 
-  async #applySince(state: ReplicaState, tip: number, whole: boolean, signal: AbortSignal): Promise<void> {
+  /** @returns what the sources say of the block that it would end at; only what they agree on is applied */
+  async #applySince(state: ReplicaState, status: SourceStatus, whole: boolean, signal: AbortSignal): Promise<Ruling> {
     const since = state.height!;
+    const tip = status.height!;
     const { source, log } = this.#session;
+    // Asked before there is a body that would have to wait.
+    const expected = await this.#council.confirm(tip, status.hashes, signal);
+    if (expected !== 'agreed') return expected;
     const isTruncated = state.floor !== null;
     // Balances that the last range does not touch come with no other, and a truncated replica cannot derive them.
     const far = tip - since > RANGE_BLOCKS && !isTruncated;
@@ -180,10 +207,16 @@ export class ReplicaChain {
     const query: SinceQuery = { since: from - 1, lookups, ...(far ? { until: since + RANGE_BLOCKS } : {}) };
     const path = source.sincePath(query);
     const response = await source.get(path, ACCEPT_SNAPSHOT, signal);
-    if (response.status !== 200) return this.#notApplied(response, path);
+    response.body.on('error', () => undefined); // it may break before it is read
+    if (response.status !== 200) {
+      await this.#notApplied(response, path);
+      return 'agreed';
+    }
     try {
       const head = readSnapshotHead(response.headers, source.id.dbType);
-      if (head.height <= since) return;
+      if (head.height <= since) return 'agreed';
+      const ruling = far ? 'agreed' : await this.#council.confirm(head.height, head.hashes, signal);
+      if (ruling !== 'agreed') return ruling;
       const plain = head.fingerprint === null;
       if (plain || head.fingerprint !== state.schemaFingerprint) {
         await this.followSchema(head.fingerprint, signal);
@@ -203,11 +236,12 @@ export class ReplicaChain {
       await applySince(this.#session.writer, this.#session.context, current, target, content);
       this.#session.contradicted = false;
       log.info({ from: since + 1, to: head.height }, 'caught up by snapshot');
+      return 'agreed';
     } catch (caught) {
       if (hasCode(caught, 'ROW_CONTRADICTION')) await this.#contradicted(caught, lookups.length === 0);
       throw caught;
     } finally {
-      response.body.on('error', () => undefined).destroy();
+      response.body.destroy();
     }
   }
 

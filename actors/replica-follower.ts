@@ -1,11 +1,12 @@
 import type { Outcome } from '../machines/replica.ts';
 import { applyBlocks } from '../src/db/block-writer.ts';
 import { describes } from '../src/db/replica-schema.ts';
-import { hasCode } from '../src/errors.ts';
+import { hasCode, PlatformError } from '../src/errors.ts';
 import { hashesOf } from '../src/source/source-client.ts';
 import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
 import type { BlockMessage, Group } from '../src/wire/messages.ts';
 import type { ReplicaChain } from './replica-chain.ts';
+import type { SourceCouncil } from './replica-council.ts';
 import type { ReplicaSession } from './replica-session.ts';
 import type { ReplicaVerifier } from './replica-verifier.ts';
 
@@ -20,14 +21,16 @@ export class ReplicaFollower {
   readonly #session: ReplicaSession;
   readonly #chain: ReplicaChain;
   readonly #verifier: ReplicaVerifier;
+  readonly #council: SourceCouncil;
   #group: BlockMessage[] = [];
   /** The highest block that the stream has told of; it may have been passed over for not following the one before. */
   #announced = -1;
 
-  constructor(session: ReplicaSession, chain: ReplicaChain, verifier: ReplicaVerifier) {
+  constructor(session: ReplicaSession, chain: ReplicaChain, verifier: ReplicaVerifier, council: SourceCouncil) {
     this.#session = session;
     this.#chain = chain;
     this.#verifier = verifier;
+    this.#council = council;
   }
 
   /**
@@ -42,6 +45,7 @@ export class ReplicaFollower {
       if (atRest && this.#session.state.height! >= this.#verifier.dueAt) return { kind: 'due' };
       const message = await subscription.next(WAIT_MS, signal);
       if (message === null) {
+        this.#checkOthers(idle * WAIT_MS);
         const patience = this.#group.length === 0 ? 1 : GROUP_PATIENCE;
         if (this.#announced > this.#session.state.height! && idle >= patience) return { kind: 'behind' };
         continue;
@@ -52,12 +56,13 @@ export class ReplicaFollower {
           this.#session.sourceAt(message.block_height);
           this.#announced = message.block_height ?? -1;
           break;
-        case 'reorg':
+        case 'reorg': {
           this.#announced = message.block_index - 1;
-          if (message.block_index <= this.#session.state.height!)
-            return { kind: 'forked', height: message.block_index - 1 };
+          const outcome = await this.#leave(message.block_index, signal);
+          if (outcome) return outcome;
           this.#group = this.#group.filter(({ block_index }) => block_index < message.block_index);
           break;
+        }
         case 'block': {
           const outcome = await this.#take(message, signal);
           if (outcome) return outcome;
@@ -66,6 +71,24 @@ export class ReplicaFollower {
       }
     }
     return { kind: 'done' };
+  }
+
+  /** Blocks of the replica that its source took back go when the majority of the sources has others in their place. */
+  async #leave(height: number, signal: AbortSignal): Promise<Outcome | null> {
+    if (height > this.#session.state.height!) return null;
+    const own = await this.#chain.ownHashes(height);
+    const ruling = own ? await this.#council.uphold(height, own, null, signal) : 'other';
+    if (ruling === 'agreed') return null;
+    return ruling === 'halted' ? { kind: 'halted' } : { kind: 'forked', height: height - 1 };
+  }
+
+  /** @throws {PlatformError} SOURCE_UNREACHABLE when the others have gone on for long */
+  #checkOthers(quietMs: number): void {
+    const { state, data, source } = this.#session;
+    this.#council.sweep();
+    if (quietMs < data.hashConfirmTimeoutMs || !this.#council.areAhead(state.height!)) return;
+    const reason = `${source.url} stays at block ${state.height}, behind the other sources`;
+    throw new PlatformError('SOURCE_UNREACHABLE', { reason, source: source.url });
   }
 
   /** @returns where it leads when it is not simply the next block */
@@ -78,13 +101,19 @@ export class ReplicaFollower {
     if (at <= height) return (await this.#isOurs(message)) ? null : { kind: 'behind' };
     const misfit = this.#misfit(message, group);
     if (misfit !== null) {
-      this.#session.log.info({ block: at, height }, `${misfit}: catching up by snapshot`);
+      this.#session.log.warn({ block: at, height }, `${misfit}: catching up by snapshot`);
       return { kind: 'behind' };
     }
     this.#group.push(message);
     if (at < group.last) return null;
     const messages = this.#group;
     this.#group = [];
+    for (const each of messages) {
+      const ruling = await this.#council.confirm(each.block_index, this.#hashes(each), signal);
+      if (ruling === 'halted') return { kind: 'halted' };
+      // What the source sends instead follows; should it not, it is fetched.
+      if (ruling === 'other') return null;
+    }
     await this.#apply(messages, group, signal);
     return null;
   }

@@ -1,8 +1,9 @@
 import { rows } from '../src/db/connection.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import { readLoggedHashes } from '../src/source/logged-hashes.ts';
-import { ACCEPT_SNAPSHOT, codingOf, type SourceStatus } from '../src/source/source-client.ts';
+import { ACCEPT_SNAPSHOT, codingOf, type SourceClient, type SourceStatus } from '../src/source/source-client.ts';
 import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
+import type { WireRow } from '../src/wire/messages.ts';
 import type { ReplicaSession } from './replica-session.ts';
 
 const BATCH_BYTES = 2 ** 20;
@@ -22,8 +23,8 @@ export class SourceHeads {
   readonly #signal: AbortSignal;
   #answers = true;
   #logged: ReadonlyMap<number, BlockHashes> = new Map();
-  /** Rows of the source's blocks from `#rowsFrom` on: height to what tells the block. */
-  #rows: ReadonlyMap<number, string> = new Map();
+  /** Rows of the source's blocks from `#readFrom` on. */
+  #rows: ReadonlyMap<number, WireRow> = new Map();
   #readFrom = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -50,7 +51,7 @@ export class SourceHeads {
     const read = height < this.#readFrom;
     this.#readFrom = Math.min(height, this.#readFrom);
     if (data.id.dbType === 'decoder') {
-      if (read) this.#rows = await this.#readRows(height);
+      if (read) this.#rows = await readBlockRows(source, height, data.maxRowBytes, this.#signal);
       return this.#isSameRow(height);
     }
     if (read) this.#logged = await readLoggedHashes(source, height, this.#signal);
@@ -58,30 +59,35 @@ export class SourceHeads {
     return logged === undefined ? null : sameBlock(own, logged);
   }
 
-  async #readRows(from: number): Promise<ReadonlyMap<number, string>> {
-    const { source, data } = this.#session;
-    const found = new Map<number, string>();
-    const path = source.sincePath({ since: Math.max(0, from - 1), skipLookups: true });
-    const response = await source.get(path, ACCEPT_SNAPSHOT, this.#signal);
-    try {
-      if (response.status !== 200) return found;
-      const coding = codingOf(response.headers);
-      const limits = { maxRowBytes: data.maxRowBytes, batchBytes: BATCH_BYTES };
-      for await (const { table, rows: list, last } of readSnapshot(response.body, coding, limits)) {
-        if (table !== 'blocks') continue;
-        for (const row of list) found.set(Number(row['block_index']), tell(row));
-        if (last) break;
-      }
-      return found;
-    } finally {
-      response.body.on('error', () => undefined).destroy();
-    }
-  }
-
   async #isSameRow(height: number): Promise<boolean | null> {
     const theirs = this.#rows.get(height);
     const [own] = await rows(this.#session.writer, 'SELECT * FROM blocks WHERE block_index = ?', [height]);
-    return theirs === undefined || !own ? null : tell(own) === theirs;
+    return theirs === undefined || !own ? null : tell(own) === tell(theirs);
+  }
+}
+
+/** The rows of table `blocks` that a source has from a height on, by height. */
+export async function readBlockRows(
+  source: SourceClient,
+  from: number,
+  maxRowBytes: number,
+  signal: AbortSignal
+): Promise<ReadonlyMap<number, WireRow>> {
+  const found = new Map<number, WireRow>();
+  const path = source.sincePath({ since: Math.max(0, from - 1), skipLookups: true });
+  const response = await source.get(path, ACCEPT_SNAPSHOT, signal);
+  try {
+    if (response.status !== 200) return found;
+    const coding = codingOf(response.headers);
+    for await (const batch of readSnapshot(response.body, coding, { maxRowBytes, batchBytes: BATCH_BYTES })) {
+      const { table, rows: list, last } = batch;
+      if (table !== 'blocks') continue;
+      for (const row of list) found.set(Number(row['block_index']), row);
+      if (last) break;
+    }
+    return found;
+  } finally {
+    response.body.on('error', () => undefined).destroy();
   }
 }
 

@@ -36,11 +36,14 @@ type HaltObserver = NonNullable<ActorOptions<typeof haltMachine>['inspect']>;
 export const TOO_DEEP = 'max-rollback-depth-exceeded';
 
 /** What is known of one source. */
-interface SourceRecord {
+export interface SourceRecord {
   readonly client: SourceClient;
-  state: 'unknown' | 'followed' | 'failed';
+  /** `heard`: only for the hashes of its blocks. */
+  state: 'unknown' | 'followed' | 'heard' | 'failed';
   height: number | null;
   error: string | null;
+  /** How often it named another block than the majority. */
+  dissents: number;
 }
 
 /** What the replica's effects share: the writer, the marker as last read, and the source that is followed. */
@@ -75,7 +78,8 @@ export class ReplicaSession {
       client: new SourceClient(url, apiKey, data.id, { ca, infraOnly }),
       state: 'unknown',
       height: null,
-      error: null
+      error: null,
+      dissents: 0
     }));
   }
 
@@ -170,13 +174,22 @@ export class ReplicaSession {
     return this.data.infraOnly ? INFRA_TABLES : null;
   }
 
-  /** The source that is followed. */
-  get source(): SourceClient {
-    return this.#sources[this.#followed]!.client;
+  get followed(): SourceRecord {
+    return this.#sources[this.#followed]!;
   }
 
-  get sources(): readonly { url: string; state: string; height: number | null; error: string | null }[] {
-    return this.#sources.map(({ client, state, height, error }) => ({ url: client.url, state, height, error }));
+  /** The source that is followed. */
+  get source(): SourceClient {
+    return this.followed.client;
+  }
+
+  /** The sources that are not followed. */
+  get others(): readonly SourceRecord[] {
+    return this.#sources.filter((record) => record !== this.followed);
+  }
+
+  get sources(): readonly (Omit<SourceRecord, 'client'> & { readonly url: string })[] {
+    return this.#sources.map(({ client, ...record }) => ({ url: client.url, ...record }));
   }
 
   /** The highest block that a source was seen at. */
@@ -187,8 +200,7 @@ export class ReplicaSession {
 
   /** Notes where the followed source stands. */
   sourceAt(height: number | null): void {
-    const record = this.#sources[this.#followed]!;
-    Object.assign(record, { state: 'followed', height, error: null });
+    Object.assign(this.followed, { state: 'followed', height, error: null });
     this.changed();
   }
 
@@ -198,6 +210,11 @@ export class ReplicaSession {
     return this.#subscription;
   }
 
+  /** @throws {PlatformError} SOURCE_UNREACHABLE when the live stream was open and is gone */
+  throwIfCut(): void {
+    if (this.#subscription?.fault) throw this.#subscription.fault;
+  }
+
   /** After a fault: nothing that is open can be trusted. A source's fault makes the next source the followed one. */
   drop(fault: PlatformError): void {
     this.#subscription?.close();
@@ -205,7 +222,7 @@ export class ReplicaSession {
     this.#writer?.destroy();
     this.#writer = undefined;
     if (!fault.code.startsWith('SOURCE_')) return;
-    Object.assign(this.#sources[this.#followed]!, { state: 'failed', error: fault.message });
+    Object.assign(this.followed, { state: 'failed', error: fault.message });
     this.#followed = (this.#followed + 1) % this.#sources.length;
   }
 

@@ -56,6 +56,7 @@ const onError = [
 
 /** Where every look at the chain may lead. */
 const chainOutcomes = [
+  { guard: outcomeIs('halted'), target: '#replica.halted' },
   { guard: outcomeIs('forked'), target: '#replica.rollingBack', actions: 'keepFork' },
   { guard: outcomeIs('lost'), target: '#replica.bootstrapping' },
   { guard: outcomeIs('behind'), target: '#replica.catchingUp' }
@@ -76,7 +77,7 @@ export const replicaMachine = setup({
   actors: {
     inspect: named<Inspection>('inspect'),
     fetchSchema: named<void>('fetchSchema'),
-    download: named<void>('download'),
+    download: named<Outcome>('download'),
     load: named<void>('load'),
     check: named<void>('check'),
     catchUp: named<Outcome, { readonly reconcile: boolean }>('catchUp'),
@@ -114,7 +115,13 @@ export const replicaMachine = setup({
       initial: 'schema',
       states: {
         schema: { invoke: { src: 'fetchSchema', onDone: 'downloading', onError } },
-        downloading: { invoke: { src: 'download', onDone: 'loading', onError } },
+        downloading: {
+          invoke: {
+            src: 'download',
+            onDone: [{ guard: outcomeIs('halted'), target: '#replica.halted' }, { target: 'loading' }],
+            onError
+          }
+        },
         loading: { invoke: { src: 'load', onDone: 'checking', onError } },
         checking: { invoke: { src: 'check', onDone: '#replica.catchingUp', onError } }
       }
@@ -130,7 +137,7 @@ export const replicaMachine = setup({
     verifying: {
       invoke: {
         src: 'verify',
-        onDone: [...chainOutcomes, { guard: outcomeIs('halted'), target: 'halted' }, { target: 'live' }],
+        onDone: [...chainOutcomes, { target: 'live' }],
         onError
       }
     },

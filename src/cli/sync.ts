@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { findIneffective, findSyncFaults, syncVariables } from '../config/sync.ts';
+import { findIneffective, findSyncFaults, findSyncWarnings, syncVariables } from '../config/sync.ts';
 import { createLogger } from '../log.ts';
 import { startSync } from '../sync/service.ts';
 import { databaseKey } from '../wire/database.ts';
@@ -23,7 +23,7 @@ export const syncCommand = {
     const adopted = new Set(adopt);
     const { values, warnings } = loadSettings(syncCommand, env);
     const log = createLogger('sync', values.LOG_LEVEL);
-    for (const warning of [...warnings, ...findIneffective(env)]) log.warn(warning);
+    for (const warning of [...warnings, ...findIneffective(env), ...findSyncWarnings(values)]) log.warn(warning);
     const stopping = new AbortController();
     const stop = () => stopping.abort();
     process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop);

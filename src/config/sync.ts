@@ -70,6 +70,15 @@ export const syncVariables = {
     doc: 'client: Bearer tokens of the sources, in their order',
     secret: true
   }),
+  VERIFY_HASHES: flag({
+    default: false,
+    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES names its hashes'
+  }),
+  HASH_CONFIRM_TIMEOUT: integer({
+    default: 10_000,
+    min: 100,
+    doc: 'client: ms for which sources that disagree are asked again before replication halts'
+  }),
   REPLICA_DB_HOST: text({
     doc: "client: MariaDB of the replicas; server: read from this host instead of the hub's",
     example: '127.0.0.1'
@@ -155,7 +164,6 @@ export type SyncConfig = Values<typeof syncVariables>;
 
 /** Variables of the specification that nothing here acts on yet: an operator who sets one must not believe that it does. */
 const WITHOUT_EFFECT: readonly (readonly [RegExp, string])[] = [
-  [/^VERIFY_HASHES$/, 'a replica follows one source at a time and is not compared with the others'],
   [/^VERIFY_STATE_COMMITMENT$/, 'state-commitment roots are passed on, not recomputed'],
   [/^(VERIFY_CHECKPOINT_QUORUM|CHECKPOINT_VERIFY_INTERVAL|PINNED_VALIDATORS)$/, 'checkpoints are not verified'],
   [/^INDEX_MAP_PARITY_CHECK$/, 'index maps are not compared']
@@ -181,6 +189,15 @@ function partialSettings(config: SyncConfig): { readonly variable: string; reado
     })),
     ...infraOnly.map(({ variable }) => ({ variable, what: 'an infra-only replica has no balances' }))
   ];
+}
+
+/** @returns one sentence for each setting that does less than it seems to */
+export function findSyncWarnings(config: SyncConfig): string[] {
+  const warnings: string[] = [];
+  if (config.SYNC_MODE === 'client' && config.VERIFY_HASHES && new Set(config.SYNC_SOURCES).size < 2) {
+    warnings.push('VERIFY_HASHES compares nothing: SYNC_SOURCES names fewer than two sources');
+  }
+  return warnings;
 }
 
 /** What one variable alone cannot tell. @returns one sentence a fault; empty when all is well */

@@ -179,7 +179,7 @@ export async function readHalt(connection: Connection): Promise<Halt | null> {
     reason: String(row['reason']),
     mismatches: json(row['mismatches']),
     sources: json(row['sources']),
-    detected_at: isoTime(String(row['detected_at']))
+    detected_at: new Date(isoTime(String(row['detected_at']))).toISOString()
   };
 }
 

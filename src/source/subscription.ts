@@ -54,8 +54,8 @@ export class Subscription {
   }
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
-  static async open(source: SourceClient): Promise<Subscription> {
-    const url = `${source.url.replace(/^http/, 'ws')}${source.modePath('subscribe')}`;
+  static async open(source: SourceClient, path = source.modePath('subscribe')): Promise<Subscription> {
+    const url = `${source.url.replace(/^http/, 'ws')}${path}`;
     const socket = new WebSocket(url, {
       headers: source.authorization,
       ...(source.authorities ? { ca: [...source.authorities] } : {}),
@@ -98,6 +98,11 @@ export class Subscription {
     }
     if (this.#fault) throw this.#fault;
     return null;
+  }
+
+  /** What ended the connection. */
+  get fault(): PlatformError | undefined {
+    return this.#fault;
   }
 
   /** Messages that are here and were not taken. */

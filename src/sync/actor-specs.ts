@@ -32,6 +32,13 @@ interface Lookups {
   readonly adopts: (id: DatabaseId) => boolean;
 }
 
+/** Each source once: one that is named twice has one vote. */
+function sourcesOf({ SYNC_SOURCES = [], SYNC_SOURCE_API_KEYS, SYNC_API_KEY }: SyncConfig): ReplicaActorData['sources'] {
+  return SYNC_SOURCES.map((url, index) => ({ url, apiKey: SYNC_SOURCE_API_KEYS?.[index] ?? SYNC_API_KEY })).filter(
+    ({ url }, index) => SYNC_SOURCES.indexOf(url) === index
+  );
+}
+
 /** The actor of one database in this process's mode. */
 export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups): ActorSpec {
   const coordinates = (): DatabaseCoordinates => {
@@ -56,10 +63,9 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
   }
   const workerData = (): Started<ReplicaActorData> => ({
     coordinates: coordinates(),
-    sources: (config.SYNC_SOURCES ?? []).map((url, index) => ({
-      url,
-      apiKey: config.SYNC_SOURCE_API_KEYS?.[index] ?? config.SYNC_API_KEY
-    })),
+    sources: sourcesOf(config),
+    verifyHashes: config.VERIFY_HASHES,
+    hashConfirmTimeoutMs: config.HASH_CONFIRM_TIMEOUT,
     sourceCa: lookups.sourceCa,
     ...partOf(id, config),
     verifyState: config.VERIFY_STATE_COMMITMENT,

@@ -57,3 +57,10 @@ export function sameBlock(a: BlockHashes, b: BlockHashes): boolean {
   const shared = Object.keys(left).filter((name) => left[name] != null && right[name] != null);
   return shared.length > 0 && shared.every((name) => left[name] === right[name]);
 }
+
+/** A block's identity as one text, for comparisons of many; null when nothing is known. */
+export function blockText(hashes: BlockHashes): string | null {
+  const named = Object.entries(hashes).sort(([a], [b]) => (a < b ? -1 : 1));
+  const parts = named.map(([, hash]) => (hash ?? '').toLowerCase());
+  return parts.every((part) => part === '') ? null : parts.join(':');
+}

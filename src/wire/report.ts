@@ -56,6 +56,8 @@ export interface DatabaseReport {
       readonly state: string;
       readonly height: number | null;
       readonly error: string | null;
+      /** How often it named another block than the majority. */
+      readonly dissents: number;
     }[];
     readonly reorgs: number;
   };

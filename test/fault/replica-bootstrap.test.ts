@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { ReplicaBootstrap } from '../../actors/replica-bootstrap.ts';
+import { SourceCouncil } from '../../actors/replica-council.ts';
 import { ReplicaSession } from '../../actors/replica-session.ts';
 import { connect, rows } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
@@ -38,6 +39,8 @@ function bootstrapper({ server }: SyncPair, coordinates: DatabaseCoordinates) {
       generation: 1,
       coordinates,
       sources: [{ url: server.url, apiKey: 'key-of-the-pair' }],
+      verifyHashes: false,
+      hashConfirmTimeoutMs: 10_000,
       maxRollbackDepth: 10,
       epochSize: 10,
       reconnectDelayMs: 100,
@@ -52,7 +55,7 @@ function bootstrapper({ server }: SyncPair, coordinates: DatabaseCoordinates) {
     () => undefined,
     () => undefined
   );
-  const bootstrap = new ReplicaBootstrap(session);
+  const bootstrap = new ReplicaBootstrap(session, new SourceCouncil(session, () => () => undefined));
   const { signal } = new AbortController();
   const close = () => session.drop(new PlatformError('DATABASE_UNAVAILABLE'));
   const attempt = async () => {

@@ -1,16 +1,21 @@
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import WebSocket, { WebSocketServer } from 'ws';
 import { atEnd } from './cleanup.ts';
+
+type Body = Record<string, unknown>;
 
 /**
  * A way to a sync server on which the bodies of some answers are changed; all else passes, subscriptions included.
  *
  * @param lacks routes that are answered with 404
+ * @param live what comes in place of each message of a subscription
  */
 export async function startLyingSource(
   url: string,
-  lie: (path: string, body: Record<string, unknown>) => unknown,
-  lacks: (path: string) => boolean = () => false
+  lie: (path: string, body: Body) => unknown = (_, body) => body,
+  lacks: (path: string) => boolean = () => false,
+  live?: (message: Body) => readonly Body[]
 ): Promise<{ readonly url: string; readonly paths: readonly string[] }> {
   const { hostname, port } = new URL(url);
   const paths: string[] = [];
@@ -33,7 +38,20 @@ export async function startLyingSource(
     });
     incoming.pipe(outgoing);
   });
+  const sockets = new WebSocketServer({ noServer: true });
   server.on('upgrade', (incoming, socket, head) => {
+    if (live)
+      return sockets.handleUpgrade(incoming, socket, head, (client) => {
+        const { authorization } = incoming.headers;
+        const peer = new WebSocket(`ws://${hostname}:${port}${incoming.url}`, {
+          headers: authorization ? { authorization } : {}
+        });
+        peer.on('message', (data: Buffer) => {
+          for (const message of live(JSON.parse(data.toString()) as Body)) client.send(JSON.stringify(message));
+        });
+        peer.on('error', () => client.terminate()).on('close', () => client.close());
+        client.on('error', () => peer.terminate()).on('close', () => peer.terminate());
+      });
     const peer = connect(Number(port), hostname, () => {
       const lines = Object.entries(incoming.headers).map(([name, value]) => `${name}: ${String(value)}`);
       peer.write(`GET ${incoming.url} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);

@@ -13,6 +13,8 @@ interface Script {
   /** Without it, every comparison finds both sides equal. */
   readonly verify?: Outcome[];
   readonly load?: PlatformError[];
+  /** Without it, every snapshot is worth loading. */
+  readonly download?: Outcome[];
 }
 
 /** Runs the chart over scripted effects. @returns the states it went through, and the actor */
@@ -32,7 +34,7 @@ async function run(script: Script) {
           Promise.resolve(script.inspect ?? { halted: false, bootstrapped: true })
         ),
         fetchSchema: done,
-        download: done,
+        download: fromPromise<Outcome, void>(() => Promise.resolve(script.download?.shift() ?? DONE)),
         load: fromPromise<void, void>(() => (script.load?.length ? play<void>(script.load) : Promise.resolve())),
         check: done,
         catchUp: fromPromise<Outcome, { readonly reconcile: boolean }>(() => play(script.catchUp)),
@@ -121,6 +123,24 @@ test('a fork below the journal leads to a bootstrap, one deeper than the limit t
   halted.actor.send({ type: 'halt.cleared' });
   await halted.settle();
   assert.deepEqual(halted.states.slice(-2), ['inspecting', 'catchingUp']);
+});
+
+test('sources that disagree halt the replica wherever it is, before a snapshot is loaded too', async () => {
+  const halted: Outcome = { kind: 'halted' };
+  const empty = { halted: false, bootstrapped: false };
+  const scripts: [Script, string][] = [
+    [{ inspect: empty, download: [halted] }, 'bootstrapping.downloading'],
+    [{ catchUp: [halted] }, 'catchingUp'],
+    [{ catchUp: [DONE], follow: [halted] }, 'live'],
+    [{ catchUp: [{ kind: 'forked', height: 3 }, halted], rollBack: [DONE] }, 'reconciling']
+  ];
+  for (const [script, before] of scripts) {
+    const { states, actor, settle } = await run(script);
+    assert.deepEqual(states.slice(-2), [before, 'halted']);
+    actor.send({ type: 'halt.cleared' });
+    await settle();
+    assert.notEqual(states.at(-1), 'halted');
+  }
 });
 
 test('a halt that was recorded before the start is kept', async () => {

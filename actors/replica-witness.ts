@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hasCode } from '../src/errors.ts';
+import { askHashes } from '../src/source/ask-hashes.ts';
+import { hashesOf, type SourceClient } from '../src/source/source-client.ts';
+import { Subscription } from '../src/source/subscription.ts';
+import { type BlockHashes, blockText } from '../src/wire/database.ts';
+import type { ServerMessage } from '../src/wire/messages.ts';
+import { readBlockRows } from './replica-heads.ts';
+
+const WAIT_MS = 30_000;
+const ASK_LIMIT_MS = 5_000;
+/** Heights whose hashes are kept; the oldest words go first. */
+const MAX_HEARD = 10_000;
+/** Between two downloads of rows from a source that tells hashes in no leaner way. */
+const ROWS_PAUSE_MS = 60_000;
+
+/** What a source says of a block. */
+export interface Word {
+  readonly height: number;
+  readonly hash: string;
+}
+
+export interface WitnessOptions {
+  readonly client: SourceClient;
+  readonly reconnectDelayMs: number;
+  readonly maxRowBytes: number;
+  /** A block was named; null: the connection is up, or gone with this fault. */
+  readonly onWord: (word: Word | null, fault?: Error) => void;
+}
+
+/** A source that is not followed, heard for the hashes of its blocks alone. */
+export class Witness {
+  readonly #options: WitnessOptions;
+  readonly #heard = new Map<number, string>();
+  readonly #stopping = new AbortController();
+  #infraOnly: boolean;
+  #rowsReadAt = Number.NEGATIVE_INFINITY;
+  /** Where it stands; null before it said so and while it is not connected. */
+  height: number | null = null;
+
+  constructor(options: WitnessOptions) {
+    this.#options = options;
+    this.#infraOnly = options.client.id.dbType === 'indexer';
+    void this.#listen();
+  }
+
+  /** What it last said of a block, as one text; null when that is not known. */
+  heard(height: number): string | null {
+    return this.#heard.get(height) ?? null;
+  }
+
+  /** Asks by REST. @returns null when the source has no such block, or does not tell */
+  async ask(height: number, signal: AbortSignal): Promise<string | null> {
+    const { client, maxRowBytes } = this.#options;
+    const limit = AbortSignal.any([signal, this.#stopping.signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
+    try {
+      for (const [at, hashes] of await askHashes(client, height, limit)) this.#keep(at, hashes);
+      if (!this.#heard.has(height) && performance.now() - this.#rowsReadAt > ROWS_PAUSE_MS) {
+        this.#rowsReadAt = performance.now();
+        const found = await readBlockRows(client, height, maxRowBytes, limit);
+        for (const [at, row] of found) this.#keep(at, hashesOf(client.id.dbType, row));
+      }
+    } catch (caught) {
+      signal.throwIfAborted();
+      this.#options.onWord(null, caught as Error);
+    }
+    return this.heard(height);
+  }
+
+  close(): void {
+    this.#stopping.abort();
+  }
+
+  async #listen(): Promise<void> {
+    const { client, reconnectDelayMs, onWord } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      let subscription: Subscription | undefined;
+      try {
+        const path = client.path('subscribe');
+        subscription = await Subscription.open(client, this.#infraOnly ? `${path}?sync_mode=infra-only` : path);
+        onWord(null);
+        for (;;) {
+          const message = await subscription.next(WAIT_MS, signal);
+          if (signal.aborted) break;
+          if (message) this.#hear(message);
+        }
+      } catch (caught) {
+        if (hasCode(caught, 'SOURCE_REFUSED') && caught.detail['status'] === 400) this.#infraOnly = false;
+        if (!signal.aborted) onWord(null, caught as Error);
+      } finally {
+        subscription?.close();
+      }
+      // What it says while nobody listens may replace what it said before.
+      this.#heard.clear();
+      this.height = null;
+      const delayMs = reconnectDelayMs * (0.75 + Math.random() / 2);
+      await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  #hear(message: ServerMessage): void {
+    const { dbType } = this.#options.client.id;
+    if (message.type === 'reorg') {
+      for (const height of this.#heard.keys()) if (height >= message.block_index) this.#heard.delete(height);
+      this.height = message.block_index - 1;
+      return;
+    }
+    this.height = message.type === 'status' ? message.block_height : message.block_index;
+    if (this.height === null) return;
+    const hash = this.#keep(this.height, hashesOf(dbType, message));
+    if (hash !== null) this.#options.onWord({ height: this.height, hash });
+  }
+
+  #keep(height: number, hashes: BlockHashes): string | null {
+    const hash = blockText(hashes);
+    this.#heard.delete(height);
+    if (hash === null) return null;
+    this.#heard.set(height, hash);
+    if (this.#heard.size > MAX_HEARD) this.#heard.delete(this.#heard.keys().next().value!);
+    return hash;
+  }
+}

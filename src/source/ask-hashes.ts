@@ -1,0 +1,30 @@
+import type { BlockHashes } from '../wire/database.ts';
+import { hashesOf, type SourceClient } from './source-client.ts';
+
+const PAGE = 1_000;
+/** Blocks that a log page holds beside the one that is asked for, as the log grows meanwhile. */
+const MARGIN = 10;
+
+/**
+ * What a source says of a block now, and of those that it names beside it, in the leanest way that it offers: its status, else
+ * an indexer's transparency log, else the headers of a snapshot.
+ *
+ * @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE
+ */
+export async function askHashes(
+  source: SourceClient,
+  height: number,
+  signal: AbortSignal
+): Promise<ReadonlyMap<number, BlockHashes>> {
+  const status = await source.status(signal);
+  if (status.height === null) return new Map();
+  if (status.height <= height) return new Map([[status.height, status.hashes]]);
+  const depth = status.height - height + 1;
+  if (source.id.dbType === 'indexer' && depth + MARGIN <= PAGE) {
+    const entries = await source.logPage(0, depth + MARGIN, signal);
+    const found = new Map(entries.map((entry) => [entry.block_index, hashesOf('indexer', entry)]));
+    if (found.has(height)) return found;
+  }
+  const hashes = await source.hashesAt(height, signal);
+  return hashes === null ? new Map() : new Map([[height, hashes]]);
+}

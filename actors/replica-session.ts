@@ -269,8 +269,14 @@ export class ReplicaSession {
    * A reorg that an operator has confirmed is deeper than any undo: the replica is bootstrapped anew then.
    *
    * @returns the halt that was cleared; null when there was none
+   * @throws {PlatformError} ACTOR_NOT_READY while it is not known whether there is one, or a halt is not recorded yet
    */
   async clearHalt(connection: Connection): Promise<Halt | null> {
+    const state = this.#haltActor?.getSnapshot();
+    if (!state || (state.hasTag('refuse') && !state.matches({ halted: 'recorded' }))) {
+      const reason = state ? 'the halt is still being recorded' : 'the replica was not looked at yet';
+      throw new PlatformError('ACTOR_NOT_READY', { reason });
+    }
     const was = this.halt;
     if (was?.reason === TOO_DEEP) await writeReplicaState(connection, { complete: false, phase: 'bootstrapping' });
     await clearHalt(connection);

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
@@ -180,10 +182,13 @@ test('two sources that disagree: nothing more is applied, and the halt stays unt
   assert.deepEqual(Object.keys(halt.mismatches as object).sort(), sources.toSorted());
   await replica.end();
 
+  const file = join(options.stateDirectory, 'decoder-litecoin-regtest.halt.json');
+  writeFileSync(file, JSON.stringify(halt)); // where a halt goes that the database did not take
   const restarted = new ReplicaThread(to, 'decoder', sources, options);
   await restarted.until('halted', ({ phase }) => phase === 'halted');
   assert.deepEqual(restarted.report!.replica!.halt, halt);
   assert.deepEqual(await restarted.handle.ask('halt.clear', {}), { was: halt });
+  assert.equal(existsSync(file), false);
   const isHaltedAnew = ({ replica: now }: DatabaseReport) =>
     now!.halt !== null && now!.halt.detected_at > halt.detected_at;
   await restarted.until('halted anew, as they still disagree', isHaltedAnew);

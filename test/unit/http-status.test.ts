@@ -29,6 +29,7 @@ test('200: all databases nested by chain, network and type, and one', async () =
 
 test('200: a client shows the state of its replica', async () => {
   const halt = { block_index: 5, reason: 'hash mismatch', mismatches: {}, sources: [], detected_at: '2026-01-02' };
+  const sources = [{ url: 'http://one:3006', state: 'followed', height: 9, error: null, dissents: 1 }];
   const report = reportOf(INDEXER, {
     mode: 'client',
     phase: 'halted',
@@ -42,7 +43,7 @@ test('200: a client shows the state of its replica', async () => {
       repairs: 2,
       floor: 90,
       infraOnly: false,
-      sources: [],
+      sources,
       reorgs: 0
     }
   });
@@ -65,6 +66,7 @@ test('200: a client shows the state of its replica', async () => {
     verified_at: '2026-01-02T03:04:05.000Z',
     repairs: 2,
     floor: 90,
-    sync_mode: 'full'
+    sync_mode: 'full',
+    sources
   });
 });

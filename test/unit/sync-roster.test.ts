@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findIneffective } from '../../src/config/sync.ts';
+import { findIneffective, findSyncWarnings, syncVariables } from '../../src/config/sync.ts';
+import { loadConfig } from '../../src/config/variables.ts';
 import { meansChain } from '../../src/sync/chain-names.ts';
 import { partOf, refuseUnmatched } from '../../src/sync/chain-settings.ts';
 import { excludeDatabases } from '../../src/sync/exclusions.ts';
@@ -82,7 +83,20 @@ test('the roster tells what appeared, moved and went', () => {
 });
 
 test('a variable of the specification that has no effect yet is named, unless it is switched off', () => {
-  const said = findIneffective({ VERIFY_HASHES: 'true', VERIFY_STATE_COMMITMENT: 'false', SYNC_MODE: 'client' });
+  const said = findIneffective({
+    INDEX_MAP_PARITY_CHECK: 'true',
+    VERIFY_STATE_COMMITMENT: 'false',
+    SYNC_MODE: 'client'
+  });
   assert.deepEqual(said.length, 1);
-  assert.match(said[0] ?? '', /^VERIFY_HASHES has no effect in this version: /);
+  assert.match(said[0] ?? '', /^INDEX_MAP_PARITY_CHECK has no effect in this version: /);
+});
+
+test('VERIFY_HASHES with fewer than two sources is warned about: one that is named twice is one', () => {
+  const said = (SYNC_SOURCES: string) =>
+    findSyncWarnings(
+      loadConfig(syncVariables, { env: { SYNC_MODE: 'client', VERIFY_HASHES: 'true', SYNC_SOURCES } }).values
+    );
+  assert.match(said('http://a:3006,http://a:3006/')[0] ?? '', /^VERIFY_HASHES compares nothing/);
+  assert.deepEqual(said('http://a:3006,http://b:3006'), []);
 });

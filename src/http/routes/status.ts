@@ -32,7 +32,18 @@ const DatabaseStatusSchema = Type.Object({
   verified_at: Type.Optional(TextOrNull),
   repairs: Type.Optional(Type.Number()),
   floor: Type.Optional(NumberOrNull),
-  sync_mode: Type.Optional(Type.String())
+  sync_mode: Type.Optional(Type.String()),
+  sources: Type.Optional(
+    Type.Array(
+      Type.Object({
+        url: Type.String(),
+        state: Type.String(),
+        height: NumberOrNull,
+        error: TextOrNull,
+        dissents: Type.Number()
+      })
+    )
+  )
 });
 type DatabaseStatus = Static<typeof DatabaseStatusSchema>;
 
@@ -87,6 +98,7 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     verified_at: report?.replica?.verifiedAt ?? null,
     repairs: report?.replica?.repairs ?? 0,
     floor: report?.replica?.floor ?? null,
-    sync_mode: report?.replica?.infraOnly ? 'infra-only' : 'full'
+    sync_mode: report?.replica?.infraOnly ? 'infra-only' : 'full',
+    sources: [...(report?.replica?.sources ?? [])]
   };
 }

@@ -6,7 +6,7 @@ import { atEnd } from './cleanup.ts';
 import { PAIR_KEY } from './sync-pair.ts';
 import { eventually, temporaryDirectory } from './sync-process.ts';
 
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 90_000;
 
 /** A real replica actor in its thread, and what it last said. */
 export class ReplicaThread {

@@ -55,7 +55,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...BASICS
   ],
   // The compositions: they know every room and hold no logic of one.
-  'src/sync/': ['node:', 'actors/', 'src/'],
+  'src/sync/': ['node:', 'package.json', 'actors/', 'src/'],
   'src/devnet/': ['node:', 'mysql2/promise', 'actors/', 'src/'],
   'src/cli/': ['node:', 'typebox', 'actors/', 'src/'],
   'src/guardian.ts': ['node:', 'src/config/', 'src/log.ts'],

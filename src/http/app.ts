@@ -6,12 +6,14 @@ import { checkRequest } from './checks.ts';
 import { allowOrigins } from './cross-origin.ts';
 import type { AppDeps } from './deps.ts';
 import { errorHandler } from './errors.ts';
+import { documentRoutes } from './openapi.ts';
 import { refuseInvalid } from './parameters.ts';
 import { catalogRoutes } from './routes/catalog.ts';
 import { checkpointRoutes } from './routes/checkpoint.ts';
 import { consoleRoutes } from './routes/console.ts';
 import { debugRoutes } from './routes/debug.ts';
 import { digestRoutes } from './routes/digest.ts';
+import { documentationRoutes } from './routes/documentation.ts';
 import { haltRoutes } from './routes/halt.ts';
 import { healthRoutes } from './routes/health.ts';
 import { pageRoutes } from './routes/pages.ts';
@@ -65,6 +67,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     }
   }) as unknown as FastifyInstance;
 
+  const document = documentRoutes(app, deps.version);
   if (config.CORS_ORIGINS) allowOrigins(app, config.CORS_ORIGINS);
   // Not before the plugins above, one of which may answer first.
   void app.after(() => {
@@ -90,6 +93,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.register(validatorRoutes, { ...deps, addressOf });
   app.register(haltRoutes, deps);
   app.register(debugRoutes, deps);
+  app.register(documentationRoutes, { document });
   app.register(consoleRoutes, deps);
 
   let isClosing = false;

@@ -3,6 +3,7 @@ import { PlatformError } from '../errors.ts';
 import { type DatabaseId, DB_TYPES, type DbType, databaseKey } from '../wire/database.ts';
 import type { Authenticator } from './auth.ts';
 import type { ActorDirectory } from './deps.ts';
+import type { RouteDoc } from './route-doc.ts';
 
 /** What a route declares, and the root hook checks before anything of its own runs. */
 declare module 'fastify' {
@@ -17,6 +18,7 @@ declare module 'fastify' {
     readonly subject?: string;
     /** Open without a key, whatever is configured. */
     readonly open?: boolean;
+    readonly doc?: RouteDoc;
   }
 }
 

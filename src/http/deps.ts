@@ -60,6 +60,8 @@ export interface ActorControl {
 
 /** Everything the front door is handed. */
 export interface AppDeps {
+  /** Of this program, for the documentation. */
+  readonly version: string;
   readonly config: HttpConfig;
   readonly log: Logger;
   readonly directory: ActorDirectory;

@@ -10,6 +10,8 @@ export interface Limit {
   take(request: FastifyRequest, reply: FastifyReply): Promise<void>;
   /** Refuses when nothing is left, and counts nothing. @throws {PlatformError} RATE_LIMITED */
   check(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Puts every route of a plugin under the limit: what is answered counts, refusals do not. */
+  guard(plugin: FastifyInstance): void;
 }
 
 /**
@@ -51,6 +53,12 @@ export function createLimit(
   };
   return {
     take: (request, reply) => run(request, reply, true),
-    check: (request, reply) => run(request, reply, false)
+    check: (request, reply) => run(request, reply, false),
+    guard: (plugin) => {
+      plugin.addHook('preHandler', (request, reply) => run(request, reply, false));
+      plugin.addHook('onSend', async (request, reply) => {
+        if (reply.statusCode < 400) await run(request, reply, true);
+      });
+    }
   };
 }

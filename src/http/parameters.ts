@@ -32,6 +32,10 @@ export function wholeNumber({ min, digits = 15, default: value, note }: WholeNum
 export const oneOf = <const W extends readonly string[]>(words: W, note = '') =>
   Type.Unsafe<W[number]>({ type: 'string', enum: [...words], description: `${words.join(' or ')}${note}` });
 
+/** Which tables: all, or the ten of the infrastructure. */
+export const SYNC_MODES = ['full', 'infra-only'] as const;
+export const SYNC_MODE_NOTE = '; infra-only: the ten tables of the infrastructure, of an indexer';
+
 /** A validator's finding as a sentence: a schema's description says what its value must be. */
 export function refuseInvalid(faults: readonly FastifySchemaValidationError[], part: string): PlatformError {
   const fault = faults.at(-1) as FastifySchemaValidationError & { readonly parentSchema?: { description?: string } };

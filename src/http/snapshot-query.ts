@@ -4,14 +4,20 @@ import { PlatformError } from '../errors.ts';
 import { IDENTIFIER_PATTERN } from '../wire/schema.ts';
 import type { SnapshotQuery } from '../wire/snapshot.ts';
 import { databaseOf } from './checks.ts';
+import { oneOf, SYNC_MODE_NOTE, SYNC_MODES, wholeNumber } from './parameters.ts';
 
 const HEIGHT_PATTERN = '^\\d{1,16}$';
 
 export const SnapshotQuerySchema = Type.Object({
-  until: Type.Optional(Type.String({ pattern: HEIGHT_PATTERN })),
-  skip_lookups: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1')])),
-  lookups: Type.Optional(Type.String({ maxLength: 14_000 })),
-  sync_mode: Type.Optional(Type.Union([Type.Literal('full'), Type.Literal('infra-only')]))
+  until: Type.Optional(wholeNumber({ min: 0, note: 'blocks up to it only' })),
+  skip_lookups: Type.Optional(oneOf(['0', '1'], '; 1: without lookup tables')),
+  lookups: Type.Optional(
+    Type.String({
+      maxLength: 14_000,
+      description: '<table>:<id>:<digest of its last 1000 rows>,... of what the caller holds; the rows above come alone'
+    })
+  ),
+  sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE))
 });
 
 /**

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BroadcastLog } from '../../actors/broadcast-log.ts';
 import { TaskPool } from '../../actors/task-pool.ts';
+import manifest from '../../package.json' with { type: 'json' };
 import type { SyncConfig } from '../config/sync.ts';
 import { connect } from '../db/connection.ts';
 import { hasCode, PlatformError } from '../errors.ts';
@@ -83,6 +84,7 @@ export async function startSync(
   const { supervisor, directory } = createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal: fatal.reject });
 
   const app = createApp({
+    version: manifest.version,
     config,
     log,
     artifacts,

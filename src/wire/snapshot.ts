@@ -1,3 +1,16 @@
+import Type from 'typebox';
+
+const Tables = Type.Record(Type.String(), Type.Array(Type.Record(Type.String(), Type.Unknown())));
+
+/** A snapshot's body, keys in this order; tables without rows are left out. @see the specification, "Endpoints" */
+export const SnapshotBodySchema = Type.Object({
+  schema_version: Type.Integer({ description: 'indexer 7, decoder 3' }),
+  block_height: Type.Integer({ minimum: 0 }),
+  since_block: Type.Optional(Type.Integer({ minimum: 0 })),
+  tables: Tables,
+  updated_rows: Type.Optional(Tables)
+});
+
 /** Response headers of snapshots; the specification's, then this system's own. */
 export const SNAPSHOT_HEADERS = {
   height: 'x-block-height',

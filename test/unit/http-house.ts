@@ -106,11 +106,12 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   });
   const fanOut = new FanOut({ config, log: silentLogger, lastReport: (id) => reports.get(databaseKey(id)) });
   const app = createApp({
+    version: '0.0.0',
     config,
     log: silentLogger,
     artifacts,
     fanOut,
-    catalog: { read: async () => options.catalog ?? { generated_at: '', databases: [] } },
+    catalog: { read: async () => options.catalog ?? { generated_at: '2026-01-02T03:04:05.000Z', databases: [] } },
     actorsView: () => known.map(actorViewOf),
     timeline: options.timeline ?? new Timeline(),
     consoleFiles: options.consoleFiles ?? new Map(),
@@ -140,4 +141,17 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     rmSync(directory, { recursive: true, force: true });
   });
   return { app, fanOut, artifacts, directory: join(directory, 'snapshots'), acts };
+}
+
+/** Every route that the app answers, read from its router. */
+export async function routesOf(app: FastifyInstance): Promise<{ readonly method: string; readonly path: string }[]> {
+  await app.ready();
+  const above: string[] = [];
+  return [...app.printRoutes({ commonPrefix: false }).matchAll(/^([│ ]*)[├└]── (\S*)(?: \(([A-Z, ]+)\))?$/gm)].flatMap(
+    ([, indent = '', part = '', methods]) => {
+      const depth = indent.length / 4;
+      above.splice(depth, above.length, part);
+      return methods === undefined ? [] : methods.split(', ').map((method) => ({ method, path: above.join('') }));
+    }
+  );
 }

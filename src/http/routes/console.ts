@@ -11,7 +11,8 @@ export const consoleRoutes: FastifyPluginAsync<Pick<AppDeps, 'consoleFiles'>> = 
   const config = { open: true } as const;
   const page = consoleFiles.get('index.html');
   if (!page) app.log.info('the console page is not built: npm run build:web');
-  app.get('/', { config }, async (request, reply) => send(request, reply, page));
+  const doc = { tag: 'Documentation', summary: 'The console page', mediaType: 'text/html' } as const;
+  app.get('/', { config: { ...config, doc } }, async (request, reply) => send(request, reply, page));
   for (const [name, file] of consoleFiles)
     app.get(`/console/${name}`, { config }, async (request, reply) => send(request, reply, file));
 };

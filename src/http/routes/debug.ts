@@ -1,12 +1,20 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { databaseKey } from '../../wire/database.ts';
+import { DatabaseIdSchema, databaseKey } from '../../wire/database.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
+import { databaseParams, wholeNumber } from '../parameters.ts';
 
 const AfterSchema = Type.Object({
-  after: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'after must be a non-negative integer' }))
+  after: Type.Optional(wholeNumber({ min: 0, note: 'the last entry that the caller has' }))
 });
+
+const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ...DatabaseIdSchema.properties });
+const ACTIONS = {
+  kill: "Ends an actor's thread as a crash would",
+  restart: 'Stops an actor and starts it anew',
+  pause: 'Stops an actor until it is restarted'
+} as const;
 
 type DebugDeps = Pick<AppDeps, 'config' | 'actorsView' | 'timeline' | 'control' | 'directory' | 'fanOut'>;
 
@@ -17,9 +25,21 @@ type DebugDeps = Pick<AppDeps, 'config' | 'actorsView' | 'timeline' | 'control' 
 export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
   const { config, actorsView, timeline, control, directory, fanOut } = deps;
 
-  app.get('/debug/actors', async () => actorsView());
+  app.get(
+    '/debug/actors',
+    {
+      config: {
+        doc: { tag: 'Operator', summary: 'Every actor with its state machines, restarts and last transitions' }
+      }
+    },
+    async () => actorsView()
+  );
 
-  app.get('/debug/live', { schema: { querystring: AfterSchema } }, async (request) => ({
+  const live = {
+    tag: 'Operator',
+    summary: 'The same with reports, subscribers and what happened since an entry'
+  } as const;
+  app.get('/debug/live', { config: { doc: live }, schema: { querystring: AfterSchema } }, async (request) => ({
     now: Date.now(),
     mode: config.SYNC_MODE,
     operated: config.SYNC_API_KEY !== undefined,
@@ -36,7 +56,13 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
   for (const action of ['kill', 'restart', 'pause'] as const) {
     app.post(
       `/debug/actors/:dbType/:chain/:network/${action}`,
-      { config: { operator: true } },
+      {
+        config: {
+          operator: true,
+          doc: { tag: 'Operator', summary: ACTIONS[action], description: 'Always needs a configured key.' }
+        },
+        schema: { params: databaseParams(), response: { 202: AnswerSchema } }
+      },
       async (request, reply) => {
         const id = databaseOf(request);
         request.log.warn({ database: id, from: request.ip }, `actor ${action} asked for by an operator`);

@@ -1,10 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
-import { DigestParametersSchema } from '../../wire/digest.ts';
+import { DatabaseDigestSchema, DigestParametersSchema, RangeRowsSchema, TableRangesSchema } from '../../wire/digest.ts';
 import type { AddressReader } from '../address.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
 import { createLimit } from '../limits.ts';
+import { databaseParams } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 
 const REQUESTS_PER_MINUTE = 600;
@@ -19,12 +21,24 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
   Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
 > = async (app, { directory, addressOf }) => {
   const limit = createLimit(app, { name: 'digest', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
+  limit.guard(app);
   app.get(
     '/digest/:dbType/:chain/:network',
     {
-      config: { mode: 'server' },
-      schema: { querystring: DigestParametersSchema },
-      preHandler: (request, reply) => limit.take(request, reply)
+      config: {
+        mode: 'server',
+        doc: {
+          tag: 'Comparison',
+          summary: 'Digests of all tables, of the ranges of one, or the rows of a range',
+          description: 'Order-independent sums of a hash per row, read in one snapshot at `block_height`.',
+          statuses: [413, 429]
+        }
+      },
+      schema: {
+        params: databaseParams(),
+        querystring: DigestParametersSchema,
+        response: { 200: Type.Union([DatabaseDigestSchema, TableRangesSchema, RangeRowsSchema]) }
+      }
     },
     async (request, reply) => {
       const { table = null, from, to, block, rows } = request.query;
@@ -39,7 +53,7 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
       const query = { table, range, rows: rows === '1' };
       const actor = readyActor(directory, databaseOf(request));
       const { body } = await actor.ask('digest.read', { query }, { deadlineMs: DEADLINE_MS });
-      return reply.type('application/json; charset=utf-8').send(body);
+      return reply.type('application/json; charset=utf-8').send(body as never);
     }
   );
 };

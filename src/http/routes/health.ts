@@ -22,17 +22,26 @@ export const healthRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'd
   app,
   { config, directory }
 ) => {
-  app.get('/health', { schema: { response: { 200: HealthSchema, 503: HealthSchema } } }, async (_, reply) => {
-    const databases = directory.list().map((id) => {
-      const circuit: Circuit | null = directory.isUp(id) ? (directory.lastReport(id)?.circuit ?? null) : null;
-      return { chain: id.chain, network: id.network, dbType: id.dbType, circuit };
-    });
-    const isDegraded = databases.some(({ circuit }) => circuit === 'open');
-    return reply.code(isDegraded ? 503 : 200).send({
-      status: isDegraded ? 'degraded' : 'healthy',
-      mode: config.SYNC_MODE,
-      databases,
-      last_updated: new Date().toISOString()
-    });
-  });
+  app.get(
+    '/health',
+    {
+      config: {
+        doc: { tag: 'State', summary: "The databases' circuit breakers; 503 with the same body while one is open" }
+      },
+      schema: { response: { 200: HealthSchema, 503: HealthSchema } }
+    },
+    async (_, reply) => {
+      const databases = directory.list().map((id) => {
+        const circuit: Circuit | null = directory.isUp(id) ? (directory.lastReport(id)?.circuit ?? null) : null;
+        return { chain: id.chain, network: id.network, dbType: id.dbType, circuit };
+      });
+      const isDegraded = databases.some(({ circuit }) => circuit === 'open');
+      return reply.code(isDegraded ? 503 : 200).send({
+        status: isDegraded ? 'degraded' : 'healthy',
+        mode: config.SYNC_MODE,
+        databases,
+        last_updated: new Date().toISOString()
+      });
+    }
+  );
 };

@@ -9,6 +9,7 @@ import type { AppDeps } from '../deps.ts';
 import { createLimit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
+import type { RouteDoc } from '../route-doc.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 const DEFAULT_LIMIT = 50_000;
@@ -24,6 +25,19 @@ const PageQuerySchema = Type.Object({
   limit: Type.Optional(wholeNumber({ min: 1, default: DEFAULT_LIMIT, note: `above ${MAX_LIMIT} it counts as that` }))
 });
 
+const ROWS_DOC: RouteDoc = {
+  tag: 'Snapshots',
+  summary: 'One page of a lookup table, by id',
+  headers: { 'X-Max-Id': 'the highest id of the page', 'X-Has-More': 'whether there are rows above it' },
+  statuses: [429]
+};
+const DISPENSERS_DOC: RouteDoc = {
+  tag: 'Snapshots',
+  summary: 'The dispensers of a decoder database, which no block carries',
+  headers: { 'X-Block-Height': 'the tip when they were read' },
+  statuses: [413, 429]
+};
+
 /**
  * `GET /snapshot-rows/:dbType/:chain/:network/:table`, a page of a lookup table, and
  * `GET /snapshot-dispensers/decoder/:chain/:network`, the table that no block carries. Bodies come from the actor as JSON.
@@ -32,12 +46,12 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
   Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
 > = async (app, { directory, addressOf }) => {
   const limit = createLimit(app, { name: 'snapshot-rows', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
-  app.addHook('preHandler', (request, reply) => limit.take(request, reply));
+  limit.guard(app);
 
   app.get(
     '/snapshot-rows/:dbType/:chain/:network/:table',
     {
-      config: { mode: 'server' },
+      config: { mode: 'server', doc: ROWS_DOC },
       schema: { params: PageParamsSchema, querystring: PageQuerySchema, response: { 200: LookupPageSchema } }
     },
     async (request, reply) => {
@@ -59,7 +73,11 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
   app.get(
     '/snapshot-dispensers/:dbType/:chain/:network',
     {
-      config: { mode: 'server', only: { dbType: 'decoder', reason: 'dispensers are decoder-only' } },
+      config: {
+        mode: 'server',
+        only: { dbType: 'decoder', reason: 'dispensers are decoder-only' },
+        doc: DISPENSERS_DOC
+      },
       schema: { params: databaseParams(), response: { 200: DispensersSchema } }
     },
     async (request, reply) => {

@@ -14,11 +14,27 @@ export const probeRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'di
   app,
   { config, directory }
 ) => {
-  const open = { config: { open: true } } as const;
-  app.get('/livez', { ...open, schema: { response: { 200: LiveSchema } } }, async () => ({ status: 'live' as const }));
-  app.get('/readyz', { ...open, schema: { response: { 200: ReadySchema, 503: ReadySchema } } }, async (_, reply) => {
-    const status = readiness(directory, config.READY_MAX_LAG);
-    if (status !== 'ready') reply.code(503).header('retry-after', RETRY_AFTER_S);
-    return reply.send({ status });
-  });
+  app.get(
+    '/livez',
+    {
+      config: { open: true, doc: { tag: 'State', summary: 'Whether the process answers' } },
+      schema: { response: { 200: LiveSchema } }
+    },
+    async () => ({ status: 'live' as const })
+  );
+  app.get(
+    '/readyz',
+    {
+      config: {
+        open: true,
+        doc: { tag: 'State', summary: 'Whether every database is caught up; 503 with a word why not' }
+      },
+      schema: { response: { 200: ReadySchema, 503: ReadySchema } }
+    },
+    async (_, reply) => {
+      const status = readiness(directory, config.READY_MAX_LAG);
+      if (status !== 'ready') reply.code(503).header('retry-after', RETRY_AFTER_S);
+      return reply.send({ status });
+    }
+  );
 };

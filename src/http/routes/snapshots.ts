@@ -4,17 +4,39 @@ import { hasCode, PlatformError } from '../../errors.ts';
 import type { Artifact } from '../../snapshot/artifact.ts';
 import { resourceOf } from '../../snapshot/artifact-store.ts';
 import { SCHEMA_VERSION } from '../../wire/database.ts';
-import { SNAPSHOT_HEADERS, type SnapshotCoding, type SnapshotQuery } from '../../wire/snapshot.ts';
+import { SNAPSHOT_HEADERS, SnapshotBodySchema, type SnapshotCoding, type SnapshotQuery } from '../../wire/snapshot.ts';
 import type { AddressReader } from '../address.ts';
 import { databaseOf } from '../checks.ts';
 import { chooseCoding } from '../content-coding.ts';
 import type { AppDeps } from '../deps.ts';
 import { createLimit, type Limit } from '../limits.ts';
+import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 import { isBegun, sendArtifact, VARY } from '../send-artifact.ts';
 import { readSnapshotQuery, SnapshotQuerySchema } from '../snapshot-query.ts';
 
 const HOUR_MS = 3_600_000;
+
+const SinceParamsSchema = databaseParams({ blockHeight: wholeNumber({ min: 0 }) });
+const SNAPSHOT_DOC = {
+  tag: 'Snapshots',
+  description:
+    'A compressed JSON text, read in one consistent snapshot. It is kept as an artifact with a strong `ETag`: `Range`, `If-Range` and `If-None-Match` are honoured. `HEAD` never starts a build.',
+  headers: {
+    'X-Block-Height': 'the last block in the body',
+    'X-Since-Block': 'the block that was asked for',
+    'X-Ledger-Hash': 'of that block; indexer',
+    'X-Actions-Hash': 'of that block; indexer',
+    'X-Contract-Hash': 'of that block; indexer',
+    'X-Block-Hash': 'of that block; decoder',
+    'X-Snapshot-Schema-Version': 'indexer 7, decoder 3',
+    'X-Schema-Fingerprint': 'of the schema that the rows were read with',
+    'X-Whole-Tables': 'tables of which a since-snapshot holds every row',
+    'X-Rows': 'an estimate of the rows in the body',
+    ETag: 'equal tags mean equal bytes'
+  },
+  statuses: [206, 304, 416, 429]
+} as const;
 
 type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts'> & { readonly addressOf: AddressReader };
 
@@ -30,12 +52,15 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
   const full = createLimit(app, { name: 'snapshot-full', max: SNAPSHOT_RATE_FULL, windowMs: HOUR_MS, addressOf });
   const since = createLimit(app, { name: 'snapshot-since', max: SNAPSHOT_RATE_INCR, windowMs: HOUR_MS, addressOf });
   const base = '/snapshot/:dbType/:chain/:network';
-  const options = {
-    exposeHeadRoute: false,
-    config: { mode: 'server' },
-    schema: { querystring: SnapshotQuerySchema }
-  } as const;
-  for (const [path, limit] of [[base, full] as const, [`${base}/since/:blockHeight`, since] as const]) {
+  for (const [path, limit, params, summary] of [
+    [base, full, databaseParams(), 'All rows of the replicated tables'],
+    [`${base}/since/:blockHeight`, since, SinceParamsSchema, 'All rows of the blocks after one']
+  ] as const) {
+    const options = {
+      exposeHeadRoute: false,
+      config: { mode: 'server', doc: { ...SNAPSHOT_DOC, summary } },
+      schema: { params, querystring: SnapshotQuerySchema, response: { 200: SnapshotBodySchema } }
+    } as const;
     app.get(path, options, (request, reply) => answerGet(request, reply, deps, limit));
     app.head(path, options, (request, reply) => answerHead(request, reply, deps));
   }

@@ -4,6 +4,8 @@ import { PlatformError } from '../../errors.ts';
 import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
+import { databaseParams } from '../parameters.ts';
+import type { RouteDoc } from '../route-doc.ts';
 
 const NumberOrNull = Type.Union([Type.Number(), Type.Null()]);
 const TextOrNull = Type.Union([Type.String(), Type.Null()]);
@@ -55,11 +57,17 @@ const SingleStatusSchema = Type.Object({
   last_updated: Type.String()
 });
 
+const StatusTreeSchema = Type.Object(
+  { last_updated: Type.String() },
+  { additionalProperties: Type.Record(Type.String(), Type.Record(Type.String(), DatabaseStatusSchema)) }
+);
+const DOC: RouteDoc = { tag: 'State', summary: 'Where each database stands relative to its source' };
+
 type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut'>;
 
 /** `GET /status`, all databases nested chain, network, dbType, and `GET /status/:dbType/:chain/:network`. */
 export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, deps) => {
-  app.get('/status', async () => {
+  app.get('/status', { config: { doc: DOC }, schema: { response: { 200: StatusTreeSchema } } }, async () => {
     const tree: Record<string, Record<string, Record<string, DatabaseStatus>>> = {};
     for (const id of deps.directory.list()) {
       tree[id.chain] = { ...tree[id.chain] };
@@ -68,18 +76,22 @@ export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, d
     return { ...tree, last_updated: new Date().toISOString() };
   });
 
-  app.get('/status/:dbType/:chain/:network', { schema: { response: { 200: SingleStatusSchema } } }, async (request) => {
-    const id = databaseOf(request);
-    if (!deps.directory.lastReport(id))
-      throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
-    return { ...id, ...describe(id, deps), last_updated: new Date().toISOString() };
-  });
+  app.get(
+    '/status/:dbType/:chain/:network',
+    { config: { doc: DOC }, schema: { params: databaseParams(), response: { 200: SingleStatusSchema } } },
+    async (request) => {
+      const id = databaseOf(request);
+      if (!deps.directory.lastReport(id))
+        throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
+      return { ...id, ...describe(id, deps), last_updated: new Date().toISOString() };
+    }
+  );
 };
 
 function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): DatabaseStatus {
   const report = directory.lastReport(id);
   const common = {
-    block_height: report?.height ?? null,
+    block_height: report?.height != null && report.height >= 0 ? report.height : null, // -1: a source without a block
     block_time: report?.blockTime ?? null,
     ...(report?.hashes ?? unknownHashes(id.dbType)),
     lag_blocks: report?.lagBlocks ?? null,

@@ -8,7 +8,9 @@ import type { AddressReader } from '../address.ts';
 import { SUBPROTOCOL } from '../auth.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
+import { databaseParams, oneOf, SYNC_MODE_NOTE, SYNC_MODES } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
+import type { RouteDoc } from '../route-doc.ts';
 
 const MAX_CLIENT_MESSAGE_BYTES = 4096;
 /** Pieces in which one message may come. */
@@ -17,8 +19,17 @@ const MAX_CLIENT_FRAGMENTS = 16;
 const CLOSE_TIMEOUT_MS = 5_000;
 
 const QuerySchema = Type.Object({
-  sync_mode: Type.Optional(Type.Union([Type.Literal('full'), Type.Literal('infra-only')]))
+  sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE))
 });
+
+const SUBSCRIBE_DOC: RouteDoc = {
+  tag: 'Live stream',
+  summary: 'Every new block, by WebSocket',
+  description: `The server sends \`StatusMessage\`, then \`BlockMessage\` and \`ReorgMessage\` as they come; a subscriber may send \`HeartbeatMessage\`, and once within 5 seconds \`AuthMessage\`.
+
+The token comes in \`Authorization\` or, from browsers, as subprotocol \`bearer.<base64url token>\` beside \`${SUBPROTOCOL}\`.`,
+  statuses: [101, 429]
+};
 
 /**
  * `/subscribe/:dbType/:chain/:network`: upgrade requests go through the router like all others, so that a refusal
@@ -50,7 +61,11 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/subscribe/:dbType/:chain/:network',
-    { exposeHeadRoute: false, config: { mode: 'server' }, schema: { querystring: QuerySchema } },
+    {
+      exposeHeadRoute: false,
+      config: { mode: 'server', doc: SUBSCRIBE_DOC },
+      schema: { params: databaseParams(), querystring: QuerySchema }
+    },
     (request, reply) => {
       const id = databaseOf(request);
       const infraOnly = request.query.sync_mode === 'infra-only';

@@ -14,6 +14,7 @@ import { errorHandler } from '../errors.ts';
 import { createLimit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
+import type { RouteDoc } from '../route-doc.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 const DEFAULT_LIMIT = 100;
@@ -26,13 +27,26 @@ const RootsQuerySchema = Type.Object({
 });
 const ProofParamsSchema = databaseParams({ block_index: wholeNumber({ min: 1 }) });
 
+const ROOTS_DOC: RouteDoc = {
+  tag: 'Transparency',
+  summary: 'The recorded blocks with their hashes, newest first',
+  statuses: [429]
+};
+const PROOF_DOC: RouteDoc = {
+  tag: 'Transparency',
+  summary: "A block's way to the Merkle root of its epoch",
+  description: 'While the epoch still grows, the answer is `{"error":"epoch not yet committed"}`.',
+  statuses: [429]
+};
+const LATEST_DOC: RouteDoc = { tag: 'Transparency', summary: 'The latest committed epoch', statuses: [429] };
+
 /** `GET /transparency/:dbType/:chain/:network/{roots,proof/:block_index,root/latest}`. */
 export const transparencyRoutes: FastifyPluginAsyncTypebox<
   Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
 > = async (app, { directory, addressOf }) => {
   app.setErrorHandler(errorHandler({ withCode: false }));
   const limit = createLimit(app, { name: 'transparency', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
-  app.addHook('preHandler', (request, reply) => limit.take(request, reply));
+  limit.guard(app);
   const base = '/transparency/:dbType/:chain/:network';
   const config = { only: { dbType: 'indexer', reason: INDEXER_ONLY }, subject: 'transparency log' } as const;
   const ofServer = { ...config, mode: 'server' } as const;
@@ -40,7 +54,7 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
   app.get(
     `${base}/roots`,
     {
-      config,
+      config: { ...config, doc: ROOTS_DOC },
       schema: { params: databaseParams(), querystring: RootsQuerySchema, response: { 200: TransparencyPageSchema } }
     },
     async (request) => {
@@ -53,7 +67,7 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
   app.get(
     `${base}/proof/:block_index`,
     {
-      config: ofServer,
+      config: { ...ofServer, doc: PROOF_DOC },
       schema: {
         params: ProofParamsSchema,
         response: { 200: Type.Union([InclusionProofSchema, OpenEpochSchema]) }
@@ -68,7 +82,7 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
   app.get(
     `${base}/root/latest`,
     {
-      config: ofServer,
+      config: { ...ofServer, doc: LATEST_DOC },
       schema: { params: databaseParams(), response: { 200: Type.Union([EpochRootSchema, NoEpochSchema]) } }
     },
     async (request) => readyActor(directory, databaseOf(request)).ask('transparency.latest', {})

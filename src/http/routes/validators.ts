@@ -7,6 +7,8 @@ import type { AddressReader } from '../address.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
 import { createLimit } from '../limits.ts';
+import { databaseParams } from '../parameters.ts';
+import type { RouteDoc } from '../route-doc.ts';
 
 const HEARTBEATS_PER_MINUTE = 120;
 
@@ -20,6 +22,13 @@ const OneDatabaseSchema = Type.Object({
   dbType: Type.String(),
   ...ValidatorsSchema.properties
 });
+
+const HEARTBEAT_DOC: RouteDoc = {
+  tag: 'Validators',
+  summary: "How far a validator's replica is, for those without a WebSocket",
+  statuses: [413, 415, 429]
+};
+const STATUS_DOC: RouteDoc = { tag: 'Validators', summary: 'The validators that were heard of lately, and their lag' };
 
 /** `POST /validator-heartbeat/:dbType/:chain/:network` and both forms of `GET /validator-status`. */
 export const validatorRoutes: FastifyPluginAsyncTypebox<
@@ -36,8 +45,12 @@ export const validatorRoutes: FastifyPluginAsyncTypebox<
   app.post(
     '/validator-heartbeat/:dbType/:chain/:network',
     {
-      config: { mode: 'server' },
-      schema: { body: HeartbeatBodySchema, response: { 200: Type.Object({ ok: Type.Boolean() }) } },
+      config: { mode: 'server', doc: HEARTBEAT_DOC },
+      schema: {
+        params: databaseParams(),
+        body: HeartbeatBodySchema,
+        response: { 200: Type.Object({ ok: Type.Boolean() }) }
+      },
       preHandler: (request, reply) => limit.check(request, reply)
     },
     async (request, reply) => {
@@ -52,7 +65,10 @@ export const validatorRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/validator-status',
-    { config: { mode: 'server' }, schema: { response: { 200: AllValidatorsSchema } } },
+    {
+      config: { mode: 'server', doc: { ...STATUS_DOC, statuses: [503] } },
+      schema: { response: { 200: AllValidatorsSchema } }
+    },
     async () => {
       if (!directory.discovered) throw new PlatformError('ACTOR_NOT_READY', { reason: 'the hub has not answered yet' });
       const tree: Record<string, Record<string, Record<string, Validators>>> = {};
@@ -66,7 +82,10 @@ export const validatorRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/validator-status/:dbType/:chain/:network',
-    { config: { mode: 'server' }, schema: { response: { 200: OneDatabaseSchema } } },
+    {
+      config: { mode: 'server', doc: STATUS_DOC },
+      schema: { params: databaseParams(), response: { 200: OneDatabaseSchema } }
+    },
     async (request) => {
       const id = databaseOf(request);
       checkBroadcaster(id);

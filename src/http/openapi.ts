@@ -1,0 +1,170 @@
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import Type, { type TSchema } from 'typebox';
+import { BlockMessageSchema, ReorgMessageSchema, StatusMessageSchema } from '../wire/messages.ts';
+import { AuthMessageSchema, HeartbeatMessageSchema } from '../wire/validator.ts';
+import { type RouteDoc, TAGS } from './route-doc.ts';
+
+/** One operation of the document, as far as this service uses the standard. */
+export interface Operation {
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly operationId: string;
+  readonly security?: readonly never[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required: true; readonly content: Content };
+  readonly responses: Readonly<Record<string, Response>>;
+}
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query';
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+}
+type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
+interface Response {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>;
+  readonly content?: Content;
+}
+/** TypeBox's schemas are JSON Schema, which is what OpenAPI 3.1 takes. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** @see the OpenAPI Specification 3.1 */
+export interface OpenApi {
+  readonly openapi: '3.1.1';
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<string, JsonSchema>>;
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+  };
+}
+
+const ErrorSchema = Type.Object({
+  error: Type.String({ description: 'what is wrong, for people' }),
+  code: Type.Optional(Type.String({ description: 'what is wrong, for programs; transparency errors have none' }))
+});
+const NAMED_SCHEMAS = {
+  Error: ErrorSchema,
+  StatusMessage: StatusMessageSchema,
+  BlockMessage: BlockMessageSchema,
+  ReorgMessage: ReorgMessageSchema,
+  HeartbeatMessage: HeartbeatMessageSchema,
+  AuthMessage: AuthMessageSchema
+} as unknown as Readonly<Record<string, JsonSchema>>;
+const ERROR_REFERENCE = { $ref: '#/components/schemas/Error' };
+
+const DESCRIPTION = `Snapshots, a live block stream and a Merkle transparency log of per-chain databases.
+
+Every error has the body of \`Error\`. Checks come in this order: 401, 400 for \`dbType\`, 403, 404 for the combination, 400 for parameters or body, 429, 503.
+Answers under a limit carry \`RateLimit\` and \`RateLimit-Policy\`; 429 and 503 carry \`Retry-After\`.`;
+
+const STATUS_TEXTS: Readonly<Record<number, string>> = {
+  101: 'The connection is a WebSocket now',
+  200: 'The answer',
+  202: 'It is being done',
+  206: 'A range of an artifact that was begun before',
+  304: 'The artifact of If-None-Match is still the current one',
+  400: 'dbType, a parameter or the body is wrong',
+  401: 'The Bearer token is missing or wrong',
+  403: 'The route belongs to the other mode',
+  404: 'There is no such chain, network, block or record here',
+  413: 'More than one answer or request may hold',
+  416: 'The artifact has no such bytes',
+  429: 'More than the limit allows from this address',
+  500: 'A failure of the service itself',
+  503: 'Not now: the actor is starting, or its database does not answer'
+};
+
+/** Keeps every route that is registered from now on. @returns the document over them; call it when the app is ready */
+export function documentRoutes(app: FastifyInstance, version: string): () => OpenApi {
+  const routes: RouteOptions[] = [];
+  app.addHook('onRoute', (route) => void (route.method !== 'HEAD' && route.config?.doc && routes.push(route)));
+  return () => {
+    const paths: Record<string, Record<string, Operation>> = {};
+    for (const route of routes) {
+      const path = route.url.replace(/:(\w+)/g, '{$1}');
+      paths[path] = { ...paths[path], [String(route.method).toLowerCase()]: operationOf(route, route.config!.doc!) };
+    }
+    return {
+      openapi: '3.1.1',
+      info: { title: 'platform-node sync', version, description: DESCRIPTION },
+      servers: [{ url: '/' }],
+      security: [{ bearer: [] }],
+      tags: TAGS.map((name) => ({ name })),
+      paths,
+      components: {
+        securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'SYNC_API_KEY, when it is set' } },
+        schemas: NAMED_SCHEMAS
+      }
+    };
+  };
+}
+
+function operationOf({ url, method, schema = {}, config = {} }: RouteOptions, doc: RouteDoc): Operation {
+  const parameters = [
+    ...parametersOf('path', schema.params as JsonSchema | undefined),
+    ...parametersOf('query', schema.querystring as JsonSchema | undefined)
+  ];
+  const answers = (schema.response ?? {}) as Readonly<Record<string, JsonSchema>>;
+  const isAboutDatabase = url.includes(':dbType');
+  const told = [...Object.keys(answers).map(Number), ...(doc.statuses ?? [])];
+  const statuses = new Set([
+    ...told,
+    ...(told.some((status) => status < 300) ? [] : [200]),
+    ...(parameters.length > 0 || schema.body ? [400] : []),
+    ...(config.open ? [] : [401]),
+    ...(config.mode ? [403] : []),
+    ...(isAboutDatabase ? [404, 503] : []),
+    500
+  ]);
+  const responses = [...statuses].map((status) => [status, responseOf(status, answers[status], doc)] as const);
+  return {
+    tags: [doc.tag],
+    summary: doc.summary,
+    ...(doc.description === undefined ? {} : { description: doc.description }),
+    operationId: `${String(method).toLowerCase()}${url.replace(/[^A-Za-z]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
+    ...(config.open ? { security: [] } : {}),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(schema.body ? { requestBody: { required: true, content: json(schema.body as JsonSchema) } } : {}),
+    responses: Object.fromEntries(responses)
+  };
+}
+
+function parametersOf(place: Parameter['in'], schema: JsonSchema | undefined): Parameter[] {
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    properties?: Record<string, JsonSchema>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    ...(description === undefined ? {} : { description: String(description) }),
+    schema: rest
+  }));
+}
+
+function responseOf(status: number, schema: JsonSchema | undefined, { headers, mediaType }: RouteDoc): Response {
+  const description = STATUS_TEXTS[status] ?? `Status ${status}`;
+  if (status >= 400) return { description, content: json(schema ?? ERROR_REFERENCE) };
+  const told = Object.entries(headers ?? {}).map(([name, text]) => [
+    name,
+    { description: text, schema: { type: 'string' } }
+  ]);
+  return {
+    description,
+    ...(status === 200 && told.length > 0 ? { headers: Object.fromEntries(told) } : {}),
+    ...(status === 200 && (schema || mediaType)
+      ? { content: { [mediaType ?? 'application/json']: { schema: schema ?? { type: 'string' } } } }
+      : {}),
+    ...(status !== 200 && schema ? { content: json(schema) } : {})
+  };
+}
+
+const json = (schema: JsonSchema | TSchema): Content => ({ 'application/json': { schema: schema as JsonSchema } });

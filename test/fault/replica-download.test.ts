@@ -17,8 +17,18 @@ function whole(response: ServerResponse, etag = '"one"', body = BODY): void {
   response.writeHead(200, { ...HEADERS, etag, 'content-length': body.length }).end(body);
 }
 
-/** The rest from where the client asks, or a part of it before the socket is cut. */
-function rest(response: ServerResponse, range: string | undefined, cutAfter?: number): void {
+/** Sends bytes, and cuts the socket when the client has them: what it has not taken yet would be lost. */
+function cutAfter(response: ServerResponse, bytes: Buffer, isTaken: () => boolean): void {
+  response.write(bytes);
+  const look = setInterval(() => {
+    if (!isTaken()) return;
+    clearInterval(look);
+    response.destroy();
+  }, 2);
+}
+
+/** The head of an answer with the rest from where the client asks. @returns the rest */
+function beginRest(response: ServerResponse, range: string | undefined): Buffer {
   const from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1]);
   const headers = {
     ...HEADERS,
@@ -26,8 +36,7 @@ function rest(response: ServerResponse, range: string | undefined, cutAfter?: nu
     'content-length': BODY.length - from
   };
   response.writeHead(206, headers);
-  if (cutAfter === undefined) response.end(BODY.subarray(from));
-  else response.write(BODY.subarray(from, from + cutAfter), () => setTimeout(() => response.destroy(), 20));
+  return BODY.subarray(from);
 }
 
 async function collect(download: Download): Promise<Buffer> {
@@ -39,16 +48,21 @@ async function collect(download: Download): Promise<Buffer> {
 const file = () => join(temporaryDirectory('download'), 'snapshot.gz');
 
 test('a download that is cut twice arrives whole, and no byte of it is fetched twice', async () => {
+  let download: Download | undefined;
+  const has = (size: number) => () => download?.sizeBytes === size;
   const source = await startHostileSource((request, response, count) => {
     assert.equal(request.headers['if-range'], count === 1 ? undefined : '"one"');
     if (count === 1) {
       response.writeHead(200, { ...HEADERS, 'content-length': BODY.length });
-      response.write(BODY.subarray(0, 200_000), () => setTimeout(() => response.destroy(), 20));
-    } else rest(response, request.headers.range, count === 2 ? 100_000 : undefined);
+      return cutAfter(response, BODY.subarray(0, 200_000), has(200_000));
+    }
+    const rest = beginRest(response, request.headers.range);
+    if (count === 2) cutAfter(response, rest.subarray(0, 100_000), has(300_000));
+    else response.end(rest);
   });
   const client = new SourceClient(source.url, 'key', ID);
   const path = file();
-  const download = await Download.open(client, path);
+  download = await Download.open(client, path);
   assert.equal(download.head.height, 12);
   assert.deepEqual(await collect(download), BODY);
   assert.deepEqual(
@@ -62,7 +76,7 @@ test('a download that is cut twice arrives whole, and no byte of it is fetched t
 
 test('a successor resumes what its predecessor left', async () => {
   const source = await startHostileSource((request, response, count) => {
-    if (count > 1) return rest(response, request.headers.range);
+    if (count > 1) return void response.end(beginRest(response, request.headers.range));
     response.writeHead(200, { ...HEADERS, 'content-length': BODY.length });
     response.write(BODY.subarray(0, 250_000));
   });

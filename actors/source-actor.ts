@@ -19,6 +19,7 @@ import { hostActor } from './actor-host.ts';
 import { Line } from './line.ts';
 import { stateText } from './observe.ts';
 import type { ActorNotices, MainAsks, SnapshotOrder, SourceActorData, SourceAsks } from './protocol.ts';
+import { recent } from './recent.ts';
 import { SourceDigests } from './source-digests.ts';
 import { SourceFeed } from './source-feed.ts';
 import { SourcePages } from './source-pages.ts';
@@ -33,6 +34,8 @@ const TRIAL_TIMEOUT_MS = 10 * 60_000;
 /** The front door takes messages within seconds; a silence this long means that nobody is there. */
 const BROADCAST_DEADLINE_MS = 120_000;
 const TASK_DEADLINE_MS = 60_000;
+/** A change of the schema between two blocks is told to those who ask for a snapshot so much later. */
+const LAYOUT_AGE_MS = 1_000;
 
 const data = workerData as SourceActorData;
 const { id, coordinates, localTables } = data;
@@ -43,6 +46,14 @@ const open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_
 const control = new Line(open);
 const digests = new SourceDigests(data, open);
 const pages = new SourcePages(data, open);
+/** Reading it takes longer than handing on a small snapshot that is there; each build reads its own. */
+const recentLayout = recent(LAYOUT_AGE_MS, () =>
+  control.use(async (connection) => {
+    const { heads, fingerprint } = await readLayout(connection, id.dbType, localTables);
+    if (!heads) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
+    return { heads, fingerprint };
+  })
+);
 
 const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   log,
@@ -227,12 +238,13 @@ async function readSchema(): Promise<SourceAsks['schema.read']['reply']> {
   });
 }
 
-/** The key changes with everything that changes the body, except in-place changes between two blocks. */
+/**
+ * The key changes with everything that changes the body, except in-place changes between two blocks; with the schema a
+ * moment later.
+ */
 async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<SnapshotOrder> {
-  const { tip, fingerprint } = await control.use(async (connection) => {
-    const layout = await readLayout(connection, id.dbType, localTables);
-    return { tip: layout.heads && (await readTip(connection, layout.heads)), fingerprint: layout.fingerprint };
-  });
+  const { heads, fingerprint } = await recentLayout();
+  const tip = await control.use((connection) => readTip(connection, heads));
   if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
   if (query.inclusive && query.since !== null && query.since > tip.height) {
     throw new PlatformError('BLOCKS_CAUGHT_UP', { reason: `No data available after block ${query.since}` });

@@ -1,9 +1,13 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Artifact } from '../snapshot/artifact.ts';
 import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../snapshot/byte-range.ts';
 
-/** The body that is sent depends on this header of the request. */
-export const VARY = { vary: 'Accept-Encoding' } as const;
+/** Says that the answer depends on the client's content codings, beside what else it depends on. */
+export function varyByCoding(reply: FastifyReply): FastifyReply {
+  const others = reply.getHeader('vary');
+  return reply.header('vary', others === undefined ? 'Accept-Encoding' : `${String(others)}, Accept-Encoding`);
+}
 
 /** True when the answer is no whole body: 304, or a range of what was begun already (416 where there is none). */
 export function isBegun(artifact: Artifact, { headers }: FastifyRequest): boolean {
@@ -23,7 +27,7 @@ export function isBegun(artifact: Artifact, { headers }: FastifyRequest): boolea
 export async function sendArtifact(artifact: Artifact, request: FastifyRequest, reply: FastifyReply) {
   await artifact.whenOpened();
   const { headers, method } = request;
-  reply.headers({ etag: artifact.etag, 'accept-ranges': 'bytes', ...VARY, ...artifact.headers });
+  varyByCoding(reply).headers({ etag: artifact.etag, 'accept-ranges': 'bytes', ...artifact.headers });
   if (noneMatchHits(headers['if-none-match'], artifact.etag)) return reply.code(304).send();
   const range = method === 'GET' && ifRangeHolds(ifRange(headers), artifact.etag) ? headers.range : undefined;
   const first = firstByte(range);
@@ -35,14 +39,41 @@ export async function sendArtifact(artifact: Artifact, request: FastifyRequest, 
   reply.type('application/json').header('content-encoding', artifact.coding);
   if (answer.kind === 'part') {
     const { start, end } = answer;
-    return reply
+    reply
       .code(206)
       .header('content-range', `bytes ${start}-${end}/${complete ? sizeBytes : '*'}`)
-      .header('content-length', end - start + 1)
-      .send(artifact.read(start, end));
+      .header('content-length', end - start + 1);
+    return sendBody(artifact.read(start, end), reply);
   }
   if (complete) reply.header('content-length', sizeBytes);
-  return reply.send(method === 'HEAD' ? undefined : artifact.read(0, null));
+  return method === 'HEAD' ? reply.send() : sendBody(artifact.read(0, null), reply);
+}
+
+/** Not as a stream: a block's memory may be used again only when the socket has taken its bytes. */
+async function sendBody(blocks: AsyncIterable<Uint8Array>, reply: FastifyReply): Promise<void> {
+  const { raw, server } = reply.hijack();
+  if (!server.server.listening) reply.header('connection', 'close');
+  raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
+  try {
+    for await (const block of blocks) await write(raw, block);
+    raw.end();
+  } catch {
+    raw.destroy(); // the reader has left, or the build has failed, which its store has logged
+  }
+}
+
+/** Fulfilled when the socket has taken the bytes. @throws {Error} when it is closed before */
+function write(raw: ServerResponse, bytes: Uint8Array): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const close = () => reject(new Error('the connection was closed'));
+  if (raw.closed) close();
+  raw.once('close', close);
+  raw.write(bytes, (fault) => {
+    raw.off('close', close);
+    if (fault) reject(fault);
+    else resolve();
+  });
+  return promise;
 }
 
 function ifRange(headers: FastifyRequest['headers']): string | undefined {

@@ -1,12 +1,10 @@
-import { open } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-import { PlatformError } from '../errors.ts';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { PlatformError } from '../errors.ts';
 import type { SnapshotCoding } from '../wire/snapshot.ts';
+import { type Block, SharedBlocks } from './shared-blocks.ts';
 
 /** Response headers that the build's own read decided, by lower-case name. */
 export type ArtifactHeaders = Readonly<Record<string, string>>;
-
-const READ_BYTES = 256 * 1024;
 
 /**
  * One snapshot file: written by one build, read by any number of requests while it grows.
@@ -28,6 +26,7 @@ export class Artifact {
   #error: PlatformError | undefined;
   #readers = 0;
   #changed = Promise.withResolvers<void>();
+  readonly #blocks = new SharedBlocks();
 
   constructor(options: {
     readonly buildId: string;
@@ -104,34 +103,32 @@ export class Artifact {
   /**
    * The bytes from `start` to `end` inclusive; to the end of the finished file when `end` is null, waiting for the build.
    *
-   * The artifact stays until the stream is closed. A build that fails errors the stream, however much was read.
+   * The artifact stays until the generator has ended. A block's memory is used again when the next one is asked for.
+   *
+   * @throws {PlatformError} what the build failed with, however much was read
    */
-  read(start: number, end: number | null): Readable {
+  async *read(start: number, end: number | null): AsyncGenerator<Uint8Array> {
     this.#readers++;
-    const stream = Readable.from(this.#chunks(start, end), { objectMode: false, highWaterMark: READ_BYTES });
-    stream.once('close', () => {
-      this.#readers--;
-      this.#notify();
-    });
-    return stream;
-  }
-
-  async *#chunks(start: number, end: number | null): AsyncGenerator<Buffer> {
-    const file = await open(this.path, 'r');
+    let file: FileHandle | undefined;
+    let block: Block | undefined;
     try {
+      file = await open(this.path, 'r');
       for (let position = start; end === null || position <= end; ) {
         await this.whenBeyond(position);
         const limit = Math.min(this.#sizeBytes, end === null ? Number.POSITIVE_INFINITY : end + 1);
         if (position >= limit) return;
-        const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, limit - position));
-        const { bytesRead } = await file.read(buffer, 0, buffer.length, position);
-        if (bytesRead === 0)
-          throw new PlatformError('SNAPSHOT_FAILED', { reason: 'the artifact is shorter than told' });
-        position += bytesRead;
-        yield buffer.subarray(0, bytesRead);
+        block = await this.#blocks.take(file, position, this.#sizeBytes - position);
+        const bytes = block.bytes.subarray(0, limit - position);
+        yield bytes;
+        block.release();
+        block = undefined;
+        position += bytes.length;
       }
     } finally {
-      await file.close();
+      block?.release();
+      if (--this.#readers === 0) this.#blocks.clear();
+      this.#notify();
+      await file?.close();
     }
   }
 

@@ -12,7 +12,7 @@ import type { AppDeps } from '../deps.ts';
 import { createLimit, type Limit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
-import { isBegun, sendArtifact, VARY } from '../send-artifact.ts';
+import { isBegun, sendArtifact, varyByCoding } from '../send-artifact.ts';
 import { readSnapshotQuery, SnapshotQuerySchema } from '../snapshot-query.ts';
 
 const HOUR_MS = 3_600_000;
@@ -89,9 +89,9 @@ async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: Sn
     findResumed(request, query, coding, deps) ?? deps.artifacts.find(await describe(request, query, deps), coding);
   if (artifact) return sendArtifact(artifact, request, reply);
   const { dbType } = databaseOf(request);
-  return reply
+  return varyByCoding(reply)
     .header(SNAPSHOT_HEADERS.schemaVersion, SCHEMA_VERSION[dbType])
-    .headers({ 'content-encoding': coding, 'accept-ranges': 'bytes', ...VARY })
+    .headers({ 'content-encoding': coding, 'accept-ranges': 'bytes' })
     .type('application/json')
     .send();
 }

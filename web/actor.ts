@@ -10,7 +10,7 @@ const MACHINES: Readonly<Record<string, readonly string[]>> = {
   replica: ['replica', 'halt', 'verification', 'circuitBreaker', 'restart'],
   decoder: ['decoder', 'restart']
 };
-const SHOWN_EVENTS = 100;
+const SHOWN_EVENTS = 50;
 
 /** One actor: its charts, what it waits for, why it was restarted, and what an operator may do. */
 export class ActorPage implements View {

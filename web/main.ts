@@ -18,7 +18,9 @@ const VIEWS = [
 const state = new LiveState();
 const main = document.getElementById('view')!;
 const link = document.getElementById('link')!;
-let view: View = openView();
+/** Whether the key form is shown instead of a view. */
+let locked = false;
+let view: View;
 
 function openView(): View {
   const place = location.hash || '#/';
@@ -40,10 +42,12 @@ function openView(): View {
 }
 
 function askForKey(): void {
+  locked = true;
   const field = h('input', { type: 'password', required: true, autocomplete: 'off', id: 'key', 'aria-label': 'Key' });
   const submit = (event: Event) => {
     event.preventDefault();
     setKey(field.value);
+    locked = false;
     view = openView();
     void keepLooking();
   };
@@ -84,6 +88,7 @@ function show(): void {
 
 document.getElementById('views')!.append(...VIEWS.map(([href, name]) => h('a', { href }, name)));
 addEventListener('hashchange', () => {
+  if (locked) return;
   view = openView();
   main.focus({ preventScroll: true });
 });

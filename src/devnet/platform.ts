@@ -105,6 +105,7 @@ async function startParts(
   const server = { url: `http://127.0.0.1:${ports.server}`, apiKey };
   const client = { url: `http://127.0.0.1:${ports.client}`, apiKey };
   tell(`all parts run; logs are in ${logPath(directory, '*')}`);
+  tell(`consoles: server ${server.url}, client ${client.url}; their key, made for this run: ${apiKey}`);
   const death = Promise.race(deaths);
   death.catch(() => undefined); // who waits for it learns it
   return {

@@ -1,3 +1,4 @@
+import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
 import type { Checkpoint } from '../src/wire/checkpoint.ts';
 import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
 import type { DigestQuery } from '../src/wire/digest.ts';
@@ -50,6 +51,8 @@ export interface ReplicaActorData {
   readonly verifyHashes: boolean;
   /** How long sources that disagree are asked again. */
   readonly hashConfirmTimeoutMs: number;
+  /** As whom this process sends heartbeats to its sources; null: it sends none. */
+  readonly validator: ValidatorIdentity | null;
   readonly maxRollbackDepth: number;
   /** A database that another client made is taken over, if it stands in the source's chain. */
   readonly adopts?: boolean;

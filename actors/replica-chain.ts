@@ -72,7 +72,6 @@ export class ReplicaChain {
         if (state.height === before) await subscription.pause(IDLE_PAUSE_MS, signal);
         if (ruling === 'other') checked = false;
         mustReconcile = state.phase === 'reconciling';
-        subscription.applied(state.height!);
         this.#session.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
       } else if (mustReconcile) {
         await subscription.pause(IDLE_PAUSE_MS, signal);
@@ -84,7 +83,6 @@ export class ReplicaChain {
       await writeReplicaState(this.#session.writer, { complete: true, phase: 'following' });
       state = await this.#session.reloadState();
     }
-    subscription.applied(state.height!);
     return { kind: 'done' };
   }
 

@@ -66,7 +66,6 @@ export class ReplicaFollower {
         case 'block': {
           const outcome = await this.#take(message, signal);
           if (outcome) return outcome;
-          subscription.applied(this.#session.state.height!);
         }
       }
     }

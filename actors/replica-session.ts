@@ -19,8 +19,10 @@ import { planSchema, type SchemaPlan } from '../src/db/schema-writer.ts';
 import { openWriter } from '../src/db/writer-connection.ts';
 import { PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
+import { type Applied, Heartbeats } from '../src/source/heartbeats.ts';
 import { SourceClient } from '../src/source/source-client.ts';
 import { Subscription } from '../src/source/subscription.ts';
+import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
 import { databaseKey } from '../src/wire/database.ts';
 import { INFRA_TABLES } from '../src/wire/messages.ts';
 import type { Halt } from '../src/wire/report.ts';
@@ -54,6 +56,7 @@ export class ReplicaSession {
   readonly changed: () => void;
   readonly #sources: readonly SourceRecord[];
   readonly #inspect: HaltObserver;
+  readonly #heartbeats: Heartbeats | null;
   #haltActor: HaltActor | undefined;
   #followed = 0;
   #warned = false;
@@ -81,6 +84,17 @@ export class ReplicaSession {
       error: null,
       dissents: 0
     }));
+    this.#heartbeats = data.validator && this.#startHeartbeats(data.validator);
+  }
+
+  #startHeartbeats(identity: ValidatorIdentity): Heartbeats {
+    return new Heartbeats({
+      identity,
+      applied: () => this.#applied,
+      stream: () => this.#subscription,
+      source: () => this.source,
+      onFault: (fault) => this.log.debug({ err: fault }, 'the source took no heartbeat')
+    });
   }
 
   /**
@@ -206,13 +220,22 @@ export class ReplicaSession {
 
   /** The live stream of the followed source, opened when there is none. */
   async subscription(): Promise<Subscription> {
-    this.#subscription ??= await Subscription.open(this.source);
+    if (!this.#subscription) {
+      this.#subscription = await Subscription.open(this.source);
+      this.#heartbeats?.tick();
+    }
     return this.#subscription;
   }
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE when the live stream was open and is gone */
   throwIfCut(): void {
     if (this.#subscription?.fault) throw this.#subscription.fault;
+  }
+
+  /** What heartbeats tell: nothing before there is a replica. */
+  get #applied(): Applied | null {
+    if (this.#state?.height == null || this.#state.phase === 'bootstrapping') return null;
+    return { height: this.#state.height, blockTime: this.#state.blockTime };
   }
 
   /** After a fault: nothing that is open can be trusted. A source's fault makes the next source the followed one. */
@@ -288,6 +311,7 @@ export class ReplicaSession {
 
   /** Lets go of everything. */
   async close(): Promise<void> {
+    this.#heartbeats?.close();
     this.#subscription?.close();
     this.#writer?.destroy();
     await Promise.all(this.#sources.map(({ client }) => client.close()));

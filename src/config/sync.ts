@@ -6,6 +6,7 @@ import {
   flag,
   integer,
   list,
+  parsed,
   perChain,
   port,
   readBaseUrl,
@@ -34,10 +35,16 @@ function readOrigin(entry: string): string {
   return entry;
 }
 
-/** An Ed25519 public key. */
-function readPublicKey(entry: string): string {
-  if (!/^[0-9a-fA-F]{64}$/.test(entry)) throw new Error(`must be Ed25519 public keys of 64 hex digits, not "${entry}"`);
+/** An Ed25519 public key, or the seed of a private one. */
+function readKey(entry: string): string {
+  if (!/^[0-9a-fA-F]{64}$/.test(entry)) throw new Error('must be 64 hex digits');
   return entry.toLowerCase();
+}
+
+/** What a source lists a validator under. */
+function readValidatorId(entry: string): string {
+  if ([...entry].length > 256) throw new Error('must be at most 256 characters');
+  return entry;
 }
 
 /** Every variable of the sync service. @see the specification's "Configuration variables" */
@@ -133,9 +140,18 @@ export const syncVariables = {
   WS_STATUS_INTERVAL: integer({ default: 60_000, min: 10, doc: 'ms between status messages' }),
   WS_PING_INTERVAL: integer({ default: 30_000, min: 10, doc: 'ms between pings' }),
   VALIDATOR_HEARTBEAT_TTL: integer({ default: 60_000, min: 10, doc: 'ms a validator is listed after its last word' }),
-  VALIDATOR_PUBKEYS: list(readPublicKey, {
+  VALIDATOR_PUBKEYS: list(readKey, {
     doc: 'server: public keys of the validators that are served first; unset: any valid key',
     example: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+  }),
+  SYNC_VALIDATOR_SEED: parsed(readKey, {
+    doc: 'client: seed of the Ed25519 key that it proves itself with; unset: one that is kept in SYNC_STATE_DIR',
+    example: 'the output of: openssl rand -hex 32',
+    secret: true
+  }),
+  SYNC_VALIDATOR_ID: parsed(readValidatorId, {
+    doc: 'client: name of its heartbeats by REST; unset: its public key',
+    example: 'validator-7'
   }),
   BLOCK_POLL_INTERVAL: integer({ default: 250, min: 5, doc: 'server: ms between looks for new blocks' }),
   MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of the transparency log' }),

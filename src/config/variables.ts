@@ -74,6 +74,10 @@ function variable<T, O extends WithNeed<T>>(parse: (text: string) => T, example:
 /** Any text but the empty one. */
 export const text = <O extends WithNeed<string>>(options: O) => variable<string, O>((value) => value, 'text', options);
 
+/** A text in a form that `parse` checks. */
+export const parsed = <T, O extends WithNeed<T>>(parse: (text: string) => T, options: O) =>
+  variable<T, O>(parse, 'text', options);
+
 /** A whole number within bounds. */
 export const integer = <O extends WithNeed<number> & { readonly min?: number; readonly max?: number }>(options: O) =>
   variable<number, O>(

@@ -17,6 +17,7 @@ import {
 } from '../wire/digest.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
 import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../wire/snapshot.ts';
+import type { HeartbeatBody } from '../wire/validator.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A snapshot's headers come when its build has begun. */
@@ -180,6 +181,24 @@ export class SourceClient {
   #digestPath(query: DigestQuery): string {
     const parameters = digestParameters(query);
     return `${this.path('digest')}${parameters.size > 0 ? `?${parameters}` : ''}`;
+  }
+
+  /** Tells the source how far a replica is. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
+  async heartbeat(heartbeat: HeartbeatBody, signal?: AbortSignal): Promise<void> {
+    const path = this.path('validator-heartbeat');
+    try {
+      const { statusCode, body } = await request(`${this.url}${path}`, {
+        dispatcher: this.#agent,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...this.authorization },
+        body: JSON.stringify(heartbeat),
+        signal: signal ?? null
+      });
+      if (statusCode !== 200) await this.refuse({ status: statusCode, headers: {}, body }, path);
+      await body.dump();
+    } catch (caught) {
+      throw sourceError(caught, this.url, path);
+    }
   }
 
   path(route: string): string {

@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile';
 import WebSocket from 'ws';
 import { PlatformError } from '../errors.ts';
 import { type ServerMessage, ServerMessageSchema } from '../wire/messages.ts';
+import type { AuthMessage, HeartbeatMessage } from '../wire/validator.ts';
 import { type SourceClient, sourceError } from './source-client.ts';
 
 const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
@@ -11,7 +12,7 @@ const MAX_QUEUE_BYTES = 256 * 2 ** 20;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A server pings every 30 seconds; this long without any sign it counts as gone. */
 const SILENCE_LIMIT_MS = 90_000;
-const HEARTBEAT = { tickMs: 1_000, blocks: 10, changedMs: 5_000, idleMs: 30_000 } as const;
+const WATCH_MS = 1_000;
 
 const isServerMessage = Compile(ServerMessageSchema);
 
@@ -24,9 +25,6 @@ export class Subscription {
   #queuedBytes = 0;
   #wake: (() => void) | undefined;
   #fault: PlatformError | undefined;
-  #applied: number | null = null;
-  #reported: number | null = null;
-  #reportedAt = 0;
   #heardAt = performance.now();
 
   private constructor(source: SourceClient, socket: WebSocket) {
@@ -50,7 +48,7 @@ export class Subscription {
         })
       );
     });
-    this.#timers.push(setInterval(() => this.#tick(), HEARTBEAT.tickMs).unref());
+    this.#timers.push(setInterval(() => this.#watch(), WATCH_MS).unref());
   }
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
@@ -110,9 +108,11 @@ export class Subscription {
     return this.#queue.length;
   }
 
-  /** What the next heartbeats report. */
-  applied(height: number): void {
-    this.#applied = height;
+  /** Sends a message. @returns false when the connection is not open */
+  say(message: HeartbeatMessage | AuthMessage): boolean {
+    if (this.#socket.readyState !== WebSocket.OPEN) return false;
+    this.#socket.send(JSON.stringify(message));
+    return true;
   }
 
   close(): void {
@@ -181,26 +181,14 @@ export class Subscription {
     this.#wake?.();
   }
 
-  #tick(): void {
-    const now = performance.now();
-    if (now - this.#heardAt > SILENCE_LIMIT_MS) {
-      this.#end(
-        new PlatformError('SOURCE_UNREACHABLE', {
-          reason: `${this.#source.url} was silent for ${SILENCE_LIMIT_MS} ms`,
-          source: this.#source.url
-        })
-      );
-      this.#socket.terminate();
-      return;
-    }
-    if (this.#applied === null) return;
-    const quietMs = now - this.#reportedAt;
-    const blocks = this.#applied - (this.#reported ?? -HEARTBEAT.blocks);
-    const due =
-      blocks >= HEARTBEAT.blocks || (blocks !== 0 && quietMs >= HEARTBEAT.changedMs) || quietMs >= HEARTBEAT.idleMs;
-    if (!due || this.#socket.readyState !== WebSocket.OPEN) return;
-    this.#socket.send(JSON.stringify({ type: 'heartbeat', appliedBlock: this.#applied }));
-    this.#reported = this.#applied;
-    this.#reportedAt = now;
+  #watch(): void {
+    if (performance.now() - this.#heardAt <= SILENCE_LIMIT_MS) return;
+    this.#end(
+      new PlatformError('SOURCE_UNREACHABLE', {
+        reason: `${this.#source.url} was silent for ${SILENCE_LIMIT_MS} ms`,
+        source: this.#source.url
+      })
+    );
+    this.#socket.terminate();
   }
 }

@@ -3,6 +3,7 @@ import type { ReplicaActorData, ResumePoint, SourceActorData } from '../../actor
 import type { ActorSpec } from '../../actors/supervisor.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import { PlatformError } from '../errors.ts';
+import type { ValidatorIdentity } from '../source/validator-identity.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
 import { partOf } from './chain-settings.ts';
 
@@ -30,6 +31,8 @@ interface Lookups {
   readonly sourceCa: string | undefined;
   /** True for a replica that is taken over when another client made it. */
   readonly adopts: (id: DatabaseId) => boolean;
+  /** As whom this process reports to its sources; null in server mode. */
+  readonly validator: ValidatorIdentity | null;
 }
 
 /** Each source once: one that is named twice has one vote. */
@@ -69,6 +72,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
     sourceCa: lookups.sourceCa,
     ...partOf(id, config),
     verifyState: config.VERIFY_STATE_COMMITMENT,
+    validator: lookups.validator,
     maxRollbackDepth: config.MAX_ROLLBACK_DEPTH,
     adopts: lookups.adopts(id),
     epochSize: config.MERKLE_EPOCH_SIZE,

@@ -4,6 +4,7 @@ import type { SyncConfig } from '../config/sync.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
 import type { Logger } from '../log.ts';
+import type { ValidatorIdentity } from '../source/validator-identity.ts';
 import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
 import { actorSpec } from './actor-specs.ts';
 import type { SyncActorAsks } from './actors.ts';
@@ -20,6 +21,7 @@ interface Following {
   readonly resume: (id: DatabaseId) => ResumePoint | null;
   readonly adopts: (id: DatabaseId) => boolean;
   readonly sourceCa: string | undefined;
+  readonly validator: ValidatorIdentity | null;
 }
 
 /** Somebody else ends these, by a GRANT or by stopping the other client; so they are tried again at each look at the hub. */
@@ -33,7 +35,7 @@ const SOLVED_OUTSIDE: ReadonlySet<ErrorCode> = new Set(['DATABASE_REFUSED', 'REP
  */
 export async function followRoster(
   named: readonly DiscoveredDatabase[],
-  { config, log, roster, supervisor, whereIs, resume, adopts, sourceCa }: Following
+  { config, log, roster, supervisor, whereIs, resume, adopts, sourceCa, validator }: Following
 ): Promise<void> {
   const graceMs = config.SHUTDOWN_GRACE_MS;
   const exclusions = config.SYNC_MODE === 'client' ? config.SYNC_EXCLUDE : [];
@@ -49,7 +51,7 @@ export async function followRoster(
   }
   for (const { id } of appeared) {
     log.info({ database: databaseKey(id) }, 'database found');
-    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume, adopts, sourceCa }));
+    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume, adopts, sourceCa, validator }));
   }
   const waiting = supervisor
     .list()

@@ -23,6 +23,7 @@ import { followRoster } from './follow-roster.ts';
 import { watchHub } from './hub-watch.ts';
 import { Roster } from './roster.ts';
 import { openStateDirectory } from './state-directory.ts';
+import { openValidatorIdentity } from './validator-key.ts';
 
 /** Where `npm run build:web` puts the console page. */
 const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../dist/web', import.meta.url));
@@ -53,6 +54,8 @@ export async function startSync(
   await openStateDirectory(config.SYNC_STATE_DIR);
   await checkReplicaAccount(config, log);
   const sourceCa = await readSourceCa(config);
+  const validator = config.SYNC_MODE === 'client' ? await openValidatorIdentity(config) : null;
+  if (validator) log.info({ validator: validator.id }, 'sources list this client under its validator id');
 
   const fatal = Promise.withResolvers<void>();
   const roster = new Roster();
@@ -136,7 +139,8 @@ export async function startSync(
         whereIs,
         resume: (id) => broadcasts.last(id),
         adopts,
-        sourceCa
+        sourceCa,
+        validator
       })
   });
   watching.catch(fatal.reject);

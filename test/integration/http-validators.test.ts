@@ -3,6 +3,10 @@ import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import type { Broadcast } from '../../actors/protocol.ts';
 import { signingKey, signTime } from '../../src/consensus/auth-signature.ts';
+import { Heartbeats } from '../../src/source/heartbeats.ts';
+import { SourceClient } from '../../src/source/source-client.ts';
+import { Subscription } from '../../src/source/subscription.ts';
+import { validatorIdentity } from '../../src/source/validator-identity.ts';
 import { type Listener, listen, subscribe, until } from '../support/listener.ts';
 import { type House, INDEXER, INDEXER_HASHES, openHouse } from '../unit/http-house.ts';
 
@@ -120,4 +124,34 @@ test('many tiny frames end the connection that sends them, with the reason; othe
   say(good, beat(7));
   assert.match(await heardOf(house, 7), /^ws-/);
   assert.equal(house.fanOut.subscribers(INDEXER).length, 1);
+});
+
+test('a client is one entry, by its stream and, while that is down, by REST', async () => {
+  const house = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+  const place = await listen(house);
+  const identity = validatorIdentity('66'.repeat(32));
+  const source = new SourceClient(`http://${place}`, 'k1', INDEXER);
+  let applied = { height: 3, blockTime: 1_700_000_000 };
+  let stream: Subscription | undefined = await Subscription.open(source);
+  const faults: unknown[] = [];
+  const heartbeats = new Heartbeats({
+    identity,
+    applied: () => applied,
+    stream: () => stream,
+    source: () => source,
+    onFault: (fault) => faults.push(fault)
+  });
+  heartbeats.tick();
+  assert.equal(await heardOf(house, 3), identity.id);
+  stream.close();
+  stream = undefined;
+  applied = { height: 6, blockTime: 1_700_000_600 };
+  heartbeats.tick(performance.now() + 5_000);
+  assert.equal(await heardOf(house, 6), identity.id);
+  assert.equal(house.fanOut.validators.list(INDEXER)[0]?.[1].appliedBlockTime, 1_700_000_600);
+  assert.deepEqual([house.fanOut.validators.list(INDEXER).length, faults], [1, []]);
+  const refused = { validator_id: '', applied_height: 1 };
+  await assert.rejects(source.heartbeat(refused), { code: 'SOURCE_REFUSED', message: /answered 400/ });
+  heartbeats.close();
+  await source.close();
 });

@@ -48,6 +48,8 @@ test('a column, a key and a table that the source gains come to the replica whil
   const pair = await createPair();
   const client = await pair.startClient();
   await assertBecomesEqual(pair, client, await appendBlocks(pair.source, 2, 'before'));
+  const { validators } = (await pair.server.get('/validator-status/decoder/litecoin/regtest')).body;
+  assert.match(Object.keys(validators as object).join(), /^[0-9a-f]{64}$/, 'the server knows its client by its key');
   const source = await connect(pair.source);
   await source.query(
     "ALTER TABLE transactions ADD COLUMN label VARCHAR(20) NOT NULL DEFAULT 'none', ADD KEY label (label)"

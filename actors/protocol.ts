@@ -51,8 +51,8 @@ export interface ReplicaActorData {
   readonly verifyHashes: boolean;
   /** How long sources that disagree are asked again. */
   readonly hashConfirmTimeoutMs: number;
-  /** As whom this process sends heartbeats to its sources; null: it sends none. */
-  readonly validator: ValidatorIdentity | null;
+  /** As whom this process sends heartbeats to its sources; without it, it sends none. */
+  readonly validator?: ValidatorIdentity | null;
   readonly maxRollbackDepth: number;
   /** A database that another client made is taken over, if it stands in the source's chain. */
   readonly adopts?: boolean;

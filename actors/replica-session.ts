@@ -84,7 +84,7 @@ export class ReplicaSession {
       error: null,
       dissents: 0
     }));
-    this.#heartbeats = data.validator && this.#startHeartbeats(data.validator);
+    this.#heartbeats = data.validator ? this.#startHeartbeats(data.validator) : null;
   }
 
   #startHeartbeats(identity: ValidatorIdentity): Heartbeats {

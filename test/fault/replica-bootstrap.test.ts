@@ -41,7 +41,6 @@ function bootstrapper({ server }: SyncPair, coordinates: DatabaseCoordinates) {
       sources: [{ url: server.url, apiKey: 'key-of-the-pair' }],
       verifyHashes: false,
       hashConfirmTimeoutMs: 10_000,
-      validator: null,
       maxRollbackDepth: 10,
       epochSize: 10,
       reconnectDelayMs: 100,

@@ -4,14 +4,19 @@ const FULL_BYTES = 0.75 * CHUNK_BYTES;
 
 /** Gathers JSON text as UTF-8 and hands it on in chunks of most of a megabyte. */
 export class ChunkWriter {
-  readonly #sink: (chunk: Buffer) => void;
+  readonly #sink: (chunk: Buffer) => Promise<void>;
   readonly #fullBytes: number;
+  /** No more than were in flight at once. */
+  readonly #spare: Buffer<ArrayBuffer>[] = [];
   /** The chunk under way; whoever has reserved room writes into it from `length` on. */
   bytes = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   length = 0;
 
-  /** @param fullBytes when a chunk is handed on; one long piece makes a longer chunk */
-  constructor(sink: (chunk: Buffer) => void, fullBytes = FULL_BYTES) {
+  /**
+   * @param sink fulfilled when the chunk's memory may be used again
+   * @param fullBytes when a chunk is handed on; one long piece makes a longer chunk
+   */
+  constructor(sink: (chunk: Buffer) => Promise<void>, fullBytes = FULL_BYTES) {
     this.#sink = sink;
     this.#fullBytes = fullBytes;
   }
@@ -37,8 +42,10 @@ export class ChunkWriter {
 
   flush(): void {
     if (this.length === 0) return;
-    this.#sink(this.bytes.subarray(0, this.length));
-    this.bytes = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    const { bytes } = this;
+    const reuse = () => void (bytes.length === CHUNK_BYTES && this.#spare.push(bytes));
+    void this.#sink(bytes.subarray(0, this.length)).then(reuse);
+    this.bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
     this.length = 0;
   }
 }

@@ -25,13 +25,16 @@ export class ZstdCompressor implements Compressor {
     this.#stream.on('error', () => this.#taken.resolve());
   }
 
-  push(chunk: Buffer): void {
+  push(chunk: Buffer): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting++;
-    this.#stream.write(chunk, () => {
+    this.#stream.write(chunk, (fault) => {
       this.#waiting--;
       this.#taken.resolve();
       this.#taken = Promise.withResolvers();
+      if (!fault) resolve();
     });
+    return promise;
   }
 
   get ready(): Promise<void> | undefined {

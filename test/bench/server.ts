@@ -134,7 +134,7 @@ async function measureAgain(site: Site): Promise<Figure> {
 }
 
 async function rowsRead({ source }: Site): Promise<number> {
-  const [row] = await sql(source, "SHOW GLOBAL STATUS LIKE 'Innodb_rows_read'");
+  const [row] = await sql(source, "SHOW GLOBAL STATUS LIKE 'Rows_read'");
   return Number(row?.['Value']);
 }
 

@@ -73,7 +73,7 @@ async function readAsSnapshot(connection: Connection, { plan }: ReplicaTable): P
   const texts: string[] = [];
   const columns = plan.storedColumns;
   const encoder = new RowEncoder(columns);
-  const chunk = new ChunkWriter((bytes) => texts.push(bytes.toString('utf8')));
+  const chunk = new ChunkWriter(async (bytes) => void texts.push(bytes.toString('utf8')));
   const take = (bytes: Buffer, start: number, end: number): undefined => {
     encoder.encode(bytes, start, end, chunk);
     chunk.flush();

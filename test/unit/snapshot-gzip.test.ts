@@ -10,7 +10,7 @@ async function stitch(chunks: readonly Buffer[], maxInFlight?: number): Promise<
   const written: Buffer[] = [];
   const gzip = new GzipStitcher(async (bytes) => void written.push(bytes), maxInFlight);
   for (const chunk of chunks) {
-    gzip.push(chunk);
+    void gzip.push(chunk);
     await gzip.ready;
   }
   await gzip.finish();
@@ -56,7 +56,7 @@ test('no more chunks are in flight than allowed, and they are written in order, 
     written.push(bytes);
   }, 2);
   for (let n = 0; n < 10; n++) {
-    gzip.push(Buffer.alloc(n % 2 ? 300_000 : 10, n));
+    void gzip.push(Buffer.alloc(n % 2 ? 300_000 : 10, n));
     await gzip.ready;
     assert.ok(n + 1 - Math.max(0, written.length - 1) < 2, 'one more may come');
   }
@@ -69,7 +69,7 @@ test('a failed write is told by ready and by finish', async () => {
   const gzip = new GzipStitcher(async () => {
     if (++writes > 1) throw new Error('disk gone');
   }, 1);
-  gzip.push(Buffer.from('a'));
+  void gzip.push(Buffer.from('a'));
   await assert.rejects(async () => gzip.ready, /disk gone/);
   await assert.rejects(gzip.finish(), /disk gone/);
 });

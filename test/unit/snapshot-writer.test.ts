@@ -32,7 +32,7 @@ function column(name: string, type: string, charset: string | null = null): Type
 /** The JSON text of one row. */
 function encode(columns: readonly TypedColumn[], values: readonly (string | Buffer | null)[]): string {
   const chunks: Buffer[] = [];
-  const chunk = new ChunkWriter((bytes) => chunks.push(bytes));
+  const chunk = new ChunkWriter(async (bytes) => void chunks.push(Buffer.from(bytes)));
   const { bytes, start, end } = packet(values);
   new RowEncoder(columns).encode(bytes, start, end, chunk);
   chunk.flush();
@@ -107,7 +107,7 @@ test('chunks keep order and four-byte characters, and are handed on when full', 
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme' })), fc.integer({ min: 1, max: 20 }), (pieces, size) => {
       const chunks: Buffer[] = [];
-      const chunk = new ChunkWriter((bytes) => chunks.push(bytes), size);
+      const chunk = new ChunkWriter(async (bytes) => void chunks.push(Buffer.from(bytes)), size);
       for (const piece of pieces) {
         chunk.text(piece);
         assert.ok(chunk.flushWhenFull() || chunk.length < size);

@@ -11,7 +11,7 @@ async function compress(chunks: readonly Buffer[]): Promise<Buffer> {
   const written: Buffer[] = [];
   const zstd = new ZstdCompressor(async (bytes) => void written.push(bytes));
   for (const chunk of chunks) {
-    zstd.push(chunk);
+    void zstd.push(chunk);
     await zstd.ready;
   }
   await zstd.finish();
@@ -35,7 +35,7 @@ test('chunks wait for a slow disk, and no more of them than a few', async () => 
   });
   const noise = Array.from({ length: 20 }, (_, n) => Buffer.from(crypto.getRandomValues(new Uint8Array(60_000 + n))));
   for (const [n, chunk] of noise.entries()) {
-    zstd.push(chunk);
+    void zstd.push(chunk);
     await zstd.ready;
     assert.ok(n * 60_000 - written < 1_500_000, `${n} chunks, ${written} bytes written`);
   }
@@ -49,7 +49,7 @@ test('a failed write is told by ready and by finish', async () => {
   });
   await assert.rejects(async () => {
     for (let n = 0; n < 1_000; n++) {
-      zstd.push(Buffer.from(crypto.getRandomValues(new Uint8Array(60_000))));
+      void zstd.push(Buffer.from(crypto.getRandomValues(new Uint8Array(60_000))));
       await zstd.ready;
     }
   }, /disk gone/);

@@ -1,12 +1,8 @@
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../src/log.ts';
 import { type DatabaseId, databaseKey } from '../src/wire/database.ts';
 import type { ResumePoint } from './protocol.ts';
-
-/** A point is written at most this often; what a power loss may cost in between, the clients' fork check covers. */
-const WRITE_INTERVAL_MS = 200;
 
 /** What a file holds; the id says whose it is, because a file name cannot say it unambiguously. */
 interface Entry {
@@ -20,8 +16,7 @@ export class BroadcastLog {
   readonly #log: Logger;
   readonly #entries: Map<string, Entry>;
   readonly #unwritten = new Set<string>();
-  #writing: Promise<void> | undefined;
-  #closing = new AbortController();
+  #writing: Promise<void> = Promise.resolve();
 
   private constructor(directory: string, log: Logger, entries: Map<string, Entry>) {
     this.#directory = directory;
@@ -52,30 +47,32 @@ export class BroadcastLog {
     return this.#entries.get(databaseKey(id))?.point ?? null;
   }
 
-  /** In memory at once, durable within the write interval. */
-  keep(id: DatabaseId, point: ResumePoint): void {
+  /**
+   * In memory at once; durable when it returns. What is broadcast only then can never be broadcast once more, with changes that
+   * came since and that clients would pass over.
+   */
+  keep(id: DatabaseId, point: ResumePoint): Promise<void> {
     this.#entries.set(databaseKey(id), { id, point });
     this.#unwritten.add(databaseKey(id));
-    this.#writing ??= this.#write();
+    this.#writing = this.#writing.then(() => this.#write());
+    return this.#writing;
   }
 
-  /** Writes what is not written yet; everything kept before is durable when it returns. */
+  /** Everything kept before is durable when it returns. */
   async close(): Promise<void> {
-    this.#closing.abort();
-    while (this.#writing) await this.#writing;
+    await this.#writing;
   }
 
+  /** Points that were kept meanwhile go with it: their own turn finds them written. */
   async #write(): Promise<void> {
-    try {
-      for (const key of [...this.#unwritten]) {
-        this.#unwritten.delete(key);
+    for (const key of [...this.#unwritten]) {
+      this.#unwritten.delete(key);
+      try {
         await this.#store(key, this.#entries.get(key)!);
+      } catch (caught) {
+        this.#log.error({ err: caught }, `resume points cannot be written to ${this.#directory}`);
       }
-    } catch (caught) {
-      this.#log.error({ err: caught }, `resume points cannot be written to ${this.#directory}`);
     }
-    await sleep(WRITE_INTERVAL_MS, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
-    this.#writing = this.#unwritten.size > 0 ? this.#write() : undefined;
   }
 
   /** Whole or not at all: the new file takes the old one's place when it is on disk. */

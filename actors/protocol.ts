@@ -1,3 +1,4 @@
+import type { Standing } from '../src/db/standing.ts';
 import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
 import type { Checkpoint } from '../src/wire/checkpoint.ts';
 import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
@@ -119,6 +120,8 @@ export type SourceAsks = {
   'schema.read': { request: Record<string, never>; reply: { body: string; fingerprint: string } };
   /** What a snapshot would be built from now. @throws BLOCKS_EMPTY, BLOCKS_CAUGHT_UP */
   'snapshot.describe': { request: { query: SnapshotQuery }; reply: SnapshotOrder };
+  /** Takes note of a snapshot's state; answered when the blocks up to there are broadcast. */
+  'snapshot.settle': { request: { standing: Standing }; reply: Record<string, never> };
   /** The body of `GET /digest`, as JSON text. @throws BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE */
   'digest.read': { request: { query: DigestQuery }; reply: { body: string } };
   /** The body of `GET /snapshot-rows`, as JSON. @throws REQUEST_INVALID */

@@ -75,7 +75,7 @@ export class ReplicaChain {
         this.#session.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
       } else if (mustReconcile) {
         await subscription.pause(IDLE_PAUSE_MS, signal);
-        checked = false;
+        checked = false; // what comes may be another branch
       } else break;
     }
     this.#session.percent = null;

@@ -93,7 +93,7 @@ export class ReplicaVerifier {
       untilAborted(
         line.use((connection) => {
           const { context, source } = this.#session;
-          return work(new DigestComparison(connection, context.schema, source));
+          return work(new DigestComparison(connection, context.schema, source, { patient: true }));
         }),
         signal
       );

@@ -44,7 +44,9 @@ const tag = statementTag(coordinates.name, data.generation);
 const reader = new Line(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S }));
 const open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
 const control = new Line(open);
-const digests = new SourceDigests(data, open);
+const digests = new SourceDigests(data, open, (connection, layout, table, tip) =>
+  feed.isSettled(connection, layout, table, tip)
+);
 const pages = new SourcePages(data, open);
 /** Reading it takes longer than handing on a small snapshot that is there; each build reads its own. */
 const recentLayout = recent(LAYOUT_AGE_MS, () =>
@@ -69,6 +71,10 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   handlers: {
     'schema.read': readSchema,
     'snapshot.describe': describeSnapshot,
+    'snapshot.settle': async ({ standing }) => {
+      await feed.settle(standing);
+      return {};
+    },
     'digest.read': async ({ query }) => ({ body: await digests.read(query) }),
     'lookups.page': (order) => pages.lookups(order),
     'dispensers.read': () => pages.dispensers(),

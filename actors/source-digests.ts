@@ -24,6 +24,8 @@ interface Head {
   readonly fingerprint: string;
 }
 
+type SettledCheck = (connection: Connection, layout: SourceLayout, table: string, tip: Head) => Promise<boolean>;
+
 /**
  * Answers what clients ask of digests, one after the other, on a connection of its own that lasts as long as someone waits:
  * polling is not delayed by it.
@@ -34,12 +36,19 @@ interface Head {
 export class SourceDigests {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
   readonly #line: Line;
+  readonly #isSettled: SettledCheck;
   #waiting = 0;
   #kept: { readonly key: string; readonly tables: readonly TableFigures[] } | undefined;
 
-  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>) {
+  /** @param isSettled says whether a table is still what was broadcast of it */
+  constructor(
+    data: Pick<SourceActorData, 'id' | 'localTables'>,
+    open: () => Promise<Connection>,
+    isSettled: SettledCheck
+  ) {
     this.#data = data;
     this.#line = new Line(open);
+    this.#isSettled = isSettled;
   }
 
   /** @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE */
@@ -68,9 +77,10 @@ export class SourceDigests {
   async #answer(
     connection: Connection,
     layout: SourceLayout,
-    { height, hashes, fingerprint }: Head,
+    tip: Head,
     query: DigestQuery
   ): Promise<DatabaseDigest | TableRanges | RangeRows> {
+    const { height, hashes, fingerprint } = tip;
     const head = { block_height: height, ...hashes, fingerprint };
     const key = JSON.stringify(head);
     if (query.table === null) {
@@ -82,7 +92,8 @@ export class SourceDigests {
     const kept = this.#kept?.key === key ? this.#kept.tables.find(({ table }) => table === plan.name) : undefined;
     if (query.range === null) {
       const ranges = kept?.ranges ?? (await readRanges(connection, layout.tables, plan, wholeTable(plan, height)));
-      return { ...head, table: plan.name, ...sumOf(ranges), ranges: [...ranges] };
+      const settled = await this.#isSettled(connection, layout, plan.name, tip);
+      return { ...head, table: plan.name, settled, ...sumOf(ranges), ranges: [...ranges] };
     }
     const { from, to, block } = query.range;
     if (from > to || to > wholeTable(plan, height).to || (block !== null && plan.class !== 'scoped')) {

@@ -1,12 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type BlockHead, readBlockHeads, readTip } from '../src/db/block-hashes.ts';
 import { type GroupBlock, inSnapshot, readGroup } from '../src/db/block-reader.ts';
 import type { Connection } from '../src/db/connection.ts';
 import { readEngineState } from '../src/db/engine-guard.ts';
 import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
 import { SourceMemory } from '../src/db/source-memory.ts';
+import type { Standing } from '../src/db/standing.ts';
 import type { LoggedBlock } from '../src/db/transparency-log.ts';
 import type { Logger } from '../src/log.ts';
 import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../src/wire/block.ts';
+import { sameBlock } from '../src/wire/database.ts';
 import type { Line } from './line.ts';
 import type { Broadcast, ResumePoint, SourceActorData } from './protocol.ts';
 
@@ -15,6 +18,8 @@ const BATCH_BYTES = 8 * 1024 * 1024;
 /** Seconds that statements may run: of a poll, and of a read of blocks. */
 const POLL_LIMIT_S = 5;
 const READ_LIMIT_S = 60;
+/** A snapshot of an orphaned block is never reached. */
+const SETTLE_PATIENCE_MS = 10_000;
 
 export interface FeedOptions {
   readonly data: Pick<SourceActorData, 'id' | 'localTables' | 'resume'>;
@@ -38,9 +43,13 @@ export type PollResult = 'same' | 'blocks' | 'fork';
 export class SourceFeed {
   readonly #options: FeedOptions;
   #layout: SourceLayout | null = null;
+  #fingerprint: string | null = null;
   #memory: SourceMemory | undefined;
   #tip: BlockHead | null = null;
   #gap: string | null = null;
+  #reading = false;
+  /** Snapshots whose readers are to be reckoned with when the blocks up to there are broadcast. */
+  #waiting: { readonly standing: Standing; readonly met: () => void }[] = [];
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -56,7 +65,7 @@ export class SourceFeed {
   }
 
   get fingerprint(): string | null {
-    return this.#layout?.fingerprint ?? null;
+    return this.#fingerprint;
   }
 
   /** A change that the last group could not carry; null when all was. */
@@ -82,7 +91,41 @@ export class SourceFeed {
     if (!data.resume) log.info({ height: memory.height }, 'no earlier broadcasts are known: starting at the tip');
     this.#memory = memory;
     await this.#options.broadcast([], memory.point());
+    await this.#meet();
     return true;
+  }
+
+  /** Returns when the blocks up to a snapshot's are broadcast and its readers are reckoned with. */
+  async settle(standing: Standing): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiting = { standing, met: resolve };
+    this.#waiting.push(waiting);
+    if (!this.#reading) await this.#meet();
+    await Promise.race([promise, sleep(SETTLE_PATIENCE_MS, undefined, { ref: false })]);
+    this.#waiting = this.#waiting.filter((each) => each !== waiting);
+  }
+
+  /** Whether a table is what was broadcast of it up to this block, the tip: else the next group carries what changed. */
+  async isSettled(
+    connection: Connection,
+    layout: SourceLayout,
+    table: string,
+    tip: Pick<BlockHead, 'height' | 'hashes'>
+  ): Promise<boolean> {
+    const memory = this.#memory;
+    if (memory?.height !== tip.height || !sameBlock(memory.hashes, tip.hashes)) return false;
+    const plan = layout.plans.find(({ name }) => name === table);
+    return plan !== undefined && memory.holds(connection, layout, plan);
+  }
+
+  async #meet(): Promise<void> {
+    const memory = this.#memory;
+    if (!memory) return;
+    const reached = this.#waiting.filter(({ standing }) => standing.height <= memory.height);
+    this.#waiting = this.#waiting.filter(({ standing }) => standing.height > memory.height);
+    const differing = reached.filter(({ standing }) => memory.meet(standing));
+    if (differing.length > 0) await this.#options.broadcast([], memory.point());
+    for (const { met } of reached) met();
   }
 
   /** Looks at the tip and at the last broadcast block, with two cheap statements. */
@@ -106,6 +149,16 @@ export class SourceFeed {
 
   /** Broadcasts every new block as one group. */
   async broadcastGroup(): Promise<void> {
+    this.#reading = true;
+    try {
+      await this.#broadcastGroup();
+    } finally {
+      this.#reading = false;
+    }
+    await this.#meet();
+  }
+
+  async #broadcastGroup(): Promise<void> {
     const { id, localTables } = this.#options.data;
     const memory = this.#started();
     const before = await this.#engineState();
@@ -134,7 +187,8 @@ export class SourceFeed {
     if (!last?.changes) return;
     this.#gap = last.changes.gaps[0] ?? null;
     for (const gap of last.changes.gaps) this.#options.log.error({ height: last.head.height }, gap);
-    if (last.fingerprint !== this.fingerprint) this.#layout = null;
+    if (last.fingerprint !== this.#fingerprint) this.#layout = null;
+    this.#fingerprint = last.fingerprint;
   }
 
   #messageOf(block: GroupBlock): Broadcast {
@@ -173,6 +227,7 @@ export class SourceFeed {
   async #readLayout(connection: Connection): Promise<SourceLayout> {
     const { id, localTables } = this.#options.data;
     this.#layout = await readLayout(connection, id.dbType, localTables);
+    this.#fingerprint = this.#layout.fingerprint;
     return this.#layout;
   }
 

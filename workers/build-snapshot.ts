@@ -2,6 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { type Connection, connect } from '../src/db/connection.ts';
 import { streamRowBytes } from '../src/db/row-stream.ts';
 import { planSnapshot, type SnapshotPlan, type TableRead } from '../src/db/snapshot-plan.ts';
+import { readStanding } from '../src/db/standing.ts';
 import { PlatformError } from '../src/errors.ts';
 import type { BuildInput, BuildProgress, BuildResult } from '../src/snapshot/build-messages.ts';
 import { openCompressor } from '../src/snapshot/coding.ts';
@@ -49,7 +50,8 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
       stream: (onRow) => streamRowBytes(connection, read, onRow, watchdog.signal)
     });
     await writeSnapshot(content(order, plan, source), compressor);
-    return { headers, sizeBytes };
+    const standing = order.query.until === null ? await readStanding(connection, plan.layout, plan.head) : null;
+    return { headers, sizeBytes, standing };
   } finally {
     watchdog.stop();
     connection.destroy();

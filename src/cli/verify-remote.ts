@@ -100,7 +100,7 @@ async function compareAndRepair(
   if (!schema.byName.has('sync_state')) {
     throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the database has no table sync_state: it is no replica' });
   }
-  const comparison = new DigestComparison(reader, schema, source, table);
+  const comparison = new DigestComparison(reader, schema, source, { only: table });
   const differences = new Map<string, RemoteDifference>();
   let found = await compareAtOneHeight(comparison);
   for (let round = 0; found.kind === 'different'; round++) {

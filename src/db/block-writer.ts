@@ -7,7 +7,15 @@ import { type BlockHead, readBlockHeads } from './block-hashes.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
 import { deriveBalances, deriveTouched } from './derived-balances.ts';
 import { canonicalRows, GroupTransaction, type Span } from './group-transaction.ts';
-import { canonicalRow, findTable, keyText, type ReplicaSchema, type ReplicaTable, travels } from './replica-schema.ts';
+import {
+  type CanonicalRow,
+  canonicalRow,
+  findTable,
+  keyText,
+  type ReplicaSchema,
+  type ReplicaTable,
+  travels
+} from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
 import { SinceApplication } from './since-application.ts';
 import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
@@ -45,6 +53,7 @@ export function applyBlocks(
   messages: readonly BlockMessage[]
 ): Promise<void> {
   return applyGroup(connection, context, before, target, async (group) => {
+    for (const message of messages) await replaceOlder(group, context.schema, message);
     for (const message of messages) {
       // What a truncated replica holds of credits and debits does not add up to a balance.
       const derives = !message.group && before.floor === null;
@@ -190,6 +199,37 @@ function* ordered(schema: ReplicaSchema, given: WireRows | undefined): Generator
 
 const CONTROL = new Set(['sync_meta', 'merkle_epochs']);
 
+/**
+ * Makes the rows of older blocks what a message says they are, before new ones come: those may take the key of one that goes.
+ */
+async function replaceOlder(group: GroupTransaction, schema: ReplicaSchema, message: BlockMessage): Promise<void> {
+  const { data, rescoped = {} } = message;
+  if (Object.keys(rescoped).length === 0) return;
+  const parts: { table: ReplicaTable; existing: CanonicalRow[]; list: CanonicalRow[] }[] = [];
+  const unsent = Object.keys(rescoped).filter((name) => !Object.hasOwn(data, name));
+  for (const [table, list] of ordered(schema, { ...data, ...Object.fromEntries(unsent.map((name) => [name, []])) })) {
+    if (!table.plan.scope) continue;
+    const all = canonicalRows(table, list);
+    group.learnParents(table, all);
+    const older = olderBlocks(message, table);
+    if (older.size === 0) continue;
+    const blocks = await group.blocksOf(table, all);
+    const existing = await group.readBlocks(
+      table,
+      [...older].map((height) => ({ first: height, last: height }))
+    );
+    parts.push({ table, existing, list: all.filter((_, index) => older.has(blocks[index] ?? -1)) });
+  }
+  for (const { table, existing, list } of parts) await group.replaceRows(table, existing, list);
+}
+
+/** Blocks below the group of which a message holds all rows of a table. */
+function olderBlocks({ rescoped, group, block_index }: BlockMessage, { name }: ReplicaTable): ReadonlySet<number> {
+  const first = group?.first ?? block_index;
+  const heights = rescoped && Object.hasOwn(rescoped, name) ? rescoped[name]! : [];
+  return new Set(heights.filter((height) => height < first));
+}
+
 /** @param derives balances are not the message's to say */
 async function applyMessage(
   group: GroupTransaction,
@@ -197,16 +237,14 @@ async function applyMessage(
   message: BlockMessage,
   derives: boolean
 ): Promise<void> {
-  const { block_index: height, rescoped = {}, whole = [] } = message;
+  const { block_index: height, whole = [] } = message;
   for (const [table, list] of ordered(schema, message.deleted_rows)) {
     await group.removeByIdentity(table, identitiesOf(table, list));
   }
-  const unsent = Object.keys(rescoped).filter((name) => !Object.hasOwn(message.data, name));
-  const data = { ...message.data, ...Object.fromEntries(unsent.map((name) => [name, []])) };
-  for (const [table, list] of ordered(schema, data)) {
+  for (const [table, list] of ordered(schema, message.data)) {
     const { class: tableClass } = table.plan;
     if (tableClass === 'scoped') {
-      await applyScoped(group, table, list, height, rescoped[table.name] ?? []);
+      await applyScoped(group, table, list, height, olderBlocks(message, table));
     } else if (tableClass === 'lookup') await group.merge(table, canonicalRows(table, list), 'refuse');
     else if (tableClass === 'mutable' || (tableClass === 'derived' && !message.group && !derives))
       await group.merge(table, canonicalRows(table, list), 'replace');
@@ -226,30 +264,21 @@ async function applyMessage(
 }
 
 /**
- * Rows of a scoped table: whole older scopes, new rows of the message's own block, and what came beside them, which is merged.
- * A row that moved between blocks goes before it comes.
+ * Rows of a scoped table: new rows of the message's own block, and what came beside them, which is merged.
  *
- * @param rescoped older blocks whose rows, all of them here, replace what there is
+ * @param replaced older blocks, whose rows stand already
  */
 async function applyScoped(
   group: GroupTransaction,
   table: ReplicaTable,
   list: readonly WireRow[],
   own: number,
-  rescoped: readonly number[]
+  replaced: ReadonlySet<number>
 ): Promise<void> {
   const all = canonicalRows(table, list);
   group.learnParents(table, all);
   const blocks = await group.blocksOf(table, all);
-  for (const height of rescoped) {
-    await group.replaceScope(
-      table,
-      height,
-      all.filter((_, index) => blocks[index] === height)
-    );
-  }
-  const replaced = new Set(rescoped);
-  const fresh = replaced.has(own) ? [] : all.filter((_, index) => blocks[index] === own);
+  const fresh = all.filter((_, index) => blocks[index] === own);
   await group.insertScoped(table, fresh);
   for (const [height, rest] of Map.groupBy(all.keys(), (index) => blocks[index] ?? null)) {
     if (height === own || (height !== null && replaced.has(height))) continue;

@@ -37,7 +37,7 @@ export interface TableDifference {
 
 /** What comparing a replica with its source found. */
 export type Comparison =
-  /** They stand at different blocks or schemas: nothing can be said. */
+  /** They stand at different blocks or schemas, or the source is on its way to the next: nothing can be said. */
   | { readonly kind: 'elsewhere'; readonly height: number; readonly sourceHeight: number }
   | { readonly kind: 'equal'; readonly height: number; readonly said: DatabaseDigest }
   | {
@@ -49,19 +49,25 @@ export type Comparison =
       readonly more: readonly string[];
     };
 
+export interface CompareOptions {
+  /** Compares this table and no other. */
+  readonly only?: string | undefined;
+  /** A table that the source has changed since its last block is not compared: the next block carries that. */
+  readonly patient?: boolean;
+}
+
 /** Compares one replica with one source. All reads of one call are of one snapshot. */
 export class DigestComparison {
   readonly #connection: Connection;
   readonly #schema: ReplicaSchema;
   readonly #source: DigestSource;
-  readonly #only: string | undefined;
+  readonly #options: CompareOptions;
 
-  /** @param only compares this table and no other */
-  constructor(connection: Connection, schema: ReplicaSchema, source: DigestSource, only?: string) {
+  constructor(connection: Connection, schema: ReplicaSchema, source: DigestSource, options: CompareOptions = {}) {
     this.#connection = connection;
     this.#schema = schema;
     this.#source = source;
-    this.#only = only;
+    this.#options = options;
   }
 
   /** @throws {PlatformError} as the source, RANGE_TOO_LARGE where rows cannot be told apart, DATABASE_UNAVAILABLE */
@@ -162,6 +168,7 @@ export class DigestComparison {
     const tables: TableDifference[] = [];
     let found = 0;
     const more = new Set<string>();
+    const elsewhere = { kind: 'elsewhere', height, sourceHeight: said.block_height } as const;
     for (const { claimed, theirs: known, ours } of differing) {
       const plan = this.#planOf(claimed.table);
       if (!plan)
@@ -182,7 +189,11 @@ export class DigestComparison {
         continue;
       }
       const theirs = known ?? (await this.#source.digestRanges(claimed.table, null, signal));
-      if (!isSameHead(theirs, said)) return { kind: 'elsewhere', height, sourceHeight: theirs.block_height };
+      if (!isSameHead(theirs, said)) return { ...elsewhere, sourceHeight: theirs.block_height };
+      if (this.#options.patient && theirs.settled === false) {
+        more.add(plan.name);
+        continue;
+      }
       const spans = findSpans(theirs.ranges, ours.ranges, null);
       const table = this.#schema.byName.get(plan.name)!;
       const rows = new RangeDifference(this.#connection, this.#typed, plan, table, this.#source, signal);
@@ -201,12 +212,14 @@ export class DigestComparison {
       const outside = sumOf(ours.ranges.filter(isOutside));
       tables.push({ table: plan.name, ...rows.difference(), spans: taken, claimed, outside, bytes: rows.bytes });
     }
+    if (tables.length === 0 && this.#options.patient) return elsewhere;
     return { kind: 'different', height, said, tables, more: [...more] };
   }
 
   /** False for tables that this replica's operator keeps local, or that it does not keep at all. */
   #isOurs({ table }: TableDigest): boolean {
-    if (this.#only !== undefined && table !== this.#only) return false;
+    const { only } = this.#options;
+    if (only !== undefined && table !== only) return false;
     const own = this.#schema.byName.get(table);
     if (table === 'sync_meta') return this.#schema.only === null;
     return own === undefined ? !this.#schema.isLocal(table) : travels(own);

@@ -7,6 +7,7 @@ import { canonicalTextSql, selectList } from './row-codec.ts';
 import { streamRows } from './row-stream.ts';
 import { scopeSql } from './scope-sql.ts';
 import type { SourceLayout } from './source-layout.ts';
+import { readUnrecorded } from './transparency-log.ts';
 
 /** The highest position by hash. */
 const LAST_HASH = 2 ** 32 - 1;
@@ -46,17 +47,19 @@ export async function readDigests(
   const tables: TableFigures[] = [];
   for (const plan of digestPlans(layout)) {
     signal?.throwIfAborted();
-    if (plan.name === 'sync_meta' && !(await reachesTip(connection, height))) continue;
+    if (plan.name === 'sync_meta' && !(await reachesTip(connection, layout, height))) continue;
     const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan, height));
     tables.push({ table: plan.name, class: plan.class, ...sumOf(ranges), ranges });
   }
   return tables;
 }
 
-/** A source's log follows its blocks by a poll; until then, and where it is not kept, it cannot be compared. */
-async function reachesTip(connection: Connection, height: number): Promise<boolean> {
-  const found = await rows(connection, 'SELECT 1 FROM sync_meta WHERE block_index = ?', [height]);
-  return found.length > 0;
+/**
+ * A source's log follows its blocks by a poll, and after a reorg it may still tell of the other branch; until then, and where
+ * it is not kept, it cannot be compared.
+ */
+async function reachesTip(connection: Connection, { heads }: SourceLayout, height: number): Promise<boolean> {
+  return heads !== null && (await readUnrecorded(connection, heads, height, height)).length === 0;
 }
 
 /** Rows and digest of ranges together. */

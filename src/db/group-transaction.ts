@@ -65,12 +65,6 @@ export class GroupTransaction {
     await insertRows(this.#connection, table, inSourceOrder(table, list), false);
   }
 
-  /** Makes the rows of one block the given ones, and no others. */
-  async replaceScope(table: ReplicaTable, height: number, list: readonly CanonicalRow[]): Promise<void> {
-    const existing = await selectSpan(this.#connection, table, { first: height, last: height });
-    await this.#replaceMultiset(table, existing, list, !this.#owns(height));
-  }
-
   /**
    * Upserts rows by their identity; rows without one are added as often as the replica lacks them.
    *
@@ -128,17 +122,20 @@ export class GroupTransaction {
     await this.#add(table, missing, true);
   }
 
-  /**
-   * Makes the rows of older blocks the given ones, in all scoped tables.
-   *
-   * Children come before parents: which rows stand in the span is asked of the parents as they were.
-   */
-  async replaceSpan(span: Span, received: ReadonlyMap<string, readonly CanonicalRow[]>): Promise<void> {
-    for (const table of this.#schema.tables.toReversed()) {
-      if (!table.plan.scope) continue;
-      const existing = await selectSpan(this.#connection, table, span);
-      await this.#replaceMultiset(table, existing, received.get(table.name) ?? [], true);
-    }
+  /** The rows of some blocks. Which they are the parents say: read those of all tables before any are changed. */
+  async readBlocks(table: ReplicaTable, heights: readonly Span[]): Promise<CanonicalRow[]> {
+    const found: CanonicalRow[] = [];
+    for (const span of heights) found.push(...(await selectSpan(this.#connection, table, span)));
+    return found;
+  }
+
+  /** Makes rows of older blocks the given ones; a row that moved between them goes before it comes. */
+  async replaceRows(
+    table: ReplicaTable,
+    existing: readonly CanonicalRow[],
+    list: readonly CanonicalRow[]
+  ): Promise<void> {
+    await this.#replaceMultiset(table, existing, list, true);
   }
 
   /** Takes note of the blocks that rows of a parent table say, before the rows are written. */

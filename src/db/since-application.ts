@@ -16,6 +16,18 @@ interface Whole {
   readonly pages: PageDifference[];
 }
 
+/** A scoped table whose rows come just now. */
+interface Arriving {
+  readonly table: ReplicaTable;
+  /** Rows of blocks that the replica has already. */
+  readonly overlap: CanonicalRow[];
+  /** Rows of new blocks that wait until those which they may take the place of are gone. */
+  fresh: CanonicalRow[];
+}
+
+/** More new rows of a table do not wait: where one takes the key of a row that moved, that contradicts the replica then. */
+const MAX_WAITING_ROWS = 200_000;
+
 /** Takes the rows of one since-snapshot into a group. What its rows touch of derived tables is known when it has run. */
 export class SinceApplication {
   readonly #group: GroupTransaction;
@@ -24,8 +36,9 @@ export class SinceApplication {
   readonly #content: SinceContent;
   readonly #whole = new Map<string, Whole>();
   readonly #derived: readonly Derived[];
-  /** Rows of blocks that the replica has already, by table. */
-  readonly #overlap = new Map<string, CanonicalRow[]>();
+  /** What the replica has of the blocks that come again, by scoped table that did not come yet. */
+  readonly #before = new Map<string, readonly CanonicalRow[]>();
+  #arriving: Arriving | undefined;
 
   constructor(group: GroupTransaction, schema: ReplicaSchema, target: Span, content: SinceContent) {
     this.#group = group;
@@ -41,10 +54,15 @@ export class SinceApplication {
   }
 
   async run(): Promise<void> {
-    for await (const batch of this.#content.batches) await this.#take(batch);
     const { from } = this.#content;
     const { first } = this.#target;
-    if (from < first) await this.#group.replaceSpan({ first: from, last: first - 1 }, this.#overlap);
+    for (const table of from < first ? this.#schema.tables : []) {
+      if (!table.plan.scope) continue;
+      this.#before.set(table.name, await this.#group.readBlocks(table, [{ first: from, last: first - 1 }]));
+    }
+    for await (const batch of this.#content.batches) await this.#take(batch);
+    await this.#arrived();
+    for (const table of this.#schema.tables.toReversed()) await this.#replace(table, []);
     for (const table of this.#schema.tables) {
       const whole = this.#whole.get(table.name);
       if (whole) await this.#group.replaceWhole(table, whole.received, whole.pages);
@@ -66,6 +84,7 @@ export class SinceApplication {
     const list = canonicalRows(table, rows);
     const { class: tableClass } = table.plan;
     const whole = this.#whole.get(name);
+    if (this.#arriving && this.#arriving.table !== table) await this.#arrived();
     if (whole) {
       if (table.identity) for (const row of list) whole.received.add(keyText(row, table.identity));
       whole.pages.push(await this.#group.comparePage(table, list));
@@ -79,21 +98,45 @@ export class SinceApplication {
     }
   }
 
-  /** New rows go in, rows of blocks that are here are kept for the comparison, the rest came beside them. */
+  /** Rows of new blocks, of blocks that are here, and what came beside them. */
   async #takeScoped(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
     const { first, last } = this.#target;
     const { from } = this.#content;
     this.#touch(table, list);
     this.#group.learnParents(table, list);
     const blocks = await this.#group.blocksOf(table, list);
-    const within = (low: number, high: number) =>
-      list.filter((_, index) => blocks[index] != null && blocks[index] >= low && blocks[index] <= high);
-    await this.#group.insertScoped(table, within(first, last));
-    const known = this.#overlap.get(table.name) ?? [];
-    this.#overlap.set(table.name, known);
-    for (const row of within(from, first - 1)) known.push(row);
-    const beside = list.filter((_, index) => blocks[index] == null || blocks[index] < from || blocks[index] > last);
+    this.#arriving ??= { table, overlap: [], fresh: [] };
+    const { overlap, fresh } = this.#arriving;
+    const beside: CanonicalRow[] = [];
+    for (const [index, row] of list.entries()) {
+      const block = blocks[index] ?? null;
+      if (block === null || block < from || block > last) beside.push(row);
+      else (block < first ? overlap : fresh).push(row);
+    }
+    if (fresh.length > MAX_WAITING_ROWS) await this.#insertFresh(this.#arriving);
     await this.#group.merge(table, beside, 'replace');
+  }
+
+  /** All rows of a scoped table are here: what the replica has of the blocks that came again goes before new rows come. */
+  async #arrived(): Promise<void> {
+    const arriving = this.#arriving;
+    if (!arriving) return;
+    this.#arriving = undefined;
+    await this.#replace(arriving.table, arriving.overlap);
+    await this.#insertFresh(arriving);
+  }
+
+  async #replace(table: ReplicaTable, overlap: readonly CanonicalRow[]): Promise<void> {
+    const before = this.#before.get(table.name);
+    if (!before) return;
+    this.#before.delete(table.name);
+    await this.#group.replaceRows(table, before, overlap);
+  }
+
+  async #insertFresh(arriving: Arriving): Promise<void> {
+    const { table, fresh } = arriving;
+    arriving.fresh = [];
+    await this.#group.insertScoped(table, fresh);
   }
 
   /** A derived row is sent when rows with its key are; when it is not, it is gone. */

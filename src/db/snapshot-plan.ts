@@ -26,7 +26,7 @@ export interface TableRead {
 export interface SnapshotPlan {
   /** The block that the snapshot is at. */
   readonly head: BlockHead;
-  readonly fingerprint: string;
+  readonly layout: SourceLayout;
   readonly tables: readonly TableRead[];
   /** Null in a full snapshot, where everything is in `tables`. */
   readonly updatedRows: readonly TableRead[] | null;
@@ -48,18 +48,17 @@ export async function planSnapshot(
   const layout = await readLayout(connection, id.dbType, localTables);
   const tip = layout.heads && (await readTip(connection, layout.heads));
   if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
-  const { fingerprint } = layout;
   const plans = layout.plans.filter((plan) => travels(plan, layout, query));
   if (query.since === null) {
     const bound = (await hasBlocksAbove(connection, tip.height)) ? tip.height : null;
     const tables = plans.map((plan) => readWhole(plan, layout, bound));
     const estimatedRows = await estimateRows(connection, tables);
-    return { head: tip, fingerprint, tables, updatedRows: null, wholeTables: [], estimatedRows };
+    return { head: tip, layout, tables, updatedRows: null, wholeTables: [], estimatedRows };
   }
   const head =
     query.until === null || query.until >= tip.height ? tip : await readHead(connection, layout, query.until);
   const first = query.inclusive ? query.since : query.since + 1;
-  const common = { head, fingerprint, estimatedRows: null };
+  const common = { head, layout, estimatedRows: null };
   if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
 
   // A client that asks for blocks >= N does not ask for older ones again, of which rows may have changed.

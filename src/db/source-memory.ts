@@ -3,11 +3,14 @@ import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../wire
 import { type BlockHead, readBlockHeads } from './block-hashes.ts';
 import type { GroupBlock } from './block-reader.ts';
 import { type Keys, readTableMemory, type TableMemory, unknownTable } from './change-finder.ts';
+import type { TablePlan } from './classify.ts';
 import type { Connection } from './connection.ts';
 import { type LookupMemory, readLookupMemory } from './lookup-reader.ts';
-import { EMPTY_FIGURE, readTableFigure } from './scope-sql.ts';
+import { EMPTY_FIGURE, readFigures, readTableFigure } from './scope-sql.ts';
 import {
+  changedScopes,
   forgetScopes,
+  readLastId,
   readScopedMemory,
   type ScopedMemory,
   scopedDigest,
@@ -15,6 +18,7 @@ import {
   WINDOW
 } from './scoped-window.ts';
 import { planSignature, type SourceLayout } from './source-layout.ts';
+import type { Standing } from './standing.ts';
 
 /** Lookup ids that are sent again after a reorg of blocks which were never broadcast from here. */
 const UNKNOWN_IDS = 5_000;
@@ -188,6 +192,55 @@ export class SourceMemory {
     this.hashes = last?.height === fork - 1 ? last.hashes : unknownHashes(this.#dbType);
     if (this.openGroup !== null && this.openGroup >= fork) this.openGroup = null;
     this.#lookupsBefore = {};
+  }
+
+  /**
+   * A snapshot at a block that is broadcast has readers, and they go on with the next group: where their state is not what was
+   * broadcast, that group says all of it again. The difference alone would pass over what changed back in between.
+   *
+   * @returns whether there is such a difference
+   */
+  meet({ height, tables, scoped, lookups }: Standing): boolean {
+    let differs = false;
+    for (const [name, figure] of Object.entries(tables)) {
+      const known = this.tables.get(name);
+      if (known?.figure === figure) continue;
+      this.tables.set(name, { signature: '', lastId: 0, ...known, figure: null, rows: null });
+      differs = true;
+    }
+    for (const [name, figures] of Object.entries(scoped)) {
+      const known = this.scoped.get(name);
+      const changed = known ? changedScopes(known, figures, Math.min(height, this.height)) : [];
+      if (!known || changed.length === 0) continue;
+      this.scoped.set(name, forgetScopes(known, changed));
+      differs = true;
+    }
+    for (const [name, lastId] of Object.entries(lookups)) {
+      if (lastId >= (this.lookups.get(name)?.lastId ?? 0)) continue;
+      this.#lowerLookup(name, lastId);
+      differs = true;
+    }
+    return differs;
+  }
+
+  /** Whether a table's content is what was broadcast of it. Call it inside a snapshot. */
+  async holds(connection: Connection, layout: SourceLayout, plan: TablePlan): Promise<boolean> {
+    const { name } = plan;
+    switch (plan.class) {
+      case 'mutable':
+      case 'derived':
+        return this.tables.get(name)?.figure === (await readTableFigure(connection, plan));
+      case 'scoped': {
+        const known = this.scoped.get(name);
+        if (!known) return false;
+        const now = await readFigures(connection, plan, layout.tables, known.from, this.height);
+        return changedScopes(known, now, this.height).length === 0;
+      }
+      case 'lookup':
+        return (this.lookups.get(name)?.lastId ?? 0) >= (await readLastId(connection, plan));
+      default:
+        return true;
+    }
   }
 
   #lowerLookup(table: string, lastId: number): void {

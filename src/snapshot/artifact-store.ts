@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { MessageChannel, type Transferable } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
+import type { Standing } from '../db/standing.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { databaseKey } from '../wire/database.ts';
@@ -34,6 +35,8 @@ export interface ArtifactStoreOptions {
   readonly budgetMs: number;
   readonly tasks: TaskRunner;
   readonly log: Logger;
+  /** Waited for before a snapshot ends: its source takes note of the state that readers will stand on. */
+  readonly settle?: (order: SnapshotOrder, standing: Standing) => Promise<unknown>;
   /** An older artifact is shared no more. Default 10 minutes. */
   readonly maxAgeMs?: number;
   /** Free disk below this refuses a build. Default 512 MiB. */
@@ -75,7 +78,13 @@ export class ArtifactStore {
   }
 
   private constructor(options: ArtifactStoreOptions) {
-    this.#options = { maxAgeMs: 600_000, minFreeBytes: 512 * 2 ** 20, stallMs: 180_000, ...options };
+    this.#options = {
+      settle: async () => undefined,
+      maxAgeMs: 600_000,
+      minFreeBytes: 512 * 2 ** 20,
+      stallMs: 180_000,
+      ...options
+    };
     const { maxBytes } = options;
     this.#finished = new LRUCache({
       maxSize: maxBytes,
@@ -145,8 +154,9 @@ export class ArtifactStore {
     const startedAt = performance.now();
     try {
       await this.#checkDisk(resource);
-      const { headers, sizeBytes } = await this.#runTask(artifact, order);
+      const { headers, sizeBytes, standing } = await this.#runTask(artifact, order);
       artifact.opened(headers);
+      if (standing) await this.#settle(order, standing);
       artifact.finish(sizeBytes);
       if (order.query.since === null) this.#lastSizes.set(resource, sizeBytes);
       this.#builds.delete(artifact);
@@ -186,6 +196,14 @@ export class ArtifactStore {
       clearTimeout(budget);
       here.close();
     }
+  }
+
+  /** A source that cannot take note is no reason to refuse: a comparison of digests finds what a reader misses then. */
+  async #settle(order: SnapshotOrder, standing: Standing): Promise<void> {
+    const { settle, log } = this.#options;
+    await settle(order, standing).catch((caught: unknown) =>
+      log.warn({ err: caught, database: databaseKey(order.id) }, 'a snapshot ends before its source took note of it')
+    );
   }
 
   async #checkDisk(resource: string): Promise<void> {

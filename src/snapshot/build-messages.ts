@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
+import type { Standing } from '../db/standing.ts';
 import type { SnapshotCoding } from '../wire/snapshot.ts';
 import type { ArtifactHeaders } from './artifact.ts';
 
@@ -24,4 +25,6 @@ export type BuildProgress =
 export interface BuildResult {
   readonly headers: ArtifactHeaders;
   readonly sizeBytes: number;
+  /** What a reader stands on who goes on from here; null where the snapshot does not hold all of its block's state. */
+  readonly standing: Standing | null;
 }

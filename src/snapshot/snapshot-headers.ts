@@ -19,7 +19,7 @@ export function snapshotHeaders(
   const headers: Record<string, string> = {
     [SNAPSHOT_HEADERS.height]: String(plan.head.height),
     [SNAPSHOT_HEADERS.schemaVersion]: String(SCHEMA_VERSION[id.dbType]),
-    [SNAPSHOT_HEADERS.fingerprint]: plan.fingerprint
+    [SNAPSHOT_HEADERS.fingerprint]: plan.layout.fingerprint
   };
   for (const [name, hash] of Object.entries(plan.head.hashes)) {
     const header = HASH_HEADERS[name];

@@ -35,9 +35,9 @@ export function createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal 
     handlers: {
       'task.run': ({ name, input }) => tasks.run(name, input),
       broadcast: async ({ messages, resume }, from) => {
+        await broadcasts.keep(from, resume); // accepted: a successor continues after it, whatever becomes of the sockets
         const sent = fanOut.broadcast(from, messages, resume);
         noteBlocks(from, messages);
-        broadcasts.keep(from, resume); // accepted: a successor continues after it, whatever becomes of the sockets
         await sent;
         return {};
       }

@@ -28,6 +28,8 @@ import { openValidatorIdentity } from './validator-key.ts';
 /** Where `npm run build:web` puts the console page. */
 const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../dist/web', import.meta.url));
 const HUB_TIMEOUT_MS = 10_000;
+/** A source's feed reaches its tip within some polls; a snapshot is not held back for longer. */
+const SETTLE_DEADLINE_MS = 10_000;
 
 /** A running sync service. */
 export interface SyncService {
@@ -68,7 +70,9 @@ export async function startSync(
     maxBuilds: config.MAX_CONCURRENT_SNAPSHOTS,
     budgetMs: config.SNAPSHOT_BUILD_BUDGET_MS,
     tasks,
-    log
+    log,
+    settle: ({ id }, standing) =>
+      directory.lookup(id).ask('snapshot.settle', { standing }, { deadlineMs: SETTLE_DEADLINE_MS })
   });
   const whereIs = (id: DatabaseId) => {
     const found = roster.find(id);

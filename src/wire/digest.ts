@@ -30,6 +30,8 @@ export const DatabaseDigestSchema = Type.Object({ ...Head, tables: Type.Array(Ta
 export const TableRangesSchema = Type.Object({
   ...Head,
   table: Name,
+  /** Said of a whole table. False: it is no longer what was broadcast of this block, and the next one carries what changed. */
+  settled: Type.Optional(Type.Boolean()),
   /** Rows and digest of all ranges together; ranges without rows are left out. */
   rows: Count,
   digest: Sum,

@@ -13,6 +13,7 @@ import { createDatabase } from '../support/mariadb.ts';
 import {
   apply,
   applySnapshot,
+  batch,
   block,
   content,
   context,
@@ -233,6 +234,50 @@ test('a since-snapshot makes whole tables and the blocks that it repeats equal t
     (await planRollback(writer, 3, 2))!
   );
   assert.deepEqual(await content(writer), before);
+  await writer.end();
+});
+
+/** Block 3 takes over a key of block 1, which gives the other one to block 2. */
+const MOVED = [
+  { id: 90, block_index: 3, text: 'zero' },
+  { id: 91, block_index: 1, text: 'two' },
+  { id: 92, block_index: 2, text: 'one' }
+];
+const MOVED_TEXTS = [1, 2, 3].map((at) => `${at} ${['two', 'one', 'zero'][at - 1]}`);
+
+async function replicaOfUniqueNotes(messages: BlockMessage[][]): Promise<Connection> {
+  const { writer } = await createReplica();
+  await writer.query('ALTER TABLE notes ADD UNIQUE KEY (text)');
+  for (const group of messages) await apply(writer, group);
+  return writer;
+}
+
+async function notesOf(writer: Connection): Promise<unknown[]> {
+  const found = await rows(writer, "SELECT CONCAT(block_index, ' ', text) AS note FROM notes ORDER BY 1");
+  return found.map(({ note }) => note);
+}
+
+test('a key that moves between blocks, also to a new one earlier in the group, is given up before it is taken', async () => {
+  const second = block(2, { notes: [{ id: 80, block_index: 2, text: 'two' }] });
+  const writer = await replicaOfUniqueNotes([[FIRST], [second]]);
+  const group = { first: 3, last: 4 };
+  await apply(writer, [
+    block(3, { notes: MOVED.slice(0, 1) }, { group }),
+    block(4, { notes: MOVED.slice(1) }, { group, rescoped: { notes: [1, 2] } })
+  ]);
+  assert.deepEqual(await notesOf(writer), MOVED_TEXTS);
+  await writer.end();
+});
+
+test('a since-snapshot may bring a new row before the older block that gives up its key', async () => {
+  const writer = await replicaOfUniqueNotes([[FIRST]]);
+  async function* moved(): AsyncGenerator<SnapshotBatch> {
+    const heights = [1, 2, 3].map((height) => ({ block_index: height, block_hash: `h${height}` }));
+    yield batch('blocks', heights);
+    for (const row of MOVED) yield batch('notes', [row]);
+  }
+  await applySnapshot(writer, 3, moved());
+  assert.deepEqual(await notesOf(writer), MOVED_TEXTS);
   await writer.end();
 });
 

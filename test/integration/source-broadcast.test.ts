@@ -159,6 +159,44 @@ test('a reorg of blocks that were there before the start brings the new branch w
   assert.equal(replica.height, 119);
 });
 
+test('what a snapshot saw between two blocks, and what changed back since, does not stay with its readers', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 20, rows: 600 });
+  await sql(
+    database,
+    'CREATE TABLE zz_state (name VARCHAR(9) PRIMARY KEY, value INT)',
+    'CREATE TABLE zz_log (block_index INT NOT NULL, value INT)',
+    "INSERT INTO zz_state VALUES ('a', 1), ('b', 1)",
+    'INSERT INTO zz_log VALUES (119, 1), (110, 1)'
+  );
+  const watch = await ReplicaWatch.start(t, database, 'indexer');
+  await watch.settle(119);
+  await sql(database, "UPDATE zz_state SET value = 2 WHERE name = 'a'", 'UPDATE zz_log SET value = 2');
+  await watch.reload();
+  await sql(database, "UPDATE zz_state SET value = 1 WHERE name = 'a'", 'UPDATE zz_log SET value = 1');
+  await watch.settle(await appendBlocks(database, 1, 'a'));
+  const last = watch.source.messages.at(-1);
+  assert.ok(last?.type === 'block');
+  assert.deepEqual([last.whole?.includes('zz_state'), last.rescoped?.['zz_log']], [true, [110, 119]]);
+});
+
+test('a snapshot of a block that was not broadcast yet is settled when it is', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 5, rows: 100 });
+  const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(104);
+  const standing = { height: 105, tables: { tokens: '0' }, scoped: {}, lookups: {} };
+  let isSettled = false;
+  const asked = source.handle.ask('snapshot.settle', { standing }).then(() => (isSettled = true));
+  await source.handle.ask('schema.read', {});
+  assert.equal(isSettled, false);
+  await settle(await appendBlocks(database, 1, 'a'));
+  await asked;
+  await settle(await appendBlocks(database, 1, 'a'));
+  const last = source.messages.at(-1);
+  assert.ok(last?.type === 'block' && last.whole?.includes('tokens'));
+});
+
 test('a schema change between two blocks travels with the next one', async (t) => {
   const database = await createDatabase('source');
   await createIndexer(database, { seed: 'a', blocks: 20, rows: 600 });

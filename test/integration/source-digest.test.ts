@@ -6,7 +6,7 @@ import type { DatabaseDigest, DigestQuery, DigestRange, RangeRows, TableRanges }
 import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { SourceThread } from '../support/source-thread.ts';
-import { sql } from '../support/sql.ts';
+import { addEmptyBlock, sql } from '../support/sql.ts';
 
 async function open(t: TestContext): Promise<{ database: DatabaseCoordinates; source: SourceThread }> {
   const database = await createDatabase('source_digest');
@@ -66,6 +66,32 @@ test('what changes in place between two blocks is seen once a range of it is ask
   const { from, to } = ranges[0]!;
   await ask<RangeRows>(source, { table: 'tokens', range: { from, to, block: null }, rows: true });
   assert.notEqual(digestOf(await ask(source)), digestOf(before));
+});
+
+test('a table that changed since the last broadcast says that it is not settled, until the next block', async (t) => {
+  const { database, source } = await open(t);
+  const settled = async () => {
+    const names = ['tokens', 'credits', 'index_addresses', 'sync_meta'];
+    const said = await Promise.all(names.map((table) => ask<TableRanges>(source, { table })));
+    return said.filter((ranges) => ranges.settled).map(({ table }) => table);
+  };
+  assert.deepEqual(await settled(), ['tokens', 'credits', 'index_addresses', 'sync_meta']);
+  await sql(
+    database,
+    'UPDATE tokens SET supply = supply + 1',
+    "UPDATE credits SET amount = CONCAT(amount, '1') ORDER BY action_index DESC LIMIT 1",
+    "INSERT INTO index_addresses (address) VALUES ('of between')"
+  );
+  assert.deepEqual(await settled(), ['sync_meta']);
+  await source.reaches(await addEmptyBlock(database));
+  assert.deepEqual(await settled(), ['tokens', 'credits', 'index_addresses', 'sync_meta']);
+});
+
+test('the log is left out while it tells of another branch than the blocks', async (t) => {
+  const { database, source } = await open(t);
+  await sql(database, "UPDATE sync_meta SET ledger_hash = 'of the other branch' WHERE block_index = 104");
+  const { tables } = await ask<DatabaseDigest>(source);
+  assert.ok(!tables.some(({ table }) => table === 'sync_meta'));
 });
 
 test('what cannot be answered is refused by name, and the next question is answered', async (t) => {

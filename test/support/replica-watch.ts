@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { SourceActorData } from '../../actors/protocol.ts';
+import { readTip } from '../../src/db/block-hashes.ts';
+import { inSnapshot } from '../../src/db/block-reader.ts';
+import { connect } from '../../src/db/connection.ts';
+import { readLayout } from '../../src/db/source-layout.ts';
+import { readStanding } from '../../src/db/standing.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
 import { MemoryReplica } from './memory-replica.ts';
 import { SourceThread } from './source-thread.ts';
 
 /** A source actor and a replica in memory that follows it; after each settling both must hold the same. */
 export class ReplicaWatch {
-  readonly replica: MemoryReplica;
+  replica: MemoryReplica;
   source: SourceThread;
   readonly #test: TestContext;
   readonly #database: DatabaseCoordinates;
@@ -40,6 +45,19 @@ export class ReplicaWatch {
     assert.equal(this.replica.height, height);
     assert.deepEqual(await this.replica.differences(this.#database), []);
   };
+
+  /** Loads the replica anew from a snapshot of the source as it is now, of which the source takes note. */
+  async reload(): Promise<void> {
+    const connection = await connect(this.#database);
+    const standing = await inSnapshot(connection, async () => {
+      const layout = await readLayout(connection, this.#dbType, []);
+      return readStanding(connection, layout, (await readTip(connection, layout.heads!))!);
+    });
+    await connection.end();
+    this.replica = await MemoryReplica.bootstrap(this.#database, this.#dbType);
+    await this.source.handle.ask('snapshot.settle', { standing });
+    this.#taken = this.source.messages.length;
+  }
 
   /** Ends the thread as a crash would. */
   async kill(): Promise<void> {

@@ -170,7 +170,7 @@ export async function readyForSnapshot(
   return () => applySince(writer, own, state, target, { batches, whole, from: 1, derives: false });
 }
 
-const batch = (table: string, list: WireRow[], section: SnapshotBatch['section'] = 'tables'): SnapshotBatch => ({
+export const batch = (table: string, list: WireRow[], section: SnapshotBatch['section'] = 'tables'): SnapshotBatch => ({
   section,
   table,
   rows: list,

@@ -23,7 +23,8 @@ export type Operation = (typeof OPERATIONS)[number];
 export const STEP_KINDS = ['blocks', 'reorg', 'alter', 'disturb', 'pause', 'settle'] as const;
 
 export type Step =
-  | { readonly kind: 'blocks'; readonly count: number; readonly how: 'one' | 'staged' | 'late' }
+  /** Late: rows change once more when the blocks are there. Held: the blocks are written, and committed later. */
+  | { readonly kind: 'blocks'; readonly count: number; readonly how: 'one' | 'staged' | 'late' | 'held' }
   | { readonly kind: 'reorg'; readonly depth: number; readonly count: number; readonly apart: boolean }
   | { readonly kind: 'alter'; readonly what: 'column' | 'table' | 'key' }
   | { readonly kind: 'disturb'; readonly what: Disturbance }
@@ -72,10 +73,10 @@ function inventStep(random: Random): Step {
   const dice = random.between(1, 100);
   if (dice <= 62) {
     const count = random.between(1, 4) > 1 ? 1 : random.between(2, 12);
-    return { kind: 'blocks', count, how: random.pick(['one', 'one', 'one', 'late', 'staged']) };
+    return { kind: 'blocks', count, how: random.pick(['one', 'one', 'one', 'held', 'late', 'staged']) };
   }
   if (dice <= 74) {
-    const depth = random.pick([1, 1, 2, 3, 5, 8, 20, 60]);
+    const depth = random.pick([1, 1, 2, 3, 5, 8, 20, 60, 150]);
     const count = Math.max(1, Math.min(depth + random.between(-3, 3), 25));
     return { kind: 'reorg', depth, count, apart: random.between(0, 1) === 1 };
   }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hasCode } from '../../src/errors.ts';
 import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { type Link, openLink } from '../support/link.ts';
@@ -10,17 +11,17 @@ import { TortureWriter } from './writer.ts';
 
 /** Time to become live at the source's tip, then to be equal: at equal height the tip may still be the orphaned one. */
 const LIVE_DEADLINE_MS = 100_000;
-const EQUAL_DEADLINE_MS = 8_000;
+const EQUAL_DEADLINE_MS = 15_000;
 /** A supervisor gives up on an actor that ends more often than this in its window. */
 const KILLS_AT_MOST = 6;
 const KILL_WINDOW_MS = 300_000;
-const LOG_TAIL = 6_000;
+const LOG_TAIL = Number(process.env['TORTURE_TAIL'] ?? 6_000);
+/** What a client logs when it repairs, or gives itself up: nothing that a source writes may lead to that. */
+const MENDED = /differed from its source: repaired|the replica contradicts its source/;
 
 export interface Outcome {
   readonly blocks: number;
   readonly settled: number;
-  /** What the replica says of itself: differences that its own comparison found and mended, before this one could see them. */
-  readonly repairs: number;
   readonly durationMs: number;
   /** Names of all tables that were invented. */
   readonly tables: readonly string[];
@@ -46,14 +47,17 @@ export async function runCase(of: Case, tell: (line: string) => void = () => und
   let failure: Failure | null = null;
   let step = 0;
   let wrote = 'nothing';
-  const settle = async () => {
-    await writer.write({ kind: 'blocks', count: 1, how: 'one' });
+  const compare = async (height: number) => {
     const waiting = performance.now();
-    const found = await stage.settle(writer.height);
+    const found = await stage.settle(height);
     const waited = ((performance.now() - waiting) / 1000).toFixed(1);
     settled += 1;
     if (found) failure = { step, ...found, databases: { source, replica: stage.pair.replica } };
-    else tell(`step ${step}: equal at block ${writer.height} after ${waited} s; before: ${wrote}`);
+    else tell(`step ${step}: equal at block ${height} after ${waited} s; before: ${wrote}`);
+  };
+  const settle = async () => {
+    await writer.write({ kind: 'blocks', count: 1, how: 'one' });
+    await compare(writer.height);
   };
   try {
     for (const planned of planSteps(of)) {
@@ -62,7 +66,12 @@ export async function runCase(of: Case, tell: (line: string) => void = () => und
       if (next.kind === 'settle') await settle();
       else if (next.kind === 'disturb') stage.disturb(next.what);
       else if (next.kind === 'pause') await sleep(next.ms);
-      else await writer.write(next);
+      else {
+        const [height, isLate] = [writer.height, writer.isLate];
+        await writer.write(next, async () => {
+          if (!isLate) await compare(height);
+        });
+      }
       wrote = JSON.stringify(next);
       if (failure) break;
     }
@@ -70,7 +79,6 @@ export async function runCase(of: Case, tell: (line: string) => void = () => und
     return {
       blocks: of.blocks,
       settled,
-      repairs: stage.repairs,
       durationMs: performance.now() - startedAt,
       tables: writer.tables,
       failure
@@ -90,7 +98,8 @@ class Stage {
   readonly #random;
   readonly #status: string;
   #client: SyncProcess;
-  #repairs = 0;
+  /** What clients said that were killed. */
+  #said = '';
   /** What a disturbance is still about: a process that starts again. */
   #recovery: Promise<void> = Promise.resolve();
 
@@ -114,10 +123,6 @@ class Stage {
     return new Stage(of, pair, link, await pair.startClient(clientEnv), clientEnv);
   }
 
-  get repairs(): number {
-    return this.#repairs;
-  }
-
   /** Begins a disturbance and returns at once: the source goes on meanwhile. */
   disturb(what: Disturbance): void {
     this.#recovery = this.#recovery.then(() => this.#do(what));
@@ -139,6 +144,7 @@ class Stage {
         return this.pair.restartServer();
       case 'killClient':
         await this.#client.end('SIGKILL');
+        this.#said += this.#client.log();
         this.#client = await this.pair.startClient(this.#clientEnv);
     }
   }
@@ -153,33 +159,49 @@ class Stage {
   /** Waits until the replica is live at this height and equal. @returns why it is not, or null */
   async settle(height: number): Promise<Pick<Failure, 'reason' | 'detail'> | null> {
     await this.#recovery;
-    const late = await this.#untilLive(height);
-    if (late) return late;
-    let verdict = await this.#compare();
-    for (const deadline = Date.now() + EQUAL_DEADLINE_MS; !verdict.equal && Date.now() < deadline; ) {
-      await sleep(250);
-      verdict = await this.#compare();
+    for (let deadline: number | null = null; ; await sleep(100)) {
+      const late = await this.#untilLive(height);
+      if (late) return late;
+      deadline ??= Date.now() + EQUAL_DEADLINE_MS;
+      const verdict = await this.#compare();
+      if (verdict?.equal) return this.#mended(height);
+      if (Date.now() < deadline) continue;
+      const tables = (verdict?.tables ?? []).filter(({ equal }) => !equal).map(({ table }) => table);
+      const found = verdict && `${JSON.stringify(differences(verdict), null, 1)}\n${JSON.stringify(verdict.heights)}`;
+      return {
+        reason: `block ${height}: ${tables.join(', ') || 'the height'} differs`,
+        detail: `${found ?? 'the replica lacks a table'}\n${this.#logs()}`
+      };
     }
-    if (verdict.equal) return null;
-    const tables = verdict.tables.filter(({ equal }) => !equal).map(({ table }) => table);
+  }
+
+  /** A difference that the replica found and mended by itself, before it could be seen here, was one all the same. */
+  #mended(height: number): Pick<Failure, 'reason' | 'detail'> | null {
+    const lines = `${this.#said}${this.#client.log()}`.split('\n').filter((line) => MENDED.test(line));
+    if (lines.length === 0) return null;
     return {
-      reason: `block ${height}: ${tables.join(', ') || 'the height'} differs`,
-      detail: `${JSON.stringify(differences(verdict), null, 1)}\n${JSON.stringify(verdict.heights)}\n${this.#logs()}`
+      reason: `block ${height}: the replica had to mend itself`,
+      detail: `${lines.join('\n')}\n${this.#logs()}`
     };
   }
 
-  #compare(): Promise<Verdict> {
-    return compareDatabases(this.pair.source, this.pair.replica);
+  /** @returns null while the replica's tables are made anew */
+  async #compare(): Promise<Verdict | null> {
+    try {
+      return await compareDatabases(this.pair.source, this.pair.replica);
+    } catch (caught) {
+      if (hasCode(caught, 'DATABASE_UNAVAILABLE')) return null;
+      throw caught;
+    }
   }
 
   async #untilLive(height: number): Promise<Pick<Failure, 'reason' | 'detail'> | null> {
     let last: Record<string, unknown> = {};
-    for (const deadline = Date.now() + LIVE_DEADLINE_MS; Date.now() < deadline; await sleep(100)) {
+    for (const deadline = Date.now() + LIVE_DEADLINE_MS; Date.now() < deadline; await sleep(25)) {
       last = await this.#client.get(`/status/${this.#status}`).then(
         ({ body }) => body,
         () => ({})
       );
-      this.#repairs = Math.max(this.#repairs, Number(last['repairs'] ?? 0));
       if (last['block_height'] === height && last['phase'] === 'live') return null;
       if (last['halted'] === true || last['phase'] === 'failed' || this.#client.child.exitCode !== null) break;
     }

@@ -22,6 +22,7 @@ export class TortureWriter {
   /** Makes each block, also one of a height that was there before, a block of its own. */
   #written = 0;
   #invented = 0;
+  #isLate = false;
 
   private constructor(of: Case, connection: Connection) {
     this.#case = of;
@@ -46,6 +47,11 @@ export class TortureWriter {
     return this.#height;
   }
 
+  /** Rows changed since the newest block: the next one tells of it. */
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
   get tables(): readonly string[] {
     return this.#tables.map(({ name }) => name);
   }
@@ -54,17 +60,26 @@ export class TortureWriter {
     await this.#connection.end();
   }
 
-  /** Does one step of the plan. What it wrote is committed when it returns. */
-  async write(step: Extract<Step, { kind: 'blocks' | 'reorg' | 'alter' }>): Promise<void> {
-    if (step.kind === 'blocks') await this.#addBlocks(step);
+  /**
+   * Does one step of the plan. What it wrote is committed when it returns.
+   *
+   * @param whileHeld called when blocks that are held are written and nobody may see them
+   */
+  async write(
+    step: Extract<Step, { kind: 'blocks' | 'reorg' | 'alter' }>,
+    whileHeld: () => Promise<void> = async () => undefined
+  ): Promise<void> {
+    if (step.kind === 'blocks') await this.#addBlocks(step, whileHeld);
     else if (step.kind === 'reorg') await this.#reorg(step);
     else await this.#alter(step.what);
   }
 
-  async #addBlocks({ count, how }: Extract<Step, { kind: 'blocks' }>): Promise<void> {
+  async #addBlocks({ count, how }: Extract<Step, { kind: 'blocks' }>, whileHeld: () => Promise<void>): Promise<void> {
     await this.#inTransaction(async () => {
       for (let done = 0; done < count; done += 1) await this.#addBlock(how === 'staged' && done === count - 1);
+      if (how === 'held') await whileHeld();
     });
+    this.#isLate = how === 'late';
     if (how === 'staged') await this.#inTransaction(() => this.#finishBlock());
     if (how === 'late') await this.#inTransaction(() => this.#changeTables('late'));
   }
@@ -190,6 +205,7 @@ export class TortureWriter {
   }
 
   async #reorg({ depth, count, apart }: Extract<Step, { kind: 'reorg' }>): Promise<void> {
+    this.#isLate = false;
     const fork = Math.max(FIRST_HEIGHT + 1, this.#height - depth + 1);
     const random = randomAt(this.#case, 'reorg', this.#written);
     const takeBack = async () => {

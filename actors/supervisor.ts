@@ -7,7 +7,7 @@ import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState, ActorView } from './actor-view.ts';
 import type { Handlers, Protocol } from './channel.ts';
 import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
-import { type Happening, Timeline } from './timeline.ts';
+import { type Happening, Timeline, type TimelineEntry } from './timeline.ts';
 
 export type { ActorSpec } from './supervised-actor.ts';
 
@@ -35,6 +35,10 @@ export interface SupervisorOptions<ToMain extends Protocol> {
    * processes on one database (a decoder and the server of its database) must not end each other's.
    */
   readonly firstGeneration?: number;
+  /** Entries of the timeline over all actors. */
+  readonly timelineSize?: number;
+  /** Sees each of them as it comes. */
+  readonly onHappening?: (entry: TimelineEntry) => void;
   /** Transitions kept for each actor. */
   readonly ringSize?: number;
   /** Asks of one actor to the main thread that may be in work at once. */
@@ -47,10 +51,11 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
   readonly #firstGeneration: number;
   readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain>>();
   /** All that happened to all actors, as far back as it is kept. */
-  readonly timeline = new Timeline();
+  readonly timeline: Timeline;
 
   constructor(options: SupervisorOptions<ToMain>) {
     this.#options = options;
+    this.timeline = new Timeline(options.timelineSize, options.onHappening);
     this.#firstGeneration = options.firstGeneration ?? randomInt(2 ** 30) * 1_000 + 1;
   }
 

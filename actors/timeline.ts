@@ -25,10 +25,13 @@ export type TimelineEntry = Happening & { readonly seq: number; readonly actor: 
 /** All that happened to all actors, bounded: for looking at, and for replaying. */
 export class Timeline {
   readonly #entries: Ring<TimelineEntry>;
+  readonly #listener: (entry: TimelineEntry) => void;
   #seq = 0;
 
-  constructor(limit = 5_000) {
+  /** @param listener sees each entry as it comes; must not throw */
+  constructor(limit = 5_000, listener: (entry: TimelineEntry) => void = () => undefined) {
     this.#entries = new Ring(limit);
+    this.#listener = listener;
   }
 
   /** Of the newest entry; 0 before the first. */
@@ -37,7 +40,9 @@ export class Timeline {
   }
 
   add(actor: DatabaseId, happening: Happening): void {
-    this.#entries.push({ ...happening, seq: ++this.#seq, actor });
+    const entry = { ...happening, seq: ++this.#seq, actor };
+    this.#entries.push(entry);
+    this.#listener(entry);
   }
 
   /** The entries after one, oldest first; fewer when they are no longer kept. */

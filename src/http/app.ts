@@ -16,6 +16,7 @@ import { digestRoutes } from './routes/digest.ts';
 import { documentationRoutes } from './routes/documentation.ts';
 import { haltRoutes } from './routes/halt.ts';
 import { healthRoutes } from './routes/health.ts';
+import { metricsRoutes } from './routes/metrics.ts';
 import { pageRoutes } from './routes/pages.ts';
 import { probeRoutes } from './routes/probes.ts';
 import { schemaRoutes } from './routes/schema.ts';
@@ -95,6 +96,12 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.register(debugRoutes, deps);
   app.register(documentationRoutes, { document });
   app.register(consoleRoutes, deps);
+  app.register(metricsRoutes, deps);
+
+  // The route's pattern and not the path: a caller must not be able to make up series.
+  app.addHook('onResponse', async ({ routeOptions, method }, reply) =>
+    deps.metrics.answered(routeOptions.url ?? 'unknown', method, reply.statusCode, reply.elapsedTime / 1000)
+  );
 
   let isClosing = false;
   app.addHook('onSend', async (_, reply) => void (isClosing && reply.header('connection', 'close')));

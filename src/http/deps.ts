@@ -3,6 +3,7 @@ import type { ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
 import type { Timeline } from '../../actors/timeline.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import type { Logger } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
 import type { ArtifactStore } from '../snapshot/artifact-store.ts';
 import type { Catalog } from '../wire/catalog.ts';
 import type { DatabaseId } from '../wire/database.ts';
@@ -76,4 +77,5 @@ export interface AppDeps {
   /** The console page's built files; empty where there are none. */
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   readonly control: ActorControl;
+  readonly metrics: Pick<Metrics, 'contentType' | 'render' | 'answered'>;
 }

@@ -78,6 +78,9 @@ export class FanOut {
   readonly #lanes = new Map<string, Lane>();
   readonly #perAddress = new Map<string, number>();
   readonly #timers: readonly NodeJS.Timeout[];
+  readonly #drops: Record<string, number> = {};
+  #messages = 0;
+  #bytes = 0;
   #closed = false;
   #fullSaidAt = Number.NEGATIVE_INFINITY;
 
@@ -136,6 +139,8 @@ export class FanOut {
       limits: { maxBytes: this.#config.WS_BACKPRESSURE_MAX_BYTES, stallMs: this.#config.WS_BACKPRESSURE_STALL_MS },
       onDrop: (reason) => {
         leave();
+        const kind = reason.replace(/ ?\(.*| for \d+ms$/, '');
+        this.#drops[kind] = (this.#drops[kind] ?? 0) + 1;
         this.#log.warn({ database: databaseKey(id), subscriber: subscriber.id }, reason);
       },
       onHeartbeat: (appliedHeight) => this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight),
@@ -160,6 +165,11 @@ export class FanOut {
   subscribers(id: DatabaseId): SubscriberView[] {
     const lane = this.#lanes.get(databaseKey(id));
     return lane ? everyone(lane).map(({ view }) => view) : [];
+  }
+
+  /** Since the start: messages and bytes handed to sockets, and subscribers dropped by reason. */
+  get figures(): { messages: number; bytes: number; drops: Readonly<Record<string, number>> } {
+    return { messages: this.#messages, bytes: this.#bytes, drops: this.#drops };
   }
 
   /** Tells every subscriber to come back later (1012) and takes no more. */
@@ -201,7 +211,10 @@ export class FanOut {
         const { targets, full, infra, height } = parcel;
         for (const target of targets) {
           if (++sent % SLICE === 0) await nextTurn();
-          target.send(target.infraOnly ? infra : full, height);
+          const message = target.infraOnly ? infra : full;
+          target.send(message, height);
+          this.#messages += 1;
+          this.#bytes += message.length;
         }
       }
     });

@@ -62,6 +62,9 @@ export class ArtifactStore {
   /** Size of the last full snapshot by resource: what the next one will need. */
   readonly #lastSizes = new Map<string, number>();
   readonly #closing = new AbortController();
+  #built = 0;
+  #failed = 0;
+  #shared = 0;
 
   /** @throws {PlatformError} DISK_FULL when the directory cannot be made */
   static async open(options: ArtifactStoreOptions): Promise<ArtifactStore> {
@@ -111,9 +114,23 @@ export class ArtifactStore {
    * @throws {PlatformError} SNAPSHOT_BUSY, DISK_FULL, SNAPSHOT_FAILED
    */
   async obtain(order: SnapshotOrder, coding: SnapshotCoding): Promise<Artifact> {
-    const artifact = this.find(order, coding) ?? this.#begin(order, coding);
+    const shared = this.find(order, coding);
+    if (shared) this.#shared += 1;
+    const artifact = shared ?? this.#begin(order, coding);
     this.#finished.get(artifact.buildId); // used now
     return artifact.whenOpened();
+  }
+
+  /** Since the start, but `running`, `bytes` and `oldestBuildMs`: what there is now. */
+  get figures() {
+    const [built, failed, shared] = [this.#built, this.#failed, this.#shared];
+    const oldest = Math.min(Date.now(), ...[...this.#builds.keys()].map(({ createdAt }) => createdAt));
+    const now = {
+      running: this.#builds.size,
+      bytes: this.#finished.calculatedSize,
+      oldestBuildMs: Date.now() - oldest
+    };
+    return { built, failed, shared, ...now };
   }
 
   /** Ends the builds and waits until their threads are gone. */
@@ -161,9 +178,11 @@ export class ArtifactStore {
       if (order.query.since === null) this.#lastSizes.set(resource, sizeBytes);
       this.#builds.delete(artifact);
       this.#finished.set(buildId, artifact);
+      this.#built += 1;
       log.info({ sizeBytes, ms: Math.round(performance.now() - startedAt) }, 'snapshot built');
     } catch (caught) {
       const error = PlatformError.from(caught, 'SNAPSHOT_FAILED');
+      this.#failed += 1;
       log.error({ err: error }, 'snapshot build failed');
       await this.#remove(artifact);
       this.#builds.delete(artifact);

@@ -4,6 +4,7 @@ import type { Broadcast, MainAsks, ReplicaAsks, SourceAsks } from '../../actors/
 import { reap } from '../../actors/reaper.ts';
 import { Supervisor } from '../../actors/supervisor.ts';
 import type { TaskPool } from '../../actors/task-pool.ts';
+import type { TimelineEntry } from '../../actors/timeline.ts';
 import type { PlatformError } from '../errors.ts';
 import type { FanOut } from '../http/fan-out.ts';
 import type { Logger } from '../log.ts';
@@ -25,13 +26,15 @@ interface House {
   readonly broadcasts: BroadcastLog;
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly onFatal: (error: PlatformError) => void;
+  readonly onHappening: (entry: TimelineEntry) => void;
 }
 
 /** The supervisor of this process, with what its actors may ask of the main thread. */
-export function createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal }: House): SyncActors {
+export function createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal, onHappening }: House): SyncActors {
   const supervisor = new Supervisor<SyncActorAsks, MainAsks>({
     log,
     onFatal,
+    onHappening,
     handlers: {
       'task.run': ({ name, input }) => tasks.run(name, input),
       broadcast: async ({ messages, resume }, from) => {

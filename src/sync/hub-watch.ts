@@ -15,6 +15,8 @@ interface HubWatch {
   readonly maxWaitMs: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Told whether the hub answered, each time. */
+  readonly onAnswer?: (answered: boolean) => void;
   /** Called with what the hub knows, after the first answer and whenever it is asked again. */
   readonly onDatabases: (databases: readonly DiscoveredDatabase[]) => Promise<void>;
 }
@@ -33,6 +35,7 @@ export async function watchHub({
   maxWaitMs,
   log,
   signal,
+  onAnswer,
   onDatabases
 }: HubWatch): Promise<void> {
   const deadline = Date.now() + maxWaitMs;
@@ -44,6 +47,7 @@ export async function watchHub({
       const { databases, problems } = discoverDatabases(await hub.fetchConfigs(signal), {
         coordinates: needsCoordinates
       });
+      onAnswer?.(true);
       const words = [
         ...problems,
         ...(databases.some(({ id }) => id.dbType === 'indexer') ? [] : ['no indexer databases found in hub config'])
@@ -55,6 +59,7 @@ export async function watchHub({
     } catch (caught) {
       if (signal.aborted) return;
       const error = PlatformError.from(caught, 'HUB_UNREACHABLE');
+      onAnswer?.(false);
       if (error.policy === 'exit') throw error;
       log.error({ err: error.message, hint: error.hint }, 'error connecting to the hub');
       if (!known && Date.now() + retryMs > deadline) throw error;

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +14,7 @@ import { readConsoleFiles } from '../http/console-files.ts';
 import { FanOut } from '../http/fan-out.ts';
 import { createHubClient } from '../hub/client.ts';
 import type { Logger } from '../log.ts';
+import { createMetrics } from '../metrics.ts';
 import { ArtifactStore } from '../snapshot/artifact-store.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
 import { coordinatesOf } from './actor-specs.ts';
@@ -88,7 +89,30 @@ export async function startSync(
     lastReport: reportOf
   });
   const fanOut = new FanOut({ config, log, lastReport: reportOf });
-  const { supervisor, directory } = createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal: fatal.reject });
+  let hubIsUp: boolean | null = null;
+  const metrics = createMetrics({
+    mode: config.SYNC_MODE,
+    fanOut: () => fanOut.figures,
+    snapshots: () => artifacts.figures,
+    hubIsUp: () => hubIsUp,
+    freeBytes: async () => {
+      const { bavail, bsize } = await statfs(config.SYNC_STATE_DIR);
+      return bavail * bsize;
+    },
+    databases: () =>
+      supervisor
+        .list()
+        .map((actor) => ({ actor, report: reportOf(actor.id), subscribers: fanOut.subscribers(actor.id) }))
+  });
+  const { supervisor, directory } = createActors({
+    log,
+    tasks,
+    fanOut,
+    broadcasts,
+    whereIs,
+    onFatal: fatal.reject,
+    onHappening: (entry) => metrics.note(entry)
+  });
 
   const app = createApp({
     version: manifest.version,
@@ -99,6 +123,7 @@ export async function startSync(
     catalog,
     actorsView: () => supervisor.list(),
     timeline: supervisor.timeline,
+    metrics,
     consoleFiles: await readConsoleFiles(CONSOLE_DIRECTORY),
     control: {
       kill: (id) => supervisor.kill(id),
@@ -130,6 +155,9 @@ export async function startSync(
       timeoutMs: HUB_TIMEOUT_MS
     }),
     needsCoordinates: !config.REPLICA_DB_HOST,
+    onAnswer: (answered) => {
+      hubIsUp = answered;
+    },
     repollMs: config.HUB_REPOLL_INTERVAL,
     maxWaitMs: config.MAX_HUB_WAIT_MS,
     log,

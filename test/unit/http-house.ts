@@ -9,6 +9,7 @@ import { type ActorAsks, createApp, type HttpConfig } from '../../src/http/app.t
 import type { ConsoleFile } from '../../src/http/console-files.ts';
 import { FanOut, type FanOutOptions } from '../../src/http/fan-out.ts';
 import { silentLogger } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
 import { ArtifactStore, type TaskRunner } from '../../src/snapshot/artifact-store.ts';
 import type { Catalog } from '../../src/wire/catalog.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
@@ -114,6 +115,15 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     catalog: { read: async () => options.catalog ?? { generated_at: '2026-01-02T03:04:05.000Z', databases: [] } },
     actorsView: () => known.map(actorViewOf),
     timeline: options.timeline ?? new Timeline(),
+    metrics: createMetrics({
+      mode: config.SYNC_MODE,
+      fanOut: () => fanOut.figures,
+      snapshots: () => artifacts.figures,
+      hubIsUp: () => true,
+      freeBytes: async () => 1,
+      databases: () =>
+        known.map((id) => ({ actor: actorViewOf(id), report: reports.get(databaseKey(id)), subscribers: [] }))
+    }),
     consoleFiles: options.consoleFiles ?? new Map(),
     control: {
       kill: async (id) => void acts.push(`kill ${databaseKey(id)}`),

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { type Connection, connect } from '../src/db/connection.ts';
-import { streamRowBytes } from '../src/db/row-stream.ts';
+import { streamRowBytes, type TakeRowBytes } from '../src/db/row-stream.ts';
 import { planSnapshot, type SnapshotPlan, type TableRead } from '../src/db/snapshot-plan.ts';
 import { readStanding } from '../src/db/standing.ts';
 import { PlatformError } from '../src/errors.ts';
@@ -10,8 +10,9 @@ import { snapshotHeaders } from '../src/snapshot/snapshot-headers.ts';
 import { type TableSource, writeSnapshot } from '../src/snapshot/snapshot-writer.ts';
 import { SCHEMA_VERSION } from '../src/wire/database.ts';
 
-/** A read of which nothing comes for so long is ended. */
+/** A read of which no row and no byte comes for so long is ended. */
 const PROGRESS_TIMEOUT_MS = 120_000;
+const PROGRESS_CHECK_MS = 10_000;
 /** How long MariaDB waits: while compression is slower than reading, for another's lock on a table, for a process that is gone. */
 const PATIENCE_S = 600;
 const PATIENT = ['net_write_timeout', 'lock_wait_timeout', 'idle_transaction_timeout'];
@@ -30,14 +31,14 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
     statementLimitS: Math.ceil(budgetMs / 1000)
   });
   let file: FileHandle | undefined;
-  const watchdog = watchProgress();
+  let sizeBytes = 0;
+  const watchdog = watchProgress(() => tell({ type: 'grew', sizeBytes }));
   try {
     await beginSnapshot(connection);
     const plan = await planSnapshot(connection, order);
     const headers = snapshotHeaders(order, plan);
     file = await open(path, 'wx', 0o600);
     tell({ type: 'opened', headers });
-    let sizeBytes = 0;
     const compressor = openCompressor(coding, async (bytes) => {
       await file?.writeFile(bytes);
       sizeBytes += bytes.length;
@@ -47,7 +48,13 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
     const source = (read: TableRead): TableSource => ({
       table: read.table,
       columns: read.columns,
-      stream: (onRow) => streamRowBytes(connection, read, onRow, watchdog.signal)
+      stream: (onRow) => {
+        const take: TakeRowBytes = (bytes, start, end) => {
+          watchdog.progressed();
+          return onRow(bytes, start, end);
+        };
+        return streamRowBytes(connection, read, take, watchdog.signal);
+      }
     });
     await writeSnapshot(content(order, plan, source), compressor);
     const standing = order.query.until === null ? await readStanding(connection, plan.layout, plan.head) : null;
@@ -79,9 +86,16 @@ function content({ id, query }: BuildInput['order'], plan: SnapshotPlan, source:
   };
 }
 
-function watchProgress() {
+/** @param onProgress called now and then while there is some, though no byte may have been written */
+function watchProgress(onProgress: () => void) {
   const stalled = new AbortController();
-  const reason = `the database sent nothing for ${PROGRESS_TIMEOUT_MS} ms`;
-  const timer = setTimeout(() => stalled.abort(new PlatformError('SNAPSHOT_FAILED', { reason })), PROGRESS_TIMEOUT_MS);
-  return { signal: stalled.signal, progressed: () => void timer.refresh(), stop: () => clearTimeout(timer) };
+  let [progress, seen, idleMs] = [0, 0, 0];
+  const timer = setInterval(() => {
+    if (progress > seen) onProgress();
+    idleMs = progress > seen ? 0 : idleMs + PROGRESS_CHECK_MS;
+    seen = progress;
+    const reason = `the database sent nothing for ${PROGRESS_TIMEOUT_MS} ms`;
+    if (idleMs >= PROGRESS_TIMEOUT_MS) stalled.abort(new PlatformError('SNAPSHOT_FAILED', { reason }));
+  }, PROGRESS_CHECK_MS);
+  return { signal: stalled.signal, progressed: () => void progress++, stop: () => clearInterval(timer) };
 }

@@ -56,6 +56,8 @@ const follower = new ReplicaFollower(session, chain, verifier, council);
 const stopped = Promise.withResolvers<void>();
 let lastError: string | null = null;
 let errorCount = 0;
+/** The effect that met it. */
+let failedIn: string | null = null;
 let reportTimer: NodeJS.Timeout | undefined;
 /** The effect under way; the next begins when it has let go of the writer. */
 let busy: Promise<unknown> = Promise.resolve();
@@ -74,24 +76,28 @@ breaker.subscribe(({ value }) => {
 });
 
 /** One effect of the machine: alone on the writer, counted by the breaker, and with everything dropped when it fails. */
-function effect<Output, Input>(work: (input: Input, signal: AbortSignal) => Promise<Output>) {
+function effect<Output, Input>(name: string, work: (input: Input, signal: AbortSignal) => Promise<Output>) {
   return fromPromise<Output, Input>(async ({ input, signal }) => {
-    const turn = busy.then(() => run(() => work(input, signal), signal));
+    const turn = busy.then(() => run(name, () => work(input, signal), signal));
     busy = turn.catch(() => undefined);
     return turn;
   });
 }
 
 /** An effect that needs nothing from the chart. */
-function task<Output>(work: (signal: AbortSignal) => Promise<Output>) {
-  return effect<Output, void>((_, signal) => work(signal));
+function task<Output>(name: string, work: (signal: AbortSignal) => Promise<Output>) {
+  return effect<Output, void>(name, (_, signal) => work(signal));
 }
 
-async function run<Output>(work: () => Promise<Output>, signal: AbortSignal): Promise<Output> {
+async function run<Output>(name: string, work: () => Promise<Output>, signal: AbortSignal): Promise<Output> {
   try {
     const output = await work();
-    lastError = null;
-    errorCount = 0;
+    // That the database opens says nothing of a source that fails; a catch-up that ends says that all is well.
+    if (name === failedIn || name === 'catchUp') {
+      failedIn = null;
+      lastError = null;
+      errorCount = 0;
+    }
     return output;
   } catch (caught) {
     if (signal.aborted) throw caught;
@@ -99,12 +105,13 @@ async function run<Output>(work: () => Promise<Output>, signal: AbortSignal): Pr
       caught instanceof ReplicaLost
         ? new PlatformError('ROW_CONTRADICTION', { reason: caught.message })
         : asFault(caught);
-    lastError = fault.message;
     errorCount++;
+    failedIn = name;
     if (fault.code === 'DATABASE_UNAVAILABLE') breaker.send({ type: 'call.failed' });
-    session.drop(fault);
-    log.warn({ err: fault }, fault.message);
-    throw fault;
+    const told = session.drop(fault);
+    log[told.message === lastError ? 'debug' : 'warn']({ err: told, hint: told.hint }, told.message);
+    lastError = told.message;
+    throw told;
   }
 }
 
@@ -146,22 +153,27 @@ async function inspect(signal: AbortSignal): Promise<Inspection> {
 const machine = createActor(
   replicaMachine.provide({
     actors: {
-      inspect: task(inspect),
-      fetchSchema: task((signal) => bootstrap.fetchSchema(signal)),
-      download: task((signal) => bootstrap.download(signal)),
-      load: task((signal) => bootstrap.load(signal)),
-      check: task((signal) => bootstrap.check(signal)),
-      catchUp: effect(({ reconcile }: { reconcile: boolean }, signal) => orLost(chain.catchUp(reconcile, signal))),
-      verify: task((signal) => orLost(verifier.verify(signal))),
-      follow: task((signal) => follower.follow(signal)),
-      rollBack: effect(({ height }: { height: number }) => orLost(chain.rollBack(height))),
-      release: task(() => {
+      inspect: task('inspect', inspect),
+      fetchSchema: task('fetchSchema', (signal) => bootstrap.fetchSchema(signal)),
+      download: task('download', (signal) => bootstrap.download(signal)),
+      load: task('load', (signal) => bootstrap.load(signal)),
+      check: task('check', (signal) => bootstrap.check(signal)),
+      catchUp: effect('catchUp', ({ reconcile }: { reconcile: boolean }, signal) =>
+        orLost(chain.catchUp(reconcile, signal))
+      ),
+      verify: task('verify', (signal) => orLost(verifier.verify(signal))),
+      follow: task('follow', (signal) => follower.follow(signal)),
+      rollBack: effect('rollBack', ({ height }: { height: number }) => orLost(chain.rollBack(height))),
+      release: task('release', () => {
         council.close();
         return session.close();
       })
     }
   }),
-  { input: { reconnectDelayMs: data.reconnectDelayMs, jitter: Math.random }, inspect: host.observe('replica') }
+  {
+    input: { reconnectDelayMs: data.reconnectDelayMs, jitter: Math.random, restMs: () => session.restMs },
+    inspect: host.observe('replica')
+  }
 );
 
 machine.subscribe((snapshot) => {
@@ -201,6 +213,8 @@ function report(): void {
     replica: {
       complete: state?.complete ?? false,
       percent: session.percent,
+      rowsPerSecond: session.pace?.rowsPerSecond ?? null,
+      etaSeconds: session.pace?.etaSeconds ?? null,
       halt: session.halt,
       verification: verifier.standing,
       verifiedHeight: state?.verifiedHeight ?? null,

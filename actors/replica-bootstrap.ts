@@ -13,8 +13,10 @@ import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
 import { hasCode, PlatformError } from '../src/errors.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import { Download } from '../src/source/download.ts';
+import type { SourceSize } from '../src/source/source-client.ts';
 import { SCHEMA_VERSION, sameBlock } from '../src/wire/database.ts';
 import type { WireRow } from '../src/wire/messages.ts';
+import { Pace } from './pace.ts';
 import type { SourceCouncil } from './replica-council.ts';
 import type { ReplicaSession } from './replica-session.ts';
 
@@ -23,6 +25,10 @@ const LOADERS = 2;
 const BATCH_BYTES = 2 * 2 ** 20;
 const HEADS_PAGE = 1_000;
 const BEFORE_ALL = -1;
+/** Of what a database takes on disk, a compressed snapshot is less than this part. */
+const COMPRESSED = 0.25;
+
+const megabytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
 /** Makes a replica from a full snapshot. Until `check` has ended, the marker says that it is not complete. */
 export class ReplicaBootstrap {
@@ -66,7 +72,12 @@ export class ReplicaBootstrap {
     this.#download?.abort();
     this.#floor = await this.#findFloor(signal);
     const path = this.#floor === null ? source.modePath('snapshot') : source.sincePath({ since: this.#floor - 1 });
-    const download = await Download.open(source, this.#session.file('snapshot'), path);
+    const size = await this.#tellSize(signal);
+    const download = await Download.open(source, this.#session.file('snapshot'), {
+      path,
+      expectedBytes: size === null ? undefined : Math.ceil(size.bytes * COMPRESSED),
+      onWait: (waitMs, fault) => log.warn({ waitS: waitMs / 1000, err: fault }, 'the download is interrupted')
+    });
     this.#download = download;
     const { etag, height, hashes, fingerprint } = download.head;
     const expected = this.#plan!.fingerprint;
@@ -85,6 +96,18 @@ export class ReplicaBootstrap {
     const ruling = await this.#council.confirm(height, hashes, signal);
     if (ruling === 'other') await this.#fail(`block ${height} is not in the chain of the source any more`);
     return { kind: ruling === 'halted' ? 'halted' : 'done' };
+  }
+
+  /** Said before hours are spent on it: how large the replica gets. */
+  async #tellSize(signal: AbortSignal): Promise<SourceSize | null> {
+    const { source, data, log } = this.#session;
+    const size = this.#floor === null && !data.infraOnly ? await source.size(signal) : null;
+    if (size)
+      log.info(
+        { ...size, source: source.url },
+        `${data.coordinates.name} takes about ${megabytes(size.bytes)} MB at its source`
+      );
+    return size;
   }
 
   /** Where an empty replica is to begin when its source's history is longer than is wanted; null: with the first block. */
@@ -129,13 +152,12 @@ export class ReplicaBootstrap {
     const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
     const before = { ...this.#progress!.done };
     const batches = readSnapshot(download.read(), download.head.coding, limits);
-    let loaded = 0;
+    const pace = new Pace(download.head.rows);
     let next = await batches.next();
     for (; !next.done; next = await batches.next()) {
       signal.throwIfAborted();
       const { table: name, rows: batch, last, section } = next.value;
-      loaded += batch.length;
-      this.#tell(loaded, download);
+      if (pace.add(batch.length)) this.#tell(pace, download);
       const table = schema.byName.get(name);
       if (!table && schema.isLocal(name)) continue;
       if (!table || (section !== 'tables' && this.#floor === null))
@@ -172,14 +194,23 @@ export class ReplicaBootstrap {
     await writeReplicaState(this.#session.writer, { bootstrap: this.#progress });
   }
 
-  #tell(loaded: number, { head, percent }: Download): void {
-    const expected = head.rows;
-    this.#session.percent = expected
-      ? Math.min(99, Math.floor((100 * loaded) / expected))
-      : percent === null
-        ? null
-        : Math.floor(percent / 2);
+  #tell(pace: Pace, { percent, sizeBytes }: Download): void {
+    const { log } = this.#session;
+    const { rowsPerSecond, etaSeconds, rows: loaded } = pace;
+    const known = pace.percent ?? (percent === null ? null : percent / 2);
+    this.#session.percent = known === null ? null : Math.min(99, Math.floor(known));
+    this.#session.pace = { rowsPerSecond, etaSeconds };
     this.#session.changed();
+    if (!pace.isDue()) return;
+    const left = etaSeconds === null ? '' : `, about ${Math.ceil(etaSeconds / 60)} min left`;
+    const facts = {
+      percent: this.#session.percent,
+      rows: loaded,
+      rowsPerSecond,
+      etaSeconds,
+      megabytes: megabytes(sizeBytes)
+    };
+    log.info(facts, `bootstrap: ${this.#session.percent ?? '?'}%, ${loaded} rows, ${rowsPerSecond} rows/s${left}`);
   }
 
   /** Compares what is there with what was received and what the source said; only then the replica is complete. */
@@ -212,6 +243,7 @@ export class ReplicaBootstrap {
     await this.#session.reloadState();
     await this.#download!.discard();
     this.#session.percent = null;
+    this.#session.pace = null;
     log.info(
       { height: head.height, tables: this.#plan!.tables.length },
       `bootstrap of ${data.coordinates.name} is complete`

@@ -40,12 +40,14 @@ export const TOO_DEEP = 'max-rollback-depth-exceeded';
 /** What is known of one source. */
 export interface SourceRecord {
   readonly client: SourceClient;
-  /** `heard`: only for the hashes of its blocks. */
-  state: 'unknown' | 'followed' | 'heard' | 'failed';
+  /** `heard`: only for the hashes of its blocks; `waiting`: it asked to be left alone; `unserved`: it has no such database. */
+  state: 'unknown' | 'followed' | 'heard' | 'failed' | 'waiting' | 'unserved';
   height: number | null;
   error: string | null;
   /** How often it named another block than the majority. */
   dissents: number;
+  /** It asked to be left alone until then. */
+  restUntil: number;
 }
 
 /** What the replica's effects share: the writer, the marker as last read, and the source that is followed. */
@@ -66,6 +68,8 @@ export class ReplicaSession {
   #subscription: Subscription | undefined;
   /** Of the bootstrap or catch-up under way, 0 to 100. */
   percent: number | null = null;
+  /** How fast the bootstrap under way is. */
+  pace: { readonly rowsPerSecond: number; readonly etaSeconds: number | null } | null = null;
   reorgs = 0;
   /** A lookup row contradicted the replica: the next catch-up asks for whole lookup tables. */
   contradicted = false;
@@ -82,7 +86,8 @@ export class ReplicaSession {
       state: 'unknown',
       height: null,
       error: null,
-      dissents: 0
+      dissents: 0,
+      restUntil: 0
     }));
     this.#heartbeats = data.validator ? this.#startHeartbeats(data.validator) : null;
   }
@@ -238,15 +243,39 @@ export class ReplicaSession {
     return { height: this.#state.height, blockTime: this.#state.blockTime };
   }
 
-  /** After a fault: nothing that is open can be trusted. A source's fault makes the next source the followed one. */
-  drop(fault: PlatformError): void {
+  /**
+   * After a fault: nothing that is open can be trusted. A source's fault makes the next source the followed one that does
+   * not want to be left alone.
+   *
+   * @returns what to tell of it
+   */
+  drop(fault: PlatformError): PlatformError {
     this.#subscription?.close();
     this.#subscription = undefined;
     this.#writer?.destroy();
     this.#writer = undefined;
-    if (!fault.code.startsWith('SOURCE_')) return;
-    Object.assign(this.followed, { state: 'failed', error: fault.message });
-    this.#followed = (this.#followed + 1) % this.#sources.length;
+    this.pace = null;
+    if (!fault.code.startsWith('SOURCE_')) return fault;
+    const { retryAfterS = 0, status } = fault.detail as { retryAfterS?: number; status?: number };
+    const state = retryAfterS > 0 ? 'waiting' : status === 404 ? 'unserved' : 'failed';
+    const restUntil = Date.now() + 1000 * retryAfterS;
+    Object.assign(this.followed, { state, error: fault.message, restUntil });
+    const count = this.#sources.length;
+    const others = this.#sources.map((_, index) => (this.#followed + 1 + index) % count);
+    this.#followed = others.reduce((best, index) => (this.#restOf(index) < this.#restOf(best) ? index : best));
+    if (this.restMs > 0) this.log.warn({ waitS: Math.ceil(this.restMs / 1000) }, `${this.source.url} asks to wait`);
+    if (!this.#sources.every((source) => source.state === 'unserved')) return fault;
+    const reason = `no source serves ${databaseKey(this.data.id)}: ${this.#sources.map(({ client }) => client.url).join(', ')} answered 404`;
+    return new PlatformError('DATABASE_UNSERVED', { reason }, { cause: fault });
+  }
+
+  #restOf(index: number): number {
+    return Math.max(0, this.#sources[index]!.restUntil - Date.now());
+  }
+
+  /** How long the source that is followed next asked to be left alone. */
+  get restMs(): number {
+    return this.#restOf(this.#followed);
   }
 
   /** Halts at once; the halt is durable when this returns. */

@@ -21,6 +21,8 @@ export interface ReplicaInput {
   readonly reconnectDelayMs: number;
   /** A random number in [0, 1), drawn anew at each call. */
   readonly jitter: () => number;
+  /** How long the sources asked to be left alone. */
+  readonly restMs?: () => number;
 }
 
 interface ReplicaContext extends ReplicaInput {
@@ -93,7 +95,10 @@ export const replicaMachine = setup({
       rollbackTo: ({ event }) => (event as unknown as { output: Extract<Outcome, { kind: 'forked' }> }).output.height
     })
   },
-  delays: { reconnectDelay: ({ context }) => Math.round(context.reconnectDelayMs * (0.75 + context.jitter() / 2)) }
+  delays: {
+    reconnectDelay: ({ context: { reconnectDelayMs, jitter, restMs } }) =>
+      Math.max(Math.round(reconnectDelayMs * (0.75 + jitter() / 2)), restMs?.() ?? 0)
+  }
 }).createMachine({
   id: 'replica',
   context: ({ input }) => ({ ...input, rollbackTo: 0, fault: null }),

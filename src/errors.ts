@@ -71,6 +71,12 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'check SYNC_API_KEY and that the source serves this database'
   },
+  /** Every source answers that it does not have this database. */
+  DATABASE_UNSERVED: {
+    status: 503,
+    policy: 'restart',
+    hint: 'it is tried again; name a source that serves it in SYNC_SOURCES, or the database in SYNC_EXCLUDE'
+  },
   /** A source sent something that breaks the contract: type, order, size or hash. */
   SOURCE_INVALID: { status: 502, policy: 'restart', hint: 'compare with another source; the message is not applied' },
   /** A source ended a body before its end mark. */

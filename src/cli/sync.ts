@@ -5,6 +5,10 @@ import { startSync } from '../sync/service.ts';
 import { databaseKey } from '../wire/database.ts';
 import { type Command, loadSettings } from './command.ts';
 import { readOptions } from './options.ts';
+import { planSync, planText } from './sync-plan.ts';
+
+/** Of sysexits(3); no other start is tried after it. */
+const UNAVAILABLE = 69;
 
 /** `platform-node sync`: the sync service in the mode that SYNC_MODE says, until SIGTERM or SIGINT. */
 export const syncCommand = {
@@ -15,13 +19,22 @@ export const syncCommand = {
   guarded: true,
   options: [
     '--adopt <id>  take over a replica that another client made, like indexer/bitcoin/mainnet, or all: once it is',
-    '              found to stand in the chain of its source; may be given several times'
+    '              found to stand in the chain of its source; may be given several times',
+    '--dry-run      client: say what would be fetched, with rows, bytes and minutes, and end; nothing is changed'
   ],
 
   async run(argv, env) {
-    const { adopt } = readOptions(argv, { adopt: { type: 'string', multiple: true, default: [] } });
+    const { adopt, 'dry-run': dryRun } = readOptions(argv, {
+      adopt: { type: 'string', multiple: true, default: [] },
+      'dry-run': { type: 'boolean', default: false }
+    });
     const adopted = new Set(adopt);
     const { values, warnings } = loadSettings(syncCommand, env);
+    if (dryRun) {
+      const planned = await planSync(values);
+      console.log(planText(planned));
+      return planned.every(({ possible }) => possible) ? 0 : UNAVAILABLE;
+    }
     const log = createLogger('sync', values.LOG_LEVEL);
     for (const warning of [...warnings, ...findIneffective(env), ...findSyncWarnings(values)]) log.warn(warning);
     const stopping = new AbortController();

@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Connection, connect, statementTag } from '../db/connection.ts';
+import { type Connection, connect, rows, statementTag } from '../db/connection.ts';
 import { type Comparison, DigestComparison } from '../db/digest-compare.ts';
 import { repair } from '../db/repair.ts';
 import { readReplicaSchema } from '../db/replica-schema.ts';
-import { writeReplicaState } from '../db/replica-state.ts';
+import { readReplicaState, writeReplicaState } from '../db/replica-state.ts';
 import { openWriter } from '../db/writer-connection.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { SourceClient } from '../source/source-client.ts';
 import { parseDatabaseUrl } from '../verify/side.ts';
 import { type DatabaseCoordinates, type DatabaseId, DB_TYPES, NAME_PATTERN } from '../wire/database.ts';
+import { INFRA_TABLES } from '../wire/messages.ts';
 
 /** A replica that is followed meets its source's height between two blocks. */
 const TRIES = 40;
@@ -96,10 +97,12 @@ async function compareAndRepair(
   source: SourceClient,
   { local, table, repair: wanted }: RemoteOptions
 ): Promise<RemoteVerdict> {
-  const schema = await readReplicaSchema(reader, source.id.dbType, local);
-  if (!schema.byName.has('sync_state')) {
+  const [marker] = await rows(reader, "SHOW TABLES LIKE 'sync_state'");
+  if (!marker) {
     throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the database has no table sync_state: it is no replica' });
   }
+  const { infraOnly } = await readReplicaState(reader);
+  const schema = await readReplicaSchema(reader, source.id.dbType, local, infraOnly ? INFRA_TABLES : null);
   const comparison = new DigestComparison(reader, schema, source, { only: table });
   const differences = new Map<string, RemoteDifference>();
   let found = await compareAtOneHeight(comparison);

@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, readFile, rm, stat, statfs, writeFile } f
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
+import { arrivalOf } from './arrival.ts';
 import {
   ACCEPT_SNAPSHOT,
   type OpenResponse,
@@ -14,6 +15,10 @@ import {
 /** Consecutive attempts that bring no byte before a download gives up. */
 const MAX_IDLE_ATTEMPTS = 6;
 const RETRY_DELAY_MS = 500;
+/** So long without so many bytes is a stall, and the second one in a row ends the download. */
+const STALL_MS = 30_000;
+const STALL_BYTES = 16 * 1024;
+const ATTEMPTS_OF_A_STALL = MAX_IDLE_ATTEMPTS / 2;
 const READ_BYTES = 256 * 1024;
 /** Left free on the disk. */
 const DISK_RESERVE_BYTES = 64 * 2 ** 20;
@@ -24,6 +29,22 @@ interface Receipt {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly complete: boolean;
+}
+
+/** A response whose bytes are being collected. */
+interface Arriving {
+  readonly response: OpenResponse;
+  readonly bytes: AsyncIterable<Buffer>;
+}
+
+export interface DownloadOptions {
+  /** Default: the full snapshot. */
+  readonly path?: string;
+  /** What the body may take on the disk while its length is not known. */
+  readonly expectedBytes?: number | undefined;
+  readonly stallMs?: number;
+  /** Told what is waited for. */
+  readonly onWait?: (waitMs: number, fault: PlatformError) => void;
 }
 
 /**
@@ -37,14 +58,16 @@ export class Download {
   readonly path: string;
   readonly #source: SourceClient;
   readonly #receipt: Receipt;
+  readonly #options: DownloadOptions;
   readonly #aborter = new AbortController();
   readonly #progress = new EventEmitter();
   #size: number;
   #total: number | null;
   #state: 'running' | 'complete' | PlatformError;
 
-  private constructor(source: SourceClient, path: string, receipt: Receipt, size: number) {
+  private constructor(source: SourceClient, path: string, receipt: Receipt, size: number, options: DownloadOptions) {
     this.#source = source;
+    this.#options = options;
     this.path = path;
     this.#receipt = receipt;
     this.head = readSnapshotHead(receipt.headers, source.id.dbType);
@@ -55,22 +78,28 @@ export class Download {
   }
 
   /** Continues what a predecessor left in the file, else begins. The first headers are in when this returns. */
-  static async open(source: SourceClient, file: string, path = source.modePath('snapshot')): Promise<Download> {
+  static async open(source: SourceClient, file: string, options: DownloadOptions = {}): Promise<Download> {
+    const { path = source.modePath('snapshot'), expectedBytes = null } = options;
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     const kept = await readReceipt(file, source.url, path);
     if (kept) {
-      const download = new Download(source, file, kept.receipt, kept.size);
+      const download = new Download(source, file, kept.receipt, kept.size, options);
       if (!kept.receipt.complete) void download.#run(null);
       return download;
     }
+    await checkDisk(dirname(file), expectedBytes);
     const response = await source.get(path, ACCEPT_SNAPSHOT);
     if (response.status !== 200) return source.refuse(response, path);
-    await checkDisk(dirname(file), lengthOf(response.headers));
+    const bytes = arrivalOf(response.body);
+    await checkDisk(dirname(file), lengthOf(response.headers)).catch((caught: unknown) => {
+      response.body.destroy();
+      throw caught;
+    });
     const receipt = { source: source.url, path, headers: response.headers, complete: false };
     await writeFile(file, '', { mode: 0o600 });
-    const download = new Download(source, file, receipt, 0);
+    const download = new Download(source, file, receipt, 0, options);
     await download.#writeReceipt(false);
-    void download.#run(response);
+    void download.#run({ response, bytes });
     return download;
   }
 
@@ -122,18 +151,18 @@ export class Download {
     this.#progress.emit('change');
   }
 
-  async #run(first: OpenResponse | null): Promise<void> {
-    let response = first;
+  async #run(first: Arriving | null): Promise<void> {
+    let arriving = first;
     let file: FileHandle | undefined;
     try {
       file = await open(this.path, 'r+');
       for (let idle = 0; ; ) {
         const before = this.#size;
-        const fault = await this.#receive(response, file).then(
+        const fault = await this.#receive(arriving, file).then(
           () => null,
           (caught: unknown) => PlatformError.from(caught, 'SOURCE_UNREACHABLE')
         );
-        response = null;
+        arriving = null;
         if (fault === null && this.#isComplete) {
           await file.datasync();
           await this.#writeReceipt(true);
@@ -141,10 +170,14 @@ export class Download {
         }
         if (this.#aborter.signal.aborted) return;
         if (fault?.code === 'SOURCE_TRUNCATED') throw fault;
-        idle = this.#size > before ? 0 : idle + 1;
+        if (fault && hasStalled(fault)) idle += ATTEMPTS_OF_A_STALL;
+        else idle = this.#size > before ? 0 : idle + 1;
         if (idle >= MAX_IDLE_ATTEMPTS)
           throw fault ?? new PlatformError('SOURCE_TRUNCATED', { reason: 'the download makes no progress' });
-        await sleep(RETRY_DELAY_MS * Math.max(1, idle), undefined, { signal: this.#aborter.signal });
+        const retryAfterMs = 1000 * Number(fault?.detail['retryAfterS'] ?? 0);
+        if (fault) this.#options.onWait?.(retryAfterMs, fault);
+        const waitMs = Math.max(RETRY_DELAY_MS * Math.max(1, idle), retryAfterMs);
+        await sleep(waitMs, undefined, { signal: this.#aborter.signal });
       }
     } catch (caught) {
       this.#end(PlatformError.from(caught, 'SOURCE_UNREACHABLE'));
@@ -159,20 +192,36 @@ export class Download {
   }
 
   /** Takes one response to its end, asking for the rest of the file when there is none yet. */
-  async #receive(given: OpenResponse | null, file: FileHandle): Promise<void> {
-    const response = given ?? (await this.#resume());
-    if (response === null) return;
-    for await (const chunk of response.body as AsyncIterable<Buffer>) {
-      if (this.#aborter.signal.aborted) break;
-      await file.write(chunk, 0, chunk.length, this.#size);
-      this.#size += chunk.length;
-      this.#progress.emit('change');
+  async #receive(given: Arriving | null, file: FileHandle): Promise<void> {
+    const arriving = given ?? (await this.#resume());
+    if (arriving === null) return;
+    const { response, bytes } = arriving;
+    const { stallMs = STALL_MS } = this.#options;
+    let seen = this.#size;
+    const watch = setInterval(() => {
+      const moved = this.#size - seen;
+      seen = this.#size;
+      const reason = `${this.#source.url} sent ${moved} bytes in ${stallMs} ms: the download has stalled`;
+      if (moved < STALL_BYTES)
+        response.body.destroy(
+          new PlatformError('SOURCE_UNREACHABLE', { reason, source: this.#source.url, stalled: true })
+        );
+    }, stallMs);
+    try {
+      for await (const chunk of bytes) {
+        if (this.#aborter.signal.aborted) break;
+        await file.write(chunk, 0, chunk.length, this.#size);
+        this.#size += chunk.length;
+        this.#progress.emit('change');
+      }
+    } finally {
+      clearInterval(watch);
     }
     this.#ended = response.status === 200;
   }
 
   /** @returns null when there is nothing more */
-  async #resume(): Promise<OpenResponse | null> {
+  async #resume(): Promise<Arriving | null> {
     const { path } = this.#receipt;
     const { etag } = this.head;
     if (etag === null && this.#size > 0)
@@ -188,7 +237,7 @@ export class Download {
       return null;
     }
     const fits = response.status === 206 ? Number(from) === this.#size : response.status === 200 && this.#size === 0;
-    if (fits && same) return response;
+    if (fits && same) return { response, bytes: arrivalOf(response.body) };
     if (response.status >= 400) return this.#source.refuse(response, path);
     response.body.on('error', () => undefined).destroy();
     await discardDownload(this.path);
@@ -202,6 +251,8 @@ export class Download {
     await writeFile(receiptPath(this.path), JSON.stringify({ ...this.#receipt, complete }), { mode: 0o600 });
   }
 }
+
+const hasStalled = ({ detail }: PlatformError): boolean => detail['stalled'] === true;
 
 /** Removes a download and its receipt, whoever made it. */
 export async function discardDownload(file: string): Promise<void> {

@@ -25,6 +25,8 @@ const HEADERS_TIMEOUT_MS = 60_000;
 /** Silence in the middle of a body. */
 const BODY_TIMEOUT_MS = 60_000;
 const MAX_JSON_BYTES = 64 * 2 ** 20;
+/** A source is not waited for longer, whatever it says. */
+const MAX_RETRY_AFTER_S = 3_600;
 const MAX_ERROR_BYTES = 16 * 1024;
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -44,6 +46,23 @@ const isSchemaRecord = Compile(SchemaRecordSchema);
 const isDatabaseDigest = Compile(DatabaseDigestSchema);
 const isTableRanges = Compile(TableRangesSchema);
 const isRangeRows = Compile(RangeRowsSchema);
+
+const CatalogEntry = Type.Object({
+  coin: Type.String(),
+  network: Type.String(),
+  dbType: Type.String(),
+  total_bytes: Type.Optional(Height),
+  row_estimate: Type.Optional(Height)
+});
+const isCatalog = Compile(Type.Object({ databases: Type.Array(CatalogEntry, { maxItems: 10_000 }) }));
+
+/** How large a database is at its source. */
+export interface SourceSize {
+  /** On disk, indexes included. */
+  readonly bytes: number;
+  /** Estimate; null where the source does not tell. */
+  readonly rows: number | null;
+}
 
 /** Where a source stands. */
 export interface SourceStatus {
@@ -127,6 +146,18 @@ export class SourceClient {
   /** All databases that the source serves: chain, network, database type. */
   async statusTree(signal?: AbortSignal): Promise<Record<string, unknown>> {
     return this.#json('/status', isTree, signal);
+  }
+
+  /** How large the database is at the source; null where the source does not tell. */
+  async size(signal?: AbortSignal): Promise<SourceSize | null> {
+    const { databases } = await this.#json('/catalog', isCatalog, signal).catch((caught: unknown) => {
+      if (hasCode(caught, 'SOURCE_REFUSED') || hasCode(caught, 'SOURCE_INVALID')) return { databases: [] };
+      throw caught;
+    });
+    const { chain, network, dbType } = this.id;
+    const entry = databases.find((each) => each.coin === chain && each.network === network && each.dbType === dbType);
+    if (!entry?.total_bytes) return null;
+    return { bytes: entry.total_bytes, rows: entry.row_estimate ?? null };
   }
 
   /** @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE */
@@ -242,12 +273,13 @@ export class SourceClient {
     }
   }
 
-  /** Turns an unwanted answer into an error that carries the source's own words. */
-  async refuse({ status, body }: OpenResponse, path: string): Promise<never> {
+  /** Turns an unwanted answer into an error that carries the source's own words, and how long it wants to be left alone. */
+  async refuse({ status, headers, body }: OpenResponse, path: string): Promise<never> {
     const text = await readBounded(body, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0));
     const said = /"error"\s*:\s*("(?:[^"\\]|\\.){0,300}")/.exec(text.toString('utf8'))?.[1] ?? '';
     const reason = `${this.url} answered ${status} to ${path}${said === '' ? '' : `: ${said}`}`;
-    throw new PlatformError('SOURCE_REFUSED', { reason, source: this.url, status });
+    const retryAfterS = readRetryAfter(headers['retry-after']);
+    throw new PlatformError('SOURCE_REFUSED', { reason, source: this.url, status, retryAfterS });
   }
 
   async close(): Promise<void> {
@@ -321,6 +353,13 @@ export function hashesOf(dbType: DbType, from: LooseHashes): BlockHashes {
   const hash = (name: string) => (typeof from[name] === 'string' ? from[name] : null);
   if (dbType === 'decoder') return { block_hash: hash('block_hash') };
   return { ledger_hash: hash('ledger_hash'), actions_hash: hash('actions_hash'), contract_hash: hash('contract_hash') };
+}
+
+/** Seconds, or a date, as RFC 9110 has it; undefined when it is neither. */
+export function readRetryAfter(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
+  return Number.isFinite(seconds) ? Math.min(MAX_RETRY_AFTER_S, Math.max(0, Math.ceil(seconds))) : undefined;
 }
 
 async function readBounded(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {

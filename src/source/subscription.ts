@@ -4,7 +4,7 @@ import WebSocket from 'ws';
 import { PlatformError } from '../errors.ts';
 import { type ServerMessage, ServerMessageSchema } from '../wire/messages.ts';
 import type { AuthMessage, HeartbeatMessage } from '../wire/validator.ts';
-import { type SourceClient, sourceError } from './source-client.ts';
+import { readRetryAfter, type SourceClient, sourceError } from './source-client.ts';
 
 const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
 /** What may wait to be applied; beyond it the replica drops the connection and catches up by REST. */
@@ -65,12 +65,13 @@ export class Subscription {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     socket.once('open', () => resolve());
     socket.once('error', (caught) => reject(sourceError(caught, source.url, 'the subscription')));
-    socket.once('unexpected-response', (_request, { statusCode }) => {
+    socket.once('unexpected-response', (_request, { statusCode, headers }) => {
       reject(
         new PlatformError('SOURCE_REFUSED', {
           reason: `${source.url} answered ${statusCode} to the subscription`,
           source: source.url,
-          status: statusCode
+          status: statusCode,
+          retryAfterS: readRetryAfter(headers['retry-after'])
         })
       );
       socket.terminate();

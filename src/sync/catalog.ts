@@ -90,7 +90,7 @@ export class CatalogCache {
   #entry(id: DatabaseId): CatalogEntry {
     const at = this.#options.whereIs(id);
     const sizes = at && this.#sizes.get(`${serverKey(at)}/${at.name}`);
-    const { tables = 0, dataBytes = 0, indexBytes = 0 } = sizes ?? {};
+    const { tables = 0, dataBytes = 0, indexBytes = 0, rows = 0 } = sizes ?? {};
     return {
       coin: id.chain,
       network: id.network,
@@ -100,7 +100,8 @@ export class CatalogCache {
       table_count: tables,
       data_bytes: dataBytes,
       index_bytes: indexBytes,
-      total_bytes: dataBytes + indexBytes
+      total_bytes: dataBytes + indexBytes,
+      row_estimate: rows
     };
   }
 }

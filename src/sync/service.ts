@@ -1,5 +1,4 @@
-import { X509Certificate } from 'node:crypto';
-import { readFile, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,6 +22,7 @@ import { CatalogCache } from './catalog.ts';
 import { followRoster } from './follow-roster.ts';
 import { watchHub } from './hub-watch.ts';
 import { Roster } from './roster.ts';
+import { readSourceCa } from './source-ca.ts';
 import { openStateDirectory } from './state-directory.ts';
 import { openValidatorIdentity } from './validator-key.ts';
 
@@ -190,25 +190,6 @@ export async function startSync(
       fatal.resolve();
     }
   };
-}
-
-/** @throws {PlatformError} CONFIG_INVALID when the file is not there or holds no certificate */
-async function readSourceCa({ SYNC_SOURCE_CA: path }: SyncConfig): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  try {
-    const pem = await readFile(path, 'utf8');
-    for (const [certificate] of pem.matchAll(/-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs)) {
-      void new X509Certificate(certificate);
-      return pem;
-    }
-    throw new Error('it holds no certificate');
-  } catch (cause) {
-    throw new PlatformError(
-      'CONFIG_INVALID',
-      { reason: `SYNC_SOURCE_CA=${path} cannot be used: ${(cause as Error).message}` },
-      { cause }
-    );
-  }
 }
 
 async function listen(app: ReturnType<typeof createApp>, config: SyncConfig): Promise<number> {

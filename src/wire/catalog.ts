@@ -14,7 +14,9 @@ export const CatalogEntrySchema = Type.Object({
   table_count: Count,
   data_bytes: Count,
   index_bytes: Count,
-  total_bytes: Count
+  total_bytes: Count,
+  /** This system's own: what a bootstrap has before it, roughly. */
+  row_estimate: Count
 });
 export type CatalogEntry = Static<typeof CatalogEntrySchema>;
 

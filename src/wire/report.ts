@@ -40,6 +40,9 @@ export interface DatabaseReport {
     readonly complete: boolean;
     /** Of the bootstrap or catch-up under way, 0 to 100. */
     readonly percent: number | null;
+    /** Of the bootstrap under way. */
+    readonly rowsPerSecond: number | null;
+    readonly etaSeconds: number | null;
     readonly halt: Halt | null;
     /** How the last comparison with the source ended. */
     readonly verification: Verification;

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { WebSocketServer } from 'ws';
 import { Download } from '../../src/source/download.ts';
 import { SourceClient } from '../../src/source/source-client.ts';
+import { Subscription } from '../../src/source/subscription.ts';
 import { startHostileSource } from '../support/hostile-source.ts';
 import { temporaryDirectory } from '../support/sync-process.ts';
 
@@ -17,18 +21,8 @@ function whole(response: ServerResponse, etag = '"one"', body = BODY): void {
   response.writeHead(200, { ...HEADERS, etag, 'content-length': body.length }).end(body);
 }
 
-/** Sends bytes, and cuts the socket when the client has them: what it has not taken yet would be lost. */
-function cutAfter(response: ServerResponse, bytes: Buffer, isTaken: () => boolean): void {
-  response.write(bytes);
-  const look = setInterval(() => {
-    if (!isTaken()) return;
-    clearInterval(look);
-    response.destroy();
-  }, 2);
-}
-
-/** The head of an answer with the rest from where the client asks. @returns the rest */
-function beginRest(response: ServerResponse, range: string | undefined): Buffer {
+/** The rest from where the client asks, or a part of it before the socket is cut. */
+function rest(response: ServerResponse, range: string | undefined, cutAfter?: number): void {
   const from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1]);
   const headers = {
     ...HEADERS,
@@ -36,7 +30,8 @@ function beginRest(response: ServerResponse, range: string | undefined): Buffer 
     'content-length': BODY.length - from
   };
   response.writeHead(206, headers);
-  return BODY.subarray(from);
+  if (cutAfter === undefined) response.end(BODY.subarray(from));
+  else response.write(BODY.subarray(from, from + cutAfter), () => response.socket?.end());
 }
 
 async function collect(download: Download): Promise<Buffer> {
@@ -48,21 +43,16 @@ async function collect(download: Download): Promise<Buffer> {
 const file = () => join(temporaryDirectory('download'), 'snapshot.gz');
 
 test('a download that is cut twice arrives whole, and no byte of it is fetched twice', async () => {
-  let download: Download | undefined;
-  const has = (size: number) => () => download?.sizeBytes === size;
   const source = await startHostileSource((request, response, count) => {
     assert.equal(request.headers['if-range'], count === 1 ? undefined : '"one"');
     if (count === 1) {
       response.writeHead(200, { ...HEADERS, 'content-length': BODY.length });
-      return cutAfter(response, BODY.subarray(0, 200_000), has(200_000));
-    }
-    const rest = beginRest(response, request.headers.range);
-    if (count === 2) cutAfter(response, rest.subarray(0, 100_000), has(300_000));
-    else response.end(rest);
+      response.write(BODY.subarray(0, 200_000), () => response.socket?.end());
+    } else rest(response, request.headers.range, count === 2 ? 100_000 : undefined);
   });
   const client = new SourceClient(source.url, 'key', ID);
   const path = file();
-  download = await Download.open(client, path);
+  const download = await Download.open(client, path);
   assert.equal(download.head.height, 12);
   assert.deepEqual(await collect(download), BODY);
   assert.deepEqual(
@@ -76,7 +66,7 @@ test('a download that is cut twice arrives whole, and no byte of it is fetched t
 
 test('a successor resumes what its predecessor left', async () => {
   const source = await startHostileSource((request, response, count) => {
-    if (count > 1) return void response.end(beginRest(response, request.headers.range));
+    if (count > 1) return rest(response, request.headers.range);
     response.writeHead(200, { ...HEADERS, 'content-length': BODY.length });
     response.write(BODY.subarray(0, 250_000));
   });
@@ -110,7 +100,7 @@ test('SOURCE_TRUNCATED: the source built another snapshot meanwhile; the next do
   const source = await startHostileSource((_request, response, count) => {
     if (count > 1) return whole(response, '"two"', other);
     response.writeHead(200, { ...HEADERS, 'content-length': BODY.length });
-    response.write(BODY.subarray(0, 1000), () => setTimeout(() => response.destroy(), 20));
+    response.write(BODY.subarray(0, 1000), () => response.socket?.end());
   });
   const client = new SourceClient(source.url, undefined, ID);
   const path = file();
@@ -158,6 +148,108 @@ test('SOURCE_INVALID: answers of another shape, without a height, or of another 
   await assert.rejects(client.schema(), { code: 'SOURCE_INVALID' });
   await assert.rejects(Download.open(client, file()), { code: 'SOURCE_INVALID' });
   await client.close();
+});
+
+test('SOURCE_UNREACHABLE: a source that stalls twice in a row is given up, and what came of it stays', async () => {
+  const source = await startHostileSource((request, response, count) => {
+    const from = count === 1 ? 0 : 1000;
+    assert.equal(request.headers.range, count === 1 ? undefined : 'bytes=1000-');
+    const range = count === 1 ? {} : { 'content-range': `bytes 1000-${BODY.length - 1}/${BODY.length}` };
+    response.writeHead(count === 1 ? 200 : 206, { ...HEADERS, ...range, 'content-length': BODY.length - from });
+    if (count === 1) response.write(BODY.subarray(0, 1000));
+    else response.flushHeaders();
+  });
+  const client = new SourceClient(source.url, undefined, ID);
+  const waits: string[] = [];
+  const path = file();
+  const download = await Download.open(client, path, { stallMs: 60, onWait: (_, { message }) => waits.push(message) });
+  await assert.rejects(collect(download), (fault: Error) =>
+    /sent \d+ bytes in 60 ms: the download has stalled/.test(fault.message)
+  );
+  assert.equal(source.requests.length, 2);
+  assert.equal(waits.length, 1);
+  assert.equal(statSync(path).size, 1000);
+  await client.close();
+});
+
+test('429 in mid-download is waited out as long as Retry-After says, and told; no byte is fetched twice', async () => {
+  const source = await startHostileSource((request, response, count) => {
+    if (count === 1) {
+      response.writeHead(200, { ...HEADERS, 'content-length': BODY.length });
+      response.write(BODY.subarray(0, 1000), () => response.socket?.end());
+    } else if (count === 2) response.writeHead(429, { 'retry-after': '1' }).end('{"error":"slow down"}');
+    else rest(response, request.headers.range);
+  });
+  const client = new SourceClient(source.url, undefined, ID);
+  const waits: number[] = [];
+  const began = performance.now();
+  const download = await Download.open(client, file(), { onWait: (waitMs) => waits.push(waitMs) });
+  assert.deepEqual(await collect(download), BODY);
+  assert.deepEqual(waits, [0, 1000]);
+  assert.ok(performance.now() - began >= 1_000);
+  assert.deepEqual(
+    source.requests.map(({ range }) => range),
+    [undefined, 'bytes=1000-', 'bytes=1000-']
+  );
+  await client.close();
+});
+
+test('SOURCE_REFUSED: 404, 429 and 500 say their status, and how long the source wants to be left alone', async () => {
+  const answers = [
+    [404, undefined, undefined],
+    [429, '90', 90],
+    [429, new Date(Date.now() + 30_000).toUTCString(), 30],
+    [503, '999999999', 3_600],
+    [500, 'soon', undefined]
+  ] as const;
+  const source = await startHostileSource((_request, response, count) => {
+    const [status, after] = answers[count - 1]!;
+    response.writeHead(status, after === undefined ? {} : { 'retry-after': after }).end('nonsense');
+  });
+  const client = new SourceClient(source.url, undefined, ID);
+  for (const [status, , expected] of answers) {
+    await assert.rejects(
+      Download.open(client, file()),
+      (fault: { code?: string; detail?: Record<string, unknown> }) => {
+        assert.equal(fault.code, 'SOURCE_REFUSED');
+        assert.equal(fault.detail?.['status'], status);
+        const seconds = fault.detail?.['retryAfterS'] as number | undefined;
+        assert.ok(seconds === expected || Math.abs(seconds! - expected!) <= 1, `${seconds}`);
+        return true;
+      }
+    );
+  }
+  await client.close();
+});
+
+test('DISK_FULL: what the disk cannot hold is not begun', async () => {
+  const source = await startHostileSource((_request, response) => whole(response));
+  const client = new SourceClient(source.url, undefined, ID);
+  await assert.rejects(Download.open(client, file(), { expectedBytes: Number.MAX_SAFE_INTEGER }), {
+    code: 'DISK_FULL'
+  });
+  assert.equal(source.requests.length, 0);
+  await client.close();
+});
+
+test('an https source with a private authority: refused without SYNC_SOURCE_CA, taken with it, stream included', async () => {
+  const [cert, key] = ['cert', 'key'].map((part) =>
+    readFileSync(new URL(`../fixtures/tls.${part}.pem`, import.meta.url))
+  );
+  const server = createServer({ cert, key }, (_request, response) => response.end('{"block_height":5}'));
+  const sockets = new WebSocketServer({ server });
+  sockets.on('connection', (socket) => socket.close(1012, 'enough'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const stranger = new SourceClient(url, undefined, ID);
+  await assert.rejects(stranger.status(), { code: 'SOURCE_UNREACHABLE', message: /self-signed certificate/ });
+  await assert.rejects(Subscription.open(stranger), { code: 'SOURCE_UNREACHABLE', message: /self-signed certificate/ });
+  const client = new SourceClient(url, undefined, ID, { ca: String(cert) });
+  assert.equal((await client.status()).height, 5);
+  (await Subscription.open(client)).close();
+  await Promise.all([client.close(), stranger.close()]);
+  server.closeAllConnections();
+  server.close();
 });
 
 test('SOURCE_UNREACHABLE: nobody listens', async () => {

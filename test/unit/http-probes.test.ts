@@ -8,6 +8,8 @@ const replica = (changes: Partial<Replica>): { replica: Replica } => ({
   replica: {
     complete: true,
     percent: null,
+    rowsPerSecond: null,
+    etaSeconds: null,
     halt: null,
     verification: 'pending',
     verifiedHeight: null,

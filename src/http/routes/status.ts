@@ -27,6 +27,9 @@ const DatabaseStatusSchema = Type.Object({
     )
   ),
   percent: Type.Optional(NumberOrNull),
+  rows_per_second: Type.Optional(NumberOrNull),
+  eta_seconds: Type.Optional(NumberOrNull),
+  last_error: Type.Optional(TextOrNull),
   halted: Type.Optional(Type.Boolean()),
   reason: Type.Optional(TextOrNull),
   verification: Type.Optional(TextOrNull),
@@ -103,6 +106,9 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
   return {
     ...common,
     percent,
+    rows_per_second: report?.replica?.rowsPerSecond ?? null,
+    eta_seconds: report?.replica?.etaSeconds ?? null,
+    last_error: report?.lastError ?? null,
     halted: halt !== null,
     reason: halt?.reason ?? null,
     verification,

@@ -1,0 +1,129 @@
+import type { SyncConfig } from '../config/sync.ts';
+import { connect, rows } from '../db/connection.ts';
+import { isForeign, type ReplicaState, readReplicaState } from '../db/replica-state.ts';
+import { hasCode, PlatformError } from '../errors.ts';
+import { createHubClient, discoverDatabases } from '../hub/client.ts';
+import { SourceClient, type SourceSize } from '../source/source-client.ts';
+import { coordinatesOf } from '../sync/actor-specs.ts';
+import { partOf, refuseUnmatched } from '../sync/chain-settings.ts';
+import { excludeDatabases } from '../sync/exclusions.ts';
+import { readSourceCa } from '../sync/source-ca.ts';
+import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
+
+/** A bulk load's usual pace, checks included: a figure for a plan, not a promise. */
+const ROWS_PER_SECOND = 60_000;
+const HUB_TIMEOUT_MS = 10_000;
+
+/** What a client would do with one database. */
+export interface PlannedDatabase {
+  readonly database: string;
+  readonly replica: string;
+  readonly action: string;
+  /** Of the source; null where it does not tell. */
+  readonly rows: number | null;
+  readonly bytes: number | null;
+  readonly minutes: number | null;
+  readonly possible: boolean;
+}
+
+/**
+ * What a client with these settings would begin with. Nothing is made, written or downloaded.
+ *
+ * @throws {PlatformError} CONFIG_INVALID, HUB_UNREACHABLE, DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ */
+export async function planSync(config: SyncConfig): Promise<PlannedDatabase[]> {
+  if (config.SYNC_MODE !== 'client')
+    throw new PlatformError('COMMAND_INVALID', { reason: '--dry-run is for SYNC_MODE=client' });
+  const ca = await readSourceCa(config);
+  const hub = createHubClient({
+    hosts: config.HUB_VALIDATORS ?? [{ host: config.HUB_API_HOST ?? '', port: config.HUB_PORT }],
+    apiKey: config.HUB_API_KEY,
+    timeoutMs: HUB_TIMEOUT_MS
+  });
+  const { databases } = discoverDatabases(await hub.fetchConfigs(), { coordinates: false });
+  refuseUnmatched(databases, config);
+  const { kept } = excludeDatabases(databases, config.SYNC_EXCLUDE);
+  return Promise.all(kept.map(async ({ id, coordinates }) => plan(id, coordinatesOf(config, coordinates), config, ca)));
+}
+
+async function plan(
+  id: DatabaseId,
+  to: DatabaseCoordinates,
+  config: SyncConfig,
+  ca: string | undefined
+): Promise<PlannedDatabase> {
+  const common = { database: databaseKey(id), replica: to.name };
+  const unknown = { rows: null, bytes: null, minutes: null };
+  const found = await readReplica(to);
+  if (found === 'foreign')
+    return { ...common, ...unknown, action: 'refused: it holds tables of another maker', possible: false };
+  const source = await askSources(id, config, ca);
+  if (typeof source === 'string') return { ...common, ...unknown, action: source, possible: false };
+  const { height, size } = source;
+  if (found !== null && found.height !== null) {
+    const behind = height === null ? 0 : Math.max(0, height - found.height);
+    return { ...common, ...unknown, action: `catch up from block ${found.height}: ${behind} blocks`, possible: true };
+  }
+  const { bootstrapDepth, infraOnly } = partOf(id, config);
+  const isPart = infraOnly || (bootstrapDepth !== null && height !== null && height > bootstrapDepth);
+  const resumed = found === null ? 'bootstrap' : 'go on with a bootstrap';
+  if (isPart) {
+    const part = infraOnly ? 'ten tables' : `the last ${bootstrapDepth} blocks`;
+    return { ...common, ...unknown, action: `${resumed} of ${part}, to block ${height}`, possible: true };
+  }
+  const minutes = size?.rows == null ? null : Math.ceil(size.rows / ROWS_PER_SECOND / 60);
+  const action = `${resumed} to block ${height}`;
+  return { ...common, action, rows: size?.rows ?? null, bytes: size?.bytes ?? null, minutes, possible: true };
+}
+
+/** @returns null for a database that is empty or not there */
+async function readReplica(to: DatabaseCoordinates): Promise<ReplicaState | 'foreign' | null> {
+  const connection = await connect({ ...to, name: 'information_schema' });
+  try {
+    const [there] = await rows(connection, 'SELECT 1 FROM SCHEMATA WHERE SCHEMA_NAME = ?', [to.name]);
+    if (!there) return null;
+    await connection.query(`USE \`${to.name}\``);
+    if (await isForeign(connection)) return 'foreign';
+    const [marker] = await rows(connection, "SHOW TABLES LIKE 'sync_state'");
+    return marker ? await readReplicaState(connection) : null;
+  } finally {
+    connection.destroy();
+  }
+}
+
+/** @returns of the first source that serves the database; else why none does */
+async function askSources(
+  id: DatabaseId,
+  config: SyncConfig,
+  ca: string | undefined
+): Promise<{ height: number | null; size: SourceSize | null } | string> {
+  const faults: string[] = [];
+  for (const [index, url] of (config.SYNC_SOURCES ?? []).entries()) {
+    const apiKey = config.SYNC_SOURCE_API_KEYS?.[index] ?? config.SYNC_API_KEY;
+    const source = new SourceClient(url, apiKey, id, { ca });
+    try {
+      const { height } = await source.status();
+      return { height, size: await source.size() };
+    } catch (caught) {
+      faults.push(
+        hasCode(caught, 'SOURCE_REFUSED') ? `${url} answered ${caught.detail['status']}` : `${url} does not answer`
+      );
+    } finally {
+      await source.close();
+    }
+  }
+  return `waits: no source serves it (${faults.join(', ')})`;
+}
+
+/** One line a database, and what all bootstraps take together. */
+export function planText(planned: readonly PlannedDatabase[]): string {
+  const lines = planned.map(({ database, replica, action, rows: count, bytes, minutes }) => {
+    const figures = [
+      ...(count === null ? [] : [`about ${count.toLocaleString('en')} rows`]),
+      ...(bytes === null ? [] : [`${Math.ceil(bytes / 2 ** 20).toLocaleString('en')} MB in MariaDB`]),
+      ...(minutes === null ? [] : [`${minutes} min`])
+    ];
+    return `${database} -> ${replica}: ${[action, ...figures].join(', ')}`;
+  });
+  return [...lines, 'nothing was changed'].join('\n');
+}

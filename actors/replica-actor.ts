@@ -109,7 +109,7 @@ async function run<Output>(name: string, work: () => Promise<Output>, signal: Ab
     failedIn = name;
     if (fault.code === 'DATABASE_UNAVAILABLE') breaker.send({ type: 'call.failed' });
     const told = session.drop(fault);
-    log[told.message === lastError ? 'debug' : 'warn']({ err: told, hint: told.hint }, told.message);
+    log[told.message === lastError ? 'debug' : 'warn']({ err: told }, told.message);
     lastError = told.message;
     throw told;
   }

@@ -8,6 +8,10 @@ const CHUNK_BYTES = 256 * 1024;
 /** 8 MiB, the most that a zstd body may make its reader keep. @see RFC 9659 */
 const MAX_WINDOW_LOG = 23;
 
+/** Rows as text are some ten times as long as compressed. */
+const MAX_RATIO = 300;
+const UNSUSPICIOUS_BYTES = 16 * 2 ** 20;
+
 /** Consecutive rows of one table of a snapshot. */
 export interface SnapshotBatch {
   readonly section: Section;
@@ -58,10 +62,21 @@ function openDecompressor(coding: SnapshotCoding) {
 
 async function* decompress(source: AsyncIterable<Uint8Array>, coding: SnapshotCoding): AsyncGenerator<Uint8Array> {
   const inflate = openDecompressor(coding);
-  const feeding = feed(source, inflate);
+  let received = 0;
+  let given = 0;
+  const feeding = feed(source, inflate, (bytes) => {
+    received += bytes;
+  });
   feeding.catch((cause: Error) => inflate.destroy(cause));
   try {
-    yield* inflate as AsyncIterable<Uint8Array>;
+    for await (const chunk of inflate as AsyncIterable<Uint8Array>) {
+      given += chunk.length;
+      if (given > UNSUSPICIOUS_BYTES && given > received * MAX_RATIO) {
+        const reason = `the compressed body is more than ${MAX_RATIO} times as long when it is expanded: it is made to fill the disk`;
+        throw new PlatformError('SOURCE_INVALID', { reason });
+      }
+      yield chunk;
+    }
     await feeding;
   } catch (caught) {
     if (caught instanceof PlatformError) throw caught;
@@ -73,9 +88,14 @@ async function* decompress(source: AsyncIterable<Uint8Array>, coding: SnapshotCo
   }
 }
 
-async function feed(source: AsyncIterable<Uint8Array>, sink: ReturnType<typeof openDecompressor>): Promise<void> {
+async function feed(
+  source: AsyncIterable<Uint8Array>,
+  sink: ReturnType<typeof openDecompressor>,
+  onBytes: (count: number) => void
+): Promise<void> {
   for await (const chunk of source) {
     if (sink.destroyed) return;
+    onBytes(chunk.length);
     if (!sink.write(chunk)) {
       await new Promise<void>((resolve) => {
         const go = () => {

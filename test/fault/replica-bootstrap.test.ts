@@ -2,19 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { ReplicaBootstrap } from '../../actors/replica-bootstrap.ts';
-import { SourceCouncil } from '../../actors/replica-council.ts';
-import { ReplicaSession } from '../../actors/replica-session.ts';
 import { connect, rows } from '../../src/db/connection.ts';
-import { PlatformError } from '../../src/errors.ts';
-import { silentLogger } from '../../src/log.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { bootstrapper } from '../support/bootstrapper.ts';
 import { type Fault, FaultyLink } from '../support/faulty-link.ts';
 import { appendBlocks, createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually, temporaryDirectory } from '../support/sync-process.ts';
+import { eventually } from '../support/sync-process.ts';
 
 const FAULTS: readonly Fault[] = [
   { when: 'before', errno: 1213 },
@@ -31,53 +26,10 @@ async function createPair(rowCount: number): Promise<SyncPair> {
   return startPair('decoder', source);
 }
 
-/** The actor's bootstrap, without the actor: one attempt; what an earlier one left is gone on with. */
-function bootstrapper({ server }: SyncPair, coordinates: DatabaseCoordinates) {
-  const session = new ReplicaSession(
-    {
-      id: { dbType: 'decoder', chain: 'litecoin', network: 'regtest' },
-      generation: 1,
-      coordinates,
-      sources: [{ url: server.url, apiKey: 'key-of-the-pair' }],
-      verifyHashes: false,
-      hashConfirmTimeoutMs: 10_000,
-      maxRollbackDepth: 10,
-      epochSize: 10,
-      reconnectDelayMs: 100,
-      localTables: [],
-      maxRowBytes: 2 ** 20,
-      stateDirectory: temporaryDirectory('bootstrap-state'),
-      circuitFailures: 5,
-      circuitCooldownMs: 100,
-      logLevel: 'error'
-    },
-    silentLogger,
-    () => undefined,
-    () => undefined
-  );
-  const bootstrap = new ReplicaBootstrap(session, new SourceCouncil(session, () => () => undefined));
-  const { signal } = new AbortController();
-  const close = () => session.drop(new PlatformError('DATABASE_UNAVAILABLE'));
-  const attempt = async () => {
-    try {
-      await session.open();
-      if (session.state.height !== null) return;
-      await bootstrap.fetchSchema(signal);
-      await bootstrap.download(signal);
-      await bootstrap.load(signal);
-      await bootstrap.check(signal);
-    } catch (caught) {
-      close();
-      throw caught;
-    }
-  };
-  return { attempt, close, open: () => session.open() };
-}
-
 test('statements all over a bootstrap fail, on whichever connection: never complete before it is equal, and equal in the end', async () => {
   const pair = await createPair(100);
   const link = await FaultyLink.open(pair.source);
-  const { attempt, close, open } = bootstrapper(pair, link.through(pair.replica));
+  const { attempt, close, open } = bootstrapper(pair.server.url, link.through(pair.replica));
   await open();
   close();
   link.watch();

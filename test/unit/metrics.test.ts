@@ -10,6 +10,8 @@ const ALERTS = readFileSync(join(import.meta.dirname, '../../ops/alerts.yml'), '
 const replica = {
   complete: true,
   percent: 50,
+  rowsPerSecond: null,
+  etaSeconds: null,
   halt: { block_index: 5, reason: 'x', mismatches: null, sources: null, detected_at: '' },
   verification: 'verified' as const,
   verifiedHeight: 6,

@@ -145,6 +145,8 @@ export type SourceAsks = {
 /** Asks of the main thread to a replica actor. */
 export type ReplicaAsks = {
   'transparency.roots': SourceAsks['transparency.roots'];
+  /** A comparison with the source as soon as the replica is at rest. */
+  'verify.request': { request: Record<string, never>; reply: Record<string, never> };
   'halt.clear': { request: Record<string, never>; reply: { was: unknown } };
 };
 

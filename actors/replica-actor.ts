@@ -39,6 +39,10 @@ const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
   },
   handlers: {
     'transparency.roots': ({ page, limit }) => reader.use((connection) => readRoots(connection, page, limit)),
+    'verify.request': () => {
+      verifier.renew();
+      return {};
+    },
     'halt.clear': async () => {
       const was = await reader.use((connection) => session.clearHalt(connection));
       machine.send({ type: 'halt.cleared' });

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Makes this directory ready to run: npm packages of the lockfile, the pinned Node, MariaDB's and litecoind's programs.
-# Idempotent: what is there is left alone. No system service is started or touched.
+# With --with-browser the tests' Chromium too. Idempotent: what is there is left alone. No system service is started or touched.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
 readonly UNAVAILABLE=69 # sysexits(3): something that we need is missing and cannot be had
 readonly STAMP=node_modules/.platform-setup
+browser=no
+[[ ${1:-} != --with-browser ]] || browser=yes
 work=$(mktemp -d "${TMPDIR:-/tmp}/platform-setup.XXXXXX")
 step_pid=
 policy=
@@ -55,6 +57,9 @@ missing_packages() {
   has_program mariadbd && has_program mariadb-install-db || echo mariadb-server-core
   has_program mariadb || echo mariadb-client
   has_program litecoind || echo litecoind
+  if [[ $browser == yes ]]; then
+    has_program chromium || has_program chromium-browser || has_program google-chrome || echo chromium
+  fi
   if [[ $(uname -s) == Linux ]]; then
     PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep -q 'libatomic\.so\.1' || echo libatomic1
   fi

@@ -69,7 +69,11 @@ export class ActorPage implements View {
       act('Pause', `/debug/actors/${this.#key}/pause`),
       act('Resume', `/debug/actors/${this.#key}/restart`)
     );
-    if (mode === 'client') this.#buttons.append(act('Clear halt', `/halt/clear/${this.#key}`, true));
+    if (mode !== 'client') return;
+    this.#buttons.append(
+      act('Verify', `/debug/actors/${this.#key}/verify`),
+      act('Clear halt', `/halt/clear/${this.#key}`, true)
+    );
   }
 
   async #act(name: string, path: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { syncVariables } from '../config/sync.ts';
 import { readBaseUrl } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
@@ -6,6 +7,9 @@ import { readOptions } from './options.ts';
 import { type ProbedDatabase, probeSync } from './sync-probe.ts';
 
 const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY };
+const WATCH_EVERY_MS = 1_000;
+/** Puts the cursor at the top of an empty terminal. */
+const CLEAR = '\u001b[2J\u001b[H';
 const DEFAULT_URL = 'http://127.0.0.1:3006';
 
 /** `platform-node status`: how a running sync service is. Exit code 0 healthy, 1 degraded, down or halted, 69 unreachable. */
@@ -16,17 +20,28 @@ export const statusCommand: Command = {
   options: [
     `--url <url>     base URL of the service; default ${DEFAULT_URL}`,
     '--key <key>     its SYNC_API_KEY; default: the variable SYNC_API_KEY, which no process list shows',
-    '--json          the answer as JSON'
+    '--json          the answer as JSON',
+    '--watch         again every second, until it is interrupted'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, {
       url: { type: 'string', default: DEFAULT_URL },
       key: { type: 'string' },
-      json: { type: 'boolean', default: false }
+      json: { type: 'boolean', default: false },
+      watch: { type: 'boolean', default: false }
     });
     const apiKey = options.key ?? loadSettings({ variables }, env).values.SYNC_API_KEY;
-    const probe = await probeSync({ url: readUrl(options.url), apiKey });
+    const address = { url: readUrl(options.url), apiKey };
+    while (options.watch) {
+      const shown = await probeSync(address).then(
+        ({ mode, databases }) => statusTable(mode, databases),
+        (fault: Error) => fault.message
+      );
+      console.log(`${CLEAR}${address.url}, ${new Date().toLocaleTimeString()}\n\n${shown}`);
+      await sleep(WATCH_EVERY_MS);
+    }
+    const probe = await probeSync(address);
     console.log(options.json ? JSON.stringify(probe) : statusTable(probe.mode, probe.databases));
     const isUp = probe.databases.every(({ circuit, halt }) => circuit !== null && halt === null);
     return probe.status === 'healthy' && isUp ? 0 : 1;

@@ -273,16 +273,19 @@ export function readConfigFile(path = 'config.json'): Readonly<Record<string, un
   });
 }
 
-/** The variables as a table for --help: name, default, meaning. */
-export function helpTable(variables: Variables): string {
-  const rows = Object.entries(variables).map(([name, row]) => {
-    const state = row.required
-      ? 'required'
-      : row.fallback === undefined || row.family
-        ? 'unset'
-        : `default ${printable(row.fallback)}`;
-    return [name, state, row.doc] as const;
+/** Name, default and meaning of each variable. */
+export function variableRows(variables: Variables): (readonly [name: string, state: string, doc: string])[] {
+  return Object.entries(variables).map(([name, row]) => {
+    const hasDefault = row.fallback !== undefined && !row.family;
+    return [name, row.required ? 'required' : hasDefault ? printable(row.fallback) : 'unset', row.doc];
   });
+}
+
+/** The variables as a table for --help. */
+export function helpTable(variables: Variables): string {
+  const rows = variableRows(variables).map(
+    ([name, state, doc]) => [name, ['required', 'unset'].includes(state) ? state : `default ${state}`, doc] as const
+  );
   const width = (column: 0 | 1) => Math.max(0, ...rows.map((row) => row[column].length));
   return rows.map(([name, state, doc]) => `  ${name.padEnd(width(0))}  ${state.padEnd(width(1))}  ${doc}`).join('\n');
 }

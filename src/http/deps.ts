@@ -55,6 +55,8 @@ export interface ActorControl {
   restart(id: DatabaseId): Promise<void>;
   /** Stops it until `restart`. */
   pause(id: DatabaseId): Promise<void>;
+  /** Client mode: compares the replica with its source as soon as it is at rest. */
+  verify(id: DatabaseId): Promise<void>;
   /** Client mode: ends a durable halt. @returns what was cleared; null when the replica was not halted */
   clearHalt(id: DatabaseId): Promise<{ readonly was: unknown }>;
 }

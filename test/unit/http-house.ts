@@ -128,6 +128,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     control: {
       kill: async (id) => void acts.push(`kill ${databaseKey(id)}`),
       restart: async (id) => void acts.push(`restart ${databaseKey(id)}`),
+      verify: async (id) => void acts.push(`verify ${databaseKey(id)}`),
       pause: async (id) => void acts.push(`pause ${databaseKey(id)}`),
       clearHalt: options.clearHalt ?? (async () => ({ was: null }))
     },

@@ -12,6 +12,7 @@ test('202: an operator kills and restarts actors; 404 for a database that is not
   assert.equal((await post(`indexer/${AT}/kill`)).statusCode, 202);
   assert.equal((await post(`indexer/${AT}/restart`)).statusCode, 202);
   assert.equal((await post(`indexer/${AT}/pause`)).statusCode, 202);
+  assert.equal((await post(`indexer/${AT}/verify`)).statusCode, 403);
   assert.equal((await post(`indexer/litecoin/regtest/kill`)).statusCode, 404);
   assert.deepEqual(acts, [`kill indexer/${AT}`, `restart indexer/${AT}`, `pause indexer/${AT}`]);
 });

@@ -13,7 +13,8 @@ const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ..
 const ACTIONS = {
   kill: "Ends an actor's thread as a crash would",
   restart: 'Stops an actor and starts it anew',
-  pause: 'Stops an actor until it is restarted'
+  pause: 'Stops an actor until it is restarted',
+  verify: 'Compares a replica with its source as soon as it is at rest'
 } as const;
 
 type DebugDeps = Pick<AppDeps, 'config' | 'actorsView' | 'timeline' | 'control' | 'directory' | 'fanOut'>;
@@ -53,12 +54,13 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
     entries: timeline.since(Number(request.query.after ?? 0))
   }));
 
-  for (const action of ['kill', 'restart', 'pause'] as const) {
+  for (const action of ['kill', 'restart', 'pause', 'verify'] as const) {
     app.post(
       `/debug/actors/:dbType/:chain/:network/${action}`,
       {
         config: {
           operator: true,
+          ...(action === 'verify' ? { mode: 'client' as const } : {}),
           doc: { tag: 'Operator', summary: ACTIONS[action], description: 'Always needs a configured key.' }
         },
         schema: { params: databaseParams(), response: { 202: AnswerSchema } }

@@ -1,0 +1,36 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { COMMAND_NAMES, loadCommand } from '../src/cli/commands.ts';
+import { variableRows } from '../src/config/variables.ts';
+
+export const CONFIGURATION_FILE = join(import.meta.dirname, '..', 'docs', 'configuration.md');
+
+/** Defaults that depend on who starts the service. */
+const BY_USER: Readonly<Record<string, string>> = {
+  SYNC_STATE_DIR: '`/var/lib/platform-node` for root, else `platform-node` below `$XDG_STATE_HOME`'
+};
+
+/** Every variable of every command, as the schemas have them. */
+export async function renderConfiguration(): Promise<string> {
+  const sections: string[] = [
+    '# Configuration',
+    'Generated from the schemas by `npm run configuration`. Do not edit. Values come from the environment, else from `config.json` in the working directory;\n`platform-node <command> --check-config` prints those in force.'
+  ];
+  for (const name of COMMAND_NAMES) {
+    const { variables, summary } = await loadCommand(name);
+    if (!variables) continue;
+    const rows = variableRows(variables).map(
+      ([variable, state, doc]) => `| \`${variable}\` | ${BY_USER[variable] ?? escapeCell(state)} | ${escapeCell(doc)} |`
+    );
+    sections.push(
+      `## platform-node ${name}`,
+      `${summary}.`,
+      ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n')
+    );
+  }
+  return `${sections.join('\n\n')}\n`;
+}
+
+const escapeCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+
+if (import.meta.main) writeFileSync(CONFIGURATION_FILE, await renderConfiguration());

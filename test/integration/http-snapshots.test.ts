@@ -327,6 +327,14 @@ test('503 SNAPSHOT_BUSY beyond two builds at one database server, however many t
   for (const { status } of await Promise.all(two)) assert.equal(status, 200);
 });
 
+test('503 DISK_FULL before a build that the disk may not hold', async () => {
+  const site = await open(await database(1), { store: { minFreeBytes: 2 ** 60 } });
+  const refused = await download(site);
+  assert.deepEqual([refused.status, JSON.parse(refused.bytes.toString()).code], [503, 'DISK_FULL']);
+  assert.ok(refused.headers['retry-after']);
+  assert.equal(site.builds(), 0);
+});
+
 test('an artifact that is too old is shared no more, though nothing has changed', async () => {
   const site = await open(await database(1), { store: { maxAgeMs: 1 } });
   const { headers } = await download(site);

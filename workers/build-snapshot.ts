@@ -70,7 +70,6 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
 /** Every statement from here on sees the database as it is now. */
 async function beginSnapshot(connection: Connection): Promise<void> {
   await connection.query(`SET SESSION ${PATIENT.map((name) => `${name} = ${PATIENCE_S}`).join(', ')}`);
-  await connection.query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ');
   await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
 }
 

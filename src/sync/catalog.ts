@@ -8,6 +8,8 @@ import type { DatabaseReport } from '../wire/report.ts';
 
 /** How long an answer waits for MariaDB before it says what was known last. */
 const PATIENCE_MS = 1_000;
+/** How long an answer is kept for which a server came too late. */
+const LATE_MS = 5_000;
 const STATEMENT_LIMIT_S = 5;
 
 interface CatalogOptions {
@@ -34,7 +36,7 @@ export class CatalogCache {
   readonly #sizes = new Map<string, TableSizes>();
   /** By server: the look that is under way, so that one that hangs is not joined by another. */
   readonly #looks = new Map<string, Promise<void>>();
-  #current: { readonly answer: Promise<Catalog>; readonly until: number } | undefined;
+  #current: { readonly answer: Promise<Catalog>; until: number } | undefined;
 
   constructor(options: CatalogOptions) {
     this.#options = options;
@@ -51,6 +53,7 @@ export class CatalogCache {
   async #refresh(): Promise<Catalog> {
     const looks = this.#servers().map(([key, server]) => this.#look(key, server));
     await Promise.race([Promise.all(looks), sleep(PATIENCE_MS, undefined, { ref: false })]);
+    if (this.#looks.size > 0) this.#current!.until = Math.min(this.#current!.until, performance.now() + LATE_MS);
     return { generated_at: new Date().toISOString(), databases: this.#options.list().map((id) => this.#entry(id)) };
   }
 

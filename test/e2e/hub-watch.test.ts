@@ -1,32 +1,64 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { openTestHub } from '../support/sync-pair.ts';
 import { eventually, startSyncProcess } from '../support/sync-process.ts';
 
-test('databases that the hub names later are served without a restart, and a hub that goes away changes nothing', async () => {
-  const hub = await openTestHub();
-  const server = await startSyncProcess({
-    SYNC_MODE: 'server',
-    HUB_API_HOST: '127.0.0.1',
-    HUB_PORT: hub.port,
-    HUB_REPOLL_INTERVAL: 200
-  });
-  const path = '/status/decoder/litecoin/regtest';
-  const answers = (status: number) =>
-    eventually(`${path} answers ${status}`, 10_000, async () => (await server.get(path)).status === status);
-  await answers(404);
-  assert.match(server.log(), /no indexer databases found in hub config/);
+const decoderOf = (chain: string, { host, port, name, user, pass }: DatabaseCoordinates) => ({
+  [chain]: { regtest: { 'other-decoder': { host, port: String(port), name, user, pass } } }
+});
 
+/** A hub that answers with a bare tree, which is the whole truth each time. */
+async function startBareHub(tree: () => object) {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: tree() })));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { port: (server.address() as AddressInfo).port, stop };
+}
+
+test('databases appear and go without a restart, hubs are tried in their order, and hubs that go away change nothing', async (t) => {
   const source = await createDatabase('watched');
   await createDecoder(source, { seed: 'watch', blocks: 5, rows: 50 });
-  await hub.name([['decoder', source]]);
-  await answers(200);
+  let tree: object = { ...decoderOf('litecoin', source), ...decoderOf('dogecoin', source) };
+  const first = await openTestHub();
+  const second = await startBareHub(() => tree);
+  t.after(second.stop);
+  const server = await startSyncProcess({
+    SYNC_MODE: 'server',
+    HUB_VALIDATORS: `127.0.0.1:${first.port},127.0.0.1:${second.port}`,
+    HUB_REPOLL_INTERVAL: 200
+  });
+  const answers = (chain: string, status: number) =>
+    eventually(`${chain} answers ${status}`, 20_000, async () => {
+      return (await server.get(`/status/decoder/${chain}/regtest`)).status === status;
+    });
 
-  await hub.stop();
-  await eventually('the hub is missed', 10_000, async () => /error connecting to the hub/.test(server.log()));
-  await answers(200);
+  await answers('litecoin', 404); // the first hub names none, and the second is not asked
+  assert.match(server.log(), /no indexer databases found in hub config/);
+  await first.name([['decoder', source]]);
+  await answers('litecoin', 200); // a node with decoders only serves what there is
+  await answers('dogecoin', 404);
+
+  await first.stop();
+  await answers('dogecoin', 200);
+  await answers('litecoin', 200);
+  tree = decoderOf('dogecoin', source);
+  await answers('litecoin', 404);
+  assert.match(server.log(), /no longer names this database/);
+
+  second.stop();
+  await eventually('the hubs are missed', 20_000, async () => /error connecting to the hub/.test(server.log()));
+  await answers('dogecoin', 200);
   await server.end();
   assert.equal(server.child.exitCode, 0);
 });

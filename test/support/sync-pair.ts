@@ -35,11 +35,12 @@ export interface TestHub {
   stop(): Promise<void>;
 }
 
-export async function openTestHub(): Promise<TestHub> {
+/** @param database default: one of its own */
+export async function openTestHub(database?: DatabaseCoordinates): Promise<TestHub> {
   const hub = await startHub({
     host: '127.0.0.1',
     port: 0,
-    database: await createDatabase('hub'),
+    database: database ?? (await createDatabase('hub')),
     requestsPerMinute: 100_000,
     log: silentLogger
   });

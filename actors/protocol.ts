@@ -59,6 +59,8 @@ export interface ReplicaActorData {
   readonly adopts?: boolean;
   readonly epochSize: number;
   readonly reconnectDelayMs: number;
+  /** Between two looks at a decoder's dispensers; default: half an hour. */
+  readonly dispensersIntervalMs?: number;
   readonly localTables: readonly string[];
   readonly maxRowBytes: number;
   readonly stateDirectory: string;

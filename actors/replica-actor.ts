@@ -16,6 +16,7 @@ import { adopt, refuseLoss } from './replica-adoption.ts';
 import { ReplicaBootstrap } from './replica-bootstrap.ts';
 import { ReplicaChain, ReplicaLost } from './replica-chain.ts';
 import { SourceCouncil } from './replica-council.ts';
+import { ReplicaDispensers } from './replica-dispensers.ts';
 import { ReplicaFollower } from './replica-follower.ts';
 import { ReplicaSession } from './replica-session.ts';
 import { ReplicaVerifier } from './replica-verifier.ts';
@@ -56,7 +57,7 @@ const council = new SourceCouncil(session, () => host.observe('verification'));
 const bootstrap = new ReplicaBootstrap(session, council);
 const chain = new ReplicaChain(session, council);
 const verifier = new ReplicaVerifier(session);
-const follower = new ReplicaFollower(session, chain, verifier, council);
+const follower = new ReplicaFollower(session, chain, verifier, council, new ReplicaDispensers(session));
 const stopped = Promise.withResolvers<void>();
 let lastError: string | null = null;
 let errorCount = 0;
@@ -223,6 +224,7 @@ function report(): void {
       verification: verifier.standing,
       verifiedHeight: state?.verifiedHeight ?? null,
       verifiedAt: state?.verifiedAt ?? null,
+      dispensers: state?.dispensers ?? null,
       repairs: state?.repairs ?? 0,
       floor: state?.floor ?? null,
       infraOnly: data.infraOnly ?? false,

@@ -56,6 +56,7 @@ export class ReplicaBootstrap {
       hashes: null,
       verifiedHeight: null,
       verifiedAt: null,
+      dispensers: null,
       floor: state.bootstrap && data.bootstrapDepth ? state.floor : null,
       infraOnly: data.infraOnly ?? false
     });
@@ -235,6 +236,7 @@ export class ReplicaBootstrap {
       schemaFingerprint: this.#plan!.fingerprint,
       source: source.url,
       bootstrap: null,
+      dispensers: this.#floor === null ? { height: head.height, at: new Date().toISOString() } : null,
       floor: this.#floor === null ? null : tip.lowest,
       phase: 'catchingUp',
       complete: true

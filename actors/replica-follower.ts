@@ -7,6 +7,7 @@ import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
 import type { BlockMessage, Group } from '../src/wire/messages.ts';
 import type { ReplicaChain } from './replica-chain.ts';
 import type { SourceCouncil } from './replica-council.ts';
+import type { ReplicaDispensers } from './replica-dispensers.ts';
 import type { ReplicaSession } from './replica-session.ts';
 import type { ReplicaVerifier } from './replica-verifier.ts';
 
@@ -22,15 +23,23 @@ export class ReplicaFollower {
   readonly #chain: ReplicaChain;
   readonly #verifier: ReplicaVerifier;
   readonly #council: SourceCouncil;
+  readonly #dispensers: ReplicaDispensers;
   #group: BlockMessage[] = [];
   /** The highest block that the stream has told of; it may have been passed over for not following the one before. */
   #announced = -1;
 
-  constructor(session: ReplicaSession, chain: ReplicaChain, verifier: ReplicaVerifier, council: SourceCouncil) {
+  constructor(
+    session: ReplicaSession,
+    chain: ReplicaChain,
+    verifier: ReplicaVerifier,
+    council: SourceCouncil,
+    dispensers: ReplicaDispensers
+  ) {
     this.#session = session;
     this.#chain = chain;
     this.#verifier = verifier;
     this.#council = council;
+    this.#dispensers = dispensers;
   }
 
   /**
@@ -43,6 +52,7 @@ export class ReplicaFollower {
     for (let idle = 0; !signal.aborted; idle++) {
       const atRest = this.#group.length === 0 && subscription.waiting === 0;
       if (atRest && this.#session.state.height! >= this.#verifier.dueAt) return { kind: 'due' };
+      if (atRest && this.#dispensers.isDue) await this.#dispensers.replace(signal);
       const message = await subscription.next(WAIT_MS, signal);
       if (message === null) {
         this.#checkOthers(idle * WAIT_MS);

@@ -15,6 +15,12 @@ export interface BootstrapProgress {
   readonly done: Readonly<Record<string, number>>;
 }
 
+/** What a table that no block carries was last replaced with; the height where the source told it. */
+export interface AsOf {
+  readonly height: number | null;
+  readonly at: string;
+}
+
 /** The one row of `sync_state`. */
 export interface ReplicaState {
   /** The replica equals the source's history at `height`. Set last and cleared first. */
@@ -34,6 +40,8 @@ export interface ReplicaState {
   readonly floor: number | null;
   /** It holds the ten tables of an infra-only subscription and no others. */
   readonly infraOnly: boolean;
+  /** A decoder's dispensers have a time of their own; null: not known. */
+  readonly dispensers: AsOf | null;
   /** How often rows that differed from the source's were replaced. */
   readonly repairs: number;
 }
@@ -43,7 +51,7 @@ const TABLES = [
     id TINYINT UNSIGNED NOT NULL PRIMARY KEY, complete TINYINT(1) NOT NULL, phase VARCHAR(32) NOT NULL, height BIGINT NULL,
     block_time BIGINT NULL, hashes TEXT NULL, schema_fingerprint VARCHAR(64) NULL, source TEXT NULL, bootstrap LONGTEXT NULL,
     verified_height BIGINT NULL, verified_at VARCHAR(32) NULL, repairs BIGINT UNSIGNED NOT NULL DEFAULT 0,
-    floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0,
+    floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0, dispensers TEXT NULL,
     updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
   // For replicas that were made before there were comparisons and parts.
@@ -51,7 +59,8 @@ const TABLES = [
     ADD COLUMN IF NOT EXISTS verified_at VARCHAR(32) NULL AFTER verified_height,
     ADD COLUMN IF NOT EXISTS repairs BIGINT UNSIGNED NOT NULL DEFAULT 0 AFTER verified_at,
     ADD COLUMN IF NOT EXISTS floor BIGINT NULL AFTER repairs,
-    ADD COLUMN IF NOT EXISTS infra_only TINYINT(1) NOT NULL DEFAULT 0 AFTER floor`,
+    ADD COLUMN IF NOT EXISTS infra_only TINYINT(1) NOT NULL DEFAULT 0 AFTER floor,
+    ADD COLUMN IF NOT EXISTS dispensers TEXT NULL AFTER infra_only`,
   `CREATE TABLE IF NOT EXISTS sync_undo (
     seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
     kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
@@ -139,6 +148,7 @@ export async function readReplicaState(connection: Connection): Promise<ReplicaS
     verifiedAt: row['verified_at'] as string | null,
     floor: number(row['floor']),
     infraOnly: Number(row['infra_only']) === 1,
+    dispensers: json<AsOf>(row['dispensers']),
     repairs: Number(row['repairs'])
   };
 }
@@ -156,6 +166,7 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
   verifiedAt: 'verified_at',
   floor: 'floor',
   infraOnly: 'infra_only',
+  dispensers: 'dispensers',
   repairs: 'repairs'
 };
 

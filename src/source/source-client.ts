@@ -1,4 +1,6 @@
+import { pipeline } from 'node:stream';
 import { getCACertificates } from 'node:tls';
+import { createGunzip } from 'node:zlib';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Agent, type Dispatcher, request } from 'undici';
@@ -15,6 +17,7 @@ import {
   type TableRanges,
   TableRangesSchema
 } from '../wire/digest.ts';
+import { type Dispensers, DispensersSchema } from '../wire/pages.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
 import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../wire/snapshot.ts';
 import type { HeartbeatBody } from '../wire/validator.ts';
@@ -45,6 +48,7 @@ const isTree = Compile(Type.Record(Type.String(), Type.Unknown()));
 const isSchemaRecord = Compile(SchemaRecordSchema);
 const isDatabaseDigest = Compile(DatabaseDigestSchema);
 const isTableRanges = Compile(TableRangesSchema);
+const isDispensers = Compile(DispensersSchema);
 const isRangeRows = Compile(RangeRowsSchema);
 
 const CatalogEntry = Type.Object({
@@ -189,6 +193,12 @@ export class SourceClient {
     return head.height === height ? head.hashes : null;
   }
 
+  /** A decoder's dispensers, and the source's tip when it read them, where it says so. */
+  async dispensers(signal?: AbortSignal): Promise<Dispensers & { readonly height: number | null }> {
+    const { value, headers } = await this.#answer(this.path('snapshot-dispensers'), isDispensers, signal);
+    return { ...value, height: wholeNumber(headers[SNAPSHOT_HEADERS.height]) };
+  }
+
   /** Digests of all tables. @throws {PlatformError} SOURCE_REFUSED with `status` 404 where the source has no such route */
   async digest(signal?: AbortSignal): Promise<DatabaseDigest> {
     return this.#json(this.#digestPath({ table: null, range: null, rows: false }), isDatabaseDigest, signal);
@@ -287,17 +297,21 @@ export class SourceClient {
   }
 
   async #json<T>(path: string, check: { Check(value: unknown): value is T }, signal?: AbortSignal): Promise<T> {
+    return (await this.#answer(path, check, signal)).value;
+  }
+
+  async #answer<T>(path: string, check: { Check(value: unknown): value is T }, signal?: AbortSignal) {
     const response = await this.get(path, {}, signal);
     if (response.status !== 200) return this.refuse(response, path);
     let value: unknown;
     try {
-      value = JSON.parse((await readBounded(response.body, MAX_JSON_BYTES)).toString('utf8'));
+      value = JSON.parse((await readBounded(plainBody(response), MAX_JSON_BYTES)).toString('utf8'));
     } catch (caught) {
       if (caught instanceof SyntaxError) throw this.#invalid(path, 'is no JSON');
       throw sourceError(caught, this.url, path);
     }
     if (!check.Check(value)) throw this.#invalid(path, 'has another shape than the contract');
-    return value;
+    return { value, headers: response.headers };
   }
 
   #invalid(path: string, what: string): PlatformError {
@@ -311,9 +325,7 @@ export class SourceClient {
 /** Reads the headers of a snapshot. @throws {PlatformError} SOURCE_INVALID */
 export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbType: DbType): SnapshotHead {
   const text = (name: keyof typeof SNAPSHOT_HEADERS) => headers[SNAPSHOT_HEADERS[name]];
-  const number = (value: string | undefined) =>
-    value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : null;
-  const height = number(text('height'));
+  const height = wholeNumber(text('height'));
   if (height === null) throw new PlatformError('SOURCE_INVALID', { reason: 'a snapshot without X-Block-Height' });
   const version = text('schemaVersion');
   if (version !== undefined && version !== String(SCHEMA_VERSION[dbType])) {
@@ -334,7 +346,7 @@ export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbTy
     etag: etag !== undefined && /^"[^"]{1,200}"$/.test(etag) ? etag : null,
     whole: new Set((text('wholeTables') ?? '').split(',').filter(Boolean)),
     fingerprint: text('fingerprint') ?? null,
-    rows: number(text('rows'))
+    rows: wholeNumber(text('rows'))
   };
 }
 
@@ -360,6 +372,15 @@ export function readRetryAfter(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = /^\d{1,9}$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
   return Number.isFinite(seconds) ? Math.min(MAX_RETRY_AFTER_S, Math.max(0, Math.ceil(seconds))) : undefined;
+}
+
+function wholeNumber(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** Some servers compress what is no snapshot too. */
+function plainBody({ headers, body }: OpenResponse): AsyncIterable<Uint8Array> {
+  return headers['content-encoding'] === 'gzip' ? pipeline(body, createGunzip(), () => undefined) : body;
 }
 
 async function readBounded(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {

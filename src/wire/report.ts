@@ -49,6 +49,8 @@ export interface DatabaseReport {
     /** The last height at which all tables were found equal to the source's, and when that was. */
     readonly verifiedHeight: number | null;
     readonly verifiedAt: string | null;
+    /** As of when a decoder's dispensers are the source's; null: not known. */
+    readonly dispensers: { readonly height: number | null; readonly at: string } | null;
     /** How often rows that differed from the source's were replaced. */
     readonly repairs: number;
     /** Lowest block of a truncated replica; null: it has the whole history. */

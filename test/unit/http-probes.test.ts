@@ -14,6 +14,7 @@ const replica = (changes: Partial<Replica>): { replica: Replica } => ({
     verification: 'pending',
     verifiedHeight: null,
     verifiedAt: null,
+    dispensers: null,
     repairs: 0,
     floor: null,
     infraOnly: false,

@@ -1,8 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { INDEXER, INDEXER_HASHES, openHouse, reportOf } from './http-house.ts';
+import type { DatabaseReport } from '../../src/wire/report.ts';
+import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from './http-house.ts';
 
 const AT = 'bitcoin/regtest';
+const SOURCES = [{ url: 'http://one:3006', state: 'followed', height: 9, error: null, dissents: 1 }];
+const REPLICA: NonNullable<DatabaseReport['replica']> = {
+  complete: true,
+  percent: 41,
+  rowsPerSecond: 90_000,
+  etaSeconds: 60,
+  halt: null,
+  verification: 'verified',
+  verifiedHeight: 4,
+  verifiedAt: '2026-01-02T03:04:05.000Z',
+  dispensers: null,
+  repairs: 2,
+  floor: 90,
+  infraOnly: false,
+  sources: SOURCES,
+  reorgs: 0
+};
 
 test('200: all databases nested by chain, network and type, and one', async () => {
   const { app } = await openHouse();
@@ -29,25 +47,10 @@ test('200: all databases nested by chain, network and type, and one', async () =
 
 test('200: a client shows the state of its replica', async () => {
   const halt = { block_index: 5, reason: 'hash mismatch', mismatches: {}, sources: [], detected_at: '2026-01-02' };
-  const sources = [{ url: 'http://one:3006', state: 'followed', height: 9, error: null, dissents: 1 }];
   const report = reportOf(INDEXER, {
     mode: 'client',
     phase: 'halted',
-    replica: {
-      complete: true,
-      percent: 41,
-      rowsPerSecond: 90_000,
-      etaSeconds: 60,
-      halt,
-      verification: 'verified',
-      verifiedHeight: 4,
-      verifiedAt: '2026-01-02T03:04:05.000Z',
-      repairs: 2,
-      floor: 90,
-      infraOnly: false,
-      sources,
-      reorgs: 0
-    }
+    replica: { ...REPLICA, halt }
   });
   const { app } = await openHouse({ config: { SYNC_MODE: 'client' }, reports: [report] });
   const { last_updated, ...status } = (await app.inject(`/status/indexer/${AT}`)).json();
@@ -72,6 +75,25 @@ test('200: a client shows the state of its replica', async () => {
     repairs: 2,
     floor: 90,
     sync_mode: 'full',
-    sources
+    sources: SOURCES
   });
+});
+
+test('200: a client of a decoder says as of when its dispensers are', async () => {
+  const at = '2026-01-02T03:04:05.000Z';
+  for (const [dispensers, said] of [
+    [
+      { height: 5, at },
+      { block_height: 5, as_of: at }
+    ],
+    [
+      { height: null, at },
+      { block_height: null, as_of: at }
+    ],
+    [null, null]
+  ] as const) {
+    const report = reportOf(DECODER, { mode: 'client', replica: { ...REPLICA, dispensers } });
+    const { app } = await openHouse({ config: { SYNC_MODE: 'client' }, reports: [report] });
+    assert.deepEqual((await app.inject(`/status/decoder/${AT}`)).json().dispensers, said);
+  }
 });

@@ -17,6 +17,7 @@ const replica = {
   verifiedHeight: 6,
   verifiedAt: '',
   repairs: 2,
+  dispensers: null,
   floor: null,
   infraOnly: false,
   sources: [{ url: 'http://a', state: 'failed', height: 9, error: 'no answer', dissents: 3 }],

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type Static } from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
+import type { DatabaseReport } from '../../wire/report.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
 import { databaseParams } from '../parameters.ts';
@@ -36,6 +37,9 @@ const DatabaseStatusSchema = Type.Object({
   verified_height: Type.Optional(NumberOrNull),
   verified_at: Type.Optional(TextOrNull),
   repairs: Type.Optional(Type.Number()),
+  dispensers: Type.Optional(
+    Type.Union([Type.Object({ block_height: NumberOrNull, as_of: Type.String({ format: 'date-time' }) }), Type.Null()])
+  ),
   floor: Type.Optional(NumberOrNull),
   sync_mode: Type.Optional(Type.String()),
   sources: Type.Optional(
@@ -115,8 +119,15 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     verified_height: verifiedHeight,
     verified_at: report?.replica?.verifiedAt ?? null,
     repairs: report?.replica?.repairs ?? 0,
+    ...(id.dbType === 'decoder' ? { dispensers: asOf(report?.replica?.dispensers) } : {}),
     floor: report?.replica?.floor ?? null,
     sync_mode: report?.replica?.infraOnly ? 'infra-only' : 'full',
     sources: [...(report?.replica?.sources ?? [])]
   };
+}
+
+type AsOf = NonNullable<DatabaseReport['replica']>['dispensers'];
+
+function asOf(dispensers: AsOf | undefined): NonNullable<DatabaseStatus['dispensers']> | null {
+  return dispensers ? { block_height: dispensers.height, as_of: dispensers.at } : null;
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type BlockHead, readBlockHeads, readTip } from '../src/db/block-hashes.ts';
 import { type GroupBlock, inSnapshot, readGroup } from '../src/db/block-reader.ts';
 import type { Connection } from '../src/db/connection.ts';
-import { readEngineState } from '../src/db/engine-guard.ts';
+import { inconsistentTables, readEngineState } from '../src/db/engine-guard.ts';
 import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
 import { SourceMemory } from '../src/db/source-memory.ts';
 import type { Standing } from '../src/db/standing.ts';
@@ -161,10 +161,15 @@ export class SourceFeed {
   async #broadcastGroup(): Promise<void> {
     const { id, localTables } = this.#options.data;
     const memory = this.#started();
-    const before = await this.#engineState();
+    const layout = this.#layout;
+    const isCovered = layout !== null && inconsistentTables(layout).length === 0;
+    const before = isCovered ? null : await this.#engineState();
     const batch = new Batch(before === null ? BATCH_BYTES : Number.POSITIVE_INFINITY);
     await this.#read(async (connection) => {
       for await (const block of readGroup(connection, id.dbType, localTables, memory)) {
+        // Another schema may have other engines: the group is read again when that is known.
+        if (isCovered && block.fingerprint !== layout.fingerprint) this.#layout = null;
+        if (isCovered && this.#layout === null) continue;
         batch.add(block, this.#messageOf(block));
         if (batch.isFull && !block.changes) await this.#flush(batch);
       }

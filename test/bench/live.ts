@@ -1,0 +1,214 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { connect } from '../../src/db/connection.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { atEnd, endAll } from '../support/cleanup.ts';
+import { createDecoder } from '../support/generated-decoder.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { PAIR_KEY, startPair } from '../support/sync-pair.ts';
+import { eventually } from '../support/sync-process.ts';
+import { alternate, type Figure, median, p99, report } from './support/figures.ts';
+import type { FrontDoorAsk, Sent } from './support/front-door.ts';
+import type { SubscribersAsk } from './support/subscribers.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    json: { type: 'string' },
+    /** Some of PARTS. */
+    parts: { type: 'string' }
+  }
+});
+
+const SUBSCRIBERS = 1_000;
+const MANY = 5_000;
+const STALLED = 200;
+const BLOCK_BYTES = 12_000;
+const ROW_BYTES = 95;
+const MESSAGE_BYTES = 20_000;
+const ANSWER_DEADLINE_MS = 60_000;
+
+/** Another process of the bench. */
+class Helper {
+  readonly #child: ChildProcess;
+  readonly #waiting: ((reply: unknown) => void)[] = [];
+
+  constructor(file: string) {
+    const path = fileURLToPath(new URL(`./support/${file}`, import.meta.url));
+    this.#child = fork(path, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    this.#child.on('message', (reply) => this.#waiting.shift()?.(reply));
+    atEnd(async () => this.end());
+  }
+
+  async ask<T = null>(message: FrontDoorAsk | SubscribersAsk): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#waiting.push(resolve);
+    const late = setTimeout(() => reject(new Error(`no answer to ${message.type}`)), ANSWER_DEADLINE_MS);
+    this.#child.send(message);
+    return promise.then((reply) => reply as T).finally(() => clearTimeout(late));
+  }
+
+  end(): void {
+    this.#child.kill('SIGKILL');
+  }
+}
+
+/** By block, the milliseconds from its sending to each receipt. @throws when a receipt is missing */
+function delays(sent: Float64Array, received: Float64Array, receivers: number): Map<number, number[]> {
+  const found = new Map<number, number[]>();
+  const sentAt = new Map<number, number>();
+  for (let index = 0; index < sent.length; index += 2) {
+    sentAt.set(sent[index]!, sent[index + 1]!);
+    found.set(sent[index]!, []);
+  }
+  for (let index = 0; index < received.length; index += 2) {
+    const height = received[index]!;
+    found.get(height)?.push(received[index + 1]! - sentAt.get(height)!);
+  }
+  for (const [height, list] of found)
+    if (list.length !== receivers) throw new Error(`${list.length} of ${receivers} have block ${height}`);
+  return found;
+}
+
+/** Adds blocks of some 12 KB, five a second. @returns when each was committed */
+async function writeBlocks(to: DatabaseCoordinates, first: number, count: number): Promise<Float64Array> {
+  const connection = await connect(to);
+  const rowsPerBlock = Math.floor(BLOCK_BYTES / ROW_BYTES);
+  const times: number[] = [];
+  for (let height = first; height < first + count; height++) {
+    const began = performance.now();
+    const rows = Array.from({ length: rowsPerBlock }, (_, index) => {
+      const id = height * rowsPerBlock + index;
+      return `(${id}, ${height}, '${String(id).padStart(12, '0').repeat(4)}')`;
+    });
+    await connection.query('START TRANSACTION');
+    await connection.query(`INSERT INTO index_transactions (hash) VALUES ('${height.toString(16).padStart(64, '0')}')`);
+    await connection.query(`INSERT INTO blocks VALUES (${height}, ${height}, LAST_INSERT_ID(), 1)`);
+    await connection.query(`INSERT INTO filler VALUES ${rows.join(',')}`);
+    await connection.query('COMMIT');
+    times.push(height, performance.timeOrigin + performance.now());
+    await sleep(Math.max(1, 200 - (performance.now() - began)));
+  }
+  await connection.end();
+  return Float64Array.from(times);
+}
+
+/** From the commit in MariaDB to each of the subscribers. */
+async function commitToReceipt(pollMs: number): Promise<Figure[]> {
+  const source = await createDatabase('live');
+  await createDecoder(source, { seed: 'live', blocks: 100, rows: 2_000 });
+  const connection = await connect(source);
+  await connection.query(
+    'CREATE TABLE filler (tx_index BIGINT UNSIGNED NOT NULL PRIMARY KEY, block_index INT UNSIGNED NOT NULL, memo VARCHAR(80) NOT NULL, KEY (block_index))'
+  );
+  await connection.end();
+  const pair = await startPair('decoder', source, {
+    BLOCK_POLL_INTERVAL: pollMs,
+    WS_MAX_PER_IP: 100_000,
+    LOG_LEVEL: 'warn'
+  });
+  await eventually('the source polls', 60_000, async () => {
+    return (await pair.status(pair.server))['phase'] === 'polling.caughtUp';
+  });
+  const crowd = new Helper('subscribers.ts');
+  const url = `${pair.server.url.replace('http', 'ws')}/subscribe/decoder/litecoin/regtest`;
+  await crowd.ask({ type: 'connect', url, key: PAIR_KEY, count: SUBSCRIBERS });
+  const committed = await writeBlocks(source, 200, 10); // warm-up
+  await sleep(1_000);
+  await crowd.ask({ type: 'collect' });
+  const times = await writeBlocks(source, 200 + committed.length / 2, 50);
+  await sleep(1_500);
+  const found = [...delays(times, await crowd.ask<Float64Array>({ type: 'collect' }), SUBSCRIBERS).values()].flat();
+  crowd.end();
+  await pair.server.end();
+  const what = `commit to receipt, ${SUBSCRIBERS} subscribers, 5 blocks/s of 12 KB, against the poll interval`;
+  const common = { reference: pollMs, unit: 'ms', compare: 'above' } as const;
+  return [
+    { ...common, what: `${what}: p50`, measured: median(found), most: 0, aim: 0 },
+    { ...common, what: `${what}: p99`, measured: p99(found), most: 100, aim: 70 }
+  ];
+}
+
+async function openDoor(count: number): Promise<{ door: Helper; crowd: Helper; at: { url: string; key: string } }> {
+  const door = new Helper('front-door.ts');
+  const port = await door.ask<number>({ type: 'listen' });
+  const crowd = new Helper('subscribers.ts');
+  const at = { url: `ws://127.0.0.1:${port}/subscribe/indexer/bitcoin/regtest`, key: 'none' };
+  await crowd.ask({ type: 'connect', ...at, count });
+  return { door, crowd, at };
+}
+
+/** CPU time of the server for each message delivered, through the fan-out and by `ws.send` alone, in turns. */
+async function cpuPerMessage(): Promise<Figure[]> {
+  const { door, crowd } = await openDoor(SUBSCRIBERS);
+  const count = 10;
+  let first = 100;
+  const microseconds = (how: 'fanOut' | 'plain') => async () => {
+    const ask = { type: 'send', how, first, count, bytes: MESSAGE_BYTES, everyMs: 100 } as const;
+    const { cpuSeconds } = await door.ask<Sent>(ask);
+    first += count;
+    return (cpuSeconds * 1e6) / (count * SUBSCRIBERS);
+  };
+  await microseconds('fanOut')(); // warm-up
+  await microseconds('plain')();
+  const found = await alternate(13, microseconds('fanOut'), microseconds('plain'));
+  crowd.end();
+  door.end();
+  const what = `server CPU per 20 KB message, ${SUBSCRIBERS} subscribers, against ws.send(Buffer) alone`;
+  return [{ what, ...found, unit: 'us', compare: 'times', most: 1.3, aim: 1.1 }];
+}
+
+/** What 200 subscribers that read nothing cost the other 4800, in turns with these alone. */
+async function stalledOnes(): Promise<Figure[]> {
+  const good = MANY - STALLED;
+  const { door, crowd, at } = await openDoor(good);
+  let first = 100;
+  /** For each block the delay of all but the slowest hundredth. */
+  const tails = async (): Promise<number[]> => {
+    const ask = { type: 'send', how: 'fanOut', first, count: 6, bytes: BLOCK_BYTES, everyMs: 400 } as const;
+    const { times } = await door.ask<Sent>(ask);
+    first += ask.count;
+    await sleep(500);
+    const found = delays(times, await crowd.ask<Float64Array>({ type: 'collect' }), good);
+    return [...found.values()].map(p99);
+  };
+  const withStalled = async (): Promise<number[]> => {
+    await crowd.ask({ type: 'stall', ...at, count: STALLED });
+    const stalled = await door.ask<number>({ type: 'stuff', last: STALLED });
+    if (stalled < STALLED) throw new Error(`only ${stalled} of ${STALLED} subscribers are stalled`);
+    const found = await tails();
+    if ((await door.ask<number>({ type: 'count' })) !== MANY) throw new Error('subscribers were lost');
+    await crowd.ask({ type: 'leave' });
+    await sleep(500);
+    return found;
+  };
+  await tails(); // warm-up
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < 4; round++) {
+    theirs.push(...(await tails()));
+    ours.push(...(await withStalled()));
+  }
+  crowd.end();
+  door.end();
+  const what = `${MANY} subscribers, ${STALLED} of them stalled: p99 of the good ones, against none stalled`;
+  return [
+    { what, measured: median(ours), reference: median(theirs), unit: 'ms', compare: 'times', most: 1.2, aim: 1.1 }
+  ];
+}
+
+const PARTS = {
+  receipt: () => commitToReceipt(250),
+  receipt50: () => commitToReceipt(50),
+  cpu: cpuPerMessage,
+  stalled: stalledOnes
+};
+
+try {
+  const wanted = options.parts?.split(',') ?? Object.keys(PARTS);
+  const figures: Figure[] = [];
+  for (const [name, run] of Object.entries(PARTS)) if (wanted.includes(name)) figures.push(...(await run()));
+  report('live', figures, options.json);
+} finally {
+  await endAll();
+}

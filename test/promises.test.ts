@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+test('every test that docs/promises.md names is there', () => {
+  const text = readFileSync('docs/promises.md', 'utf8');
+  const rows = text.split('\n').filter((line) => line.startsWith('| ') && line.includes('`'));
+  for (const row of rows) {
+    const names = row.match(/`[\w/*.-]+\.test\.ts`/g) ?? [];
+    let directory = '';
+    for (const quoted of names) {
+      const name = quoted.slice(1, -1);
+      if (name.includes('/')) directory = name.slice(0, name.lastIndexOf('/') + 1);
+      const path = name.includes('/') ? name : directory + name;
+      assert.ok(globSync(path).length > 0, `${path} in: ${row}`);
+    }
+  }
+  assert.ok(rows.length > 10);
+});

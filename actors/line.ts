@@ -1,4 +1,4 @@
-import type { Connection, QueryOptions } from '../src/db/connection.ts';
+import { type Connection, databaseError, type QueryOptions } from '../src/db/connection.ts';
 
 /** Longer than any statement limit: only a server that no longer answers takes this long. */
 const ANSWER_DEADLINE_MS = 90_000;
@@ -19,7 +19,7 @@ export class Line {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Waits for its turn, which the statement limit of those before bounds. @throws what `work` throws */
+  /** Waits for its turn, which the statement limit of those before bounds. @throws what `work` throws; {PlatformError} DATABASE_* */
   async use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     const turn = this.#turn.then(() => this.#run(work));
     this.#turn = turn.catch(() => undefined);
@@ -32,7 +32,7 @@ export class Line {
       return await work(this.#connection);
     } catch (caught) {
       this.destroy();
-      throw caught;
+      throw isOfDatabase(caught) ? databaseError(caught) : caught;
     }
   }
 
@@ -41,6 +41,12 @@ export class Line {
     this.#connection?.destroy();
     this.#connection = undefined;
   }
+}
+
+/** The driver's errors have codes, MariaDB's or the network's; those of Node itself are bugs. */
+function isOfDatabase(caught: unknown): boolean {
+  const { code } = caught as { code?: unknown };
+  return typeof code === 'string' && !code.startsWith('ERR_');
 }
 
 /** A statement that is not answered in time fails, also when the server's host is gone without a word. */

@@ -79,6 +79,13 @@ test('200: a client shows the state of its replica', async () => {
   });
 });
 
+test('200: nulls for a source without a block', async () => {
+  const empty = { height: -1, blockTime: null, hashes: null, tip: null, lagBlocks: null };
+  const { app } = await openHouse({ reports: [reportOf(DECODER, empty)] });
+  const { block_height, block_time, block_hash, lag_blocks } = (await app.inject(`/status/decoder/${AT}`)).json();
+  assert.deepEqual([block_height, block_time, block_hash, lag_blocks], [null, null, null, null]);
+});
+
 test('200: a client of a decoder says as of when its dispensers are', async () => {
   const at = '2026-01-02T03:04:05.000Z';
   for (const [dispensers, said] of [

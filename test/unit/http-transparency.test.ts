@@ -121,6 +121,23 @@ describe('server mode', async () => {
   });
 });
 
+test('429 counts the address that a proxy of TRUST_PROXY names, and X-Forwarded-For from nobody else', async () => {
+  const { app } = await openHouse({
+    config: { TRUST_PROXY: ['192.0.2.1'] },
+    answers: { 'transparency.latest': () => EPOCH }
+  });
+  const left = async (remoteAddress: string, forwarded: string) => {
+    const headers = { 'x-forwarded-for': forwarded };
+    const answer = await app.inject({ url: `/transparency/indexer/${AT}/root/latest`, remoteAddress, headers });
+    return Number(/r=(\d+)/.exec(String(answer.headers['ratelimit']))?.[1]);
+  };
+  assert.equal(await left('192.0.2.1', '203.0.113.1'), 599);
+  assert.equal(await left('192.0.2.1', '203.0.113.2'), 599);
+  assert.equal(await left('192.0.2.1', '198.51.100.9, 203.0.113.1'), 598, 'what comes before is the caller to forge');
+  assert.equal(await left('192.0.2.2', '203.0.113.3'), 599);
+  assert.equal(await left('192.0.2.2', '203.0.113.4'), 598);
+});
+
 test('503 while its tables are missing from a read-only database, said without a code', async () => {
   const { app } = await openHouse({
     answers: {

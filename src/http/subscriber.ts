@@ -83,6 +83,8 @@ export class Subscriber {
   /** @param height the last block that the subscriber has been sent with this message; undefined when it is about none */
   send(message: string | Buffer, height?: number): void {
     if (this.socket.readyState !== this.socket.OPEN) return;
+    // What has drained by now would be hidden by what is added.
+    if (this.socket.bufferedAmount < this.#buffered) this.measure();
     this.socket.send(message, { binary: false });
     if (height !== undefined) this.#lastSent = height;
     this.measure();

@@ -1,8 +1,10 @@
+import type { PinnedValidator } from '../src/consensus/quorum.ts';
 import type { Standing } from '../src/db/standing.ts';
 import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
 import type { Checkpoint } from '../src/wire/checkpoint.ts';
 import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
 import type { DigestQuery } from '../src/wire/digest.ts';
+import type { IndexMapDigest } from '../src/wire/index-map.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
 import type { SnapshotQuery } from '../src/wire/snapshot.ts';
 import type {
@@ -54,6 +56,10 @@ export interface ReplicaActorData {
   readonly hashConfirmTimeoutMs: number;
   /** As whom this process sends heartbeats to its sources; without it, it sends none. */
   readonly validator?: ValidatorIdentity | null;
+  /** INDEX_MAP_PARITY_CHECK. */
+  readonly checksIndexMap?: boolean;
+  /** VERIFY_CHECKPOINT_QUORUM: whose signatures count, and after how many blocks sources are asked. */
+  readonly checkpoints?: { readonly interval: number; readonly validators: readonly PinnedValidator[] } | undefined;
   readonly maxRollbackDepth: number;
   /** A database that another client made is taken over, if it stands in the source's chain. */
   readonly adopts?: boolean;
@@ -138,6 +144,7 @@ export type SourceAsks = {
   };
   /** null: the latest. @throws RECORD_UNKNOWN */
   'checkpoint.read': { request: { height: number | null }; reply: Checkpoint };
+  'index-map.read': { request: Record<string, never>; reply: IndexMapDigest | null };
   'transparency.roots': { request: { page: number; limit: number }; reply: TransparencyPage };
   /** @throws LEAF_UNKNOWN */
   'transparency.proof': { request: { blockIndex: number }; reply: InclusionProofRecord | OpenEpoch };

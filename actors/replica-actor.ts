@@ -15,9 +15,11 @@ import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from './pr
 import { adopt, refuseLoss } from './replica-adoption.ts';
 import { ReplicaBootstrap } from './replica-bootstrap.ts';
 import { ReplicaChain, ReplicaLost } from './replica-chain.ts';
+import { ReplicaCheckpoints } from './replica-checkpoints.ts';
 import { SourceCouncil } from './replica-council.ts';
 import { ReplicaDispensers } from './replica-dispensers.ts';
 import { ReplicaFollower } from './replica-follower.ts';
+import { ReplicaIndexMap } from './replica-index-map.ts';
 import { ReplicaSession } from './replica-session.ts';
 import { ReplicaVerifier } from './replica-verifier.ts';
 
@@ -56,8 +58,12 @@ const session = new ReplicaSession(data, log, host.observe('halt'), () => schedu
 const council = new SourceCouncil(session, () => host.observe('verification'));
 const bootstrap = new ReplicaBootstrap(session, council);
 const chain = new ReplicaChain(session, council);
+const indexMap = new ReplicaIndexMap(session, () =>
+  connect(coordinates, { tag: statementTag(coordinates.name, data.generation), statementLimitS: ROOTS_LIMIT_S })
+);
+const checkpoints = new ReplicaCheckpoints(session);
 const verifier = new ReplicaVerifier(session);
-const follower = new ReplicaFollower(session, chain, verifier, council, new ReplicaDispensers(session));
+const follower = new ReplicaFollower(session, { chain, verifier, council, dispensers: new ReplicaDispensers(session), checkpoints, indexMap });
 const stopped = Promise.withResolvers<void>();
 let lastError: string | null = null;
 let errorCount = 0;
@@ -171,6 +177,8 @@ const machine = createActor(
       rollBack: effect('rollBack', ({ height }: { height: number }) => orLost(chain.rollBack(height))),
       release: task('release', () => {
         council.close();
+        checkpoints.close();
+        indexMap.close();
         return session.close();
       })
     }
@@ -228,6 +236,8 @@ function report(): void {
       repairs: state?.repairs ?? 0,
       floor: state?.floor ?? null,
       infraOnly: data.infraOnly ?? false,
+      indexMapMismatches: indexMap.mismatches,
+      checkpointHeight: checkpoints.anchoredHeight,
       sources: session.sources,
       reorgs: session.reorgs
     }

@@ -6,8 +6,10 @@ import { hashesOf } from '../src/source/source-client.ts';
 import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
 import type { BlockMessage, Group } from '../src/wire/messages.ts';
 import type { ReplicaChain } from './replica-chain.ts';
+import type { ReplicaCheckpoints } from './replica-checkpoints.ts';
 import type { SourceCouncil } from './replica-council.ts';
 import type { ReplicaDispensers } from './replica-dispensers.ts';
+import type { ReplicaIndexMap } from './replica-index-map.ts';
 import type { ReplicaSession } from './replica-session.ts';
 import type { ReplicaVerifier } from './replica-verifier.ts';
 
@@ -24,22 +26,37 @@ export class ReplicaFollower {
   readonly #verifier: ReplicaVerifier;
   readonly #council: SourceCouncil;
   readonly #dispensers: ReplicaDispensers;
+  readonly #checkpoints: ReplicaCheckpoints;
+  readonly #indexMap: ReplicaIndexMap;
   #group: BlockMessage[] = [];
   /** The highest block that the stream has told of; it may have been passed over for not following the one before. */
   #announced = -1;
 
   constructor(
     session: ReplicaSession,
-    chain: ReplicaChain,
-    verifier: ReplicaVerifier,
-    council: SourceCouncil,
-    dispensers: ReplicaDispensers
+    {
+      chain,
+      verifier,
+      council,
+      dispensers,
+      checkpoints,
+      indexMap
+    }: {
+      readonly chain: ReplicaChain;
+      readonly verifier: ReplicaVerifier;
+      readonly council: SourceCouncil;
+      readonly dispensers: ReplicaDispensers;
+      readonly checkpoints: ReplicaCheckpoints;
+      readonly indexMap: ReplicaIndexMap;
+    }
   ) {
     this.#session = session;
     this.#chain = chain;
     this.#verifier = verifier;
     this.#council = council;
     this.#dispensers = dispensers;
+    this.#checkpoints = checkpoints;
+    this.#indexMap = indexMap;
   }
 
   /**
@@ -51,6 +68,9 @@ export class ReplicaFollower {
     this.#group = [];
     for (let idle = 0; !signal.aborted; idle++) {
       const atRest = this.#group.length === 0 && subscription.waiting === 0;
+      this.#indexMap.check();
+      const contradicted = this.#group.length === 0 ? await this.#checkpoints.check() : null;
+      if (contradicted) return contradicted;
       if (atRest && this.#session.state.height! >= this.#verifier.dueAt) return { kind: 'due' };
       if (atRest && this.#dispensers.isDue) await this.#dispensers.replace(signal);
       const message = await subscription.next(WAIT_MS, signal);

@@ -202,6 +202,10 @@ export class ReplicaSession {
     return this.followed.client;
   }
 
+  get clients(): readonly SourceClient[] {
+    return this.#sources.map(({ client }) => client);
+  }
+
   /** The sources that are not followed. */
   get others(): readonly SourceRecord[] {
     return this.#sources.filter((record) => record !== this.followed);

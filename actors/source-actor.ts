@@ -7,6 +7,7 @@ import { type SourceEffect, type SourceEvent, sourceMachine } from '../machines/
 import { readTip } from '../src/db/block-hashes.ts';
 import { connect, databaseError, statementTag } from '../src/db/connection.ts';
 import { readCreateTableTexts } from '../src/db/create-table-text.ts';
+import { IndexMap } from '../src/db/index-map.ts';
 import { readLayout } from '../src/db/source-layout.ts';
 import { readLatestEpoch, readProof, readRoots } from '../src/db/transparency-log.ts';
 import { PlatformError } from '../src/errors.ts';
@@ -56,6 +57,9 @@ const recentLayout = recent(LAYOUT_AGE_MS, () =>
     return { heads, fingerprint };
   })
 );
+const indexMap = new IndexMap();
+/** Its first reading goes through a whole table: it has a connection of its own for as long as it takes. */
+const indexLine = new Line(open);
 
 const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   log,
@@ -65,6 +69,7 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     await Promise.race([running, sleep(graceMs, undefined, { ref: false })]);
     reader.destroy();
     control.destroy();
+    indexLine.destroy();
     digests.destroy();
     pages.destroy();
   },
@@ -79,6 +84,13 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     'lookups.page': (order) => pages.lookups(order),
     'dispensers.read': () => pages.dispensers(),
     'checkpoint.read': (order) => pages.checkpoint(order),
+    'index-map.read': async () => {
+      try {
+        return await indexLine.use((connection) => indexMap.read(connection, null));
+      } finally {
+        indexLine.destroy();
+      }
+    },
     'transparency.roots': ({ page, limit }) => transparency.read((connection) => readRoots(connection, page, limit)),
     'transparency.proof': ({ blockIndex }) =>
       transparency.read((connection) => readProof(connection, blockIndex, data.epochSize)),

@@ -1,10 +1,12 @@
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { readPinnedValidators } from './pinned-validators.ts';
 import {
   choice,
   type Environment,
   flag,
   integer,
+  json,
   list,
   parsed,
   perChain,
@@ -85,6 +87,23 @@ export const syncVariables = {
     default: 10_000,
     min: 100,
     doc: 'client: ms for which sources that disagree are asked again before replication halts'
+  }),
+  VERIFY_CHECKPOINT_QUORUM: flag({
+    default: false,
+    doc: 'client: compare indexer replicas with checkpoints that PINNED_VALIDATORS signed; a difference halts'
+  }),
+  CHECKPOINT_VERIFY_INTERVAL: integer({
+    default: 50,
+    min: 1,
+    doc: 'client: applied blocks between two questions for a newer checkpoint'
+  }),
+  INDEX_MAP_PARITY_CHECK: flag({
+    default: false,
+    doc: "client: compare the index of addresses with the source's; a difference is logged and counted, and never halts"
+  }),
+  PINNED_VALIDATORS: json(readPinnedValidators, {
+    doc: 'client: whose signatures make a checkpoint: more than two thirds of the weight, each source once',
+    example: '[{"pubkey":"d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a","weight":1,"source":"one"}]'
   }),
   REPLICA_DB_HOST: text({
     doc: "client: MariaDB of the replicas; server: read from this host instead of the hub's",
@@ -180,9 +199,7 @@ export type SyncConfig = Values<typeof syncVariables>;
 
 /** Variables of the specification that nothing here acts on yet: an operator who sets one must not believe that it does. */
 const WITHOUT_EFFECT: readonly (readonly [RegExp, string])[] = [
-  [/^VERIFY_STATE_COMMITMENT$/, 'state-commitment roots are passed on, not recomputed'],
-  [/^(VERIFY_CHECKPOINT_QUORUM|CHECKPOINT_VERIFY_INTERVAL|PINNED_VALIDATORS)$/, 'checkpoints are not verified'],
-  [/^INDEX_MAP_PARITY_CHECK$/, 'index maps are not compared']
+  [/^VERIFY_STATE_COMMITMENT$/, 'state-commitment roots are passed on, not recomputed']
 ];
 
 /** @returns one sentence for each variable that is set, not to `false`, and has no effect in this version */
@@ -216,6 +233,20 @@ export function findSyncWarnings(config: SyncConfig): string[] {
   return warnings;
 }
 
+function findCheckpointFaults(config: SyncConfig): string[] {
+  const infraOnly = config['SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>'].filter(({ value }) => value === 'infra-only');
+  const faults = infraOnly.map(
+    ({ variable }) => `${variable} needs VERIFY_CHECKPOINT_QUORUM=false: an infra-only replica has no blocks to compare`
+  );
+  if (config.PINNED_VALIDATORS === undefined) {
+    const { doc, example } = syncVariables.PINNED_VALIDATORS;
+    faults.push(
+      `missing required environment variable PINNED_VALIDATORS: ${doc}; example: PINNED_VALIDATORS=${example}`
+    );
+  }
+  return faults;
+}
+
 /** What one variable alone cannot tell. @returns one sentence a fault; empty when all is well */
 export function findSyncFaults(config: SyncConfig): string[] {
   const faults: string[] = [];
@@ -230,6 +261,7 @@ export function findSyncFaults(config: SyncConfig): string[] {
         faults.push(
           `${variable} needs VERIFY_STATE_COMMITMENT=false: ${what}, so the roots recomputed from it would differ and halt it`
         );
+    if (config.VERIFY_CHECKPOINT_QUORUM) faults.push(...findCheckpointFaults(config));
     for (const name of ['SYNC_SOURCES', 'REPLICA_DB_HOST', 'REPLICA_DB_USER'] as const) {
       const value = config[name];
       if (value === undefined || value.length === 0)

@@ -139,6 +139,22 @@ export const choice = <const C extends readonly string[], O extends WithNeed<C[n
     options
   );
 
+/** A JSON value, checked by `read`, which throws the reason. */
+export const json = <T, O extends WithNeed<T>>(read: (value: unknown) => T, options: O) =>
+  variable<T, O>(
+    (value) => {
+      let parsed: unknown;
+      try {
+        parsed = JSON.parse(value);
+      } catch (caught) {
+        throw new Error(`must be JSON: ${(caught as Error).message}`);
+      }
+      return read(parsed);
+    },
+    '{}',
+    options
+  );
+
 /** Comma-separated entries, trimmed, empty ones dropped, each read by `item`. */
 export const list = <T, O extends WithNeed<readonly T[]>>(item: (entry: string) => T, options: O) =>
   variable<readonly T[], O>(

@@ -5,6 +5,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Agent, type Dispatcher, request } from 'undici';
 import { hasCode, PlatformError } from '../errors.ts';
+import { type Checkpoint, CheckpointSchema } from '../wire/checkpoint.ts';
 import { type BlockHashes, type DatabaseId, type DbType, SCHEMA_VERSION } from '../wire/database.ts';
 import {
   type DatabaseDigest,
@@ -18,6 +19,7 @@ import {
   TableRangesSchema
 } from '../wire/digest.ts';
 import { type Dispensers, DispensersSchema } from '../wire/pages.ts';
+import { type IndexMapDigest, IndexMapSchema } from '../wire/index-map.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
 import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../wire/snapshot.ts';
 import type { HeartbeatBody } from '../wire/validator.ts';
@@ -36,6 +38,7 @@ const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
 const StatusSchema = Type.Object({
   block_height: Type.Union([Height, Type.Null()]),
+  index_map: Type.Optional(Type.Union([IndexMapSchema, Type.Null()])),
   ledger_hash: Hash,
   actions_hash: Hash,
   contract_hash: Hash,
@@ -45,6 +48,7 @@ const isStatus = Compile(StatusSchema);
 const LogEntry = Type.Object({ block_index: Height, ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash });
 const isLogPage = Compile(Type.Object({ results: Type.Array(LogEntry, { maxItems: 1_000 }) }));
 const isTree = Compile(Type.Record(Type.String(), Type.Unknown()));
+const isCheckpoint = Compile(CheckpointSchema);
 const isSchemaRecord = Compile(SchemaRecordSchema);
 const isDatabaseDigest = Compile(DatabaseDigestSchema);
 const isTableRanges = Compile(TableRangesSchema);
@@ -72,6 +76,8 @@ export interface SourceSize {
 export interface SourceStatus {
   readonly height: number | null;
   readonly hashes: BlockHashes;
+  /** Null where the source does not tell, or not yet. */
+  readonly indexMap: IndexMapDigest | null;
 }
 
 /** Asks for a snapshot's body as zstd, which is smaller and costs less; a source that has none sends gzip. */
@@ -144,7 +150,11 @@ export class SourceClient {
 
   async status(signal?: AbortSignal): Promise<SourceStatus> {
     const found = await this.#json(this.path('status'), isStatus, signal);
-    return { height: found.block_height, hashes: hashesOf(this.id.dbType, found) };
+    return {
+      height: found.block_height,
+      hashes: hashesOf(this.id.dbType, found),
+      indexMap: found.index_map ?? null
+    };
   }
 
   /** All databases that the source serves: chain, network, database type. */
@@ -197,6 +207,19 @@ export class SourceClient {
   async dispensers(signal?: AbortSignal): Promise<Dispensers & { readonly height: number | null }> {
     const { value, headers } = await this.#answer(this.path('snapshot-dispensers'), isDispensers, signal);
     return { ...value, height: wholeNumber(headers[SNAPSHOT_HEADERS.height]) };
+  }
+
+  /** The newest checkpoint of an indexer, as it was signed; null where the source has none. */
+  async latestCheckpoint(signal?: AbortSignal): Promise<Checkpoint | null> {
+    try {
+      const found = await this.#json(`${this.path('checkpoint')}/latest`, isCheckpoint, signal);
+      const { chain, network } = this.id;
+      if (found.chain === chain && found.network === network) return found;
+      throw this.#invalid(this.path('checkpoint'), 'is of another chain');
+    } catch (caught) {
+      if (hasCode(caught, 'SOURCE_REFUSED') && caught.detail['status'] === 404) return null;
+      throw caught;
+    }
   }
 
   /** Digests of all tables. @throws {PlatformError} SOURCE_REFUSED with `status` 404 where the source has no such route */

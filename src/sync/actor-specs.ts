@@ -68,6 +68,10 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
     coordinates: coordinates(),
     sources: sourcesOf(config),
     verifyHashes: config.VERIFY_HASHES,
+    checksIndexMap: config.INDEX_MAP_PARITY_CHECK,
+    checkpoints: config.VERIFY_CHECKPOINT_QUORUM
+      ? { interval: config.CHECKPOINT_VERIFY_INTERVAL, validators: config.PINNED_VALIDATORS ?? [] }
+      : undefined,
     hashConfirmTimeoutMs: config.HASH_CONFIRM_TIMEOUT,
     sourceCa: lookups.sourceCa,
     ...partOf(id, config),

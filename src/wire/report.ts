@@ -56,6 +56,10 @@ export interface DatabaseReport {
     /** Lowest block of a truncated replica; null: it has the whole history. */
     readonly floor: number | null;
     readonly infraOnly: boolean;
+    /** The highest checkpoint of a quorum that the replica was found to agree with. */
+    readonly checkpointHeight: number | null;
+    /** How often the index of addresses was found to differ from the source's; null while it was not compared. */
+    readonly indexMapMismatches: number | null;
     readonly sources: readonly {
       readonly url: string;
       readonly state: string;

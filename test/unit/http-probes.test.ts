@@ -18,6 +18,8 @@ const replica = (changes: Partial<Replica>): { replica: Replica } => ({
     repairs: 0,
     floor: null,
     infraOnly: false,
+    checkpointHeight: 50,
+    indexMapMismatches: 2,
     sources: [],
     reorgs: 0,
     ...changes

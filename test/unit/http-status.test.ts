@@ -18,6 +18,8 @@ const REPLICA: NonNullable<DatabaseReport['replica']> = {
   repairs: 2,
   floor: 90,
   infraOnly: false,
+  checkpointHeight: 50,
+  indexMapMismatches: 2,
   sources: SOURCES,
   reorgs: 0
 };
@@ -75,6 +77,8 @@ test('200: a client shows the state of its replica', async () => {
     repairs: 2,
     floor: 90,
     sync_mode: 'full',
+    checkpoint_height: 50,
+    index_map_mismatches: 2,
     sources: SOURCES
   });
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findIneffective, findSyncWarnings, syncVariables } from '../../src/config/sync.ts';
+import { findIneffective, findSyncFaults, findSyncWarnings, syncVariables } from '../../src/config/sync.ts';
 import { loadConfig } from '../../src/config/variables.ts';
+import type { PlatformError } from '../../src/errors.ts';
 import { meansChain } from '../../src/sync/chain-names.ts';
 import { partOf, refuseUnmatched } from '../../src/sync/chain-settings.ts';
 import { excludeDatabases } from '../../src/sync/exclusions.ts';
@@ -89,7 +90,7 @@ test('a variable of the specification that has no effect yet is named, unless it
     SYNC_MODE: 'client'
   });
   assert.deepEqual(said.length, 1);
-  assert.match(said[0] ?? '', /^INDEX_MAP_PARITY_CHECK has no effect in this version: /);
+  assert.match(said[0] ?? '', /^VERIFY_STATE_COMMITMENT has no effect in this version: /);
 });
 
 test('VERIFY_HASHES with fewer than two sources is warned about: one that is named twice is one', () => {
@@ -99,4 +100,43 @@ test('VERIFY_HASHES with fewer than two sources is warned about: one that is nam
     );
   assert.match(said('http://a:3006,http://a:3006/')[0] ?? '', /^VERIFY_HASHES compares nothing/);
   assert.deepEqual(said('http://a:3006,http://b:3006'), []);
+});
+
+test('CONFIG_INVALID: VERIFY_CHECKPOINT_QUORUM without validators or with an infra-only replica, and validators that are none', () => {
+  const pinned = { pubkey: 'ab'.repeat(32), weight: 1, source: 'one' };
+  const env = {
+    ...{
+      SYNC_MODE: 'client',
+      HUB_API_HOST: 'hub',
+      SYNC_SOURCES: 'http://a:3006',
+      REPLICA_DB_HOST: 'db',
+      REPLICA_DB_USER: 'u'
+    },
+    ...{ VERIFY_CHECKPOINT_QUORUM: 'true', VERIFY_STATE_COMMITMENT: 'false' }
+  };
+  const faults = (more: Record<string, string>): string => {
+    try {
+      loadConfig(syncVariables, { env: { ...env, ...more }, findFaults: findSyncFaults });
+      return '';
+    } catch (caught) {
+      return String((caught as PlatformError).detail['reason']);
+    }
+  };
+  const withList = (list: unknown) => faults({ PINNED_VALIDATORS: JSON.stringify(list) });
+  assert.match(faults({}), /^missing required environment variable PINNED_VALIDATORS: /);
+  assert.equal(withList([pinned]), '');
+  const more = { PINNED_VALIDATORS: JSON.stringify([pinned]), SYNC_SUBSCRIBE_BTC_MAINNET: 'infra-only' };
+  assert.match(faults(more), /^SYNC_SUBSCRIBE_BTC_MAINNET needs VERIFY_CHECKPOINT_QUORUM=false/);
+  assert.match(faults({ PINNED_VALIDATORS: '[{' }), /^PINNED_VALIDATORS=.* must be JSON: /);
+  for (const bad of [
+    {},
+    [],
+    [1],
+    [{ ...pinned, pubkey: 'ab' }],
+    [{ ...pinned, weight: 0.5 }],
+    [{ ...pinned, source: '' }]
+  ])
+    assert.match(withList(bad), /^PINNED_VALIDATORS=.* must be a JSON list of /);
+  assert.match(withList([pinned, { ...pinned, pubkey: 'AB'.repeat(32) }]), /must name each pubkey once/);
+  assert.match(faults({ CHECKPOINT_VERIFY_INTERVAL: '0' }), /^CHECKPOINT_VERIFY_INTERVAL=/);
 });

@@ -2,9 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type Static } from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
+import { IndexMapSchema } from '../../wire/index-map.ts';
 import type { DatabaseReport } from '../../wire/report.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
+import { IndexMaps } from '../index-maps.ts';
 import { databaseParams } from '../parameters.ts';
 import type { RouteDoc } from '../route-doc.ts';
 
@@ -42,6 +44,8 @@ const DatabaseStatusSchema = Type.Object({
   ),
   floor: Type.Optional(NumberOrNull),
   sync_mode: Type.Optional(Type.String()),
+  checkpoint_height: Type.Optional(NumberOrNull),
+  index_map_mismatches: Type.Optional(NumberOrNull),
   sources: Type.Optional(
     Type.Array(
       Type.Object({
@@ -61,6 +65,7 @@ const SingleStatusSchema = Type.Object({
   network: Type.String(),
   dbType: Type.String(),
   ...DatabaseStatusSchema.properties,
+  index_map: Type.Optional(Type.Union([IndexMapSchema, Type.Null()])),
   last_updated: Type.String()
 });
 
@@ -74,6 +79,8 @@ type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut'>;
 
 /** `GET /status`, all databases nested chain, network, dbType, and `GET /status/:dbType/:chain/:network`. */
 export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, deps) => {
+  const indexMaps = new IndexMaps(deps.directory);
+
   app.get('/status', { config: { doc: DOC }, schema: { response: { 200: StatusTreeSchema } } }, async () => {
     const tree: Record<string, Record<string, Record<string, DatabaseStatus>>> = {};
     for (const id of deps.directory.list()) {
@@ -90,7 +97,8 @@ export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, d
       const id = databaseOf(request);
       if (!deps.directory.lastReport(id))
         throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
-      return { ...id, ...describe(id, deps), last_updated: new Date().toISOString() };
+      const ours = deps.config.SYNC_MODE === 'server' ? { index_map: indexMaps.of(id) } : {};
+      return { ...id, ...describe(id, deps), ...ours, last_updated: new Date().toISOString() };
     }
   );
 };
@@ -122,6 +130,8 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     ...(id.dbType === 'decoder' ? { dispensers: asOf(report?.replica?.dispensers) } : {}),
     floor: report?.replica?.floor ?? null,
     sync_mode: report?.replica?.infraOnly ? 'infra-only' : 'full',
+    checkpoint_height: report?.replica?.checkpointHeight ?? null,
+    index_map_mismatches: report?.replica?.indexMapMismatches ?? null,
     sources: [...(report?.replica?.sources ?? [])]
   };
 }

@@ -1,0 +1,59 @@
+import nacl from 'tweetnacl';
+import { canonicalJson } from './canonical-json.ts';
+
+/** A validator whose word counts, as the operator pinned it. */
+export interface PinnedValidator {
+  /** Ed25519, 64 hex digits. */
+  readonly pubkey: string;
+  /** A positive whole number. */
+  readonly weight: number;
+  /** Whose key it is: the keys of one source count once. */
+  readonly source: string;
+}
+
+export interface Signature {
+  readonly pubkey: string;
+  readonly sig: string;
+}
+
+/** How much of the pinned weight has signed. */
+export interface SignedWeight {
+  readonly signed: number;
+  readonly total: number;
+}
+
+const PUBKEY = /^[0-9a-f]{64}$/i;
+const SIGNATURE = /^[0-9a-f]{128}$/i;
+
+/** Of each source the key with the greatest weight counts, in what signed and in the total alike. */
+function weightOf(validators: readonly PinnedValidator[]): number {
+  const bySource = Map.groupBy(validators, ({ source }) => source);
+  return [...bySource.values()].reduce((sum, keys) => sum + Math.max(...keys.map(({ weight }) => weight)), 0);
+}
+
+/**
+ * Which weight of the pinned validators has signed the canonical JSON of a record. Signatures of others, a second one by the
+ * same key, and those that do not fit count nothing.
+ *
+ * @throws {PlatformError} SOURCE_INVALID when the record has no canonical form
+ */
+export function signedWeight(
+  record: Readonly<Record<string, unknown>>,
+  signatures: readonly Signature[],
+  validators: readonly PinnedValidator[]
+): SignedWeight {
+  const message = new TextEncoder().encode(canonicalJson(record));
+  const given = new Map(signatures.map(({ pubkey, sig }) => [pubkey.toLowerCase(), sig]));
+  const signers = validators.filter(({ pubkey }) => isSigned(message, pubkey, given.get(pubkey.toLowerCase())));
+  return { signed: weightOf(signers), total: weightOf(validators) };
+}
+
+function isSigned(message: Uint8Array, pubkey: string, sig: string | undefined): boolean {
+  if (sig === undefined || !SIGNATURE.test(sig) || !PUBKEY.test(pubkey)) return false;
+  return nacl.sign.detached.verify(message, Buffer.from(sig, 'hex'), Buffer.from(pubkey, 'hex'));
+}
+
+/** More than two thirds of the weight. */
+export function isQuorum({ signed, total }: SignedWeight): boolean {
+  return signed * 3 > total * 2;
+}

@@ -20,6 +20,8 @@ const replica = {
   dispensers: null,
   floor: null,
   infraOnly: false,
+  checkpointHeight: null,
+  indexMapMismatches: null,
   sources: [{ url: 'http://a', state: 'failed', height: 9, error: 'no answer', dissents: 3 }],
   reorgs: 1
 };

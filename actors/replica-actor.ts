@@ -63,7 +63,14 @@ const indexMap = new ReplicaIndexMap(session, () =>
 );
 const checkpoints = new ReplicaCheckpoints(session);
 const verifier = new ReplicaVerifier(session);
-const follower = new ReplicaFollower(session, { chain, verifier, council, dispensers: new ReplicaDispensers(session), checkpoints, indexMap });
+const follower = new ReplicaFollower(session, {
+  chain,
+  verifier,
+  council,
+  dispensers: new ReplicaDispensers(session),
+  checkpoints,
+  indexMap
+});
 const stopped = Promise.withResolvers<void>();
 let lastError: string | null = null;
 let errorCount = 0;

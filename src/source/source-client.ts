@@ -18,8 +18,8 @@ import {
   type TableRanges,
   TableRangesSchema
 } from '../wire/digest.ts';
-import { type Dispensers, DispensersSchema } from '../wire/pages.ts';
 import { type IndexMapDigest, IndexMapSchema } from '../wire/index-map.ts';
+import { type Dispensers, DispensersSchema } from '../wire/pages.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
 import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../wire/snapshot.ts';
 import type { HeartbeatBody } from '../wire/validator.ts';

@@ -28,7 +28,14 @@ test('200: all databases nested by chain, network and type, and one', async () =
   const { app } = await openHouse();
   const { last_updated, ...tree } = (await app.inject('/status')).json();
   assert.ok(last_updated);
-  const { last_updated: at, chain, network, dbType, index_map, ...one } = (await app.inject(`/status/indexer/${AT}`)).json();
+  const {
+    last_updated: at,
+    chain,
+    network,
+    dbType,
+    index_map,
+    ...one
+  } = (await app.inject(`/status/indexer/${AT}`)).json();
   assert.ok(Math.abs(Date.parse(at) - Date.now()) < 5_000);
   assert.deepEqual({ chain, network, dbType, index_map }, { ...INDEXER, index_map: null });
   assert.deepEqual(tree.bitcoin.regtest.indexer, one);

@@ -88,6 +88,14 @@ export function setKey(key: string): void {
 
 /** The body of an answer. @throws {KeyNeeded | Error} */
 export async function ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise<unknown> {
+  const response = await request(path, method);
+  const body = (await response.json()) as { error?: string };
+  if (!response.ok) throw new Error(body.error ?? `${response.status}`);
+  return body;
+}
+
+/** An answer, asked for with the key. @throws {KeyNeeded | Error} */
+export async function request(path: string, method: 'GET' | 'POST' = 'GET'): Promise<Response> {
   const key = sessionStorage.getItem(KEY);
   const response = await fetch(path, {
     method,
@@ -95,7 +103,5 @@ export async function ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise
     signal: AbortSignal.timeout(TIMEOUT_MS)
   });
   if (response.status === 401) throw new KeyNeeded();
-  const body = (await response.json()) as { error?: string };
-  if (!response.ok) throw new Error(body.error ?? `${response.status}`);
-  return body;
+  return response;
 }

@@ -1,4 +1,5 @@
 import { ActorPage } from './actor.ts';
+import { Docs } from './docs.ts';
 import { h, setText } from './dom.ts';
 import { KeyNeeded, LiveState, setKey } from './live.ts';
 import { Overview } from './overview.ts';
@@ -12,7 +13,8 @@ const VIEWS = [
   ['#/', 'Overview'],
   ['#/timeline', 'Timeline'],
   ['#/subscribers', 'Subscribers'],
-  ['#/transparency', 'Transparency']
+  ['#/transparency', 'Transparency'],
+  ['#/docs', 'Interface']
 ] as const;
 
 const state = new LiveState();
@@ -33,7 +35,9 @@ function openView(): View {
         ? new Subscribers()
         : place === '#/transparency'
           ? new Transparency()
-          : new Overview();
+          : place === '#/docs'
+            ? new Docs()
+            : new Overview();
   main.replaceChildren(opened.element);
   opened.update(state);
   for (const anchor of document.querySelectorAll('#views a'))

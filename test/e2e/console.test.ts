@@ -101,6 +101,10 @@ test('the console shows what is, an operator acts through it, and it proves what
   await replica.click('button >> text=Clear halt');
   await seen(replica, 'dd', 'running, live');
 
+  // The interface is documented by the service itself, behind the key.
+  await server.click('nav >> text=Interface');
+  await seen(server, 'summary', '/snapshot/{dbType}/{chain}/{network}');
+
   await server.click('nav >> text=Subscribers');
   await seen(server, 'td', 'subscriber');
 });

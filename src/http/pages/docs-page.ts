@@ -42,7 +42,7 @@ function operationHtml(path: string, method: string, operation: Operation): stri
   });
   const body = requestBody?.content['application/json']?.schema;
   const answer = responses['200']?.content?.['application/json']?.schema;
-  return `<details><summary><span class="method">${method.toUpperCase()}</span><code>${escapeHtml(path)}</code><span>${escapeHtml(summary)}</span></summary>
+  return `<details><summary><span class="method">${method.toUpperCase()}</span> <code>${escapeHtml(path)}</code> <span>${escapeHtml(summary)}</span></summary>
 ${description === undefined ? '' : paragraphs(description)}
 ${parameterRows.length === 0 ? '' : `<h3>Parameters</h3><table>${parameterRows.join('')}</table>`}
 ${body === undefined ? '' : `<h3>Body</h3>${code(schemaText(body))}`}

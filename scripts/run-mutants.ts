@@ -3,18 +3,28 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type RunTests, withTestDatabase } from './test-run.ts';
 
 /** A planted fault: a patch under a head of two lines, which say what is wrong and which tests must notice. */
 interface Mutant {
   readonly name: string;
   readonly fault: string;
+  /** Files, and options of `node --test`. */
   readonly tests: readonly string[];
   readonly patch: string;
 }
 
+/** What became of one: `broken` could not be tried. */
+interface Outcome {
+  readonly kind: 'caught' | 'survived' | 'broken';
+  /** The test that noticed, or why it could not be tried. */
+  readonly by: string;
+}
+
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const COPIED = ['package.json', 'tsconfig.json', 'scripts', 'src', 'actors', 'machines', 'workers', 'test', 'docs'];
-const TEST_DEADLINE_MS = 180_000;
+/** A fault that makes a test hang is caught too. */
+const TEST_DEADLINE_MS = 60_000;
 
 function readMutant(path: string): Mutant {
   const text = readFileSync(path, 'utf8');
@@ -24,47 +34,45 @@ function readMutant(path: string): Mutant {
   return { name: basename(path, '.patch'), fault, tests: tests.split(' '), patch };
 }
 
-/** @returns whether a test failed, or why it could not be tried */
-function isCaught(directory: string, { patch, tests }: Mutant): boolean | string {
+async function tryMutant(run: RunTests, directory: string, { patch, tests }: Mutant): Promise<Outcome> {
   const apply = (...options: string[]) =>
     spawnSync('patch', ['-p1', '--silent', ...options], { cwd: directory, input: patch });
-  if (apply('--dry-run').status !== 0) return 'the patch no longer applies';
+  if (apply('--dry-run').status !== 0) return { kind: 'broken', by: 'the patch no longer applies' };
   apply();
-  const run = spawnSync(process.execPath, ['--test', '--test-concurrency=2', ...tests], {
-    cwd: directory,
-    timeout: TEST_DEADLINE_MS,
-    encoding: 'utf8'
-  });
+  const options = ['--test-reporter=spec', `--test-timeout=${TEST_DEADLINE_MS}`];
+  const { code, output } = await run([...options, ...tests], { directory, quiet: true });
   apply('--reverse');
-  // A run that ends without one failed test was no run.
-  return run.status === 0
-    ? false
-    : /^ℹ fail [1-9]/m.test(run.stdout) || run.signal !== null || 'the tests could not run';
+  if (code === 0) return { kind: 'survived', by: '' };
+  // A file that fails as a whole was not run.
+  const failed = [...output.matchAll(/^\s*✖ (.+) \([\d.]+ms\)/gm)].map(([, name]) => name!);
+  const noticed = failed.find((name) => !name.endsWith('.ts'));
+  return noticed ? { kind: 'caught', by: noticed } : { kind: 'broken', by: `the tests could not run:\n${output}` };
 }
 
 /** Plants one fault after another in a copy of the project. @returns 0 when each was caught */
-function runMutants(wanted: readonly string[]): number {
+async function runMutants(run: RunTests, wanted: readonly string[]): Promise<number> {
   const mutants = globSync('test/mutants/*.patch', { cwd: ROOT })
     .sort()
     .map((path) => readMutant(join(ROOT, path)))
     .filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+  const unknown = wanted.filter((name) => !mutants.some((mutant) => mutant.name === name));
+  if (unknown.length > 0) throw new Error(`no such mutants: ${unknown.join(', ')}`);
   const directory = mkdtempSync(join(tmpdir(), 'platform-mutants-'));
-  let failures = 0;
+  let caught = 0;
   try {
     for (const name of COPIED) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
     for (const mutant of mutants) {
-      const caught = isCaught(directory, mutant);
-      if (caught !== true) failures += 1;
-      console.log(
-        `${caught === true ? 'caught  ' : caught === false ? 'SURVIVED' : 'BROKEN  '} ${mutant.name}: ${typeof caught === 'string' ? caught : mutant.fault}`
-      );
+      const { kind, by } = await tryMutant(run, directory, mutant);
+      if (kind === 'caught') caught += 1;
+      const word = kind === 'caught' ? 'caught  ' : kind.toUpperCase().padEnd(8);
+      console.log(`${word} ${mutant.name}: ${mutant.fault}${by && `\n         by: ${by}`}`);
     }
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
-  console.log(`${mutants.length - failures} of ${mutants.length} planted faults caught`);
-  return failures === 0 ? 0 : 1;
+  console.log(`${caught} of ${mutants.length} planted faults caught`);
+  return caught === mutants.length ? 0 : 1;
 }
 
-process.exitCode = runMutants(process.argv.slice(2));
+process.exitCode = await withTestDatabase((run) => runMutants(run, process.argv.slice(2)));

@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startMariaDb } from '../src/devnet/mariadb.ts';
+
+/** Test files at once: each has a process of its own, and many start services of several threads. */
+const CONCURRENCY = 2;
+/** How long the runner may take to end after a signal. */
+const STOP_PATIENCE_MS = 20_000;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Runs node:test against the one database. @returns its exit code, 130 after a signal, and what it printed if `quiet` */
+export type RunTests = (args: readonly string[], options?: RunOptions) => Promise<{ code: number; output: string }>;
+
+export interface RunOptions {
+  readonly directory?: string;
+  readonly quiet?: boolean;
+}
+
+/**
+ * One private MariaDB for all test files of `work`, removed afterwards whatever happens.
+ *
+ * @returns what `work` returned; 130 after a signal
+ */
+export async function withTestDatabase(work: (run: RunTests) => Promise<number>): Promise<number> {
+  const interrupted = new AbortController();
+  for (const signal of SIGNALS) process.on(signal, () => interrupted.abort());
+  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  try {
+    const database = await startMariaDb(directory, ['--max-connections=1000']);
+    try {
+      if (interrupted.signal.aborted) return 130;
+      const code = await work((args, options) => runNodeTest(args, database.port, interrupted.signal, options));
+      return interrupted.signal.aborted ? 130 : code;
+    } finally {
+      await database.stop();
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** The runner leads a process group, so that a signal reaches it and its test processes once each. */
+async function runNodeTest(
+  args: readonly string[],
+  port: number,
+  interrupted: AbortSignal,
+  { directory, quiet = false }: RunOptions = {}
+): Promise<{ code: number; output: string }> {
+  if (interrupted.aborted) return { code: 130, output: '' };
+  // A test that fails may leave a connection open: without the second option its file would not end.
+  const options = ['--test', '--test-force-exit', `--test-concurrency=${CONCURRENCY}`];
+  const runner = spawn(process.execPath, [...options, ...args], {
+    stdio: ['ignore', quiet ? 'pipe' : 'inherit', 'inherit'],
+    env: { ...process.env, PLATFORM_TEST_MARIADB_PORT: String(port) },
+    detached: true,
+    ...(directory === undefined ? {} : { cwd: directory })
+  });
+  const signalGroup = (signal: NodeJS.Signals) => {
+    try {
+      if (runner.pid !== undefined) process.kill(-runner.pid, signal);
+    } catch {
+      // The group is gone already.
+    }
+  };
+  let patience: NodeJS.Timeout | undefined;
+  const stop = () => {
+    signalGroup('SIGTERM');
+    patience = setTimeout(() => signalGroup('SIGKILL'), STOP_PATIENCE_MS);
+  };
+  interrupted.addEventListener('abort', stop, { once: true });
+  let output = '';
+  runner.stdout?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  runner.once('error', reject);
+  runner.once('exit', (code) => resolve(interrupted.aborted ? 130 : (code ?? 1)));
+  const code = await promise;
+  clearTimeout(patience);
+  interrupted.removeEventListener('abort', stop);
+  signalGroup('SIGKILL');
+  return { code, output };
+}

@@ -91,9 +91,12 @@ export class RangeDifference {
 
   /** Compares the rows of one span; where they are too many for one answer, of the ranges within that differ. */
   async take(span: Span): Promise<void> {
-    const theirs = span.rows > MAX_RANGE_ROWS ? null : await this.#fetch(span);
+    if (span.rows > MAX_RANGE_ROWS) return this.#divide(span);
+    const [theirs, own] = await Promise.all([
+      this.#fetch(span),
+      readRangeRows(this.#connection, this.#typed, this.#plan, span, { bounded: false })
+    ]);
     if (theirs === null) return this.#divide(span);
-    const own = await readRangeRows(this.#connection, this.#typed, this.#plan, span, { bounded: false });
     this.#compare(own.rows, theirs);
   }
 

@@ -59,7 +59,7 @@ async function countRepair(connection: Connection, height: number): Promise<void
   throw new PlatformError('REPLICA_MOVED', { reason: `the replica is no longer at block ${height}` });
 }
 
-/** A row that takes the place of another keeps its surrogate; others get theirs in the source's order. */
+/** A row that takes the place of another keeps its surrogate; where no identity tells which one, those that are free go in the source's order. */
 async function add(
   connection: Connection,
   table: ReplicaTable,
@@ -75,10 +75,11 @@ async function add(
   }
   if (surrogate === null) return insertRows(connection, table, missing, true);
   const freed = new Map(identity ? surplus.map((row) => [keyText(row, identity), row[surrogate]!]) : []);
+  const inOrder = surplus.map((row) => row[surrogate]!).sort((a, b) => Number(a) - Number(b));
   const kept: CanonicalRow[] = [];
   const fresh: CanonicalRow[] = [];
   for (const row of missing.toSorted((a, b) => Number(a[surrogate]) - Number(b[surrogate]))) {
-    const own = identity && freed.get(keyText(row, identity));
+    const own = identity ? freed.get(keyText(row, identity)) : inOrder.shift();
     if (own) kept.push(row.with(surrogate, own));
     else fresh.push(row);
   }

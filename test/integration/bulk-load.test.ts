@@ -3,10 +3,11 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { loadBatch } from '../../src/db/bulk-load.ts';
 import { type Connection, connect, rows } from '../../src/db/connection.ts';
+import { LoaderPool } from '../../src/db/loader-pool.ts';
 import { readReplicaSchema } from '../../src/db/replica-schema.ts';
 import type { PlatformError } from '../../src/errors.ts';
 import type { WireRow } from '../../src/wire/messages.ts';
-import { createDatabase } from '../support/mariadb.ts';
+import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 
 async function tableIn(create: string) {
   const at = await createDatabase('bulk');
@@ -226,4 +227,39 @@ test('without LOAD DATA the same rows go in by INSERT', async () => {
     ['BEGIN', 'INSERT', 'COMMIT']
   );
   await end();
+});
+
+test('whatever the replica server has for defaults: a duplicate takes no row with it, nothing is cut, times are UTC', async () => {
+  const { root } = await startOwnServer();
+  const control = await connect(root);
+  for (const setting of ['unique_checks = 0', "sql_mode = ''", 'max_error_count = 0', "time_zone = '+05:00'"])
+    await control.query(`SET GLOBAL ${setting}`);
+  await control.query('CREATE DATABASE lax');
+  await control.query('USE lax');
+  const create =
+    'CREATE TABLE index_tight (id INT AUTO_INCREMENT PRIMARY KEY, word VARCHAR(3) NOT NULL, at TIMESTAMP NULL';
+  await control.query(`${create}, UNIQUE KEY (word)) ENGINE=InnoDB CHARSET=utf8mb4`);
+  const at = { ...root, name: 'lax' };
+  const table = (await readReplicaSchema(control, 'indexer', [])).byName.get('index_tight')!;
+  const row = (id: number, word: string) => ({ id, word, at: '2026-01-01 00:00:00' });
+  const load = async (...list: WireRow[]) => {
+    const pool = await LoaderPool.open(at, 1, 1, true);
+    try {
+      await pool.add(table, list);
+      await pool.finish(table.name);
+    } finally {
+      pool.destroy();
+    }
+  };
+  const before = [row(0, 'a'), row(1, 'b'), row(2, 'c')];
+  await load(...before);
+  await assert.rejects(load(row(3, 'd'), row(4, 'b')), { code: 'ROW_REFUSED' });
+  await assert.rejects(load(row(1, 'x')), { code: 'ROW_REFUSED' });
+  await assert.rejects(load(row(5, 'long')), { code: 'ROW_REFUSED' });
+  const session = await connect(at);
+  const [set] = await rows(session, 'SELECT @@unique_checks AS u, @@max_error_count AS e, @@time_zone AS t');
+  assert.deepEqual(set, { u: 1, e: 64, t: '+00:00' });
+  await session.end();
+  assert.deepEqual(await rows(control, 'SELECT * FROM index_tight ORDER BY id'), before);
+  await control.end();
 });

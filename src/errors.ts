@@ -42,7 +42,11 @@ export const ERRORS = {
   /** Another process holds this replica's writer lock. */
   REPLICA_LOCKED: { status: 503, policy: 'halt', hint: 'stop the other client of this replica; one writer at a time' },
   /** The replica database holds tables that this client did not make. */
-  REPLICA_FOREIGN: { status: 409, policy: 'halt', hint: 'use an empty database, or set REPLICA_DB_PREFIX' },
+  REPLICA_FOREIGN: {
+    status: 409,
+    policy: 'halt',
+    hint: 'use an empty database, set REPLICA_DB_PREFIX, or start once with --adopt to take over the replica of another client'
+  },
   /** The replica holds another part of its source than the settings ask for, or too little for a check that is on. */
   REPLICA_PARTIAL: {
     status: 409,

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Connection, connect, rows, statementTag } from '../db/connection.ts';
+import { type Connection, connect, statementTag } from '../db/connection.ts';
 import { type Comparison, DigestComparison } from '../db/digest-compare.ts';
 import { repair } from '../db/repair.ts';
 import { readReplicaSchema } from '../db/replica-schema.ts';
-import { readReplicaState, writeReplicaState } from '../db/replica-state.ts';
+import { isMarked, readReplicaState, writeReplicaState } from '../db/replica-state.ts';
 import { openWriter } from '../db/writer-connection.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { SourceClient } from '../source/source-client.ts';
@@ -97,10 +97,8 @@ async function compareAndRepair(
   source: SourceClient,
   { local, table, repair: wanted }: RemoteOptions
 ): Promise<RemoteVerdict> {
-  const [marker] = await rows(reader, "SHOW TABLES LIKE 'sync_state'");
-  if (!marker) {
-    throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the database has no table sync_state: it is no replica' });
-  }
+  if (!(await isMarked(reader)))
+    throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the database is no replica that this client made' });
   const { infraOnly } = await readReplicaState(reader);
   const schema = await readReplicaSchema(reader, source.id.dbType, local, infraOnly ? INFRA_TABLES : null);
   const comparison = new DigestComparison(reader, schema, source, { only: table });

@@ -31,6 +31,7 @@ export interface ForeignHeights {
 export async function examineForeign(connection: Connection, plan: SchemaPlan): Promise<ForeignHeights> {
   const own = new Map((await readTopology(connection)).tables.map((table) => [table.name, table]));
   for (const { table } of plan.tables) checkTable(own.get(table.name), table);
+  if (own.has('sync_state')) throw refusal('it has a table sync_state of another program: rename it');
   for (const [name, column] of Object.entries(CONTROL_KEYS)) checkControl(own.get(name), column);
   if (own.has('sync_halt')) {
     const [halt] = await rows(connection, 'SELECT reason FROM sync_halt LIMIT 1');

@@ -71,36 +71,44 @@ const TABLES = [
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci`
 ] as const;
 
-/**
- * Reads the marker, making it in a database without tables.
- *
- * @throws {PlatformError} REPLICA_FOREIGN when there are tables but no marker: nothing is touched then
- */
-export async function openReplicaState(connection: Connection, dbType: DbType): Promise<ReplicaState> {
-  const tables = await rows<{ name: string }>(
+/** What a table `sync_state` must have to be ours; later versions add columns. */
+const MARKER_COLUMNS = ['id', 'complete', 'phase', 'height', 'block_time', 'hashes', 'schema_fingerprint', 'bootstrap'];
+
+/** True for a database that this client made. Another program may have a table of the same name. */
+export async function isMarked(connection: Connection): Promise<boolean> {
+  const [row] = await rows(
     connection,
-    'SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()'
+    "SELECT COUNT(*) AS n FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'sync_state' AND COLUMN_NAME IN (?)",
+    [MARKER_COLUMNS]
   );
-  const marked = tables.some(({ name }) => name === 'sync_state');
-  if (!marked && tables.some(({ name }) => name !== 'sync_undo' && name !== 'sync_halt')) {
-    const reason = 'the database has tables, but this client did not make them';
-    throw new PlatformError('REPLICA_FOREIGN', { reason, tables: tables.length });
-  }
-  // The marker is made first: a crash between these statements leaves a database that is known to be ours.
-  for (const statement of TABLES) await connection.query(statement);
-  if (dbType === 'indexer') await createControlTables(connection);
-  await connection.query("INSERT IGNORE INTO sync_state (id, complete, phase) VALUES (1, 0, 'bootstrapping')");
-  return readReplicaState(connection);
+  return Number(row?.['n']) === MARKER_COLUMNS.length;
 }
 
 /** True for a database with tables but without our marker. */
 export async function isForeign(connection: Connection): Promise<boolean> {
   const [row] = await rows(
     connection,
-    `SELECT COUNT(*) AS n, COALESCE(SUM(TABLE_NAME = 'sync_state'), 0) AS marked FROM information_schema.TABLES
+    `SELECT COUNT(*) AS n FROM information_schema.TABLES
      WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME NOT IN ('sync_undo', 'sync_halt')`
   );
-  return Number(row?.['n']) > 0 && Number(row?.['marked']) === 0;
+  return Number(row?.['n']) > 0 && !(await isMarked(connection));
+}
+
+/**
+ * Reads the marker, making it in a database without tables.
+ *
+ * @throws {PlatformError} REPLICA_FOREIGN when there are tables but no marker: nothing is touched then
+ */
+export async function openReplicaState(connection: Connection, dbType: DbType): Promise<ReplicaState> {
+  if (await isForeign(connection)) {
+    const reason = 'the database has tables, but this client did not make them';
+    throw new PlatformError('REPLICA_FOREIGN', { reason });
+  }
+  // The marker is made first: a crash between these statements leaves a database that is known to be ours.
+  for (const statement of TABLES) await connection.query(statement);
+  if (dbType === 'indexer') await createControlTables(connection);
+  await connection.query("INSERT IGNORE INTO sync_state (id, complete, phase) VALUES (1, 0, 'bootstrapping')");
+  return readReplicaState(connection);
 }
 
 /**

@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto';
 import type { TypedForeignKey, TypedKey, TypedTable } from '../wire/schema.ts';
 import { type Connection, rows } from './connection.ts';
 
+/** How MariaDB prints that a column is stored compressed, which says nothing of its values. */
+const COMPRESSED = / ?\/\*M?!100301 COMPRESSED\*\//;
+
 /** Every base table of the connection's database, and a hash that changes when any of them does. */
 export interface Topology {
   readonly tables: readonly TypedTable[];
@@ -53,7 +56,7 @@ export async function readTopology(connection: Connection): Promise<Topology> {
     tables.set(name, table);
     table.columns.push({
       name: row.COLUMN_NAME,
-      type: row.COLUMN_TYPE,
+      type: row.COLUMN_TYPE.replace(COMPRESSED, ''),
       nullable: row.IS_NULLABLE === 'YES',
       default: row.COLUMN_DEFAULT,
       charset: row.CHARACTER_SET_NAME,

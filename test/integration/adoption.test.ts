@@ -40,6 +40,7 @@ test('REPLICA_FOREIGN: a database is examined by its tables, keys and heights, e
       'UPDATE blocks SET block_index = 111 WHERE block_index = 110 ORDER BY id DESC LIMIT 1',
       /20 blocks at 19 of the heights/
     ],
+    ['CREATE TABLE sync_state (height INT)', 'DROP TABLE sync_state', /a table sync_state of another program/],
     [
       'CREATE TABLE sync_meta (block_index INT, KEY (block_index))',
       'DROP TABLE sync_meta',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../src/db/connection.ts';
+import { printTable } from '../../src/db/ddl.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
 import { dependencyOrder, readTopology } from '../../src/db/topology.ts';
 import HINTS from '../../src/db/topology-hints.json' with { type: 'json' };
@@ -41,6 +42,19 @@ test('columns, keys and foreign keys are described as MariaDB has them', async (
   assert.equal(column('twice')?.generated?.stored, true);
   assert.deepEqual(child?.foreignKeys[0]?.referencedColumns, ['id']);
   assert.equal(child?.foreignKeys[0]?.onDelete, 'CASCADE');
+});
+
+test('a column that is stored compressed is one of its type, and can be made', async (t) => {
+  const { connection } = await open(
+    'CREATE TABLE packed (id INT PRIMARY KEY, v TEXT COMPRESSED NOT NULL, b BLOB COMPRESSED NULL)'
+  );
+  t.after(() => connection.destroy());
+  const { tables } = await readTopology(connection);
+  assert.deepEqual(
+    tables[0]?.columns.map(({ type }) => type),
+    ['int(11)', 'text', 'blob']
+  );
+  assert.match(printTable(tables[0]!).create, /`v` text CHARACTER SET/);
 });
 
 test('the fingerprint changes with a column or key, not with rows or sync-owned tables', async (t) => {

@@ -4,6 +4,7 @@ import { logBlocks } from '../src/db/block-writer.ts';
 import { allowsBulkLoad } from '../src/db/bulk-load.ts';
 import { quoteName, rows } from '../src/db/connection.ts';
 import { LoaderPool } from '../src/db/loader-pool.ts';
+import { findUnresolved } from '../src/db/references.ts';
 import { type ReplicaTable, travels } from '../src/db/replica-schema.ts';
 import { type BootstrapProgress, writeReplicaState } from '../src/db/replica-state.ts';
 import { finishTable, recreateTables, type SchemaPlan } from '../src/db/schema-writer.ts';
@@ -228,7 +229,7 @@ export class ReplicaBootstrap {
     }
     await this.#session.reloadSchema();
     const tip = await this.#checkBlocks();
-    if (this.#floor === null) await this.#checkBalances();
+    if (this.#floor === null) await this.#checkContent();
     await writeReplicaState(writer, {
       height: head.height,
       blockTime: tip.blockTime,
@@ -298,6 +299,23 @@ export class ReplicaBootstrap {
       if (differing === 0) return;
     }
     log.warn({ pairs: differing }, 'balances of the source are not its credits - debits, with or without escrows');
+  }
+
+  /** What only a whole history adds up to. */
+  async #checkContent(): Promise<void> {
+    await this.#checkBalances();
+    // A source of our own make offers digests, which say more.
+    if (this.#plan!.fingerprint === null) await this.#checkReferences();
+  }
+
+  /** As with balances, what leads nowhere is told and not refused. */
+  async #checkReferences(): Promise<void> {
+    const { writer, context, log } = this.#session;
+    for (const { table, parent, count } of await findUnresolved(writer, context.schema))
+      log.warn(
+        { table, parent, rows: count },
+        `${count} rows of ${table} refer to rows of ${parent} that are not there`
+      );
   }
 
   /** What is in is not what was sent: nothing of it is used again. */

@@ -35,3 +35,13 @@ test('rows that are not UTF-8 are refused', () => {
     /not UTF-8/
   );
 });
+
+test('SOURCE_TRUNCATED: a body that ends before its end mark, wherever that is', () => {
+  const body = '{"schema_version":3,"tables":{"t":[{"a":1},{"a":2}],"u":[]},"block_height":5}';
+  for (let size = 0; size <= body.length; size += 1) {
+    const splitter = new RowSplitter({ maxRowBytes: 100, batchBytes: 1 });
+    splitter.push(Buffer.from(body.slice(0, size)));
+    if (size === body.length) assert.deepEqual(splitter.end(), { schema_version: 3, block_height: 5 });
+    else assert.throws(() => splitter.end(), { code: 'SOURCE_TRUNCATED' }, body.slice(0, size));
+  }
+});

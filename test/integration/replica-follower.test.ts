@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReplicaChain } from '../../actors/replica-chain.ts';
+import { ReplicaCheckpoints } from '../../actors/replica-checkpoints.ts';
 import { SourceCouncil } from '../../actors/replica-council.ts';
+import { ReplicaDispensers } from '../../actors/replica-dispensers.ts';
 import { ReplicaFollower } from '../../actors/replica-follower.ts';
+import { ReplicaIndexMap } from '../../actors/replica-index-map.ts';
 import { ReplicaVerifier } from '../../actors/replica-verifier.ts';
 import { connect, rows } from '../../src/db/connection.ts';
 import { writeReplicaState } from '../../src/db/replica-state.ts';
@@ -24,7 +27,14 @@ async function follow() {
   const council = new SourceCouncil(session, () => () => undefined);
   const chain = new ReplicaChain(session, council);
   const verifier = new ReplicaVerifier(session);
-  const follower = new ReplicaFollower(session, chain, verifier, council);
+  const follower = new ReplicaFollower(session, {
+    chain,
+    verifier,
+    council,
+    dispensers: new ReplicaDispensers(session),
+    checkpoints: new ReplicaCheckpoints(session),
+    indexMap: new ReplicaIndexMap(session, () => connect(to))
+  });
   const { signal } = new AbortController();
   await verifier.verify(signal); // the source has no digests: none is due again
   const ended = follower.follow(signal);

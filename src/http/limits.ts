@@ -39,8 +39,15 @@ export function createLimit(
       return perDatabase ? `${address} ${databaseKey(databaseOf(request))}` : address;
     }
   });
+  // One after the other: of those counted in one turn of the event loop, the store would tell each the sum of all.
+  let turn: Promise<unknown> = Promise.resolve();
+  const counted = (request: FastifyRequest, increment: boolean) => {
+    const state = turn.then(() => count(request, { increment }));
+    turn = state.catch(() => undefined);
+    return state;
+  };
   const run = async (request: FastifyRequest, reply: FastifyReply, increment: boolean): Promise<void> => {
-    const state = await count(request, { increment });
+    const state = await counted(request, increment);
     if (state.isAllowed) return;
     const waitS = Math.max(1, state.ttlInSeconds);
     reply.header('ratelimit-policy', `"${name}";q=${max};w=${windowMs / 1000}`);

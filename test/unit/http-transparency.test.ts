@@ -98,6 +98,18 @@ describe('server mode', async () => {
     assert.deepEqual((await get('root/latest')).json(), { epoch: null, merkle_root: null });
   });
 
+  test('429 for what is too much of a burst, though all of it was asked before the first answer', async () => {
+    const request = { url: `/transparency/indexer/${AT}/root/latest`, remoteAddress: '192.0.2.8' };
+    const answers = await Promise.all(Array.from({ length: 620 }, () => app.inject(request)));
+    const refused = answers.filter(({ statusCode }) => statusCode === 429);
+    assert.equal(refused.length, 20);
+    assert.equal(answers.filter(({ statusCode }) => statusCode === 200).length, 600);
+    for (const answer of refused) {
+      assert.deepEqual(Object.keys(answer.json()), ['error']);
+      assert.ok(Number(answer.headers['retry-after']) > 0);
+    }
+  });
+
   test('429 after 600 in a minute per address, with the header fields, which 200 has too; 400 does not count', async () => {
     const remoteAddress = '192.0.2.9';
     const url = `/transparency/indexer/${AT}/root/latest`;

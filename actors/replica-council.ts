@@ -157,7 +157,7 @@ export class SourceCouncil {
         if (contested) await this.#askAll(height, said, report, signal);
         else if (performance.now() >= askAt) {
           await this.#askSilent(height, words, report, signal);
-          this.#checkPatience(height, performance.now() - began);
+          if (judge.getSnapshot().matches('gathering')) this.#checkPatience(height, performance.now() - began);
           askAt = performance.now() + LOOK_MS;
         }
         if (!judge.getSnapshot().hasTag('hold')) break;
@@ -206,12 +206,12 @@ export class SourceCouncil {
 
   /** A block that nobody confirms is waited for, but not while the others are where the replica is, or further. */
   #checkPatience(height: number, waitedMs: number): void {
-    const { log, state, data } = this.#session;
+    const { log, knownState, data } = this.#session;
     this.#session.throwIfCut();
     if (waitedMs < data.hashConfirmTimeoutMs) return;
     if (this.#waitsFor !== height) log.warn({ block: height }, `block ${height} waits for a majority of the sources`);
     this.#waitsFor = height;
-    const applied = state.height ?? -1;
+    const applied = knownState?.height ?? -1;
     if (!this.#isMajority((at) => at >= applied && at < height)) return;
     throw this.#refusal(height, 'is confirmed by no other source, and they are where the replica is, or further');
   }

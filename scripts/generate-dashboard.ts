@@ -35,6 +35,7 @@ const PANELS: readonly (readonly [
     'short',
     ['sync_replica_repairs', `repairs ${DATABASE}`],
     ['sync_replica_dissents', `dissents ${DATABASE}`],
+    ['sync_replica_index_map_mismatches', `index map mismatches ${DATABASE}`],
     ['sync_replica_reorgs', `reorgs ${DATABASE}`]
   ],
   ['Is it good', 'Sources that fail', 'short', ['sync_replica_sources_failed', DATABASE]],

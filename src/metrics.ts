@@ -194,6 +194,11 @@ function describeReplicas(each: Each): void {
   each('sync_replica_dissents', 'times that sources named another block than the majority', ({ report }) =>
     report?.replica?.sources.reduce((sum, { dissents }) => sum + dissents, 0)
   );
+  each(
+    'sync_replica_index_map_mismatches',
+    'times that the index of addresses differed from the source',
+    ({ report }) => report?.replica?.indexMapMismatches
+  );
 }
 
 /** Counts that the fan-out and the artifact store keep themselves. */

@@ -21,7 +21,7 @@ const replica = {
   floor: null,
   infraOnly: false,
   checkpointHeight: null,
-  indexMapMismatches: null,
+  indexMapMismatches: 4,
   sources: [{ url: 'http://a', state: 'failed', height: 9, error: 'no answer', dissents: 3 }],
   reorgs: 1
 };
@@ -77,6 +77,7 @@ test('a server tells what it sent and to whom; a client how its replicas stand',
     `sync_replica_progress_ratio{${AT}} 0.5`,
     `sync_replica_verified_blocks{${AT}} 6`,
     `sync_replica_dissents{${AT}} 3`,
+    `sync_replica_index_map_mismatches{${AT}} 4`,
     `sync_replica_sources_failed{${AT}} 1`
   ])
     assert.ok(client.split('\n').includes(line), `${line}\n${client}`);

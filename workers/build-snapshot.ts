@@ -57,7 +57,8 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
       }
     });
     await writeSnapshot(content(order, plan, source), compressor);
-    const standing = order.query.until === null ? await readStanding(connection, plan.layout, plan.head) : null;
+    const standing =
+      order.query.until === null ? await readStanding(connection, plan.layout, plan.head, plan.first) : null;
     return { headers, sizeBytes, standing };
   } finally {
     watchdog.stop();

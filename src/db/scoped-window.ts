@@ -79,9 +79,14 @@ export function forgetScopes(memory: ScopedMemory, heights: readonly number[]): 
 }
 
 /** Blocks up to `height` whose rows are not what was broadcast, ascending. */
-export function changedScopes(memory: ScopedMemory, now: ReadonlyMap<number, Figure>, height: number): number[] {
+export function changedScopes(
+  memory: ScopedMemory,
+  now: ReadonlyMap<number, Figure>,
+  height: number,
+  from = memory.from
+): number[] {
   const changed: number[] = [];
-  for (let at = memory.from; at <= height; at += 1) {
+  for (let at = Math.max(memory.from, from); at <= height; at += 1) {
     if ((memory.figures.get(at) ?? EMPTY_FIGURE) !== (now.get(at) ?? EMPTY_FIGURE)) changed.push(at);
   }
   return changed;

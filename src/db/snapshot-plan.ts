@@ -26,6 +26,8 @@ export interface TableRead {
 export interface SnapshotPlan {
   /** The block that the snapshot is at. */
   readonly head: BlockHead;
+  /** The lowest block of which it may hold scoped rows. */
+  readonly first: number;
   readonly layout: SourceLayout;
   readonly tables: readonly TableRead[];
   /** Null in a full snapshot, where everything is in `tables`. */
@@ -53,16 +55,16 @@ export async function planSnapshot(
     const bound = (await hasBlocksAbove(connection, tip.height)) ? tip.height : null;
     const tables = plans.map((plan) => readWhole(plan, layout, bound));
     const estimatedRows = await estimateRows(connection, tables);
-    return { head: tip, layout, tables, updatedRows: null, wholeTables: [], estimatedRows };
+    return { head: tip, first: 0, layout, tables, updatedRows: null, wholeTables: [], estimatedRows };
   }
   const head =
     query.until === null || query.until >= tip.height ? tip : await readHead(connection, layout, query.until);
   const first = query.inclusive ? query.since : query.since + 1;
-  const common = { head, layout, estimatedRows: null };
-  if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
-
   // A client that asks for blocks >= N does not ask for older ones again, of which rows may have changed.
   const older = Math.max(0, first - CHANGED_BLOCKS);
+  const common = { head, first: query.inclusive ? older : first, layout, estimatedRows: null };
+  if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
+
   const tables: TableRead[] = [];
   const updatedRows: TableRead[] = [];
   const wholeTables: string[] = [];

@@ -200,7 +200,7 @@ export class SourceMemory {
    *
    * @returns whether there is such a difference
    */
-  meet({ height, tables, scoped, lookups }: Standing): boolean {
+  meet({ height, from, tables, scoped, lookups }: Standing): boolean {
     let differs = false;
     for (const [name, figure] of Object.entries(tables)) {
       const known = this.tables.get(name);
@@ -210,7 +210,7 @@ export class SourceMemory {
     }
     for (const [name, figures] of Object.entries(scoped)) {
       const known = this.scoped.get(name);
-      const changed = known ? changedScopes(known, figures, Math.min(height, this.height)) : [];
+      const changed = known ? changedScopes(known, figures, Math.min(height, this.height), from) : [];
       if (!known || changed.length === 0) continue;
       this.scoped.set(name, forgetScopes(known, changed));
       differs = true;

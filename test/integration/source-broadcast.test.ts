@@ -185,7 +185,7 @@ test('a snapshot of a block that was not broadcast yet is settled when it is', a
   await createIndexer(database, { seed: 'a', blocks: 5, rows: 100 });
   const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
   await settle(104);
-  const standing = { height: 105, tables: { tokens: '0' }, scoped: {}, lookups: {} };
+  const standing = { height: 105, from: 0, tables: { tokens: '0' }, scoped: {}, lookups: {} };
   let isSettled = false;
   const asked = source.handle.ask('snapshot.settle', { standing }).then(() => (isSettled = true));
   await source.handle.ask('schema.read', {});

@@ -52,6 +52,8 @@ export interface RemoteVerdict {
   /** Null where replica and source were never at the same block. */
   readonly height: number | null;
   readonly heights: { readonly source: number | null; readonly replica: number | null };
+  /** What was compared, as the source has it; null where nothing was. */
+  readonly compared: { readonly tables: number; readonly rows: number } | null;
   readonly differences: readonly RemoteDifference[];
   /** Further tables that differ: their rows are compared once the tables that they belong to are equal. */
   readonly waiting: readonly string[];
@@ -113,8 +115,10 @@ async function compareAndRepair(
   if (found.kind === 'equal' && wanted && table === undefined) {
     await writeReplicaState(writer, { verifiedHeight: found.height, verifiedAt: new Date().toISOString() });
   }
+  const said = found.kind === 'elsewhere' ? null : found.said.tables.filter((each) => comparison.covers(each));
   return {
     equal: found.kind === 'equal',
+    compared: said && { tables: said.length, rows: said.reduce((sum, { rows }) => sum + rows, 0) },
     height: found.kind === 'elsewhere' ? null : found.height,
     heights: { source: found.kind === 'elsewhere' ? found.sourceHeight : found.height, replica: found.height },
     differences: [...differences.values()],
@@ -179,15 +183,38 @@ function parseDatabaseId(text: string): DatabaseId {
 }
 
 /** The verdict as lines for people. */
-export function renderRemoteVerdict({ equal, height, heights, differences, waiting, repaired }: RemoteVerdict): string {
+export function renderRemoteVerdict(verdict: RemoteVerdict): string {
+  const { equal, height, heights, compared, differences, waiting, repaired } = verdict;
   if (height === null) {
     return `NOT COMPARED: the source is at block ${heights.source}, the replica at block ${heights.replica}`;
   }
-  const lines = differences.map(
-    ({ table, ranges, surplus, missing, bytes }) =>
-      `  ${table}: ${surplus} rows to remove, ${missing} rows to add, in ${ranges} ranges, ${bytes} bytes to move`
-  );
-  for (const table of waiting) lines.push(`  ${table}: compared once the tables that its rows belong to are equal`);
-  const verdict = equal ? (repaired ? 'REPAIRED, now EQUAL' : 'EQUAL') : 'DIFFERENT';
-  return [`${verdict} at block ${height}`, ...lines].join('\n');
+  const word = equal ? (repaired ? 'REPAIRED, now EQUAL' : 'EQUAL') : 'DIFFERENT';
+  const lines = [
+    `${word} at block ${height}: ${counted(compared!.tables, 'table')}, ${counted(compared!.rows, 'row')}`
+  ];
+  for (const each of differences) lines.push(`  ${each.table}: ${effect(each, repaired)}`);
+  for (const table of waiting)
+    lines.push(`  ${table}: differs; compared once the tables that its rows belong to are equal`);
+  const sum = (of: 'surplus' | 'missing' | 'bytes' | 'ranges') => differences.reduce((all, each) => all + each[of], 0);
+  const all = {
+    table: '',
+    ranges: sum('ranges'),
+    surplus: sum('surplus'),
+    missing: sum('missing'),
+    bytes: sum('bytes')
+  };
+  if (differences.length > 1) lines.push(`  together: ${effect(all, repaired)}`);
+  return lines.join('\n');
+}
+
+function effect({ table, ranges, surplus, missing, bytes }: RemoteDifference, done: boolean): string {
+  // The log is made of the replica's own blocks: nothing of it is fetched.
+  if (table === 'sync_meta')
+    return `${done ? '' : 'to be '}written anew from the blocks, in ${counted(ranges, 'range')}`;
+  const to = done ? ['removed', 'added', 'moved'] : ['to remove', 'to add', 'to move'];
+  return `${counted(surplus, 'row')} ${to[0]}, ${missing} ${to[1]}, ${counted(bytes, 'byte')} ${to[2]}, in ${counted(ranges, 'range')}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -1,10 +1,12 @@
+import { syncVariables } from '../config/sync.ts';
 import { PlatformError } from '../errors.ts';
 import { compareDatabases } from '../verify/compare.ts';
 import { renderVerdict } from '../verify/report.ts';
-import type { Command } from './command.ts';
+import { type Command, type Environment, loadSettings } from './command.ts';
 import { readNumber, readOptions } from './options.ts';
 import { renderRemoteVerdict, verifyRemote } from './verify-remote.ts';
 
+const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY };
 const MAX_LISTED_ROWS = 100_000;
 
 /**
@@ -14,6 +16,7 @@ const MAX_LISTED_ROWS = 100_000;
 export const verifyCommand: Command = {
   name: 'verify',
   summary: 'compares a replica with its source, row by row, or with a sync server by digests',
+  variables,
   options: [
     '--source <url>   mysql://user:pass@host:port/database, or mysql://user:pass@localhost/database?socket=/path',
     '                 or http://host:port of a sync server: compared by digests over the network',
@@ -26,12 +29,12 @@ export const verifyCommand: Command = {
     '--json           the verdict as one JSON document',
     'with a sync server as the source:',
     '--database <id>  which one, like indexer/bitcoin/mainnet; not needed where the server has only one',
-    '--key <token>    its SYNC_API_KEY',
+    '--key <token>    its SYNC_API_KEY; default: the variable SYNC_API_KEY, which no process list shows',
     '--dry-run        says what --repair would change, and changes nothing: the default',
     '--repair         makes the differing rows those of the source; no client of this replica may run'
   ],
 
-  async run(argv: readonly string[]): Promise<number> {
+  async run(argv: readonly string[], env: Environment): Promise<number> {
     const { source, replica, table, local, limit, strict, json, ...network } = readOptions(argv, {
       source: { type: 'string' },
       replica: { type: 'string' },
@@ -51,8 +54,16 @@ export const verifyCommand: Command = {
     if (/^https?:/.test(source)) {
       if (repair && dryRun)
         throw new PlatformError('COMMAND_INVALID', { reason: '--repair and --dry-run exclude each other' });
-      const names = local.split(',').filter(Boolean);
-      const found = await verifyRemote({ source, replica, key, database, table, local: names, repair });
+      if (strict) throw new PlatformError('COMMAND_INVALID', { reason: '--strict needs two databases: mysql:// URLs' });
+      const found = await verifyRemote({
+        source,
+        replica,
+        key: key ?? loadSettings({ variables }, env).values.SYNC_API_KEY,
+        database,
+        table,
+        local: local.split(',').filter(Boolean),
+        repair
+      });
       console.log(json ? JSON.stringify(found) : renderRemoteVerdict(found));
       return found.equal ? 0 : 1;
     }

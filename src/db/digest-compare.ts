@@ -85,7 +85,7 @@ export class DigestComparison {
     reading.catch(() => undefined);
     const said = await asking;
     if (useless.signal.aborted) return { kind: 'elsewhere', height, sourceHeight: said.block_height };
-    const claims = said.tables.filter((table) => this.#isOurs(table));
+    const claims = said.tables.filter((table) => this.covers(table));
     const here = new Map((await reading).map((figures) => [figures.table, figures]));
     const pairs = claims.map((claimed) => ({ claimed, theirs: null, ours: here.get(claimed.table) ?? NOTHING }));
     if (own.floor === null) return this.#differences(said, height, pairs, signal);
@@ -216,8 +216,8 @@ export class DigestComparison {
     return { kind: 'different', height, said, tables, more: [...more] };
   }
 
-  /** False for tables that this replica's operator keeps local, or that it does not keep at all. */
-  #isOurs({ table }: TableDigest): boolean {
+  /** False for tables that are not compared: this replica's operator keeps them local, or it does not keep them at all. */
+  covers({ table }: Pick<TableDigest, 'table'>): boolean {
     const { only } = this.#options;
     if (only !== undefined && table !== only) return false;
     const own = this.#schema.byName.get(table);

@@ -236,7 +236,8 @@ export class ReplicaChain {
       log.info({ from: since + 1, to: head.height }, 'caught up by snapshot');
       return 'agreed';
     } catch (caught) {
-      if (hasCode(caught, 'ROW_CONTRADICTION')) await this.#contradicted(caught, lookups.length === 0);
+      const isContradiction = hasCode(caught, 'ROW_CONTRADICTION') && caught.detail['forked'] === undefined;
+      if (isContradiction) await this.#contradicted(caught, lookups.length === 0);
       throw caught;
     } finally {
       response.body.destroy();

@@ -86,11 +86,25 @@ export function applySince(
   return applyGroup(connection, context, before, target, async (group) => {
     const application = new SinceApplication(group, context.schema, target, content);
     await application.run();
+    if (content.from < target.first) await checkBranch(connection, context.schema, before);
     if (content.derives) {
       for (const [table, touched] of application.touched()) await deriveTouched(connection, group, table, touched);
     }
     return [{ height: target.last, hashes: target.hashes }];
   });
+}
+
+/** A since-snapshot repeats the replica's tip: with other hashes it is of another branch, and does not say what is to be undone. */
+async function checkBranch(
+  connection: Connection,
+  { heads }: ReplicaSchema,
+  { height, hashes }: ReplicaState
+): Promise<void> {
+  if (!heads || height === null || hashes === null) return;
+  const [head] = await readBlockHeads(connection, heads, height, height);
+  if (head && sameBlock(head.hashes, hashes)) return;
+  const reason = `the source left the branch of block ${height} while it was read`;
+  throw new PlatformError('ROW_CONTRADICTION', { reason, forked: true });
 }
 
 type Claim = { readonly height: number; readonly hashes: BlockHashes };

@@ -287,6 +287,25 @@ test('a since-snapshot may bring a new row before the older block that gives up 
   await writer.end();
 });
 
+test('ROW_CONTRADICTION: a since-snapshot of another branch leaves the replica as it was', async () => {
+  const { to, writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  const before = await content(writer);
+  async function* other(): AsyncGenerator<SnapshotBatch> {
+    const hashes = ['of another branch', 'h2', 'h3'];
+    yield batch(
+      'blocks',
+      hashes.map((block_hash, index) => ({ block_index: index + 1, block_hash }))
+    );
+  }
+  await assert.rejects(applySnapshot(writer, 3, other()), ({ code, detail }: PlatformError) => {
+    return code === 'ROW_CONTRADICTION' && detail['forked'] === true;
+  });
+  const again = await openWriter(to, { generation: 2 });
+  assert.deepEqual(await content(again), before);
+  await again.end();
+});
+
 test('SOURCE_TRUNCATED: a since-snapshot that breaks leaves the replica as it was', async () => {
   const { to, writer } = await createReplica();
   await apply(writer, [FIRST]);

@@ -26,12 +26,14 @@ async function open(): Promise<Server> {
 /** A MariaDB of the calling test file's own, stopped and removed after it: for tests that stop or kill it. */
 export async function startOwnServer(options: readonly string[] = []): Promise<PrivateMariaDb> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
-  const server = await startMariaDb(directory, options);
+  const starting = startMariaDb(directory, options);
+  // Also when the end comes before it is up.
   atEnd(async () => {
-    await server.stop();
+    const server = await starting.catch(() => null);
+    await server?.stop();
     rmSync(directory, { recursive: true, force: true });
   });
-  return server;
+  return starting;
 }
 
 /** An empty database with a name of its own, dropped after the test file. */

@@ -6,63 +6,102 @@ import { type Outcome, runCase } from './run.ts';
 import { shrink } from './shrink.ts';
 
 /*
- * npm run torture -- --blocks N --seed S [--db indexer|decoder] [--without a,b] [--shrink] [--keep]
+ * npm run torture -- --blocks N --seed S [--seeds COUNT] [--db indexer|decoder|both] [--without a,b] [--shrink] [--keep]
  *
- * `--without` leaves out tables (t3), operations (rekey), steps (reorg) and disturbances (killClient).
+ * `--seeds` runs so many cases, with the seeds S, S + 1, …; with `--db both` every third is a decoder's. `--without` leaves out
+ * tables (t3), operations (rekey), steps (reorg) and disturbances (killClient). A case fails when replica and source differ at
+ * a comparison, when the replica stops, and when it had to mend itself by a repair or a new bootstrap.
+ *
  * The writer keeps to what real sources do; it does not, for now: change or delete scoped rows of blocks that lie more than
  * 1000 below the tip; change lookup rows in place; write scoped rows whose parent row is missing; write -0; name members of ENUM
- * or SET with four-byte text, which MariaDB itself tells as '?'.
+ * or SET with four-byte text, which MariaDB itself tells as '?'; drop tables and columns.
  */
 const options = readOptions(process.argv.slice(2), {
   blocks: { type: 'string', default: '100' },
   seed: { type: 'string', default: '1' },
+  seeds: { type: 'string', default: '1' },
   db: { type: 'string', default: 'indexer' },
   without: { type: 'string', default: '' },
   shrink: { type: 'boolean', default: false },
   keep: { type: 'boolean', default: false }
 });
-const wanted: Case = {
-  seed: options.seed,
-  dbType: options.db === 'decoder' ? 'decoder' : 'indexer',
-  blocks: readNumber('--blocks', options.blocks, 1, 1_000_000),
-  without: options.without.split(',').filter((name) => name !== '')
-};
+const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 function command(of: Case): string {
   const without = of.without.length > 0 ? ` --without ${of.without.join(',')}` : '';
   return `npm run torture -- --db ${of.dbType} --blocks ${of.blocks} --seed ${of.seed}${without}`;
 }
 
-function report(of: Case, { blocks, settled, durationMs, failure }: Outcome): void {
-  if (!failure) {
-    console.log(
-      `${of.dbType} seed ${of.seed}: ${blocks} blocks, ${settled} comparisons, 0 differences, 0 repairs, ${(durationMs / 1000).toFixed(1)} s`
-    );
-    return;
+function* cases(): Generator<Case> {
+  const blocks = readNumber('--blocks', options.blocks, 1, 1_000_000);
+  const without = options.without.split(',').filter((name) => name !== '');
+  const count = readNumber('--seeds', options.seeds, 1, 1_000);
+  for (let index = 0; index < count; index += 1) {
+    const seed = count === 1 ? options.seed : String(Number(options.seed) + index);
+    const isDecoder = options.db === 'decoder' || (options.db === 'both' && index % 3 === 2);
+    yield { seed, dbType: isDecoder ? 'decoder' : 'indexer', blocks, without };
   }
-  console.log(
-    `FAILED seed ${of.seed}, step ${failure.step}: ${failure.reason}\n${failure.detail}\nagain: ${command(of)}`
-  );
+}
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+
+function report(of: Case, { blocks, settled, durationMs, failure }: Outcome): void {
+  if (failure)
+    console.log(
+      `FAILED seed ${of.seed}, step ${failure.step}: ${failure.reason}\n${failure.detail}\nagain: ${command(of)}`
+    );
+  else
+    console.log(
+      `${of.dbType} seed ${of.seed}: ${blocks} blocks, ${settled} comparisons, 0 differences, 0 repairs, ${seconds(durationMs)}`
+    );
 }
 
 async function main(): Promise<void> {
-  let outcome = await runCase(wanted, (line) => console.log(line));
-  report(wanted, outcome);
-  if (outcome.failure) {
+  const startedAt = performance.now();
+  let [passed, blocks, comparisons] = [0, 0, 0];
+  for (const wanted of cases()) {
+    let [of, outcome] = [wanted, await runCase(wanted, (line) => console.log(line))];
+    report(of, outcome);
+    if (!outcome.failure) {
+      passed += 1;
+      blocks += outcome.blocks;
+      comparisons += outcome.settled;
+      continue;
+    }
     process.exitCode = 1;
     if (options.shrink) {
-      const smallest = await shrink(wanted, outcome, (line) => console.log(line));
-      outcome = smallest.outcome;
-      report(smallest.of, outcome);
+      ({ of, outcome } = await shrink(of, outcome, (line) => console.log(line)));
+      report(of, outcome);
     }
-    if (options.keep && outcome.failure) {
-      const { source, replica } = outcome.failure.databases;
-      console.log(
-        `kept until this process is ended: ${source.name} and ${replica.name} at port ${source.port} (platform/platform)`
-      );
-      await sql(source, 'DO SLEEP(86400)');
-    }
+    if (options.keep && outcome.failure) await keep(outcome.failure.databases);
   }
+  console.log(
+    `${passed} cases passed: ${blocks} blocks, ${comparisons} comparisons, ${seconds(performance.now() - startedAt)}`
+  );
 }
 
-await main().finally(endAll);
+/** Leaves both databases there for a look, for a day at most. */
+async function keep({ source, replica }: NonNullable<Outcome['failure']>['databases']): Promise<void> {
+  const account = `${source.user}/${source.pass}`;
+  console.log(
+    `kept until this process is ended: ${source.name} and ${replica.name} at port ${source.port} (${account})`
+  );
+  await sql(source, 'DO SLEEP(86400)');
+}
+
+/** Whatever was started ends with this process. */
+const interrupted = Promise.withResolvers<void>();
+for (const [signal, code] of Object.entries(SIGNALS))
+  process.once(signal, () => {
+    process.exitCode = code;
+    interrupted.resolve();
+  });
+try {
+  await Promise.race([main(), interrupted.promise]);
+} catch (caught) {
+  console.error(caught);
+  process.exitCode = 1;
+} finally {
+  await endAll();
+}
+process.exit();

@@ -212,7 +212,7 @@ class Stage {
   }
 
   #logs(): string {
-    return `client: ${this.#client.log().slice(-LOG_TAIL)}\nserver: ${this.pair.server.log().slice(-LOG_TAIL)}`;
+    return `clients: ${`${this.#said}${this.#client.log()}`.slice(-LOG_TAIL)}\nserver: ${this.pair.server.log().slice(-LOG_TAIL)}`;
   }
 
   async end(): Promise<void> {

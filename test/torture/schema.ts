@@ -35,7 +35,7 @@ export function inventTable(name: string, random: Random, parents: readonly stri
 
 function inventLookup(name: string, random: Random): InventedTable {
   const columns = [valueColumn('value', random.pick(KEY_KINDS), false), ...someColumns(random, random.between(0, 2))];
-  if (random.between(0, 1)) columns.push(stamp('block_index', 'BIGINT UNSIGNED NULL', true));
+  if (random.between(0, 1)) columns.push(DEALT_IN);
   return {
     name,
     anchor: null,
@@ -45,6 +45,14 @@ function inventLookup(name: string, random: Random): InventedTable {
     keys: ['PRIMARY KEY (id)', ...(random.between(0, 1) ? ['UNIQUE KEY by_value (value)'] : [])]
   };
 }
+
+/** The block that dealt the id, where it is known: a reorg of it takes the row. */
+const DEALT_IN: InventedColumn = {
+  name: 'block_index',
+  definition: 'BIGINT UNSIGNED NULL',
+  nullable: true,
+  literal: (random) => random.pick(['@height', '@height', 'NULL'])
+};
 
 function inventRows(name: string, random: Random, parents: readonly string[]): InventedTable {
   const anchor = random.pick(ANCHORS);

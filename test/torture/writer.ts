@@ -47,7 +47,7 @@ export class TortureWriter {
     return this.#height;
   }
 
-  /** Rows changed since the newest block: the next one tells of it. */
+  /** Rows or tables changed since the newest block: the next one tells of it. */
   get isLate(): boolean {
     return this.#isLate;
   }
@@ -278,6 +278,7 @@ export class TortureWriter {
 
   async #alter(what: 'column' | 'table' | 'key'): Promise<void> {
     this.#invented += 1;
+    this.#isLate = true;
     const random = randomAt(this.#case, 'alter', this.#written, this.#invented);
     const table = random.pick(this.#tables as [InventedTable, ...InventedTable[]]);
     if (what === 'table') return this.#addTable();

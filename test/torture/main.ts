@@ -89,10 +89,10 @@ async function keep({ source, replica }: NonNullable<Outcome['failure']>['databa
   await sql(source, 'DO SLEEP(86400)');
 }
 
-/** Whatever was started ends with this process. */
+/** Whatever was started ends with this process, also when the signal comes twice: npm passes on what the terminal sent already. */
 const interrupted = Promise.withResolvers<void>();
 for (const [signal, code] of Object.entries(SIGNALS))
-  process.once(signal, () => {
+  process.on(signal, () => {
     process.exitCode = code;
     interrupted.resolve();
   });

@@ -4,6 +4,7 @@ import { INFRA_TABLES } from '../wire/messages.ts';
 import type { TypedColumn } from '../wire/schema.ts';
 import type { SnapshotQuery } from '../wire/snapshot.ts';
 import { type BlockHead, readBlockHeads, readTip } from './block-hashes.ts';
+import { DERIVED_WHOLE_ROWS } from './change-finder.ts';
 import type { TablePlan } from './classify.ts';
 import { type Connection, quoteName, rows } from './connection.ts';
 import { lookupDigest } from './lookup-digest.ts';
@@ -78,9 +79,10 @@ export async function planSnapshot(
       const delta = await readDelta(connection, plan, query.lookups);
       tables.push(delta ?? readWhole(plan, layout, null));
       if (!delta) wholeTables.push(plan.name);
-    } else if (query.until === null && plan.class === 'derived')
+    } else if (query.until !== null) continue;
+    else if (plan.class === 'derived' && (query.inclusive || !(await isSmall(connection, plan))))
       updatedRows.push(readTouched(plan, layout, query.inclusive ? older : first));
-    else if (query.until === null && plan.class === 'mutable') {
+    else if (plan.class === 'mutable' || plan.class === 'derived') {
       updatedRows.push(readWhole(plan, layout, null));
       wholeTables.push(plan.name);
     }
@@ -137,6 +139,13 @@ async function readDelta(
   const known = stated[plan.name];
   if (!known || (await lookupDigest(connection, plan, known.id)) !== known.digest) return null;
   return select(plan, `${quoteName(plan.name)} r`, 'r.id > ?', 'r.id', [known.id]);
+}
+
+/** What no row names any more, because the block that it came with was taken back before it was whole, only all rows can tell. */
+async function isSmall(connection: Connection, { name }: TablePlan): Promise<boolean> {
+  const limit = DERIVED_WHOLE_ROWS + 1;
+  const found = await rows(connection, `SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${quoteName(name)} LIMIT ${limit}) r`);
+  return Number(found[0]?.['n']) < limit;
 }
 
 /** Current rows of a derived table under the keys that scoped rows of these blocks name; all of them where none can. */

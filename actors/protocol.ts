@@ -29,6 +29,8 @@ export interface SourceActorData {
   readonly stateDirectory: string;
   readonly pollIntervalMs: number;
   readonly epochSize: number;
+  /** Domain tag of the state roots that are computed where the tables have none; null: none are computed. */
+  readonly stateDomain: string | null;
   readonly localTables: readonly string[];
   readonly circuitFailures: number;
   readonly circuitCooldownMs: number;
@@ -48,8 +50,6 @@ export interface ReplicaActorData {
   readonly bootstrapDepth?: number | null;
   /** The replica keeps the ten tables of an infra-only subscription and no others. */
   readonly infraOnly?: boolean;
-  /** VERIFY_STATE_COMMITMENT. */
-  readonly verifyState?: boolean;
   /** Each block is compared with what the other sources say of it. */
   readonly verifyHashes: boolean;
   /** How long sources that disagree are asked again. */
@@ -64,6 +64,8 @@ export interface ReplicaActorData {
   /** A database that another client made is taken over, if it stands in the source's chain. */
   readonly adopts?: boolean;
   readonly epochSize: number;
+  /** Domain tag of the state roots that are compared with the source's; null: they are not compared. */
+  readonly stateDomain: string | null;
   readonly reconnectDelayMs: number;
   /** Between two looks at a decoder's dispensers; default: half an hour. */
   readonly dispensersIntervalMs?: number;

@@ -3,6 +3,7 @@ import { workerData } from 'node:worker_threads';
 import { createActor, fromPromise } from 'xstate';
 import { circuitBreakerMachine } from '../machines/circuit-breaker.ts';
 import { type Inspection, type Outcome, replicaMachine } from '../machines/replica.ts';
+import type { BucketBatch } from '../src/consensus/balance-tree.ts';
 import { connect, databaseError, statementTag } from '../src/db/connection.ts';
 import { readRoots } from '../src/db/transparency-log.ts';
 import { PlatformError } from '../src/errors.ts';
@@ -16,6 +17,7 @@ import { adopt, refuseLoss } from './replica-adoption.ts';
 import { ReplicaBootstrap } from './replica-bootstrap.ts';
 import { ReplicaChain, ReplicaLost } from './replica-chain.ts';
 import { ReplicaCheckpoints } from './replica-checkpoints.ts';
+import { ReplicaCommitment } from './replica-commitment.ts';
 import { SourceCouncil } from './replica-council.ts';
 import { ReplicaDispensers } from './replica-dispensers.ts';
 import { ReplicaFollower } from './replica-follower.ts';
@@ -26,6 +28,8 @@ import { ReplicaVerifier } from './replica-verifier.ts';
 const REPORT_INTERVAL_MS = 250;
 const ROOTS_LIMIT_S = 5;
 const TRIAL_TIMEOUT_MS = 60_000;
+/** A snapshot build may hold the pool for long. */
+const TREE_TASK_DEADLINE_MS = 3_600_000;
 
 const data = workerData as ReplicaActorData;
 const { id, coordinates } = data;
@@ -54,7 +58,20 @@ const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
   }
 });
 
-const session = new ReplicaSession(data, log, host.observe('halt'), () => scheduleReport());
+const commitment =
+  data.stateDomain === null || id.dbType !== 'indexer'
+    ? null
+    : new ReplicaCommitment({
+        data,
+        log,
+        domain: data.stateDomain,
+        changed: () => scheduleReport(),
+        computeTops: async (batch) => {
+          const order = { name: 'balance-tops', input: batch };
+          return (await host.ask('task.run', order, { deadlineMs: TREE_TASK_DEADLINE_MS })) as BucketBatch;
+        }
+      });
+const session = new ReplicaSession(data, log, host.observe('halt'), () => scheduleReport(), commitment);
 const council = new SourceCouncil(session, () => host.observe('verification'));
 const bootstrap = new ReplicaBootstrap(session, council);
 const chain = new ReplicaChain(session, council);
@@ -230,6 +247,7 @@ function report(): void {
     pollErrorCount: errorCount,
     lastError,
     schemaFingerprint: state?.schemaFingerprint ?? null,
+    ...(commitment ? { stateCommitment: commitment.report } : {}),
     replica: {
       complete: state?.complete ?? false,
       percent: session.percent,

@@ -48,6 +48,7 @@ export class ReplicaBootstrap {
 
   /** Clears the marker first: whatever stood in the tables is about to go. */
   async fetchSchema(signal: AbortSignal): Promise<void> {
+    this.#session.commitment?.forget('the replica is loaded anew');
     const { writer, data, state } = this.#session;
     await writeReplicaState(writer, {
       complete: false,

@@ -7,6 +7,7 @@ import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
 import type { BlockMessage, Group } from '../src/wire/messages.ts';
 import type { ReplicaChain } from './replica-chain.ts';
 import type { ReplicaCheckpoints } from './replica-checkpoints.ts';
+import { rootHalt } from './replica-commitment.ts';
 import type { SourceCouncil } from './replica-council.ts';
 import type { ReplicaDispensers } from './replica-dispensers.ts';
 import type { ReplicaIndexMap } from './replica-index-map.ts';
@@ -64,6 +65,15 @@ export class ReplicaFollower {
    * then between two groups.
    */
   async follow(signal: AbortSignal): Promise<Outcome> {
+    try {
+      return await this.#follow(signal);
+    } catch (caught) {
+      if (!hasCode(caught, 'STATE_ROOT_MISMATCH')) throw caught;
+      return this.#halt(caught);
+    }
+  }
+
+  async #follow(signal: AbortSignal): Promise<Outcome> {
     const subscription = await this.#session.subscription();
     this.#group = [];
     for (let idle = 0; !signal.aborted; idle++) {
@@ -71,6 +81,7 @@ export class ReplicaFollower {
       this.#indexMap.check();
       const contradicted = this.#group.length === 0 ? await this.#checkpoints.check() : null;
       if (contradicted) return contradicted;
+      if (atRest) await this.#compareRoots();
       if (atRest && this.#session.state.height! >= this.#verifier.dueAt) return { kind: 'due' };
       if (atRest && this.#dispensers.isDue) await this.#dispensers.replace(signal);
       const message = await subscription.next(WAIT_MS, signal);
@@ -100,6 +111,13 @@ export class ReplicaFollower {
       }
     }
     return { kind: 'done' };
+  }
+
+  /** No tree is made of rows of which a comparison by digests may still repair some. */
+  async #compareRoots(): Promise<void> {
+    const { commitment, context, state } = this.#session;
+    await commitment?.drain();
+    if (this.#verifier.standing !== 'pending') await commitment?.begin(context.schema, state);
   }
 
   /** Blocks of the replica that its source took back go when the majority of the sources has others in their place. */
@@ -207,5 +225,19 @@ export class ReplicaFollower {
       throw caught;
     }
     await this.#session.reloadState();
+  }
+
+  /** What the mismatch was found in is undone with its connection; the halt needs another one. */
+  async #halt(fault: PlatformError): Promise<Outcome> {
+    const { log, source, commitment } = this.#session;
+    commitment?.forget('a root is not the one of the source');
+    try {
+      this.#session.drop(fault);
+      await this.#session.open();
+    } catch (caught) {
+      log.error({ err: caught }, 'the replica could not be opened to record a halt');
+    }
+    await this.#session.raiseHalt(rootHalt(fault, source.url));
+    return { kind: 'halted' };
   }
 }

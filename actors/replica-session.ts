@@ -27,6 +27,7 @@ import { databaseKey } from '../src/wire/database.ts';
 import { INFRA_TABLES } from '../src/wire/messages.ts';
 import type { Halt } from '../src/wire/report.ts';
 import type { ReplicaActorData } from './protocol.ts';
+import type { ReplicaCommitment } from './replica-commitment.ts';
 
 const HALT_RETRY_MS = 1_000;
 const HALT_DEADLINE_MS = 30_000;
@@ -56,6 +57,8 @@ export class ReplicaSession {
   readonly log: Logger;
   /** Called whenever something that is reported has changed. */
   readonly changed: () => void;
+  /** Compares state roots; null where they are not compared. */
+  readonly commitment: ReplicaCommitment | null;
   readonly #sources: readonly SourceRecord[];
   readonly #inspect: HaltObserver;
   readonly #heartbeats: Heartbeats | null;
@@ -75,12 +78,19 @@ export class ReplicaSession {
   contradicted = false;
 
   /** @param inspect sees the halt machine's changes of state */
-  constructor(data: ReplicaActorData, log: Logger, inspect: HaltObserver, changed: () => void) {
+  constructor(
+    data: ReplicaActorData,
+    log: Logger,
+    inspect: HaltObserver,
+    changed: () => void,
+    commitment: ReplicaCommitment | null = null
+  ) {
     this.data = data;
     this.log = log;
     this.#inspect = inspect;
     this.changed = changed;
     const { sourceCa: ca, infraOnly = false } = data;
+    this.commitment = commitment;
     this.#sources = data.sources.map(({ url, apiKey }) => ({
       client: new SourceClient(url, apiKey, data.id, { ca, infraOnly }),
       state: 'unknown',
@@ -119,6 +129,7 @@ export class ReplicaSession {
     }
     this.#state = await openReplicaState(this.#writer, id.dbType);
     this.#refuseOtherPart(this.#state);
+    this.commitment?.align(this.#state.height);
     const found = (await readHalt(this.#writer)) ?? (await this.#readHaltFile());
     this.#haltActor ??= this.#startHalt(found);
     await this.reloadSchema();
@@ -126,13 +137,13 @@ export class ReplicaSession {
 
   /** What a replica holds is settled by its bootstrap; settings that ask for something else need another one. */
   #refuseOtherPart({ height, infraOnly, floor }: ReplicaState): void {
-    const { id, coordinates, infraOnly: wanted = false, verifyState = false } = this.data;
+    const { id, coordinates, infraOnly: wanted = false, stateDomain } = this.data;
     if (height === null) return;
     const setting = `SYNC_SUBSCRIBE_${id.chain}_${id.network}`.toUpperCase();
     const reason =
       infraOnly !== wanted
         ? `${coordinates.name} is ${infraOnly ? 'an infra-only' : 'a full'} replica, ${setting} asks for ${wanted ? 'infra-only' : 'full'}`
-        : floor !== null && verifyState
+        : floor !== null && stateDomain !== null
           ? `${coordinates.name} is truncated below block ${floor}, so no root can be recomputed: set VERIFY_STATE_COMMITMENT=false`
           : null;
     if (reason !== null) throw new PlatformError('REPLICA_PARTIAL', { reason });
@@ -171,7 +182,7 @@ export class ReplicaSession {
   get context(): WriterContext {
     if (!this.#schema) throw new PlatformError('INTERNAL', { reason: 'the replica is not open' });
     const { maxRollbackDepth, epochSize } = this.data;
-    return { schema: this.#schema, maxRollbackDepth, epochSize };
+    return { schema: this.#schema, maxRollbackDepth, epochSize, ...(this.commitment && { examiner: this.commitment }) };
   }
 
   async reloadState(): Promise<ReplicaState> {

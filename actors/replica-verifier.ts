@@ -119,6 +119,7 @@ export class ReplicaVerifier {
     } catch (caught) {
       throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
     }
+    this.#session.commitment?.repaired(tables.map(({ table }) => table));
     for (const { table, surplus, missing, spans } of tables) {
       const facts = { table, height, ranges: spans.length, removed: surplus.length, added: missing.length };
       log.warn({ ...facts, source: source.url }, `table ${table} differed from its source: repaired`);

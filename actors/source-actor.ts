@@ -4,6 +4,7 @@ import { workerData } from 'node:worker_threads';
 import { createActor } from 'xstate';
 import { circuitBreakerMachine } from '../machines/circuit-breaker.ts';
 import { type SourceEffect, type SourceEvent, sourceMachine } from '../machines/source.ts';
+import type { BucketBatch } from '../src/consensus/balance-tree.ts';
 import { readTip } from '../src/db/block-hashes.ts';
 import { connect, databaseError, statementTag } from '../src/db/connection.ts';
 import { readCreateTableTexts } from '../src/db/create-table-text.ts';
@@ -24,6 +25,7 @@ import { recent } from './recent.ts';
 import { SourceDigests } from './source-digests.ts';
 import { SourceFeed } from './source-feed.ts';
 import { SourcePages } from './source-pages.ts';
+import { SourceRoots } from './source-roots.ts';
 import { SourceTransparency } from './source-transparency.ts';
 
 const REPORT_INTERVAL_MS = 1_000;
@@ -37,6 +39,8 @@ const BROADCAST_DEADLINE_MS = 120_000;
 const TASK_DEADLINE_MS = 60_000;
 /** A change of the schema between two blocks is told to those who ask for a snapshot so much later. */
 const LAYOUT_AGE_MS = 1_000;
+/** A snapshot build may hold the pool for long. */
+const TREE_TASK_DEADLINE_MS = 3_600_000;
 
 const data = workerData as SourceActorData;
 const { id, coordinates, localTables } = data;
@@ -109,6 +113,21 @@ const transparency = new SourceTransparency({
   }
 });
 
+const roots =
+  data.stateDomain === null || id.dbType !== 'indexer'
+    ? null
+    : new SourceRoots({
+        data,
+        log,
+        domain: data.stateDomain,
+        open: () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S }),
+        changed: () => undefined, // reported with the next tick
+        computeTops: async (batch) => {
+          const order = { name: 'balance-tops', input: batch };
+          return (await host.ask('task.run', order, { deadlineMs: TREE_TASK_DEADLINE_MS })) as BucketBatch;
+        }
+      });
+
 const feed = new SourceFeed({
   data,
   log,
@@ -116,6 +135,7 @@ const feed = new SourceFeed({
   control,
   record: (blocks) => transparency.record(blocks),
   prune: (fork) => transparency.prune(fork),
+  roots,
   broadcast: async (messages, resume) => {
     const transfer = messages.flatMap(({ bytes, infraBytes }) => [
       bytes.buffer,
@@ -163,6 +183,7 @@ const EFFECTS: Readonly<Record<SourceEffect, () => Promise<SourceEvent | null>>>
   poll: async () => {
     await transparency.commitDue();
     const found = await feed.poll();
+    if (found === 'same') await feed.rest();
     return found === 'same' ? null : { type: found === 'fork' ? 'fork.found' : 'blocks.found' };
   },
   broadcastGroup: async () => {
@@ -237,7 +258,8 @@ function report(): void {
     lagBlocks: tip && last ? Math.max(0, tip.height - last.height) : null,
     pollErrorCount,
     lastError: lastError ?? feed.gap ?? transparency.missing,
-    schemaFingerprint: feed.fingerprint
+    schemaFingerprint: feed.fingerprint,
+    ...(roots ? { stateCommitment: roots.report } : {})
   });
 }
 

@@ -12,6 +12,7 @@ import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../src/wir
 import { sameBlock } from '../src/wire/database.ts';
 import type { Line } from './line.ts';
 import type { Broadcast, ResumePoint, SourceActorData } from './protocol.ts';
+import type { SourceRoots } from './source-roots.ts';
 
 /** Messages that are handed over at once. */
 const BATCH_BYTES = 8 * 1024 * 1024;
@@ -32,6 +33,8 @@ export interface FeedOptions {
   readonly record: (blocks: readonly LoggedBlock[]) => Promise<void>;
   /** Called before a reorg is broadcast. */
   readonly prune: (fork: number) => Promise<void>;
+  /** Computes the state roots of an indexer; null: none are. */
+  readonly roots: SourceRoots | null;
   /** Accepts messages in order; fulfilled when they count as broadcast. It must not fail: the thread ends instead. */
   readonly broadcast: (messages: Broadcast[], resume: ResumePoint) => Promise<void>;
 }
@@ -161,21 +164,34 @@ export class SourceFeed {
   async #broadcastGroup(): Promise<void> {
     const { id, localTables } = this.#options.data;
     const memory = this.#started();
+    const { roots } = this.#options;
     const layout = this.#layout;
     const isCovered = layout !== null && inconsistentTables(layout).length === 0;
     const before = isCovered ? null : await this.#engineState();
     const batch = new Batch(before === null ? BATCH_BYTES : Number.POSITIVE_INFINITY);
-    await this.#read(async (connection) => {
-      for await (const block of readGroup(connection, id.dbType, localTables, memory)) {
-        // Another schema may have other engines: the group is read again when that is known.
-        if (isCovered && block.fingerprint !== layout.fingerprint) this.#layout = null;
-        if (isCovered && this.#layout === null) continue;
-        batch.add(block, this.#messageOf(block));
-        if (batch.isFull && !block.changes) await this.#flush(batch);
-      }
-    });
-    if (before !== null && before !== (await this.#engineState())) return; // read again at the next poll
-    await this.#flush(batch);
+    let isBroadcast = false;
+    try {
+      await this.#read(async (connection) => {
+        for await (const read of readGroup(connection, id.dbType, localTables, memory)) {
+          // Another schema may have other engines: the group is read again when that is known.
+          if (isCovered && read.layout.fingerprint !== layout.fingerprint) this.#layout = null;
+          if (isCovered && this.#layout === null) continue;
+          const block = roots && read.changes ? await roots.complete(connection, read, memory) : read;
+          batch.add(block, this.#messageOf(block));
+          if (batch.isFull && !block.changes) await this.#flush(batch);
+        }
+      });
+      if (before !== null && before !== (await this.#engineState())) return; // read again at the next poll
+      await this.#flush(batch);
+      isBroadcast = true;
+    } finally {
+      await roots?.settle(isBroadcast);
+    }
+  }
+
+  /** Between two polls that found nothing. */
+  async rest(): Promise<void> {
+    await this.#options.roots?.rest(this.#started());
   }
 
   async #flush(batch: Batch): Promise<void> {
@@ -192,8 +208,8 @@ export class SourceFeed {
     if (!last?.changes) return;
     this.#gap = last.changes.gaps[0] ?? null;
     for (const gap of last.changes.gaps) this.#options.log.error({ height: last.head.height }, gap);
-    if (last.fingerprint !== this.#fingerprint) this.#layout = null;
-    this.#fingerprint = last.fingerprint;
+    if (last.layout.fingerprint !== this.#fingerprint) this.#layout = null;
+    this.#fingerprint = last.layout.fingerprint;
   }
 
   #messageOf(block: GroupBlock): Broadcast {
@@ -217,6 +233,7 @@ export class SourceFeed {
     if (fork === null) return;
     log.warn({ fork, height: memory.height, depth: memory.height - fork + 1 }, 'reorg');
     await this.#options.prune(fork);
+    await this.#options.roots?.rollBack(fork);
     memory.rollBack(fork, heads.find(({ height }) => height === fork - 1)?.blockTime ?? null);
     const message = reorgMessage(data.id, fork);
     const infraBytes = data.id.dbType === 'indexer' ? encodeMessage(message) : null;

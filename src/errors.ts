@@ -121,6 +121,14 @@ export const ERRORS = {
   NODE_REFUSED: { status: 502, policy: 'restart', hint: "check the node's log, its version and that txindex=1 is set" },
   /** The coin node serves another chain than NETWORK says. */
   NODE_MISMATCH: { status: 500, policy: 'exit', hint: 'NETWORK and the node must name the same chain and network' },
+  /** A root that was recomputed from the replica's rows is not the one that its source names. The block is not applied. */
+  STATE_ROOT_MISMATCH: {
+    status: 409,
+    policy: 'halt',
+    hint: 'compare with a second source, then POST /halt/clear'
+  },
+  /** A balance or a row of the ledger that state commitments have no form for. */
+  STATE_UNENCODABLE: { status: 500, policy: 'restart', hint: 'no state roots are computed until the row is corrected' },
   /** No reply within the caller's deadline; the actor may still be working. */
   ACTOR_TIMEOUT: { status: 504, policy: 'restart', hint: 'see mailbox depth in GET /debug/actors' },
   /** The thread ended with requests in flight. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { findIneffective, findSyncFaults, findSyncWarnings, syncVariables } from '../config/sync.ts';
+import { findSyncFaults, findSyncWarnings, syncVariables } from '../config/sync.ts';
 import { createLogger } from '../log.ts';
 import { startSync } from '../sync/service.ts';
 import { databaseKey } from '../wire/database.ts';
@@ -36,7 +36,7 @@ export const syncCommand = {
       return planned.every(({ possible }) => possible) ? 0 : UNAVAILABLE;
     }
     const log = createLogger('sync', values.LOG_LEVEL);
-    for (const warning of [...warnings, ...findIneffective(env), ...findSyncWarnings(values)]) log.warn(warning);
+    for (const warning of [...warnings, ...findSyncWarnings(values)]) log.warn(warning);
     const stopping = new AbortController();
     const stop = () => stopping.abort();
     process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop);

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { readPinnedValidators } from './pinned-validators.ts';
 import {
   choice,
-  type Environment,
   flag,
   integer,
   json,
@@ -132,7 +131,6 @@ export const syncVariables = {
       example: 'infra-only'
     })
   ),
-  VERIFY_STATE_COMMITMENT: flag({ default: true, doc: "client: compare each block's state-commitment roots" }),
   SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that never travel' }),
   SYNC_STATE_DIR: text({
     default: defaultStateDirectory(process.env),
@@ -175,6 +173,15 @@ export const syncVariables = {
   BLOCK_POLL_INTERVAL: integer({ default: 250, min: 5, doc: 'server: ms between looks for new blocks' }),
   MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of the transparency log' }),
   MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),
+  SYNC_STATE_ROOTS: flag({
+    default: true,
+    doc: 'server: compute the state roots of indexers whose tables do not carry them; some 110 bytes of memory a balance'
+  }),
+  VERIFY_STATE_COMMITMENT: flag({
+    default: true,
+    doc: 'client: compute the state roots of each block and halt when they are not those of the source'
+  }),
+  COMMITMENT_DOMAIN: text({ default: 'PLATFORM', doc: 'domain tag of state roots, the same for source and replica' }),
   CLIENT_RECONNECT_DELAY: integer({ default: 5000, min: 10, doc: 'client: ms before reconnecting' }),
   CIRCUIT_FAILURES: integer({ default: 10, min: 1, doc: 'consecutive failures that open a circuit' }),
   CIRCUIT_COOLDOWN_MS: integer({ default: 30_000, min: 10, doc: 'ms a circuit stays open' }),
@@ -196,21 +203,6 @@ export const syncVariables = {
 } as const;
 
 export type SyncConfig = Values<typeof syncVariables>;
-
-/** Variables of the specification that nothing here acts on yet: an operator who sets one must not believe that it does. */
-const WITHOUT_EFFECT: readonly (readonly [RegExp, string])[] = [
-  [/^VERIFY_STATE_COMMITMENT$/, 'state-commitment roots are passed on, not recomputed']
-];
-
-/** @returns one sentence for each variable that is set, not to `false`, and has no effect in this version */
-export function findIneffective(env: Environment): string[] {
-  return Object.entries(env).flatMap(([name, value]) => {
-    const row = WITHOUT_EFFECT.find(([pattern]) => pattern.test(name));
-    return row && value && value !== 'false' && value !== '0'
-      ? [`${name} has no effect in this version: ${row[1]}`]
-      : [];
-  });
-}
 
 /** Settings that leave a replica without a part of its source. */
 function partialSettings(config: SyncConfig): { readonly variable: string; readonly what: string }[] {

@@ -26,6 +26,8 @@ export interface HeadLayout {
   readonly dbType: DbType;
   readonly select: string;
   readonly from: string;
+  /** The commitments that this database's own tables carry. */
+  readonly commitments: readonly (keyof Commitments)[];
   /** Sorts rows of one height, where `block_index` is not unique: the last one counts. */
   readonly tieBreak: string;
 }
@@ -68,7 +70,14 @@ export function headLayout(tables: readonly TypedTable[], dbType: DbType): HeadL
     `${column('block_time') ? 'b.block_time' : 'NULL'} AS block_time`,
     ...fields.map(({ name, sql }) => `${sql} AS ${name}`)
   ].join(', ');
-  return { dbType, select, from: ['blocks b', ...joins].join(' '), tieBreak: column('id') ? ', b.id' : '' };
+  const commitments = COMMITMENTS.filter((name) => fields.some((field) => field.name === name && field.sql !== 'NULL'));
+  return {
+    dbType,
+    select,
+    commitments,
+    from: ['blocks b', ...joins].join(' '),
+    tieBreak: column('id') ? ', b.id' : ''
+  };
 }
 
 /** The heads of the heights from `from` to `to` that exist, ascending, whether their hashes are complete or not. */

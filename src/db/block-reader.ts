@@ -40,7 +40,7 @@ export interface GroupBlock {
   readonly head: BlockHead;
   readonly previous: BlockHashes | null;
   readonly group: Group;
-  readonly fingerprint: string;
+  readonly layout: SourceLayout;
   /** The block's rows, new lookup rows, and in the last block the rows of rescoped older blocks. */
   readonly rows: WireRows;
   readonly lookups: ReadonlyMap<string, LookupMemory>;
@@ -211,8 +211,8 @@ class GroupReader {
         if (figure !== undefined) own.set(table, figure);
       }
       const changes = isLast ? await this.#readChanges(rows) : null;
-      const { fingerprint } = this.#layout;
-      const block = { head, previous: this.#previous, group: this.#group, fingerprint, rows, figures: own, changes };
+      const [layout, group, previous] = [this.#layout, this.#group, this.#previous];
+      const block = { head, previous, group, layout, rows, figures: own, changes };
       this.#previous = head.hashes;
       yield { ...block, lookups: lookups.memory };
     }

@@ -18,6 +18,7 @@ import {
 } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
 import { SinceApplication } from './since-application.ts';
+import { TouchedBalances } from './touched-balances.ts';
 import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
 import { pruneJournal, UndoJournal } from './undo-journal.ts';
 
@@ -26,6 +27,26 @@ export interface WriterContext {
   readonly schema: ReplicaSchema;
   readonly maxRollbackDepth: number;
   readonly epochSize: number;
+  /** Absent where nothing is to be compared before it is durable. */
+  readonly examiner?: GroupExaminer;
+}
+
+/** The roots that a source names for the last block of a group; null where it has none. */
+export interface ClaimedRoots {
+  readonly balances_root: string | null;
+  readonly block_merkle_root: string | null;
+}
+
+/** Looks at what a group did before it is durable. */
+export interface GroupExaminer {
+  /** @throws whatever the group is to be given up for */
+  examine(
+    connection: Connection,
+    schema: ReplicaSchema,
+    group: { readonly span: Span; readonly touched: TouchedBalances; readonly claimed: ClaimedRoots | null }
+  ): Promise<void>;
+  /** How the group that was examined ended; also called when it was not examined. */
+  settle(committed: boolean): Promise<void>;
 }
 
 /** The blocks of a group as its source names them, and what the marker says when it is applied. */
@@ -52,7 +73,9 @@ export function applyBlocks(
   target: GroupTarget,
   messages: readonly BlockMessage[]
 ): Promise<void> {
-  return applyGroup(connection, context, before, target, async (group) => {
+  const { balances_root = null, block_merkle_root = null } = messages.at(-1) ?? {};
+  const claimed = { balances_root, block_merkle_root };
+  return applyGroup(connection, context, before, { ...target, claimed }, async (group) => {
     for (const message of messages) await replaceOlder(group, context.schema, message);
     for (const message of messages) {
       // What a truncated replica holds of credits and debits does not add up to a balance.
@@ -111,27 +134,31 @@ type Claim = { readonly height: number; readonly hashes: BlockHashes };
 
 async function applyGroup(
   connection: Connection,
-  { schema, maxRollbackDepth, epochSize }: WriterContext,
+  { schema, maxRollbackDepth, epochSize, examiner }: WriterContext,
   before: ReplicaState,
-  target: GroupTarget,
+  target: GroupTarget & { readonly claimed?: ClaimedRoots },
   change: (group: GroupTransaction) => Promise<readonly Claim[]>
 ): Promise<void> {
-  const { first, last, source, phase, complete } = target;
+  const { first, last, source, phase, complete, claimed = null } = target;
+  const touched = new TouchedBalances();
   try {
     await connection.query('BEGIN');
     await moveHeight(connection, before.height, last);
     const journal = new UndoJournal(connection, first, last);
     await journal.open({ height: first - 1, blockTime: before.blockTime, hashes: before.hashes });
-    const group = new GroupTransaction(connection, schema, journal, target);
+    const group = new GroupTransaction(connection, schema, journal, target, touched);
     await group.clearSpan();
     const claims = await change(group);
     const tip = await checkHeads(connection, schema, target, claims, epochSize);
     await pruneJournal(connection, last - maxRollbackDepth);
     const { blockTime, hashes } = tip;
     await writeReplicaState(connection, { blockTime, hashes, source, phase, complete });
+    await examiner?.examine(connection, schema, { span: { first, last }, touched, claimed });
     await connection.query('COMMIT');
+    await examiner?.settle(true);
   } catch (caught) {
     connection.destroy();
+    await examiner?.settle(false);
     if ((caught as { errno?: number }).errno === DUPLICATE_KEY) {
       const reason = `a row of blocks ${first} to ${last} contradicts the replica: ${(caught as Error).message}`;
       throw new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });

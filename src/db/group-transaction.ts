@@ -4,6 +4,7 @@ import { type Connection, quoteName, rows } from './connection.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
 import { deleteRows, insertRows, selectByIdentity, selectWhere } from './row-statements.ts';
 import { toLiteral } from './sql-literal.ts';
+import type { TouchedBalances } from './touched-balances.ts';
 import type { UndoJournal } from './undo-journal.ts';
 
 /** Blocks of parents that are remembered within a group. */
@@ -26,13 +27,22 @@ export class GroupTransaction {
   readonly #schema: ReplicaSchema;
   readonly #journal: Pick<UndoJournal, 'keep'>;
   readonly #span: Span;
+  readonly #touched: TouchedBalances | undefined;
   readonly #blockOfParent = new Map<string, number>();
 
-  constructor(connection: Connection, schema: ReplicaSchema, journal: Pick<UndoJournal, 'keep'>, span: Span) {
+  /** @param touched takes note of the balances that change */
+  constructor(
+    connection: Connection,
+    schema: ReplicaSchema,
+    journal: Pick<UndoJournal, 'keep'>,
+    span: Span,
+    touched?: TouchedBalances
+  ) {
     this.#connection = connection;
     this.#schema = schema;
     this.#journal = journal;
     this.#span = span;
+    this.#touched = touched;
   }
 
   /** Removes rows that stand in the group's blocks already: leftovers of a source that sent them early. */
@@ -235,12 +245,14 @@ export class GroupTransaction {
 
   async #remove(table: ReplicaTable, list: readonly CanonicalRow[], keep: boolean): Promise<void> {
     if (list.length === 0) return;
+    this.#touched?.note('removed', table, list);
     if (keep) await this.#journal.keep('removed', table, list);
     await deleteRows(this.#connection, table, list);
   }
 
   async #add(table: ReplicaTable, list: readonly CanonicalRow[], keep: boolean): Promise<void> {
     if (list.length === 0) return;
+    this.#touched?.note('added', table, list);
     if (keep) await this.#journal.keep('added', table, list);
     const { surrogate } = table;
     const settled = surrogate === null ? list : list.filter((row) => row[surrogate] !== null);

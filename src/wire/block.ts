@@ -17,7 +17,7 @@ export function blockMessage(id: DatabaseId, block: GroupBlock): BlockMessage {
     group: block.group,
     previous_hash: previousHash(block.previous),
     ...(head.commitments ?? {}),
-    schema_fingerprint: block.fingerprint,
+    schema_fingerprint: block.layout.fingerprint,
     data: isIndexer ? { ...rows, sync_meta: [header] } : rows,
     ...(changes ? changedRows(changes) : {})
   };

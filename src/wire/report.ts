@@ -15,6 +15,20 @@ export interface Halt {
 /** `pending`: no comparison came to an end yet; `unverified`: the source offers none, or it did not succeed. */
 export type Verification = 'pending' | 'verified' | 'unverified';
 
+/** How the tree over an indexer's balances stands. */
+export interface StateCommitment {
+  /** `off`: not wanted, or the source's own tables say the roots; `unsupported`: the tables are not as a tree needs them. */
+  readonly phase: 'off' | 'unsupported' | 'waiting' | 'building' | 'ready' | 'failed';
+  /** Of the first tree under way, 0 to 100. */
+  readonly percent: number | null;
+  /** The last block of which the root was computed; at a replica, and compared where its source names one. */
+  readonly height: number | null;
+  /** Balances above zero. */
+  readonly balances: number | null;
+  /** Why there is no tree. */
+  readonly reason: string | null;
+}
+
 /** What an actor last said of its database. Routes answer from this, so a stuck database cannot stall them. */
 export interface DatabaseReport {
   readonly id: DatabaseId;
@@ -35,6 +49,8 @@ export interface DatabaseReport {
   readonly pollErrorCount: number;
   readonly lastError: string | null;
   readonly schemaFingerprint: string | null;
+  /** Indexer only. */
+  readonly stateCommitment?: StateCommitment;
   /** Client only. */
   readonly replica?: {
     readonly complete: boolean;

@@ -85,6 +85,16 @@ export function replicationTests(generator: Generator): void {
       await pair.restartServer();
       await assertEqual(pair, client, height);
     });
+    if (dbType === 'indexer')
+      await t.test('each block is compared by its state roots', async () => {
+        const roots = async (of: SyncProcess) =>
+          (await pair.status(of))['state_commitment'] as { phase: string; height: number };
+        for (const side of [pair.server, client])
+          await eventually('a balance tree', 20_000, async () => (await roots(side)).phase === 'ready');
+        height = await append(pair.source, 3, 'roots', 50);
+        await assertEqual(pair, client, height);
+        assert.equal((await roots(client)).height, height);
+      });
     await client.end();
     await pair.server.end();
   });

@@ -41,6 +41,7 @@ test('inconsistent-engine: a group during whose read a table outside InnoDB move
     reader,
     control,
     record: async () => undefined,
+    roots: null,
     prune: async () => undefined,
     broadcast: async (messages) => {
       for (const { bytes } of messages) sent.push(JSON.parse(new TextDecoder().decode(bytes)) as BlockMessage);

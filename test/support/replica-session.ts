@@ -25,6 +25,7 @@ export function replicaSession(
       hashConfirmTimeoutMs: 10_000,
       maxRollbackDepth: 10,
       epochSize: 10,
+      stateDomain: null,
       reconnectDelayMs: 100,
       localTables: [],
       maxRowBytes: 2 ** 20,

@@ -28,6 +28,7 @@ export class ReplicaThread {
       hashConfirmTimeoutMs: 1_000,
       maxRollbackDepth: 100,
       epochSize: 100,
+      stateDomain: null,
       reconnectDelayMs: 100,
       localTables: [],
       maxRowBytes: 2 ** 20,

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ActorHandle, actorEntry } from '../../actors/actor-handle.ts';
 import type { MainAsks, ResumePoint, SourceActorData, SourceAsks } from '../../actors/protocol.ts';
+import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
 import type { BlockMessage, ReorgMessage } from '../../src/wire/messages.ts';
 import type { DatabaseReport } from '../../src/wire/report.ts';
+import balanceTops from '../../workers/balance-tops.ts';
 import merkleEpochs, { type MerkleEpochsInput } from '../../workers/merkle-epochs.ts';
 
 const DEADLINE_MS = 20_000;
@@ -32,6 +34,7 @@ export class SourceThread {
       stateDirectory: this.stateDirectory,
       pollIntervalMs: 20,
       epochSize: 10,
+      stateDomain: 'PLATFORM',
       localTables: [],
       circuitFailures: 10,
       circuitCooldownMs: 300,
@@ -49,7 +52,8 @@ export class SourceThread {
         if (type === 'transition') this.states.push((body as { to: string }).to);
       },
       handlers: {
-        'task.run': ({ input }) => merkleEpochs(input as MerkleEpochsInput),
+        'task.run': ({ name, input }) =>
+          name === 'balance-tops' ? balanceTops(input as BucketBatch) : merkleEpochs(input as MerkleEpochsInput),
         broadcast: ({ messages, resume }) => {
           for (const { bytes, infraBytes } of messages) {
             this.messages.push(decode(bytes));

@@ -63,7 +63,14 @@ function sit(sources: readonly Source[], hashConfirmTimeoutMs = 5_000) {
     sources: sources.map(({ url }) => ({ url, apiKey: undefined })),
     verifyHashes: true,
     hashConfirmTimeoutMs,
-    ...{ maxRollbackDepth: 10, epochSize: 10, reconnectDelayMs: 50, localTables: [], maxRowBytes: 2 ** 20 },
+    ...{
+      maxRollbackDepth: 10,
+      epochSize: 10,
+      stateDomain: null,
+      reconnectDelayMs: 50,
+      localTables: [],
+      maxRowBytes: 2 ** 20
+    },
     ...{ stateDirectory: '', circuitFailures: 5, circuitCooldownMs: 100, logLevel: 'silent' }
   };
   const session = new ReplicaSession(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findIneffective, findSyncFaults, findSyncWarnings, syncVariables } from '../../src/config/sync.ts';
+import { findSyncFaults, findSyncWarnings, syncVariables } from '../../src/config/sync.ts';
 import { loadConfig } from '../../src/config/variables.ts';
 import type { PlatformError } from '../../src/errors.ts';
 import { meansChain } from '../../src/sync/chain-names.ts';
@@ -81,13 +81,6 @@ test('the roster tells what appeared, moved and went', () => {
     ['litecoin']
   );
   assert.equal(roster.find({ dbType: 'indexer', chain: 'bitcoin', network: 'mainnet' })?.coordinates.host, 'db2');
-});
-
-test('a variable of the specification that has no effect yet is named, unless it is switched off', () => {
-  assert.deepEqual(findIneffective({ VERIFY_STATE_COMMITMENT: 'false' }), []);
-  const said = findIneffective({ VERIFY_STATE_COMMITMENT: 'true', VERIFY_HASHES: 'true' });
-  assert.deepEqual(said.length, 1);
-  assert.match(said[0] ?? '', /^VERIFY_STATE_COMMITMENT has no effect in this version: /);
 });
 
 test('VERIFY_HASHES with fewer than two sources is warned about: one that is named twice is one', () => {

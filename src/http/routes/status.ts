@@ -29,6 +29,15 @@ const DatabaseStatusSchema = Type.Object({
       Type.Object({ id: Type.String(), lastSentBlock: NumberOrNull, appliedBlock: NumberOrNull, lag: NumberOrNull })
     )
   ),
+  state_commitment: Type.Optional(
+    Type.Object({
+      phase: Type.String(),
+      percent: NumberOrNull,
+      height: NumberOrNull,
+      balances: NumberOrNull,
+      reason: TextOrNull
+    })
+  ),
   percent: Type.Optional(NumberOrNull),
   rows_per_second: Type.Optional(NumberOrNull),
   eta_seconds: Type.Optional(NumberOrNull),
@@ -111,7 +120,8 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     ...(report?.hashes ?? unknownHashes(id.dbType)),
     lag_blocks: report?.lagBlocks ?? null,
     poll_error_count: report?.pollErrorCount ?? 0,
-    phase: report?.phase ?? null
+    phase: report?.phase ?? null,
+    ...(report?.stateCommitment ? { state_commitment: report.stateCommitment } : {})
   };
   if (config.SYNC_MODE === 'server') return { ...common, subscribers: fanOut.subscribers(id) };
   const { percent = null, halt = null, verification = null, verifiedHeight = null } = report?.replica ?? {};

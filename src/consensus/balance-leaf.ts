@@ -1,0 +1,42 @@
+import { PlatformError } from '../errors.ts';
+import { type CommitmentHashes, joinFields, type RawHash, sha256 } from './commitment-hashes.ts';
+
+/** Whose balances a tree holds; the names are those of the database id. */
+export interface ChainNames {
+  readonly chain: string;
+  readonly network: string;
+}
+
+/** What a leaf of the balance tree becomes; a null value takes it away. */
+export interface LeafChange {
+  readonly path: RawHash;
+  readonly value: RawHash | null;
+}
+
+const FRACTION_DIGITS = 18;
+
+/** Where a balance stands in the tree, and its value leaf; a balance of zero has none. @throws {PlatformError} STATE_UNENCODABLE */
+export function balanceLeaf(
+  hashes: CommitmentHashes,
+  { chain, network }: ChainNames,
+  balance: { readonly address: string; readonly tick: string; readonly amount: string | null }
+): LeafChange {
+  const path = sha256(joinFields([`${hashes.domain}_BAL`, chain, network, balance.address, balance.tick]));
+  const amount = balance.amount === null ? null : plainAmount(balance.amount);
+  return { path, value: amount === null ? null : hashes.leaf(Buffer.from(amount)) };
+}
+
+/**
+ * A stored amount as value leaves have it: plain decimal, no leading zeros, exactly 18 fractional digits; null for zero.
+ *
+ * @throws {PlatformError} STATE_UNENCODABLE for what is negative, finer than that, or no decimal
+ */
+export function plainAmount(stored: string): string | null {
+  const [, whole, fraction = ''] = /^0*(\d+)(?:\.(\d*?)0*)?$/.exec(stored) ?? [];
+  if (whole === undefined || fraction.length > FRACTION_DIGITS) {
+    throw new PlatformError('STATE_UNENCODABLE', {
+      reason: `a balance of ${stored.slice(0, 80)} is no plain decimal of at most ${FRACTION_DIGITS} places`
+    });
+  }
+  return whole === '0' && fraction === '' ? null : `${whole}.${fraction.padEnd(FRACTION_DIGITS, '0')}`;
+}

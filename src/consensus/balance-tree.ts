@@ -1,0 +1,244 @@
+import type { LeafChange } from './balance-leaf.ts';
+import { type CommitmentHashes, HASH_BYTES, type RawHash, TREE_DEPTH } from './commitment-hashes.ts';
+
+/**
+ * One leaf in a bucket: path, value leaf, then the hash of the largest subtree in which the leaf is alone and, as one byte, the
+ * depth of that subtree (0: not computed).
+ */
+const VALUE_AT = HASH_BYTES;
+const TOP_AT = 2 * HASH_BYTES;
+const DEPTH_AT = 3 * HASH_BYTES;
+const RECORD_BYTES = DEPTH_AT + 1;
+
+/** Leaves that a bucket has on average; beyond the second figure there are four times as many buckets. */
+const BUCKET_LEAVES = 16;
+const BUCKET_LEAVES_MAX = 32;
+const MIN_BITS = 2;
+const MAX_BITS = 22;
+const NO_LEAVES = Buffer.alloc(0);
+
+/** Buckets with their leaves, as they are handed to another thread and come back with their tops computed. */
+export interface BucketBatch {
+  readonly domain: string;
+  readonly bits: number;
+  /** Leaves of each bucket. */
+  readonly counts: Uint32Array;
+  /** Their records, bucket by bucket. */
+  readonly records: Uint8Array;
+}
+
+/**
+ * A sparse Merkle tree of depth 256, collapsed: of a subtree with one leaf nothing is kept but its hash.
+ *
+ * The first bits of the paths divide the leaves into buckets, sorted runs of 97 bytes a leaf. The levels above the buckets are kept
+ * as hashes, those within are computed when a bucket changes: about 270 hashes for a changed leaf, of which the 236 below the
+ * level where it is alone depend on its value. With a million leaves it takes about 110 bytes a leaf.
+ */
+export class BalanceTree {
+  readonly #hashes: CommitmentHashes;
+  #bits: number;
+  #buckets: Buffer[];
+  /** As a heap: node 1 is the root, the children of n are 2n and 2n + 1, the last level are the buckets. */
+  #upper: Buffer;
+  #size = 0;
+
+  /** @param expected leaves that are about to come; it grows with more */
+  constructor(hashes: CommitmentHashes, expected = 0) {
+    this.#hashes = hashes;
+    this.#bits = Math.min(MAX_BITS, Math.max(MIN_BITS, Math.ceil(Math.log2(Math.max(1, expected) / BUCKET_LEAVES))));
+    this.#buckets = emptyBuckets(this.#bits);
+    this.#upper = this.#emptyUpper();
+  }
+
+  /** Leaves in the tree. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get root(): RawHash {
+    return this.#upperAt(1);
+  }
+
+  /** Makes the changes, in order. @returns those that take them back, in the order in which to make them */
+  apply(changes: readonly LeafChange[]): LeafChange[] {
+    const touched = new Set<number>();
+    const inverse: LeafChange[] = [];
+    for (const { path, value } of changes) {
+      const index = this.#bucketOf(path);
+      inverse.push({ path, value: this.#set(index, path, value) });
+      touched.add(index);
+    }
+    if (this.#size > BUCKET_LEAVES_MAX << this.#bits && this.#bits < MAX_BITS) this.#grow();
+    else this.#refresh(touched);
+    return inverse.reverse();
+  }
+
+  /** Puts leaves in without any hashing: `root` means nothing until every bucket went through `finish`. */
+  load(leaves: readonly LeafChange[]): void {
+    for (const { path, value } of leaves) this.#set(this.#bucketOf(path), path, value);
+  }
+
+  /** The buckets in batches, for `computeTops`. */
+  *batches(leaves: number): Generator<{ readonly from: number; readonly batch: BucketBatch }> {
+    for (let from = 0, to = 0; from < this.#buckets.length; from = to) {
+      for (let count = 0; to < this.#buckets.length && count < leaves; to++) count += leavesIn(this.#buckets[to]!);
+      const buckets = this.#buckets.slice(from, to);
+      const counts = Uint32Array.from(buckets, leavesIn);
+      const batch = { domain: this.#hashes.domain, bits: this.#bits, counts, records: join(buckets) };
+      yield { from, batch };
+    }
+  }
+
+  /** Takes back a batch whose tops are computed. @param from the first of its buckets */
+  finish(from: number, { counts, records }: BucketBatch): void {
+    let offset = 0;
+    const touched = new Set<number>();
+    for (const [index, count] of counts.entries()) {
+      const end = offset + count * RECORD_BYTES;
+      this.#buckets[from + index] = count === 0 ? NO_LEAVES : join([records.subarray(offset, end)]);
+      touched.add(from + index);
+      offset = end;
+    }
+    this.#refresh(touched);
+  }
+
+  #bucketOf(path: RawHash): number {
+    const head = (path.charCodeAt(0) << 16) | (path.charCodeAt(1) << 8) | path.charCodeAt(2);
+    return head >> (24 - this.#bits);
+  }
+
+  /** @returns the value that was there */
+  #set(index: number, path: RawHash, value: RawHash | null): RawHash | null {
+    const bucket = this.#buckets[index]!;
+    const [at, isThere] = find(bucket, path);
+    const before = isThere ? bucket.toString('latin1', at + VALUE_AT, at + TOP_AT) : null;
+    if (value === null) {
+      if (isThere) this.#buckets[index] = join([bucket.subarray(0, at), bucket.subarray(at + RECORD_BYTES)]);
+    } else {
+      const room = isThere ? bucket : join([bucket.subarray(0, at), Buffer.alloc(RECORD_BYTES), bucket.subarray(at)]);
+      room.write(path, at, 'latin1');
+      room.write(value, at + VALUE_AT, 'latin1');
+      room[at + DEPTH_AT] = 0;
+      this.#buckets[index] = room;
+    }
+    this.#size += Number(value !== null) - Number(before !== null);
+    return before;
+  }
+
+  /** Computes the hashes of some buckets and of everything above them. */
+  #refresh(touched: ReadonlySet<number>): void {
+    let level = new Set<number>();
+    for (const index of touched) {
+      const node = (1 << this.#bits) + index;
+      const bucket = this.#buckets[index]!;
+      this.#upper.write(bucketRoot(this.#hashes, bucket, this.#bits), node * HASH_BYTES, 'latin1');
+      level.add(node >> 1);
+    }
+    for (let depth = this.#bits; depth > 0; depth--) {
+      const parents = new Set<number>();
+      for (const node of level) {
+        const hash = this.#hashes.node(this.#upperAt(2 * node), this.#upperAt(2 * node + 1));
+        this.#upper.write(hash, node * HASH_BYTES, 'latin1');
+        parents.add(node >> 1);
+      }
+      level = parents;
+    }
+  }
+
+  #grow(): void {
+    const old = this.#buckets;
+    this.#bits = Math.min(MAX_BITS, this.#bits + 2);
+    this.#buckets = emptyBuckets(this.#bits);
+    this.#upper = this.#emptyUpper();
+    const touched = new Set<number>();
+    for (const bucket of old) {
+      for (let at = 0, end = 0; at < bucket.length; at = end) {
+        const index = this.#bucketOf(bucket.toString('latin1', at, at + 3));
+        for (end = at; end < bucket.length; end += RECORD_BYTES) {
+          if (this.#bucketOf(bucket.toString('latin1', end, end + 3)) !== index) break;
+        }
+        this.#buckets[index] = join([bucket.subarray(at, end)]);
+        touched.add(index);
+      }
+    }
+    this.#refresh(touched);
+  }
+
+  #upperAt(node: number): RawHash {
+    return this.#upper.toString('latin1', node * HASH_BYTES, (node + 1) * HASH_BYTES);
+  }
+
+  #emptyUpper(): Buffer {
+    const upper = Buffer.alloc((2 << this.#bits) * HASH_BYTES);
+    for (let depth = 0; depth <= this.#bits; depth++) {
+      const hash = Buffer.from(this.#hashes.empty[TREE_DEPTH - depth]!, 'latin1');
+      upper.fill(hash, HASH_BYTES << depth, HASH_BYTES << (depth + 1));
+    }
+    return upper;
+  }
+}
+
+/** Computes, in place, the hash of the largest subtree in which each leaf is alone: what takes the time in a first tree. */
+export function computeTops(hashes: CommitmentHashes, { bits, counts, records }: BucketBatch): void {
+  const all = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
+  let offset = 0;
+  for (const count of counts) {
+    const end = offset + count * RECORD_BYTES;
+    bucketRoot(hashes, all.subarray(offset, end), bits);
+    offset = end;
+  }
+}
+
+/** The hash of a bucket; tops that are not known yet are written into it. */
+function bucketRoot(hashes: CommitmentHashes, bucket: Buffer, bits: number): RawHash {
+  const subtree = (low: number, high: number, depth: number): RawHash => {
+    if (low === high) return hashes.empty[TREE_DEPTH - depth]!;
+    if (high - low === RECORD_BYTES) return topOf(hashes, bucket, low, depth);
+    let middle = low;
+    while (middle < high && ((bucket[middle + (depth >> 3)]! >> (7 - (depth & 7))) & 1) === 0) middle += RECORD_BYTES;
+    return hashes.node(subtree(low, middle, depth + 1), subtree(middle, high, depth + 1));
+  };
+  return subtree(0, bucket.length, bits);
+}
+
+function topOf(hashes: CommitmentHashes, bucket: Buffer, at: number, depth: number): RawHash {
+  if (bucket[at + DEPTH_AT] === depth) return bucket.toString('latin1', at + TOP_AT, at + DEPTH_AT);
+  const top = hashes.climb(bucket, at, bucket.toString('latin1', at + VALUE_AT, at + TOP_AT), depth);
+  bucket.write(top, at + TOP_AT, 'latin1');
+  bucket[at + DEPTH_AT] = depth; // 256 becomes 0: there is nothing to save then
+  return top;
+}
+
+/** Where a path is, or would be. */
+function find(bucket: Buffer, path: RawHash): readonly [at: number, isThere: boolean] {
+  const wanted = Buffer.from(path, 'latin1');
+  let [low, high] = [0, leavesIn(bucket)];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const at = middle * RECORD_BYTES;
+    const order = bucket.compare(wanted, 0, HASH_BYTES, at, at + HASH_BYTES);
+    if (order === 0) return [at, true];
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return [low * RECORD_BYTES, false];
+}
+
+function leavesIn(bucket: Uint8Array): number {
+  return bucket.length / RECORD_BYTES;
+}
+
+/** In memory of its own: a slice of the pool that Buffers share would hold all of it. */
+function join(parts: readonly Uint8Array[]): Buffer {
+  const whole = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+function emptyBuckets(bits: number): Buffer[] {
+  return new Array<Buffer>(1 << bits).fill(NO_LEAVES);
+}

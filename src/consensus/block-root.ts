@@ -1,0 +1,64 @@
+import { type CommitmentHashes, joinFields, type RawHash } from './commitment-hashes.ts';
+
+/** The tables whose rows a block root covers, in its order; a leaf names its table. */
+export const LEDGER_KINDS = ['credits', 'debits', 'escrows'] as const;
+export type LedgerKind = (typeof LEDGER_KINDS)[number];
+
+/** One movement; `amount` and `action_index` are the text as stored. */
+export interface LedgerLeaf {
+  readonly actionIndex: string;
+  readonly address: string;
+  readonly tick: string;
+  readonly amount: string;
+}
+
+export interface ActionLeaf {
+  readonly actionIndex: string;
+  /** Null for an action without a transaction. */
+  readonly txIndex: string | null;
+  readonly action: string;
+}
+
+export type BlockLeaves = Readonly<Record<LedgerKind, readonly LedgerLeaf[]>> & {
+  readonly actions: readonly ActionLeaf[];
+};
+
+/**
+ * The root over what one block did: credits, debits, escrows and actions, padded with E0 to a power of two; E0 for nothing.
+ *
+ * @throws {PlatformError} STATE_UNENCODABLE
+ */
+export function blockRoot(hashes: CommitmentHashes, block: BlockLeaves): RawHash {
+  const leaf = (fields: readonly string[]) => hashes.leaf(joinFields(fields));
+  let level = [
+    ...LEDGER_KINDS.flatMap((kind) =>
+      block[kind]
+        .toSorted(byPlace)
+        .map(({ actionIndex, address, tick, amount }) => leaf(['L', kind, actionIndex, address, tick, amount]))
+    ),
+    ...block.actions
+      .toSorted((a, b) => byNumber(a.actionIndex, b.actionIndex))
+      .map(({ actionIndex, txIndex, action }) => leaf(['A', actionIndex, txIndex ?? '', action]))
+  ];
+  let width = 1;
+  while (width < level.length) width *= 2;
+  while (level.length < width) level.push(hashes.empty[0]!);
+  for (; level.length > 1; width /= 2) {
+    level = Array.from({ length: width / 2 }, (_, index) => hashes.node(level[2 * index]!, level[2 * index + 1]!));
+  }
+  return level[0] ?? hashes.empty[0]!;
+}
+
+function byPlace(a: LedgerLeaf, b: LedgerLeaf): number {
+  return (
+    byNumber(a.actionIndex, b.actionIndex) ||
+    Buffer.compare(Buffer.from(a.address), Buffer.from(b.address)) ||
+    Buffer.compare(Buffer.from(a.tick), Buffer.from(b.tick)) ||
+    Buffer.compare(Buffer.from(a.amount), Buffer.from(b.amount))
+  );
+}
+
+/** Plain decimal counts of any size. */
+function byNumber(a: string, b: string): number {
+  return a.length - b.length || Number(a > b) - Number(a < b);
+}

@@ -86,14 +86,13 @@ test('checkpoints that a quorum signed anchor the replica; one without a quorum 
   await replica.end();
 });
 
-test('an index of addresses that differs from the source is counted, and stops nothing', async () => {
+test('two sources of an indexer agree on its blocks; an index of addresses that differs from the source is counted, and stops nothing', async () => {
   const falsify = (_: string, body: Record<string, unknown>) =>
     body['index_map'] ? { ...body, index_map: { ...body['index_map'], sha256: '0'.repeat(64) } } : body;
   const liar = await startLyingSource(server.url, falsify);
-  const options = { verifyHashes: false, checksIndexMap: true };
-  const follow = async (url: string) =>
-    new ReplicaThread(await createDatabase('index_map_replica'), 'indexer', [url], options);
-  const [equal, differing] = await Promise.all([follow(server.url), follow(liar.url)]);
+  const follow = async (...urls: string[]) =>
+    new ReplicaThread(await createDatabase('index_map_replica'), 'indexer', urls, { checksIndexMap: true });
+  const [equal, differing] = await Promise.all([follow(server.url, liar.url), follow(liar.url, server.url)]);
   await differing.until('counted', ({ replica }) => (replica!.indexMapMismatches ?? 0) > 0);
   await differing.isLiveAt(await appendBlocks(source, 1, 'after it'));
   assert.equal(differing.report!.replica!.halt, null);

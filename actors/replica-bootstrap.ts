@@ -7,7 +7,8 @@ import { LoaderPool } from '../src/db/loader-pool.ts';
 import { findUnresolved } from '../src/db/references.ts';
 import { type ReplicaTable, travels } from '../src/db/replica-schema.ts';
 import { type BootstrapProgress, writeReplicaState } from '../src/db/replica-state.ts';
-import { finishTable, recreateTables, type SchemaPlan } from '../src/db/schema-writer.ts';
+import { addKeys, finishTables, recreateTables, type SchemaPlan } from '../src/db/schema-writer.ts';
+import { TableFinisher } from '../src/db/table-finisher.ts';
 import type { LoggedBlock } from '../src/db/transparency-log.ts';
 import { cutJournal } from '../src/db/undo-journal.ts';
 import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
@@ -29,6 +30,7 @@ const BEFORE_ALL = -1;
 /** Of what a database takes on disk, a compressed snapshot is less than this part. */
 const COMPRESSED = 0.25;
 
+const sumOf = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((a, b) => a + b, 0);
 const megabytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
 /** Makes a replica from a full snapshot. Until `check` has ended, the marker says that it is not complete. */
@@ -139,21 +141,28 @@ export class ReplicaBootstrap {
       log.warn('local_infile is off at the replica server: rows go in by INSERT, which is several times slower');
     const pool = await LoaderPool.open(data.coordinates, data.generation, LOADERS, bulk);
     signal.addEventListener('abort', () => pool.destroy(), { once: true });
+    const finisher = await TableFinisher.open(data.coordinates, data.generation);
+    signal.addEventListener('abort', () => finisher.destroy(), { once: true });
     try {
-      await this.#loadTables(download, pool, signal);
+      await this.#loadTables(download, pool, finisher, signal);
+      await finisher.end();
     } catch (caught) {
       pool.destroy();
+      finisher.destroy();
       const damaged = hasCode(caught, 'SOURCE_TRUNCATED') && download.percent === 100;
       if (damaged || hasCode(caught, 'SOURCE_INVALID')) await this.#discard();
       throw caught;
     }
     await pool.close();
+    log.info({ rows: sumOf(this.#progress!.done) }, 'all rows are in: what is left is to check them');
   }
 
-  async #loadTables(download: Download, pool: LoaderPool, signal: AbortSignal): Promise<void> {
+  async #loadTables(download: Download, pool: LoaderPool, finisher: TableFinisher, signal: AbortSignal): Promise<void> {
     const { schema } = this.#session.context;
     const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
     const before = { ...this.#progress!.done };
+    const ended = new Set<string>();
+    const planned = new Map(this.#plan!.tables.map((table) => [table.table.name, table]));
     const batches = readSnapshot(download.read(), download.head.coding, limits);
     const pace = new Pace(download.head.rows);
     let next = await batches.next();
@@ -169,10 +178,18 @@ export class ReplicaBootstrap {
           table: name
         });
       if (!travels(table) || Object.hasOwn(before, name)) continue;
-      if (section === 'updated_rows') await this.#update(table, batch, pool);
+      if (section === 'updated_rows') await this.#update(table, batch, pool, ended.has(name));
       else await pool.add(table, batch);
-      if (last) await this.#done(name, await pool.finish(name));
+      if (!last) continue;
+      ended.add(name);
+      // The next table's rows do not wait for this one's to be committed and its keys to be made.
+      finisher.add(async (connection) => {
+        await this.#done(name, await pool.finish(name));
+        if (this.#floor === null) await addKeys(connection, planned.get(name)!);
+      });
+      finisher.throwIfFailed();
     }
+    await finisher.settled();
     const { schema_version, block_height } = next.value;
     if (block_height !== download.head.height || schema_version !== SCHEMA_VERSION[this.#session.data.id.dbType]) {
       throw new PlatformError('SOURCE_INVALID', {
@@ -185,9 +202,9 @@ export class ReplicaBootstrap {
   }
 
   /** What a since-snapshot tells beside its blocks' rows; rows of older blocks are not kept. */
-  async #update(table: ReplicaTable, batch: readonly WireRow[], pool: LoaderPool): Promise<void> {
+  async #update(table: ReplicaTable, batch: readonly WireRow[], pool: LoaderPool, comesAgain: boolean): Promise<void> {
     if (table.plan.class === 'scoped') return;
-    if (Object.hasOwn(this.#progress!.done, table.name)) await pool.remove(table, batch);
+    if (comesAgain) await pool.remove(table, batch);
     await pool.add(table, batch);
   }
 
@@ -220,13 +237,13 @@ export class ReplicaBootstrap {
   async check(signal: AbortSignal): Promise<void> {
     const { writer, data, log, source } = this.#session;
     const { head } = this.#download!;
-    for (const table of this.#plan!.tables) {
+    await finishTables(writer, this.#plan!.tables);
+    for (const { table } of this.#plan!.tables) {
       signal.throwIfAborted();
-      await finishTable(writer, table);
-      const [row] = await rows(writer, `SELECT COUNT(*) AS n FROM ${quoteName(table.table.name)}`);
-      const received = this.#progress!.done[table.table.name] ?? 0;
+      const [row] = await rows(writer, `SELECT COUNT(*) AS n FROM ${quoteName(table.name)}`);
+      const received = this.#progress!.done[table.name] ?? 0;
       if (Number(row!['n']) !== received)
-        await this.#fail(`table ${table.table.name} has ${row!['n']} rows, ${received} were received`);
+        await this.#fail(`table ${table.name} has ${row!['n']} rows, ${received} were received`);
     }
     await this.#session.reloadSchema();
     const tip = await this.#checkBlocks();

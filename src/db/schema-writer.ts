@@ -60,10 +60,18 @@ export async function recreateTables(connection: Connection, tables: SchemaPlan[
   for (const { table, ddl } of tables) await runDdl(connection, table.name, [ddl.create]);
 }
 
-/** Adds to a loaded table the keys that were left out, but for those that a writer added which died before it could note it. */
-export async function finishTable(connection: Connection, { table }: SchemaPlan['tables'][number]): Promise<void> {
-  const own = (await readTopology(connection)).tables.find(({ name }) => name === table.name);
-  if (own) await runDdl(connection, table.name, printFinish(table, own));
+/** Adds to a table that was just loaded the keys that were left out; what refers to other tables waits for `finishTables`. */
+export async function addKeys(connection: Connection, { table }: SchemaPlan['tables'][number]): Promise<void> {
+  await runDdl(connection, table.name, printFinish(table, { keys: [], foreignKeys: table.foreignKeys }));
+}
+
+/** Adds to loaded tables what they lack still: a writer may have died between a table's keys and its mark. */
+export async function finishTables(connection: Connection, tables: SchemaPlan['tables']): Promise<void> {
+  const own = new Map((await readTopology(connection)).tables.map((table) => [table.name, table]));
+  for (const { table } of tables) {
+    const made = own.get(table.name);
+    if (made) await runDdl(connection, table.name, printFinish(table, made));
+  }
 }
 
 /**

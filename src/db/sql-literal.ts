@@ -79,6 +79,7 @@ function numeral(codec: ColumnCodec, value: unknown, pattern: RegExp): string {
     return BigInt(value).toString();
   }
   const text = String(value);
+  if (Number.isSafeInteger(value)) return text;
   return pattern.test(text) ? text : refuse(codec, value, 'is no number of this column');
 }
 

@@ -1,104 +1,280 @@
-import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
-import { promisify } from 'node:util';
-import { connect, quoteName } from '../../src/db/connection.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { createIndexer } from '../support/generated-indexer.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Compile } from 'typebox/compile';
+import { applyBlocks } from '../../src/db/block-writer.ts';
+import { type Connection, connect, quoteName, rows as read } from '../../src/db/connection.ts';
+import { readReplicaSchema } from '../../src/db/replica-schema.ts';
+import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
+import { openWriter } from '../../src/db/writer-connection.ts';
+import { hashesOf } from '../../src/source/source-client.ts';
+import type { BlockHashes, DatabaseCoordinates } from '../../src/wire/database.ts';
+import { type BlockMessage, ServerMessageSchema } from '../../src/wire/messages.ts';
+import { endAll } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { type SyncPair, startPair } from '../support/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync-process.ts';
+import { createDataset } from './support/dataset.ts';
+import { alternate, type Figure, median, p99, report } from './support/figures.ts';
+import { insertsOf, inventBlocks } from './support/live-blocks.ts';
 
-const run = promisify(execFile);
-const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3);
-const BLOCKS = 500;
-const SCALE = Number(process.env['BENCH_ROWS'] ?? 1_100_000) / 1_100_000;
-const seq = (rows: number) => `seq_1_to_${Math.round(rows * SCALE)}`;
+const RUNS = 3;
+const LIVE_BLOCKS = 2_000;
+const HOT_ROWS = 500_000;
+const HOT_ADDRESS = 77;
+const LATENCY_BLOCKS = 60;
+const POLL_MS = 250;
+const DEADLINE_MS = 240_000;
+const isServerMessage = Compile(ServerMessageSchema);
 
-/** An indexer of 1.1 million rows: what lives in the largest tables of databases in use, all the others with a few rows. */
-async function createSource(): Promise<DatabaseCoordinates> {
-  const source = await createDatabase('client_bench');
-  await createIndexer(source, { seed: 'client bench', blocks: BLOCKS, rows: 2_000 });
-  const own = 1_000_000; // above every index of the generated rows
-  await sql(
-    source,
-    `INSERT INTO index_addresses (id, address, block_index) SELECT ${own} + seq, CONCAT('ltc1q', LEFT(SHA2(seq, 256), 38)), 100 + seq MOD ${BLOCKS} FROM ${seq(100_000)}`,
-    `INSERT INTO index_transactions (id, hash) SELECT ${own} + seq, SHA2(CONCAT('t', seq), 256) FROM ${seq(150_000)}`,
-    `INSERT INTO transactions SELECT ${own} + seq, 100 + seq MOD ${BLOCKS}, ${own} + seq, ${own} + 1 + seq MOD 1000, seq MOD 100000, CONCAT('SEND|0|GAS|', seq, '|ltc1q', LEFT(SHA2(seq, 256), 38)) FROM ${seq(150_000)}`,
-    `INSERT INTO actions SELECT ${own} + seq, 100 + seq MOD ${BLOCKS}, ${own} + seq, 0, 1, 0, ${own} + 1 + seq MOD 1000 FROM ${seq(150_000)}`,
-    `INSERT INTO sends SELECT ${own} + seq, 1 + seq MOD 5, ${own} + 1 + seq MOD 1000, seq * 1.00000001, NULL, 1 FROM ${seq(150_000)}`,
-    `INSERT INTO credits SELECT ${own} + seq MOD ${Math.round(150_000 * SCALE)}, ${own} + 1 + seq MOD 50000, 1 + seq MOD 5, seq * 1.00000001 FROM ${seq(150_000)}`,
-    `INSERT INTO debits SELECT ${own} + seq MOD ${Math.round(150_000 * SCALE)}, ${own} + 1 + seq MOD 50000, 1 + seq MOD 5, seq * 1.00000001 FROM ${seq(150_000)}`,
-    `INSERT IGNORE INTO balances (address_id, tick_id, amount) SELECT ${own} + seq, 1 + seq MOD 5, seq * 1.00000001 FROM ${seq(100_000)}`,
-    'ANALYZE TABLE index_addresses, index_transactions, transactions, actions, sends, credits, debits, balances'
-  );
-  return source;
+const { values: options } = parseArgs({
+  options: {
+    json: { type: 'string' },
+    rows: { type: 'string', default: '1100000' },
+    /** Which of bootstrap, live, latency. */
+    only: { type: 'string' }
+  }
+});
+
+async function dropDatabase({ name, ...server }: DatabaseCoordinates): Promise<void> {
+  const connection = await connect(server);
+  await connection.query(`DROP DATABASE IF EXISTS ${quoteName(name)}`);
+  connection.destroy();
 }
 
-/** Seconds that `mariadb-dump DB | mariadb` takes into an empty database. */
+/** Wall time of `mariadb-dump DB | mariadb` into an empty database. */
 async function dumpAndLoad({ host, port, user, pass, name }: DatabaseCoordinates): Promise<number> {
-  const copy = await createDatabase('client_bench_copy');
-  const login = `--no-defaults -h${host} -P${port} -u${user} -p${pass}`;
+  const copy = await createDatabase('bench_copy');
+  const login = `--no-defaults --host=${host} --port=${port} --user=${user}`;
+  const command = `set -o pipefail; mariadb-dump ${login} ${name} | mariadb ${login} ${copy.name}`;
   const began = performance.now();
-  await run('bash', ['-c', `set -o pipefail; mariadb-dump ${login} ${name} | mariadb ${login} ${copy.name}`]);
-  return (performance.now() - began) / 1000;
+  const child = spawn('bash', ['-c', command], { env: { ...process.env, MYSQL_PWD: pass }, stdio: 'inherit' });
+  const [code] = await once(child, 'exit');
+  const took = performance.now() - began;
+  if (code !== 0) throw new Error(`${command}: exit ${code}`);
+  await dropDatabase(copy);
+  return took;
 }
 
-function kilobytes(pid: number, what: 'VmHWM' | 'VmRSS'): number {
-  return Number(new RegExp(`${what}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+function megabytes({ child }: SyncProcess, which: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(new RegExp(`${which}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024;
 }
 
-/** When a line was logged, in seconds. */
+/** When a line was logged. */
 function saidAt(client: SyncProcess, words: string): number {
   const line = client
     .log()
     .split('\n')
     .find((each) => each.includes(words));
-  assert.ok(line, `${words}:\n${client.log().slice(-2000)}`);
-  return Date.parse((JSON.parse(line) as { time: string }).time) / 1000;
+  if (!line) throw new Error(`the client did not say "${words}":\n${client.log().slice(-2000)}`);
+  return Date.parse((JSON.parse(line) as { time: string }).time);
 }
 
-async function isLive(pair: SyncPair, client: SyncProcess): Promise<boolean> {
-  return (await pair.status(client))['phase'] === 'live';
+const isLive = (pair: SyncPair, client: SyncProcess) =>
+  eventually('the replica is live', DEADLINE_MS, async () => (await pair.status(client))['phase'] === 'live');
+
+/** From the hub's answer to a replica that is complete and checked, and the peak of the process's memory. */
+async function bootstrap(pair: SyncPair): Promise<{ ms: number; peak: number }> {
+  await dropDatabase(pair.replica);
+  const client = await pair.startClient({ LOG_LEVEL: 'info', VERIFY_STATE_COMMITMENT: 'false' });
+  await eventually('the bootstrap is complete', DEADLINE_MS, async () => client.log().includes('is complete'));
+  const peak = megabytes(client, 'VmHWM');
+  await client.end();
+  return { ms: saidAt(client, 'is complete') - saidAt(client, 'database found'), peak };
 }
 
-async function bootstrap(pair: SyncPair): Promise<{ seconds: number; megabytes: number }> {
-  const { replica } = pair;
-  const { name, ...server } = replica;
-  const connection = await connect(server);
-  await connection.query(`DROP DATABASE IF EXISTS ${quoteName(name)}`);
-  connection.destroy();
-  const first = await pair.startClient();
-  await eventually('the bootstrap is complete', 240_000, async () => first.log().includes('is complete'));
-  const seconds = saidAt(first, 'is complete') - saidAt(first, 'database found');
-  const peak = kilobytes(first.child.pid!, 'VmHWM');
-  if (process.env['BENCH_LOG']) console.log(first.log());
-  await first.end();
-  const idle = await pair.startClient();
-  await eventually('the replica is live', 240_000, () => isLive(pair, idle));
-  const rest = kilobytes(idle.child.pid!, 'VmRSS');
-  await idle.end();
-  return { seconds, megabytes: (peak - rest) / 1024 };
-}
-
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
-
-test('bootstrap of 1.1 million rows beside mariadb-dump | mariadb', async (t) => {
-  const source = await createSource();
-  const pair = await startPair('indexer', source);
-  const ratios: number[] = [];
+async function measureBootstrap(rows: number): Promise<Figure[]> {
+  const source = await createDatabase('bench');
+  await createDataset(source, rows);
+  const pair = await startPair('indexer', source, { LOG_LEVEL: 'info', BLOCK_POLL_INTERVAL: POLL_MS });
   const peaks: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const reference = await dumpAndLoad(source);
-    const { seconds, megabytes } = await bootstrap(pair);
-    ratios.push(seconds / reference);
-    peaks.push(megabytes);
-    t.diagnostic(
-      `${seconds.toFixed(2)} s, reference ${reference.toFixed(2)} s, peak ${megabytes.toFixed(0)} MB over idle`
-    );
-  }
-  t.diagnostic(`bootstrap: ${median(ratios).toFixed(2)}x, peak RSS over idle ${median(peaks).toFixed(0)} MB`);
+  const measured = async () => {
+    const { ms, peak } = await bootstrap(pair);
+    peaks.push(peak);
+    return ms;
+  };
+  const times = await alternate(RUNS, measured, () => dumpAndLoad(source));
+  const idle = await pair.startClient({ LOG_LEVEL: 'info', VERIFY_STATE_COMMITMENT: 'false' });
+  await isLive(pair, idle);
+  const reference = megabytes(idle, 'VmRSS');
+  await idle.end();
   await pair.server.end();
-});
+  const size = `${rows / 1000}k rows`;
+  return [
+    {
+      what: `bootstrap to complete and checked, ${size}, against mariadb-dump piped to mariadb`,
+      ...times,
+      ...{ unit: 'ms', compare: 'times', most: 1.3, aim: 0.8 }
+    },
+    {
+      what: `peak RSS during it, ${size}, against a client that follows`,
+      ...{ measured: median(peaks), reference, unit: 'MB', compare: 'above', most: 200, aim: 100 }
+    }
+  ];
+}
+
+/** A complete replica of a small dataset, ready for the next block. */
+async function openReplica(hot: boolean): Promise<{ to: DatabaseCoordinates; writer: Connection; height: number }> {
+  const to = await createDatabase('bench_live');
+  const writer = await openWriter(to, { generation: 1 });
+  await openReplicaState(writer, 'indexer');
+  const { blocks: height } = await createDataset(to, 20_000);
+  if (hot) {
+    const rows = `SELECT 1, ${HOT_ADDRESS}, seq MOD 3, seq, 'hot' FROM seq_1_to_${HOT_ROWS}`;
+    await sql(to, `INSERT INTO credits ${rows}`, 'ANALYZE TABLE credits');
+  }
+  const [tip] = await read(
+    writer,
+    'SELECT ledger_hash, actions_hash, contract_hash FROM blocks ORDER BY block_index DESC LIMIT 1'
+  );
+  await writeReplicaState(writer, {
+    complete: true,
+    phase: 'following',
+    height,
+    hashes: tip as unknown as BlockHashes
+  });
+  return { to, writer, height };
+}
+
+/** Each message parsed, checked, applied in a transaction of its own with its undo, and the marker read again. */
+async function follow(texts: readonly Buffer[], hot: boolean): Promise<number> {
+  const { to, writer } = await openReplica(hot);
+  const schema = await readReplicaSchema(writer, 'indexer', []);
+  const context = { schema, maxRollbackDepth: 1_000, epochSize: 100 };
+  let state = await readReplicaState(writer);
+  const began = performance.now();
+  for (const text of texts) {
+    const message: unknown = JSON.parse(text.toString('utf8'));
+    if (!isServerMessage.Check(message)) throw new Error('the message breaks the contract');
+    const block = message as BlockMessage;
+    const { block_index: at } = block;
+    const target = {
+      first: at,
+      last: at,
+      hashes: hashesOf('indexer', block),
+      source: 'bench',
+      complete: true,
+      phase: 'following'
+    } as const;
+    await applyBlocks(writer, context, state, target, [block]);
+    state = await readReplicaState(writer);
+  }
+  const took = performance.now() - began;
+  writer.destroy();
+  await dropDatabase(to);
+  return took;
+}
+
+/** The same rows, one multi-row INSERT a table, one transaction a block. */
+async function insertAlone(statements: readonly (readonly string[])[]): Promise<number> {
+  const { to, writer } = await openReplica(false);
+  const began = performance.now();
+  for (const block of statements) {
+    await writer.query('BEGIN');
+    for (const statement of block) await writer.query(statement);
+    await writer.query('COMMIT');
+  }
+  const took = performance.now() - began;
+  writer.destroy();
+  await dropDatabase(to);
+  return took;
+}
+
+async function measureLive(): Promise<Figure[]> {
+  const { writer, height, to } = await openReplica(false);
+  writer.destroy();
+  await dropDatabase(to);
+  const blocks = inventBlocks(height + 1, LIVE_BLOCKS, HOT_ADDRESS);
+  const texts = blocks.map((block) => Buffer.from(JSON.stringify(block)));
+  console.error(
+    `a block's message is ${Math.round(texts.reduce((sum, { length }) => sum + length, 0) / texts.length)} bytes`
+  );
+  const statements = blocks.map(insertsOf);
+  const live = await alternate(
+    RUNS,
+    () => follow(texts, false),
+    () => insertAlone(statements)
+  );
+  const hot = await alternate(
+    RUNS,
+    () => follow(texts, true),
+    () => follow(texts, false)
+  );
+  return [
+    {
+      what: `${LIVE_BLOCKS} live blocks of 12 KB, against the same rows by multi-row INSERT`,
+      ...live,
+      ...{ unit: 'ms', compare: 'times', most: 1.5, aim: 1.1 }
+    },
+    {
+      what: `the same with an address of ${HOT_ROWS / 1000}k ledger rows in each block, against without`,
+      ...hot,
+      ...{ unit: 'ms', compare: 'times', most: 1.1, aim: 1 }
+    }
+  ];
+}
+
+/** From a commit at the source to the commit at the replica, both seen from here. */
+async function measureLatency(): Promise<Figure[]> {
+  const source = await createDatabase('bench_latency');
+  await createDataset(source, 20_000);
+  const pair = await startPair('indexer', source, { LOG_LEVEL: 'info', BLOCK_POLL_INTERVAL: POLL_MS });
+  const client = await pair.startClient({ LOG_LEVEL: 'info', VERIFY_STATE_COMMITMENT: 'false' });
+  await isLive(pair, client);
+  const [writer, reader] = [await connect(source), await connect(pair.replica)];
+  const times: number[] = [];
+  for (let block = 0; block < LATENCY_BLOCKS; block++) {
+    await writer.query(
+      'INSERT INTO blocks SELECT MAX(block_index) + 1, 1, SHA2(RAND(), 256), SHA2(RAND(), 256), SHA2(RAND(), 256) FROM blocks'
+    );
+    const began = performance.now();
+    const [tip] = await read(writer, 'SELECT MAX(block_index) AS height FROM blocks');
+    for (;;) {
+      const [state] = await read(reader, 'SELECT height FROM sync_state');
+      if (Number(state!['height']) >= Number(tip!['height'])) break;
+      if (performance.now() - began > DEADLINE_MS) throw new Error('the block did not arrive');
+      await sleep(2);
+    }
+    times.push(performance.now() - began);
+    await sleep(Math.random() * POLL_MS);
+  }
+  writer.destroy();
+  reader.destroy();
+  await client.end();
+  await pair.server.end();
+  const common = { reference: POLL_MS, unit: 'ms', compare: 'above' } as const;
+  return [
+    { what: 'commit to commit, against the poll interval, p50', measured: median(times), ...common, most: 0, aim: 0 },
+    { what: 'commit to commit, against the poll interval, p99', measured: p99(times), ...common, most: 100, aim: 100 }
+  ];
+}
+
+const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
+  latency: measureLatency,
+  live: measureLive,
+  bootstrap: async () => {
+    const figures: Figure[] = [];
+    for (const rows of options.rows.split(',')) figures.push(...(await measureBootstrap(Number(rows))));
+    return figures;
+  }
+};
+
+try {
+  const figures: Figure[] = [];
+  for (const [name, measure] of Object.entries(PARTS)) {
+    if (options.only !== undefined && options.only !== name) continue;
+    for (const figure of await measure()) {
+      figures.push(figure);
+      console.error(
+        `${figure.what}: ${figure.measured.toFixed(1)} ${figure.unit}, reference ${figure.reference.toFixed(1)}`
+      );
+    }
+  }
+  report('client', figures, options.json);
+} finally {
+  await endAll();
+}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Connection, connect } from '../../src/db/connection.ts';
 import { readCreateTableTexts } from '../../src/db/create-table-text.ts';
-import { finishTable, planSchema, recreateTables } from '../../src/db/schema-writer.ts';
+import { finishTables, planSchema, recreateTables } from '../../src/db/schema-writer.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
 import { readTopology } from '../../src/db/topology.ts';
 import type { DbType } from '../../src/wire/database.ts';
@@ -77,7 +77,7 @@ for (const dbType of ['indexer', 'decoder'] as const) {
     const replica = await connect(await createDatabase('texts_replica'));
     await replica.query('SET SESSION foreign_key_checks = 0');
     await recreateTables(replica, plan.tables);
-    for (const table of plan.tables) await finishTable(replica, table);
+    await finishTables(replica, plan.tables);
     assert.deepEqual(comparable((await readTopology(replica)).tables), theirs);
     await source.end();
     await replica.end();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../src/db/connection.ts';
-import { finishTable, followSchema, planSchema, recreateTables } from '../../src/db/schema-writer.ts';
+import { finishTables, followSchema, planSchema, recreateTables } from '../../src/db/schema-writer.ts';
 import { readTopology } from '../../src/db/topology.ts';
 import type { SchemaRecord, TypedTable } from '../../src/wire/schema.ts';
 import { createIndexer } from '../support/generated-indexer.ts';
@@ -47,8 +47,8 @@ test('a replica made from a typed schema describes itself as its source does, an
   const plan = planSchema(record(theirs.tables), 'indexer', []);
   assert.ok(plan.tables.length > 20);
   await recreateTables(replica, plan.tables);
-  for (const table of plan.tables) await finishTable(replica, table);
-  for (const table of plan.tables) await finishTable(replica, table); // as after a death before it was noted
+  await finishTables(replica, plan.tables);
+  await finishTables(replica, plan.tables); // as after a death before it was noted
   const names = new Set(plan.tables.map(({ table }) => table.name));
   const made = await readTopology(replica);
   assert.deepEqual(comparable(made.tables, names), comparable(theirs.tables, names));

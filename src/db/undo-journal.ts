@@ -27,11 +27,16 @@ export interface JournalGroup {
 
 const BODY_CHARACTERS = 512 * 1024;
 
-/** Writes the steps of one group, within its transaction, in the order in which they happened. */
+/** One row of the journal; `seq` is dealt by the database. */
+type Entry = readonly [kind: string, table: string | null, body: string];
+
+/** Writes the steps of one group, within its transaction, in the order in which they happened: few statements for many small steps. */
 export class UndoJournal {
   readonly #connection: Connection;
   readonly #first: number;
   readonly #last: number;
+  #waiting: Entry[] = [];
+  #waitingCharacters = 0;
 
   constructor(connection: Connection, first: number, last: number) {
     this.#connection = connection;
@@ -61,11 +66,21 @@ export class UndoJournal {
     if (texts.length > 0) await flush();
   }
 
-  async #insert(kind: string, table: string | null, body: string): Promise<void> {
-    await this.#connection.query(
-      'INSERT INTO sync_undo (group_first, group_last, kind, table_name, body) VALUES (?, ?, ?, ?, ?)',
-      [this.#first, this.#last, kind, table, body]
-    );
+  /** Must be called before the group is committed: without it, what waits is not written. */
+  async flush(): Promise<void> {
+    if (this.#waiting.length === 0) return;
+    const entries = this.#waiting.map((entry) => [this.#first, this.#last, ...entry]);
+    this.#waiting = [];
+    this.#waitingCharacters = 0;
+    await this.#connection.query('INSERT INTO sync_undo (group_first, group_last, kind, table_name, body) VALUES ?', [
+      entries
+    ]);
+  }
+
+  async #insert(...entry: Entry): Promise<void> {
+    this.#waiting.push(entry);
+    this.#waitingCharacters += entry[2].length;
+    if (this.#waitingCharacters > BODY_CHARACTERS) await this.flush();
   }
 }
 

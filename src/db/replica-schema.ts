@@ -116,8 +116,9 @@ function findRowKey(table: TypedTable, position: ReadonlyMap<string, number>): r
 export function canonicalRow(table: ReplicaTable, row: WireRow): CanonicalRow {
   if (typeof row !== 'object' || row === null) throw wrongRow(table, 'is no object');
   const values = table.codecs.map((codec) => {
-    const value = Object.hasOwn(row, codec.name) ? row[codec.name] : undefined;
-    if (value === undefined) throw wrongRow(table, `lacks column ${codec.name}`);
+    const value = row[codec.name];
+    if (value === undefined || (codec.name in Object.prototype && !Object.hasOwn(row, codec.name)))
+      throw wrongRow(table, `lacks column ${codec.name}`);
     return canonicalValue(codec, value);
   });
   const { columns } = table.plan;

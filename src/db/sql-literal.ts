@@ -163,6 +163,11 @@ export function toField(canonical: string | null): string {
   return canonical.replace(ESCAPED, (found) => ESCAPES[found]!);
 }
 
+/** True for columns whose values may hold any character. */
+export function isFree({ kind }: ColumnCodec): boolean {
+  return kind === 'text' || kind === 'json' || kind === 'binary' || kind === 'bit';
+}
+
 /** True for columns whose canonical form is one character a byte, not text. */
 export function isByteKind(codec: ColumnCodec): boolean {
   return codec.kind === 'binary' || codec.kind === 'bit';

@@ -22,7 +22,6 @@ import { alternate, type Figure, median, p99, report } from './support/figures.t
 import { insertsOf, inventBlocks } from './support/live-blocks.ts';
 
 const RUNS = 3;
-const LIVE_BLOCKS = 2_000;
 const HOT_ROWS = 500_000;
 const HOT_ADDRESS = 77;
 const LATENCY_BLOCKS = 60;
@@ -34,6 +33,7 @@ const { values: options } = parseArgs({
   options: {
     json: { type: 'string' },
     rows: { type: 'string', default: '1100000' },
+    blocks: { type: 'string', default: '2000' },
     /** Which of bootstrap, live, latency. */
     only: { type: 'string' }
   }
@@ -188,7 +188,8 @@ async function measureLive(): Promise<Figure[]> {
   const { writer, height, to } = await openReplica(false);
   writer.destroy();
   await dropDatabase(to);
-  const blocks = inventBlocks(height + 1, LIVE_BLOCKS, HOT_ADDRESS);
+  const count = Number(options.blocks);
+  const blocks = inventBlocks(height + 1, count, HOT_ADDRESS);
   const texts = blocks.map((block) => Buffer.from(JSON.stringify(block)));
   console.error(
     `a block's message is ${Math.round(texts.reduce((sum, { length }) => sum + length, 0) / texts.length)} bytes`
@@ -206,7 +207,7 @@ async function measureLive(): Promise<Figure[]> {
   );
   return [
     {
-      what: `${LIVE_BLOCKS} live blocks of 12 KB, against the same rows by multi-row INSERT`,
+      what: `${count} live blocks of 12 KB, against the same rows by multi-row INSERT`,
       ...live,
       ...{ unit: 'ms', compare: 'times', most: 1.5, aim: 1.1 }
     },

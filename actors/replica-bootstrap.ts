@@ -141,14 +141,17 @@ export class ReplicaBootstrap {
       log.warn('local_infile is off at the replica server: rows go in by INSERT, which is several times slower');
     const pool = await LoaderPool.open(data.coordinates, data.generation, LOADERS, bulk);
     signal.addEventListener('abort', () => pool.destroy(), { once: true });
-    const finisher = await TableFinisher.open(data.coordinates, data.generation);
-    signal.addEventListener('abort', () => finisher.destroy(), { once: true });
+    const finisher = await TableFinisher.open(data.coordinates, data.generation).catch((caught: unknown) => {
+      pool.destroy();
+      throw caught;
+    });
+    signal.addEventListener('abort', () => void finisher.abandon(), { once: true });
     try {
       await this.#loadTables(download, pool, finisher, signal);
       await finisher.end();
     } catch (caught) {
       pool.destroy();
-      finisher.destroy();
+      await finisher.abandon();
       const damaged = hasCode(caught, 'SOURCE_TRUNCATED') && download.percent === 100;
       if (damaged || hasCode(caught, 'SOURCE_INVALID')) await this.#discard();
       throw caught;

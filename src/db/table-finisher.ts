@@ -8,6 +8,7 @@ export class TableFinisher {
   readonly #connection: Connection;
   #tail: Promise<void> = Promise.resolve();
   #fault: unknown;
+  #abandoned = false;
 
   private constructor(connection: Connection) {
     this.#connection = connection;
@@ -19,9 +20,11 @@ export class TableFinisher {
     return new TableFinisher(connection);
   }
 
-  /** Begins when everything before it is done; not at all when that failed. */
+  /** Begins when everything before it is done; not at all when that failed or was abandoned. */
   add(work: Work): void {
-    this.#tail = this.#tail.then(() => work(this.#connection));
+    this.#tail = this.#tail.then(async () => {
+      if (!this.#abandoned) await work(this.#connection);
+    });
     this.#tail.catch((caught: unknown) => {
       this.#fault ??= caught;
     });
@@ -42,7 +45,10 @@ export class TableFinisher {
     await this.#connection.end();
   }
 
-  destroy(): void {
+  /** Ends the connection; none of the work goes on when this returns. */
+  async abandon(): Promise<void> {
+    this.#abandoned = true;
     this.#connection.destroy();
+    await this.#tail.catch(() => undefined);
   }
 }

@@ -60,7 +60,6 @@ export interface GroupTarget extends Span {
 /** Heights of which hashes are read at once. */
 const HEADS_PAGE = 1_000;
 const DUPLICATE_KEY = 1062;
-const PRUNE_BLOCKS = 50;
 
 /**
  * Applies the messages of one group in one transaction, with its undo images; `sync_state.height` is the last block then.
@@ -150,9 +149,9 @@ async function applyGroup(
     const group = new GroupTransaction(connection, schema, journal, target, touched);
     await group.clearSpan();
     const claims = await change(group);
-    const tip = await checkHeads(connection, schema, target, claims, epochSize);
     await journal.flush();
-    if (isPruned(target)) await pruneJournal(connection, last - maxRollbackDepth);
+    const tip = await checkHeads(connection, schema, target, claims, epochSize);
+    await pruneJournal(connection, last - maxRollbackDepth);
     const { blockTime, hashes } = tip;
     await writeReplicaState(connection, { blockTime, hashes, source, phase, complete });
     await examiner?.examine(connection, schema, { span: { first, last }, touched, claimed });
@@ -167,11 +166,6 @@ async function applyGroup(
     }
     throw databaseError(caught, { blocks: `${first}-${last}` });
   }
-}
-
-/** The journal may hold some groups more than a rollback can need; only now and then are they looked for. */
-function isPruned({ first, last }: Span): boolean {
-  return Math.floor(last / PRUNE_BLOCKS) !== Math.floor((first - 1) / PRUNE_BLOCKS);
 }
 
 /** Also what makes a second writer fail: exactly one row must be where we left it. */

@@ -92,8 +92,8 @@ export class SourceDigests {
     const kept = this.#kept?.key === key ? this.#kept.tables.find(({ table }) => table === plan.name) : undefined;
     if (query.range === null) {
       const ranges = kept?.ranges ?? (await readRanges(connection, layout.tables, plan, wholeTable(plan, height)));
-      const settled = await this.#isSettled(connection, layout, plan.name, tip);
-      return { ...head, table: plan.name, settled, ...sumOf(ranges), ranges: [...ranges] };
+      const settled = query.settled ? { settled: await this.#isSettled(connection, layout, plan.name, tip) } : {};
+      return { ...head, table: plan.name, ...settled, ...sumOf(ranges), ranges: [...ranges] };
     }
     const { from, to, block } = query.range;
     if (from > to || to > wholeTable(plan, height).to || (block !== null && plan.class !== 'scoped')) {

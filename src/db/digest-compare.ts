@@ -15,7 +15,8 @@ const MAX_DIFFERING_ROWS = 100_000;
 /** What a comparison asks of the source; ranges that are too large are refused with RANGE_TOO_LARGE. */
 export interface DigestSource {
   digest(signal?: AbortSignal): Promise<DatabaseDigest>;
-  digestRanges(table: string, range: DigestRange | null, signal?: AbortSignal): Promise<TableRanges>;
+  /** @param settled asks whether the table is still what was broadcast */
+  digestRanges(table: string, range: DigestRange | null, signal?: AbortSignal, settled?: boolean): Promise<TableRanges>;
   digestRows(table: string, range: DigestRange, signal?: AbortSignal): Promise<RangeRows>;
 }
 
@@ -188,7 +189,7 @@ export class DigestComparison {
         more.add(plan.name);
         continue;
       }
-      const theirs = known ?? (await this.#source.digestRanges(claimed.table, null, signal));
+      const theirs = known ?? (await this.#source.digestRanges(claimed.table, null, signal, this.#options.patient));
       if (!isSameHead(theirs, said)) return { ...elsewhere, sourceHeight: theirs.block_height };
       if (this.#options.patient && theirs.settled === false) {
         more.add(plan.name);

@@ -228,8 +228,13 @@ export class SourceClient {
   }
 
   /** Digests of the ranges of one table, or of those within a range of it. */
-  async digestRanges(table: string, range: DigestRange | null, signal?: AbortSignal): Promise<TableRanges> {
-    return this.#json(this.#digestPath({ table, range, rows: false }), isTableRanges, signal);
+  async digestRanges(
+    table: string,
+    range: DigestRange | null,
+    signal?: AbortSignal,
+    settled = false
+  ): Promise<TableRanges> {
+    return this.#json(this.#digestPath({ table, range, rows: false, settled }), isTableRanges, signal);
   }
 
   /** The rows of a range. @throws {PlatformError} RANGE_TOO_LARGE when they are too many for one answer */

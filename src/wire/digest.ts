@@ -30,7 +30,7 @@ export const DatabaseDigestSchema = Type.Object({ ...Head, tables: Type.Array(Ta
 export const TableRangesSchema = Type.Object({
   ...Head,
   table: Name,
-  /** Said of a whole table. False: it is no longer what was broadcast of this block, and the next one carries what changed. */
+  /** Said of a whole table when it is asked. False: it is no longer what was broadcast of this block, and the next one carries what changed. */
   settled: Type.Optional(Type.Boolean()),
   /** Rows and digest of all ranges together; ranges without rows are left out. */
   rows: Count,
@@ -61,7 +61,8 @@ export const DigestParametersSchema = Type.Object({
   from: Type.Optional(Type.String({ pattern: '^(-1|\\d{1,15})$' })),
   to: Type.Optional(Type.String({ pattern: '^(-1|\\d{1,15})$' })),
   block: Type.Optional(Digits),
-  rows: Type.Optional(Type.Literal('1'))
+  rows: Type.Optional(Type.Literal('1')),
+  settled: Type.Optional(Type.Literal('1'))
 });
 
 /**
@@ -79,10 +80,12 @@ export interface DigestQuery {
   readonly table: string | null;
   readonly range: DigestRange | null;
   readonly rows: boolean;
+  /** With a whole table: whether it is still what was broadcast of the tip, which costs one more pass over its newest blocks. */
+  readonly settled?: boolean;
 }
 
 /** The parameters of a query, as the route reads them. */
-export function digestParameters({ table, range, rows }: DigestQuery): URLSearchParams {
+export function digestParameters({ table, range, rows, settled }: DigestQuery): URLSearchParams {
   const parameters = new URLSearchParams();
   if (table !== null) parameters.set('table', table);
   if (range) {
@@ -91,5 +94,6 @@ export function digestParameters({ table, range, rows }: DigestQuery): URLSearch
     if (range.block !== null) parameters.set('block', String(range.block));
   }
   if (rows) parameters.set('rows', '1');
+  if (settled) parameters.set('settled', '1');
   return parameters;
 }

@@ -72,7 +72,7 @@ test('a table that changed since the last broadcast says that it is not settled,
   const { database, source } = await open(t);
   const settled = async () => {
     const names = ['tokens', 'credits', 'index_addresses', 'sync_meta'];
-    const said = await Promise.all(names.map((table) => ask<TableRanges>(source, { table })));
+    const said = await Promise.all(names.map((table) => ask<TableRanges>(source, { table, settled: true })));
     return said.filter((ranges) => ranges.settled).map(({ table }) => table);
   };
   assert.deepEqual(await settled(), ['tokens', 'credits', 'index_addresses', 'sync_meta']);

@@ -19,6 +19,7 @@ test('what a client asks passes the schema of the route', () => {
   const queries: DigestQuery[] = [
     { table: null, range: null, rows: false },
     { table: 'sends', range: null, rows: false },
+    { table: 'sends', range: null, rows: false, settled: true },
     { table: 'sends', range: { from: -1, to: 7, block: null }, rows: false },
     { table: 'sends', range: { from: 0, to: 4_294_967_295, block: 7 }, rows: true }
   ];
@@ -26,7 +27,7 @@ test('what a client asks passes the schema of the route', () => {
     const parameters = Object.fromEntries(digestParameters(query));
     assert.ok(isParameters.Check(parameters), JSON.stringify(parameters));
   }
-  assert.equal(String(digestParameters(queries[3]!)), 'table=sends&from=0&to=4294967295&block=7&rows=1');
+  assert.equal(String(digestParameters(queries[4]!)), 'table=sends&from=0&to=4294967295&block=7&rows=1');
 });
 
 test('answers of the right shape pass, and nothing else does', () => {

@@ -40,6 +40,8 @@ describe('server mode', async () => {
     const count = asked.length;
     for (const bad of [
       '?from=1&to=2',
+      '?settled=1',
+      '?table=sends&from=1&to=2&settled=1',
       '?table=sends&from=1',
       '?table=sends&to=1',
       '?table=sends&rows=1',

@@ -41,7 +41,7 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
       }
     },
     async (request, reply) => {
-      const { table = null, from, to, block, rows } = request.query;
+      const { table = null, from, to, block, rows, settled } = request.query;
       const range =
         from === undefined || to === undefined
           ? null
@@ -50,7 +50,9 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
       if (range ? table === null : !isWhole) {
         throw new PlatformError('REQUEST_INVALID', { reason: 'a range needs table, from and to' });
       }
-      const query = { table, range, rows: rows === '1' };
+      if (settled !== undefined && (table === null || range))
+        throw new PlatformError('REQUEST_INVALID', { reason: 'settled is asked of a whole table' });
+      const query = { table, range, rows: rows === '1', ...(settled ? { settled: true } : {}) };
       const actor = readyActor(directory, databaseOf(request));
       const { body } = await actor.ask('digest.read', { query }, { deadlineMs: DEADLINE_MS });
       return reply.type('application/json; charset=utf-8').send(body as never);

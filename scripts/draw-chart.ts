@@ -2,6 +2,8 @@ import ELKModule, { type ElkEdgeSection, type ElkExtendedEdge, type ElkNode } fr
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { type Edge, edgesOf, nodesOf, pathOf } from './machine-edges.ts';
 
+/** How the event begins by which an effect's fault is told. */
+const FAULT = 'xstate.error.';
 const LETTER = 6.6;
 const SMALL_LETTER = 5.4;
 const OPTIONS = {
@@ -24,9 +26,12 @@ const INSIDE = { 'elk.padding': '[top=26,left=12,bottom=12,right=12]' };
 export async function drawChart(name: string, machine: AnyStateMachine): Promise<string> {
   // The constructor is the module itself under one loader and its default under the other.
   const Elk = (ELKModule as unknown as { default?: typeof ELKModule.default }).default ?? (ELKModule as never);
-  const edges = nodesOf(machine.root)
+  const all = nodesOf(machine.root)
     .flatMap(edgesOf)
-    .filter(({ from, to }) => to.length > 0 && from !== machine.root);
+    .filter(({ to }) => to.length > 0);
+  // What leads away from anywhere would hide the rest: it is told below the chart.
+  const isCommon = ({ from, event }: Edge) => from === machine.root || event.startsWith(FAULT);
+  const edges = all.filter((edge) => !isCommon(edge));
   const graph: ElkNode = await new Elk().layout({
     id: 'root',
     layoutOptions: OPTIONS,
@@ -36,12 +41,24 @@ export async function drawChart(name: string, machine: AnyStateMachine): Promise
   const [width, height] = [Math.ceil(graph.width ?? 0), Math.ceil(graph.height ?? 0)];
   const states = (graph.children ?? []).map((node) => drawState(node, 0, 0)).join('');
   const arrows = (graph.edges ?? []).map((edge, index) => drawEdge(edge, edges[index]!)).join('');
-  const everywhere = edgesOf(machine.root)
-    .filter(({ to }) => to.length > 0)
-    .map(({ label, to }) => `${label} → ${to.map(pathOf).join(', ')}`);
-  const note = everywhere.length > 0 ? `from every state: ${everywhere.join('; ')}` : '';
-  const foot = note ? `<text class="label" x="2" y="${height + 12}">${escapeXml(note)}</text>` : '';
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + (note ? 18 : 0)}" width="${width}" role="img" aria-label="state chart of ${name}">${arrows}${states}${foot}</svg>\n`;
+  const notes = commonEdges(all.filter(isCommon)).map(
+    ({ event, label, to }, index) =>
+      `<g class="edge" data-from="" data-to="${to}" data-event="${escapeXml(event)}"><text class="label" x="2" y="${height + 16 + index * 15}">${escapeXml(label)}<tspan class="count"></tspan></text></g>`
+  );
+  const [fullWidth, fullHeight] = [Math.max(width, 240), height + notes.length * 15 + 6];
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${fullWidth} ${fullHeight}" width="${fullWidth}" role="img" aria-label="state chart of ${name}">${arrows}${states}${notes.join('')}</svg>\n`;
+}
+
+/** One line for each event and target that leads away from anywhere; all faults of effects are one event. */
+function commonEdges(edges: readonly Edge[]): { event: string; label: string; to: string }[] {
+  const lines = edges.map(({ event, label, to }) => {
+    const isFault = event.startsWith(FAULT);
+    const guard = / \[[^\]]+\]$/.exec(label)?.[0] ?? '';
+    const target = pathOf(to[0]!);
+    const text = `from anywhere: ${isFault ? `error${guard}` : label} → ${target}`;
+    return { event: isFault ? `${FAULT}*` : event, label: text, to: target };
+  });
+  return [...new Map(lines.map((line) => [line.label, line])).values()];
 }
 
 function elkNode(node: AnyStateNode): ElkNode {

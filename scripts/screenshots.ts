@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -8,7 +8,10 @@ import { chromium, type Page } from 'playwright-core';
 import { findProgram } from '../src/config/programs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const OUT = join(ROOT, 'docs', 'images');
+const OUT = join(ROOT, 'dist', 'screenshots');
+/** The two that the README shows. */
+const SHOWN = ['overview-light.png', 'actor-dark.png'];
+const IMAGES = join(ROOT, 'docs', 'images');
 const DATABASE = 'indexer/litecoin/regtest';
 const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'];
 /** Time for some blocks and a reorg. */
@@ -34,6 +37,8 @@ async function takeScreenshots(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 4_000));
     mkdirSync(OUT, { recursive: true });
     for (const look of LOOKS) await takeLook(look, { server, client, key });
+    mkdirSync(IMAGES, { recursive: true });
+    for (const name of SHOWN) copyFileSync(join(OUT, name), join(IMAGES, name));
   } finally {
     devnet.kill('SIGINT');
     await gone;

@@ -1,6 +1,9 @@
 import type { TimelineEntry } from '../actors/timeline.ts';
 import { h, setText } from './dom.ts';
 
+/** A wider chart gets a line of its own. */
+const LARGE_PX = 500;
+
 type TransitionEntry = Extract<TimelineEntry, { kind: 'transition' }>;
 
 /** One machine's chart, laid out at build time: active states lit, edges counted, the last one marked. */
@@ -41,14 +44,18 @@ export class Chart {
     const parsed = new DOMParser().parseFromString(await response.text(), 'image/svg+xml');
     this.#drawn = document.importNode(parsed.documentElement, true);
     this.element.append(this.#drawn);
+    const width = Number(parsed.documentElement.getAttribute('width'));
+    this.element.classList.toggle('large', width > LARGE_PX);
   }
 }
 
 const isWithin = (state: string, name: string): boolean => state === name || state.startsWith(`${name}.`);
 
-function isEdge({ from = '', to = '', event }: DOMStringMap, transition: TransitionEntry): boolean {
+/** An event that ends in an asterisk stands for all that begin like it. */
+function isEdge({ from = '', to = '', event = '' }: DOMStringMap, transition: TransitionEntry): boolean {
+  const isEvent = event.endsWith('*') ? transition.event.startsWith(event.slice(0, -1)) : transition.event === event;
   return (
-    transition.event === event &&
+    isEvent &&
     transition.from !== null &&
     (from === '' || isWithin(transition.from, from)) &&
     isWithin(transition.to, to)

@@ -52,7 +52,7 @@ export class Overview implements View {
       verified(database),
       report?.mode === 'server' ? count(subscribers.length) : '–',
       restartsLeft(database),
-      { text: why(database) || (restarts.total > 0 ? `restarted ${restarts.total} times` : ''), kind: 'wide' }
+      { text: why(database) || (restarts.total > 0 ? `restarts: ${restarts.total}` : ''), kind: 'wide' }
     ];
   }
 

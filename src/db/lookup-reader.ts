@@ -8,6 +8,8 @@ import { selectList, toWireRows } from './row-codec.ts';
  * one, because ids are dealt before the commit.
  */
 const LATE_IDS = 200;
+/** Ids that are looked for at once, and the most that one group says are gone. */
+const VANISHED_IDS = 200_000;
 
 /** What is known of one lookup table: its watermark, and which ids just below it are known to have been sent. */
 export interface LookupMemory {
@@ -28,6 +30,19 @@ export async function readLookupMemory(connection: Connection, plan: TablePlan):
   const found = await rows<{ id: number }>(connection, `SELECT id FROM ${table} ORDER BY id DESC LIMIT ${LATE_IDS}`);
   const ids = found.map(({ id }) => Number(id));
   return { lastId: ids[0] ?? 0, recentIds: new Set(ids) };
+}
+
+/** Ids in `(after, upTo]` that the table does not have; null: there are too many to say. */
+export async function readVanishedIds(
+  connection: Connection,
+  plan: TablePlan,
+  after: number,
+  upTo: number
+): Promise<readonly number[] | null> {
+  if (upTo - after > VANISHED_IDS) return null;
+  const query = `SELECT id FROM ${quoteName(plan.name)} WHERE id > ? AND id <= ?`;
+  const found = new Set((await rows<{ id: number }>(connection, query, [after, upTo])).map(({ id }) => Number(id)));
+  return Array.from({ length: upTo - after }, (_, index) => after + 1 + index).filter((id) => !found.has(id));
 }
 
 /** Reads new lookup rows by id, in pages that may be taken one at a time; all of one snapshot. */

@@ -43,6 +43,8 @@ export class SourceMemory {
   readonly tables = new Map<string, TableMemory>();
   /** Keys that a reorg may have undone at the replicas, by table: their rows go with the next group. */
   readonly forced = new Map<string, Set<string>>();
+  /** By lookup table, the highest id that the reader of a snapshot may hold since the last group. */
+  readonly heldIds = new Map<string, number>();
   readonly #dbType: DbType;
   #recent: RecentBlock[];
   #groups: GroupRecord[] = [];
@@ -162,6 +164,7 @@ export class SourceMemory {
     if (this.#groups[0] && this.#groups[0].last <= last - WINDOW) this.#groups.shift();
     this.#lookupsBefore = {};
     this.forced.clear();
+    this.heldIds.clear();
   }
 
   /**
@@ -216,6 +219,8 @@ export class SourceMemory {
       differs = true;
     }
     for (const [name, lastId] of Object.entries(lookups)) {
+      // A source that undoes its blocks before the ids that they dealt shows ids which the next group may not have.
+      this.heldIds.set(name, Math.max(lastId, this.heldIds.get(name) ?? 0));
       if (lastId >= (this.lookups.get(name)?.lastId ?? 0)) continue;
       this.#lowerLookup(name, lastId);
       differs = true;

@@ -27,7 +27,7 @@ function previousHash(previous: BlockHashes | null): NonNullable<BlockMessage['p
   return previous && 'block_hash' in previous ? previous.block_hash : previous;
 }
 
-function changedRows({ tables, rescoped }: NonNullable<GroupBlock['changes']>): Partial<BlockMessage> {
+function changedRows({ tables, rescoped, vanishedIds }: NonNullable<GroupBlock['changes']>): Partial<BlockMessage> {
   const updated: WireRows = {};
   const deleted: WireRows = {};
   const whole: string[] = [];
@@ -36,6 +36,7 @@ function changedRows({ tables, rescoped }: NonNullable<GroupBlock['changes']>): 
     if (change.deleted.length > 0) deleted[table] = change.deleted;
     if (change.whole) whole.push(table);
   }
+  for (const [table, ids] of vanishedIds) deleted[table] = ids.map((id) => ({ id }));
   return {
     updated_rows: updated,
     ...(Object.keys(deleted).length > 0 ? { deleted_rows: deleted } : {}),

@@ -180,6 +180,29 @@ test('what a snapshot saw between two blocks, and what changed back since, does 
   assert.deepEqual([last.whole?.includes('zz_state'), last.rescoped?.['zz_log']], [true, [110, 119]]);
 });
 
+test('lookup rows that a reorg had not taken yet when a snapshot was read do not stay with its readers', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 20, rows: 600 });
+  await sql(
+    database,
+    'CREATE TABLE index_names (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(9) NOT NULL UNIQUE)',
+    "INSERT INTO index_names (name) VALUES ('one'), ('two')"
+  );
+  const watch = await ReplicaWatch.start(t, database, 'indexer');
+  await watch.settle(119);
+  await sql(database, "INSERT INTO index_names (name) VALUES ('three'), ('four'), ('five')");
+  await watch.reload();
+  await sql(database, "DELETE FROM index_names WHERE name IN ('three', 'five')");
+  await watch.settle(await appendBlocks(database, 1, 'a'));
+  const last = watch.source.messages.at(-1);
+  assert.ok(last?.type === 'block');
+  assert.deepEqual(last.deleted_rows?.['index_names'], [{ id: 3 }, { id: 5 }]);
+  await watch.settle(await appendBlocks(database, 1, 'a'));
+  const next = watch.source.messages.at(-1);
+  assert.ok(next?.type === 'block');
+  assert.equal(next.deleted_rows?.['index_names'], undefined);
+});
+
 test('a snapshot of a block that was not broadcast yet is settled when it is', async (t) => {
   const database = await createDatabase('source');
   await createIndexer(database, { seed: 'a', blocks: 5, rows: 100 });

@@ -5,7 +5,7 @@ import { type BlockHead, readBlockHeads, readFirstHeight, readTip, visibleHeads 
 import { findTableChange, type Keys, keyText, type TableChange } from './change-finder.ts';
 import type { TablePlan } from './classify.ts';
 import type { Connection, SqlRow } from './connection.ts';
-import { type LookupMemory, LookupReader, readVanishedIds } from './lookup-reader.ts';
+import { type LookupMemory, LookupReader } from './lookup-reader.ts';
 import { EMPTY_FIGURE, type Figure, figureCount, readFigures, readScopedRows } from './scope-sql.ts';
 import { changedScopes, isUnknown, readLastId, readLateScopes } from './scoped-window.ts';
 import { readLayout, type SourceLayout } from './source-layout.ts';
@@ -27,7 +27,7 @@ const NEIGHBOURS = 20;
 export interface GroupChanges {
   readonly rescoped: Readonly<Record<string, readonly number[]>>;
   readonly tables: ReadonlyMap<string, TableChange>;
-  /** By lookup table: ids that a snapshot's reader may hold and the database no longer has. */
+  /** By lookup table: ids that replicas may hold and the database does not have. */
   readonly vanishedIds: ReadonlyMap<string, readonly number[]>;
   /** Figures of older blocks that are not what they were. */
   readonly figures: ReadonlyMap<string, readonly (readonly [number, Figure])[]>;
@@ -118,8 +118,6 @@ class GroupReader {
   readonly #scoped: readonly TablePlan[];
   readonly #derived: readonly TablePlan[];
   readonly #lookups: LookupReader;
-  /** By lookup table, where ids that a snapshot's reader may hold lie beyond those that were broadcast. */
-  readonly #held: readonly { readonly plan: TablePlan; readonly after: number; readonly upTo: number }[];
   /** By derived table: keys that the group's rows name. */
   readonly #touched = new Map<string, Set<string>>();
   readonly #changed = new Map<string, number[]>();
@@ -143,11 +141,7 @@ class GroupReader {
     const ofClass = (name: TablePlan['class']) => layout.plans.filter((plan) => plan.class === name);
     this.#scoped = ofClass('scoped');
     this.#derived = ofClass('derived');
-    this.#lookups = new LookupReader(connection, ofClass('lookup'), memory.lookups);
-    this.#held = ofClass('lookup').flatMap((plan) => {
-      const [after, upTo] = [memory.lookups.get(plan.name)?.lastId ?? 0, memory.heldIds.get(plan.name) ?? 0];
-      return upTo > after ? [{ plan, after, upTo }] : [];
-    });
+    this.#lookups = new LookupReader(connection, ofClass('lookup'), memory.lookups, memory.heldIds);
   }
 
   async *read(): AsyncGenerator<GroupBlock> {
@@ -257,18 +251,9 @@ class GroupReader {
     }
     const lastIds = new Map<string, number>();
     for (const plan of this.#scoped) lastIds.set(plan.name, await readLastId(this.#connection, plan));
-    const vanishedIds = await this.#readVanished();
-    return { rescoped, tables, vanishedIds, figures: this.#olderFigures, lastIds, gaps: this.#gaps };
-  }
-
-  async #readVanished(): Promise<ReadonlyMap<string, readonly number[]>> {
-    const vanished = new Map<string, readonly number[]>();
-    for (const { plan, after, upTo } of this.#held) {
-      const ids = await readVanishedIds(this.#connection, plan, after, upTo);
-      if (!ids) this.#gaps.push(`table ${plan.name}: ids from ${after + 1} to ${upTo} are too many to be compared`);
-      else if (ids.length > 0) vanished.set(plan.name, ids);
-    }
-    return vanished;
+    const { vanishedIds } = this.#lookups;
+    const gaps = [...this.#gaps, ...this.#lookups.gaps];
+    return { rescoped, tables, vanishedIds, figures: this.#olderFigures, lastIds, gaps };
   }
 
   /** Adds every row of some older blocks, in as few reads as the heights allow. */

@@ -30,6 +30,7 @@ interface GroupRecord {
   /** Null: the table went whole. */
   readonly touched: ReadonlyMap<string, Keys | null>;
   readonly lastIdsBefore: ReadonlyMap<string, number>;
+  readonly heldIds: ReadonlyMap<string, number>;
 }
 
 /** Everything that was broadcast of one database, as far as it is needed to find what changed since. */
@@ -91,8 +92,7 @@ export class SourceMemory {
     const memory = new SourceMemory(layout.dbType, point);
     for (const plan of layout.plans) {
       const { name } = plan;
-      if (plan.class === 'lookup')
-        memory.lookups.set(name, { lastId: point.lookupIds[name] ?? 0, recentIds: new Set() });
+      if (plan.class === 'lookup') memory.lookups.set(name, { lastId: point.lookupIds[name] ?? 0, recentIds: null });
       if (plan.class === 'scoped') {
         const before = { digest: point.scopedDigests[name], lastId: point.scopedIds[name] };
         memory.scoped.set(name, await readScopedMemory(connection, layout, plan, point.height, before));
@@ -160,7 +160,8 @@ export class SourceMemory {
     }
     for (const [table, { memory }] of changes.tables) this.tables.set(table, memory);
     const touched = new Map([...changes.tables].map(([table, change]) => [table, change.touched]));
-    this.#groups.push({ last, rescoped: changes.rescoped, touched, lastIdsBefore });
+    const heldIds = new Map(this.heldIds);
+    this.#groups.push({ last, rescoped: changes.rescoped, touched, lastIdsBefore, heldIds });
     if (this.#groups[0] && this.#groups[0].last <= last - WINDOW) this.#groups.shift();
     this.#lookupsBefore = {};
     this.forced.clear();
@@ -175,6 +176,8 @@ export class SourceMemory {
    */
   rollBack(fork: number, blockTime: number | null = null): void {
     const orphaned = this.#recent.filter(({ height }) => height >= fork);
+    // Late rows that the orphaned groups brought are gone at the replicas, and vanished ones are back.
+    for (const [table, { lastId }] of this.lookups) this.lookups.set(table, { lastId, recentIds: null });
     // Blocks that were there at the start: how many ids they dealt is not known, so more than enough are sent again.
     if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) {
       for (const [table, { lastId }] of this.lookups) this.#lowerLookup(table, Math.max(0, lastId - UNKNOWN_IDS));
@@ -220,7 +223,7 @@ export class SourceMemory {
     }
     for (const [name, lastId] of Object.entries(lookups)) {
       // A source that undoes its blocks before the ids that they dealt shows ids which the next group may not have.
-      this.heldIds.set(name, Math.max(lastId, this.heldIds.get(name) ?? 0));
+      this.#hold(name, lastId);
       if (lastId >= (this.lookups.get(name)?.lastId ?? 0)) continue;
       this.#lowerLookup(name, lastId);
       differs = true;
@@ -248,12 +251,17 @@ export class SourceMemory {
     }
   }
 
+  #hold(table: string, id: number): void {
+    this.heldIds.set(table, Math.max(id, this.heldIds.get(table) ?? 0));
+  }
+
   #lowerLookup(table: string, lastId: number): void {
     const known = this.lookups.get(table);
-    if (known && lastId < known.lastId) this.lookups.set(table, { lastId, recentIds: new Set() });
+    if (known && lastId < known.lastId) this.lookups.set(table, { lastId, recentIds: null });
   }
 
   #undo(group: GroupRecord, fork: number): void {
+    for (const [table, id] of group.heldIds) this.#hold(table, id);
     for (const [table, heights] of Object.entries(group.rescoped)) {
       const below = heights.filter((at) => at < fork);
       const known = this.scoped.get(table);

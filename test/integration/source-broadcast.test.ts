@@ -27,6 +27,23 @@ test('single blocks, a backlog of 50 and reorgs of depth 1 and 30 keep a replica
   assert.ok(source.states.includes('reorging'));
 });
 
+test('ids that a reorg took and the new branch deals again name what they name there, however many there are', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 5, rows: 100 });
+  await sql(
+    database,
+    'CREATE TABLE index_names (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(9) NOT NULL UNIQUE)',
+    "INSERT INTO index_names VALUES (1, 'first')"
+  );
+  const deal = (name: string) => `INSERT INTO index_names SELECT seq, CONCAT('${name}', seq) FROM seq_2_to_600`;
+  const { settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(104);
+  await sql(database, deal('old'));
+  await settle(await appendBlocks(database, 1, 'a'));
+  await sql(database, 'DELETE FROM index_names WHERE id > 1', deal('new'));
+  await settle(await reorg(database, 1, 2, 'b'));
+});
+
 test('a decoder database is broadcast with its block hash, dispensers never', async (t) => {
   const database = await createDatabase('source');
   await decoder.createDecoder(database, { seed: 'a', blocks: 20, rows: 600 });
@@ -201,6 +218,11 @@ test('lookup rows that a reorg had not taken yet when a snapshot was read do not
   const next = watch.source.messages.at(-1);
   assert.ok(next?.type === 'block');
   assert.equal(next.deleted_rows?.['index_names'], undefined);
+  await sql(database, "DELETE FROM index_names WHERE name = 'one'");
+  await watch.settle(await appendBlocks(database, 1, 'a'));
+  const later = watch.source.messages.at(-1);
+  assert.ok(later?.type === 'block');
+  assert.deepEqual(later.deleted_rows?.['index_names'], [{ id: 1 }], 'a row that was broadcast, taken without a reorg');
 });
 
 test('a snapshot of a block that was not broadcast yet is settled when it is', async (t) => {

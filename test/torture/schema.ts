@@ -61,7 +61,7 @@ function inventRows(name: string, random: Random, parents: readonly string[]): I
   if (anchor) columns.push(stamp(anchor, 'BIGINT UNSIGNED NOT NULL', false));
   columns.push(valueColumn('k1', random.pick(KEY_KINDS), false), valueColumn('k2', random.pick(KEY_KINDS), false));
   columns.push(...someColumns(random, random.between(1, 6)));
-  const hasId = keysOf(random, anchor, keys);
+  const hasId = keysOf(random, anchor, columns, keys);
   if (random.between(0, 3) === 0) columns.push(stamp('tx_index', 'BIGINT UNSIGNED NULL', true));
   if (random.between(0, 2) === 0) columns.push(stamp(random.pick(MISLEADING), 'BIGINT UNSIGNED NULL', true));
   if (random.between(0, 3) === 0) {
@@ -80,9 +80,11 @@ function inventRows(name: string, random: Random, parents: readonly string[]): I
 }
 
 /** @returns whether one of the keys is that of an AUTO_INCREMENT `id` */
-function keysOf(random: Random, anchor: Anchor, keys: string[]): boolean {
+function keysOf(random: Random, anchor: Anchor, columns: readonly InventedColumn[], keys: string[]): boolean {
   const first = anchor ?? 'k2';
-  switch (random.between(1, 9)) {
+  const prefix = isText(columns.find(({ name }) => name === 'k1')!) ? '(2)' : '';
+  const maybe = columns.find((column) => column.nullable && !isLong(column));
+  switch (random.between(1, 12)) {
     case 1:
       return false;
     case 2:
@@ -106,11 +108,24 @@ function keysOf(random: Random, anchor: Anchor, keys: string[]): boolean {
     case 8:
       keys.push('KEY by_id (id)');
       return true;
+    case 9:
+      keys.push(`PRIMARY KEY (k1${prefix}, ${first})`);
+      return false;
+    case 10:
+      keys.push('PRIMARY KEY (id)', `UNIQUE KEY starts (k1${prefix} DESC)`);
+      return true;
+    case 11:
+      keys.push(`UNIQUE KEY maybe (${maybe ? `\`${maybe.name}\`, ` : ''}k1)`);
+      return false;
     default:
       keys.push('PRIMARY KEY (k1)', 'UNIQUE KEY by_id (id)');
       return true;
   }
 }
+
+const isText = ({ definition }: InventedColumn): boolean => /CHAR|TEXT|BINARY|BLOB/.test(definition);
+/** Too long for a key without a length. */
+const isLong = ({ definition }: InventedColumn): boolean => /TEXT|BLOB|JSON|\((?:[2-9]|1[0-9])\d\d\)/.test(definition);
 
 function addGenerated(columns: InventedColumn[], random: Random): void {
   const base = columns.find(({ literal, definition }) => literal && findKind(definition)?.derived);

@@ -71,6 +71,10 @@ const latin = (type: string): ColumnKind => ({
     `_latin1 ${bytes(...Array.from({ length: random.between(0, 9) }, () => random.between(0, 255)), 33)}`
 });
 
+/** Text of a character set that knows these words. */
+const foreign = (type: string, ...words: readonly string[]): ColumnKind =>
+  pool(type, ['', ' ', 'A', "it's", ...words].map(utf8) as never, ['HEX(#)', 'CHAR_LENGTH(#)']);
+
 const binary = (type: string, longest: number): ColumnKind => ({
   type,
   derived: longest > 256 ? ['HEX(#)', 'LENGTH(#)'] : null,
@@ -126,6 +130,14 @@ export const COLUMN_KINDS: readonly [ColumnKind, ...ColumnKind[]] = [
   text('VARCHAR(90) COLLATE utf8mb4_unicode_ci', 90),
   latin('VARCHAR(250) CHARACTER SET latin1'),
   latin('CHAR(20) CHARACTER SET latin1 COLLATE latin1_bin'),
+  foreign('VARCHAR(40) CHARACTER SET cp1251', 'жук', 'ЖУК', 'ё№'),
+  foreign('CHAR(12) CHARACTER SET ucs2', 'ä', '中文', '￿'),
+  foreign('VARCHAR(40) CHARACTER SET utf16', '😀', 'ß', '中'),
+  foreign('VARCHAR(40) CHARACTER SET utf32 COLLATE utf32_bin', '😀', 'A '),
+  foreign('VARCHAR(40) CHARACTER SET utf8mb3', 'é', '中文'),
+  foreign('VARCHAR(40) CHARACTER SET gbk', '中文', '元'),
+  foreign('TEXT CHARACTER SET sjis', 'ソ', 'カナ', '表'),
+  foreign('TEXT CHARACTER SET ascii', 'a b', '\\', '"'),
   text('TINYTEXT', 50),
   text('TEXT COLLATE utf8mb4_bin', 9_000),
   text('MEDIUMTEXT', 60_000),
@@ -163,6 +175,7 @@ export const COLUMN_KINDS: readonly [ColumnKind, ...ColumnKind[]] = [
       '123e4567-e89b-12d3-a456-426655440000'
     ])
   ),
+  pool('INET4', quoted(['0.0.0.0', '255.255.255.255', '10.0.0.1'])),
   pool('INET6', quoted(['::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '::ffff:10.0.0.1', '2001:db8::1']))
 ];
 
@@ -198,5 +211,8 @@ export const KEY_KINDS: readonly [ColumnKind, ...ColumnKind[]] = [
   pool("ENUM('a','b,c','it''s','ü','')", quoted(['a', 'b,c', "it''s", 'ü', ''])),
   pool('YEAR', ['0', '1901', '2155', '2024']),
   pool('UUID', quoted(['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'])),
+  foreign('VARCHAR(20) CHARACTER SET cp1251', 'жук', 'ЖУК', 'ёж', 'A '),
+  foreign('VARCHAR(20) CHARACTER SET utf16 COLLATE utf16_bin', '😀', '😀a', '￿', 'A '),
+  pool('INET4', quoted(['0.0.0.0', '255.255.255.255', '10.0.0.1'])),
   pool('INET6', quoted(['::', '::ffff:10.0.0.1', '2001:db8::1']))
 ];

@@ -130,8 +130,10 @@ export type SourceAsks = {
   'schema.read': { request: Record<string, never>; reply: { body: string; fingerprint: string } };
   /** What a snapshot would be built from now. @throws BLOCKS_EMPTY, BLOCKS_CAUGHT_UP */
   'snapshot.describe': { request: { query: SnapshotQuery }; reply: SnapshotOrder };
-  /** Takes note of a snapshot's state; answered when the blocks up to there are broadcast. */
-  'snapshot.settle': { request: { standing: Standing }; reply: Record<string, never> };
+  /** A snapshot is about to be complete: answered when no group will begin before its state is noted. */
+  'snapshot.hold': { request: { buildId: string; height: number }; reply: Record<string, never> };
+  /** The state of a snapshot; null when it could not be read. Answered when it is reckoned with. */
+  'snapshot.note': { request: { buildId: string; standing: Standing | null }; reply: Record<string, never> };
   /** The body of `GET /digest`, as JSON text. @throws BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE */
   'digest.read': { request: { query: DigestQuery }; reply: { body: string } };
   /** The body of `GET /snapshot-rows`, as JSON. @throws REQUEST_INVALID */

@@ -80,8 +80,12 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   handlers: {
     'schema.read': readSchema,
     'snapshot.describe': describeSnapshot,
-    'snapshot.settle': async ({ standing }) => {
-      await feed.settle(standing);
+    'snapshot.hold': async ({ buildId, height }) => {
+      await feed.readers.hold(buildId, height);
+      return {};
+    },
+    'snapshot.note': async ({ buildId, standing }) => {
+      await feed.readers.note(buildId, standing);
       return {};
     },
     'digest.read': async ({ query }) => ({ body: await digests.read(query) }),

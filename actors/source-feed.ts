@@ -1,17 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type BlockHead, readBlockHeads, readTip } from '../src/db/block-hashes.ts';
 import { type GroupBlock, inSnapshot, readGroup } from '../src/db/block-reader.ts';
 import type { Connection } from '../src/db/connection.ts';
 import { inconsistentTables, readEngineState } from '../src/db/engine-guard.ts';
 import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
 import { SourceMemory } from '../src/db/source-memory.ts';
-import type { Standing } from '../src/db/standing.ts';
 import type { LoggedBlock } from '../src/db/transparency-log.ts';
 import type { Logger } from '../src/log.ts';
 import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../src/wire/block.ts';
 import { sameBlock } from '../src/wire/database.ts';
 import type { Line } from './line.ts';
 import type { Broadcast, ResumePoint, SourceActorData } from './protocol.ts';
+import { SnapshotReaders } from './source-readers.ts';
 import type { SourceRoots } from './source-roots.ts';
 
 /** Messages that are handed over at once. */
@@ -19,8 +18,6 @@ const BATCH_BYTES = 8 * 1024 * 1024;
 /** Seconds that statements may run: of a poll, and of a read of blocks. */
 const POLL_LIMIT_S = 5;
 const READ_LIMIT_S = 60;
-/** A snapshot of an orphaned block is never reached. */
-const SETTLE_PATIENCE_MS = 10_000;
 
 export interface FeedOptions {
   readonly data: Pick<SourceActorData, 'id' | 'localTables' | 'resume'>;
@@ -50,12 +47,16 @@ export class SourceFeed {
   #memory: SourceMemory | undefined;
   #tip: BlockHead | null = null;
   #gap: string | null = null;
-  #reading = false;
-  /** Snapshots whose readers are to be reckoned with when the blocks up to there are broadcast. */
-  #waiting: { readonly standing: Standing; readonly met: () => void }[] = [];
+  /** Those who have a snapshot and go on with the next group. */
+  readonly readers: SnapshotReaders;
 
   constructor(options: FeedOptions) {
     this.#options = options;
+    this.readers = new SnapshotReaders({
+      height: () => this.#memory?.height ?? null,
+      meet: (standing) => this.#memory?.meet(standing),
+      keep: () => this.#broadcast([])
+    });
   }
 
   /** The last broadcast block; null before the first. */
@@ -93,19 +94,9 @@ export class SourceFeed {
     if (before !== null) log.warn('inconsistent-engine: tables outside InnoDB are read only while nothing changes');
     if (!data.resume) log.info({ height: memory.height }, 'no earlier broadcasts are known: starting at the tip');
     this.#memory = memory;
-    await this.#options.broadcast([], memory.point());
-    await this.#meet();
+    await this.#broadcast([]);
+    this.readers.serve();
     return true;
-  }
-
-  /** Returns when the blocks up to a snapshot's are broadcast and its readers are reckoned with. */
-  async settle(standing: Standing): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const waiting = { standing, met: resolve };
-    this.#waiting.push(waiting);
-    if (!this.#reading) await this.#meet();
-    await Promise.race([promise, sleep(SETTLE_PATIENCE_MS, undefined, { ref: false })]);
-    this.#waiting = this.#waiting.filter((each) => each !== waiting);
   }
 
   /** Whether a table is what was broadcast of it up to this block, the tip: else the next group carries what changed. */
@@ -119,16 +110,6 @@ export class SourceFeed {
     if (memory?.height !== tip.height || !sameBlock(memory.hashes, tip.hashes)) return false;
     const plan = layout.plans.find(({ name }) => name === table);
     return plan !== undefined && memory.holds(connection, layout, plan);
-  }
-
-  async #meet(): Promise<void> {
-    const memory = this.#memory;
-    if (!memory) return;
-    const reached = this.#waiting.filter(({ standing }) => standing.height <= memory.height);
-    this.#waiting = this.#waiting.filter(({ standing }) => standing.height > memory.height);
-    const differing = reached.filter(({ standing }) => memory.meet(standing));
-    if (differing.length > 0) await this.#options.broadcast([], memory.point());
-    for (const { met } of reached) met();
   }
 
   /** Looks at the tip and at the last broadcast block, with two cheap statements. */
@@ -152,13 +133,7 @@ export class SourceFeed {
 
   /** Broadcasts every new block as one group. */
   async broadcastGroup(): Promise<void> {
-    this.#reading = true;
-    try {
-      await this.#broadcastGroup();
-    } finally {
-      this.#reading = false;
-    }
-    await this.#meet();
+    await this.readers.between(() => this.#broadcastGroup());
   }
 
   async #broadcastGroup(): Promise<void> {
@@ -203,7 +178,7 @@ export class SourceFeed {
       await this.#options.record(logged);
     }
     for (const block of blocks) memory.accept(block);
-    await this.#options.broadcast(messages, memory.point());
+    await this.#broadcast(messages);
     const last = blocks.at(-1);
     if (!last?.changes) return;
     this.#gap = last.changes.gaps[0] ?? null;
@@ -221,6 +196,10 @@ export class SourceFeed {
 
   /** Finds the fork, and broadcasts the first orphaned height. */
   async broadcastReorg(): Promise<void> {
+    await this.readers.between(() => this.#broadcastReorg());
+  }
+
+  async #broadcastReorg(): Promise<void> {
     const { data, log, reader } = this.#options;
     const memory = this.#started();
     const { fork, heads } = await reader.use(async (connection) => {
@@ -238,7 +217,11 @@ export class SourceFeed {
     const message = reorgMessage(data.id, fork);
     const infraBytes = data.id.dbType === 'indexer' ? encodeMessage(message) : null;
     const broadcast: Broadcast = { type: 'reorg', height: fork, bytes: encodeMessage(message), infraBytes };
-    await this.#options.broadcast([broadcast], memory.point());
+    await this.#broadcast([broadcast]);
+  }
+
+  async #broadcast(messages: Broadcast[]): Promise<void> {
+    if (this.#memory) await this.#options.broadcast(messages, this.#memory.point(this.readers.isUncertain));
   }
 
   #started(): SourceMemory {

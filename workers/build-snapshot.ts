@@ -20,6 +20,7 @@ const PATIENT = ['net_write_timeout', 'lock_wait_timeout', 'idle_transaction_tim
 /**
  * Builds one snapshot file from one consistent read.
  *
+ * @returns the body's end, and what its readers stand on, which is read after that
  * @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, DATABASE_REFUSED, DATABASE_UNAVAILABLE, SNAPSHOT_FAILED
  */
 export default async function buildSnapshot(input: BuildInput): Promise<BuildResult> {
@@ -57,9 +58,12 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
       }
     });
     await writeSnapshot(content(order, plan, source), compressor);
-    const standing =
-      order.query.until === null ? await readStanding(connection, plan.layout, plan.head, plan.first) : null;
-    return { headers, sizeBytes, standing };
+    const isSettled = order.query.until === null;
+    const written = { sizeBytes, settledAt: isSettled ? plan.head.height : null };
+    tell({ type: 'written', ...written });
+    // Reading this takes as long as some of the rows: the body does not wait for it.
+    const standing = isSettled ? await readStanding(connection, plan.layout, plan.head, plan.first) : null;
+    return { written, standing };
   } finally {
     watchdog.stop();
     connection.destroy();

@@ -52,6 +52,11 @@ export function scopedDigest(memory: ScopedMemory, height: number): string {
   return `${memory.from}:${bucketDigests(memory, height).join('.')}`;
 }
 
+/** The same, equal to nothing. */
+export function unknownDigest({ from }: ScopedMemory): string {
+  return `${from}:?`;
+}
+
 function bucketDigests({ from, figures }: ScopedMemory, height: number): string[] {
   const digests: string[] = [];
   for (let start = from; start <= height; start += BUCKET) {

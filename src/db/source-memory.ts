@@ -14,6 +14,7 @@ import {
   readScopedMemory,
   type ScopedMemory,
   scopedDigest,
+  unknownDigest,
   unknownScopes,
   WINDOW
 } from './scoped-window.ts';
@@ -203,32 +204,23 @@ export class SourceMemory {
   /**
    * A snapshot at a block that is broadcast has readers, and they go on with the next group: where their state is not what was
    * broadcast, that group says all of it again. The difference alone would pass over what changed back in between.
-   *
-   * @returns whether there is such a difference
    */
-  meet({ height, from, tables, scoped, lookups }: Standing): boolean {
-    let differs = false;
+  meet({ height, from, tables, scoped, lookups }: Standing): void {
     for (const [name, figure] of Object.entries(tables)) {
       const known = this.tables.get(name);
       if (known?.figure === figure) continue;
       this.tables.set(name, { signature: '', lastId: 0, ...known, figure: null, rows: null });
-      differs = true;
     }
     for (const [name, figures] of Object.entries(scoped)) {
       const known = this.scoped.get(name);
       const changed = known ? changedScopes(known, figures, Math.min(height, this.height), from) : [];
-      if (!known || changed.length === 0) continue;
-      this.scoped.set(name, forgetScopes(known, changed));
-      differs = true;
+      if (known && changed.length > 0) this.scoped.set(name, forgetScopes(known, changed));
     }
     for (const [name, lastId] of Object.entries(lookups)) {
       // A source that undoes its blocks before the ids that they dealt shows ids which the next group may not have.
       this.#hold(name, lastId);
-      if (lastId >= (this.lookups.get(name)?.lastId ?? 0)) continue;
       this.#lowerLookup(name, lastId);
-      differs = true;
     }
-    return differs;
   }
 
   /** Whether a table's content is what was broadcast of it. Call it inside a snapshot. */
@@ -301,8 +293,12 @@ export class SourceMemory {
     return this.#recent;
   }
 
-  /** What a successor needs. */
-  point(): ResumePoint {
+  /**
+   * What a successor needs.
+   *
+   * @param isUncertain readers of a snapshot go on from a state that is not known yet: nothing counts as what was broadcast
+   */
+  point(isUncertain = false): ResumePoint {
     const entries = <T, V>(map: ReadonlyMap<string, T>, value: (item: T) => V) =>
       Object.fromEntries([...map].map(([name, item]) => [name, value(item)]));
     return {
@@ -314,8 +310,10 @@ export class SourceMemory {
       lookupIds: entries(this.lookups, ({ lastId }) => lastId),
       scopedIds: entries(this.scoped, ({ lastId }) => lastId),
       // A figure that is not known must equal nothing, also at the successor.
-      mutableDigests: entries(this.tables, ({ figure }) => figure ?? '?'),
-      scopedDigests: entries(this.scoped, (known) => scopedDigest(known, this.height))
+      mutableDigests: entries(this.tables, ({ figure }) => (isUncertain ? null : figure) ?? '?'),
+      scopedDigests: entries(this.scoped, (known) =>
+        isUncertain ? unknownDigest(known) : scopedDigest(known, this.height)
+      )
     };
   }
 }

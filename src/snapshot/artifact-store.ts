@@ -10,7 +10,7 @@ import type { Logger } from '../log.ts';
 import { databaseKey } from '../wire/database.ts';
 import type { SnapshotCoding } from '../wire/snapshot.ts';
 import { Artifact } from './artifact.ts';
-import type { BuildInput, BuildProgress, BuildResult } from './build-messages.ts';
+import type { BuildInput, BuildProgress, BuildResult, WrittenBody } from './build-messages.ts';
 
 export { Artifact, type ArtifactHeaders } from './artifact.ts';
 
@@ -24,6 +24,14 @@ export interface TaskRunner {
   ): Promise<unknown>;
 }
 
+/** What a snapshot's source does for those who go on from it with the next group. */
+export interface SnapshotSource {
+  /** Waited for before a body ends: no group begins before `note`. */
+  hold(order: SnapshotOrder, buildId: string, height: number): Promise<unknown>;
+  /** Tells it the state that readers stand on; null when that could not be read. */
+  note(order: SnapshotOrder, buildId: string, standing: Standing | null): Promise<unknown>;
+}
+
 export interface ArtifactStoreOptions {
   /** Made private (0700); artifacts of an earlier process in it are removed. */
   readonly directory: string;
@@ -35,8 +43,8 @@ export interface ArtifactStoreOptions {
   readonly budgetMs: number;
   readonly tasks: TaskRunner;
   readonly log: Logger;
-  /** Waited for before a snapshot ends: its source takes note of the state that readers will stand on. */
-  readonly settle?: (order: SnapshotOrder, standing: Standing) => Promise<unknown>;
+  /** The source's side of builds; without it nobody goes on from a snapshot. */
+  readonly source?: SnapshotSource;
   /** An older artifact is shared no more. Default 10 minutes. */
   readonly maxAgeMs?: number;
   /** Free disk below this refuses a build. Default 512 MiB. */
@@ -56,7 +64,10 @@ const MAX_BUILDS_PER_SERVER = 2;
  */
 export class ArtifactStore {
   readonly #options: Required<ArtifactStoreOptions>;
-  readonly #builds = new Map<Artifact, { readonly server: string; readonly done: Promise<void> }>();
+  /** Bodies that are not complete, with the database server that each is read from. */
+  readonly #builds = new Map<Artifact, string>();
+  /** Builds that have not ended. */
+  readonly #running = new Set<Promise<void>>();
   /** By build id. The newest stays however large it is, so that it can be shared at all. */
   readonly #finished: LRUCache<string, Artifact>;
   /** Size of the last full snapshot by resource: what the next one will need. */
@@ -82,7 +93,7 @@ export class ArtifactStore {
 
   private constructor(options: ArtifactStoreOptions) {
     this.#options = {
-      settle: async () => undefined,
+      source: { hold: async () => undefined, note: async () => undefined },
       maxAgeMs: 600_000,
       minFreeBytes: 512 * 2 ** 20,
       stallMs: 180_000,
@@ -136,7 +147,7 @@ export class ArtifactStore {
   /** Ends the builds and waits until their threads are gone. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.all([...this.#builds.values()].map(({ done }) => done));
+    await Promise.all(this.#running);
   }
 
   #list(): Artifact[] {
@@ -146,10 +157,12 @@ export class ArtifactStore {
   #begin(order: SnapshotOrder, coding: SnapshotCoding): Artifact {
     const { coordinates } = order;
     const server = coordinates.socketPath ?? `${coordinates.host}:${coordinates.port}`;
-    const onServer = [...this.#builds.values()].filter((build) => build.server === server).length;
+    const onServer = [...this.#builds.values()].filter((each) => each === server).length;
+    const { maxBuilds } = this.#options;
     if (
       this.#closing.signal.aborted ||
-      this.#builds.size >= this.#options.maxBuilds ||
+      this.#builds.size >= maxBuilds ||
+      this.#running.size >= 2 * maxBuilds ||
       onServer >= MAX_BUILDS_PER_SERVER
     )
       throw new PlatformError('SNAPSHOT_BUSY', { reason: `${this.#builds.size} snapshot builds are running` });
@@ -161,36 +174,56 @@ export class ArtifactStore {
       resource: resourceOf(order),
       key: keyOf(order, coding)
     });
-    this.#builds.set(artifact, { server, done: this.#build(artifact, order) });
+    this.#builds.set(artifact, server);
+    const running = this.#build(artifact, order).finally(() => this.#running.delete(running));
+    this.#running.add(running);
     return artifact;
   }
 
+  /** The body ends before the state that its readers stand on is known; the build ends after that. */
   async #build(artifact: Artifact, order: SnapshotOrder): Promise<void> {
     const { buildId, coding, resource } = artifact;
     const log = this.#options.log.child({ database: databaseKey(order.id), build: buildId, coding });
     const startedAt = performance.now();
-    try {
-      await this.#checkDisk(resource);
-      const { headers, sizeBytes, standing } = await this.#runTask(artifact, order);
-      artifact.opened(headers);
-      if (standing) await this.#settle(order, standing);
+    const end = async ({ sizeBytes, settledAt }: WrittenBody): Promise<void> => {
+      if (settledAt !== null) await this.#tell(order, (source) => source.hold(order, buildId, settledAt));
       artifact.finish(sizeBytes);
       if (order.query.since === null) this.#lastSizes.set(resource, sizeBytes);
       this.#builds.delete(artifact);
       this.#finished.set(buildId, artifact);
       this.#built += 1;
       log.info({ sizeBytes, ms: Math.round(performance.now() - startedAt) }, 'snapshot built');
+    };
+    let ended: Promise<void> | undefined;
+    let standing: Standing | null = null;
+    try {
+      await this.#checkDisk(resource);
+      const result = await this.#runTask(artifact, order, (written) => {
+        ended = end(written);
+      });
+      ended ??= end(result.written);
+      standing = result.standing;
     } catch (caught) {
       const error = PlatformError.from(caught, 'SNAPSHOT_FAILED');
-      this.#failed += 1;
       log.error({ err: error }, 'snapshot build failed');
-      await this.#remove(artifact);
-      this.#builds.delete(artifact);
-      artifact.fail(error);
+      if (!ended) {
+        this.#failed += 1;
+        await this.#remove(artifact);
+        this.#builds.delete(artifact);
+        artifact.fail(error);
+        return;
+      }
+      void ended.then(() => this.#finished.delete(buildId)); // nobody else is to go on from it
     }
+    await ended;
+    await this.#tell(order, (source) => source.note(order, buildId, standing));
   }
 
-  async #runTask(artifact: Artifact, order: SnapshotOrder): Promise<BuildResult> {
+  async #runTask(
+    artifact: Artifact,
+    order: SnapshotOrder,
+    onWritten: (written: WrittenBody) => void
+  ): Promise<BuildResult> {
     const { tasks, stallMs, budgetMs } = this.#options;
     const { buildId, coding, path } = artifact;
     const stop = new AbortController();
@@ -204,7 +237,8 @@ export class ArtifactStore {
     here.on('message', (progress: BuildProgress) => {
       watchdog.refresh();
       if (progress.type === 'opened') artifact.opened(progress.headers);
-      else artifact.grew(progress.sizeBytes);
+      else if (progress.type === 'grew') artifact.grew(progress.sizeBytes);
+      else onWritten(progress);
     });
     const signal = AbortSignal.any([stop.signal, this.#closing.signal]);
     try {
@@ -218,10 +252,9 @@ export class ArtifactStore {
   }
 
   /** A source that cannot take note is no reason to refuse: a comparison of digests finds what a reader misses then. */
-  async #settle(order: SnapshotOrder, standing: Standing): Promise<void> {
-    const { settle, log } = this.#options;
-    await settle(order, standing).catch((caught: unknown) =>
-      log.warn({ err: caught, database: databaseKey(order.id) }, 'a snapshot ends before its source took note of it')
+  async #tell({ id }: SnapshotOrder, what: (source: SnapshotSource) => Promise<unknown>): Promise<void> {
+    await what(this.#options.source).catch((caught: unknown) =>
+      this.#options.log.warn({ err: caught, database: databaseKey(id) }, 'a source took no note of a snapshot')
     );
   }
 

@@ -17,14 +17,24 @@ export interface BuildInput {
   readonly progress: MessagePort;
 }
 
-/** `opened` once, when the snapshot is open and headers are known; then `grew` whenever more bytes are in the file. */
+/**
+ * `opened` once, when the snapshot is open and headers are known; then `grew` whenever more bytes are in the file; at last
+ * `written`, when they are all there and the snapshot is still open.
+ */
 export type BuildProgress =
   | { readonly type: 'opened'; readonly headers: ArtifactHeaders }
-  | { readonly type: 'grew'; readonly sizeBytes: number };
+  | { readonly type: 'grew'; readonly sizeBytes: number }
+  | ({ readonly type: 'written' } & WrittenBody);
+
+export interface WrittenBody {
+  readonly sizeBytes: number;
+  /** The block of which readers have all of the state; null where they do not. */
+  readonly settledAt: number | null;
+}
 
 export interface BuildResult {
-  readonly headers: ArtifactHeaders;
-  readonly sizeBytes: number;
+  /** As told by `written`, which may come later than this. */
+  readonly written: WrittenBody;
   /** What a reader stands on who goes on from here; null where the snapshot does not hold all of its block's state. */
   readonly standing: Standing | null;
 }

@@ -72,8 +72,12 @@ export async function startSync(
     budgetMs: config.SNAPSHOT_BUILD_BUDGET_MS,
     tasks,
     log,
-    settle: ({ id }, standing) =>
-      directory.lookup(id).ask('snapshot.settle', { standing }, { deadlineMs: SETTLE_DEADLINE_MS })
+    source: {
+      hold: async ({ id }, buildId, height) =>
+        directory.lookup(id).ask('snapshot.hold', { buildId, height }, { deadlineMs: SETTLE_DEADLINE_MS }),
+      note: async ({ id }, buildId, standing) =>
+        directory.lookup(id).ask('snapshot.note', { buildId, standing }, { deadlineMs: SETTLE_DEADLINE_MS })
+    }
   });
   const whereIs = (id: DatabaseId) => {
     const found = roster.find(id);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,7 @@ import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
 import { TaskPool } from '../../actors/task-pool.ts';
-import type { BuildInput, BuildProgress, BuildResult } from '../../src/snapshot/build-messages.ts';
+import type { BuildInput, BuildProgress } from '../../src/snapshot/build-messages.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../../src/wire/database.ts';
 import type { WireRows } from '../../src/wire/messages.ts';
 import type { SnapshotCoding, SnapshotQuery } from '../../src/wire/snapshot.ts';
@@ -62,11 +63,13 @@ export async function build(pool: TaskPool, order: SnapshotOrder, coding: Snapsh
   try {
     const buildId = randomBytes(16).toString('hex');
     const input: BuildInput = { order, coding, path, buildId, budgetMs: 60_000, progress: port2 };
-    const result = (await pool.run('build-snapshot', input, { transfer: [port2] })) as BuildResult;
+    await pool.run('build-snapshot', input, { transfer: [port2] });
     for (let next = receiveMessageOnPort(port1); next; next = receiveMessageOnPort(port1)) progress.push(next.message);
     const decompress = coding === 'gzip' ? gunzipSync : zstdDecompressSync;
     const text = decompress(readFileSync(path)).toString('utf8');
-    return { headers: result.headers, text, body: JSON.parse(text) as SnapshotBody, progress };
+    const [opened] = progress;
+    assert.ok(opened?.type === 'opened');
+    return { headers: opened.headers, text, body: JSON.parse(text) as SnapshotBody, progress };
   } finally {
     port1.close();
     rmSync(directory, { recursive: true, force: true });

@@ -225,21 +225,57 @@ test('lookup rows that a reorg had not taken yet when a snapshot was read do not
   assert.deepEqual(later.deleted_rows?.['index_names'], [{ id: 1 }], 'a row that was broadcast, taken without a reorg');
 });
 
-test('a snapshot of a block that was not broadcast yet is settled when it is', async (t) => {
+test('from the end of a snapshot until its state is noted no group begins, and the next one says what its readers lack', async (t) => {
   const database = await createDatabase('source');
   await createIndexer(database, { seed: 'a', blocks: 5, rows: 100 });
   const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
   await settle(104);
-  const standing = { height: 105, from: 0, tables: { tokens: '0' }, scoped: {}, lookups: {} };
-  let isSettled = false;
-  const asked = source.handle.ask('snapshot.settle', { standing }).then(() => (isSettled = true));
+  await source.handle.ask('snapshot.hold', { buildId: 'one', height: 104 });
+  const standing = { height: 104, from: 0, tables: { tokens: '0' }, scoped: {}, lookups: {} };
+  await appendBlocks(database, 1, 'a');
+  await source.until(() => source.report?.tip === 105, 'the new tip');
   await source.handle.ask('schema.read', {});
-  assert.equal(isSettled, false);
-  await settle(await appendBlocks(database, 1, 'a'));
-  await asked;
-  await settle(await appendBlocks(database, 1, 'a'));
+  assert.equal(source.resume?.height, 104);
+  await source.handle.ask('snapshot.note', { buildId: 'one', standing });
+  await settle(105);
   const last = source.messages.at(-1);
   assert.ok(last?.type === 'block' && last.whole?.includes('tokens'));
+});
+
+test('a snapshot of a block that was not broadcast yet ends when it is', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 5, rows: 100 });
+  const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(104);
+  let isHeld = false;
+  const held = source.handle.ask('snapshot.hold', { buildId: 'one', height: 105 }).then(() => (isHeld = true));
+  await source.handle.ask('schema.read', {});
+  assert.equal(isHeld, false);
+  await settle(await appendBlocks(database, 1, 'a'));
+  await held;
+  await source.handle.ask('snapshot.note', { buildId: 'one', standing: null });
+  await settle(await appendBlocks(database, 1, 'a'));
+});
+
+test('a source that dies before it knows what a snapshot saw leaves to its successor to say everything again', async (t) => {
+  const database = await createDatabase('source');
+  await createIndexer(database, { seed: 'a', blocks: 5, rows: 100 });
+  await sql(
+    database,
+    'CREATE TABLE zz_state (name VARCHAR(9) PRIMARY KEY, value INT)',
+    'CREATE TABLE zz_log (block_index INT NOT NULL, value INT)',
+    "INSERT INTO zz_state VALUES ('a', 1)",
+    'INSERT INTO zz_log VALUES (103, 1)'
+  );
+  const watch = await ReplicaWatch.start(t, database, 'indexer');
+  await watch.settle(104);
+  await watch.source.handle.ask('snapshot.hold', { buildId: 'one', height: 104 });
+  await watch.kill();
+  watch.resume();
+  await watch.settle(await appendBlocks(database, 1, 'a'));
+  const last = watch.source.messages.at(-1);
+  assert.ok(last?.type === 'block');
+  assert.ok(last.whole?.includes('zz_state') && last.rescoped?.['zz_log']?.includes(103));
 });
 
 test('a schema change between two blocks travels with the next one', async (t) => {

@@ -55,7 +55,7 @@ export class ReplicaWatch {
     });
     await connection.end();
     this.replica = await MemoryReplica.bootstrap(this.#database, this.#dbType);
-    await this.source.handle.ask('snapshot.settle', { standing });
+    await this.source.handle.ask('snapshot.note', { buildId: 'reload', standing });
     this.#taken = this.source.messages.length;
   }
 

@@ -1,31 +1,29 @@
-# npm comes from the base image; the Node that runs is the one that the lockfile pins.
-FROM node:20-bookworm-slim
-
+# npm comes from the base image; the Node that runs, here and in the result, is the one that the lockfile pins.
+FROM node:20-bookworm-slim AS build
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends libatomic1 \
+  && apt-get install -y --no-install-recommends binutils libatomic1 patchelf \
   && rm -rf /var/lib/apt/lists/*
-
-WORKDIR /opt/platform-node
+WORKDIR /source
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --include=optional --ignore-scripts --no-audit --no-fund && npm cache clean --force
-COPY scripts/run-node scripts/platform-node scripts/
-COPY src src
-COPY actors actors
-COPY machines machines
-COPY workers workers
+RUN npm ci --include=optional --include=dev --ignore-scripts --no-audit --no-fund
+COPY . .
+# What --version says: --build-arg COMMIT=$(git show -s --format=%h) --build-arg DATE=$(git show -s --format=%cs)
+ARG COMMIT
+ARG DATE
+RUN PLATFORM_COMMIT="$COMMIT" PLATFORM_DATE="$DATE" scripts/build-image.sh /image
 
-RUN useradd --system --uid 10001 --home-dir /var/lib/platform-node --create-home platform && scripts/run-node --version
-USER platform
+FROM scratch
+COPY --from=build /image/ /
+COPY --from=build --chown=10001:10001 /image/var/lib/platform-node /var/lib/platform-node
+USER 10001:10001
 ENV SYNC_STATE_DIR=/var/lib/platform-node
-VOLUME /var/lib/platform-node
-# A config.json may be mounted here.
+# Everything else is only read: run it with --read-only. A config.json may be mounted into the first.
+VOLUME ["/var/lib/platform-node", "/tmp"]
 WORKDIR /var/lib/platform-node
 
 EXPOSE 3006
-HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD ["/opt/platform-node/scripts/run-node", "-e", "\
-  const { SYNC_API_PORT: port = '3006', SYNC_API_KEY: key = '' } = process.env; \
-  fetch(`http://127.0.0.1:${port}/health`, { headers: { authorization: `Bearer ${key}` } }) \
-    .then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD ["/opt/platform-node/platform-node", "status", "--live"]
 
-ENTRYPOINT ["/opt/platform-node/scripts/platform-node"]
+# Its guardian is the first process: it restarts the service, forwards signals, and waits for orphans.
+ENTRYPOINT ["/opt/platform-node/platform-node"]
 CMD ["sync"]

@@ -1,12 +1,12 @@
-import { extname } from 'node:path';
 import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads';
 import { PlatformError, type WireError } from '../src/errors.ts';
+import { entryUrl } from '../src/program.ts';
 import { type AskOptions, Channel, type Exchange, type Handlers, type Protocol } from './channel.ts';
 import type { HostAsks } from './notices.ts';
 
-/** The file of a kind of actor: the same line works from .ts and from .js. */
-export function actorEntry(kind: string): URL {
-  return new URL(`./${kind}-actor${extname(import.meta.url)}`, import.meta.url);
+/** What the thread of a kind of actor starts from. */
+export function actorEntry(kind: 'decoder' | 'replica' | 'source'): URL {
+  return entryUrl(`actors/${kind}-actor`);
 }
 
 export interface HandleOptions<ToMain extends Protocol> {

@@ -1,14 +1,14 @@
 import { availableParallelism } from 'node:os';
-import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Transferable } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { PlatformError } from '../src/errors.ts';
+import { entryUrl } from '../src/program.ts';
 import type { TaskOrder, TaskOutcome } from './task-entry.ts';
 
 export interface TaskPoolOptions {
-  /** Where the tasks are, as a URL that ends in a slash; `workers/` unless a test says otherwise. */
-  readonly directory?: URL;
+  /** The module of a task, by its name: in `workers/` unless a test says otherwise. */
+  readonly locate?: (name: string) => URL;
   readonly maxThreads?: number;
   /** Tasks that may wait for a thread; further ones are refused with TASKS_BUSY. */
   readonly maxQueue?: number;
@@ -20,18 +20,21 @@ export interface RunTaskOptions {
   readonly transfer?: readonly Transferable[];
 }
 
-const extension = extname(import.meta.url);
 const IDLE_TIMEOUT_MS = 30_000;
 
 /** Heavy work off the main thread: stateless tasks, one file each in `workers/`, on a few threads that come and go. */
 export class TaskPool {
-  readonly #directory: URL;
+  readonly #locate: (name: string) => URL;
   readonly #pool: Piscina<TaskOrder, TaskOutcome>;
 
-  constructor({ directory, maxThreads = availableParallelism(), maxQueue = 64 }: TaskPoolOptions = {}) {
-    this.#directory = directory ?? new URL('../workers/', import.meta.url);
+  constructor({
+    locate = (name) => entryUrl(`workers/${name}`),
+    maxThreads = availableParallelism(),
+    maxQueue = 64
+  }: TaskPoolOptions = {}) {
+    this.#locate = locate;
     this.#pool = new Piscina({
-      filename: fileURLToPath(new URL(`./task-entry${extension}`, import.meta.url)),
+      filename: fileURLToPath(entryUrl('actors/task-entry')),
       minThreads: 1,
       maxThreads,
       maxQueue,
@@ -56,11 +59,7 @@ export class TaskPool {
     if (this.queueDepth >= this.#pool.options.maxQueue) {
       throw new PlatformError('TASKS_BUSY', { reason: 'the task queue is full', waiting: this.queueDepth });
     }
-    const outcome = await this.#outcome(
-      { module: new URL(`${name}${extension}`, this.#directory).href, input },
-      signal,
-      transfer
-    );
+    const outcome = await this.#outcome({ module: this.#locate(name).href, input }, signal, transfer);
     if (outcome.ok) return outcome.value;
     const cause = Object.assign(new Error(outcome.error.message), { stack: outcome.stack });
     throw new PlatformError(outcome.error.code, outcome.error.detail, { cause });

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # Makes this directory ready to run: npm packages of the lockfile, the pinned Node, MariaDB's and litecoind's programs.
-# With --with-browser the tests' Chromium too. Idempotent: what is there is left alone. No system service is started or touched.
+# With --with-browser the tests' Chromium too, with --with-build-tools what the single-file program is made with. Idempotent: what is there is left alone. No system service is started or touched.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
 readonly UNAVAILABLE=69 # sysexits(3): something that we need is missing and cannot be had
 readonly STAMP=node_modules/.platform-setup
-browser=no
-[[ ${1:-} != --with-browser ]] || browser=yes
+options=" $* "
 work=$(mktemp -d "${TMPDIR:-/tmp}/platform-setup.XXXXXX")
 step_pid=
 policy=
@@ -57,8 +56,12 @@ missing_packages() {
   has_program mariadbd && has_program mariadb-install-db || echo mariadb-server-core
   has_program mariadb || echo mariadb-client
   has_program litecoind || echo litecoind
-  if [[ $browser == yes ]]; then
+  if [[ $options == *' --with-browser '* ]]; then
     has_program chromium || has_program chromium-browser || has_program google-chrome || echo chromium
+  fi
+  if [[ $options == *' --with-build-tools '* ]]; then
+    has_program strip || echo binutils
+    has_program patchelf || echo patchelf
   fi
   if [[ $(uname -s) == Linux ]]; then
     PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep -q 'libatomic\.so\.1' || echo libatomic1

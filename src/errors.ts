@@ -25,6 +25,12 @@ export const ERRORS = {
   PORT_IN_USE: { status: 500, policy: 'exit', hint: 'stop the other process or choose another port' },
   /** The directory for what the service keeps cannot be made or written to. */
   STATE_UNUSABLE: { status: 500, policy: 'exit', hint: 'give SYNC_STATE_DIR a directory that this user may write to' },
+  /** The single-file program cannot write out what its threads start from. */
+  TEMP_UNUSABLE: {
+    status: 500,
+    policy: 'exit',
+    hint: 'set TMPDIR to a directory that this user may write to; some 3 MB are needed'
+  },
   /** The hub did not answer, or answered nonsense. */
   HUB_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check HUB_API_HOST, HUB_PORT and that the hub runs' },
   /** MariaDB refuses these credentials or privileges; waiting does not help. */

@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { availableParallelism, constants } from 'node:os';
+import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environment } from './config/environment.ts';
+import type { Environment } from './config/variables.ts';
 import { createLogger, type Logger } from './log.ts';
+import { reapOrphans } from './orphans.ts';
+import { SELF, sharedEntries } from './program.ts';
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** A service that lived this long starts over with the shortest pause. */
@@ -24,7 +27,8 @@ function isFinal(code: number | null): code is number {
  * Runs this program once more as a child, the service, and keeps it alive.
  *
  * The child has its own process group, so that a terminal's signal reaches it once: from here. After a signal its exit is
- * final, as are the codes 0 and 64 to 78; any other end is followed by a restart with backoff.
+ * final, as are the codes 0 and 64 to 78; any other end is followed by a restart with backoff. As the first process of a
+ * container it also waits for the processes that lost their parents.
  *
  * @param argv the service's arguments; `--no-guardian` is added for the child
  * @returns the exit code to end with
@@ -38,9 +42,13 @@ export async function runGuarded(argv: readonly string[], log: Logger = createLo
       service?.kill(signal);
     });
   }
-  for (let deaths = 0; ; ) {
+  if (process.pid === 1) {
+    await reapOrphans((pid) => pid === service?.pid).catch((err) => log.warn({ err }, 'orphans will not be reaped'));
+  }
+  const entries = sharedEntries();
+  for (let deaths = 0; !stop.signal.aborted; ) {
     const startedAt = Date.now();
-    service = start(argv);
+    service = start(argv, entries);
     const end = await ended(service);
     if (isFinal(end.code)) return end.code;
     if (stop.signal.aborted) return end.code ?? 128 + constants.signals[end.signal ?? 'SIGKILL'];
@@ -52,15 +60,16 @@ export async function runGuarded(argv: readonly string[], log: Logger = createLo
     const delayMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (deaths - 1));
     log.error({ ...end, deaths, delayMs }, 'the service ended abnormally and will be restarted');
     await sleep(delayMs, undefined, { signal: stop.signal }).catch(() => undefined);
-    if (stop.signal.aborted) return 0;
   }
+  return 0;
 }
 
-function start(argv: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...argv, '--no-guardian'], {
+function start(argv: readonly string[], entries: Environment): ChildProcess {
+  const [command, ...first] = SELF;
+  return spawn(command, [...first, ...argv, '--no-guardian'], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     detached: true,
-    env: { UV_THREADPOOL_SIZE: String(availableParallelism() + 4), ...environment }
+    env: { ...environment, ...entries }
   });
 }
 

@@ -1,4 +1,3 @@
-import manifest from '../package.json' with { type: 'json' };
 import { type Command, loadSettings } from './cli/command.ts';
 import { loadCommand } from './cli/commands.ts';
 import { exitCodeOf } from './cli/exit-codes.ts';
@@ -7,6 +6,7 @@ import { environment } from './config/environment.ts';
 import { describeConfig, type Environment } from './config/variables.ts';
 import { PlatformError } from './errors.ts';
 import { endWithGuardian, runGuarded } from './guardian.ts';
+import { describeVersion } from './program.ts';
 
 const NO_GUARDIAN = '--no-guardian';
 
@@ -14,7 +14,7 @@ const NO_GUARDIAN = '--no-guardian';
 async function runCommandLine([name, ...argv]: readonly string[], env: Environment): Promise<number> {
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
-    if (name === '--version' || name === '-v') return print(manifest.version);
+    if (name === '--version' || name === '-v') return print(describeVersion());
     const command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
     if (argv.includes('--check-config')) return checkConfig(command, env);

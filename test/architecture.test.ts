@@ -14,6 +14,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/errors.ts': [],
   'src/log.ts': ['node:', 'pino', 'pino-pretty'],
   'src/metrics.ts': ['prom-client'],
+  'src/program.ts': ['node:', 'package.json', 'src/entry-directory.ts'],
+  'src/entry-directory.ts': ['node:', 'src/config/', 'src/errors.ts'],
+  'src/orphans.ts': ['node:'],
   'src/jsonrpc.ts': ['node:crypto', '@fastify/rate-limit', 'fastify', 'typebox', 'src/errors.ts'],
   'src/config/': ['node:', 'src/coin/', 'src/errors.ts'],
   'src/wire/': ['typebox', 'src/errors.ts'],
@@ -49,7 +52,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...BASICS
   ],
   'actors/': [
-    ...['node:', 'piscina', 'src/log.ts', 'src/metrics.ts', 'src/jsonrpc.ts'],
+    ...['node:', 'piscina', 'src/log.ts', 'src/metrics.ts', 'src/jsonrpc.ts', 'src/program.ts'],
     ...['src/coin/', 'src/db/', 'src/decoder/', 'src/hub/', 'src/snapshot/', 'src/source/'],
     ...STATE,
     ...BASICS
@@ -58,8 +61,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/sync/': ['node:', 'package.json', 'actors/', 'src/'],
   'src/devnet/': ['node:', 'mysql2/promise', 'actors/', 'src/'],
   'src/cli/': ['node:', 'typebox', 'actors/', 'src/'],
-  'src/guardian.ts': ['node:', 'src/config/', 'src/log.ts'],
-  'src/main.ts': ['package.json', 'src/cli/', 'src/config/', 'src/errors.ts', 'src/guardian.ts']
+  'src/guardian.ts': ['node:', 'src/config/', 'src/log.ts', 'src/orphans.ts', 'src/program.ts'],
+  'src/main.ts': ['src/cli/', 'src/config/', 'src/errors.ts', 'src/guardian.ts', 'src/program.ts']
 };
 
 /** Static imports and re-exports, bare imports, and dynamic imports of a literal. */

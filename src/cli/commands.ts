@@ -1,10 +1,19 @@
-import { extname } from 'node:path';
 import { nearest } from '../config/variables.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { Command } from './command.ts';
 
-/** Every command, in the order of --help. */
-export const COMMAND_NAMES = ['sync', 'hub', 'decoder', 'verify', 'status', 'replay', 'devnet'] as const;
+/** Every command, in the order of --help. Literal imports: what bundles the program must find them. */
+const MODULES: Readonly<Record<string, () => Promise<object>>> = {
+  sync: () => import('./sync.ts'),
+  hub: () => import('./hub.ts'),
+  decoder: () => import('./decoder.ts'),
+  verify: () => import('./verify.ts'),
+  status: () => import('./status.ts'),
+  replay: () => import('./replay.ts'),
+  devnet: () => import('./devnet.ts')
+};
+
+export const COMMAND_NAMES: readonly string[] = Object.keys(MODULES);
 
 /**
  * Loads one command's module, and no other.
@@ -12,11 +21,11 @@ export const COMMAND_NAMES = ['sync', 'hub', 'decoder', 'verify', 'status', 'rep
  * @throws {PlatformError} COMMAND_INVALID naming the nearest known command
  */
 export async function loadCommand(name: string): Promise<Command> {
-  if (!COMMAND_NAMES.some((known) => known === name)) {
+  if (!COMMAND_NAMES.includes(name)) {
     const reason = `unknown command "${name}"; did you mean ${nearest(name, COMMAND_NAMES)}?`;
     throw new PlatformError('COMMAND_INVALID', { reason });
   }
-  const module = (await import(`./${name}${extname(import.meta.url)}`)) as Record<string, Command | undefined>;
+  const module = (await MODULES[name]!()) as Record<string, Command | undefined>;
   const command = module[`${name}Command`];
   if (!command) throw new PlatformError('INTERNAL', { reason: `src/cli/${name} exports no ${name}Command` });
   return command;

@@ -4,13 +4,12 @@ import { readBaseUrl } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import { type Command, type Environment, loadSettings } from './command.ts';
 import { readOptions } from './options.ts';
-import { type ProbedDatabase, probeSync } from './sync-probe.ts';
+import { checkAlive, type ProbedDatabase, probeSync } from './sync-probe.ts';
 
-const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY };
+const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY, SYNC_API_PORT: syncVariables.SYNC_API_PORT };
 const WATCH_EVERY_MS = 1_000;
 /** Puts the cursor at the top of an empty terminal. */
 const CLEAR = '\u001b[2J\u001b[H';
-const DEFAULT_URL = 'http://127.0.0.1:3006';
 
 /** `platform-node status`: how a running sync service is. Exit code 0 healthy, 1 degraded, down or halted, 69 unreachable. */
 export const statusCommand: Command = {
@@ -18,21 +17,28 @@ export const statusCommand: Command = {
   summary: 'asks a running sync service how its databases are',
   variables,
   options: [
-    `--url <url>     base URL of the service; default ${DEFAULT_URL}`,
+    '--url <url>     base URL of the service; default http://127.0.0.1:<SYNC_API_PORT>',
     '--key <key>     its SYNC_API_KEY; default: the variable SYNC_API_KEY, which no process list shows',
+    '--live          only whether GET /livez is answered: 0 or 69, for the health checks of containers',
     '--json          the answer as JSON',
     '--watch         again every second, until it is interrupted'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, {
-      url: { type: 'string', default: DEFAULT_URL },
+      url: { type: 'string' },
       key: { type: 'string' },
+      live: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       watch: { type: 'boolean', default: false }
     });
-    const apiKey = options.key ?? loadSettings({ variables }, env).values.SYNC_API_KEY;
-    const address = { url: readUrl(options.url), apiKey };
+    const { SYNC_API_KEY, SYNC_API_PORT } = loadSettings({ variables }, env).values;
+    const url = readUrl(options.url ?? `http://127.0.0.1:${SYNC_API_PORT}`);
+    const address = { url, apiKey: options.key ?? SYNC_API_KEY };
+    if (options.live) {
+      await checkAlive(address);
+      return 0;
+    }
     while (options.watch) {
       const shown = await probeSync(address).then(
         ({ mode, databases }) => statusTable(mode, databases),

@@ -51,6 +51,13 @@ export async function probeSync(address: SyncAddress): Promise<SyncProbe> {
   };
 }
 
+/** Asks `GET /livez`. @throws {PlatformError} SOURCE_UNREACHABLE */
+export async function checkAlive(address: SyncAddress): Promise<void> {
+  const { status } = await fetchFrom(address, '/livez', (response) => response.text());
+  if (status !== 200)
+    throw new PlatformError('SOURCE_UNREACHABLE', { reason: `${address.url}/livez answered ${status}` });
+}
+
 function describeDatabase(name: string, health: Json, status: Json, actor: Json | undefined): ProbedDatabase {
   const machines = Object.entries(object(actor?.['machines'])).map(
     ([machine, view]) => `${machine}:${object(view)['state']}`
@@ -89,29 +96,31 @@ async function askActors(address: SyncAddress): Promise<ReadonlyMap<string, Json
 }
 
 /** @param accepted statuses whose body is an answer */
-async function ask(
+async function ask(address: SyncAddress, path: string, accepted: readonly number[]): Promise<Json> {
+  const { status, body } = await fetchFrom(address, path, (response) => response.json());
+  if (accepted.includes(status)) return object(body);
+  const detail = { reason: `${address.url}${path} answered ${status}: ${String(object(body)['error'] ?? '')}` };
+  throw new PlatformError(status === 401 ? 'UNAUTHORIZED' : 'SOURCE_REFUSED', detail);
+}
+
+async function fetchFrom(
   { url, apiKey, timeoutMs = 5_000 }: SyncAddress,
   path: string,
-  accepted: readonly number[]
-): Promise<Json> {
+  read: (response: Response) => Promise<unknown>
+): Promise<{ readonly status: number; readonly body: unknown }> {
   const request = {
     headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs)
   } as const;
-  let response: Response;
-  let body: unknown;
   try {
-    response = await fetch(url + path, request);
-    body = await response.json();
+    const response = await fetch(url + path, request);
+    return { status: response.status, body: await read(response) };
   } catch (caught) {
     const cause = (caught as Error).cause;
     const reason = `no answer from ${url}${path}: ${((cause ?? caught) as Error).message || String(caught)}`;
     throw new PlatformError('SOURCE_UNREACHABLE', { reason }, { cause: caught });
   }
-  if (accepted.includes(response.status)) return object(body);
-  const detail = { reason: `${url}${path} answered ${response.status}: ${String(object(body)['error'] ?? '')}` };
-  throw new PlatformError(response.status === 401 ? 'UNAUTHORIZED' : 'SOURCE_REFUSED', detail);
 }
 
 function object(value: unknown): Json {

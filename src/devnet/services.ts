@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/variables.ts';
+import { SELF } from '../program.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { ServiceOrder } from './process.ts';
 import { DATABASE_NAMES, type DevnetSettings, logPath, REPLICA_PREFIX } from './settings.ts';
@@ -15,7 +15,6 @@ export interface NodeAddress {
   readonly password: string;
 }
 
-const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const HOST = '127.0.0.1';
 const JSON_BODY = { 'content-type': 'application/json' };
 const PROBE_TIMEOUT_MS = 2_000;
@@ -113,10 +112,11 @@ function order(
   const env: Record<string, string | undefined> = {};
   for (const variable of INHERITED) env[variable] = shell[variable];
   for (const [variable, value] of Object.entries(variables)) env[variable] = String(value);
+  const [program, ...first] = SELF;
   return {
     name,
-    command: COMMAND_LINE,
-    args: [command],
+    command: program,
+    args: [...first, command],
     env: env satisfies Environment,
     directory: join(directory, name),
     logFile: logPath(directory, name),

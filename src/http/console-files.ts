@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
@@ -8,7 +7,7 @@ import { gzip } from 'node:zlib';
 export interface ConsoleFile {
   readonly type: string;
   readonly etag: string;
-  readonly body: Buffer;
+  readonly body: Uint8Array;
   readonly gzipped: Buffer;
 }
 
@@ -19,21 +18,14 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml'
 };
 
-/**
- * Reads the console's built files into memory: a hundred kilobytes, read once.
- *
- * @param directory where `npm run build:web` puts them
- * @returns by path below `/`; empty when the console was not built
- */
-export async function readConsoleFiles(directory: string): Promise<Map<string, ConsoleFile>> {
+/** Compresses the console's files once, a hundred kilobytes, and leaves out what the page does not load. */
+export async function prepareConsoleFiles(built: ReadonlyMap<string, Uint8Array>): Promise<Map<string, ConsoleFile>> {
   const files = new Map<string, ConsoleFile>();
-  const names = await readdir(directory, { recursive: true }).catch(() => []);
-  for (const name of names) {
+  for (const [name, body] of built) {
     const type = TYPES[extname(name)];
     if (!type) continue;
-    const body = await readFile(join(directory, name));
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
-    files.set(name.replaceAll('\\', '/'), { type, etag, body, gzipped: await promisify(gzip)(body) });
+    files.set(name, { type, etag, body, gzipped: await promisify(gzip)(body) });
   }
   return files;
 }

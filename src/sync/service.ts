@@ -1,7 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { BroadcastLog } from '../../actors/broadcast-log.ts';
 import { TaskPool } from '../../actors/task-pool.ts';
 import manifest from '../../package.json' with { type: 'json' };
@@ -9,11 +8,12 @@ import type { SyncConfig } from '../config/sync.ts';
 import { connect } from '../db/connection.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { createApp } from '../http/app.ts';
-import { readConsoleFiles } from '../http/console-files.ts';
+import { prepareConsoleFiles } from '../http/console-files.ts';
 import { FanOut } from '../http/fan-out.ts';
 import { createHubClient } from '../hub/client.ts';
 import type { Logger } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
+import { readWebFiles } from '../program.ts';
 import { ArtifactStore } from '../snapshot/artifact-store.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
 import { coordinatesOf } from './actor-specs.ts';
@@ -26,8 +26,6 @@ import { readSourceCa } from './source-ca.ts';
 import { openStateDirectory } from './state-directory.ts';
 import { openValidatorIdentity } from './validator-key.ts';
 
-/** Where `npm run build:web` puts the console page. */
-const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../dist/web', import.meta.url));
 const HUB_TIMEOUT_MS = 10_000;
 /** A source's feed reaches its tip within some polls; a snapshot is not held back for longer. */
 const SETTLE_DEADLINE_MS = 10_000;
@@ -128,7 +126,7 @@ export async function startSync(
     actorsView: () => supervisor.list(),
     timeline: supervisor.timeline,
     metrics,
-    consoleFiles: await readConsoleFiles(CONSOLE_DIRECTORY),
+    consoleFiles: await prepareConsoleFiles(readWebFiles()),
     control: {
       kill: (id) => supervisor.kill(id),
       restart: (id) => supervisor.restart(id, config.SHUTDOWN_GRACE_MS),

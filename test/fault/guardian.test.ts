@@ -24,7 +24,14 @@ interface Guarded {
 }
 
 function startGuarded(...argv: string[]): Guarded {
-  const guardian = spawn(process.execPath, [SERVICE, ...argv], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const guarded = follow(spawn(process.execPath, [SERVICE, ...argv], { stdio: ['ignore', 'pipe', 'inherit'] }));
+  after(() => {
+    for (const { pid } of guarded.said) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+  });
+  return guarded;
+}
+
+function follow(guardian: ChildProcess): Guarded {
   const exit = once(guardian, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
   const said: Said[] = [];
   let read = 0;
@@ -32,10 +39,7 @@ function startGuarded(...argv: string[]): Guarded {
     const entry = JSON.parse(line) as Partial<Said>;
     if (entry.event !== undefined) said.push(entry as Said);
   });
-  after(() => {
-    for (const { pid } of said) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
-    guardian.kill('SIGKILL');
-  });
+  after(() => guardian.kill('SIGKILL'));
   return {
     guardian,
     said,
@@ -123,4 +127,16 @@ test('when the guardian is killed the service ends as by SIGTERM', async () => {
   guardian.kill('SIGKILL');
   await next('SIGTERM');
   await untilGone(pid);
+});
+
+test('as the first process of a container it waits for the processes that lost their parents', async () => {
+  const user = process.getuid?.() === 0 ? [] : ['--map-root-user'];
+  const namespaces = ['--pid', '--fork', '--kill-child', '--mount-proc', ...user];
+  const { next } = follow(
+    spawn('unshare', [...namespaces, process.execPath, '--disable-warning=ExperimentalWarning', SERVICE, 'orphan'], {
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
+  );
+  await next('an orphan of 1');
+  await next('reaped');
 });

@@ -115,6 +115,27 @@ test('SOURCE_UNREACHABLE: status of a service that does not run; exit code 69', 
   assert.match(stderr, /^platform-node status: no answer from http:\/\/127\.0\.0\.1:1\/health: .*\n$/);
 });
 
+test('status --live: 0 once /livez is answered, at SYNC_API_PORT; 69 when it is not', async () => {
+  let alive = true;
+  const service = createServer((request, response) => {
+    response.statusCode = alive && request.url === '/livez' ? 200 : 503;
+    response.end('a word');
+  });
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+  const SYNC_API_PORT = String((service.address() as AddressInfo).port);
+  try {
+    assert.deepEqual(await runCommandLine(['status', '--live'], { SYNC_API_PORT }), {
+      code: 0,
+      stdout: '',
+      stderr: ''
+    });
+    alive = false;
+    assert.equal((await runCommandLine(['status', '--live'], { SYNC_API_PORT })).code, 69);
+  } finally {
+    service.close();
+  }
+});
+
 test('status: 0 when healthy, 1 when degraded or halted, with the reason in the table; 77 without the key', async () => {
   const replica = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' };
   let circuit = 'closed';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { MACHINES } from '../../machines/all.ts';
-import { readConsoleFiles } from '../../src/http/console-files.ts';
+import { prepareConsoleFiles } from '../../src/http/console-files.ts';
+import { readWebFiles } from '../../src/program.ts';
 import { openHouse } from './http-house.ts';
 
 const MAX_PAGE_BYTES = 150_000;
-const consoleFiles = await readConsoleFiles(join(import.meta.dirname, '../../dist/web'));
+const consoleFiles = await prepareConsoleFiles(readWebFiles());
 
 test('200: the page and all that it names are open without the key, confined by a policy, and small', async () => {
   const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' }, consoleFiles });

@@ -6,7 +6,7 @@ import { hasCode } from '../../../src/errors.ts';
 
 function open(options: TaskPoolOptions = {}): TaskPool {
   const pool = new TaskPool({
-    directory: new URL('../../fixtures/tasks/', import.meta.url),
+    locate: (name) => new URL(`../../fixtures/tasks/${name}.ts`, import.meta.url),
     maxThreads: 1,
     ...options
   });

@@ -1,0 +1,172 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
+import manifest from '../package.json' with { type: 'json' };
+
+/** Node needs it beside libc and libstdc++, and a machine without a compiler may not have it. */
+const LIBRARY = 'libatomic.so.1';
+const ROOT = join(import.meta.dirname, '..');
+const NODE = realpathSync(process.execPath);
+
+/**
+ * Makes the one file: the pinned Node, stripped, with the program and all that it reads from disk inside, the library that
+ * it needs beside it, and the list of what it is made of (CycloneDX).
+ */
+async function buildBinary(out: string): Promise<void> {
+  if (process.platform !== 'linux') throw new Error(`the one file is built on Linux, not on ${process.platform}`);
+  const work = mkdtempSync(join(tmpdir(), 'platform-build-'));
+  try {
+    mkdirSync(out, { recursive: true });
+    const binary = join(out, 'platform-node');
+    const assets = { ...(await bundleEntries(join(work, 'entries'))), ...(await webAssets()) };
+    await build({ ...BUNDLE, entryPoints: ['src/main.ts'], outfile: join(work, 'main.mjs'), plugins: [piscinaWorker] });
+    writeJson(join(work, 'build.json'), describeBuild());
+    assets['build.json'] = join(work, 'build.json');
+    run('strip', '-o', join(work, 'node'), NODE);
+    writeJson(join(work, 'sea.json'), {
+      main: join(work, 'main.mjs'),
+      mainFormat: 'module',
+      executable: join(work, 'node'),
+      output: binary,
+      disableExperimentalSEAWarning: true,
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      assets
+    });
+    rmSync(binary, { force: true });
+    run(NODE, '--build-sea', join(work, 'sea.json'));
+    // Not before: what --build-sea adds would be laid over what patchelf moved.
+    run('patchelf', '--set-rpath', '$ORIGIN', binary);
+    copyFileSync(libraryPath(), join(out, LIBRARY));
+    writeJson(join(out, 'platform-node.cdx.json'), describeParts(out));
+    console.error(`${relative(ROOT, binary)}: ${(statSync(binary).size / 1e6).toFixed(1)} MB`);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+const BUNDLE = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node26',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  keepNames: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+  // Native, and only for a setting of Piscina that is not used.
+  external: ['@napi-rs/nice'],
+  // For packages that are CommonJS.
+  banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" }
+} as const satisfies BuildOptions;
+
+/** Piscina starts its threads from a file beside its own: in the one file that is an entry as any other. */
+const piscinaWorker: Plugin = {
+  name: 'piscina-worker',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/piscina\/dist\/index\.js$/ }, ({ path }) => {
+      const parts = readFileSync(path, 'utf8').split("(0, node_path_1.resolve)(__dirname, 'worker.js')");
+      if (parts.length !== 2) throw new Error(`${path} starts its threads in another way than expected`);
+      const program = JSON.stringify(join(ROOT, 'src/program.ts'));
+      const worker = `require('node:url').fileURLToPath(require(${program}).entryUrl('piscina-worker'))`;
+      return { contents: parts.join(worker) };
+    });
+  }
+};
+
+/** Everything that a thread starts from. @returns the assets: each file, and the digests of all */
+async function bundleEntries(outdir: string): Promise<Record<string, string>> {
+  const actors = globSync('actors/*-actor.ts', { cwd: ROOT }).filter((path) =>
+    readFileSync(join(ROOT, path), 'utf8').includes(' hostActor<')
+  );
+  const files = [...actors, 'actors/task-entry.ts', ...globSync('workers/*.ts', { cwd: ROOT })].sort();
+  const entryPoints = Object.fromEntries(files.map((path) => [path.replace(/\.ts$/, ''), path]));
+  entryPoints['piscina-worker'] = 'node_modules/piscina/dist/worker.js';
+  await build({ ...BUNDLE, entryPoints, outdir, splitting: true, outExtension: { '.js': '.mjs' } });
+  const names = globSync('**/*.mjs', { cwd: outdir }).sort();
+  const digests = `${outdir}.json`;
+  writeJson(digests, Object.fromEntries(names.map((name) => [name, sha256(join(outdir, name))])));
+  return {
+    'entries.json': digests,
+    ...Object.fromEntries(names.map((name) => [`entries/${name}`, join(outdir, name)]))
+  };
+}
+
+async function webAssets(): Promise<Record<string, string>> {
+  const directory = join(ROOT, 'dist/web');
+  if (!existsSync(join(directory, 'index.html'))) await import('./build-web.ts');
+  const names = globSync('**/*.*', { cwd: directory }).sort();
+  return Object.fromEntries(names.map((name) => [`web/${name}`, join(directory, name)]));
+}
+
+/** The commit and its date; from PLATFORM_COMMIT and PLATFORM_DATE where the source comes without its history. */
+function describeBuild(): { readonly commit: string; readonly date: string } {
+  const { PLATFORM_COMMIT: commit, PLATFORM_DATE: date } = process.env;
+  if (commit && date) return { commit, date };
+  try {
+    const [hash = '', day = ''] = run('git', 'show', '-s', '--format=%h %cs').trim().split(' ');
+    const changed = run('git', 'status', '--porcelain').trim() !== '';
+    return { commit: hash + (changed ? ' with changes' : ''), date: day };
+  } catch {
+    return { commit: 'unknown', date: 'no date' };
+  }
+}
+
+function libraryPath(): string {
+  const path = new RegExp(`${LIBRARY} => (\\S+)`).exec(run('ldd', NODE))?.[1];
+  if (!path) throw new Error(`${LIBRARY} is missing; as root: apt-get install -y libatomic1`);
+  return path;
+}
+
+/** npm's list of the packages of the lockfile that are not for development only, Node itself among them, and the library. */
+function describeParts(out: string): object {
+  const bill = JSON.parse(run('npm', 'sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev'));
+  bill.metadata.component.hashes = [{ alg: 'SHA-256', content: sha256(join(out, 'platform-node')) }];
+  const [, version = '1'] = /\.so\.([\d.]+)$/.exec(basename(realpathSync(libraryPath()))) ?? [];
+  const hashes = [{ alg: 'SHA-256', content: sha256(join(out, LIBRARY)) }];
+  bill.components.push({ 'bom-ref': LIBRARY, type: 'library', name: 'libatomic', version, hashes });
+  return bill;
+}
+
+function sha256(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
+
+function writeJson(path: string, value: unknown): void {
+  writeFileSync(path, JSON.stringify(value, null, 2));
+}
+
+function run(command: string, ...args: readonly string[]): string {
+  try {
+    return execFileSync(command, args, {
+      cwd: ROOT,
+      encoding: 'utf8',
+      maxBuffer: 64e6,
+      stdio: ['ignore', 'pipe', 'pipe']
+    });
+  } catch (caught) {
+    const { code, stderr } = caught as NodeJS.ErrnoException & { stderr?: string };
+    const why = code === 'ENOENT' ? `${command} is missing; run: npm run setup -- --with-build-tools` : stderr;
+    throw new Error(`${[command, ...args].join(' ')} failed: ${why}`, { cause: caught });
+  }
+}
+
+const { values } = parseArgs({ options: { out: { type: 'string', default: join(ROOT, 'dist') } } });
+await buildBinary(values.out);
+console.error(`platform-node ${manifest.version} is in ${values.out}`);

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Builds the single-file program and lays out below DIRECTORY what a container needs to run it, and nothing else: the program, the
+# C libraries that it is linked with, a user without rights, and two directories to write to. The Dockerfile runs this.
+set -euo pipefail
+directory=$(mkdir -p "${1:?usage: scripts/build-image.sh DIRECTORY}" && cd "$1" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly OWNER=10001
+program=$directory/opt/platform-node/platform-node
+scripts/run-node scripts/build-binary.ts --out "$(dirname "$program")"
+
+# Where the loader looks for them: "libc.so.6 => /lib/... (0x...)", the loader itself without an arrow.
+for library in $(ldd "$program" | grep -o ' */[^ ]*'); do
+  [[ $library == "$directory"/* ]] || install -D "$library" "$directory$library"
+done
+
+mkdir -p "$directory"/{etc,dev,proc,sys,tmp,var/lib/platform-node}
+echo "platform:x:$OWNER:$OWNER::/var/lib/platform-node:/sbin/nologin" >"$directory/etc/passwd"
+echo "platform:x:$OWNER:" >"$directory/etc/group"
+echo 'hosts: files dns' >"$directory/etc/nsswitch.conf"
+chmod 1777 "$directory/tmp"
+[[ $(id -u) != 0 ]] || chown "$OWNER:$OWNER" "$directory/var/lib/platform-node"
+chmod 700 "$directory/var/lib/platform-node"

@@ -2,6 +2,7 @@
 # Builds the single-file program and lays out below DIRECTORY what a container needs to run it, and nothing else: the program, the
 # C libraries that it is linked with, a user without rights, and two directories to write to. The Dockerfile runs this.
 set -euo pipefail
+umask 022
 directory=$(mkdir -p "${1:?usage: scripts/build-image.sh DIRECTORY}" && cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,6 +19,7 @@ mkdir -p "$directory"/{etc,dev,proc,sys,tmp,var/lib/platform-node}
 echo "platform:x:$OWNER:$OWNER::/var/lib/platform-node:/sbin/nologin" >"$directory/etc/passwd"
 echo "platform:x:$OWNER:" >"$directory/etc/group"
 echo 'hosts: files dns' >"$directory/etc/nsswitch.conf"
+chmod 755 "$directory"
 chmod 1777 "$directory/tmp"
 [[ $(id -u) != 0 ]] || chown "$OWNER:$OWNER" "$directory/var/lib/platform-node"
 chmod 700 "$directory/var/lib/platform-node"

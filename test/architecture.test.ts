@@ -101,6 +101,11 @@ test('the environment is read only in src/config', () => {
   );
 });
 
+test('where the program is on disk, or that it is in one file, is known in src/program.ts alone', () => {
+  const knowing = files.filter(({ source }) => /\bimport\.meta\.|\bisSea\b/.test(source)).map(({ file }) => file);
+  assert.deepEqual(knowing, ['src/program.ts']);
+});
+
 test('nothing is compressed synchronously outside workers', () => {
   const blockers = files.filter(
     ({ file, source }) =>

@@ -1,10 +1,11 @@
 import type { BucketBatch } from '../src/consensus/balance-tree.ts';
 import type { ClaimedRoots, GroupExaminer } from '../src/db/block-writer.ts';
-import { type Connection, connect, statementTag } from '../src/db/connection.ts';
+import { connect, statementTag } from '../src/db/connection.ts';
 import type { Span } from '../src/db/group-transaction.ts';
 import type { ReplicaSchema } from '../src/db/replica-schema.ts';
 import { type ReplicaState, readReplicaState } from '../src/db/replica-state.ts';
 import { findStateTables, readBlockRoot, readLeaves, type StateTables } from '../src/db/state-reader.ts';
+import type { Statements } from '../src/db/statement-batch.ts';
 import { movesLeaves, type TouchedBalances } from '../src/db/touched-balances.ts';
 import { hasCode, type PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
@@ -66,7 +67,7 @@ export class ReplicaCommitment implements GroupExaminer {
   }
 
   async examine(
-    connection: Connection,
+    connection: Statements,
     schema: ReplicaSchema,
     group: { readonly span: Span; readonly touched: TouchedBalances; readonly claimed: ClaimedRoots | null }
   ): Promise<void> {
@@ -114,7 +115,7 @@ export class ReplicaCommitment implements GroupExaminer {
     this.#tracker.reset(reason);
   }
 
-  async #compareBlock(connection: Connection, schema: ReplicaSchema, height: number, theirs: string): Promise<void> {
+  async #compareBlock(connection: Statements, schema: ReplicaSchema, height: number, theirs: string): Promise<void> {
     const { block } = stateTables(schema);
     if (!block) return;
     try {

@@ -219,12 +219,11 @@ export class ReplicaFollower {
       phase: 'following'
     } as const;
     try {
-      await applyBlocks(writer, context, state, target, messages);
+      this.#session.moved(await applyBlocks(writer, context, state, target, messages));
     } catch (caught) {
       if (hasCode(caught, 'ROW_CONTRADICTION')) this.#session.contradicted = true;
       throw caught;
     }
-    await this.#session.reloadState();
   }
 
   /** What the mismatch was found in is undone with its connection; the halt needs another one. */

@@ -186,9 +186,14 @@ export class ReplicaSession {
   }
 
   async reloadState(): Promise<ReplicaState> {
-    this.#state = await readReplicaState(this.writer);
+    this.moved(await readReplicaState(this.writer));
+    return this.state;
+  }
+
+  /** The marker is this now. */
+  moved(state: ReplicaState): void {
+    this.#state = state;
     this.changed();
-    return this.#state;
   }
 
   async reloadSchema(): Promise<void> {

@@ -214,9 +214,12 @@ async function run(): Promise<void> {
   while (!stopping.signal.aborted) {
     const refused = breaker.getSnapshot().hasTag('refuse');
     host.waiting(refused ? 'the circuit breaker' : null);
+    const began = performance.now();
     const event = refused ? null : await tryEffect();
+    // From the beginning of one poll to that of the next: what a poll takes must not add to how long a block waits for it.
+    const pauseMs = Math.max(data.pollIntervalMs / 10, data.pollIntervalMs - (performance.now() - began));
     if (event && !stopping.signal.aborted) machine.send(event);
-    else await sleep(data.pollIntervalMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    else await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
   }
 }
 

@@ -3,6 +3,7 @@ import type { BlockHashes, DbType } from '../wire/database.ts';
 import type { TypedTable } from '../wire/schema.ts';
 import { type Connection, quoteName, rows } from './connection.ts';
 import { isBinary } from './row-codec.ts';
+import type { Statements } from './statement-batch.ts';
 
 /** State commitments of an indexer block; null where the source has none. */
 export interface Commitments {
@@ -82,7 +83,7 @@ export function headLayout(tables: readonly TypedTable[], dbType: DbType): HeadL
 
 /** The heads of the heights from `from` to `to` that exist, ascending, whether their hashes are complete or not. */
 export async function readBlockHeads(
-  connection: Connection,
+  connection: Statements,
   layout: HeadLayout,
   from: number,
   to: number

@@ -6,7 +6,7 @@ import type { BlockMessage, WireRow, WireRows } from '../wire/messages.ts';
 import { type BlockHead, readBlockHeads } from './block-hashes.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
 import { deriveBalances, deriveTouched } from './derived-balances.ts';
-import { canonicalRows, GroupTransaction, type Span } from './group-transaction.ts';
+import { canonicalRows, GroupTransaction, type Merge, type Span } from './group-transaction.ts';
 import {
   type CanonicalRow,
   canonicalRow,
@@ -18,6 +18,7 @@ import {
 } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
 import { SinceApplication } from './since-application.ts';
+import { StatementBatch, type Statements, write } from './statement-batch.ts';
 import { TouchedBalances } from './touched-balances.ts';
 import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
 import { pruneJournal, UndoJournal } from './undo-journal.ts';
@@ -41,7 +42,7 @@ export interface ClaimedRoots {
 export interface GroupExaminer {
   /** @throws whatever the group is to be given up for */
   examine(
-    connection: Connection,
+    connection: Statements,
     schema: ReplicaSchema,
     group: { readonly span: Span; readonly touched: TouchedBalances; readonly claimed: ClaimedRoots | null }
   ): Promise<void>;
@@ -60,10 +61,13 @@ export interface GroupTarget extends Span {
 /** Heights of which hashes are read at once. */
 const HEADS_PAGE = 1_000;
 const DUPLICATE_KEY = 1062;
+/** Markers above whose height no row stands: the writer knows it of those that it left itself, not of one that was read. */
+const BARE = new WeakSet<ReplicaState>();
 
 /**
  * Applies the messages of one group in one transaction, with its undo images; `sync_state.height` is the last block then.
  *
+ * @returns the marker as it stands then
  * @throws {PlatformError} REPLICA_MOVED, ROW_CONTRADICTION, SOURCE_INVALID, DATABASE_UNAVAILABLE; the connection is destroyed then
  */
 export function applyBlocks(
@@ -72,16 +76,16 @@ export function applyBlocks(
   before: ReplicaState,
   target: GroupTarget,
   messages: readonly BlockMessage[]
-): Promise<void> {
+): Promise<ReplicaState> {
   const { balances_root = null, block_merkle_root = null } = messages.at(-1) ?? {};
   const claimed = { balances_root, block_merkle_root };
-  return applyGroup(connection, context, before, { ...target, claimed }, async (group) => {
+  return applyGroup(connection, context, before, { ...target, claimed }, async (group, batch) => {
     for (const message of messages) await replaceOlder(group, context.schema, message);
     for (const message of messages) {
       // What a truncated replica holds of credits and debits does not add up to a balance.
       const derives = !message.group && before.floor === null;
       await applyMessage(group, context.schema, message, derives);
-      if (derives) await deriveBalances(connection, group, context.schema, message.data);
+      if (derives) await deriveBalances(batch, group, context.schema, message.data);
     }
     return messages.map((message) => ({ height: message.block_index, hashes: message as unknown as BlockHashes }));
   });
@@ -98,20 +102,20 @@ export interface SinceContent {
   readonly derives?: boolean;
 }
 
-/** Applies a since-snapshot as one group. @throws as `applyBlocks` */
+/** Applies a since-snapshot as one group. @returns, @throws as `applyBlocks` */
 export function applySince(
   connection: Connection,
   context: WriterContext,
   before: ReplicaState,
   target: GroupTarget,
   content: SinceContent
-): Promise<void> {
-  return applyGroup(connection, context, before, target, async (group) => {
+): Promise<ReplicaState> {
+  return applyGroup(connection, context, before, target, async (group, batch) => {
     const application = new SinceApplication(group, context.schema, target, content);
     await application.run();
-    if (content.from < target.first) await checkBranch(connection, context.schema, before);
+    if (content.from < target.first) await checkBranch(batch, context.schema, before);
     if (content.derives) {
-      for (const [table, touched] of application.touched()) await deriveTouched(connection, group, table, touched);
+      for (const [table, touched] of application.touched()) await deriveTouched(batch, group, table, touched);
     }
     return [{ height: target.last, hashes: target.hashes }];
   });
@@ -119,7 +123,7 @@ export function applySince(
 
 /** A since-snapshot repeats the replica's tip: with other hashes it is of another branch, and does not say what is to be undone. */
 async function checkBranch(
-  connection: Connection,
+  connection: Statements,
   { heads }: ReplicaSchema,
   { height, hashes }: ReplicaState
 ): Promise<void> {
@@ -137,26 +141,32 @@ async function applyGroup(
   { schema, maxRollbackDepth, epochSize, examiner }: WriterContext,
   before: ReplicaState,
   target: GroupTarget & { readonly claimed?: ClaimedRoots },
-  change: (group: GroupTransaction) => Promise<readonly Claim[]>
-): Promise<void> {
+  change: (group: GroupTransaction, connection: Statements) => Promise<readonly Claim[]>
+): Promise<ReplicaState> {
   const { first, last, source, phase, complete, claimed = null } = target;
   const touched = new TouchedBalances();
   try {
-    await connection.query('BEGIN');
-    await moveHeight(connection, before.height, last);
-    const journal = new UndoJournal(connection, first, last);
+    const batch = new StatementBatch(connection);
+    await write(batch, 'BEGIN');
+    const journal = new UndoJournal(batch, first, last);
     await journal.open({ height: first - 1, blockTime: before.blockTime, hashes: before.hashes });
-    const group = new GroupTransaction(connection, schema, journal, target, touched);
-    await group.clearSpan();
-    const claims = await change(group);
+    const group = new GroupTransaction(batch, schema, journal, target, touched);
+    const apply = async () => {
+      if (!BARE.has(before)) await group.clearSpan();
+      return change(group, batch);
+    };
+    const [, claims] = await Promise.all([moveHeight(batch, before.height, last), apply()]);
     await journal.flush();
-    const tip = await checkHeads(connection, schema, target, claims, epochSize);
-    await pruneJournal(connection, last - maxRollbackDepth);
+    const tip = await checkHeads(batch, schema, target, claims, epochSize);
+    await pruneJournal(batch, last - maxRollbackDepth);
     const { blockTime, hashes } = tip;
-    await writeReplicaState(connection, { blockTime, hashes, source, phase, complete });
-    await examiner?.examine(connection, schema, { span: { first, last }, touched, claimed });
-    await connection.query('COMMIT');
+    await writeReplicaState(batch, { blockTime, hashes, source, phase, complete });
+    await examiner?.examine(batch, schema, { span: { first, last }, touched, claimed });
+    await batch.query('COMMIT');
     await examiner?.settle(true);
+    const after = { ...before, height: last, blockTime, hashes, source, phase, complete };
+    if (!group.isAhead) BARE.add(after);
+    return after;
   } catch (caught) {
     connection.destroy();
     await examiner?.settle(false);
@@ -169,7 +179,7 @@ async function applyGroup(
 }
 
 /** Also what makes a second writer fail: exactly one row must be where we left it. */
-async function moveHeight(connection: Connection, expected: number | null, height: number): Promise<void> {
+async function moveHeight(connection: Statements, expected: number | null, height: number): Promise<void> {
   const [result] = await connection.query('UPDATE sync_state SET height = ? WHERE id = 1 AND height <=> ?', [
     height,
     expected
@@ -182,7 +192,7 @@ async function moveHeight(connection: Connection, expected: number | null, heigh
 
 /** The blocks that are there now must be without a gap and the ones that the source named. They become the transparency log. */
 async function checkHeads(
-  connection: Connection,
+  connection: Statements,
   schema: ReplicaSchema,
   { first, last, hashes }: GroupTarget,
   claims: readonly Claim[],
@@ -219,7 +229,7 @@ function badBlock(height: number, what: string): PlatformError {
 
 /** Records blocks in the replica's transparency log, and commits the epochs that end in them. */
 export async function logBlocks(
-  connection: Connection,
+  connection: Statements,
   heads: readonly LoggedBlock[],
   epochSize: number
 ): Promise<void> {
@@ -283,18 +293,27 @@ async function applyMessage(
   for (const [table, list] of ordered(schema, message.deleted_rows)) {
     await group.removeByIdentity(table, identitiesOf(table, list));
   }
-  for (const [table, list] of ordered(schema, message.data)) {
-    const { class: tableClass } = table.plan;
-    if (tableClass === 'scoped') {
-      await applyScoped(group, table, list, height, olderBlocks(message, table));
-    } else if (tableClass === 'lookup') await group.merge(table, canonicalRows(table, list), 'refuse');
-    else if (tableClass === 'mutable' || (tableClass === 'derived' && !message.group && !derives))
-      await group.merge(table, canonicalRows(table, list), 'replace');
-  }
   const wholeTables = new Set(whole);
-  for (const [table, list] of ordered(schema, message.updated_rows)) {
-    const isDerivedHere = derives && table.plan.class === 'derived';
-    if (!wholeTables.has(table.name) && !isDerivedHere) await group.merge(table, canonicalRows(table, list), 'replace');
+  const own = [...ordered(schema, message.data)];
+  const changed = [...ordered(schema, message.updated_rows)].filter(
+    ([{ name, plan }]) => !wholeTables.has(name) && !(derives && plan.class === 'derived')
+  );
+  const merges = own.flatMap(([table, list]): Merge[] => {
+    const { class: tableClass } = table.plan;
+    const isState = tableClass === 'mutable' || (tableClass === 'derived' && !message.group && !derives);
+    if (tableClass !== 'lookup' && !isState) return [];
+    return [{ table, list: canonicalRows(table, list), known: isState ? 'replace' : 'refuse' }];
+  });
+  const comesAlone = ({ name, plan }: ReplicaTable) => plan.class !== 'scoped' && !Object.hasOwn(message.data, name);
+  for (const [table, list] of changed) {
+    if (comesAlone(table)) merges.push({ table, list: canonicalRows(table, list), known: 'replace' });
+  }
+  await group.mergeAll(merges);
+  for (const [table, list] of own) {
+    if (table.plan.class === 'scoped') await applyScoped(group, table, list, height, olderBlocks(message, table));
+  }
+  for (const [table, list] of changed) {
+    if (!comesAlone(table)) await group.merge(table, canonicalRows(table, list), 'replace');
   }
   for (const name of wholeTables) {
     const table = findTable(schema, name);

@@ -58,6 +58,8 @@ export interface ConnectOptions {
   readonly tag?: string;
   /** Seconds a statement may run; 0 is no limit. Progress is then the caller's to watch. */
   readonly statementLimitS?: number;
+  /** It takes several statements in one message: see `StatementBatch`. */
+  readonly several?: boolean;
 }
 
 /** The tag of one start of one actor. */
@@ -72,11 +74,11 @@ export function statementTag(databaseName: string, generation: number): string {
  */
 export async function connect(
   to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string },
-  { tag, statementLimitS }: ConnectOptions = {}
+  { tag, statementLimitS, several = false }: ConnectOptions = {}
 ): Promise<Connection> {
   let connection: Connection | undefined;
   try {
-    connection = await createConnection(driverOptions(to));
+    connection = await createConnection({ ...driverOptions(to), multipleStatements: several });
     // A lost connection is told to the statement that waits; between statements the next one learns it.
     connection.on('error', () => undefined);
     failWhenDestroyed(connection);
@@ -96,13 +98,21 @@ function failWhenDestroyed(connection: Connection): void {
   connection.destroy = () => void stream.destroy(new Error('the connection was ended here'));
 }
 
-/** MariaDB keeps a leading comment in the process list, where the reaper reads it. */
+const TAGS = new WeakMap<Connection, string>();
+
+/** A statement with its connection's tag before it. MariaDB keeps a leading comment in the process list, where the reaper reads it. */
+export function tagged(connection: Connection, sql: string): string {
+  const tag = TAGS.get(connection);
+  return tag === undefined ? sql : `/* ${tag} */ ${sql}`;
+}
+
 function markStatements(connection: Connection, tag: string): void {
+  TAGS.set(connection, tag);
   const { connection: raw } = connection as unknown as {
     connection: { query: (first: string | { sql: string }, ...rest: unknown[]) => unknown };
   };
   const query = raw.query.bind(raw);
-  const mark = (sql: string) => `/* ${tag} */ ${sql}`;
+  const mark = (sql: string) => tagged(connection, sql);
   raw.query = (first, ...rest) =>
     query(typeof first === 'string' ? mark(first) : Object.assign(first, { sql: mark(first.sql) }), ...rest);
 }

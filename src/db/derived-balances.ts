@@ -1,9 +1,10 @@
 import type { WireRows } from '../wire/messages.ts';
-import { type Connection, quoteName, rows } from './connection.ts';
+import { quoteName, rows } from './connection.ts';
 import { canonicalRows, type GroupTransaction, type Span, selectSpan } from './group-transaction.ts';
 import { type CanonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
 import { selectByIdentity } from './row-statements.ts';
 import { toLiteral } from './sql-literal.ts';
+import type { Statements } from './statement-batch.ts';
 
 /** What a balance is the sum of, with its sign. */
 const FEEDERS = [
@@ -18,7 +19,7 @@ const PAIRS_AT_ONCE = 500;
  * For a source that does not know groups: the balances that it sends may be of any later height.
  */
 export async function deriveBalances(
-  connection: Connection,
+  connection: Statements,
   group: GroupTransaction,
   schema: ReplicaSchema,
   data: WireRows
@@ -31,7 +32,7 @@ export async function deriveBalances(
 
 /** Makes the balances of some pairs what their credits and debits add up to. @param touched rows of nothing but the pair */
 export async function deriveTouched(
-  connection: Connection,
+  connection: Statements,
   group: Pick<GroupTransaction, 'merge'>,
   table: ReplicaTable,
   touched: readonly CanonicalRow[]
@@ -56,7 +57,7 @@ export async function deriveTouched(
 
 /** The balances that the credits and debits of some blocks name, as rows of nothing but the pair. */
 export async function touchedInSpan(
-  connection: Connection,
+  connection: Statements,
   schema: ReplicaSchema,
   balances: ReplicaTable,
   span: Span
@@ -93,7 +94,7 @@ function touchedKeys(
 
 /** Credits minus debits of each pair, by key, with 18 decimals. */
 async function readSums(
-  connection: Connection,
+  connection: Statements,
   balances: ReplicaTable,
   pairs: readonly CanonicalRow[]
 ): Promise<Map<string, string>> {

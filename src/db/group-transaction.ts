@@ -1,9 +1,10 @@
 import { PlatformError } from '../errors.ts';
 import type { WireRow } from '../wire/messages.ts';
-import { type Connection, quoteName, rows } from './connection.ts';
+import { quoteName, rows } from './connection.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
 import { deleteRows, insertRows, selectByIdentity, selectWhere } from './row-statements.ts';
 import { toLiteral } from './sql-literal.ts';
+import type { Statements } from './statement-batch.ts';
 import type { TouchedBalances } from './touched-balances.ts';
 import type { UndoJournal } from './undo-journal.ts';
 
@@ -23,16 +24,17 @@ export interface Span {
  * Rows that stand in blocks of the group itself need no image: a rollback deletes them by scope.
  */
 export class GroupTransaction {
-  readonly #connection: Connection;
+  readonly #connection: Statements;
   readonly #schema: ReplicaSchema;
   readonly #journal: Pick<UndoJournal, 'keep'>;
   readonly #span: Span;
   readonly #touched: TouchedBalances | undefined;
   readonly #blockOfParent = new Map<string, number>();
+  #isAhead = false;
 
   /** @param touched takes note of the balances that change */
   constructor(
-    connection: Connection,
+    connection: Statements,
     schema: ReplicaSchema,
     journal: Pick<UndoJournal, 'keep'>,
     span: Span,
@@ -45,9 +47,14 @@ export class GroupTransaction {
     this.#touched = touched;
   }
 
+  /** Whether rows may stand in blocks above the group's. */
+  get isAhead(): boolean {
+    return this.#isAhead;
+  }
+
   /** Removes rows that stand in the group's blocks already: leftovers of a source that sent them early. */
   async clearSpan(): Promise<void> {
-    const { first, last } = this.#span;
+    const { first } = this.#span;
     const direct = this.#schema.tables.filter(({ plan }) => plan.scope !== null && plan.scope.parent === null);
     if (direct.length === 0) return;
     const found = await rows<{ name: string }>(
@@ -55,12 +62,13 @@ export class GroupTransaction {
       direct
         .map(
           ({ name }) =>
-            `SELECT '${name}' AS name FROM DUAL WHERE EXISTS (SELECT 1 FROM ${quoteName(name)} WHERE block_index BETWEEN ${first} AND ${last})`
+            `SELECT '${name}' AS name FROM DUAL WHERE EXISTS (SELECT 1 FROM ${quoteName(name)} WHERE block_index >= ${first})`
         )
         .join(' UNION ALL ')
     );
     const occupied = new Set(found.map(({ name }) => name));
     if (occupied.size === 0) return;
+    this.#isAhead = true;
     const affected = this.#schema.tables.filter(
       ({ name, plan }) => occupied.has(name) || (plan.scope?.parent != null && occupied.has(plan.scope.parent))
     );
@@ -78,18 +86,31 @@ export class GroupTransaction {
   /**
    * Upserts rows by their identity; rows without one are added as often as the replica lacks them.
    *
-   * @param known what to do with a row that has another value here: replace it, or refuse
    * @param height the rows' block when they are scoped
    * @throws {PlatformError} ROW_CONTRADICTION
    */
   async merge(
     table: ReplicaTable,
     list: readonly CanonicalRow[],
-    known: 'replace' | 'refuse',
+    known: Merge['known'],
     height: number | null = null
   ): Promise<void> {
-    const keep = height === null || !this.#owns(height);
-    const { surplus, missing } = await this.#compare(table, list);
+    const difference = await this.#compare(table, list);
+    if (table.plan.scope && (height === null || height > this.#span.last)) this.#isAhead = true;
+    await this.#settle({ table, known }, difference, height === null || !this.#owns(height));
+  }
+
+  /** As `merge`, for rows that have no block of tables of which none comes twice: what the replica has of them is read at once. */
+  async mergeAll(merges: readonly Merge[]): Promise<void> {
+    const differences = await Promise.all(merges.map(({ table, list }) => this.#compare(table, list)));
+    for (const [index, merge] of merges.entries()) await this.#settle(merge, differences[index]!, true);
+  }
+
+  async #settle(
+    { table, known }: Pick<Merge, 'table' | 'known'>,
+    { surplus, missing }: PageDifference,
+    keep: boolean
+  ): Promise<void> {
     if (known === 'refuse' && surplus.length > 0) {
       const identity = table.identity!.map((position) => surplus[0]![position]);
       const reason = `table ${table.name} holds another row as ${identity.join(', ')} than the source`;
@@ -262,6 +283,14 @@ export class GroupTransaction {
   }
 }
 
+/** Rows to upsert by their identity. */
+export interface Merge {
+  readonly table: ReplicaTable;
+  readonly list: readonly CanonicalRow[];
+  /** What to do with a row that has another value here. */
+  readonly known: 'replace' | 'refuse';
+}
+
 /** What a page of received rows changes here. */
 export interface PageDifference {
   /** Rows of this database to take away. */
@@ -277,7 +306,7 @@ export function canonicalRows(table: ReplicaTable, list: readonly WireRow[]): Ca
 
 /** The rows of a scoped table in some blocks. */
 export function selectSpan(
-  connection: Connection,
+  connection: Statements,
   table: ReplicaTable,
   { first, last }: Span
 ): Promise<CanonicalRow[]> {
@@ -299,7 +328,7 @@ function inSourceOrder(table: ReplicaTable, list: readonly CanonicalRow[]): read
 }
 
 /** All rows of a table, in pages where its key allows it. */
-async function* scanTable(connection: Connection, table: ReplicaTable): AsyncGenerator<CanonicalRow[]> {
+async function* scanTable(connection: Statements, table: ReplicaTable): AsyncGenerator<CanonicalRow[]> {
   const [position, ...others] = table.rowKey ?? [];
   const codec = position === undefined ? undefined : table.codecs[position];
   if (position === undefined || codec?.kind !== 'integer' || others.length > 0) {

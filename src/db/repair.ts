@@ -7,6 +7,7 @@ import { type Connection, databaseError } from './connection.ts';
 import type { TableDifference } from './digest-compare.ts';
 import { type CanonicalRow, keyText, type ReplicaTable } from './replica-schema.ts';
 import { deleteRows, insertRows, selectByIdentity } from './row-statements.ts';
+import { StatementBatch, type Statements, write } from './statement-batch.ts';
 import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
 
 const DUPLICATE_KEY = 1062;
@@ -30,16 +31,17 @@ export async function repair(
     return difference ? [{ ...difference, table }] : [];
   });
   try {
-    await connection.query('BEGIN');
-    await countRepair(connection, height);
+    const batch = new StatementBatch(connection);
+    await write(batch, 'BEGIN');
+    await countRepair(batch, height);
     for (const { table, surplus } of parts.toReversed()) {
-      if (surplus.length > 0) await deleteRows(connection, table, surplus);
+      if (surplus.length > 0) await deleteRows(batch, table, surplus);
     }
     for (const { table, surplus, missing, spans } of parts) {
-      if (table.name === 'sync_meta') await relog(connection, schema.heads!, spans, height, epochSize);
-      else await add(connection, table, surplus, missing);
+      if (table.name === 'sync_meta') await relog(batch, schema.heads!, spans, height, epochSize);
+      else await add(batch, table, surplus, missing);
     }
-    await connection.query('COMMIT');
+    await batch.query('COMMIT');
   } catch (caught) {
     connection.destroy();
     if ((caught as { errno?: number }).errno === DUPLICATE_KEY) {
@@ -51,7 +53,7 @@ export async function repair(
 }
 
 /** Also what makes a second writer fail. */
-async function countRepair(connection: Connection, height: number): Promise<void> {
+async function countRepair(connection: Statements, height: number): Promise<void> {
   const [result] = await connection.query('UPDATE sync_state SET repairs = repairs + 1 WHERE id = 1 AND height = ?', [
     height
   ]);
@@ -61,7 +63,7 @@ async function countRepair(connection: Connection, height: number): Promise<void
 
 /** A row that takes the place of another keeps its surrogate; where no identity tells which one, those that are free go in the source's order. */
 async function add(
-  connection: Connection,
+  connection: Statements,
   table: ReplicaTable,
   surplus: readonly CanonicalRow[],
   missing: readonly CanonicalRow[]
@@ -89,7 +91,7 @@ async function add(
 
 /** Writes the log of some blocks anew, from the replica's own blocks, and commits the epochs that are full. */
 async function relog(
-  connection: Connection,
+  connection: Statements,
   heads: Parameters<typeof readBlockHeads>[1],
   spans: readonly DigestRange[],
   height: number,
@@ -97,7 +99,8 @@ async function relog(
 ): Promise<void> {
   const epochs = new Set<number>();
   for (const { from, to } of spans) {
-    await connection.query(
+    await write(
+      connection,
       'DELETE FROM sync_meta WHERE block_index BETWEEN ? AND ? AND block_index NOT IN (SELECT block_index FROM blocks)',
       [Math.max(0, from), to]
     );

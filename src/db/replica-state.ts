@@ -2,6 +2,7 @@ import { PlatformError } from '../errors.ts';
 import type { BlockHashes, DbType } from '../wire/database.ts';
 import type { Halt } from '../wire/report.ts';
 import { type Connection, rows } from './connection.ts';
+import { type Statements, write } from './statement-batch.ts';
 import { createControlTables, isoTime } from './transparency-log.ts';
 
 /** What the replica is in the middle of; durable, so that a restart continues there. */
@@ -179,13 +180,13 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
 };
 
 /** Changes some fields of the marker, as part of the caller's transaction if there is one. */
-export async function writeReplicaState(connection: Connection, change: Partial<ReplicaState>): Promise<void> {
+export async function writeReplicaState(connection: Statements, change: Partial<ReplicaState>): Promise<void> {
   const entries = Object.entries(change) as [keyof ReplicaState, unknown][];
   const values = entries.map(([, value]) =>
     typeof value === 'object' && value !== null ? JSON.stringify(value) : value
   );
   const list = entries.map(([name]) => `${COLUMNS[name]} = ?`).join(', ');
-  await connection.query(`UPDATE sync_state SET ${list} WHERE id = 1`, values);
+  await write(connection, `UPDATE sync_state SET ${list} WHERE id = 1`, values);
 }
 
 /** The durable halt; null when there is none. */

@@ -4,6 +4,7 @@ import type { Span } from './group-transaction.ts';
 import type { ReplicaSchema, ReplicaTable } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
 import { deleteReceived, insertRows } from './row-statements.ts';
+import { StatementBatch, type Statements, write } from './statement-batch.ts';
 import { pruneFrom } from './transparency-log.ts';
 import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
 
@@ -39,18 +40,19 @@ export async function rollBack(
   plan: RollbackPlan
 ): Promise<void> {
   try {
-    await connection.query('BEGIN');
+    const batch = new StatementBatch(connection);
+    await write(batch, 'BEGIN');
     for (const group of plan.groups) {
-      await deleteSpan(connection, schema, group);
-      for await (const step of readSteps(connection, group)) await undo(connection, schema, step);
+      await deleteSpan(batch, schema, group);
+      for await (const step of readSteps(batch, group)) await undo(batch, schema, step);
     }
-    await cutJournal(connection, plan.height);
-    if (schema.heads?.dbType === 'indexer') await pruneFrom(connection, plan.height + 1);
+    await cutJournal(batch, plan.height);
+    if (schema.heads?.dbType === 'indexer') await pruneFrom(batch, plan.height + 1);
     const base = plan.groups.at(-1)!.base;
-    await moveBack(connection, before.height);
+    await moveBack(batch, before.height);
     const unverified = { verifiedHeight: null, verifiedAt: null };
-    await writeReplicaState(connection, { ...base, ...unverified, complete: false, phase: 'reconciling' });
-    await connection.query('COMMIT');
+    await writeReplicaState(batch, { ...base, ...unverified, complete: false, phase: 'reconciling' });
+    await batch.query('COMMIT');
   } catch (caught) {
     connection.destroy();
     if ((caught as { errno?: number }).errno === DUPLICATE_KEY) {
@@ -61,7 +63,7 @@ export async function rollBack(
   }
 }
 
-async function moveBack(connection: Connection, expected: number | null): Promise<void> {
+async function moveBack(connection: Statements, expected: number | null): Promise<void> {
   const [result] = await connection.query(
     'UPDATE sync_state SET complete = 0, phase = ? WHERE id = 1 AND height <=> ?',
     ['rollingBack', expected]
@@ -72,12 +74,13 @@ async function moveBack(connection: Connection, expected: number | null): Promis
 }
 
 /** Children before parents: theirs is the block. */
-export async function deleteSpan(connection: Connection, schema: ReplicaSchema, { first, last }: Span): Promise<void> {
+export async function deleteSpan(connection: Statements, schema: ReplicaSchema, { first, last }: Span): Promise<void> {
   for (const { name, plan } of schema.tables.toReversed()) {
     if (!plan.scope) continue;
     const { column, parent } = plan.scope;
     const between = `block_index BETWEEN ${first} AND ${last}`;
-    await connection.query(
+    await write(
+      connection,
       parent === null
         ? `DELETE FROM ${quoteName(name)} WHERE ${between}`
         : `DELETE t FROM ${quoteName(parent)} p STRAIGHT_JOIN ${quoteName(name)} t ON t.${quoteName(column)} = p.${quoteName(column)} WHERE p.${between}`
@@ -85,7 +88,7 @@ export async function deleteSpan(connection: Connection, schema: ReplicaSchema, 
   }
 }
 
-async function undo(connection: Connection, schema: ReplicaSchema, step: UndoStep): Promise<void> {
+async function undo(connection: Statements, schema: ReplicaSchema, step: UndoStep): Promise<void> {
   const table = schema.byName.get(step.table);
   if (!table) return;
   const then = asItWas(table, step.columns);

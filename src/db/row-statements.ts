@@ -1,26 +1,10 @@
-import type { Connection } from './connection.ts';
 import { quoteName, rows, type SqlRow } from './connection.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './replica-schema.ts';
 import { selectList, toWireRows } from './row-codec.ts';
 import { type ColumnCodec, isByteKind, quoteText, toLiteral, toTupleMember } from './sql-literal.ts';
+import { chunks, type Statements, write } from './statement-batch.ts';
 
-/** Statements are kept below this, far below any `max_allowed_packet`; a row that is longer goes alone. */
-const STATEMENT_CHARACTERS = 512 * 1024;
-
-/** Cuts a list so that what is printed of each part stays within a statement. */
-function* chunks(texts: readonly string[]): Generator<readonly string[]> {
-  let from = 0;
-  let size = 0;
-  for (const [index, text] of texts.entries()) {
-    if (index > from && size + text.length > STATEMENT_CHARACTERS) {
-      yield texts.slice(from, index);
-      from = index;
-      size = 0;
-    }
-    size += text.length;
-  }
-  if (from < texts.length) yield texts.slice(from);
-}
+const inParts = (texts: readonly string[]) => chunks(texts, (text) => text);
 
 function tuple(table: ReplicaTable, row: CanonicalRow, positions: readonly number[]): string {
   return `(${positions.map((position) => toLiteral(table.codecs[position]!, row[position]!)).join(',')})`;
@@ -39,33 +23,33 @@ const allPositions = (table: ReplicaTable): readonly number[] => table.codecs.ma
 
 /** Inserts rows as they are, or without their surrogate, which the replica then assigns in the order given. */
 export async function insertRows(
-  connection: Connection,
+  connection: Statements,
   table: ReplicaTable,
   list: readonly CanonicalRow[],
   withSurrogate: boolean
 ): Promise<void> {
   const positions = withSurrogate ? allPositions(table) : table.compared;
   const head = `INSERT INTO ${quoteName(table.name)} ${names(table, positions)} VALUES `;
-  for (const part of chunks(list.map((row) => tuple(table, row, positions)))) {
-    await connection.query(head + part.join(','));
+  for (const part of inParts(list.map((row) => tuple(table, row, positions)))) {
+    await write(connection, head + part.join(','));
   }
 }
 
 /** Deletes exactly these rows, which this database holds: by key, else one row for each by all its values. */
 export async function deleteRows(
-  connection: Connection,
+  connection: Statements,
   table: ReplicaTable,
   list: readonly CanonicalRow[]
 ): Promise<void> {
   if (table.rowKey) return deleteByKey(connection, table, list, table.rowKey);
   for (const row of list) {
-    await connection.query(`DELETE FROM ${quoteName(table.name)} WHERE ${exactly(table, row)} LIMIT 1`);
+    await write(connection, `DELETE FROM ${quoteName(table.name)} WHERE ${exactly(table, row)} LIMIT 1`);
   }
 }
 
 /** Deletes rows that were received: by identity, else one row for each by all its values but the surrogate. */
 export async function deleteReceived(
-  connection: Connection,
+  connection: Statements,
   table: ReplicaTable,
   list: readonly CanonicalRow[]
 ): Promise<void> {
@@ -73,25 +57,25 @@ export async function deleteReceived(
   const newestFirst =
     table.surrogate === null ? '' : ` ORDER BY ${quoteName(table.codecs[table.surrogate]!.name)} DESC`;
   for (const row of list) {
-    await connection.query(`DELETE FROM ${quoteName(table.name)} WHERE ${exactly(table, row)}${newestFirst} LIMIT 1`);
+    await write(connection, `DELETE FROM ${quoteName(table.name)} WHERE ${exactly(table, row)}${newestFirst} LIMIT 1`);
   }
 }
 
 async function deleteByKey(
-  connection: Connection,
+  connection: Statements,
   table: ReplicaTable,
   list: readonly CanonicalRow[],
   key: readonly number[]
 ): Promise<void> {
   const head = `DELETE FROM ${quoteName(table.name)} WHERE ${names(table, key)} IN `;
-  for (const part of chunks(list.map((row) => keyTuple(table, row, key)))) {
-    await connection.query(`${head}(${part.join(',')})`);
+  for (const part of inParts(list.map((row) => keyTuple(table, row, key)))) {
+    await write(connection, `${head}(${part.join(',')})`);
   }
 }
 
 /** The rows of this database that have the identities of the given rows. */
 export async function selectByIdentity(
-  connection: Connection,
+  connection: Statements,
   table: ReplicaTable,
   list: readonly CanonicalRow[]
 ): Promise<CanonicalRow[]> {
@@ -104,7 +88,7 @@ export async function selectByIdentity(
     return found;
   }
   const found: CanonicalRow[] = [];
-  for (const part of chunks([...new Set(list.map((row) => keyTuple(table, row, key)))])) {
+  for (const part of inParts([...new Set(list.map((row) => keyTuple(table, row, key)))])) {
     found.push(...(await selectWhere(connection, table, `${names(table, key)} IN (${part.join(',')})`)));
   }
   return found;
@@ -112,7 +96,7 @@ export async function selectByIdentity(
 
 /** Rows of a table by a condition on it (named `t` when there is a join). */
 export async function selectWhere(
-  connection: Connection,
+  connection: Statements,
   table: ReplicaTable,
   condition: string,
   join = ''

@@ -6,6 +6,7 @@ import type { TypedTable } from '../wire/schema.ts';
 import type { TablePlan } from './classify.ts';
 import { type Connection, rows } from './connection.ts';
 import { scopeSql } from './scope-sql.ts';
+import type { Statements } from './statement-batch.ts';
 import type { BalanceKey } from './touched-balances.ts';
 
 const PAIRS_AT_ONCE = 500;
@@ -66,7 +67,7 @@ function text(expression: string): string {
 
 /** The leaves that some balances have now; a balance that is gone has none. @throws {PlatformError} STATE_UNENCODABLE */
 export async function readLeaves(
-  connection: Connection,
+  connection: Statements,
   hashes: CommitmentHashes,
   names: ChainNames,
   keys: readonly BalanceKey[]
@@ -115,7 +116,7 @@ export async function* readLeafPages(
 
 /** The root over one block's rows; null when it has rows of contracts. @throws {PlatformError} STATE_UNENCODABLE */
 export async function readBlockRoot(
-  connection: Connection,
+  connection: Statements,
   hashes: CommitmentHashes,
   { sql, parts }: NonNullable<StateTables['block']>,
   height: number

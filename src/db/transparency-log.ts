@@ -3,6 +3,7 @@ import { PlatformError } from '../errors.ts';
 import type { EpochRoot, InclusionProofRecord, NoEpoch, OpenEpoch, TransparencyPage } from '../wire/transparency.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads } from './block-hashes.ts';
 import { type Connection, rows, type SqlRow } from './connection.ts';
+import { type Statements, write } from './statement-batch.ts';
 
 /** What the control tables are made of where they are missing. */
 const CONTROL_TABLES: Readonly<Record<string, string>> = {
@@ -53,7 +54,7 @@ export type LoggedBlock = Pick<BlockHead, 'height' | 'blockTime'> & { readonly h
  *
  * @param blocks at most some thousand
  */
-export async function recordBlocks(connection: Connection, blocks: readonly LoggedBlock[]): Promise<void> {
+export async function recordBlocks(connection: Statements, blocks: readonly LoggedBlock[]): Promise<void> {
   if (blocks.length === 0) return;
   const values = blocks.map(({ height, blockTime, hashes }) => [
     height,
@@ -62,7 +63,8 @@ export async function recordBlocks(connection: Connection, blocks: readonly Logg
     hashes.actions_hash,
     hashes.contract_hash
   ]);
-  await connection.query(
+  await write(
+    connection,
     `INSERT INTO sync_meta (block_index, block_time, ledger_hash, actions_hash, contract_hash, logged_at)
      VALUES ${values.map(() => '(?, UTC_TIMESTAMP(6))').join(', ')}
      ON DUPLICATE KEY UPDATE
@@ -76,7 +78,7 @@ export async function recordBlocks(connection: Connection, blocks: readonly Logg
 
 /** One epoch's recorded blocks in ascending height. */
 export async function readEpochBlocks(
-  connection: Connection,
+  connection: Statements,
   epoch: number,
   epochSize: number
 ): Promise<(LeafHashes & { readonly block_index: number } & SqlRow)[]> {
@@ -98,7 +100,7 @@ export interface EpochSummary {
 
 /** Commits an epoch from the rows at hand; an equal root stays as it is. @returns null when nothing was written */
 export async function commitEpoch(
-  connection: Connection,
+  connection: Statements,
   epoch: number,
   epochSize: number
 ): Promise<EpochRewrite | null> {
@@ -115,7 +117,7 @@ export async function commitEpoch(
 }
 
 /** Writes a computed epoch, unless it is committed so. @returns null when nothing was written */
-export async function writeEpoch(connection: Connection, summary: EpochSummary): Promise<EpochRewrite | null> {
+export async function writeEpoch(connection: Statements, summary: EpochSummary): Promise<EpochRewrite | null> {
   const { epoch, startBlock, endBlock, root, leafCount } = summary;
   const [before] = await rows<{ merkle_root: string; leaf_count: number }>(
     connection,
@@ -123,7 +125,8 @@ export async function writeEpoch(connection: Connection, summary: EpochSummary):
     [epoch]
   );
   if (before?.merkle_root === root && Number(before.leaf_count) === leafCount) return null;
-  await connection.query(
+  await write(
+    connection,
     `INSERT INTO merkle_epochs (epoch, start_block, end_block, merkle_root, leaf_count, created_at)
      VALUES (?, ?, ?, ?, ?, UTC_TIMESTAMP(6))
      ON DUPLICATE KEY UPDATE start_block = VALUES(start_block), end_block = VALUES(end_block),
@@ -134,14 +137,14 @@ export async function writeEpoch(connection: Connection, summary: EpochSummary):
 }
 
 /** Removes the orphaned blocks and the epochs that hold any. @returns the epochs that were committed, without their new roots */
-export async function pruneFrom(connection: Connection, fork: number): Promise<EpochRewrite[]> {
+export async function pruneFrom(connection: Statements, fork: number): Promise<EpochRewrite[]> {
   const gone = await rows<{ epoch: number; merkle_root: string }>(
     connection,
     'SELECT epoch, merkle_root FROM merkle_epochs WHERE end_block >= ? ORDER BY epoch',
     [fork]
   );
-  await connection.query('DELETE FROM sync_meta WHERE block_index >= ?', [fork]);
-  await connection.query('DELETE FROM merkle_epochs WHERE end_block >= ?', [fork]);
+  await write(connection, 'DELETE FROM sync_meta WHERE block_index >= ?', [fork]);
+  await write(connection, 'DELETE FROM merkle_epochs WHERE end_block >= ?', [fork]);
   return gone.map(({ epoch, merkle_root }) => ({ epoch: Number(epoch), old_root: merkle_root, new_root: null }));
 }
 

@@ -1,6 +1,7 @@
 import type { BlockHashes } from '../wire/database.ts';
-import { type Connection, rows } from './connection.ts';
+import { rows } from './connection.ts';
 import type { CanonicalRow, ReplicaTable } from './replica-schema.ts';
+import { type Statements, write } from './statement-batch.ts';
 
 /** Where the replica stood before a group. */
 export interface GroupBase {
@@ -32,13 +33,13 @@ type Entry = readonly [kind: string, table: string | null, body: string];
 
 /** Writes the steps of one group, within its transaction, in the order in which they happened: few statements for many small steps. */
 export class UndoJournal {
-  readonly #connection: Connection;
+  readonly #connection: Statements;
   readonly #first: number;
   readonly #last: number;
   #waiting: Entry[] = [];
   #waitingCharacters = 0;
 
-  constructor(connection: Connection, first: number, last: number) {
+  constructor(connection: Statements, first: number, last: number) {
     this.#connection = connection;
     this.#first = first;
     this.#last = last;
@@ -72,7 +73,7 @@ export class UndoJournal {
     const entries = this.#waiting.map((entry) => [this.#first, this.#last, ...entry]);
     this.#waiting = [];
     this.#waitingCharacters = 0;
-    await this.#connection.query('INSERT INTO sync_undo (group_first, group_last, kind, table_name, body) VALUES ?', [
+    await write(this.#connection, 'INSERT INTO sync_undo (group_first, group_last, kind, table_name, body) VALUES ?', [
       entries
     ]);
   }
@@ -85,7 +86,7 @@ export class UndoJournal {
 }
 
 /** The groups that end above a height, newest first. */
-export async function readGroupsAbove(connection: Connection, height: number): Promise<JournalGroup[]> {
+export async function readGroupsAbove(connection: Statements, height: number): Promise<JournalGroup[]> {
   const found = await rows<{ group_first: number; group_last: number; body: string }>(
     connection,
     "SELECT group_first, group_last, body FROM sync_undo WHERE group_last > ? AND kind = 'group' ORDER BY group_last DESC",
@@ -99,7 +100,7 @@ export async function readGroupsAbove(connection: Connection, height: number): P
 }
 
 /** A group's steps, last one first, a few at a time. */
-export async function* readSteps(connection: Connection, { last }: JournalGroup): AsyncGenerator<UndoStep> {
+export async function* readSteps(connection: Statements, { last }: JournalGroup): AsyncGenerator<UndoStep> {
   const found = await rows<{ seq: number }>(
     connection,
     "SELECT seq FROM sync_undo WHERE group_last = ? AND kind <> 'group' ORDER BY seq DESC",
@@ -113,11 +114,11 @@ export async function* readSteps(connection: Connection, { last }: JournalGroup)
 }
 
 /** Forgets the groups that end at or below a height. */
-export async function pruneJournal(connection: Connection, height: number): Promise<void> {
-  await connection.query('DELETE FROM sync_undo WHERE group_last <= ?', [height]);
+export async function pruneJournal(connection: Statements, height: number): Promise<void> {
+  await write(connection, 'DELETE FROM sync_undo WHERE group_last <= ?', [height]);
 }
 
 /** Forgets the groups that end above a height: they were undone. */
-export async function cutJournal(connection: Connection, height: number): Promise<void> {
-  await connection.query('DELETE FROM sync_undo WHERE group_last > ?', [height]);
+export async function cutJournal(connection: Statements, height: number): Promise<void> {
+  await write(connection, 'DELETE FROM sync_undo WHERE group_last > ?', [height]);
 }

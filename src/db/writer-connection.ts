@@ -24,7 +24,8 @@ export async function openWriter(to: DatabaseCoordinates, options: WriterOptions
   const { name, ...server } = to;
   const connection = await connect(server, {
     tag: statementTag(name, options.generation),
-    statementLimitS: STATEMENT_LIMIT_S
+    statementLimitS: STATEMENT_LIMIT_S,
+    several: true
   });
   try {
     await takeLock(connection, name, options.lockPatienceS ?? LOCK_PATIENCE_S);

@@ -140,7 +140,7 @@ async function openReplica(hot: boolean): Promise<{ to: DatabaseCoordinates; wri
   return { to, writer, height };
 }
 
-/** Each message parsed, checked, applied in a transaction of its own with its undo, and the marker read again. */
+/** Each message parsed, checked, and applied in a transaction of its own with its undo. */
 async function follow(texts: readonly Buffer[], hot: boolean): Promise<number> {
   const { to, writer } = await openReplica(hot);
   const schema = await readReplicaSchema(writer, 'indexer', []);
@@ -160,8 +160,7 @@ async function follow(texts: readonly Buffer[], hot: boolean): Promise<number> {
       complete: true,
       phase: 'following'
     } as const;
-    await applyBlocks(writer, context, state, target, [block]);
-    state = await readReplicaState(writer);
+    state = await applyBlocks(writer, context, state, target, [block]);
   }
   const took = performance.now() - began;
   writer.destroy();

@@ -29,7 +29,7 @@ const MOST_STATEMENTS = 200;
 /** One transaction of the writer. */
 interface Step {
   /** Reads what it needs; the transaction begins with the call of what it returns. */
-  ready(writer: Connection, known: WriterContext): Promise<() => Promise<void>>;
+  ready(writer: Connection, known: WriterContext): Promise<() => Promise<unknown>>;
   /** Brings the replica from height 1, or from where the step ends, to where it begins. */
   prepare(writer: Connection, known: WriterContext): Promise<void>;
 }
@@ -86,7 +86,10 @@ async function everyStatement({ ready, prepare }: Step): Promise<void> {
     for (let nth = 1, failed: string | undefined = ''; failed !== undefined; nth++) {
       const attempt = await ready(writer, known);
       link.fail(nth, fault);
-      const failure = await attempt().catch((caught: { code?: string }) => caught);
+      const failure = await attempt().then(
+        () => undefined,
+        (caught: { code?: string }) => caught
+      );
       failed = link.statements[nth - 1];
       link.watch();
       const place = `${fault.errno ?? 'a cut'} ${fault.when} statement ${nth}: ${failed}`;

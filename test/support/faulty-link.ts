@@ -6,6 +6,8 @@ const COM_QUERY = 3;
 const HEADER_BYTES = 4;
 const ERROR_MARK = 0xff;
 const INFILE_MARK = 0xfb;
+/** Those of one message each begin with the tag of their connection. */
+const BETWEEN_STATEMENTS = /;\n(?=\/\* platform )/;
 /** After this error the transaction is gone at the server; after the others only the statement is. */
 const DEADLOCK = 1213;
 
@@ -96,6 +98,7 @@ export class FaultyLink {
     /** The fault that the answer under way meets. */
     let pending: Fault | null = null;
     let lost = false;
+    let cutsAtError = false;
     const strike = (sequence: number, { errno }: Fault) => {
       if (errno === null) return cut();
       lost = true;
@@ -104,7 +107,15 @@ export class FaultyLink {
     onPackets(client, (packet) => {
       const isStatement = packet[3] === 0 && packet[HEADER_BYTES] === COM_QUERY;
       if (packet[3] === 0) lost = false;
-      const fault = isStatement ? this.#meet(packet.toString('utf8', HEADER_BYTES + 1)) : null;
+      const texts = isStatement ? packet.toString('utf8', HEADER_BYTES + 1).split(BETWEEN_STATEMENTS) : [];
+      const faults = texts.map((text) => this.#meet(text));
+      const nth = faults.findIndex((each) => each !== null);
+      const fault = faults[nth] ?? null;
+      if (fault && texts.length > 1) {
+        cutsAtError = fault.errno === null;
+        server.write(statementPacket(failing(texts, nth, fault)));
+        return;
+      }
       if (fault?.when === 'before') {
         if (fault.errno !== DEADLOCK) return strike(1, fault);
         server.write(statementPacket('ROLLBACK'));
@@ -112,6 +123,7 @@ export class FaultyLink {
       if (fault) pending = fault;
     });
     onPackets(server, (packet) => {
+      if (cutsAtError && packet[HEADER_BYTES] === ERROR_MARK) return cut();
       const isRequestForRows = packet[HEADER_BYTES] === INFILE_MARK && pending?.when === 'after';
       if (pending && !isRequestForRows) {
         const fault = pending;
@@ -129,6 +141,14 @@ export class FaultyLink {
     this.faults++;
     return fault;
   }
+}
+
+/** The statements of a message up to the one that meets a fault, and that fault as MariaDB itself reports it. */
+function failing(texts: readonly string[], nth: number, { when, errno }: Fault): string {
+  const carriedOut = texts.slice(0, when === 'before' ? nth : nth + 1);
+  if (when === 'before' && errno === DEADLOCK) carriedOut.push('ROLLBACK');
+  const signal = `SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = ${errno ?? 2013}, MESSAGE_TEXT = 'error ${errno} of a test'`;
+  return [...carriedOut, signal].join(';\n');
 }
 
 function onPackets(socket: Socket, take: (packet: Buffer) => void): void {

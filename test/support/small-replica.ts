@@ -1,7 +1,13 @@
+import assert from 'node:assert/strict';
 import { applyBlocks, applySince, type WriterContext } from '../../src/db/block-writer.ts';
 import { type Connection, rows } from '../../src/db/connection.ts';
 import { readReplicaSchema } from '../../src/db/replica-schema.ts';
-import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
+import {
+  openReplicaState,
+  type ReplicaState,
+  readReplicaState,
+  writeReplicaState
+} from '../../src/db/replica-state.ts';
 import { openWriter } from '../../src/db/writer-connection.ts';
 import type { SnapshotBatch } from '../../src/snapshot/snapshot-reader.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
@@ -52,7 +58,8 @@ export function block(height: number, data: Record<string, WireRow[]>, more: Par
 }
 
 export async function apply(writer: Connection, messages: BlockMessage[]): Promise<void> {
-  await (await readyToApply(writer, messages))();
+  const state = await (await readyToApply(writer, messages))();
+  assert.deepEqual(state, await readReplicaState(writer));
 }
 
 /** What is read before the group is read; the group itself begins with the call. */
@@ -60,7 +67,7 @@ export async function readyToApply(
   writer: Connection,
   messages: BlockMessage[],
   known?: WriterContext
-): Promise<() => Promise<void>> {
+): Promise<() => Promise<ReplicaState>> {
   const last = messages.at(-1)!;
   const target = {
     first: messages[0]!.block_index,
@@ -147,7 +154,8 @@ export async function applySnapshot(
   last: number,
   batches: AsyncIterable<SnapshotBatch>
 ): Promise<void> {
-  await (await readyForSnapshot(writer, last, batches))();
+  const state = await (await readyForSnapshot(writer, last, batches))();
+  assert.deepEqual(state, await readReplicaState(writer));
 }
 
 /** As `readyToApply`. */
@@ -156,7 +164,7 @@ export async function readyForSnapshot(
   last: number,
   batches: AsyncIterable<SnapshotBatch>,
   known?: WriterContext
-): Promise<() => Promise<void>> {
+): Promise<() => Promise<ReplicaState>> {
   const target = {
     first: 2,
     last,

@@ -19,6 +19,7 @@ import {
   context,
   createReplica,
   FIRST,
+  follow,
   laterSource,
   SECOND
 } from '../support/small-replica.ts';
@@ -60,6 +61,27 @@ test('undoing a group restores every row and every surrogate, whatever the group
     [1, false, 'reconciling', { block_hash: 'h1' }]
   );
   await writer.end();
+});
+
+test('rows that came before their block are replaced when it comes, however many blocks later, and come back with its undoing', async () => {
+  const { writer } = await createReplica();
+  const early = { notes: [{ id: 7, block_index: 4, text: 'early' }] };
+  await follow(writer, [block(1, {}), block(2, early), block(3, {})]);
+  const before = await content(writer);
+  assert.deepEqual(before['notes'], ['{"id":1,"block_index":4,"text":"early"}']);
+  const due = block(4, { notes: [{ id: 8, block_index: 4, text: 'due' }] });
+  await follow(writer, [due]);
+  const { notes } = await content(writer);
+  assert.deepEqual(notes, ['{"id":2,"block_index":4,"text":"due"}']);
+  const undone = await planRollback(writer, 4, 3);
+  await rollBack(writer, (await context(writer)).schema, await readReplicaState(writer), undone!);
+  assert.deepEqual(await content(writer), before);
+
+  const { writer: another } = await createReplica();
+  await follow(another, [block(1, {}), block(2, early), block(3, {}), due]);
+  assert.deepEqual((await content(another))['notes'], notes);
+  await writer.end();
+  await another.end();
 });
 
 test('several groups are undone newest first, also where a later one changed rows of an earlier one', async () => {

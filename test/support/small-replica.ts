@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { applyBlocks, applySince, type WriterContext } from '../../src/db/block-writer.ts';
+import { applyBlocks, applySince, type GroupTarget, type WriterContext } from '../../src/db/block-writer.ts';
 import { type Connection, rows } from '../../src/db/connection.ts';
 import { readReplicaSchema } from '../../src/db/replica-schema.ts';
 import {
@@ -62,23 +62,33 @@ export async function apply(writer: Connection, messages: BlockMessage[]): Promi
   assert.deepEqual(state, await readReplicaState(writer));
 }
 
+/** Each a group of its own; the marker is read once, as a follower does. */
+export async function follow(writer: Connection, messages: readonly BlockMessage[]): Promise<void> {
+  const own = await context(writer);
+  let state = await readReplicaState(writer);
+  for (const message of messages) state = await applyBlocks(writer, own, state, targetOf([message]), [message]);
+}
+
 /** What is read before the group is read; the group itself begins with the call. */
 export async function readyToApply(
   writer: Connection,
   messages: BlockMessage[],
   known?: WriterContext
 ): Promise<() => Promise<ReplicaState>> {
+  const [own, state] = [known ?? (await context(writer)), await readReplicaState(writer)];
+  return () => applyBlocks(writer, own, state, targetOf(messages), messages);
+}
+
+function targetOf(messages: readonly BlockMessage[]): GroupTarget {
   const last = messages.at(-1)!;
-  const target = {
+  return {
     first: messages[0]!.block_index,
     last: last.block_index,
     hashes: { block_hash: last.block_hash ?? null },
     source: 'test',
     complete: true,
     phase: 'following'
-  } as const;
-  const [own, state] = [known ?? (await context(writer)), await readReplicaState(writer)];
-  return () => applyBlocks(writer, own, state, target, messages);
+  };
 }
 
 /** Every row of every table, surrogates included. */

@@ -154,8 +154,10 @@ export class SourceCouncil {
       const began = performance.now();
       const isDeaf = [...this.#witnesses.values()].some((witness) => witness.height === null);
       for (let askAt = isDeaf ? began : began + LOOK_MS; judge.getSnapshot().hasTag('hold'); ) {
-        if (contested) await this.#askAll(height, said, report, signal);
-        else if (performance.now() >= askAt) {
+        if (contested) {
+          await this.#askAll(height, said, report, signal);
+          judge.send({ type: 'round.ended' });
+        } else if (performance.now() >= askAt) {
           await this.#askSilent(height, words, report, signal);
           if (judge.getSnapshot().matches('gathering')) this.#checkPatience(height, performance.now() - began);
           askAt = performance.now() + LOOK_MS;

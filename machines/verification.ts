@@ -23,6 +23,8 @@ interface Reported {
   readonly hash: string;
 }
 
+type VerificationEvent = Reported | { readonly type: 'round.ended' };
+
 /** The hash that a strict majority of the configured sources names, else undefined. Silence is not consent. */
 export function majorityHash({
   sources,
@@ -37,7 +39,14 @@ export function dissenters({ sources, reports, agreed }: VerificationContext): s
   return agreed === null ? [] : sources.filter((name) => (reports[name] ?? agreed) !== agreed);
 }
 
-function withReport({ context, event }: { context: VerificationContext; event: Reported }): VerificationContext {
+function withReport({
+  context,
+  event
+}: {
+  context: VerificationContext;
+  event: VerificationEvent;
+}): VerificationContext {
+  if (event.type !== 'hash.reported') return context;
   return { ...context, reports: { ...context.reports, [event.source]: event.hash } };
 }
 
@@ -45,7 +54,8 @@ function withReport({ context, event }: { context: VerificationContext; event: R
  * What the sources say of one height: gathering -> agreed, or at a disagreement contested -> agreed or unresolved.
  *
  * Tags: `apply` (the block may be applied), `hold` (it may not, yet), `halt` (no majority within the window). The caller provides the
- * effect `askAgain`, and goes on asking while `hold` is set, because sources pass through an ordinary reorg at different moments.
+ * effect `askAgain`, and goes on asking while `hold` is set, because sources pass through an ordinary reorg at different moments. It
+ * says when all that it asked have answered or missed their time: no height is unresolved while answers are on their way.
  *
  * @see the specification, "Cross-source verification"
  */
@@ -53,7 +63,7 @@ export const verificationMachine = setup({
   types: {
     input: {} as VerificationInput,
     context: {} as VerificationContext,
-    events: {} as Reported,
+    events: {} as VerificationEvent,
     tags: {} as 'apply' | 'hold' | 'halt'
   },
   actions: {
@@ -63,8 +73,9 @@ export const verificationMachine = setup({
     askAgain: () => undefined
   },
   guards: {
-    isStranger: ({ context, event }) => !context.sources.includes(event.source),
+    isStranger: ({ context, event }) => event.type === 'hash.reported' && !context.sources.includes(event.source),
     contradictsAnother: ({ context, event }) =>
+      event.type === 'hash.reported' &&
       Object.entries(context.reports).some(([name, hash]) => name !== event.source && hash !== event.hash),
     completesMajority: (now) => majorityHash(withReport(now)) !== undefined,
     completesRound: (now) => {
@@ -109,7 +120,14 @@ export const verificationMachine = setup({
             ]
           },
           after: {
-            confirmTimeout: [{ guard: 'hasMajority', target: '#verification.agreed' }, { target: 'unresolved' }]
+            confirmTimeout: [{ guard: 'hasMajority', target: '#verification.agreed' }, { target: 'closing' }]
+          }
+        },
+        closing: {
+          tags: 'hold',
+          on: {
+            'hash.reported': [{ guard: 'isStranger' }, { actions: 'keepReport' }],
+            'round.ended': [{ guard: 'hasMajority', target: '#verification.agreed' }, { target: 'unresolved' }]
           }
         },
         unresolved: { tags: 'halt' }

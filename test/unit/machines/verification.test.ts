@@ -63,8 +63,26 @@ test('at the end of the window a majority is applied without the silent; without
   majority.clock.increment(10_000);
   none.clock.increment(10_000);
   assert.equal(majority.state(), 'agreed');
+  none.actor.send({ type: 'round.ended' });
   assert.equal(none.state(), 'contested.unresolved');
   assert.equal(none.actor.getSnapshot().hasTag('halt'), true);
+});
+
+test('answers that are on their way at the end of the window decide', () => {
+  const { actor, clock, state } = onSimulatedClock(verificationMachine, TWO);
+  for (const [source, hash] of [
+    ['a', 'old'],
+    ['b', 'new'],
+    ['a', 'old']
+  ] as const)
+    actor.send(says(source, hash));
+  actor.send({ type: 'round.ended' });
+  clock.increment(10_000);
+  assert.equal(actor.getSnapshot().hasTag('hold'), true);
+  actor.send(says('a', 'new'));
+  actor.send(says('b', 'new'));
+  actor.send({ type: 'round.ended' });
+  assert.equal(state(), 'agreed');
 });
 
 test('what is agreed on does not move when a source changes its mind later', () => {
@@ -89,6 +107,7 @@ test('nothing is ever applied that a strict majority of the configured sources d
       for (const { source, hash, waitMs } of reports) {
         actor.send(says(source, hash));
         clock.increment(waitMs);
+        if (waitMs > 0) actor.send({ type: 'round.ended' });
         if (sources.includes(source)) ever.set(hash, (ever.get(hash) ?? new Set()).add(source));
       }
       const { agreed } = actor.getSnapshot().context;
@@ -99,6 +118,6 @@ test('nothing is ever applied that a strict majority of the configured sources d
 });
 
 test('every state is reached', () => {
-  const events = [says('a', 'x'), says('b', 'x'), says('b', 'y')];
+  const events = [says('a', 'x'), says('b', 'x'), says('b', 'y'), { type: 'round.ended' } as const];
   assert.deepEqual(reachedStates(verificationMachine, TWO, events), everyState(verificationMachine));
 });

@@ -1,5 +1,6 @@
 import { PlatformError } from '../errors.ts';
 import { type Differences, findDifferences, type RowDifference } from './differences.ts';
+import { isInPart, type Part, readPart } from './part.ts';
 import { rowHash } from './row-text.ts';
 import { readSchema, type Schema, schemaDifferences } from './schema.ts';
 import { isControl, isLocal, type Selection, selectFrom } from './selection.ts';
@@ -41,6 +42,8 @@ export interface Verdict {
   readonly equal: boolean;
   /** Highest `blocks.block_index`; null without one. */
   readonly heights: Pair<number | null>;
+  /** Which part of the source the replica is; only that is compared. Null: all. */
+  readonly part: Part | null;
   readonly tables: readonly TableVerdict[];
   readonly durationMs: number;
 }
@@ -79,15 +82,18 @@ async function compareSides(
   options: CompareOptions
 ): Promise<Omit<Verdict, 'durationMs'>> {
   const [ours, theirs] = await Promise.all([readSchema(source), readSchema(replica)]);
-  const [sourceHeight, replicaHeight] = await Promise.all([heightOf(source, ours), heightOf(replica, theirs)]);
+  const part = await readPart(replica, theirs);
+  const sourceHeight = await heightOf(source, ours);
+  const replicaHeight = part?.infraOnly ? part.height : await heightOf(replica, theirs);
   const tables: TableVerdict[] = [];
-  for (const name of tableNames(ours, theirs, options))
-    tables.push(await compareTable(source, replica, ours, theirs, name, options.limit ?? 20));
+  for (const name of tableNames(ours, theirs, part, options))
+    tables.push(await compareTable(source, replica, ours, theirs, part, name, options.limit ?? 20));
   const isFine = ({ equal, asOf, sameOrder, schema }: TableVerdict) =>
     options.strict ? equal && sameOrder : equal || (asOf && schema.length === 0);
   return {
     equal: sourceHeight === replicaHeight && tables.every(isFine),
     heights: { source: sourceHeight, replica: replicaHeight },
+    part,
     tables
   };
 }
@@ -99,13 +105,18 @@ async function heightOf(side: Side, { tables }: Schema): Promise<number | null> 
 }
 
 /** Tables of either side that ought to be equal. */
-function tableNames(source: Schema, replica: Schema, { table, local = [] }: CompareOptions): string[] {
+function tableNames(
+  source: Schema,
+  replica: Schema,
+  part: Part | null,
+  { table, local = [] }: CompareOptions
+): string[] {
   if (table !== undefined && !source.tables.has(table) && !replica.tables.has(table))
     throw new PlatformError('COMMAND_INVALID', { reason: `neither database has a table ${table}` });
   const further = new Set(local);
   const extra = [...replica.tables.keys()].filter((name) => !source.tables.has(name) && !isControl(name));
   return [...source.tables.keys(), ...extra]
-    .filter((name) => (table === undefined ? !isLocal(name, further) : name === table))
+    .filter((name) => (table === undefined ? !isLocal(name, further) && isInPart(part, name) : name === table))
     .sort();
 }
 
@@ -114,6 +125,7 @@ async function compareTable(
   replica: Side,
   ours: Schema,
   theirs: Schema,
+  part: Part | null,
   name: string,
   limit: number
 ): Promise<TableVerdict> {
@@ -136,7 +148,7 @@ async function compareTable(
     };
   }
   const schema = schemaDifferences(a, b);
-  const selection = selectFrom(a, b, ours);
+  const selection = selectFrom(a, b, ours, part);
   const [left, right] = await Promise.all([digestOf(source, selection), digestOf(replica, selection)]);
   const same = left.rows === right.rows && left.digest === right.digest;
   const found: Differences = same
@@ -155,20 +167,20 @@ async function compareTable(
   };
 }
 
-async function digestOf(side: Side, { name, columns }: Selection): Promise<{ rows: number; digest: string }> {
+async function digestOf(side: Side, { from, columns }: Selection): Promise<{ rows: number; digest: string }> {
   const [row] = await side.select<[number, string]>(
-    `SELECT COUNT(*), CAST(COALESCE(SUM(${rowHash(columns)}), 0) AS CHAR) FROM ${quoted(name)}`
+    `SELECT COUNT(*), CAST(COALESCE(SUM(${rowHash(columns)}), 0) AS CHAR) FROM ${from}`
   );
   return { rows: Number(row![0]), digest: row![1] };
 }
 
 /** Like the digest of the rows, with each row's place within its scope. */
-async function orderDigest(side: Side, { name, columns, order }: Selection): Promise<string> {
+async function orderDigest(side: Side, { from, columns, order }: Selection): Promise<string> {
   if (order === null) return '';
   const place = `ROW_NUMBER() OVER (PARTITION BY ${quoted(order.scope)} ORDER BY ${quoted(order.by)})`;
   const [row] = await side.select<[string]>(
     `SELECT CAST(COALESCE(SUM(CRC32(CONCAT(hash, ' ', place))), 0) AS CHAR)
-     FROM (SELECT ${rowHash(columns)} AS hash, ${place} AS place FROM ${quoted(name)}) placed`
+     FROM (SELECT ${rowHash(columns)} AS hash, ${place} AS place FROM ${from}) placed`
   );
   return row![0];
 }

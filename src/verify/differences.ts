@@ -1,7 +1,7 @@
 import { columnText, readable, rowBucket, rowHash } from './row-text.ts';
 import type { Column } from './schema.ts';
 import type { Selection } from './selection.ts';
-import { quoted, type Side } from './side.ts';
+import type { Side } from './side.ts';
 
 /** One row that is not the same on both sides; values as a person reads them, null for NULL. */
 export interface RowDifference {
@@ -52,10 +52,10 @@ export async function findDifferences(
 async function differingBuckets(
   source: Side,
   replica: Side,
-  { name, columns }: Selection,
+  { from, columns }: Selection,
   identity: readonly Column[]
 ): Promise<{ readonly name: string; readonly rows: number }[]> {
-  const sql = `SELECT ${rowBucket(identity)} AS bucket, COUNT(*), CAST(SUM(${rowHash(columns)}) AS CHAR) FROM ${quoted(name)} GROUP BY bucket`;
+  const sql = `SELECT ${rowBucket(identity)} AS bucket, COUNT(*), CAST(SUM(${rowHash(columns)}) AS CHAR) FROM ${from} GROUP BY bucket`;
   const [ours, theirs] = await Promise.all(
     [source, replica].map(async (side) => {
       const rows = await side.select<[string, number, string]>(sql);
@@ -74,13 +74,13 @@ type RowsByIdentity = Map<string, Map<string, { readonly texts: readonly string[
 
 async function readRows(
   side: Side,
-  { name, columns }: Selection,
+  { from, columns }: Selection,
   identity: readonly Column[],
   buckets: readonly string[]
 ): Promise<RowsByIdentity> {
   const places = columns.map((_, index) => String(index + 1)).join(', ');
   const rows = await side.select<string[]>(
-    `SELECT ${columns.map(columnText).join(', ')}, CAST(COUNT(*) AS CHAR) FROM ${quoted(name)}
+    `SELECT ${columns.map(columnText).join(', ')}, CAST(COUNT(*) AS CHAR) FROM ${from}
      WHERE ${rowBucket(identity)} IN (${buckets.map((bucket) => `'${bucket}'`).join(', ')}) GROUP BY ${places}`
   );
   const positions = identity.map((column) => columns.indexOf(column));

@@ -4,8 +4,11 @@ import type { RowDifference } from './differences.ts';
 const LONGEST_VALUE = 120;
 
 /** A verdict as text for a terminal: what differs first, one sentence at the end. */
-export function renderVerdict({ equal, heights, tables, durationMs }: Verdict): string {
+export function renderVerdict({ equal, heights, part, tables, durationMs }: Verdict): string {
   const lines = [`heights: source ${heights.source ?? 'none'}, replica ${heights.replica ?? 'none'}`];
+  if (part?.infraOnly) lines.push('the replica is infra-only: its ten tables are compared');
+  if (part && part.floor !== null)
+    lines.push(`the replica begins at block ${part.floor}: what is below is not compared`);
   for (const table of tables) lines.push(...renderTable(table));
   const rows = tables.reduce((sum, table) => sum + (table.rows.source ?? 0), 0);
   const differing = tables.filter((table) => !table.equal).length;

@@ -1,8 +1,11 @@
+import { type Part, rowsInPart } from './part.ts';
 import type { Column, Schema, Table } from './schema.ts';
 
 /** What of one table is compared. */
 export interface Selection {
   readonly name: string;
+  /** The rows, as what goes after FROM. */
+  readonly from: string;
   /** Columns that both sides have, without those whose values are a side's own. */
   readonly columns: readonly Column[];
   /** Columns that name a row, or null: then equal rows are counted. */
@@ -53,8 +56,8 @@ export function isControl(name: string): boolean {
   return name === 'sync_meta' || name === 'merkle_epochs';
 }
 
-/** Decides what of a table is compared, from the source's schema. */
-export function selectFrom(source: Table, replica: Table, schema: Schema): Selection {
+/** Decides what of a table is compared, from the source's schema and which part of it the replica has. */
+export function selectFrom(source: Table, replica: Table, schema: Schema, part: Part | null = null): Selection {
   const isDecoder = schema.tables.get('blocks')?.columns.some(({ name }) => name === 'block_hash_id') ?? false;
   const isLookup = source.name.startsWith('index_') || (isDecoder && source.name === 'pubkeys');
   const isOwn = ({ name, autoIncrement, generated }: Column): boolean => {
@@ -70,6 +73,7 @@ export function selectFrom(source: Table, replica: Table, schema: Schema): Selec
   const scope = SCOPES.find((name) => names.has(name));
   return {
     name: source.name,
+    from: rowsInPart(part, source),
     columns,
     identity: key?.columns ?? null,
     order: surrogate !== undefined && scope !== undefined && theirs.has(surrogate) ? { scope, by: surrogate } : null,

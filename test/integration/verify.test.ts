@@ -364,3 +364,43 @@ test('one changed row among 300000 is found', async () => {
     [{ k: '123456' }]
   );
 });
+
+const MARKER =
+  'CREATE TABLE sync_state (id INT PRIMARY KEY, height BIGINT NULL, floor BIGINT NULL, infra_only INT NOT NULL)';
+const CHAIN = [
+  'CREATE TABLE blocks (block_index INT PRIMARY KEY, ledger_hash VARCHAR(64) NOT NULL)',
+  'CREATE TABLE transactions (tx_index INT PRIMARY KEY, block_index INT NOT NULL)',
+  'CREATE TABLE sends (tx_index INT NOT NULL, memo VARCHAR(20) NULL)',
+  'CREATE TABLE stakes (action_index INT PRIMARY KEY, amount INT NOT NULL)',
+  'CREATE TABLE balances (id INT PRIMARY KEY, amount INT NOT NULL)',
+  "INSERT INTO blocks VALUES (2, 'b'), (3, 'c')",
+  'INSERT INTO transactions VALUES (20, 2), (30, 3)',
+  "INSERT INTO sends VALUES (20, 'second'), (30, 'third')"
+];
+const BELOW = [
+  "INSERT INTO blocks VALUES (1, 'a')",
+  'INSERT INTO transactions VALUES (10, 1)',
+  "INSERT INTO sends VALUES (10, 'first')",
+  'INSERT INTO balances VALUES (1, 5)'
+];
+
+test('of a truncated replica the rows from its floor on are compared, and no others', async () => {
+  const truncated = [MARKER, 'INSERT INTO sync_state VALUES (1, 3, 2, 0)'];
+  const equal = await compare(CHAIN, BELOW, truncated);
+  assert.deepEqual([equal.equal, equal.part], [true, { floor: 2, infraOnly: false, height: 3 }]);
+  assert.deepEqual(only(equal, 'sends').rows, { source: 2, replica: 2 });
+  assert.match(renderVerdict(equal), /begins at block 2[\s\S]*\nEQUAL/);
+  const different = await compare(CHAIN, BELOW, [...truncated, "UPDATE sends SET memo = 'other' WHERE tx_index = 30"]);
+  assert.deepEqual([different.equal, only(different, 'sends').differences.length > 0], [false, true]);
+  assert.equal((await compare(CHAIN, BELOW, [])).equal, false, 'a replica that does not say so is a whole one');
+});
+
+test('of an infra-only replica its ten tables are compared, at the height that its marker says', async () => {
+  const stakes = ['CREATE TABLE stakes (action_index INT PRIMARY KEY, amount INT NOT NULL)', MARKER];
+  const others = CHAIN.filter((statement) => !statement.startsWith('CREATE TABLE stakes'));
+  const at = (height: number) => `INSERT INTO sync_state VALUES (1, ${height}, NULL, 1)`;
+  const equal = await compare(stakes, others, [at(3)]);
+  assert.deepEqual([equal.equal, equal.tables.map(({ table }) => table)], [true, ['stakes']]);
+  assert.equal((await compare(stakes, others, [at(2)])).equal, false);
+  assert.equal((await compare(stakes, others, [at(3), 'INSERT INTO stakes VALUES (1, 5)'])).equal, false);
+});

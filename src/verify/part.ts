@@ -1,0 +1,64 @@
+import type { Schema, Table } from './schema.ts';
+import { quoted, type Side } from './side.ts';
+
+/** What a replica holds that is no whole one, as its marker says. */
+export interface Part {
+  /** It has no blocks below this one. */
+  readonly floor: number | null;
+  /** It has the ten tables of an infra-only subscription. */
+  readonly infraOnly: boolean;
+  readonly height: number | null;
+}
+
+const INFRA_TABLES: ReadonlySet<string> = new Set([
+  'stakes',
+  'delegations',
+  'validator_rewards',
+  'prices',
+  'reward_claims',
+  'index_pubkeys',
+  'index_addresses',
+  'index_actions',
+  'index_statuses',
+  'index_fiats'
+]);
+/** What a truncated replica cannot have whole: balances of keys that its blocks do not touch, and epochs that begin below it. */
+const NEVER_ABOVE_A_FLOOR: ReadonlySet<string> = new Set(['balances', 'merkle_epochs']);
+/** Columns that tie a row to a block, and the table that knows which one. */
+const SCOPES = [
+  ['block_index', null],
+  ['tx_index', 'transactions'],
+  ['action_index', 'actions']
+] as const;
+
+/** Reads which part of its source a replica is; null: it is a whole one. */
+export async function readPart(replica: Side, { tables }: Schema): Promise<Part | null> {
+  const columns = new Set(tables.get('sync_state')?.columns.map(({ name }) => name));
+  if (!columns.has('floor') || !columns.has('infra_only')) return null;
+  const [row] = await replica.select<[number | null, number, number | null]>(
+    'SELECT floor, infra_only, height FROM sync_state WHERE id = 1'
+  );
+  const [floor, infraOnly, height] = row ?? [null, 0, null];
+  if (floor === null && Number(infraOnly) === 0) return null;
+  return {
+    floor: floor === null ? null : Number(floor),
+    infraOnly: Number(infraOnly) === 1,
+    height: height === null ? null : Number(height)
+  };
+}
+
+/** True for tables that a part has. */
+export function isInPart(part: Part | null, table: string): boolean {
+  if (part?.infraOnly && !INFRA_TABLES.has(table)) return false;
+  return part === null || part.floor === null || !NEVER_ABOVE_A_FLOOR.has(table);
+}
+
+/** The rows of a table that a part has, as what goes after FROM. */
+export function rowsInPart(part: Part | null, { name, columns }: Table): string {
+  const floor = part?.floor ?? null;
+  const [column, parent] = SCOPES.find(([scope]) => columns.some((own) => own.name === scope && !own.nullable)) ?? [];
+  if (floor === null || column === undefined) return quoted(name);
+  const above = `block_index >= ${floor}`;
+  const where = parent === null ? above : `${column} IN (SELECT ${column} FROM ${quoted(parent!)} WHERE ${above})`;
+  return `(SELECT * FROM ${quoted(name)} WHERE ${where}) part`;
+}

@@ -24,7 +24,8 @@ import type { ReplicaSession } from './replica-session.ts';
 
 /** Tables are loaded on this many connections at once. */
 const LOADERS = 2;
-const BATCH_BYTES = 2 * 2 ** 20;
+/** As text; the rows of a batch are some ten times as large in memory, and several are under way. */
+const BATCH_BYTES = 2 ** 20;
 const HEADS_PAGE = 1_000;
 const BEFORE_ALL = -1;
 /** Of what a database takes on disk, a compressed snapshot is less than this part. */

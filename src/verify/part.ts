@@ -54,10 +54,10 @@ export function isInPart(part: Part | null, table: string): boolean {
 }
 
 /** The rows of a table that a part has, as what goes after FROM. */
-export function rowsInPart(part: Part | null, { name, columns }: Table): string {
+export function rowsInPart(part: Part | null, { name, columns }: Table, { tables }: Schema): string {
   const floor = part?.floor ?? null;
   const [column, parent] = SCOPES.find(([scope]) => columns.some((own) => own.name === scope && !own.nullable)) ?? [];
-  if (floor === null || column === undefined) return quoted(name);
+  if (floor === null || column === undefined || (parent && !tables.has(parent))) return quoted(name);
   const above = `block_index >= ${floor}`;
   const where = parent === null ? above : `${column} IN (SELECT ${column} FROM ${quoted(parent!)} WHERE ${above})`;
   return `(SELECT * FROM ${quoted(name)} WHERE ${where}) part`;

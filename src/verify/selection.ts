@@ -73,7 +73,7 @@ export function selectFrom(source: Table, replica: Table, schema: Schema, part: 
   const scope = SCOPES.find((name) => names.has(name));
   return {
     name: source.name,
-    from: rowsInPart(part, source),
+    from: rowsInPart(part, source, schema),
     columns,
     identity: key?.columns ?? null,
     order: surrogate !== undefined && scope !== undefined && theirs.has(surrogate) ? { scope, by: surrogate } : null,

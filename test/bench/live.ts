@@ -181,7 +181,7 @@ async function stalledOnes(): Promise<Figure[]> {
   let first = 100;
   /** For each block the delay of all but the slowest hundredth. */
   const tails = async (): Promise<number[]> => {
-    const ask = { type: 'send', how: 'fanOut', first, count: 5, bytes: BLOCK_BYTES, everyMs: 1_000 } as const;
+    const ask = { type: 'send', how: 'fanOut', first, count: 10, bytes: BLOCK_BYTES, everyMs: 500 } as const;
     const { times } = await door.ask<Sent>(ask);
     first += ask.count;
     await sleep(500);

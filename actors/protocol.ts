@@ -6,7 +6,7 @@ import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/d
 import type { DigestQuery } from '../src/wire/digest.ts';
 import type { IndexMapDigest } from '../src/wire/index-map.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
-import type { SnapshotQuery } from '../src/wire/snapshot.ts';
+import type { SnapshotCoding, SnapshotQuery } from '../src/wire/snapshot.ts';
 import type {
   EpochRoot,
   InclusionProofRecord,
@@ -136,14 +136,14 @@ export type SourceAsks = {
   'snapshot.note': { request: { buildId: string; standing: Standing | null }; reply: Record<string, never> };
   /** The body of `GET /digest`, as JSON text. @throws BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE */
   'digest.read': { request: { query: DigestQuery }; reply: { body: string } };
-  /** The body of `GET /snapshot-rows`, as JSON. @throws REQUEST_INVALID */
+  /** The body of `GET /snapshot-rows`, as JSON in that coding, or as it is. @throws REQUEST_INVALID */
   'lookups.page': {
-    request: { table: string; afterId: number | null; limit: number };
+    request: { table: string; afterId: number | null; limit: number; coding: SnapshotCoding | null };
     reply: { body: Uint8Array<ArrayBuffer>; maxId: number | string | null; hasMore: boolean };
   };
-  /** The body of `GET /snapshot-dispensers`, as JSON, and the tip in the same snapshot. @throws RECORD_UNKNOWN, RANGE_TOO_LARGE */
+  /** The body of `GET /snapshot-dispensers`, and the tip in the same snapshot. @throws RECORD_UNKNOWN, RANGE_TOO_LARGE */
   'dispensers.read': {
-    request: Record<string, never>;
+    request: { coding: SnapshotCoding | null };
     reply: { body: Uint8Array<ArrayBuffer>; height: number | null };
   };
   /** null: the latest. @throws RECORD_UNKNOWN */

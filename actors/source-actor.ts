@@ -90,7 +90,7 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     },
     'digest.read': async ({ query }) => ({ body: await digests.read(query) }),
     'lookups.page': (order) => pages.lookups(order),
-    'dispensers.read': () => pages.dispensers(),
+    'dispensers.read': (order) => pages.dispensers(order),
     'checkpoint.read': (order) => pages.checkpoint(order),
     'index-map.read': async () => {
       try {

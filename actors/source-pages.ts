@@ -4,9 +4,13 @@ import { readCheckpoint } from '../src/db/checkpoints.ts';
 import type { Connection } from '../src/db/connection.ts';
 import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
 import { readDispensers, readLookupPage } from '../src/db/table-pages.ts';
+import { encodeBody } from '../src/snapshot/page-body.ts';
 import { Transferred } from './channel.ts';
 import { Line } from './line.ts';
 import type { SourceActorData, SourceAsks } from './protocol.ts';
+
+/** A page of ordinary rows is shorter; its reader asks on where it ends. */
+const PAGE_BYTES = 32 * 2 ** 20;
 
 /**
  * Answers what is read straight from a table, a page or a record at a time, one after the other, on a connection of its own
@@ -22,17 +26,20 @@ export class SourcePages {
     this.#line = new Line(open);
   }
 
-  async lookups({ table, afterId, limit }: SourceAsks['lookups.page']['request']) {
-    const page = await this.#read((connection, layout) => readLookupPage(connection, layout, table, afterId, limit));
-    return transferred({ body: encode(page), maxId: page.max_id, hasMore: page.has_more });
+  async lookups({ coding, ...order }: SourceAsks['lookups.page']['request']) {
+    const { rows, ...head } = await this.#read((connection, layout) =>
+      readLookupPage(connection, layout, { ...order, maxBytes: PAGE_BYTES })
+    );
+    const text = `${JSON.stringify(head).slice(0, -1)},"rows":[${rows.join(',')}]}`;
+    return transferred({ body: await encodeBody(text, coding), maxId: head.max_id, hasMore: head.has_more });
   }
 
-  async dispensers() {
+  async dispensers({ coding }: SourceAsks['dispensers.read']['request']) {
     const { tip, page } = await this.#read(async (connection, layout) => ({
       tip: layout.heads && (await readTip(connection, layout.heads)),
       page: await readDispensers(connection, layout)
     }));
-    return transferred({ body: encode(page), height: tip?.height ?? null });
+    return transferred({ body: await encodeBody(JSON.stringify(page), coding), height: tip?.height ?? null });
   }
 
   async checkpoint({ height }: SourceAsks['checkpoint.read']['request']) {
@@ -58,8 +65,6 @@ export class SourcePages {
     }
   }
 }
-
-const encode = (body: object): Uint8Array<ArrayBuffer> => new TextEncoder().encode(JSON.stringify(body));
 
 function transferred<T extends { readonly body: Uint8Array<ArrayBuffer> }>(reply: T): Transferred<T> {
   return new Transferred(reply, [reply.body.buffer]);

@@ -1,13 +1,15 @@
+import { Readable } from 'node:stream';
 import rateLimit from '@fastify/rate-limit';
 import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
 import { createAddressReader } from './address.ts';
 import { createAuthenticator } from './auth.ts';
-import { checkRequest } from './checks.ts';
+import { checkRequest, databaseOf } from './checks.ts';
 import { allowOrigins } from './cross-origin.ts';
 import type { AppDeps } from './deps.ts';
 import { errorHandler } from './errors.ts';
 import { documentRoutes } from './openapi.ts';
 import { refuseInvalid } from './parameters.ts';
+import { readyActor } from './ready.ts';
 import { catalogRoutes } from './routes/catalog.ts';
 import { checkpointRoutes } from './routes/checkpoint.ts';
 import { consoleRoutes } from './routes/console.ts';
@@ -75,6 +77,11 @@ export function createApp(deps: AppDeps): FastifyInstance {
     app.addHook('onRequest', async (request) =>
       checkRequest(request, { authenticator, mode: config.SYNC_MODE, directory })
     );
+  });
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.method !== 'HEAD' || !request.routeOptions.config.reads) return;
+    readyActor(directory, databaseOf(request));
+    return reply.type('application/json; charset=utf-8').send(Readable.from([])); // a length would be taken for the body's
   });
   app.setErrorHandler(errorHandler({ withCode: true }));
   app.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'not found' }));

@@ -18,6 +18,8 @@ declare module 'fastify' {
     readonly subject?: string;
     /** Open without a key, whatever is configured. */
     readonly open?: boolean;
+    /** What it answers is read from the database: HEAD is answered without. */
+    readonly reads?: boolean;
     readonly doc?: RouteDoc;
   }
 }

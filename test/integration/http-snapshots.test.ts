@@ -9,7 +9,8 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { connect, rows } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
-import { ArtifactStore, resourceOf, type TaskRunner } from '../../src/snapshot/artifact-store.ts';
+import { ArtifactStore, resourceOf, type SnapshotSource, type TaskRunner } from '../../src/snapshot/artifact-store.ts';
+import type { BuildInput, BuildProgress } from '../../src/snapshot/build-messages.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { SnapshotQuery } from '../../src/wire/snapshot.ts';
 import { createDatabase } from '../support/mariadb.ts';
@@ -222,6 +223,68 @@ test('a growing artifact is streamed, ranges of it are served for the bytes that
   const artifact = site.artifacts.findTagged(resourceOf({ id: INDEXER, query: FULL }), etag);
   for (let tries = 0; artifact?.inUse !== false; tries++) {
     assert.ok(tries < 200, 'readers that left let go of it');
+    await sleep(10);
+  }
+});
+
+test('a body ends when no group can begin before its source is told what the readers stand on', async () => {
+  const told: string[] = [];
+  const [isHeld, isNoted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const source: SnapshotSource = {
+    hold: async (_, __, height) => {
+      told.push(`hold ${height}`);
+      await isHeld.promise;
+    },
+    note: async (_, __, standing) => {
+      told.push(`note ${standing?.height}, ${Object.keys(standing?.tables ?? {}).length} tables`);
+      isNoted.resolve();
+    }
+  };
+  const site = await open(await database(1), { store: { source } });
+  const growing = await get(site);
+  const etag = String(growing.headers.etag);
+  for (let tries = 0; told.length === 0; tries++) {
+    assert.ok(tries < 500, 'the body is written');
+    await sleep(10);
+  }
+  assert.equal(site.artifacts.findTagged(resourceOf({ id: INDEXER, query: FULL }), etag)?.complete, false);
+  isHeld.resolve();
+  gunzipSync(await growing.body());
+  await isNoted.promise;
+  assert.deepEqual(told, ['hold 9', 'note 9, 2 tables']);
+  assert.equal((await download(site)).headers.etag, etag);
+});
+
+test('a build that dies when its body is out lets groups go on, and its artifact is shared no more', async () => {
+  const [isHeld, isNoted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const tasks: TaskRunner = {
+    run: async (_, input) => {
+      const { path, progress } = input as BuildInput;
+      writeFileSync(path, 'body');
+      progress.postMessage({ type: 'opened', headers: {} } satisfies BuildProgress);
+      progress.postMessage({ type: 'written', sizeBytes: 4, settledAt: 9 } satisfies BuildProgress);
+      await isHeld.promise;
+      throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'gone' });
+    }
+  };
+  const noted: unknown[] = [];
+  const source: SnapshotSource = {
+    hold: async () => isHeld.resolve(),
+    note: async (_, __, standing) => {
+      noted.push(standing);
+      isNoted.resolve();
+    }
+  };
+  const { artifacts, directory } = await openHouse({ tasks, store: { source } });
+  const order = orderOf({ host: 'nowhere', port: 1, name: 'none', user: 'none', pass: 'none' });
+  const artifact = await artifacts.obtain(order, 'gzip');
+  await artifact.whenBeyond(3);
+  await isNoted.promise;
+  assert.deepEqual(noted, [null]);
+  assert.equal(artifact.complete, true);
+  assert.equal(artifacts.find(order, 'gzip'), undefined);
+  for (let tries = 0; readdirSync(directory).length > 0; tries++) {
+    assert.ok(tries < 500, 'its file goes');
     await sleep(10);
   }
 });

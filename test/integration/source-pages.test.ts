@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { SourceAsks } from '../../actors/protocol.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { Dispensers, LookupPage } from '../../src/wire/pages.ts';
@@ -24,7 +25,8 @@ test('a lookup table page by page is the table, an id of 0 included; other table
     const page: SourceAsks['lookups.page']['reply'] = await source.handle.ask('lookups.page', {
       table: 'index_addresses',
       afterId,
-      limit: 50
+      limit: 50,
+      coding: null
     });
     const body: LookupPage = parse(page.body);
     assert.deepEqual([body.max_id, body.has_more], [page.maxId, page.hasMore]);
@@ -36,7 +38,7 @@ test('a lookup table page by page is the table, an id of 0 included; other table
   assert.ok(all.length > 50);
   assert.deepEqual(all, await sql(database, 'SELECT * FROM index_addresses ORDER BY id'));
   const odd: LookupPage = parse(
-    (await source.handle.ask('lookups.page', { table: 'index_odd', afterId: null, limit: 2 })).body
+    (await source.handle.ask('lookups.page', { table: 'index_odd', afterId: null, limit: 2, coding: null })).body
   );
   assert.deepEqual(odd.rows, [
     { id: 0, raw: { __xbin__: 'AP8=' } },
@@ -44,13 +46,36 @@ test('a lookup table page by page is the table, an id of 0 included; other table
   ]);
   assert.equal(odd.has_more, false);
   const end: LookupPage = parse(
-    (await source.handle.ask('lookups.page', { table: 'index_odd', afterId: 7, limit: 2 })).body
+    (await source.handle.ask('lookups.page', { table: 'index_odd', afterId: 7, limit: 2, coding: null })).body
   );
   assert.deepEqual([end.rows, end.max_id, end.has_more], [[], 7, false]);
   for (const table of ['transactions', 'dispensers', 'mempool_transactions', 'nowhere'])
-    await assert.rejects(source.handle.ask('lookups.page', { table, afterId: null, limit: 1 }), (error) =>
+    await assert.rejects(source.handle.ask('lookups.page', { table, afterId: null, limit: 1, coding: null }), (error) =>
       hasCode(error, 'REQUEST_INVALID')
     );
+});
+
+test('a page ends at its bytes, though more rows were asked for, and is the same in every coding', async (t) => {
+  const database = await createDatabase('pages');
+  await createDecoder(database, { seed: 'a', blocks: 5, rows: 300 });
+  await sql(
+    database,
+    'CREATE TABLE index_texts (id INT AUTO_INCREMENT PRIMARY KEY, text LONGTEXT NOT NULL)',
+    "INSERT INTO index_texts (text) SELECT REPEAT('x', 12 * 1024 * 1024) FROM seq_1_to_4",
+    "INSERT INTO index_texts (text) SELECT 'short' FROM seq_1_to_3000"
+  );
+  const source = new SourceThread(database, 'decoder');
+  t.after(() => source.kill());
+  const ask = (afterId: number, coding: 'gzip' | 'zstd' | null) =>
+    source.handle.ask('lookups.page', { table: 'index_texts', afterId, limit: 100_000, coding });
+  const first = await ask(0, null);
+  assert.deepEqual([first.maxId, first.hasMore], [2, true]);
+  const rest = await ask(2, null);
+  const [highest] = await sql(database, 'SELECT MAX(id) AS id FROM index_texts');
+  assert.deepEqual([rest.maxId, rest.hasMore], [highest?.['id'], false]);
+  assert.equal(parse<LookupPage>(rest.body).rows.length, 3_002);
+  assert.deepEqual(gunzipSync((await ask(2, 'gzip')).body), Buffer.from(rest.body));
+  assert.deepEqual(zstdDecompressSync((await ask(2, 'zstd')).body), Buffer.from(rest.body));
 });
 
 test('dispensers are the whole table, with the height and the highest references', async (t) => {
@@ -63,13 +88,13 @@ test('dispensers are the whole table, with the height and the highest references
   );
   const source = new SourceThread(database, 'decoder');
   t.after(() => source.kill());
-  const { body, height } = await source.handle.ask('dispensers.read', {});
+  const { body, height } = await source.handle.ask('dispensers.read', { coding: null });
   assert.equal(height, 104);
   const rows = await sql(database, 'SELECT * FROM dispensers');
   assert.equal(rows.length, 2);
   assert.deepEqual(parse<Dispensers>(body), { schema_version: 3, max_tx: 5, max_addr: 11, has_more: false, rows });
   await sql(database, 'DELETE FROM dispensers');
-  const empty = parse<Dispensers>((await source.handle.ask('dispensers.read', {})).body);
+  const empty = parse<Dispensers>((await source.handle.ask('dispensers.read', { coding: null })).body);
   assert.deepEqual([empty.max_tx, empty.max_addr, empty.rows], [null, null, []]);
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseCoding } from '../../src/http/content-coding.ts';
+import { chooseCoding, chooseOptionalCoding } from '../../src/http/content-coding.ts';
 
 test('zstd only for clients that weigh it above gzip, gzip for everyone else', () => {
   for (const header of [
@@ -30,4 +30,17 @@ test('zstd only for clients that weigh it above gzip, gzip for everyone else', (
     `${'a,'.repeat(600)}zstd`
   ])
     assert.equal(chooseCoding(header), 'gzip', `${header}`);
+});
+
+test('a body that may go as it is does so unless gzip or zstd is accepted', () => {
+  for (const header of [undefined, '', 'identity', 'br', 'gzip;q=0', 'gzip;q=0, zstd;q=0', '*;q=0'])
+    assert.equal(chooseOptionalCoding(header), null, `${header}`);
+  for (const [header, coding] of [
+    ['gzip', 'gzip'],
+    ['*', 'gzip'],
+    ['zstd', 'zstd'],
+    ['gzip;q=0, zstd;q=0.1', 'zstd'],
+    ['zstd, gzip', 'gzip']
+  ] as const)
+    assert.equal(chooseOptionalCoding(header), coding, header);
 });

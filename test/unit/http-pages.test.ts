@@ -29,11 +29,26 @@ describe('server mode', async () => {
     assert.equal(answer.headers['x-has-more'], 'true');
     await rows('index_addresses?after_id=0&limit=7');
     await rows('index_addresses?after_id=12&limit=1000000');
+    const order = { table: 'index_addresses', coding: null };
     assert.deepEqual(asked, [
-      { table: 'index_addresses', afterId: null, limit: 50_000 },
-      { table: 'index_addresses', afterId: 0, limit: 7 },
-      { table: 'index_addresses', afterId: 12, limit: 100_000 }
+      { ...order, afterId: null, limit: 50_000 },
+      { ...order, afterId: 0, limit: 7 },
+      { ...order, afterId: 12, limit: 100_000 }
     ]);
+  });
+
+  test('200 in the coding that the client names, as it is for one that names none', async () => {
+    for (const [header, coding] of [
+      ['gzip, zstd', 'gzip'],
+      ['gzip;q=0.5, zstd', 'zstd'],
+      ['*', 'gzip'],
+      ['identity', undefined],
+      ['gzip;q=0', undefined]
+    ] as const)
+      for (const path of [`/snapshot-rows/decoder/${AT}/pubkeys`, `/snapshot-dispensers/decoder/${AT}`]) {
+        const { headers } = await app.inject({ url: path, headers: { 'accept-encoding': header } });
+        assert.deepEqual([headers['content-encoding'], headers.vary], [coding, 'Accept-Encoding'], `${header} ${path}`);
+      }
   });
 
   test('400 snapshot-rows: other tables, ill-formed names and numbers', async () => {

@@ -10,6 +10,7 @@ export const checkpointRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'director
   const base = '/checkpoint/:dbType/:chain/:network';
   const config = {
     mode: 'server',
+    reads: true,
     only: { dbType: 'indexer', reason: 'checkpoints are indexer-only' },
     doc: {
       tag: 'Transparency',

@@ -27,6 +27,7 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
     {
       config: {
         mode: 'server',
+        reads: true,
         doc: {
           tag: 'Comparison',
           summary: 'Digests of all tables, of the ranges of one, or the rows of a range',

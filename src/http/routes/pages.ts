@@ -1,21 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { DispensersSchema, LookupPageSchema, PAGE_HEADERS } from '../../wire/pages.ts';
 import { IDENTIFIER_PATTERN } from '../../wire/schema.ts';
-import { SNAPSHOT_HEADERS } from '../../wire/snapshot.ts';
+import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../../wire/snapshot.ts';
 import type { AddressReader } from '../address.ts';
 import { databaseOf } from '../checks.ts';
+import { chooseOptionalCoding } from '../content-coding.ts';
 import type { AppDeps } from '../deps.ts';
 import { createLimit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 import type { RouteDoc } from '../route-doc.ts';
+import { varyByCoding } from '../send-artifact.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 const DEFAULT_LIMIT = 50_000;
 const MAX_LIMIT = 100_000;
 const DEADLINE_MS = 90_000;
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 const PageParamsSchema = databaseParams({
   table: Type.String({ pattern: IDENTIFIER_PATTERN, description: 'the name of a lookup table' })
@@ -28,6 +30,7 @@ const PageQuerySchema = Type.Object({
 const ROWS_DOC: RouteDoc = {
   tag: 'Snapshots',
   summary: 'One page of a lookup table, by id',
+  description: 'A page ends at `limit` rows or at 32 MiB. In gzip or zstd for a client that accepts it.',
   headers: { 'X-Max-Id': 'the highest id of the page', 'X-Has-More': 'whether there are rows above it' },
   statuses: [429]
 };
@@ -40,7 +43,8 @@ const DISPENSERS_DOC: RouteDoc = {
 
 /**
  * `GET /snapshot-rows/:dbType/:chain/:network/:table`, a page of a lookup table, and
- * `GET /snapshot-dispensers/decoder/:chain/:network`, the table that no block carries. Bodies come from the actor as JSON.
+ * `GET /snapshot-dispensers/decoder/:chain/:network`, the table that no block carries. Bodies come from the actor as JSON,
+ * in the coding that the client names.
  */
 export const pageRoutes: FastifyPluginAsyncTypebox<
   Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
@@ -51,13 +55,15 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
   app.get(
     '/snapshot-rows/:dbType/:chain/:network/:table',
     {
-      config: { mode: 'server', doc: ROWS_DOC },
+      config: { mode: 'server', reads: true, doc: ROWS_DOC },
       schema: { params: PageParamsSchema, querystring: PageQuerySchema, response: { 200: LookupPageSchema } }
     },
     async (request, reply) => {
       const { table } = request.params;
       const { after_id, limit: asked } = request.query;
+      const coding = chooseOptionalCoding(request.headers['accept-encoding']);
       const order = {
+        coding,
         table,
         afterId: after_id === undefined ? null : Number(after_id),
         limit: Math.min(Number(asked ?? DEFAULT_LIMIT), MAX_LIMIT)
@@ -65,8 +71,8 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
       const actor = readyActor(directory, databaseOf(request));
       const { body, maxId, hasMore } = await actor.ask('lookups.page', order, { deadlineMs: DEADLINE_MS });
       if (maxId !== null) reply.header(PAGE_HEADERS.maxId, maxId);
-      reply.header(PAGE_HEADERS.hasMore, hasMore).type(JSON_TYPE);
-      return reply.send(Buffer.from(body.buffer, body.byteOffset, body.byteLength) as never);
+      reply.header(PAGE_HEADERS.hasMore, hasMore);
+      return sendEncoded(reply, body, coding);
     }
   );
 
@@ -75,6 +81,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
     {
       config: {
         mode: 'server',
+        reads: true,
         only: { dbType: 'decoder', reason: 'dispensers are decoder-only' },
         doc: DISPENSERS_DOC
       },
@@ -82,9 +89,16 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
     },
     async (request, reply) => {
       const actor = readyActor(directory, databaseOf(request));
-      const { body, height } = await actor.ask('dispensers.read', {}, { deadlineMs: DEADLINE_MS });
+      const coding = chooseOptionalCoding(request.headers['accept-encoding']);
+      const { body, height } = await actor.ask('dispensers.read', { coding }, { deadlineMs: DEADLINE_MS });
       if (height !== null) reply.header(SNAPSHOT_HEADERS.height, height);
-      return reply.type(JSON_TYPE).send(Buffer.from(body.buffer, body.byteOffset, body.byteLength) as never);
+      return sendEncoded(reply, body, coding);
     }
   );
 };
+
+function sendEncoded(reply: FastifyReply, body: Uint8Array<ArrayBuffer>, coding: SnapshotCoding | null) {
+  varyByCoding(reply).type('application/json; charset=utf-8');
+  if (coding !== null) reply.header('content-encoding', coding);
+  return reply.send(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+}

@@ -13,6 +13,7 @@ export const schemaRoutes: FastifyPluginAsync<Pick<AppDeps, 'directory'>> = asyn
     {
       config: {
         mode: 'server',
+        reads: true,
         doc: {
           tag: 'Snapshots',
           summary: 'The replicated tables, as CREATE TABLE texts and described column by column',

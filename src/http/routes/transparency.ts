@@ -48,7 +48,11 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
   const limit = createLimit(app, { name: 'transparency', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
   const base = '/transparency/:dbType/:chain/:network';
-  const config = { only: { dbType: 'indexer', reason: INDEXER_ONLY }, subject: 'transparency log' } as const;
+  const config = {
+    only: { dbType: 'indexer', reason: INDEXER_ONLY },
+    subject: 'transparency log',
+    reads: true
+  } as const;
   const ofServer = { ...config, mode: 'server' } as const;
 
   app.get(

@@ -149,6 +149,12 @@ export const syncVariables = {
     min: 1_000,
     doc: 'ms a snapshot build may take; while it reads, its database purges no older row versions'
   }),
+  ACTOR_MEMORY_MB: integer({
+    default: 2_048,
+    min: 64,
+    max: 65_536,
+    doc: "MiB of heap that one database's thread may take; above it the thread ends and is started again"
+  }),
   MAX_CONCURRENT_SNAPSHOTS: integer({ default: 2, min: 1, max: 64, doc: 'snapshot builds at once' }),
   MAX_ROW_BYTES: integer({ default: 64 * 2 ** 20, min: 1024, doc: 'client: longest row taken from a source' }),
   WS_MAX_PER_IP: integer({ default: 100, min: 1, doc: 'WebSocket connections per address' }),

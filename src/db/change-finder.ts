@@ -47,13 +47,14 @@ export function keyText(row: SqlRow, identity: readonly string[]): string {
   return JSON.stringify(identity.map((name) => row[name]));
 }
 
-/** A table's content as it stands, to compare with later. */
+/** A table's content as it stands, to compare with later. @param known its figure, where it was just read */
 export async function readTableMemory(
   connection: Connection,
   layout: SourceLayout,
-  plan: TablePlan
+  plan: TablePlan,
+  known?: Figure
 ): Promise<TableMemory> {
-  const figure = await readTableFigure(connection, plan);
+  const figure = known ?? (await readTableFigure(connection, plan));
   const kept = figureCount(figure) <= MUTABLE_MAX_ROWS;
   const found = kept ? await readHashes(connection, layout, plan) : { hashes: null, lastId: 0 };
   return { signature: planSignature(plan), figure, rows: found.hashes, lastId: found.lastId };
@@ -82,7 +83,7 @@ export async function findTableChange(
   const figure = await readTableFigure(connection, plan);
   const moved = figure !== known.figure;
   if (!moved && forced.size === 0) return null;
-  const current = moved ? await readTableMemory(connection, layout, plan) : known;
+  const current = moved ? await readTableMemory(connection, layout, plan, figure) : known;
   const change = { memory: current, gap: null, whole: false };
   if (current.rows === null || known.rows === null) {
     const isSmall = figureCount(figure) <= DERIVED_WHOLE_ROWS;

@@ -104,7 +104,7 @@ export class SourceMemory {
         memory.tables.set(
           name,
           same
-            ? await readTableMemory(connection, layout, plan)
+            ? await readTableMemory(connection, layout, plan, figure)
             : unknownTable(plan, point.mutableDigests[name] ?? null)
         );
       }

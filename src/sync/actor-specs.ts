@@ -49,6 +49,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
     if (!found) throw new PlatformError('DATABASE_UNKNOWN', { reason: 'the hub no longer names this database' });
     return found;
   };
+  const resourceLimits = { maxOldGenerationSizeMb: config.ACTOR_MEMORY_MB };
   if (config.SYNC_MODE === 'server') {
     const workerData = (): Started<SourceActorData> => ({
       coordinates: coordinates(),
@@ -63,7 +64,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
       circuitCooldownMs: config.CIRCUIT_COOLDOWN_MS,
       logLevel: config.LOG_LEVEL
     });
-    return { id, kind: 'source', entry: actorEntry('source'), workerData };
+    return { id, kind: 'source', entry: actorEntry('source'), workerData, resourceLimits };
   }
   const workerData = (): Started<ReplicaActorData> => ({
     coordinates: coordinates(),
@@ -89,5 +90,5 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
     circuitCooldownMs: config.CIRCUIT_COOLDOWN_MS,
     logLevel: config.LOG_LEVEL
   });
-  return { id, kind: 'replica', entry: actorEntry('replica'), workerData };
+  return { id, kind: 'replica', entry: actorEntry('replica'), workerData, resourceLimits };
 }

@@ -1,20 +1,27 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { atEnd } from './cleanup.ts';
 
-/** A wire between a client and a server that can be cut and held. */
+/** A wire between a client and a server that can be cut, reset, held and slowed. */
 export interface Link {
   readonly url: string;
   /** Breaks every connection; new ones pass. */
   cut(): void;
+  /** As cut, with a reset instead of an end. */
+  reset(): void;
   /** Lets nothing through, and breaks nothing, for so long. */
   hold(ms: number): void;
+  /** Lets so many bytes a second through on each connection that is made from now on, for so long. */
+  slow(bytesPerSecond: number, ms: number): void;
 }
 
 /** Opens a wire to a server on this machine. @param url where the server listens, now or later */
 export async function openLink(url: string): Promise<Link> {
   const open = new Set<Socket>();
   const port = Number(new URL(url).port);
+  let rate = Number.POSITIVE_INFINITY;
   const server = createServer((near) => {
     const far = connect(port, '127.0.0.1');
     for (const [socket, other] of [
@@ -27,7 +34,8 @@ export async function openLink(url: string): Promise<Link> {
         open.delete(socket);
         other.destroy();
       });
-      socket.pipe(other);
+      if (rate === Number.POSITIVE_INFINITY) socket.pipe(other);
+      else socket.pipe(throttle(() => rate)).pipe(other);
     }
   });
   server.listen(0, '127.0.0.1');
@@ -42,12 +50,30 @@ export async function openLink(url: string): Promise<Link> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut,
+    reset() {
+      for (const socket of open) socket.resetAndDestroy();
+    },
     hold(ms) {
       const held = [...open];
       for (const socket of held) socket.pause();
       setTimeout(() => {
         for (const socket of held) socket.resume();
       }, ms).unref();
+    },
+    slow(bytesPerSecond, ms) {
+      rate = bytesPerSecond;
+      setTimeout(() => {
+        rate = Number.POSITIVE_INFINITY;
+      }, ms).unref();
     }
   };
+}
+
+/** Passes bytes on at a rate that is asked anew for each piece. */
+function throttle(rate: () => number): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      void sleep((1000 * chunk.length) / rate()).then(() => done(null, chunk));
+    }
+  });
 }

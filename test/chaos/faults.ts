@@ -1,0 +1,206 @@
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, quoteName } from '../../src/db/connection.ts';
+import type { Random } from '../../src/devnet/random.ts';
+import { runInThread } from './inspector.ts';
+import { FAULT_KINDS, type FaultKind } from './plan.ts';
+import { isAlive, type Service } from './service.ts';
+import { DATABASE, type System } from './system.ts';
+
+/** A supervisor gives up on an actor that ends more often than ten times in five minutes. */
+const DEATHS_AT_MOST = 7;
+const DEATH_WINDOW_MS = 300_000;
+/** A watchdog takes 15 s, a heap some seconds to be full. */
+const DEATH_DEADLINE_MS = 60_000;
+const CROWD = 500;
+
+/** What runs in a thread to end it, or its process. */
+const SCRIPTS: Readonly<Partial<Record<FaultKind, string>>> = {
+  hang: 'for (;;);',
+  heapArray: 'const kept = []; for (;;) kept.push({ at: kept.length, text: String(Math.random()) });',
+  heapMap: 'const kept = new Map(); for (let at = 0; ; at++) kept.set(at, { at });',
+  heapFill: 'const kept = []; for (;;) kept.push(new Array(1e7).fill(1.5));',
+  heapJson: `const kept = []; const text = '[' + '{"a":[1]},'.repeat(1e6) + '0]'; for (;;) kept.push(JSON.parse(text));`,
+  buffers:
+    'globalThis.kept = Array.from({ length: 40 }, () => Buffer.alloc(1e7, 1)); setTimeout(() => { delete globalThis.kept; }, 3000); 0'
+};
+
+/** Does to the system what a schedule says. */
+export class Faults {
+  readonly #system: System;
+  /** How long MariaDB stands still when it does. */
+  readonly #standstillMs: number;
+  readonly #deaths = new Map<Service, number[]>();
+  /** MariaDB can suffer one thing at a time. */
+  #mariadb: Promise<unknown> = Promise.resolve();
+  readonly disk: string | null;
+
+  constructor(system: System, standstillMs: number) {
+    this.#system = system;
+    this.#standstillMs = standstillMs;
+    this.disk = system.smallDisk;
+  }
+
+  /** The faults that can be made here: a small disk needs the right to mount one. */
+  get kinds(): readonly FaultKind[] {
+    return FAULT_KINDS.filter((kind) => kind !== 'fullDisk' || this.disk !== null);
+  }
+
+  /** @returns whom it fell on, when it is over; null when it could not be dealt now */
+  async deal(kind: FaultKind, random: Random): Promise<readonly Service[] | null> {
+    const { servers, clients, links, hub } = this.#system;
+    const server = random.pick(servers as [Service]);
+    const client = random.pick(clients as [System['clients'][0]]);
+    const either = random.pick([server, client.service]);
+    const link = random.pick(links as [System['links'][0]]);
+    const all = this.#system.services;
+    const everyClient = clients.map(({ service }) => service);
+    switch (kind) {
+      case 'killSource':
+        return this.#killActor(server);
+      case 'killReplica':
+        return this.#killActor(client.service);
+      case 'killService':
+        return kill(either, either.pid);
+      case 'killGuardian':
+        return kill(either, either.guardianPid);
+      case 'hang':
+      case 'heapArray':
+      case 'heapMap':
+      case 'heapFill':
+      case 'heapJson':
+      case 'buffers':
+        return this.#run(either, SCRIPTS[kind]!);
+      case 'cutLink':
+        link.cut();
+        return everyClient;
+      case 'resetLink':
+        link.reset();
+        return everyClient;
+      case 'stallLink': {
+        const ms = random.pick([200, 1_000, 5_000]);
+        link.hold(ms);
+        await sleep(ms);
+        return everyClient;
+      }
+      case 'slowLink': {
+        const ms = random.between(1_000, 5_000);
+        link.slow(random.pick([2_000, 20_000, 200_000]), ms);
+        link.cut();
+        await sleep(ms);
+        return everyClient;
+      }
+      case 'killMariaDb':
+        await this.#toMariaDb(() => this.#system.killMariaDb(random.pick([0, 500, 3_000])));
+        return all;
+      case 'stopMariaDb':
+        await this.#toMariaDb(() => this.#standStill());
+        return all;
+      case 'tooManyConnections':
+        await this.#toMariaDb(() => this.#refuseConnections(random.between(1_000, 4_000)));
+        return all;
+      case 'lockWait':
+        await this.#toMariaDb(() => this.#lock(client.database.name, random.pick([300, 2_000, 6_000])));
+        return [client.service];
+      case 'fullDisk':
+        await this.#fillDisk(random.between(1_000, 4_000));
+        return [servers[0]!];
+      case 'killHub':
+        return kill(hub, hub.pid);
+      case 'slowSubscribers':
+        await this.#system.crowdIn(CROWD, server.url);
+        await sleep(random.between(2_000, 6_000));
+        await this.#system.crowdOut();
+        return [server];
+    }
+  }
+
+  async #killActor(service: Service): Promise<readonly Service[] | null> {
+    if (!this.#mayDie(service)) return null;
+    return (await service.post(`/debug/actors/${DATABASE}/kill`)) ? [service] : null;
+  }
+
+  async #run(service: Service, script: string): Promise<readonly Service[] | null> {
+    const { pid } = service;
+    if (pid === null || !this.#mayDie(service)) return null;
+    const before = await lives(service);
+    if (!(await runInThread(pid, DATABASE, script, () => service.log()))) return null;
+    if (script === SCRIPTS.buffers) return [service];
+    for (const deadline = Date.now() + DEATH_DEADLINE_MS; Date.now() < deadline; await sleep(200))
+      if ((await lives(service)) !== before) return [service];
+    this.#system.violations.push(`${service.name}: its thread did not end by ${script}`);
+    return [service];
+  }
+
+  #mayDie(service: Service): boolean {
+    const now = Date.now();
+    const recent = (this.#deaths.get(service) ?? []).filter((at) => at > now - DEATH_WINDOW_MS);
+    if (recent.length >= DEATHS_AT_MOST) return false;
+    this.#deaths.set(service, [...recent, now]);
+    return true;
+  }
+
+  async #toMariaDb(what: () => Promise<void>): Promise<void> {
+    const turn = this.#mariadb.then(what);
+    this.#mariadb = turn.catch(() => undefined);
+    await turn;
+  }
+
+  async #standStill(): Promise<void> {
+    const { pid } = this.#system.mariadb;
+    process.kill(pid, 'SIGSTOP');
+    await sleep(this.#standstillMs).finally(() => process.kill(pid, 'SIGCONT'));
+  }
+
+  async #refuseConnections(ms: number): Promise<void> {
+    const connection = await connect(this.#system.mariadb.root);
+    await connection.query('SET GLOBAL max_connections = 10');
+    await sleep(ms);
+    await connection.query('SET GLOBAL max_connections = 300');
+    await connection.end();
+  }
+
+  /** Somebody else holds the row that every group writes. */
+  async #lock(name: string, ms: number): Promise<void> {
+    const connection = await connect({ ...this.#system.mariadb.root, name });
+    await connection.query('START TRANSACTION');
+    await connection.query(`SELECT * FROM ${quoteName('sync_state')} FOR UPDATE`);
+    await sleep(ms);
+    await connection.end();
+  }
+
+  /** Fills the first server's disk while it is asked for a snapshot. */
+  async #fillDisk(ms: number): Promise<void> {
+    const [server] = this.#system.servers;
+    const filler = join(this.disk!, 'filler');
+    const file = openSync(filler, 'w');
+    try {
+      for (const block = Buffer.alloc(1 << 20, 1); ; ) writeSync(file, block);
+    } catch (caught) {
+      if ((caught as NodeJS.ErrnoException).code !== 'ENOSPC') throw caught;
+    } finally {
+      closeSync(file);
+    }
+    await server!.get(`/snapshot/${DATABASE}`);
+    await sleep(ms);
+    rmSync(filler);
+  }
+}
+
+/** Which process and which thread of it there are now. */
+async function lives(service: Service): Promise<string> {
+  const { pid } = service;
+  const seen = (await service.get('/debug/actors')) as readonly { generation: number }[] | null;
+  return `${pid} ${seen?.map(({ generation }) => generation).join() ?? 'silent'}`;
+}
+
+/** Over when the process is gone: what it said last is no sign of life. */
+async function kill(service: Service, pid: number | null): Promise<readonly Service[] | null> {
+  if (pid === null) return null;
+  process.kill(pid, 'SIGKILL');
+  const before = service.pid;
+  for (const deadline = Date.now() + DEATH_DEADLINE_MS; Date.now() < deadline; await sleep(50))
+    if (!isAlive(pid) && (before === null || !isAlive(before) || before === pid)) return [service];
+  return [service];
+}

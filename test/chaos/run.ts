@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { checkAfterwards, measure } from './checks.ts';
+import { Faults } from './faults.ts';
+import { Monitor } from './monitor.ts';
+import { type FaultKind, planFaults } from './plan.ts';
+import { processesOf } from './service.ts';
+import { System } from './system.ts';
+import { keepWriting } from './writing.ts';
+
+/** With the next faults already under way nothing need be well at once, but it must get there. */
+const RECOVERY_DEADLINE_MS = 180_000;
+/** A run this long lets MariaDB stand still until every circuit has opened. */
+const LONG_RUN_S = 120;
+
+export interface ChaosReport {
+  readonly faults: number;
+  readonly violations: readonly string[];
+  readonly text: string;
+}
+
+interface Dealt {
+  readonly kind: FaultKind;
+  readonly recovery: Promise<number | null>;
+}
+
+/** One run: faults from a seed for so many seconds, then peace, then every promise is looked at. */
+export async function runChaos(
+  { seed, seconds }: { readonly seed: string; readonly seconds: number },
+  tell: (line: string) => void = () => undefined
+): Promise<ChaosReport> {
+  const system = await System.open();
+  await system.settle(await system.sourceHeight(), 60_000);
+  const before = measure(system);
+  const monitor = new Monitor(system);
+  const faults = new Faults(system, seconds >= LONG_RUN_S ? 40_000 : 3_000);
+  const writing = keepWriting(system.source, seed);
+  const dealt: Dealt[] = [];
+  const violations: string[] = [];
+  const pending = new Set<Promise<void>>();
+  const end = performance.now() + seconds * 1_000;
+  for (const { number, kind, pauseMs, random } of planFaults(seed, faults.kinds)) {
+    await sleep(Math.min(pauseMs, Math.max(0, end - performance.now())));
+    if (performance.now() >= end) break;
+    const dealing = faults.deal(kind, random).then(
+      (targets) => {
+        if (!targets) return tell(`${number} ${kind}: not now`);
+        tell(`${number} ${kind}: ${targets.map(({ name }) => name).join(', ')}`);
+        dealt.push({ kind, recovery: monitor.recovery(targets, RECOVERY_DEADLINE_MS) });
+      },
+      // What it wanted to do it to is away by another fault.
+      (caught: Error) => tell(`${number} ${kind}: ${caught.message}`)
+    );
+    pending.add(dealing);
+    void dealing.then(() => pending.delete(dealing));
+  }
+  await Promise.all(pending);
+  const written = await writing.end();
+  const times = new Map<FaultKind, number[]>();
+  for (const { kind, recovery } of dealt) {
+    const ms = await recovery;
+    if (ms === null) violations.push(`${kind}: not everything was well again within ${RECOVERY_DEADLINE_MS / 1_000} s`);
+    else times.set(kind, [...(times.get(kind) ?? []), ms]);
+  }
+  await monitor.end();
+  violations.push(...(await checkAfterwards(system, before)));
+  const received = system.subscribers.reduce((sum, subscriber) => sum + subscriber.received, 0);
+  await system.close();
+  for (const service of system.services) violations.push(...service.violations);
+  for (const { pid, command } of processesOf(system.mark)) violations.push(`a process is left: ${pid} ${command}`);
+  const text = [
+    ...[...times].map(([kind, list]) => `${kind.padEnd(20)} ${String(list.length).padStart(4)} ${figures(list)}`),
+    `${'all'.padEnd(20)} ${String(dealt.length).padStart(4)} ${figures([...times.values()].flat())}`,
+    `${written.blocks} blocks written, ${written.reorgs} reorgs, ${received} received; ${violations.length} violations`
+  ].join('\n');
+  return { faults: dealt.length, violations, text };
+}
+
+/** Median and 99th percentile of the times to recover. */
+function figures(list: readonly number[]): string {
+  const sorted = [...list].sort((a, b) => a - b);
+  const at = (part: number) =>
+    ((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0) / 1_000).toFixed(1);
+  return `recovered after p50 ${at(0.5)} s, p99 ${at(0.99)} s`;
+}

@@ -1,0 +1,231 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect, rows } from '../../src/db/connection.ts';
+import { freePort, type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
+import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { SubscribersAsk } from '../bench/support/subscribers.ts';
+import { atEnd, endAll } from '../support/cleanup.ts';
+import { createIndexer } from '../support/generated-indexer.ts';
+import { type Link, openLink } from '../support/link.ts';
+import { eventually, temporaryDirectory } from '../support/sync-process.ts';
+import { MARK, Service } from './service.ts';
+import { mountSmallDisk } from './small-disk.ts';
+import { Subscriber } from './subscriber.ts';
+
+export const DATABASE = 'indexer/litecoin/regtest';
+const KEY = 'key-of-chaos';
+const SERVERS = 2;
+const CLIENTS = 3;
+const FIRST = { seed: 'chaos', blocks: 40, rows: 4_000 };
+const START_DEADLINE_MS = 60_000;
+
+/** Of one database, the fields that count here. */
+type Status = { readonly block_height?: number | null; readonly phase?: string };
+
+export interface Replica {
+  readonly service: Service;
+  readonly database: DatabaseCoordinates;
+}
+
+/** MariaDB, hub, two servers, three clients, the wires between them, and who listens. */
+export class System {
+  readonly mark = randomBytes(6).toString('hex');
+  readonly directory = temporaryDirectory('chaos');
+  /** Holds the first server's artifacts; null where nothing may be mounted. */
+  readonly smallDisk = mountSmallDisk(this.directory);
+  readonly servers: Service[] = [];
+  readonly clients: Replica[] = [];
+  /** One for each client and server. */
+  readonly links: Link[] = [];
+  readonly subscribers: Subscriber[] = [];
+  /** Promises that were broken while it ran, in sentences. */
+  readonly violations: string[] = [];
+  readonly source: DatabaseCoordinates;
+  mariadb: PrivateMariaDb;
+  hub!: Service;
+  readonly #mariadbDirectory: string;
+  #crowd: ChildProcess | null = null;
+
+  private constructor(mariadb: PrivateMariaDb, mariadbDirectory: string) {
+    this.mariadb = mariadb;
+    this.#mariadbDirectory = mariadbDirectory;
+    this.source = { ...mariadb.root, name: 'chaos_source' };
+  }
+
+  static async open(): Promise<System> {
+    const mariadbDirectory = temporaryDirectory('chaos-mariadb');
+    const system = new System(await startMariaDb(mariadbDirectory), mariadbDirectory);
+    atEnd(() => system.mariadb.stop('SIGKILL'));
+    await system.#prepare();
+    return system;
+  }
+
+  async #prepare(): Promise<void> {
+    const { root } = this.mariadb;
+    const connection = await connect(root);
+    await connection.query(`CREATE DATABASE ${this.source.name}`);
+    await connection.end();
+    await createIndexer(this.source, FIRST);
+    const hubPort = await freePort();
+    const account = { HOST: root.host, PORT: String(root.port), USER: root.user, PASS: root.pass };
+    const hubDatabase = Object.fromEntries(Object.entries(account).map(([name, value]) => [`HUB_DB_${name}`, value]));
+    const hubEnv = { ...hubDatabase, HUB_DB_NAME: 'chaos_hub', HUB_HOST: '127.0.0.1', HUB_PORT: String(hubPort) };
+    this.hub = this.#service('hub', 'hub', hubPort, { ...hubEnv, HUB_RATE_LIMIT_RPM: '100000' });
+    await eventually('the hub answers', START_DEADLINE_MS, () => this.#nameDatabase(hubPort));
+    const common = {
+      HUB_API_HOST: '127.0.0.1',
+      HUB_PORT: String(hubPort),
+      SYNC_API_HOST: '127.0.0.1',
+      SYNC_API_KEY: KEY,
+      CIRCUIT_COOLDOWN_MS: '1000',
+      ACTOR_MEMORY_MB: '256'
+    };
+    for (let number = 1; number <= SERVERS; number += 1) {
+      const port = await freePort();
+      const service = this.#service(`server${number}`, 'sync', port, {
+        ...common,
+        SYNC_MODE: 'server',
+        SYNC_API_PORT: String(port),
+        SYNC_STATE_DIR: join(this.directory, `state-server${number}`),
+        BLOCK_POLL_INTERVAL: '100',
+        SNAPSHOT_RATE_FULL: '1000',
+        SNAPSHOT_RATE_INCR: '100000',
+        WS_MAX_PER_IP: '2000',
+        ...(number === 1 && this.smallDisk ? { SNAPSHOT_CACHE_DIR: join(this.smallDisk, 'artifacts') } : {})
+      });
+      this.servers.push(service);
+      const serves = async () => (await this.serverHeight(service)) !== null;
+      await eventually(`${service.name} serves`, START_DEADLINE_MS, serves).catch((fault: Error) => {
+        throw new Error(`${fault.message}\n${service.log().slice(-3_000)}`);
+      });
+    }
+    for (let number = 1; number <= CLIENTS; number += 1) {
+      const port = await freePort();
+      const links = await Promise.all(this.servers.map(({ url }) => openLink(url)));
+      this.links.push(...links);
+      const prefix = `replica${number}_`;
+      const service = this.#service(`client${number}`, 'sync', port, {
+        ...common,
+        SYNC_MODE: 'client',
+        SYNC_API_PORT: String(port),
+        SYNC_STATE_DIR: join(this.directory, `state-client${number}`),
+        // The second and third prefer the other server.
+        SYNC_SOURCES: (number === 1 ? links : links.toReversed()).map(({ url }) => url).join(','),
+        ...Object.fromEntries(Object.entries(account).map(([name, value]) => [`REPLICA_DB_${name}`, value])),
+        REPLICA_DB_PREFIX: prefix,
+        CLIENT_RECONNECT_DELAY: '200'
+      });
+      this.clients.push({ service, database: { ...this.source, name: `${prefix}${this.source.name}` } });
+    }
+    for (const { url } of this.servers) {
+      const subscriber = new Subscriber(`${url.replace('http', 'ws')}/subscribe/${DATABASE}`, KEY);
+      this.subscribers.push(subscriber);
+      atEnd(async () => subscriber.end());
+    }
+  }
+
+  #service(name: string, command: string, port: number, env: Record<string, string>): Service {
+    const directory = join(this.directory, name);
+    mkdirSync(directory);
+    const url = `http://127.0.0.1:${port}`;
+    const service = new Service({ name, command, url, key: KEY, directory, env: { ...env, [MARK]: this.mark } });
+    service.start();
+    atEnd(() => service.stop());
+    return service;
+  }
+
+  /** @returns false as long as the hub has no database itself */
+  async #nameDatabase(hubPort: number): Promise<boolean> {
+    const { host, port, name, user, pass } = this.source;
+    const module = { 'platform-indexer': { db_host: host, db_port: String(port), name, user, pass } };
+    const params = { config: { litecoin: { regtest: module } } };
+    return fetch(`http://127.0.0.1:${hubPort}/`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'updateconfig', params })
+    }).then(
+      async (response) => 'result' in ((await response.json()) as object),
+      () => false
+    );
+  }
+
+  get services(): readonly Service[] {
+    return [this.hub, ...this.servers, ...this.clients.map(({ service }) => service)];
+  }
+
+  /** @returns null when it does not serve its database now */
+  async serverHeight(service: Service): Promise<number | null> {
+    const status = (await service.get(`/status/${DATABASE}`)) as Status | null;
+    return status?.block_height ?? null;
+  }
+
+  /** The height at which a client is live; null while it is not. */
+  async liveHeight({ service }: Replica): Promise<number | null> {
+    const status = (await service.get(`/status/${DATABASE}`)) as Status | null;
+    return status?.phase === 'live' ? Number(status.block_height) : null;
+  }
+
+  async sourceHeight(): Promise<number> {
+    const connection = await connect(this.source);
+    const [row] = await rows<{ height: number }>(connection, 'SELECT MAX(block_index) AS height FROM blocks');
+    await connection.end();
+    return Number(row!.height);
+  }
+
+  /** Waits until all clients are live there. @returns who is not, in sentences */
+  async settle(height: number, deadlineMs: number): Promise<string[]> {
+    const late = this.clients.map(async (replica) => {
+      const isThere = async () => (await this.liveHeight(replica)) === height;
+      return eventually('live', deadlineMs, isThere).then(
+        () => [],
+        async () => [
+          `${replica.service.name} is not live at ${height}: ${JSON.stringify(await replica.service.get(`/status/${DATABASE}`))}`
+        ]
+      );
+    });
+    return (await Promise.all(late)).flat();
+  }
+
+  /** Ends everything that was started. */
+  async close(): Promise<void> {
+    await this.crowdOut();
+    await endAll();
+  }
+
+  compare({ database }: Replica): Promise<Verdict> {
+    return compareDatabases(this.source, database);
+  }
+
+  async killMariaDb(downMs: number): Promise<void> {
+    const { port } = this.mariadb;
+    await this.mariadb.stop('SIGKILL');
+    await new Promise((resolve) => setTimeout(resolve, downMs));
+    this.mariadb = await startMariaDb(this.#mariadbDirectory, [], port);
+  }
+
+  /** Subscribers that read nothing, until they are told to leave. */
+  async crowdIn(count: number, url: string): Promise<void> {
+    await this.crowdOut();
+    this.#crowd = fork(new URL('../bench/support/subscribers.ts', import.meta.url), { silent: true });
+    const crowd = this.#crowd;
+    const ask: SubscribersAsk = {
+      type: 'stall',
+      url: `${url.replace('http', 'ws')}/subscribe/${DATABASE}`,
+      key: KEY,
+      count
+    };
+    crowd.send(ask);
+    await new Promise((resolve) => crowd.once('message', resolve).once('exit', resolve));
+  }
+
+  async crowdOut(): Promise<void> {
+    const crowd = this.#crowd;
+    this.#crowd = null;
+    if (!crowd || crowd.exitCode !== null || crowd.signalCode !== null) return;
+    crowd.kill('SIGKILL');
+    await new Promise((resolve) => crowd.once('exit', resolve));
+  }
+}

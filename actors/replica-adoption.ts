@@ -1,6 +1,7 @@
 import { examineForeign, refusal, takeOver } from '../src/db/adoption.ts';
 import type { ReplicaState } from '../src/db/replica-state.ts';
 import { followSchema } from '../src/db/schema-writer.ts';
+import { hasCode } from '../src/errors.ts';
 import type { ReplicaChain } from './replica-chain.ts';
 import { SourceHeads } from './replica-heads.ts';
 import type { ReplicaSession } from './replica-session.ts';
@@ -29,7 +30,9 @@ export async function adopt(session: ReplicaSession, chain: ReplicaChain, signal
     throw refusal(`block ${fork + 1} is of another branch, and its source does not send whole tables`);
   const height = sendsWhole ? Math.min(fork, status.height - 1) : fork;
   if (height < lowest) throw refusal('it has a single block');
-  await followSchema(writer, plan);
+  await followSchema(writer, plan).catch((caught: unknown) => {
+    throw hasCode(caught, 'ROW_CONTRADICTION') ? refusal(caught.message) : caught;
+  });
   await session.reloadSchema();
   await takeOver(
     writer,

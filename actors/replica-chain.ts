@@ -7,6 +7,7 @@ import { type ReplicaState, writeReplicaState } from '../src/db/replica-state.ts
 import { planRollback, rollBack } from '../src/db/rollback.ts';
 import { followSchema } from '../src/db/schema-writer.ts';
 import { readGroupsAbove } from '../src/db/undo-journal.ts';
+import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
 import { hasCode, type PlatformError } from '../src/errors.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import {
@@ -125,15 +126,25 @@ export class ReplicaChain {
     return { kind: 'done' };
   }
 
-  /** Brings the tables to the source's schema. @param fingerprint what the source's next rows are made for */
+  /**
+   * Brings the tables to the source's schema. A replica whose rows do not fit it is loaded anew.
+   *
+   * @param fingerprint what the source's next rows are made for
+   */
   async followSchema(fingerprint: string | null, signal: AbortSignal): Promise<void> {
     const { writer, log } = this.#session;
     const plan = await this.#session.planSchema(signal);
-    const changed = await followSchema(writer, plan);
+    try {
+      await writer.query('SET SESSION max_statement_time = 0'); // a large table takes its time
+      const tables = await followSchema(writer, plan);
+      await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);
+      if (tables.length > 0) log.info({ fingerprint, tables }, 'the tables follow a newer schema');
+    } catch (caught) {
+      throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
+    }
     await writeReplicaState(writer, { schemaFingerprint: fingerprint });
     await this.#session.reloadSchema();
     await this.#session.reloadState();
-    if (changed) log.info({ fingerprint }, 'the tables follow a newer schema');
   }
 
   /** The hashes of one of the replica's own blocks; null where it has none. */

@@ -206,6 +206,8 @@ export class ReplicaFollower {
     const { schema_fingerprint: fingerprint } = last;
     if (fingerprint !== undefined && fingerprint !== this.#session.state.schemaFingerprint) {
       await this.#chain.followSchema(fingerprint, signal);
+      // Rows of older blocks may hold other values in columns that are new or changed, and no message says so.
+      this.#verifier.hasten();
     } else if (fingerprint === undefined && !messages.every((message) => this.#isDescribed(message))) {
       await this.#chain.followSchema(null, signal);
     }

@@ -51,6 +51,11 @@ export class ReplicaVerifier {
     this.#misses = 0;
   }
 
+  /** As soon as the replica is at rest, where the source offers digests. */
+  hasten(): void {
+    if (this.#dueAt !== Number.POSITIVE_INFINITY) this.renew();
+  }
+
   /**
    * Done when replica and source are equal, when nothing can be said now, and when blocks wait; a source's fault is no fault
    * of the replica. `halted` when a difference is there again right after its repair.

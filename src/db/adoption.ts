@@ -3,7 +3,7 @@ import type { TypedTable } from '../wire/schema.ts';
 import { readBlockHeads } from './block-hashes.ts';
 import { logBlocks } from './block-writer.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
-import { printChanges } from './ddl.ts';
+import { printAdditions } from './ddl.ts';
 import { deriveTouched, touchedInSpan } from './derived-balances.ts';
 import { GroupTransaction } from './group-transaction.ts';
 import type { ReplicaSchema } from './replica-schema.ts';
@@ -61,7 +61,7 @@ function checkTable(own: TypedTable | undefined, theirs: TypedTable): void {
   const further = own.columns.find(({ name }) => !known.has(name));
   if (further) throw refusal(`table ${own.name} has a column ${further.name}, which the source has not`);
   try {
-    printChanges(own, theirs);
+    printAdditions(own, theirs);
   } catch (caught) {
     if (!hasCode(caught, 'SCHEMA_REFUSED')) throw caught;
     throw refusal(caught.message);

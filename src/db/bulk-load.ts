@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { ResultSetHeader } from 'mysql2/promise';
 import { PlatformError } from '../errors.ts';
 import type { WireRow } from '../wire/messages.ts';
-import { type Connection, databaseError, quoteName, rows } from './connection.ts';
+import { type Connection, databaseError, quoteName, refusalOf, rows } from './connection.ts';
 import { type CanonicalRow, canonicalRow, type ReplicaTable } from './replica-schema.ts';
 import { hasBytes, insertRows } from './row-statements.ts';
 import { isByteKind, isFree, toField } from './sql-literal.ts';
@@ -56,9 +56,14 @@ export async function loadBatch(
 async function loadData(connection: Connection, table: ReplicaTable, list: readonly CanonicalRow[]): Promise<boolean> {
   const columns = table.codecs.map(({ name }) => quoteName(name)).join(',');
   const bytes = encode(table, list);
-  const [result] = await connection.query<ResultSetHeader>({
+  const load = {
     sql: `LOAD DATA LOCAL INFILE 'rows' INTO TABLE ${quoteName(table.name)} CHARACTER SET utf8mb4 FIELDS TERMINATED BY '\\t' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' (${columns})`,
     infileStreamFactory: () => Readable.from(packets(bytes))
+  };
+  const [result] = await connection.query<ResultSetHeader>(load).catch((caught: unknown) => {
+    // A row that is too wide for its page, say: by INSERT it is named.
+    if (refusalOf(caught) === null) throw caught;
+    return [{ info: '', affectedRows: 0 }];
   });
   const figures = /^Records: (\d+) +Deleted: 0 +Skipped: 0 +Warnings: 0/.exec(result.info ?? '');
   return figures !== null && Number(figures[1]) === list.length && result.affectedRows === list.length;
@@ -97,13 +102,10 @@ async function insertStrictly(
   try {
     await insertRows(connection, table, list, true);
   } catch (caught) {
-    const { errno, sqlMessage } = caught as { errno?: number; sqlMessage?: string };
-    if (errno === undefined || sqlMessage === undefined) throw caught;
-    if (TRANSIENT.has(errno)) throw caught;
-    const reason = `table ${table.name} cannot hold a row: ${sqlMessage}`;
+    const words = refusalOf(caught);
+    if (words === null) throw caught;
+    const { errno } = caught as { errno: number };
+    const reason = `table ${table.name} cannot hold a row: ${words}`;
     throw new PlatformError('ROW_REFUSED', { reason, table: table.name, errno }, { cause: caught });
   }
 }
-
-/** Lock waits, deadlocks, lost and killed connections, full disks: no fault of the row. */
-const TRANSIENT = new Set([1205, 1213, 1021, 1114, 1053, 1317, 1927, 1969, 2006, 2013]);

@@ -199,7 +199,8 @@ function keyValues(key: string): unknown[] {
   });
 }
 
-const HASH_ALIAS = 'platform_hash';
+/** Of another form than the names that travel, so that no column has it. */
+const HASH_ALIAS = '#hash';
 
 /** Every row's key and hash, in the table's order; without an identity, how often each hash occurs. */
 async function readHashes(
@@ -210,7 +211,10 @@ async function readHashes(
   const { identity, surrogate } = plan;
   const named = identity ?? (surrogate === null ? [] : [surrogate]);
   const columns = plan.columns.filter(({ name }) => named.includes(name));
-  const list = [...(columns.length === 0 ? [] : [selectList(columns, 'r')]), `${hashSql(plan)} AS ${HASH_ALIAS}`];
+  const list = [
+    ...(columns.length === 0 ? [] : [selectList(columns, 'r')]),
+    `${hashSql(plan)} AS ${quoteName(HASH_ALIAS)}`
+  ];
   const order = rowOrder(plan, layout.tables);
   const found = await rows(
     connection,

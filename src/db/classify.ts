@@ -9,6 +9,9 @@ export type ScopeColumn = (typeof SCOPE_COLUMNS)[number];
 /** For a scope that is not the block itself: the table that says which block it belongs to. */
 const SCOPE_PARENT = { tx_index: 'transactions', action_index: 'actions' } as const;
 
+/** Classes of tables whose rows never travel. */
+export const UNSEEN: ReadonlySet<string> = new Set<TableClass>(['local', 'control']);
+
 /** How one table is read, applied and compared. */
 export interface TablePlan {
   readonly name: string;
@@ -39,8 +42,10 @@ export function classifyTables(
   localTables: readonly string[] = []
 ): TablePlan[] {
   const byName = new Map(tables.map((table) => [table.name, table]));
+  // What a local table refers to would be known on one side only.
+  const referring = tables.filter(({ name }) => !UNSEEN.has(classByName(name, dbType, localTables) ?? ''));
   const referenced = new Set(
-    tables.flatMap((table) =>
+    referring.flatMap((table) =>
       table.foreignKeys.flatMap((key) => key.referencedColumns.map((column) => `${key.referencedTable}.${column}`))
     )
   );

@@ -13,14 +13,20 @@ import type { DatabaseCoordinates } from '../wire/database.ts';
 export type { Connection, Pool, QueryOptions } from 'mysql2/promise';
 export type SqlRow = Record<string, unknown>;
 
-/** Set on every new connection, so that no server default can change what is stored or read. */
+/**
+ * Set on every new connection, so that no server default can change what is stored or read. What a source holds is stored as it is: dates
+ * that its own mode allowed, JSON that its own checks let pass, tables that its own server took to be too wide.
+ */
 const SESSION = [
   // With unique_checks off, a bulk load that meets a duplicate takes rows before it along.
-  "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00', max_error_count = 64, unique_checks = 1, group_concat_max_len = 1048576",
+  "SET SESSION sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00', max_error_count = 64, unique_checks = 1, group_concat_max_len = 1048576",
+  'SET SESSION autocommit = 1, completion_type = 0, sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_auto_is_null = 0, sql_quote_show_create = 1 /*M! , check_constraint_checks = 0, innodb_strict_mode = 0 */',
   'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ' // a consistent snapshot is one only at this level
 ] as const;
 
 const CONNECT_TIMEOUT_MS = 5_000;
+/** Statements and the texts that rows are compared by are shorter. */
+const SMALLEST_PACKET = 4 * 2 ** 20;
 
 /**
  * How values arrive: integers beyond 2^53 as decimal strings, DECIMAL as strings, dates as MariaDB prints them,
@@ -70,7 +76,7 @@ export function statementTag(databaseName: string, generation: number): string {
 /**
  * One connection with this system's session settings.
  *
- * @throws {PlatformError} DATABASE_REFUSED (credentials, privileges: final), DATABASE_UNAVAILABLE (worth a retry)
+ * @throws {PlatformError} DATABASE_REFUSED (credentials, privileges: final), DATABASE_UNUSABLE, DATABASE_UNAVAILABLE (worth a retry)
  */
 export async function connect(
   to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string },
@@ -83,6 +89,7 @@ export async function connect(
     connection.on('error', () => undefined);
     failWhenDestroyed(connection);
     for (const statement of SESSION) await connection.query(statement);
+    await checkPacket(connection);
     if (statementLimitS !== undefined) await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
     if (tag !== undefined) markStatements(connection, tag);
     return connection;
@@ -90,6 +97,14 @@ export async function connect(
     connection?.destroy();
     throw databaseError(caught, { host: to.socketPath ?? `${to.host}:${to.port}`, database: to.name });
   }
+}
+
+/** A text that is longer is NULL to SQL functions, without an error. */
+async function checkPacket(connection: Connection): Promise<void> {
+  const [setting] = await rows<{ bytes: number }>(connection, 'SELECT @@max_allowed_packet AS bytes');
+  if (Number(setting?.bytes) >= SMALLEST_PACKET) return;
+  const reason = `max_allowed_packet of the server is ${setting?.bytes}: set it to ${SMALLEST_PACKET} or more`;
+  throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
 /** The driver's own `destroy` only half-closes: whoever waits for an answer would wait for ever. */
@@ -137,6 +152,15 @@ const REFUSALS = new Set([
   'ER_NOT_SUPPORTED_AUTH_MODE',
   'ER_BAD_DB_ERROR'
 ]);
+
+/** Too many connections, lock waits, deadlocks, lost and killed connections, full disks: no fault of the statement. */
+const PASSING = new Set([1021, 1040, 1053, 1114, 1205, 1213, 1317, 1927, 1969, 2006, 2013]);
+
+/** MariaDB's words when it refused a statement for what it says; null for whatever the same statement need not meet again. */
+export function refusalOf(caught: unknown): string | null {
+  const { errno, sqlMessage } = caught as { errno?: number; sqlMessage?: string };
+  return errno === undefined || sqlMessage === undefined || PASSING.has(errno) ? null : sqlMessage;
+}
 
 /** A driver error as a PlatformError; other PlatformErrors pass. */
 export function databaseError(caught: unknown, detail: Record<string, unknown> = {}): PlatformError {

@@ -1,8 +1,6 @@
-import type { TableClass } from '../wire/schema.ts';
+import { UNSEEN } from './classify.ts';
 import { type Connection, quoteName, rows } from './connection.ts';
 import type { SourceLayout } from './source-layout.ts';
-
-const UNSEEN: ReadonlySet<TableClass> = new Set(['control', 'local']);
 
 /** SHOW CREATE TABLE texts of the replicated tables, in the order in which they travel, without `AUTO_INCREMENT=n`. */
 export async function readCreateTableTexts(

@@ -7,9 +7,12 @@ import { quoteText } from './sql-literal.ts';
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
 const CHARSET = /^[a-z0-9_]{1,64}$/;
 const PLAIN_TYPE =
-  /^((tiny|small|medium|big)?int(\(\d{1,3}\))?( unsigned)?( zerofill)?|decimal\(\d{1,2},\d{1,2}\)( unsigned)?|(float|double)(\(\d{1,3},\d{1,2}\))?( unsigned)?|bit\(\d{1,2}\)|date|(time|datetime|timestamp)(\([0-6]\))?|year(\(4\))?|(var)?(char|binary)\(\d{1,5}\)|(tiny|medium|long)?(text|blob)|uuid|inet[46])$/i;
+  /^((tiny|small|medium|big)?int(\(\d{1,3}\))?( unsigned)?( zerofill)?|decimal\(\d{1,2},\d{1,2}\)( unsigned)?( zerofill)?|(float|double)(\(\d{1,3},\d{1,2}\))?( unsigned)?( zerofill)?|bit\(\d{1,2}\)|date|(time|datetime|timestamp)(\([0-6]\))?|year(\(4\))?|(var)?(char|binary)\(\d{1,5}\)|(tiny|medium|long)?(text|blob)|uuid|inet[46])$/i;
 const MEMBERS = /^(enum|set)\(('(?:[^'\\]|''|\\.)*'(?:,'(?:[^'\\]|''|\\.)*')*)\)$/isu;
 const REFERENCE_RULES = new Set(['RESTRICT', 'CASCADE', 'SET NULL', 'NO ACTION']);
+
+/** By which a replica's own tables are known from those that someone else put beside them. */
+export const REPLICA_COMMENT = 'replicated by platform-node';
 
 /** What creates one table: the table itself, and what is cheaper to add when its rows are in. */
 export interface TableDdl {
@@ -30,7 +33,7 @@ export function printTable(table: TypedTable): TableDdl {
   const columns = table.columns.map((column) => printColumn(table, column));
   const early = table.keys.filter((key) => belongsInCreate(table, key)).map((key) => printKey(table, key));
   return {
-    create: `CREATE TABLE ${name} (\n  ${[...columns, ...early].join(',\n  ')}\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci`,
+    create: `CREATE TABLE ${name} (\n  ${[...columns, ...early].join(',\n  ')}\n) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci COMMENT='${REPLICA_COMMENT}'`,
     afterLoad: printFinish(table, { keys: [], foreignKeys: [] })
   };
 }
@@ -49,26 +52,102 @@ export function printFinish(table: TypedTable, made: Pick<TypedTable, 'keys' | '
 }
 
 /**
- * Prints the statements that bring a table to a newer description: missing columns, then missing keys. Nothing is dropped.
+ * Prints the statement that adds to a table what a newer description has more: columns, then keys. Nothing is changed or dropped.
  *
  * @throws {PlatformError} SCHEMA_REFUSED, also when a column that exists differs
+ */
+export function printAdditions(from: TypedTable, to: TypedTable): string[] {
+  checkDistinct(to);
+  const own = new Map(from.columns.map((column) => [column.name, column]));
+  for (const column of to.columns) checkSame(to, own.get(column.name) ?? column, column);
+  const keys = new Set(from.keys.map(({ name }) => name));
+  const missing = to.keys.filter(({ name }) => !keys.has(name));
+  return printAlter(to, [
+    ...printNewColumns(to, new Set(own.keys())),
+    ...missing.map((key) => `ADD ${printKey(to, key)}`)
+  ]);
+}
+
+/**
+ * Prints the statements that make a table what a newer description says, whatever that takes. What its rows then hold in columns
+ * that are new or of another type is the server's guess.
+ *
+ * @throws {PlatformError} SCHEMA_REFUSED
  */
 export function printChanges(from: TypedTable, to: TypedTable): string[] {
   checkDistinct(to);
   const own = new Map(from.columns.map((column) => [column.name, column]));
-  const adds: string[] = [];
-  for (const [position, column] of to.columns.entries()) {
-    const existing = own.get(column.name);
-    if (existing) {
-      checkSame(to, existing, column);
-      continue;
-    }
-    const before = to.columns[position - 1]?.name;
-    adds.push(`ADD COLUMN ${printColumn(to, column)} ${before === undefined ? 'FIRST' : `AFTER ${quoteName(before)}`}`);
-  }
-  const keys = new Set(from.keys.map(({ name }) => name));
-  for (const key of to.keys) if (!keys.has(key.name)) adds.push(`ADD ${printKey(to, key)}`);
-  return adds.length === 0 ? [] : [`ALTER TABLE ${checkName(to.name, to.name)} ${adds.join(', ')}`];
+  const theirs = new Map(to.columns.map((column) => [column.name, column]));
+  const differs = ({ name }: TypedColumn) => factsOf(own.get(name)) !== factsOf(theirs.get(name));
+  // What is made by an expression cannot become a column of values, nor the other way round.
+  const isRemade = ({ name }: TypedColumn) =>
+    (own.get(name)?.generated ?? theirs.get(name)?.generated ?? null) !== null;
+  const gone = from.columns.filter((column) => !theirs.has(column.name) || (differs(column) && isRemade(column)));
+  const kept = new Set(from.columns.filter((column) => !gone.includes(column)).map(({ name }) => name));
+  const changed = to.columns.filter((column) => kept.has(column.name) && differs(column));
+  const stays = (key: TypedKey) => key.columns.every(({ name }) => kept.has(name));
+  const [oldKeys, newKeys] = differing(from.keys.filter(stays), to.keys, keyFacts);
+  const [oldReferences, newReferences] = differing(from.foreignKeys, to.foreignKeys, referenceFacts);
+  const lostKeys = [...oldKeys, ...from.keys.filter((key) => !stays(key))];
+  return [
+    ...printAlter(
+      to,
+      oldReferences.map(({ name }) => `DROP FOREIGN KEY ${quoteName(name)}`)
+    ),
+    ...printAlter(to, [
+      ...lostKeys.map(({ name }) => (name === 'PRIMARY' ? 'DROP PRIMARY KEY' : `DROP KEY ${quoteName(name)}`)),
+      ...gone.map(({ name }) => `DROP COLUMN ${quoteName(name)}`),
+      ...changed.map((column) => `MODIFY COLUMN ${printColumn(to, column)}`),
+      ...printNewColumns(to, kept),
+      ...newKeys.map((key) => `ADD ${printKey(to, key)}`)
+    ]),
+    ...printAlter(
+      to,
+      newReferences.map((key) => `ADD ${printForeignKey(to, key)}`)
+    )
+  ];
+}
+
+function printAlter({ name }: TypedTable, parts: readonly string[]): string[] {
+  return parts.length === 0 ? [] : [`ALTER TABLE ${checkName(name, name)} ${parts.join(', ')}`];
+}
+
+function printNewColumns(table: TypedTable, known: ReadonlySet<string>): string[] {
+  return table.columns.flatMap((column, position) => {
+    if (known.has(column.name)) return [];
+    const before = table.columns[position - 1]?.name;
+    return [
+      `ADD COLUMN ${printColumn(table, column)} ${before === undefined ? 'FIRST' : `AFTER ${quoteName(before)}`}`
+    ];
+  });
+}
+
+/** What only the first list has, and what only the second has. */
+function differing<T>(from: readonly T[], to: readonly T[], facts: (item: T) => string): [T[], T[]] {
+  const without = (list: readonly T[], others: readonly T[]) => {
+    const known = new Set(others.map(facts));
+    return list.filter((item) => !known.has(facts(item)));
+  };
+  return [without(from, to), without(to, from)];
+}
+
+/** Kinds of storage aside, of which the replica has its own. */
+function keyFacts({ name, unique, kind, columns }: TypedKey): string {
+  const isFullText = /^FULLTEXT$/i.test(kind);
+  return JSON.stringify([name, unique, isFullText, isFullText ? columns.map((column) => column.name) : columns]);
+}
+
+/** To InnoDB no action is a restriction, and it tells one as the other. */
+function referenceFacts({
+  name,
+  columns,
+  referencedTable,
+  referencedColumns,
+  onDelete,
+  onUpdate
+}: TypedForeignKey): string {
+  const rules = [onDelete, onUpdate].map((rule) => (rule === 'NO ACTION' ? 'RESTRICT' : rule));
+  return JSON.stringify([name, columns, referencedTable, referencedColumns, rules]);
 }
 
 function refuse(table: string, part: string, reason: string): never {
@@ -77,7 +156,11 @@ function refuse(table: string, part: string, reason: string): never {
 
 function checkName(name: string, table: string): string {
   if (!NAME.test(name))
-    refuse(table, 'a name', `${JSON.stringify(name.slice(0, 80))} holds other characters than [A-Za-z0-9_]`);
+    refuse(
+      table,
+      'a name',
+      `${JSON.stringify(name.slice(0, 80))} holds other characters than [A-Za-z0-9_]: rename it, or name the table in SYNC_LOCAL_TABLES of the server`
+    );
   return quoteName(name);
 }
 
@@ -103,6 +186,9 @@ function printColumn(table: TypedTable, column: TypedColumn): string {
   if (column.generated) {
     const others = new Set(table.columns.filter(({ generated }) => generated === null).map(({ name }) => name));
     const expression = reprintExpression(column.generated.expression, others);
+    // So MariaDB tells a character beyond the basic plane.
+    if (column.generated.expression.includes('????'))
+      refuse(table.name, where, 'its expression holds a character that MariaDB does not tell');
     if (expression === null) refuse(table.name, where, 'its expression is not of an allowed form');
     parts.push(`GENERATED ALWAYS AS (${expression}) ${column.generated.stored ? 'STORED' : 'VIRTUAL'}`);
     return parts.join(' ');
@@ -170,14 +256,9 @@ function printForeignKey(table: TypedTable, key: TypedForeignKey): string {
 }
 
 function checkSame(table: TypedTable, own: TypedColumn, theirs: TypedColumn): void {
-  const facts = (column: TypedColumn) => [
-    // Some servers print how wide a number is shown, others do not.
-    column.type.toLowerCase().replace(/^((?:tiny|small|medium|big)?int|year)\(\d+\)/, '$1'),
-    column.nullable,
-    column.collation,
-    column.generated !== null
-  ];
-  const [mine, other] = [JSON.stringify(facts(own)), JSON.stringify(facts(theirs))];
+  const facts = ({ nullable, collation, generated, ...column }: TypedColumn) =>
+    JSON.stringify([plainType(column), nullable, collation, generated !== null]);
+  const [mine, other] = [facts(own), facts(theirs)];
   if (mine !== other) {
     refuse(
       table.name,
@@ -185,4 +266,18 @@ function checkSame(table: TypedTable, own: TypedColumn, theirs: TypedColumn): vo
       `the replica has ${mine}, the source ${other}: bootstrap this replica anew into an empty database`
     );
   }
+}
+
+/** Some servers print how wide a number is shown, others do not; it means something where zeros fill it. */
+function plainType({ type }: Pick<TypedColumn, 'type'>): string {
+  const lower = type.toLowerCase();
+  return lower.endsWith('zerofill') ? lower : lower.replace(/^((?:tiny|small|medium|big)?int|year)\(\d+\)/, '$1');
+}
+
+/** Everything of a column that decides what rows it holds. */
+function factsOf(column: TypedColumn | undefined): string {
+  if (!column) return '';
+  const { nullable, collation, autoIncrement, generated } = column;
+  const made = generated && [reprintExpression(generated.expression, null), generated.stored];
+  return JSON.stringify([plainType(column), nullable, collation, autoIncrement, made]);
 }

@@ -98,7 +98,7 @@ export async function readRanges(
   const { from, position, where } = place(plan, tables, range);
   const found = await rows(
     connection,
-    `SELECT (${position} - ${range.from}) DIV ${width} AS slot, COUNT(*) AS n, SUM(${rowHash(plan)}) AS digest FROM ${from} WHERE ${where} GROUP BY slot`
+    `SELECT (${position} - ${range.from}) DIV ${width} AS slot, COUNT(*) AS n, SUM(${rowHash(plan)}) AS digest FROM ${from} WHERE ${where} GROUP BY 1`
   );
   return found
     .map(({ slot, n, digest }) => {
@@ -126,7 +126,10 @@ export async function readRangeRows(
   { bounded }: { readonly bounded: boolean } = { bounded: true }
 ): Promise<RangeContent> {
   const { from, where } = place(plan, tables, range);
-  const list = [...plan.storedColumns.map((column) => selectList([column], 'r')), `${rowHash(plan)} AS ${HASH_ALIAS}`];
+  const list = [
+    ...plan.storedColumns.map((column) => selectList([column], 'r')),
+    `${rowHash(plan)} AS ${quoteName(HASH_ALIAS)}`
+  ];
   const sql = `SELECT ${list.join(', ')} FROM ${from} WHERE ${where}`;
   const found: SqlRow[] = [];
   let [sum, bytes] = [0n, 0];
@@ -143,7 +146,8 @@ export async function readRangeRows(
   return { rows: found, digest: String(sum) };
 }
 
-const HASH_ALIAS = 'platform_hash';
+/** Of another form than the names that travel, so that no column has it. */
+const HASH_ALIAS = '#hash';
 
 function tooLarge({ name }: TablePlan, { from, to }: DigestRange): PlatformError {
   const reason = `positions ${from} to ${to} of ${name} hold more than ${MAX_RANGE_ROWS} rows or ${MAX_RANGE_BYTES} bytes: ask for the ranges within`;
@@ -160,11 +164,9 @@ function place(
     // Rows whose parent is not there have no block; where they are not asked for, an index can lead to the others.
     const source = scopeSql(plan, tables, first < 0);
     if (block === null) {
-      return {
-        from: source.from,
-        position: `CAST(${source.block} AS SIGNED)`,
-        where: `${source.block} BETWEEN ${first} AND ${last}`
-      };
+      // A number below 0 is no block either.
+      const where = first < 0 ? `${source.block} <= ${last}` : `${source.block} BETWEEN ${first} AND ${last}`;
+      return { from: source.from, position: `GREATEST(CAST(${source.block} AS SIGNED), -1)`, where };
     }
     const position = hashPosition(plan);
     return {
@@ -199,19 +201,9 @@ function rowHash(plan: TablePlan): string {
   return `CRC32(${text}) * CRC32C(${text})`;
 }
 
-/**
- * The canonical text of some columns, in the order of their names.
- *
- * Long values go in as their own MD5: a text longer than `max_allowed_packet` would be NULL on one side only.
- */
+/** The canonical text of some columns, in the order of their names. */
 function rowText(columns: readonly TypedColumn[]): string {
+  if (columns.length === 0) return "''";
   const sorted = [...columns].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const isLong = ({ type }: TypedColumn) => /^(medium|long)(blob|text)\b/i.test(type);
-  const long = sorted.filter(isLong).map((column) => {
-    const name = `r.${quoteName(column.name)}`;
-    return `IFNULL(MD5(${column.charset === null ? name : `CONVERT(${name} USING utf8mb4)`}), 'n')`;
-  });
-  const short = sorted.filter((column) => !isLong(column));
-  const parts = [...(short.length > 0 ? [canonicalTextSql(short, 'r')] : []), ...long];
-  return parts.length > 1 ? `CONCAT_WS('|', ${parts.join(', ')})` : (parts[0] ?? "''");
+  return canonicalTextSql(sorted, 'r');
 }

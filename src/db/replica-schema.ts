@@ -3,7 +3,7 @@ import type { DbType } from '../wire/database.ts';
 import type { WireRow, WireRows } from '../wire/messages.ts';
 import type { TypedTable } from '../wire/schema.ts';
 import type { HeadLayout } from './block-hashes.ts';
-import { classByName, comparedColumns, type TablePlan } from './classify.ts';
+import { classByName, comparedColumns, type TablePlan, UNSEEN } from './classify.ts';
 import type { Connection } from './connection.ts';
 import { readLayout } from './source-layout.ts';
 import { type ColumnCodec, canonicalValue, columnCodec } from './sql-literal.ts';
@@ -54,8 +54,6 @@ export async function readReplicaSchema(
     UNSEEN.has(classByName(name, dbType, localTables) ?? '') || (only !== null && !only.has(name));
   return { tables, byName, typed, isLocal, heads: layout.heads, only };
 }
-
-const UNSEEN: ReadonlySet<string> = new Set(['local', 'control']);
 
 /** True for tables whose rows come from the source. */
 export function travels({ plan }: ReplicaTable): boolean {

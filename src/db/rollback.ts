@@ -1,5 +1,5 @@
 import { PlatformError } from '../errors.ts';
-import { type Connection, databaseError, quoteName } from './connection.ts';
+import { type Connection, databaseError, quoteName, refusalOf } from './connection.ts';
 import type { Span } from './group-transaction.ts';
 import type { ReplicaSchema, ReplicaTable } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
@@ -7,8 +7,6 @@ import { deleteReceived, insertRows } from './row-statements.ts';
 import { StatementBatch, type Statements, write } from './statement-batch.ts';
 import { pruneFrom } from './transparency-log.ts';
 import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
-
-const DUPLICATE_KEY = 1062;
 
 /** What a rollback to a height would do: the groups to undo, and where it ends; null when the journal does not reach. */
 export interface RollbackPlan {
@@ -55,8 +53,9 @@ export async function rollBack(
     await batch.query('COMMIT');
   } catch (caught) {
     connection.destroy();
-    if ((caught as { errno?: number }).errno === DUPLICATE_KEY) {
-      const reason = `what is kept of blocks above ${plan.height} contradicts the replica: ${(caught as Error).message}`;
+    const words = refusalOf(caught);
+    if (words !== null) {
+      const reason = `what is kept of blocks above ${plan.height} contradicts the replica: ${words}`;
       throw new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });
     }
     throw databaseError(caught, { rollback: plan.height });
@@ -91,22 +90,29 @@ export async function deleteSpan(connection: Statements, schema: ReplicaSchema, 
 async function undo(connection: Statements, schema: ReplicaSchema, step: UndoStep): Promise<void> {
   const table = schema.byName.get(step.table);
   if (!table) return;
-  const then = asItWas(table, step.columns);
-  if (step.kind === 'added') await deleteReceived(connection, then, step.rows);
-  else await insertRows(connection, then, step.rows, true);
+  const positions = step.columns.flatMap((name, at) => (table.codecs.some((codec) => codec.name === name) ? [at] : []));
+  const then = asItWas(
+    table,
+    positions.map((at) => step.columns[at]!)
+  );
+  const list = step.rows.map((row) => positions.map((at) => row[at]!));
+  if (step.kind === 'added') await deleteReceived(connection, then, list);
+  else await insertRows(connection, then, list, true);
 }
 
-/** The table with only the columns that it had when the step was kept. */
+/** The table with only the columns that it had when the step was kept and still has; a key of others names no row. */
 function asItWas(table: ReplicaTable, columns: readonly string[]): ReplicaTable {
   const position = new Map(columns.map((name, index) => [name, index]));
   const move = (positions: readonly number[]) => positions.map((at) => position.get(table.codecs[at]!.name) ?? -1);
+  const moveKey = (key: readonly number[] | null) => (key === null || move(key).includes(-1) ? null : move(key));
   const codecs = columns.map((name) => table.codecs.find((codec) => codec.name === name)!);
+  const [surrogate = -1] = table.surrogate === null ? [] : move([table.surrogate]);
   return {
     ...table,
     codecs,
     compared: move(table.compared).filter((at) => at >= 0),
-    surrogate: table.surrogate === null ? null : move([table.surrogate])[0]!,
-    identity: table.identity && move(table.identity),
-    rowKey: table.rowKey && move(table.rowKey)
+    surrogate: surrogate < 0 ? null : surrogate,
+    identity: moveKey(table.identity),
+    rowKey: moveKey(table.rowKey)
   };
 }

@@ -56,16 +56,28 @@ export function rowHashSql(columns: readonly TypedColumn[], alias?: string): str
   return `CRC32(${canonicalTextSql(columns, alias)})`;
 }
 
+/** Longer values stand for themselves by length and MD5: a text beyond `max_allowed_packet` would be NULL, on one side only perhaps. */
+const LONGEST_BYTES = 2048;
+const MAY_BE_LONG = /^(medium|long)?(blob|text)\b/i;
+/** Every character of these sets has a place of its own in utf8mb4; in others some bytes are no character at all. */
+const UNICODE = /^(utf8|ucs2|utf16|utf32|latin1$|ascii$)/;
+
 /** The canonical text of a row, as SQL: equal for equal rows on any server, whatever the session's character set. */
 export function canonicalTextSql(columns: readonly TypedColumn[], alias?: string): string {
   const prefix = alias ? `${alias}.` : '';
   const parts = columns.map((column) => {
     const name = `${prefix}${quoteName(column.name)}`;
-    if (isBinary(column)) return `IFNULL(CONCAT('x', HEX(${name})), 'n')`;
-    if (isFloating(column)) return `IFNULL(CONCAT('f', CAST(${name} AS DOUBLE)), 'n')`;
-    if (column.charset !== null)
-      return `IFNULL(CONCAT('t', CHAR_LENGTH(${name}), ':', CONVERT(${name} USING utf8mb4)), 'n')`;
-    return `IFNULL(CONCAT('v', ${name}), 'n')`;
+    const text = valueTextSql(column, name);
+    if (!MAY_BE_LONG.test(column.type)) return `IFNULL(${text}, 'n')`;
+    return `IFNULL(IF(LENGTH(${name}) > ${LONGEST_BYTES}, CONCAT('l', LENGTH(${name}), ':', MD5(${name})), ${text}), 'n')`;
   });
   return `CONCAT_WS('|', ${parts.join(', ')})`;
+}
+
+function valueTextSql(column: TypedColumn, name: string): string {
+  if (isBinary(column)) return `CONCAT('x', HEX(${name}))`;
+  if (isFloating(column)) return `CONCAT('f', CAST(${name} AS DOUBLE))`;
+  if (column.charset === null) return `CONCAT('v', ${name})`;
+  if (!UNICODE.test(column.charset)) return `CONCAT('h', HEX(${name}))`;
+  return `CONCAT('t', CHAR_LENGTH(${name}), ':', CONVERT(${name} USING utf8mb4))`;
 }

@@ -40,8 +40,8 @@ export function rowOrder({ name, columns }: TablePlan, tables: readonly TypedTab
     .join(', ');
 }
 
-/** Alias under which a joined row says its block; never sent. */
-const BLOCK_ALIAS = 'platform_block';
+/** Alias under which a joined row says its block; never sent, and of another form than the names that are. */
+const BLOCK_ALIAS = '#block';
 
 /** The rows of a scoped table in blocks `from` to `to`, in wire form, by block. */
 export async function readScopedRows(
@@ -55,7 +55,7 @@ export async function readScopedRows(
   const order = [source.block, rowOrder(plan, tables)].filter(Boolean).join(', ');
   const found = await rows(
     connection,
-    `SELECT ${selectList(plan.columns, 'r')}, ${source.block} AS ${BLOCK_ALIAS} FROM ${source.from} WHERE ${source.block} BETWEEN ? AND ? ORDER BY ${order}`,
+    `SELECT ${selectList(plan.columns, 'r')}, ${source.block} AS ${quoteName(BLOCK_ALIAS)} FROM ${source.from} WHERE ${source.block} BETWEEN ? AND ? ORDER BY ${order}`,
     [from, to]
   );
   const byBlock = new Map<number, SqlRow[]>();

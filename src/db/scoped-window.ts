@@ -113,7 +113,7 @@ export async function readLastId(connection: Connection, plan: TablePlan): Promi
   return Number(row?.id ?? 0);
 }
 
-/** Blocks below the compared ones that new rows name. */
+/** Blocks below the compared ones that new rows name; a number below 0 names none, and a comparison by digests finds its rows. */
 export async function readLateScopes(
   connection: Connection,
   layout: SourceLayout,
@@ -125,7 +125,7 @@ export async function readLateScopes(
   const { from, block } = scopeSql(plan, layout.tables);
   const found = await rows<{ height: number }>(
     connection,
-    `SELECT DISTINCT ${block} AS height FROM ${from} WHERE r.${quoteName(counter)} > ? AND ${block} < ? ORDER BY height`,
+    `SELECT DISTINCT ${block} AS height FROM ${from} WHERE r.${quoteName(counter)} > ? AND ${block} >= 0 AND ${block} < ? ORDER BY height`,
     [memory.lastId, memory.from]
   );
   return found.map(({ height }) => Number(height));

@@ -27,10 +27,10 @@ export function unescapeText(inside: string): string {
 /**
  * Prints the expression of a generated column anew from its tokens.
  *
- * @param columns the names that it may refer to
+ * @param columns the names that it may refer to; null: any
  * @returns the expression, or null when it holds anything but one column, literals, known functions and operators
  */
-export function reprintExpression(expression: string, columns: ReadonlySet<string>): string | null {
+export function reprintExpression(expression: string, columns: ReadonlySet<string> | null): string | null {
   const printed: string[] = [];
   const referred = new Set<string>();
   let depth = 0;
@@ -39,7 +39,7 @@ export function reprintExpression(expression: string, columns: ReadonlySet<strin
     const [found, name, text, number, word, symbol] = TOKEN.exec(expression) ?? [];
     if (found === undefined) return null;
     if (name !== undefined) {
-      if (!columns.has(name)) return null;
+      if (columns && !columns.has(name)) return null;
       referred.add(name);
       printed.push(quoteName(name));
     } else if (text !== undefined) printed.push(quoteText(unescapeText(text)));

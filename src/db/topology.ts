@@ -13,7 +13,6 @@ export interface Topology {
 
 interface ColumnRow extends Record<string, unknown> {
   TABLE_NAME: string;
-  ENGINE: string | null;
   COLUMN_NAME: string;
   COLUMN_TYPE: string;
   IS_NULLABLE: string;
@@ -24,15 +23,18 @@ interface ColumnRow extends Record<string, unknown> {
   GENERATION_EXPRESSION: string | null;
 }
 
-/** Reads the schema from information_schema, in a few milliseconds for 150 tables. */
+/**
+ * Reads the schema from information_schema, in a few milliseconds for 150 tables. Names that differ by case alone are equal
+ * to its collation, so nothing is joined by them, and they are sorted by their bytes.
+ */
 export async function readTopology(connection: Connection): Promise<Topology> {
+  const engines = await readEngines(connection);
   const columns = await rows<ColumnRow>(
     connection,
     `
-    SELECT c.TABLE_NAME, t.ENGINE, c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE, c.COLUMN_DEFAULT, c.CHARACTER_SET_NAME,
-           c.COLLATION_NAME, c.EXTRA, c.GENERATION_EXPRESSION
-    FROM information_schema.COLUMNS c JOIN information_schema.TABLES t USING (TABLE_SCHEMA, TABLE_NAME)
-    WHERE c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION`
+    SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA,
+           GENERATION_EXPRESSION
+    FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() ORDER BY BINARY TABLE_NAME, ORDINAL_POSITION`
   );
   const jsonChecks = await rows<{ place: string }>(
     connection,
@@ -46,9 +48,10 @@ export async function readTopology(connection: Connection): Promise<Topology> {
   const tables = new Map<string, TypedTable>();
   for (const row of columns) {
     const name = row.TABLE_NAME;
+    if (!engines.has(name) || isPeriod(row)) continue;
     const table = tables.get(name) ?? {
       name,
-      engine: row.ENGINE ?? '',
+      engine: engines.get(name)!,
       columns: [],
       keys: keys.get(name) ?? [],
       foreignKeys: foreignKeys.get(name) ?? []
@@ -69,8 +72,31 @@ export async function readTopology(connection: Connection): Promise<Topology> {
       json: json.has(`${name}.${row.COLUMN_NAME}`)
     });
   }
-  const list = [...tables.values()];
+  const list = [...tables.values()].map(withoutPeriods);
   return { tables: list, fingerprint: fingerprintOf(list) };
+}
+
+/** Tables with rows of their own, system-versioned ones included; a sequence has none, a view shows those of others. */
+async function readEngines(connection: Connection): Promise<ReadonlyMap<string, string>> {
+  const found = await rows<{ TABLE_NAME: string; ENGINE: string | null }>(
+    connection,
+    `
+    SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')`
+  );
+  return new Map(found.map((table) => [table.TABLE_NAME, table.ENGINE ?? '']));
+}
+
+/** When a system-versioned row was written here: only the rows as they are now travel. */
+function isPeriod({ GENERATION_EXPRESSION: expression }: ColumnRow): boolean {
+  return expression === 'ROW START' || expression === 'ROW END';
+}
+
+/** MariaDB adds the end of a row's period to each unique key. */
+function withoutPeriods(table: TypedTable): TypedTable {
+  const names = new Set(table.columns.map(({ name }) => name));
+  const keys = table.keys.map((key) => ({ ...key, columns: key.columns.filter(({ name }) => names.has(name)) }));
+  return { ...table, keys: keys.filter(({ columns }) => columns.length > 0) };
 }
 
 /** SHA-256 over the tables that can travel: sync-owned ones come and go without meaning. */
@@ -92,7 +118,7 @@ async function readKeys(connection: Connection): Promise<Map<string, TypedKey[]>
     connection,
     `
     SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, COLLATION, SUB_PART, INDEX_TYPE FROM information_schema.STATISTICS
-    WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
+    WHERE TABLE_SCHEMA = DATABASE() ORDER BY BINARY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
   );
   const keys = new Map<string, TypedKey[]>();
   for (const row of found) {
@@ -126,8 +152,8 @@ async function readForeignKeys(connection: Connection): Promise<Map<string, Type
     `
     SELECT k.TABLE_NAME, k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME, r.DELETE_RULE, r.UPDATE_RULE
     FROM information_schema.KEY_COLUMN_USAGE k
-    JOIN information_schema.REFERENTIAL_CONSTRAINTS r ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.TABLE_NAME = k.TABLE_NAME AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME
-    WHERE k.TABLE_SCHEMA = DATABASE() AND k.REFERENCED_TABLE_SCHEMA = DATABASE() ORDER BY k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION`
+    JOIN information_schema.REFERENTIAL_CONSTRAINTS r ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.TABLE_NAME = BINARY k.TABLE_NAME AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME
+    WHERE k.TABLE_SCHEMA = DATABASE() AND k.REFERENCED_TABLE_SCHEMA = DATABASE() ORDER BY BINARY k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION`
   );
   const keys = new Map<string, TypedForeignKey[]>();
   for (const row of found) {

@@ -87,7 +87,7 @@ async function compareSides(
   const replicaHeight = part?.infraOnly ? part.height : await heightOf(replica, theirs);
   const tables: TableVerdict[] = [];
   for (const name of tableNames(ours, theirs, part, options))
-    tables.push(await compareTable(source, replica, ours, theirs, part, name, options.limit ?? 20));
+    tables.push(await compareTable(source, replica, ours, theirs, part, name, options));
   const isFine = ({ equal, asOf, sameOrder, schema }: TableVerdict) =>
     options.strict ? equal && sameOrder : equal || (asOf && schema.length === 0);
   return {
@@ -127,7 +127,7 @@ async function compareTable(
   theirs: Schema,
   part: Part | null,
   name: string,
-  limit: number
+  { limit = 20, local = [] }: CompareOptions
 ): Promise<TableVerdict> {
   const [a, b] = [ours.tables.get(name), theirs.tables.get(name)];
   if (!a || !b) {
@@ -148,7 +148,7 @@ async function compareTable(
     };
   }
   const schema = schemaDifferences(a, b);
-  const selection = selectFrom(a, b, ours, part);
+  const selection = selectFrom(a, b, ours, part, new Set(local));
   const [left, right] = await Promise.all([digestOf(source, selection), digestOf(replica, selection)]);
   const same = left.rows === right.rows && left.digest === right.digest;
   const found: Differences = same

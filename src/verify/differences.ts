@@ -55,7 +55,7 @@ async function differingBuckets(
   { from, columns }: Selection,
   identity: readonly Column[]
 ): Promise<{ readonly name: string; readonly rows: number }[]> {
-  const sql = `SELECT ${rowBucket(identity)} AS bucket, COUNT(*), CAST(SUM(${rowHash(columns)}) AS CHAR) FROM ${from} GROUP BY bucket`;
+  const sql = `SELECT ${rowBucket(identity)} AS bucket, COUNT(*), CAST(SUM(${rowHash(columns)}) AS CHAR) FROM ${from} GROUP BY 1`;
   const [ours, theirs] = await Promise.all(
     [source, replica].map(async (side) => {
       const rows = await side.select<[string, number, string]>(sql);

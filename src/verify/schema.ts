@@ -29,13 +29,17 @@ export interface Table {
 
 export interface Schema {
   readonly tables: ReadonlyMap<string, Table>;
-  /** `table.column` of every column that a foreign key refers to. */
-  readonly referenced: ReadonlySet<string>;
+  /** By `table.column`, the tables whose foreign keys refer to it. */
+  readonly referenced: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Every base table of a side, read from information_schema inside its snapshot. */
+/** Every table of a side that has rows, read from information_schema inside its snapshot. */
 export async function readSchema(side: Side): Promise<Schema> {
   const tables = new Map<string, Table>();
+  const own = await side.select<[string]>(`
+    SELECT TABLE_NAME FROM information_schema.TABLES
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')`);
+  const names = new Set(own.map(([name]) => name));
   type ColumnRow = [string, string, string, string, string, string | null, string | null, string, string | null];
   for (const [
     table,
@@ -48,10 +52,11 @@ export async function readSchema(side: Side): Promise<Schema> {
     extra,
     generated
   ] of await side.select<ColumnRow>(`
-    SELECT c.TABLE_NAME, c.COLUMN_NAME, LOWER(c.DATA_TYPE), LOWER(c.COLUMN_TYPE), c.IS_NULLABLE, c.CHARACTER_SET_NAME, c.COLLATION_NAME,
-           LOWER(c.EXTRA), NULLIF(c.GENERATION_EXPRESSION, '')
-    FROM information_schema.COLUMNS c JOIN information_schema.TABLES t USING (TABLE_SCHEMA, TABLE_NAME)
-    WHERE c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION`)) {
+    SELECT TABLE_NAME, COLUMN_NAME, LOWER(DATA_TYPE), LOWER(COLUMN_TYPE), IS_NULLABLE, CHARACTER_SET_NAME, COLLATION_NAME,
+           LOWER(EXTRA), NULLIF(GENERATION_EXPRESSION, '')
+    FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() ORDER BY BINARY TABLE_NAME, ORDINAL_POSITION`)) {
+    // When a row was written is each side's own: a system-versioned table counts with the rows as they are now.
+    if (!names.has(table) || generated === 'ROW START' || generated === 'ROW END') continue;
     if (!tables.has(table)) tables.set(table, { name: table, columns: [], keys: [] });
     tables.get(table)!.columns.push({
       name,
@@ -65,20 +70,24 @@ export async function readSchema(side: Side): Promise<Schema> {
     });
   }
   await readKeys(side, tables);
-  const referenced = await side.select<[string]>(`
-    SELECT DISTINCT CONCAT(REFERENCED_TABLE_NAME, '.', REFERENCED_COLUMN_NAME) FROM information_schema.KEY_COLUMN_USAGE
+  const references = await side.select<[string, string]>(`
+    SELECT TABLE_NAME, CONCAT(REFERENCED_TABLE_NAME, '.', REFERENCED_COLUMN_NAME) FROM information_schema.KEY_COLUMN_USAGE
     WHERE TABLE_SCHEMA = DATABASE() AND REFERENCED_TABLE_SCHEMA = DATABASE()`);
-  return { tables, referenced: new Set(referenced.map(([place]) => place)) };
+  const byPlace = Map.groupBy(references, ([, place]) => place);
+  const referenced = new Map([...byPlace].map(([place, list]) => [place, list.map(([table]) => table)]));
+  return { tables, referenced };
 }
 
 async function readKeys(side: Side, tables: ReadonlyMap<string, Table>): Promise<void> {
   type PartRow = [string, string, number, string, number | null, string | null, string];
   const parts = await side.select<PartRow>(`
     SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, COLLATION, INDEX_TYPE FROM information_schema.STATISTICS
-    WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX`);
+    WHERE TABLE_SCHEMA = DATABASE() ORDER BY BINARY TABLE_NAME, INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX`);
   const keys = Map.groupBy(parts, ([table, key]) => JSON.stringify([table, key]));
-  for (const ofKey of keys.values()) {
-    const [table, name, nonUnique, , , , kind] = ofKey[0]!;
+  for (const all of keys.values()) {
+    const [table, name, nonUnique, , , , kind] = all[0]!;
+    const ofKey = all.filter(([, , , column]) => tables.get(table)?.columns.some((own) => own.name === column));
+    if (ofKey.length === 0) continue;
     const unique = Number(nonUnique) === 0;
     const columns = ofKey.map(([, , , column, prefix, order]) => {
       return `${column}${prefix === null ? '' : `(${prefix})`}${order === 'D' ? ' DESC' : ''}`;

@@ -38,10 +38,10 @@ const NODE_LOCAL = new Set([
 ]);
 
 /** Columns that each side fills by itself, beside surrogates and generated ones. */
-const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
-  sync_meta: ['id', 'logged_at'],
-  merkle_epochs: ['id', 'created_at']
-};
+const OWN_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['sync_meta', ['id', 'logged_at']],
+  ['merkle_epochs', ['id', 'created_at']]
+]);
 
 /** Columns that tie a row to a block; where AUTO_INCREMENT fills them, they carry meaning all the same. */
 const SCOPES = ['block_index', 'tx_index', 'action_index'];
@@ -56,13 +56,24 @@ export function isControl(name: string): boolean {
   return name === 'sync_meta' || name === 'merkle_epochs';
 }
 
-/** Decides what of a table is compared, from the source's schema and which part of it the replica has. */
-export function selectFrom(source: Table, replica: Table, schema: Schema, part: Part | null = null): Selection {
+/**
+ * Decides what of a table is compared, from the source's schema and which part of it the replica has.
+ *
+ * @param local further names of tables that never travel
+ */
+export function selectFrom(
+  source: Table,
+  replica: Table,
+  schema: Schema,
+  part: Part | null,
+  local: ReadonlySet<string>
+): Selection {
   const isDecoder = schema.tables.get('blocks')?.columns.some(({ name }) => name === 'block_hash_id') ?? false;
   const isLookup = source.name.startsWith('index_') || (isDecoder && source.name === 'pubkeys');
   const isOwn = ({ name, autoIncrement, generated }: Column): boolean => {
-    if (generated || OWN_COLUMNS[source.name]?.includes(name)) return true;
-    if (!autoIncrement || SCOPES.includes(name) || schema.referenced.has(`${source.name}.${name}`)) return false;
+    if (generated || OWN_COLUMNS.get(source.name)?.includes(name)) return true;
+    const referring = schema.referenced.get(`${source.name}.${name}`) ?? [];
+    if (!autoIncrement || SCOPES.includes(name) || !referring.every((table) => isLocal(table, local))) return false;
     return !(isLookup && name === 'id');
   };
   const theirs = new Set(replica.columns.filter(({ generated }) => !generated).map(({ name }) => name));

@@ -13,7 +13,7 @@ export interface Coordinates {
 
 const SESSION = [
   'SET NAMES utf8mb4 COLLATE utf8mb4_general_ci',
-  "SET SESSION sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00', max_error_count = 64, max_statement_time = 0",
+  "SET SESSION sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00', max_error_count = 64, max_statement_time = 0, sql_select_limit = 18446744073709551615",
   'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ',
   'START TRANSACTION WITH CONSISTENT SNAPSHOT'
 ];

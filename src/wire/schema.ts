@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 
-/** Table and column names that travel; anything else is refused by name. */
+/** Table and column names that a replica makes; anything else it refuses by name, unless its operator keeps the table local. */
 export const IDENTIFIER_PATTERN = '^[A-Za-z0-9_]{1,64}$';
-const Identifier = Type.String({ pattern: IDENTIFIER_PATTERN });
+const Identifier = Type.String({ minLength: 1, maxLength: 64 });
 const TextOrNull = (maxLength: number) => Type.Union([Type.String({ maxLength }), Type.Null()]);
 
 export const TypedColumnSchema = Type.Object({

@@ -47,7 +47,7 @@ const TRAPS: readonly (readonly [string, WireRow, number])[] = [
   ['an integer out of range would be clamped', { ...GOOD, id: 2, code: 'two', small: 128 }, 1264],
   ['a decimal out of range would be clamped', { ...GOOD, id: 2, code: 'two', amount: '1000.0' }, 1264],
   ['an unknown word of an ENUM would become empty', { ...GOOD, id: 2, code: 'two', kind: 'c' }, 1265],
-  ['a date that is none would become zero', { ...GOOD, id: 2, code: 'two', day: '2026-02-30' }, 1292],
+  ['a date that is none would become zero', { ...GOOD, id: 2, code: 'two', day: '2026-02-32' }, 1292],
   ['NULL would become the empty text', { ...GOOD, id: 2, code: 'two', word: null }, 1048],
   ['a second row of a primary key would be skipped', { ...GOOD, code: 'two' }, 1062],
   ['a second row of a unique key would be skipped', { ...GOOD, id: 2 }, 1062]

@@ -10,6 +10,7 @@ import {
   sumOf,
   wholeTable
 } from '../../src/db/digest.ts';
+import { readLateScopes } from '../../src/db/scoped-window.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
@@ -179,6 +180,50 @@ test('rows that swap a value never leave the digest as it was', async () => {
   });
 });
 
+test('columns may be called as the parts of a digest are', async () => {
+  const to = await createDatabase('digest');
+  await sql(
+    to,
+    'CREATE TABLE named (platform_hash INT PRIMARY KEY, slot INT, n INT, digest INT, r INT)',
+    'INSERT INTO named SELECT seq, 1, 1, 1, 1 FROM seq_1_to_50'
+  );
+  await inDatabase(to, async (connection) => {
+    const layout = await readLayout(connection, 'decoder');
+    const plan = digestPlans(layout).find(({ name }) => name === 'named')!;
+    const whole = wholeTable(plan, HEIGHT);
+    assert.ok((await readRanges(connection, layout.tables, plan, whole)).length > 40);
+    const { rows } = await readRangeRows(connection, layout.tables, plan, whole);
+    assert.deepEqual(Object.keys(rows[0]!), ['platform_hash', 'slot', 'n', 'digest', 'r']);
+  });
+});
+
+test('bytes that are no character, and the last of a long text, are seen', async () => {
+  const to = await createDatabase('digest');
+  const digest = () =>
+    inDatabase(to, async (connection) => {
+      const [table] = await readDigests(connection, await readLayout(connection, 'decoder'), HEIGHT);
+      return table!.digest;
+    });
+  await sql(
+    to,
+    'CREATE TABLE texts (id INT PRIMARY KEY, old VARCHAR(9) CHARACTER SET cp1250, long_text MEDIUMTEXT, long_bytes BLOB)',
+    "INSERT INTO texts VALUES (1, '?', REPEAT('é', 100000), REPEAT('b', 60000))"
+  );
+  const seen = new Set([await digest()]);
+  for (const change of [
+    "old = CAST(x'81' AS CHAR CHARACTER SET cp1250)",
+    "old = CONVERT(x'81' USING cp1250)",
+    "long_text = CONCAT(REPEAT('é', 99999), 'e')",
+    "long_bytes = CONCAT(REPEAT('b', 59999), 'c')",
+    'long_text = NULL',
+    "long_text = ''"
+  ])
+    await sql(to, `UPDATE texts SET ${change}`).then(async () => seen.add(await digest()));
+  const [row] = await sql(to, 'SELECT HEX(old) AS bytes FROM texts');
+  assert.equal(row?.['bytes'], '81');
+  assert.equal(seen.size, 6);
+});
+
 test('a row whose parent is not there is seen; it has no block', async () => {
   const twins = await createTwins('indexer');
   await sql(twins[1], 'SET foreign_key_checks = 0', 'UPDATE credits SET action_index = 4000000000 LIMIT 1');
@@ -187,6 +232,31 @@ test('a row whose parent is not there is seen; it has no block', async () => {
   const credits = (await digestsOf(twins[1], 'indexer')).find(({ table }) => table === 'credits')!;
   assert.equal(credits.ranges[0]?.from, -1);
   assert.equal(credits.ranges[0]?.rows, 1);
+});
+
+test('rows of numbers below 0, which are no blocks, are seen with those that have none; no message can name them', async () => {
+  const to = await createDatabase('digest');
+  await sql(
+    to,
+    'CREATE TABLE marked (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT NOT NULL)',
+    'INSERT INTO marked (block_index) VALUES (-7), (-1), (3), (3)'
+  );
+  await inDatabase(to, async (connection) => {
+    const layout = await readLayout(connection, 'decoder');
+    const plan = digestPlans(layout).find(({ name }) => name === 'marked')!;
+    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan, HEIGHT));
+    assert.deepEqual(
+      ranges.map(({ from, rows }) => [from, rows]),
+      [
+        [-1, 2],
+        [3, 2]
+      ]
+    );
+    const { rows } = await readRangeRows(connection, layout.tables, plan, { from: -1, to: -1, block: null });
+    assert.deepEqual(rows.map((row) => row['block_index']).sort(), [-1, -7]);
+    const memory = { signature: '', from: 10, figures: new Map(), lastId: 0 };
+    assert.deepEqual(await readLateScopes(connection, layout, plan, memory), [3]);
+  });
 });
 
 test('a range that is too large for one answer is refused, and can be divided', async () => {

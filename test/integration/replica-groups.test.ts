@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { applyBlocks } from '../../src/db/block-writer.ts';
-import { type Connection, rows } from '../../src/db/connection.ts';
+import { type Connection, connect, rows } from '../../src/db/connection.ts';
 import { readReplicaSchema } from '../../src/db/replica-schema.ts';
 import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
 import { planRollback, rollBack } from '../../src/db/rollback.ts';
@@ -105,6 +105,41 @@ test('several groups are undone newest first, also where a later one changed row
   assert.deepEqual(await content(writer), before);
   assert.equal(await planRollback(writer, 1, -1), null, 'below the journal there is nothing to undo');
   await writer.end();
+});
+
+test('a group is undone although the tables changed since: columns and keys that are gone are left out', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  await apply(writer, SECOND);
+  for (const change of [
+    'ALTER TABLE tokens DROP COLUMN supply, DROP COLUMN id, ADD COLUMN note VARCHAR(9) NULL',
+    'ALTER TABLE notes DROP COLUMN id, ADD COLUMN more INT NOT NULL DEFAULT 7',
+    'DROP TABLE settings'
+  ])
+    await writer.query(change);
+  const plan = await planRollback(writer, 3, 1);
+  await rollBack(writer, (await context(writer)).schema, await readReplicaState(writer), plan!);
+  const read = async (table: string) =>
+    (await rows(writer, `SELECT * FROM ${table}`)).map((row) => JSON.stringify(row)).sort();
+  assert.deepEqual(await read('tokens'), ['{"tick":"AAA","note":null}', '{"tick":"BBB","note":null}']);
+  assert.deepEqual(await read('notes'), [
+    '{"block_index":1,"text":"one","more":7}',
+    '{"block_index":1,"text":"zero","more":7}'
+  ]);
+  await writer.end();
+});
+
+test('ROW_CONTRADICTION: what is kept of a group does not fit the tables any more; nothing is undone', async () => {
+  const { to, writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  await apply(writer, SECOND);
+  await writer.query('ALTER TABLE notes ADD COLUMN needed INT NOT NULL');
+  const plan = await planRollback(writer, 3, 1);
+  const { schema } = await context(writer);
+  await assert.rejects(rollBack(writer, schema, await readReplicaState(writer), plan!), { code: 'ROW_CONTRADICTION' });
+  const look = await connect(to);
+  assert.equal((await readReplicaState(look)).height, 3);
+  await look.end();
 });
 
 /** What must be refused, and leave the replica as it was. */

@@ -44,6 +44,52 @@ test('columns, keys and foreign keys are described as MariaDB has them', async (
   assert.equal(child?.foreignKeys[0]?.onDelete, 'CASCADE');
 });
 
+test('tables whose names differ by case alone are two, each with its own columns, keys and references', async (t) => {
+  const { connection } = await open(
+    'CREATE TABLE Twin (a INT PRIMARY KEY, UNIQUE KEY only_here (a))',
+    'CREATE TABLE twin (b INT PRIMARY KEY, c INT NULL)',
+    'CREATE TABLE hang (c INT, CONSTRAINT low FOREIGN KEY (c) REFERENCES twin (b) ON DELETE CASCADE)',
+    'CREATE TABLE Hang (c INT, CONSTRAINT high FOREIGN KEY (c) REFERENCES Twin (a))'
+  );
+  t.after(() => connection.destroy());
+  const { tables } = await readTopology(connection);
+  assert.deepEqual(
+    tables.map(({ name, columns, keys }) => [name, columns.map((column) => column.name).join(), keys.length]),
+    [
+      ['Hang', 'c', 1],
+      ['Twin', 'a', 2],
+      ['hang', 'c', 1],
+      ['twin', 'b,c', 1]
+    ]
+  );
+  const references = tables.flatMap(({ foreignKeys }) =>
+    foreignKeys.map(({ referencedTable, onDelete }) => `${referencedTable} ${onDelete}`)
+  );
+  assert.deepEqual(references, ['Twin RESTRICT', 'twin CASCADE']);
+});
+
+test('system-versioned tables travel as they are now, sequences not at all', async (t) => {
+  const { connection } = await open(
+    'CREATE TABLE implied (a INT PRIMARY KEY, b INT) WITH SYSTEM VERSIONING',
+    `CREATE TABLE stated (a INT PRIMARY KEY, since TIMESTAMP(6) GENERATED ALWAYS AS ROW START, until TIMESTAMP(6) GENERATED ALWAYS AS ROW END,
+      PERIOD FOR SYSTEM_TIME (since, until)) WITH SYSTEM VERSIONING`,
+    'CREATE SEQUENCE counter'
+  );
+  t.after(() => connection.destroy());
+  const { tables } = await readTopology(connection);
+  assert.deepEqual(
+    tables.map(({ name, columns, keys }) => [
+      name,
+      columns.map((column) => column.name).join(),
+      keys.map((key) => key.columns.map((column) => column.name).join())
+    ]),
+    [
+      ['implied', 'a,b', ['a']],
+      ['stated', 'a', ['a']]
+    ]
+  );
+});
+
 test('a column that is stored compressed is one of its type, and can be made', async (t) => {
   const { connection } = await open(
     'CREATE TABLE packed (id INT PRIMARY KEY, v TEXT COMPRESSED NOT NULL, b BLOB COMPRESSED NULL)'

@@ -121,6 +121,18 @@ test('a counted column to which another table refers is no surrogate', () => {
   assert.deepEqual([found?.surrogate, found?.identity], [null, ['id']]);
 });
 
+test('what a table refers to that never travels is a surrogate all the same: the replica does not have that table', () => {
+  const tokens = table('tokens', { columns: 'id# tick', keys: ['id', 'tick'] });
+  const refersTo = { table: 'tokens', column: 'id' };
+  const icons = table('icons', { columns: 'parent_id', refersTo });
+  const notes = table('notes', { columns: 'parent_id', refersTo });
+  const surrogate = (others: TypedTable[], local: string[] = []) =>
+    classifyTables([tokens, ...others], 'indexer', local)[0]?.surrogate;
+  assert.equal(surrogate([icons]), 'id');
+  assert.equal(surrogate([notes], ['notes']), 'id');
+  assert.equal(surrogate([icons, notes]), null);
+});
+
 test('a counted scope column says which block a row belongs to, so it is no surrogate', () => {
   const [actions] = classifyTables(
     [table('actions', { columns: 'action_index# v', keys: ['action_index'] })],

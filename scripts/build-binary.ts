@@ -15,6 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { Script } from 'node:vm';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 
@@ -33,13 +34,19 @@ async function buildBinary(out: string): Promise<void> {
   try {
     mkdirSync(out, { recursive: true });
     const binary = join(out, 'platform-node');
-    const assets = { ...(await bundleEntries(join(work, 'entries'))), ...(await webAssets()) };
-    await build({ ...BUNDLE, entryPoints: ['src/main.ts'], outfile: join(work, 'main.mjs'), plugins: [piscinaWorker] });
-    writeJson(join(work, 'build.json'), describeBuild());
-    assets['build.json'] = join(work, 'build.json');
+    const main = join(work, 'main.mjs');
+    await build({ ...BUNDLE, entryPoints: ['src/binary-main.ts'], outfile: main });
+    const about = join(work, 'build.json');
+    writeJson(about, describeBuild());
+    const assets = {
+      'build.json': about,
+      ...(await bundleProgram(work)),
+      ...(await bundleEntries(join(work, 'entries'))),
+      ...(await webAssets())
+    };
     run('strip', '-o', join(work, 'node'), NODE);
     writeJson(join(work, 'sea.json'), {
-      main: join(work, 'main.mjs'),
+      main,
       mainFormat: 'module',
       executable: join(work, 'node'),
       output: binary,
@@ -71,10 +78,11 @@ const BUNDLE = {
   legalComments: 'none',
   logLevel: 'warning',
   // Native, and only for a setting of Piscina that is not used.
-  external: ['@napi-rs/nice'],
-  // For packages that are CommonJS.
-  banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" }
+  external: ['@napi-rs/nice']
 } as const satisfies BuildOptions;
+
+/** For what is CommonJS in an ES module. */
+const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
 /** Piscina starts its threads from a file beside its own: in the one file that is an entry as any other. */
 const piscinaWorker: Plugin = {
@@ -90,6 +98,25 @@ const piscinaWorker: Plugin = {
   }
 };
 
+/** What the main thread runs, as a function of `require` and `module`, and V8's bytecode of it. @returns the assets */
+async function bundleProgram(directory: string): Promise<Record<string, string>> {
+  const [program, bytecode] = [join(directory, 'program.cjs'), join(directory, 'program.bytecode')];
+  await build({
+    ...BUNDLE,
+    entryPoints: ['src/main.ts'],
+    outfile: program,
+    format: 'cjs',
+    supported: { 'dynamic-import': false },
+    // Looked at in source only.
+    define: { 'import.meta.url': "''" },
+    banner: { js: '(function (require, module) {' },
+    footer: { js: '})' },
+    plugins: [piscinaWorker]
+  });
+  writeFileSync(bytecode, new Script(readFileSync(program, 'utf8')).createCachedData());
+  return { 'program.cjs': program, 'program.bytecode': bytecode };
+}
+
 /** Everything that a thread starts from. @returns the assets: each file, and the digests of all */
 async function bundleEntries(outdir: string): Promise<Record<string, string>> {
   const actors = globSync('actors/*-actor.ts', { cwd: ROOT }).filter((path) =>
@@ -98,7 +125,8 @@ async function bundleEntries(outdir: string): Promise<Record<string, string>> {
   const files = [...actors, 'actors/task-entry.ts', ...globSync('workers/*.ts', { cwd: ROOT })].sort();
   const entryPoints = Object.fromEntries(files.map((path) => [path.replace(/\.ts$/, ''), path]));
   entryPoints['piscina-worker'] = 'node_modules/piscina/dist/worker.js';
-  await build({ ...BUNDLE, entryPoints, outdir, splitting: true, outExtension: { '.js': '.mjs' } });
+  const banner = { js: REQUIRE };
+  await build({ ...BUNDLE, entryPoints, outdir, banner, splitting: true, outExtension: { '.js': '.mjs' } });
   const names = globSync('**/*.mjs', { cwd: outdir }).sort();
   const digests = `${outdir}.json`;
   writeJson(digests, Object.fromEntries(names.map((name) => [name, sha256(join(outdir, name))])));
@@ -163,7 +191,7 @@ function run(command: string, ...args: readonly string[]): string {
   } catch (caught) {
     const { code, stderr } = caught as NodeJS.ErrnoException & { stderr?: string };
     const why = code === 'ENOENT' ? `${command} is missing; run: npm run setup -- --with-build-tools` : stderr;
-    throw new Error(`${[command, ...args].join(' ')} failed: ${why}`, { cause: caught });
+    throw new Error(`${[command, ...args].join(' ')} failed: ${why?.slice(0, 2_000)}`);
   }
 }
 

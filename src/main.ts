@@ -50,4 +50,4 @@ function report(caught: unknown, name: string | undefined, env: Environment): nu
   return exitCodeOf(error.code);
 }
 
-process.exit(await runCommandLine(process.argv.slice(2), environment));
+void runCommandLine(process.argv.slice(2), environment).then((code) => process.exit(code));

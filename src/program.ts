@@ -7,11 +7,10 @@ import { makePrivateDirectory, openEntryDirectory, SHARED_DIRECTORY } from './en
 
 /**
  * What this program consists of, and where that comes from: the files of the source, or the one file that
- * `npm run build:binary` makes of them and that carries them as assets:
- * `build.json`, `entries.json` (SHA-256 of each entry), `entries/…` and `web/…`.
+ * `npm run build:binary` makes of them. That carries as assets the program (`binary-main.ts` starts it), `build.json`,
+ * `entries.json` (SHA-256 of each entry), `entries/…` and `web/…`.
  */
-const ROOT = new URL('../', import.meta.url);
-const WEB = 'dist/web/';
+const inSource = (path: string) => new URL(`../${path}`, import.meta.url);
 
 /** The command that runs this program once more; arguments follow. */
 export const SELF: readonly [string, ...string[]] = isSea()
@@ -27,7 +26,7 @@ let entries: string | undefined;
  * @throws {PlatformError} TEMP_UNUSABLE: threads start from files, so those of the one file are written out
  */
 export function entryUrl(name: string): URL {
-  if (!isSea()) return new URL(`${name}.ts`, ROOT);
+  if (!isSea()) return inSource(`${name}.ts`);
   entries ??= openEntryDirectory(JSON.parse(getAsset('entries.json', 'utf8')), (entry) =>
     readAsset(`entries/${entry}`)
   );
@@ -50,7 +49,7 @@ export function readWebFiles(): ReadonlyMap<string, Uint8Array> {
     const keys = getAssetKeys().filter((key) => key.startsWith('web/'));
     return new Map(keys.map((key) => [key.slice('web/'.length), readAsset(key)]));
   }
-  const directory = fileURLToPath(new URL(WEB, ROOT));
+  const directory = fileURLToPath(inSource('dist/web/'));
   try {
     const found = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     const paths = found.map(({ parentPath, name }) => join(parentPath, name));

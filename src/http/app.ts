@@ -4,6 +4,7 @@ import { type FastifyInstance, type FastifyReply, fastify, LogController } from 
 import { createAddressReader } from './address.ts';
 import { createAuthenticator } from './auth.ts';
 import { checkRequest, databaseOf } from './checks.ts';
+import { lazyCompilers } from './compilers.ts';
 import { allowOrigins } from './cross-origin.ts';
 import type { AppDeps } from './deps.ts';
 import { errorHandler } from './errors.ts';
@@ -57,6 +58,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     http: { shouldUpgradeCallback: ({ url, headers }) => isSubscription(url, headers.upgrade) },
     // `verbose`: a finding carries the schema that it broke, whose description is the rule.
     ajv: { customOptions: { coerceTypes: false, verbose: true } },
+    schemaController: { compilersFactory: lazyCompilers },
     schemaErrorFormatter: refuseInvalid,
     clientErrorHandler: (_, socket) => {
       if (socket.writable) socket.end(BAD_REQUEST);

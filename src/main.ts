@@ -1,5 +1,5 @@
 import { type Command, loadSettings } from './cli/command.ts';
-import { loadCommand } from './cli/commands.ts';
+import { loadCommand, SERVICES } from './cli/commands.ts';
 import { exitCodeOf } from './cli/exit-codes.ts';
 import { commandHelp, overallHelp } from './cli/help.ts';
 import { environment } from './config/environment.ts';
@@ -9,17 +9,21 @@ import { endWithGuardian, runGuarded } from './guardian.ts';
 import { describeVersion } from './program.ts';
 
 const NO_GUARDIAN = '--no-guardian';
+/** What a service is asked without being started, or with another supervisor. */
+const UNGUARDED = [NO_GUARDIAN, '--help', '-h', '--check-config'];
 
 /** `platform-node <command>`. @returns the exit code */
 async function runCommandLine([name, ...argv]: readonly string[], env: Environment): Promise<number> {
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
     if (name === '--version' || name === '-v') return print(describeVersion());
+    const isService = SERVICES.includes(name);
+    // Before the command is loaded: a guardian needs nothing of it.
+    if (isService && !UNGUARDED.some((option) => argv.includes(option))) return await runGuarded([name, ...argv]);
     const command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
     if (argv.includes('--check-config')) return checkConfig(command, env);
-    if (!command.guarded) return await command.run(argv, env);
-    if (!argv.includes(NO_GUARDIAN)) return await runGuarded([name, ...argv]);
+    if (!isService) return await command.run(argv, env);
     endWithGuardian();
     const own = argv.filter((option) => option !== NO_GUARDIAN);
     return await command.run(own, env);

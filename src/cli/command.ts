@@ -18,8 +18,6 @@ export interface Command<V extends Variables = Variables> {
   readonly checks?: Checks<V>;
   /** Lines of --help about its own options. */
   readonly options?: readonly string[];
-  /** True for a service that the guardian restarts after an abnormal exit. */
-  readonly guarded?: boolean;
   /** @returns the exit code  @throws {PlatformError} what the command line prints, with the exit code of its table */
   run(argv: readonly string[], env: Environment): Promise<number>;
 }

@@ -15,6 +15,9 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
 
 export const COMMAND_NAMES: readonly string[] = Object.keys(MODULES);
 
+/** Those that the guardian restarts after an abnormal exit. */
+export const SERVICES: readonly string[] = ['sync', 'hub', 'decoder'];
+
 /**
  * Loads one command's module, and no other.
  *

@@ -30,7 +30,6 @@ export const decoderCommand = {
   variables: decoderVariables,
   checks: decoderChecks,
   options: ['--clear-halt    let a stopped decoder do the deep rollback that it refused, and end'],
-  guarded: true,
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });

@@ -1,6 +1,6 @@
 import { helpTable } from '../config/variables.ts';
 import type { Command } from './command.ts';
-import { listCommands } from './commands.ts';
+import { listCommands, SERVICES } from './commands.ts';
 
 /** What `platform-node --help` prints. */
 export async function overallHelp(): Promise<string> {
@@ -23,11 +23,11 @@ export async function overallHelp(): Promise<string> {
 }
 
 /** What `platform-node <command> --help` prints. */
-export function commandHelp({ name, summary, variables, options = [], guarded }: Command): string {
+export function commandHelp({ name, summary, variables, options = [] }: Command): string {
   const lines = [
     ...options,
     ...(variables ? ['--check-config  print the effective values, secrets masked, and end'] : []),
-    ...(guarded ? ['--no-guardian   run without the process that restarts the service'] : [])
+    ...(SERVICES.includes(name) ? ['--no-guardian   run without the process that restarts the service'] : [])
   ];
   return [
     `platform-node ${name}: ${summary}`,

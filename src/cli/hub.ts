@@ -10,7 +10,6 @@ export const hubCommand = {
   summary: 'the configuration service that the others discover their databases from',
   variables: hubVariables,
   checks: { prefixes: ['HUB_'], patterns: HUB_PATTERNS },
-  guarded: true,
 
   async run(_argv: readonly string[], env: Environment): Promise<number> {
     const stopping = new AbortController();

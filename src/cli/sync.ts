@@ -16,7 +16,6 @@ export const syncCommand = {
   summary: 'the sync service: serve local databases (SYNC_MODE=server) or keep replicas (SYNC_MODE=client)',
   variables: syncVariables,
   checks: { prefixes: ['SYNC_'], findFaults: findSyncFaults },
-  guarded: true,
   options: [
     '--adopt <id>  take over a replica that another client made, like indexer/bitcoin/mainnet, or all: once it is',
     '              found to stand in the chain of its source; may be given several times',

@@ -1,3 +1,6 @@
+import { readlinkSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { basename } from 'node:path';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { PlatformError, type WireError } from '../src/errors.ts';
 import { portableError, Transferred } from './channel.ts';
@@ -14,6 +17,10 @@ export type TaskOutcome =
   | { readonly ok: false; readonly error: WireError; readonly stack: string | undefined };
 
 type Task = (input: unknown) => unknown;
+
+/** What a pool does can wait for a core; the front door and the actors cannot. Linux knows a priority for each thread. */
+const POOL_PRIORITY = 10;
+if (process.platform === 'linux') setPriority(Number(basename(readlinkSync('/proc/thread-self'))), POOL_PRIORITY);
 
 /** Runs one task in a pool thread; an error keeps its code on the way back, which a cloned exception would lose. */
 export default async function runTask({ module, input }: TaskOrder): Promise<unknown> {

@@ -1,9 +1,10 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, type Transferable } from 'node:worker_threads';
 import type { InspectionEvent } from 'xstate';
 import { PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
+import { count, takeTally } from '../src/tally.ts';
 import { type AskOptions, Channel, type Handlers, type Protocol, portableError } from './channel.ts';
 import type { Beacon, HostNotices } from './notices.ts';
 import { observeMachine } from './observe.ts';
@@ -76,7 +77,10 @@ export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Not
     process.exit(1);
   };
   process.on('uncaughtException', fail);
-  startBeacon(channel, beaconIntervalMs, (beacon) => tell('beacon', beacon));
+  startBeacon(channel, beaconIntervalMs, (beacon) => {
+    tell('beacon', beacon);
+    tell('tally', takeTally());
+  });
   return {
     ask: (type, body, askOptions) => channel.ask(type, body, askOptions),
     tell: (type, body, transfer) => channel.tell(type, body, transfer),
@@ -94,6 +98,9 @@ function startBeacon(
 ): void {
   const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   delay.enable();
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) count('gcMs', duration);
+  }).observe({ entryTypes: ['gc'] });
   const beat = () => {
     send({
       mailboxDepth: mailbox.mailboxDepth,

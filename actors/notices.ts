@@ -1,4 +1,5 @@
 import type { WireError } from '../src/errors.ts';
+import type { Tally } from '../src/tally.ts';
 
 /** A sign of life, once a second. */
 export interface Beacon {
@@ -40,6 +41,8 @@ export interface Waiting {
 /** The one-way words of every actor, which the supervisor keeps for itself. */
 export interface HostNotices {
   readonly beacon: Beacon;
+  /** With each beacon: what the thread counted since the last. */
+  readonly tally: Tally;
   readonly transition: Transition;
   readonly waiting: Waiting;
   /** The last word of a thread that ends by an error. */

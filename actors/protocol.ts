@@ -8,6 +8,7 @@ import type { IndexMapDigest } from '../src/wire/index-map.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
 import type { SnapshotCoding, SnapshotQuery } from '../src/wire/snapshot.ts';
 import type {
+  EpochPage,
   EpochRoot,
   InclusionProofRecord,
   NoEpoch,
@@ -152,6 +153,7 @@ export type SourceAsks = {
   'transparency.roots': { request: { page: number; limit: number }; reply: TransparencyPage };
   /** @throws LEAF_UNKNOWN */
   'transparency.proof': { request: { blockIndex: number }; reply: InclusionProofRecord | OpenEpoch };
+  'transparency.epochs': { request: { page: number; limit: number }; reply: EpochPage };
   'transparency.latest': { request: Record<string, never>; reply: EpochRoot | NoEpoch };
 };
 
@@ -168,7 +170,11 @@ export type MainAsks = {
   /** Runs a stateless task on the pool. */
   'task.run': { request: { name: string; input: unknown }; reply: unknown };
   /** Hands messages to the fan-out, in order; the reply says that they are accepted and the resume point is kept. */
-  broadcast: { request: { messages: Broadcast[]; resume: ResumePoint }; reply: Record<string, never> };
+  broadcast: {
+    /** `readSince`: when the reading of its blocks began, Unix milliseconds. */
+    request: { messages: Broadcast[]; resume: ResumePoint; readSince?: number | undefined };
+    reply: Record<string, never>;
+  };
 };
 
 /** One-way words of an actor to the main thread, beside those of every actor (beacon, transition, waiting). */

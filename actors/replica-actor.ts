@@ -232,7 +232,7 @@ const CIRCUITS: Readonly<Record<string, Circuit>> = {
 
 function report(): void {
   const state = session.knownState;
-  const { tip } = session;
+  const tip = session.announcedTip;
   const body: DatabaseReport = {
     id,
     dbName: coordinates.name,

@@ -3,8 +3,9 @@ import { applyBlocks } from '../src/db/block-writer.ts';
 import { describes } from '../src/db/replica-schema.ts';
 import { hasCode, PlatformError } from '../src/errors.ts';
 import { hashesOf } from '../src/source/source-client.ts';
+import { count, didWork } from '../src/tally.ts';
 import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
-import type { BlockMessage, Group } from '../src/wire/messages.ts';
+import { type BlockMessage, countRows, type Group } from '../src/wire/messages.ts';
 import type { ReplicaChain } from './replica-chain.ts';
 import type { ReplicaCheckpoints } from './replica-checkpoints.ts';
 import { rootHalt } from './replica-commitment.ts';
@@ -155,14 +156,31 @@ export class ReplicaFollower {
     if (at < group.last) return null;
     const messages = this.#group;
     this.#group = [];
+    const from = Date.now();
     for (const each of messages) {
       const ruling = await this.#council.confirm(each.block_index, this.#hashes(each), signal);
       if (ruling === 'halted') return { kind: 'halted' };
       // What the source sends instead follows; should it not, it is fetched.
       if (ruling === 'other') return null;
     }
+    const confirmed = Date.now();
     await this.#apply(messages, group, signal);
+    this.#note(messages, group, [from, confirmed, Date.now()]);
     return null;
+  }
+
+  #note(
+    messages: readonly BlockMessage[],
+    { first, last }: Group,
+    [from, confirmed, to]: readonly [number, number, number]
+  ) {
+    const rows = messages.reduce((sum, message) => sum + countRows(message), 0);
+    count('rows.in', rows);
+    const parts = [
+      { name: 'blocks.confirm', from, to: confirmed },
+      { name: 'blocks.write', from: confirmed, to }
+    ];
+    didWork({ name: 'blocks.apply', from, to, facts: { first, last, rows }, parts });
   }
 
   /** Why a block cannot be applied after what is here; null when it can. */

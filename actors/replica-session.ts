@@ -237,6 +237,12 @@ export class ReplicaSession {
     return heights.length === 0 ? null : Math.max(...heights);
   }
 
+  /** The same, with the messages that wait behind one that is being applied: a replica that is stuck does not look caught up. */
+  get announcedTip(): number | null {
+    const heights = [this.tip, this.#subscription?.newest ?? null].filter((height) => height !== null);
+    return heights.length === 0 ? null : Math.max(...heights);
+  }
+
   /** Notes where the followed source stands. */
   sourceAt(height: number | null): void {
     Object.assign(this.followed, { state: 'followed', height, error: null });
@@ -247,6 +253,7 @@ export class ReplicaSession {
   async subscription(): Promise<Subscription> {
     if (!this.#subscription) {
       this.#subscription = await Subscription.open(this.source);
+      this.#subscription.onArrival = this.changed;
       this.#heartbeats?.tick();
     }
     return this.#subscription;

@@ -4,6 +4,7 @@ import { type Comparison, DigestComparison } from '../src/db/digest-compare.ts';
 import { repair } from '../src/db/repair.ts';
 import { writeReplicaState } from '../src/db/replica-state.ts';
 import { hasCode, PlatformError } from '../src/errors.ts';
+import { count } from '../src/tally.ts';
 import type { Verification } from '../src/wire/report.ts';
 import { Line } from './line.ts';
 import { ReplicaLost } from './replica-chain.ts';
@@ -125,6 +126,7 @@ export class ReplicaVerifier {
       throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
     }
     this.#session.commitment?.repaired(tables.map(({ table }) => table));
+    count('digest.repaired', tables.length);
     for (const { table, surplus, missing, spans } of tables) {
       const facts = { table, height, ranges: spans.length, removed: surplus.length, added: missing.length };
       log.warn({ ...facts, source: source.url }, `table ${table} differed from its source: repaired`);
@@ -136,6 +138,7 @@ export class ReplicaVerifier {
     const { writer } = this.#session;
     await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
     this.#standing = 'verified';
+    count('digest.equal');
     this.#began = false;
     await this.#session.reloadState();
     this.#atNextEpoch();
@@ -143,6 +146,7 @@ export class ReplicaVerifier {
 
   /** The source is a block ahead, or behind: after the next block both may stand at the same one. */
   #missed({ height, sourceHeight }: Extract<Comparison, { kind: 'elsewhere' }>): void {
+    count('digest.elsewhere');
     this.#session.log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
     this.#afterNextBlock();
   }
@@ -151,6 +155,7 @@ export class ReplicaVerifier {
     const { log, source } = this.#session;
     const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
     this.#standing = 'unverified';
+    count('digest.unverified');
     if (status === 404 || status === 405 || status === 501) {
       this.#dueAt = Number.POSITIVE_INFINITY;
       log.info({ source: source.url }, 'the source offers no digests: the replica is unverified');
@@ -177,6 +182,7 @@ export class ReplicaVerifier {
   }
 
   async #halt(table: string, { height, tables }: Different): Promise<Outcome> {
+    count('digest.mismatch');
     const { spans, surplus, missing } = tables.find((each) => each.table === table)!;
     await this.#session.raiseHalt({
       block_index: height,

@@ -10,7 +10,7 @@ import { connect, databaseError, statementTag } from '../src/db/connection.ts';
 import { readCreateTableTexts } from '../src/db/create-table-text.ts';
 import { IndexMap } from '../src/db/index-map.ts';
 import { readLayout } from '../src/db/source-layout.ts';
-import { readLatestEpoch, readProof, readRoots } from '../src/db/transparency-log.ts';
+import { readEpochs, readLatestEpoch, readProof, readRoots } from '../src/db/transparency-log.ts';
 import { PlatformError } from '../src/errors.ts';
 import { createLogger } from '../src/log.ts';
 import type { Circuit } from '../src/wire/report.ts';
@@ -102,6 +102,7 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     'transparency.roots': ({ page, limit }) => transparency.read((connection) => readRoots(connection, page, limit)),
     'transparency.proof': ({ blockIndex }) =>
       transparency.read((connection) => readProof(connection, blockIndex, data.epochSize)),
+    'transparency.epochs': ({ page, limit }) => transparency.read((connection) => readEpochs(connection, page, limit)),
     'transparency.latest': () => transparency.read(readLatestEpoch)
   }
 });
@@ -140,7 +141,7 @@ const feed = new SourceFeed({
   record: (blocks) => transparency.record(blocks),
   prune: (fork) => transparency.prune(fork),
   roots,
-  broadcast: async (messages, resume) => {
+  broadcast: async (messages, resume, readSince) => {
     const transfer = messages.flatMap(({ bytes, infraBytes }) => [
       bytes.buffer,
       ...(infraBytes ? [infraBytes.buffer] : [])
@@ -148,7 +149,7 @@ const feed = new SourceFeed({
     try {
       await host.ask(
         'broadcast',
-        { messages, resume },
+        { messages, resume, readSince },
         {
           deadlineMs: BROADCAST_DEADLINE_MS,
           transfer: transfer as ArrayBuffer[]

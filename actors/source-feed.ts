@@ -6,8 +6,10 @@ import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
 import { SourceMemory } from '../src/db/source-memory.ts';
 import type { LoggedBlock } from '../src/db/transparency-log.ts';
 import type { Logger } from '../src/log.ts';
+import { count } from '../src/tally.ts';
 import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../src/wire/block.ts';
 import { sameBlock } from '../src/wire/database.ts';
+import { countRows } from '../src/wire/messages.ts';
 import type { Line } from './line.ts';
 import type { Broadcast, ResumePoint, SourceActorData } from './protocol.ts';
 import { SnapshotReaders } from './source-readers.ts';
@@ -33,7 +35,7 @@ export interface FeedOptions {
   /** Computes the state roots of an indexer; null: none are. */
   readonly roots: SourceRoots | null;
   /** Accepts messages in order; fulfilled when they count as broadcast. It must not fail: the thread ends instead. */
-  readonly broadcast: (messages: Broadcast[], resume: ResumePoint) => Promise<void>;
+  readonly broadcast: (messages: Broadcast[], resume: ResumePoint, readSince?: number) => Promise<void>;
 }
 
 /** What a poll found. */
@@ -170,7 +172,7 @@ export class SourceFeed {
   }
 
   async #flush(batch: Batch): Promise<void> {
-    const { blocks, messages } = batch.take();
+    const { blocks, messages, readSince } = batch.take();
     if (blocks.length === 0) return;
     const memory = this.#started();
     if (this.#options.data.id.dbType === 'indexer') {
@@ -178,7 +180,7 @@ export class SourceFeed {
       await this.#options.record(logged);
     }
     for (const block of blocks) memory.accept(block);
-    await this.#broadcast(messages);
+    await this.#broadcast(messages, readSince);
     const last = blocks.at(-1);
     if (!last?.changes) return;
     this.#gap = last.changes.gaps[0] ?? null;
@@ -190,6 +192,7 @@ export class SourceFeed {
   #messageOf(block: GroupBlock): Broadcast {
     const { id } = this.#options.data;
     const message = blockMessage(id, block);
+    count('rows.out', countRows(message));
     const infraBytes = id.dbType === 'indexer' ? encodeMessage(infraOnly(message)) : null;
     return { type: 'block', height: block.head.height, bytes: encodeMessage(message), infraBytes };
   }
@@ -220,8 +223,8 @@ export class SourceFeed {
     await this.#broadcast([broadcast]);
   }
 
-  async #broadcast(messages: Broadcast[]): Promise<void> {
-    if (this.#memory) await this.#options.broadcast(messages, this.#memory.point(this.readers.isUncertain));
+  async #broadcast(messages: Broadcast[], readSince?: number): Promise<void> {
+    if (this.#memory) await this.#options.broadcast(messages, this.#memory.point(this.readers.isUncertain), readSince);
   }
 
   #started(): SourceMemory {
@@ -258,6 +261,7 @@ class Batch {
   #blocks: GroupBlock[] = [];
   #messages: Broadcast[] = [];
   #bytes = 0;
+  #readSince = Date.now();
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -274,9 +278,9 @@ class Batch {
     this.#bytes += message.bytes.byteLength;
   }
 
-  take(): { blocks: readonly GroupBlock[]; messages: Broadcast[] } {
-    const taken = { blocks: this.#blocks, messages: this.#messages };
-    [this.#blocks, this.#messages, this.#bytes] = [[], [], 0];
+  take(): { blocks: readonly GroupBlock[]; messages: Broadcast[]; readSince: number } {
+    const taken = { blocks: this.#blocks, messages: this.#messages, readSince: this.#readSince };
+    [this.#blocks, this.#messages, this.#bytes, this.#readSince] = [[], [], 0, Date.now()];
     return taken;
   }
 }

@@ -4,6 +4,7 @@ import { createActor } from 'xstate';
 import { type RestartInput, restartMachine } from '../machines/restart.ts';
 import { PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
+import type { Tally } from '../src/tally.ts';
 import { type DatabaseId, databaseKey } from '../src/wire/database.ts';
 import { ActorHandle } from './actor-handle.ts';
 import { ActorRecord } from './actor-record.ts';
@@ -28,6 +29,7 @@ export interface ActorKeeping<ToMain extends Protocol> {
   readonly log: Logger;
   readonly handlers: Handlers<ToMain>;
   readonly onNotice: (type: string, body: unknown) => void;
+  readonly onTally: (tally: Tally) => void;
   /** An error whose policy is `exit`. */
   readonly onFatal: (error: PlatformError) => void;
   /** Ends what the dead thread left running in its database. */
@@ -173,7 +175,8 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       this.#watchdog?.feed();
       this.#state = 'running';
     }
-    if (!this.#record.note(type, body)) this.#keeping.onNotice(type, body);
+    if (type === 'tally') this.#keeping.onTally(body as Tally);
+    else if (!this.#record.note(type, body)) this.#keeping.onNotice(type, body);
   }
 
   /** Acts on a death that nobody asked for, by the policy of its error. */

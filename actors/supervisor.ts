@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { RestartInput } from '../machines/restart.ts';
 import { PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
+import type { Tally } from '../src/tally.ts';
 import { type DatabaseId, databaseKey } from '../src/wire/database.ts';
 import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState, ActorView } from './actor-view.ts';
@@ -22,6 +23,8 @@ export interface SupervisorOptions<ToMain extends Protocol> {
   };
   /** Takes the notices that are not the supervisor's own: `report` and whatever the kinds of actors say besides. */
   readonly onNotice: (id: DatabaseId, type: string, body: unknown) => void;
+  /** Takes what an actor's thread counted since the last time, once a second. */
+  readonly onTally?: (id: DatabaseId, tally: Tally) => void;
   /** An actor met an error whose policy is `exit`: the process cannot go on. */
   readonly onFatal: (error: PlatformError, id: DatabaseId) => void;
   /** Ends what a dead thread left running in its database; runs after each death, before the successor starts. */
@@ -124,7 +127,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
   }
 
   #keeping(spec: ActorSpec) {
-    const { handlers, log, onNotice, onFatal, reap } = this.#options;
+    const { handlers, log, onNotice, onTally, onFatal, reap } = this.#options;
     const bound = Object.entries(handlers).map(([type, handler]) => [
       type,
       (body: unknown) => handler(body as never, spec.id)
@@ -133,6 +136,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
       log: log.child({ database: databaseKey(spec.id), actor: spec.kind }),
       handlers: Object.fromEntries(bound) as Handlers<ToMain>,
       onNotice: (type: string, body: unknown) => onNotice(spec.id, type, body),
+      onTally: (tally: Tally) => onTally?.(spec.id, tally),
       onFatal: (error: PlatformError) => onFatal(error, spec.id),
       reap: async (generation: number) => reap?.({ spec, generation }),
       restart: this.#options.restart ?? DEFAULT_RESTART,

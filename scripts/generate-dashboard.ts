@@ -20,6 +20,8 @@ const PANELS: readonly (readonly [
     ['sync_tip_blocks', `tip ${DATABASE}`]
   ],
   ['Where it stands', 'Blocks a minute', 'short', ['60 * rate(sync_blocks_total[5m])', `${DATABASE} {{direction}}`]],
+  ['Where it stands', 'Rows a second', 'short', ['rate(sync_rows_total[5m])', `${DATABASE} {{direction}}`]],
+  ['Where it stands', 'Received from sources', 'Bps', ['rate(sync_replica_received_bytes_total[5m])', DATABASE]],
   ['Where it stands', 'Progress of bootstraps and catch-ups', 'percentunit', ['sync_replica_progress_ratio', DATABASE]],
   [
     'Is it good',
@@ -28,7 +30,20 @@ const PANELS: readonly (readonly [
     ['sync_replica_halted', `halted ${DATABASE}`],
     ['1 - sync_replica_complete', `incomplete ${DATABASE}`]
   ],
-  ['Is it good', 'Verified height', 'short', ['sync_replica_verified_blocks', DATABASE]],
+  [
+    'Is it good',
+    'Verified height: digests, state roots, checkpoints',
+    'short',
+    ['sync_replica_verified_blocks', `digests ${DATABASE}`],
+    ['sync_state_commitment_blocks', `state roots ${DATABASE}`],
+    ['sync_replica_checkpoint_blocks', `checkpoints ${DATABASE}`]
+  ],
+  [
+    'Is it good',
+    'Comparisons with the source',
+    'short',
+    ['increase(sync_replica_digests_total[5m])', `{{outcome}} ${DATABASE}`]
+  ],
   [
     'Is it good',
     'Repairs, dissents, reorgs',
@@ -38,7 +53,13 @@ const PANELS: readonly (readonly [
     ['sync_replica_index_map_mismatches', `index map mismatches ${DATABASE}`],
     ['sync_replica_reorgs', `reorgs ${DATABASE}`]
   ],
-  ['Is it good', 'Sources that fail', 'short', ['sync_replica_sources_failed', DATABASE]],
+  [
+    'Is it good',
+    'Sources',
+    'short',
+    ['sync_replica_sources_failed', `failed ${DATABASE}`],
+    ['sync_replica_sources_following', `followed or heard ${DATABASE}`]
+  ],
   [
     'Why it does not move',
     'Circuit, failed polls',
@@ -89,17 +110,39 @@ const PANELS: readonly (readonly [
     'CPU and garbage collection',
     'percentunit',
     ['rate(process_cpu_seconds_total[5m])', 'cores'],
-    ['rate(nodejs_gc_duration_seconds_sum[5m])', 'gc {{kind}}']
+    ['rate(nodejs_gc_duration_seconds_sum[5m])', 'gc of the main thread, {{kind}}'],
+    ['rate(sync_actor_gc_seconds_total[5m])', `gc ${DATABASE}`]
   ],
+  [
+    'Threads',
+    'Statements, p99; live groups, p99',
+    's',
+    [
+      'histogram_quantile(0.99, sum by (le, db_type, chain, network) (rate(sync_query_seconds_bucket[5m])))',
+      `statement ${DATABASE}`
+    ],
+    [
+      'histogram_quantile(0.99, sum by (le, db_type, chain, network) (rate(sync_replica_group_seconds_bucket[5m])))',
+      `group ${DATABASE}`
+    ]
+  ],
+  ['Threads', 'Tasks that wait for the pool', 'short', ['sync_task_queue_length', 'tasks']],
   ['Subscribers', 'Connected', 'short', ['sync_subscribers', DATABASE]],
   ['Subscribers', 'Lag of the slowest', 'short', ['sync_subscriber_lag_blocks', DATABASE]],
   ['Subscribers', 'Largest send buffer', 'bytes', ['sync_subscriber_buffered_bytes', DATABASE]],
-  ['Subscribers', 'Sent', 'Bps', ['rate(sync_fanout_bytes_total[5m])', 'bytes']],
+  [
+    'Subscribers',
+    'Sent',
+    'Bps',
+    ['rate(sync_fanout_bytes_total[5m])', 'messages'],
+    ['rate(sync_snapshot_bytes_total[5m])', 'snapshots']
+  ],
   [
     'Subscribers',
     'Messages, drops',
     'short',
     ['rate(sync_fanout_messages_total[5m])', 'messages'],
+    ['sync_fanout_queue_messages', 'waiting'],
     ['increase(sync_subscriber_drops_total[5m])', 'dropped: {{reason}}']
   ],
   [
@@ -117,7 +160,7 @@ const PANELS: readonly (readonly [
     'Disk',
     'bytes',
     ['sync_snapshot_cache_bytes', 'artifacts'],
-    ['sync_state_disk_free_bytes', 'free']
+    ['sync_disk_free_bytes', 'free for {{of}}']
   ],
   [
     'Snapshots and requests',
@@ -125,6 +168,7 @@ const PANELS: readonly (readonly [
     'reqps',
     ['sum by (status) (rate(sync_http_request_seconds_count[5m]))', '{{status}}']
   ],
+  ['Snapshots and requests', 'Refusals by code', 'short', ['increase(sync_refusals_total[5m])', '{{code}}']],
   [
     'Snapshots and requests',
     'Answers, p99',

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes this directory ready to run: npm packages of the lockfile, the pinned Node, MariaDB's and litecoind's programs.
-# With --with-browser the tests' Chromium too, with --with-build-tools what the single-file program is made with. Idempotent: what is there is left alone. No system service is started or touched.
+# With --with-browser the tests' Chromium and Prometheus too, with --with-build-tools what the single-file program is made with. Idempotent: what is there is left alone. No system service is started or touched.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -58,6 +58,8 @@ missing_packages() {
   has_program litecoind || echo litecoind
   if [[ $options == *' --with-browser '* ]]; then
     has_program chromium || has_program chromium-browser || has_program google-chrome || echo chromium
+    has_program prometheus && has_program promtool || echo prometheus
+    has_program systemd-analyze || echo systemd
   fi
   if [[ $options == *' --with-build-tools '* ]]; then
     has_program strip || echo binutils

@@ -1,6 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ActorView } from '../actors/actor-view.ts';
 import type { TimelineEntry } from '../actors/timeline.ts';
+import { DIGEST_OUTCOMES, type Tally, takeTally } from './tally.ts';
+import type { DatabaseId } from './wire/database.ts';
 import type { DatabaseReport } from './wire/report.ts';
 
 /** One database as the metrics see it. */
@@ -15,7 +17,13 @@ export interface MetricSources {
   readonly mode: 'server' | 'client';
   databases(): readonly MeasuredDatabase[];
   /** Since the start: what the fan-out sent, and whom it dropped, by reason. */
-  fanOut(): { readonly messages: number; readonly bytes: number; readonly drops: Readonly<Record<string, number>> };
+  fanOut(): {
+    readonly messages: number;
+    readonly bytes: number;
+    readonly drops: Readonly<Record<string, number>>;
+    /** Messages that wait for their turn. */
+    readonly queued: number;
+  };
   /** Since the start: snapshots that were built, failed, and were served from an artifact that was there. */
   snapshots(): {
     readonly built: number;
@@ -28,8 +36,10 @@ export interface MetricSources {
   };
   /** Whether the hub answered when it was asked last; null before. */
   hubIsUp(): boolean | null;
-  /** Free bytes where artifacts, downloads and state lie. */
-  freeBytes(): Promise<number>;
+  /** Tasks that wait for a thread of the pool. */
+  waitingTasks(): number;
+  /** Free bytes by what lies there. */
+  freeBytes(): Promise<Readonly<Record<string, number>>>;
 }
 
 /** Everything that `GET /metrics` tells. */
@@ -39,6 +49,10 @@ export interface Metrics {
   render(): Promise<string>;
   /** Counts what happened to an actor. */
   note(entry: TimelineEntry): void;
+  /** Adds what an actor's thread counted. */
+  add(id: DatabaseId, tally: Tally): void;
+  /** Counts a request that was not served. @param code of ERRORS, or the framework's */
+  refused(code: string): void;
   /** Counts one answer of the front door. @param route the route's pattern, never the path that was asked for */
   answered(route: string, method: string, status: number, seconds: number): void;
 }
@@ -85,9 +99,17 @@ export function createMetrics(sources: MetricSources): Metrics {
     registers
   });
 
+  const refusals = counter('sync_refusals_total', 'requests that were refused or failed, by code', ['code']);
+  const counted = describeTallies(registry, sources.mode);
+
   return {
     contentType: registry.contentType,
-    render: () => registry.metrics(),
+    render: () => {
+      counted({}, takeTally()); // the main thread's own
+      return registry.metrics();
+    },
+    add: (id, tally) => counted(labelsOf(id), tally),
+    refused: (code) => refusals.inc({ code }),
     answered: (route, method, status, seconds) => requests.observe({ route, method, status }, seconds),
     note(entry) {
       const labels = labelsOf(entry.actor);
@@ -105,6 +127,82 @@ export function createMetrics(sources: MetricSources): Metrics {
 
 function labelsOf({ dbType, chain, network }: ActorView['id']): DatabaseLabels {
   return { db_type: dbType, chain, network };
+}
+
+/** What threads counted, whichever they are. */
+function describeTallies(registry: Registry, mode: MetricSources['mode']) {
+  const registers = [registry];
+  const labelNames = [...DATABASE];
+  const queries = new Histogram({
+    name: 'sync_query_seconds',
+    help: 'statements at MariaDB, from sending to the end of the result',
+    labelNames,
+    buckets: SECONDS,
+    registers
+  });
+  const gc = new Counter({
+    name: 'sync_actor_gc_seconds_total',
+    help: 'garbage collection of the thread',
+    labelNames,
+    registers
+  });
+  const rows = new Counter({
+    name: 'sync_rows_total',
+    help: 'rows sent in blocks (out), or taken from sources in blocks and snapshots (in)',
+    labelNames: [...labelNames, 'direction'],
+    registers
+  });
+  const only = mode === 'server' ? describeSnapshotBytes(registers) : describeReceived(registers);
+  return (labels: Partial<DatabaseLabels>, { counts, queryMs, work }: Tally): void => {
+    for (const ms of queryMs) queries.observe(labels, ms / 1000);
+    if (counts.gcMs) gc.inc(labels, counts.gcMs / 1000);
+    for (const direction of ['in', 'out'] as const) {
+      const count = counts[`rows.${direction}`];
+      if (count) rows.inc({ ...labels, direction }, count);
+    }
+    only(labels, { counts, queryMs, work });
+  };
+}
+
+type Counted = (labels: Partial<DatabaseLabels>, tally: Tally) => void;
+
+function describeSnapshotBytes(registers: Registry[]): Counted {
+  const bytes = new Counter({
+    name: 'sync_snapshot_bytes_total',
+    help: 'bytes of snapshots that were sent',
+    registers
+  });
+  return (_, { counts }) => bytes.inc(counts['snapshotBytes.out'] ?? 0);
+}
+
+function describeReceived(registers: Registry[]): Counted {
+  const bytes = new Counter({
+    name: 'sync_replica_received_bytes_total',
+    help: 'bytes of snapshots and messages that sources sent',
+    labelNames: [...DATABASE],
+    registers
+  });
+  const digests = new Counter({
+    name: 'sync_replica_digests_total',
+    help: 'comparisons with the source, by outcome; repaired counts tables',
+    labelNames: [...DATABASE, 'outcome'],
+    registers
+  });
+  const groups = new Histogram({
+    name: 'sync_replica_group_seconds',
+    help: 'groups of live blocks, from the last message to the commit',
+    labelNames: [...DATABASE],
+    buckets: SECONDS,
+    registers
+  });
+  return (labels, { counts, work }) => {
+    if (counts['bytes.in']) bytes.inc(labels, counts['bytes.in']);
+    for (const outcome of DIGEST_OUTCOMES) {
+      const count = counts[`digest.${outcome}`];
+      if (count) digests.inc({ ...labels, outcome }, count);
+    }
+    for (const { name, from, to } of work) if (name === 'blocks.apply') groups.observe(labels, (to - from) / 1000);
+  };
 }
 
 /** Gauges that are read from what the actors last said; a value that is not known has no line. */
@@ -151,6 +249,11 @@ function describeDatabases(registry: Registry, { databases, mode }: MetricSource
     actor.beacon ? actor.beacon.eventLoopDelayMs / 1000 : null
   );
   each('sync_actor_heap_bytes', 'heap in use', ({ actor }) => actor.beacon?.heapUsedBytes);
+  each(
+    'sync_state_commitment_blocks',
+    'last block of which the state root was computed (server), and compared (client)',
+    ({ report }) => report?.stateCommitment?.height
+  );
   if (mode === 'client') describeReplicas(each);
   else {
     each('sync_subscribers', 'connected subscribers', ({ subscribers }) => subscribers.length);
@@ -183,6 +286,16 @@ function describeReplicas(each: Each): void {
     'sync_replica_verified_blocks',
     'last height that was found equal to the source',
     ({ report }) => report?.replica?.verifiedHeight
+  );
+  each(
+    'sync_replica_sources_following',
+    'sources that are followed or heard',
+    ({ report }) => report?.replica?.sources.filter(({ state }) => state === 'followed' || state === 'heard').length
+  );
+  each(
+    'sync_replica_checkpoint_blocks',
+    'highest checkpoint of a quorum that it agrees with',
+    ({ report }) => report?.replica?.checkpointHeight
   );
   each('sync_replica_repairs', 'times that differing rows were replaced', ({ report }) => report?.replica?.repairs);
   each('sync_replica_reorgs', 'rollbacks of this start', ({ report }) => report?.replica?.reorgs);
@@ -244,6 +357,14 @@ function describeServing(registry: Registry, { fanOut, snapshots, mode }: Metric
       this.set(snapshots().bytes);
     }
   });
+  new Gauge({
+    name: 'sync_fanout_queue_messages',
+    help: 'messages that wait to be handed to sockets',
+    registers,
+    collect() {
+      this.set(fanOut().queued);
+    }
+  });
   new Counter({
     name: 'sync_subscriber_drops_total',
     help: 'subscribers that were disconnected, by reason',
@@ -256,7 +377,7 @@ function describeServing(registry: Registry, { fanOut, snapshots, mode }: Metric
   });
 }
 
-function describeHouse(registry: Registry, { hubIsUp, freeBytes }: MetricSources): void {
+function describeHouse(registry: Registry, { hubIsUp, waitingTasks, freeBytes }: MetricSources): void {
   new Gauge({
     name: 'sync_hub_up',
     help: '1 while the hub answers',
@@ -266,11 +387,20 @@ function describeHouse(registry: Registry, { hubIsUp, freeBytes }: MetricSources
     }
   });
   new Gauge({
-    name: 'sync_state_disk_free_bytes',
-    help: 'free disk where artifacts, downloads and state lie',
+    name: 'sync_task_queue_length',
+    help: 'tasks that wait for a thread of the pool',
+    registers: [registry],
+    collect() {
+      this.set(waitingTasks());
+    }
+  });
+  new Gauge({
+    name: 'sync_disk_free_bytes',
+    help: 'free disk where state and downloads, and where snapshots lie',
+    labelNames: ['of'],
     registers: [registry],
     async collect() {
-      this.set(await freeBytes());
+      for (const [of, bytes] of Object.entries(await freeBytes())) this.set({ of }, bytes);
     }
   });
 }

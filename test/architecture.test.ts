@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 
-const BASICS = ['src/errors.ts', 'src/wire/', 'src/consensus/'];
+const BASICS = ['src/errors.ts', 'src/wire/', 'src/consensus/', 'src/tally.ts'];
 const STATE = ['xstate', 'machines/'];
 
 /**
@@ -13,7 +13,11 @@ const STATE = ['xstate', 'machines/'];
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/errors.ts': [],
   'src/log.ts': ['node:', 'pino', 'pino-pretty'],
-  'src/metrics.ts': ['prom-client'],
+  'src/metrics.ts': ['prom-client', 'src/tally.ts'],
+  'src/tally.ts': [],
+  'src/trace.ts': [],
+  // Loaded by a dynamic import, and only where it is wanted.
+  'src/tracing.ts': ['@fastify/otel', '@opentelemetry/'],
   'src/program.ts': ['node:', 'package.json', 'src/entry-directory.ts'],
   'src/entry-directory.ts': ['node:', 'src/config/', 'src/errors.ts'],
   'src/orphans.ts': ['node:'],
@@ -27,7 +31,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/db/': ['node:', 'mysql2', ...STATE, ...BASICS],
   'src/coin/': ['node:', 'undici', 'typebox', ...BASICS],
   'src/source/': ['node:', 'undici', 'ws', 'typebox', ...STATE, ...BASICS],
-  'src/snapshot/': ['node:', 'lru-cache', 'src/db/', ...STATE, ...BASICS],
+  'src/snapshot/': ['node:', 'lru-cache', 'src/db/', 'src/trace.ts', ...STATE, ...BASICS],
   'src/hub/': ['node:', 'fastify', '@fastify/', 'typebox', 'undici', 'src/db/', 'src/jsonrpc.ts', ...STATE, ...BASICS],
   'src/decoder/': [
     'node:',

@@ -1,19 +1,24 @@
 import type { TimelineEntry } from '../actors/timeline.ts';
 import { Chart } from './chart.ts';
 import { count, duration, h, setText, Table } from './dom.ts';
+import { Frames } from './frames.ts';
+import { keyOf } from './lanes.ts';
 import { ask, type LiveDatabase, type LiveState } from './live.ts';
 import { why } from './overview.ts';
 import type { View } from './view.ts';
 
-const MACHINES: Readonly<Record<string, readonly string[]>> = {
+/** Charts of each kind of actor, in this order. */
+export const CHARTS: Readonly<Record<string, readonly string[]>> = {
   source: ['source', 'epochCommit', 'circuitBreaker', 'restart'],
   replica: ['replica', 'halt', 'verification', 'circuitBreaker', 'restart'],
   decoder: ['decoder', 'restart']
 };
-const SHOWN_EVENTS = 50;
+const SHOWN_EVENTS = 30;
 
 /** One actor: its charts, what it waits for, why it was restarted, and what an operator may do. */
 export class ActorPage implements View {
+  readonly showsEntries = true;
+  readonly #frames = new Frames();
   readonly element = h('section');
   readonly #key: string;
   readonly #facts = h('dl');
@@ -48,15 +53,23 @@ export class ActorPage implements View {
     }
     this.#showButtons(state.last!.operated, state.last!.mode);
     this.#showFacts(database);
-    const own = state.entries.filter(({ actor }) => `${actor.dbType}/${actor.chain}/${actor.network}` === this.#key);
-    this.#showCharts(database, own);
+    const own = state.entries.filter((entry) => keyOf(entry) === this.#key);
+    this.#frames.run(
+      ...(CHARTS[database.kind] ?? Object.keys(database.machines)).map(
+        (machine) => () => this.#showChart(machine, database, own)
+      ),
+      () => this.#showDeaths(database),
+      () => this.#events.update(own.filter(isTold).slice(-SHOWN_EVENTS).reverse().map(describe))
+    );
+  }
+
+  #showDeaths(database: LiveDatabase): void {
     this.#deaths.update(
       database.restarts.causes.toReversed().map(({ at, generation, cause, reason }) => ({
         key: `${generation} ${at}`,
         cells: [new Date(at).toLocaleTimeString(), String(generation), cause, { text: reason, kind: 'wide' }]
       }))
     );
-    this.#events.update(own.filter(isTold).slice(-SHOWN_EVENTS).reverse().map(describe));
   }
 
   #showButtons(operated: boolean, mode: string): void {
@@ -112,16 +125,15 @@ export class ActorPage implements View {
     }
   }
 
-  #showCharts({ kind, machines, state }: LiveDatabase, own: readonly TimelineEntry[]): void {
-    for (const machine of MACHINES[kind] ?? Object.keys(machines)) {
-      const transitions = own.filter((entry) => entry.kind === 'transition' && entry.machine === machine);
-      if (!machines[machine] && transitions.length === 0 && !['restart', 'circuitBreaker'].includes(machine)) continue;
-      const chart = this.#charts.get(machine) ?? new Chart(machine);
-      if (!this.#charts.has(machine)) this.#chartList.append(chart.element);
-      this.#charts.set(machine, chart);
-      const shown = machine === 'restart' && !machines[machine] ? 'running' : (machines[machine]?.state ?? null);
-      chart.update(state === 'running' || machine === 'restart' ? shown : null, transitions as never);
-    }
+  /** @param own what happened to this actor */
+  #showChart(machine: string, { machines, state }: LiveDatabase, own: readonly TimelineEntry[]): void {
+    const transitions = own.filter((entry) => entry.kind === 'transition' && entry.machine === machine);
+    if (!machines[machine] && transitions.length === 0 && !['restart', 'circuitBreaker'].includes(machine)) return;
+    const chart = this.#charts.get(machine) ?? new Chart(machine);
+    if (!this.#charts.has(machine)) this.#chartList.append(chart.element);
+    this.#charts.set(machine, chart);
+    const shown = machine === 'restart' && !machines[machine] ? 'running' : (machines[machine]?.state ?? null);
+    chart.update(state === 'running' || machine === 'restart' ? shown : null, transitions as never);
   }
 }
 

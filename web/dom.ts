@@ -28,7 +28,7 @@ export type Cell =
   | Element
   | { readonly text: string; readonly kind: 'good' | 'warn' | 'bad' | 'wide' | 'quiet' };
 
-/** A table whose rows stay the same elements from one look to the next. */
+/** A table whose rows stay the same elements from one look to the next; those that are no longer needed are used again. */
 export class Table {
   readonly element: HTMLTableElement;
   readonly #body = h('tbody');
@@ -52,27 +52,39 @@ export class Table {
 
   markSorted(column: number): void {
     for (const [index, head] of [...this.element.querySelectorAll('th')].entries())
-      head.toggleAttribute('aria-sort', index === column);
+      head.setAttribute('aria-sort', index === column ? 'descending' : 'none');
   }
 
   update(rows: readonly { readonly key: string; readonly cells: readonly Cell[] }[]): void {
     const keys = new Set(rows.map(({ key }) => key));
-    for (const [key, row] of this.#rows) {
-      if (keys.has(key)) continue;
-      row.remove();
-      this.#rows.delete(key);
-    }
+    const free = [...this.#rows].filter(([key]) => !keys.has(key));
+    for (const [key] of free) this.#rows.delete(key);
     for (const [index, { key, cells }] of rows.entries()) {
-      const row = this.#rows.get(key) ?? this.#newRow(key);
+      const row = this.#rows.get(key) ?? free.pop()?.[1] ?? this.#newRow();
+      this.#rows.set(key, row);
       for (const [column, cell] of cells.entries()) fill(row.cells[column]!, cell);
       if (this.#body.children[index] !== row) this.#body.insertBefore(row, this.#body.children[index] ?? null);
     }
+    for (const [, row] of free) row.remove();
   }
 
-  #newRow(key: string): HTMLTableRowElement {
-    const row = h('tr', {}, ...this.#columns.map((label) => h('td', { 'data-label': label })));
-    this.#rows.set(key, row);
-    return row;
+  /** The same in steps of some rows each, for rows that seldom come or go. */
+  inParts(
+    rows: readonly { readonly key: string; readonly cells: () => readonly Cell[] }[],
+    size: number
+  ): (() => void)[] {
+    const isKnown = rows.length === this.#rows.size && rows.every(({ key }) => this.#rows.has(key));
+    if (!isKnown) return [() => this.update(rows.map(({ key, cells }) => ({ key, cells: cells() })))];
+    return Array.from({ length: Math.ceil(rows.length / size) }, (_, part) => () => {
+      for (const { key, cells } of rows.slice(part * size, (part + 1) * size)) {
+        const row = this.#rows.get(key)!;
+        for (const [column, cell] of cells().entries()) fill(row.cells[column]!, cell);
+      }
+    });
+  }
+
+  #newRow(): HTMLTableRowElement {
+    return h('tr', {}, ...this.#columns.map((label) => h('td', { 'data-label': label })));
   }
 }
 

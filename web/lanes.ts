@@ -4,6 +4,8 @@ import type { TimelineEntry } from '../actors/timeline.ts';
 export const FRONT_DOOR = 'front door';
 const LANE = 26;
 const LEFT = 210;
+/** On a phone the names stand above their lanes. */
+const NARROW = 600;
 const AXIS = 22;
 
 /** What part of time is drawn, Unix milliseconds. */
@@ -12,34 +14,54 @@ export interface Span {
   readonly to: number;
 }
 
-export const keyOf = ({ actor }: TimelineEntry): string => `${actor.dbType}/${actor.chain}/${actor.network}`;
+/** What is most important is drawn last. */
+const COLORS = ['grey', 'good', 'accent', 'bad'] as const;
+type Color = (typeof COLORS)[number];
+
+const keys = new WeakMap<TimelineEntry, string>();
+
+/** The database of an entry, `indexer/bitcoin/mainnet`. */
+export function keyOf(entry: TimelineEntry): string {
+  const known = keys.get(entry);
+  if (known !== undefined) return known;
+  const { dbType, chain, network } = entry.actor;
+  const key = `${dbType}/${chain}/${network}`;
+  keys.set(entry, key);
+  return key;
+}
 
 /** Draws lanes with what happened in them: transitions as ticks, deaths red, messages and blocks as arrows between lanes. */
 export class Lanes {
   readonly element = document.createElement('canvas');
   #lanes: readonly string[] = [];
   #span: Span = { from: 0, to: 1 };
+  #width = 600;
+
+  constructor() {
+    this.element.setAttribute('role', 'img');
+    this.element.setAttribute(
+      'aria-label',
+      'What happened in each actor over time; the table below says the same in words'
+    );
+  }
 
   draw(lanes: readonly string[], entries: readonly TimelineEntry[], span: Span, cursor: number): void {
     this.#lanes = [FRONT_DOOR, ...lanes];
     this.#span = span;
-    const { width, context } = this.#size();
+    const context = this.#size();
     const style = getComputedStyle(document.documentElement);
     const color = (name: string) => style.getPropertyValue(`--${name}`).trim();
-    context.font = '12px system-ui, sans-serif';
-    for (const [index, name] of this.#lanes.entries()) {
-      context.fillStyle = color('line');
-      context.fillRect(LEFT, this.#y(index), width - LEFT, 1);
-      context.fillStyle = color('ink');
-      context.fillText(name, 0, this.#y(index) + 4, LEFT - 10);
-    }
+    this.#drawLanes(context, color('line'), color('ink'));
+    const marks = new Marks();
     const numbers = new Map(this.#lanes.map((name, index) => [name, index]));
-    for (const entry of entries) {
+    for (let index = firstAfter(entries, span.from); index < entries.length; index += 1) {
+      const entry = entries[index]!;
+      if (entry.at > span.to) continue;
       const lane = numbers.get(keyOf(entry));
-      if (lane === undefined || entry.at < span.from || entry.at > span.to) continue;
-      this.#drawEntry(context, entry, lane, color);
+      if (lane !== undefined) this.#mark(marks, entry, lane);
     }
-    this.#drawAxis(context, width, color('quiet'));
+    marks.draw(context, color);
+    this.#drawAxis(context, color('quiet'));
     context.fillStyle = color('accent');
     context.fillRect(this.#x(cursor), 0, 1.5, this.#lanes.length * LANE);
   }
@@ -54,74 +76,137 @@ export class Lanes {
     return near.sort((a, b) => a.distance - b.distance)[0]?.entry;
   }
 
-  #drawEntry(context: CanvasRenderingContext2D, entry: TimelineEntry, lane: number, color: (name: string) => string) {
-    const x = this.#x(entry.at);
-    const y = this.#y(lane);
+  #mark(marks: Marks, entry: TimelineEntry, lane: number): void {
+    const x = Math.round(this.#x(entry.at));
     switch (entry.kind) {
       case 'transition':
-        context.fillStyle = color(entry.to.startsWith('halted') || entry.to === 'open' ? 'bad' : 'accent');
-        context.fillRect(x - 1, y - 7, 2.5, 14);
+        marks.tick(entry.to.startsWith('halted') || entry.to === 'open' ? 'bad' : 'accent', x, lane);
         return;
       case 'death':
       case 'start':
-        context.fillStyle = color(entry.kind === 'death' ? 'bad' : 'good');
-        context.beginPath();
-        context.arc(x, y, 5, 0, 7);
-        context.fill();
+        marks.dot(entry.kind === 'death' ? 'bad' : 'good', x, lane);
         return;
       case 'blocks':
-        return this.#arrow(context, x, entry.direction === 'out' ? [y, this.#y(0)] : [this.#y(0), y], color('good'));
+        marks.arrow('good', x, lane, entry.direction === 'in');
+        return;
       case 'message': {
-        const [from, to] = entry.direction === 'in' ? [this.#y(0), y] : [y, this.#y(0)];
-        const tint = color(entry.error ? 'bad' : 'grey');
-        this.#arrow(context, x, [from, to], tint);
-        this.#arrow(context, this.#x(entry.at + entry.ms), [to, from], tint);
+        const tint = entry.error ? 'bad' : 'grey';
+        const isDown = entry.direction === 'in';
+        marks.arrow(tint, x, lane, isDown);
+        marks.arrow(tint, Math.round(this.#x(entry.at + entry.ms)), lane, !isDown);
       }
     }
   }
 
-  #arrow(context: CanvasRenderingContext2D, x: number, [from, to]: readonly [number, number], color: string): void {
-    context.strokeStyle = color;
-    const tip = Math.sign(to - from) * 4;
-    context.beginPath();
-    context.moveTo(x, from);
-    context.lineTo(x, to);
-    context.moveTo(x - 3, to - tip);
-    context.lineTo(x, to);
-    context.lineTo(x + 3, to - tip);
-    context.stroke();
+  #drawLanes(context: CanvasRenderingContext2D, line: string, ink: string): void {
+    context.font = '12px system-ui, sans-serif';
+    const isNarrow = this.#width < NARROW;
+    for (const [index, name] of this.#lanes.entries()) {
+      context.fillStyle = line;
+      context.fillRect(this.#left, middle(index), this.#width - this.#left, 1);
+      context.fillStyle = ink;
+      if (isNarrow) context.fillText(name, 0, middle(index) - 4);
+      else context.fillText(name, 0, middle(index) + 4, LEFT - 10);
+    }
   }
 
-  #drawAxis(context: CanvasRenderingContext2D, width: number, color: string): void {
+  #drawAxis(context: CanvasRenderingContext2D, color: string): void {
     context.fillStyle = color;
-    for (let part = 0; part <= 4; part += 1) {
-      const at = this.#span.from + ((this.#span.to - this.#span.from) * part) / 4;
-      const x = Math.min(this.#x(at), width - 60);
+    const parts = this.#width < NARROW ? 2 : 4;
+    for (let part = 0; part <= parts; part += 1) {
+      const at = this.#span.from + ((this.#span.to - this.#span.from) * part) / parts;
+      const x = Math.min(this.#x(at), this.#width - 60);
       context.fillText(new Date(at).toLocaleTimeString(), x, this.#lanes.length * LANE + AXIS - 6);
     }
   }
 
-  #size(): { width: number; context: CanvasRenderingContext2D } {
-    const width = this.element.clientWidth || 600;
+  #size(): CanvasRenderingContext2D {
+    this.#width = this.element.clientWidth || 600;
     const height = this.#lanes.length * LANE + AXIS;
     const ratio = devicePixelRatio;
-    if (this.element.width !== Math.round(width * ratio) || this.element.height !== Math.round(height * ratio)) {
-      this.element.width = Math.round(width * ratio);
+    if (this.element.width !== Math.round(this.#width * ratio) || this.element.height !== Math.round(height * ratio)) {
+      this.element.width = Math.round(this.#width * ratio);
       this.element.height = Math.round(height * ratio);
       this.element.style.height = `${height}px`;
     }
     const context = this.element.getContext('2d')!;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
-    return { width, context };
+    context.clearRect(0, 0, this.#width, height);
+    return context;
+  }
+
+  get #left(): number {
+    return this.#width < NARROW ? 0 : LEFT;
   }
 
   #x(at: number): number {
-    const width = (this.element.clientWidth || 600) - LEFT - 4;
-    return LEFT + ((at - this.#span.from) / Math.max(1, this.#span.to - this.#span.from)) * width;
+    const width = this.#width - this.#left - 4;
+    return this.#left + ((at - this.#span.from) / Math.max(1, this.#span.to - this.#span.from)) * width;
+  }
+}
+
+/** Marks by colour, each place once: a thousand events in one second are a few dots wide. */
+class Marks {
+  /** Numbers, since a text for each of thousands of events would cost more than its drawing. */
+  readonly #seen = new Set<number>();
+  readonly #lines: Record<Color, Path2D> = newPaths();
+  readonly #areas: Record<Color, Path2D> = newPaths();
+
+  tick(color: Color, x: number, lane: number): void {
+    if (this.#isNew(color, x, lane, 0)) this.#areas[color].rect(x - 1, middle(lane) - 7, 2.5, 14);
   }
 
-  #y(lane: number): number {
-    return lane * LANE + LANE / 2;
+  dot(color: Color, x: number, lane: number): void {
+    if (!this.#isNew(color, x, lane, 1)) return;
+    this.#areas[color].moveTo(x, middle(lane));
+    this.#areas[color].arc(x, middle(lane), 5, 0, 7);
   }
+
+  /** @param isDown from the front door to the actor */
+  arrow(color: Color, x: number, lane: number, isDown: boolean): void {
+    if (!this.#isNew(color, x, lane, isDown ? 2 : 3)) return;
+    const [from, to] = isDown ? [middle(0), middle(lane)] : [middle(lane), middle(0)];
+    const path = this.#lines[color];
+    const tip = Math.sign(to - from) * 4;
+    path.moveTo(x, from);
+    path.lineTo(x, to);
+    path.moveTo(x - 3, to - tip);
+    path.lineTo(x, to);
+    path.lineTo(x + 3, to - tip);
+  }
+
+  draw(context: CanvasRenderingContext2D, color: (name: string) => string): void {
+    for (const name of COLORS) {
+      context.strokeStyle = context.fillStyle = color(name);
+      context.stroke(this.#lines[name]);
+      context.fill(this.#areas[name]);
+    }
+  }
+
+  #isNew(color: Color, x: number, lane: number, shape: number): boolean {
+    const place = ((x * 1_024 + lane) * 4 + shape) * 4 + COLORS.indexOf(color);
+    const before = this.#seen.size;
+    this.#seen.add(place);
+    return this.#seen.size > before;
+  }
+}
+
+const middle = (lane: number): number => lane * LANE + LANE / 2;
+
+const newPaths = (): Record<Color, Path2D> => ({
+  accent: new Path2D(),
+  good: new Path2D(),
+  bad: new Path2D(),
+  grey: new Path2D()
+});
+
+/** Entries come nearly in the order of their times: a little before the first that is not too old. */
+function firstAfter(entries: readonly TimelineEntry[], from: number): number {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (entries[middle]!.at < from - 5_000) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

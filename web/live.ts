@@ -14,7 +14,10 @@ export interface LiveDatabase extends Omit<ActorView, 'transitions'> {
 /** An answer of `GET /debug/live`. */
 export interface Live {
   readonly now: number;
+  readonly version: string;
   readonly mode: 'server' | 'client';
+  /** What `GET /readyz` says. */
+  readonly readiness: string;
   /** A key is configured: there are operators, and their buttons. */
   readonly operated: boolean;
   readonly seq: number;
@@ -36,6 +39,9 @@ const TIMEOUT_MS = 10_000;
 /** The service asks for its key. */
 export class KeyNeeded extends Error {}
 
+/** More than any entry's number. */
+const NO_ENTRIES = 999_999_999_999;
+
 /** What the page knows of the service: the last look, and what is kept of earlier ones. */
 export class LiveState {
   last: Live | null = null;
@@ -48,18 +54,22 @@ export class LiveState {
     return this.last?.databases.find((database) => database.key === key);
   }
 
-  /** @throws {KeyNeeded | Error} */
-  async look(): Promise<void> {
-    const live = (await ask(`/debug/live?after=${this.#seq}`)) as Live;
+  /**
+   * @param withEntries false: what happened is fetched when a later look wants it
+   * @throws {KeyNeeded | Error}
+   */
+  async look(withEntries: boolean): Promise<void> {
+    const live = (await ask(`/debug/live?after=${withEntries ? this.#seq : NO_ENTRIES}`)) as Live;
     // A service that was started again counts from 1 again.
     if (live.seq < this.#seq) {
       this.entries = [];
       this.#seq = 0;
-      return this.look();
+      return this.look(withEntries);
     }
-    this.#seq = live.seq;
-    this.entries.push(...live.entries);
-    if (this.entries.length > MAX_ENTRIES) this.entries = this.entries.slice(-MAX_ENTRIES);
+    if (withEntries) {
+      this.#seq = live.seq;
+      this.entries = [...this.entries, ...live.entries].slice(-MAX_ENTRIES);
+    }
     this.last = live;
     for (const { key, report } of live.databases) this.#sample(key, live.now, report?.height ?? null);
   }

@@ -41,13 +41,14 @@ function openView(): View {
   main.replaceChildren(opened.element);
   opened.update(state);
   for (const anchor of document.querySelectorAll('#views a'))
-    anchor.toggleAttribute('aria-current', anchor.getAttribute('href') === place);
+    if (anchor.getAttribute('href') === place) anchor.setAttribute('aria-current', 'page');
+    else anchor.removeAttribute('aria-current');
   return opened;
 }
 
 function askForKey(): void {
   locked = true;
-  const field = h('input', { type: 'password', required: true, autocomplete: 'off', id: 'key', 'aria-label': 'Key' });
+  const field = h('input', { type: 'password', required: true, autocomplete: 'off', id: 'key' });
   const submit = (event: Event) => {
     event.preventDefault();
     setKey(field.value);
@@ -58,7 +59,7 @@ function askForKey(): void {
   main.replaceChildren(
     h('h2', {}, 'This service has a key'),
     h('p', {}, 'It is its SYNC_API_KEY. It is kept until this tab is closed, and sent to this service only.'),
-    h('form', { submit }, field, h('button', {}, 'Open'))
+    h('form', { submit }, h('label', { for: 'key' }, 'Key'), field, h('button', {}, 'Open'))
   );
   field.focus();
 }
@@ -68,7 +69,7 @@ async function keepLooking(): Promise<void> {
   for (;;) {
     if (!document.hidden) {
       try {
-        await state.look();
+        await state.look(view.showsEntries === true);
         show();
       } catch (fault) {
         if (fault instanceof KeyNeeded) {

@@ -1,4 +1,5 @@
-import { type Cell, count, duration, h, Table } from './dom.ts';
+import { type Cell, count, duration, h, setText, Table } from './dom.ts';
+import { Frames } from './frames.ts';
 import type { LiveDatabase, LiveState } from './live.ts';
 import { Plot } from './plot.ts';
 import type { View } from './view.ts';
@@ -18,22 +19,28 @@ const COLUMNS = [
   'Why'
 ];
 
+const ROWS_A_FRAME = 6;
+
 /** One row a database: is it caught up, how long still, why is it not moving. */
 export class Overview implements View {
   readonly element = h('section', {}, h('h2', {}, 'Databases'));
   readonly #table = new Table('Databases', COLUMNS);
+  readonly #ready = h('p', { role: 'status' });
   readonly #empty = h('p', { class: 'quiet' }, 'No database yet: the hub names none, or has not answered.');
+  readonly #frames = new Frames();
   readonly #plots = new Map<string, Plot>();
   readonly #links = new Map<string, HTMLAnchorElement>();
 
   constructor() {
-    this.element.append(h('div', { class: 'card' }, this.#table.element, this.#empty));
+    this.element.append(this.#ready, h('div', { class: 'card' }, this.#table.element, this.#empty));
   }
 
   update(state: LiveState): void {
     const databases = state.last?.databases ?? [];
     this.#empty.hidden = databases.length > 0;
-    this.#table.update(databases.map((database) => ({ key: database.key, cells: this.#cells(database, state) })));
+    if (state.last) setText(this.#ready, `Version ${state.last.version}. /readyz says: ${state.last.readiness}.`);
+    const rows = databases.map((database) => ({ key: database.key, cells: () => this.#cells(database, state) }));
+    this.#frames.run(...this.#table.inParts(rows, ROWS_A_FRAME));
   }
 
   #cells(database: LiveDatabase, state: LiveState): Cell[] {
@@ -102,11 +109,13 @@ function restartsLeft({ restarts }: LiveDatabase): Cell {
   return { text: `${left} of ${restarts.budget}`, kind: left === 0 ? 'bad' : left < 5 ? 'warn' : 'good' };
 }
 
-/** Percent of a bootstrap or catch-up, with the time that is left at the present rate. */
+/** Percent of a bootstrap or catch-up with its rate, and the time that is left at it. */
 function progress({ key, report }: LiveDatabase, state: LiveState): string {
-  const percent = report?.replica?.percent ?? null;
-  if (percent === null || percent >= 100) return report?.lagBlocks === 0 ? 'caught up' : '–';
+  const { percent = null, rowsPerSecond = null, etaSeconds = null } = report?.replica ?? {};
   const [rate, lag] = [state.rate(key), report?.lagBlocks ?? null];
-  const eta = rate && lag && rate > 0 ? `, ${duration((lag / rate) * 60_000)} left` : '';
-  return `${percent.toFixed(0)} %${eta}`;
+  const leftMs = etaSeconds !== null ? etaSeconds * 1_000 : rate && lag && rate > 0 ? (lag / rate) * 60_000 : null;
+  const left = leftMs === null ? null : `${duration(leftMs)} left`;
+  if (percent === null || percent >= 100) return lag === 0 ? 'caught up' : (left ?? '–');
+  const rows = rowsPerSecond === null ? null : `${count(Math.round(rowsPerSecond))} rows/s`;
+  return [`${percent.toFixed(0)} %`, rows, left].filter((part) => part !== null).join(', ');
 }

@@ -2,8 +2,13 @@ import { type Cell, count, duration, h, Table } from './dom.ts';
 import { ask, type LiveState } from './live.ts';
 import type { View } from './view.ts';
 
-const COLUMNS = ['Who', 'Database', 'Kind', 'Sent', 'Applied', 'Lag', 'Buffered', 'Last heard'];
+const COLUMNS = ['Who', 'Database', 'Kind', 'State', 'Sent', 'Applied', 'Lag', 'Buffered', 'Last heard'];
+/** Columns of text; the others hold numbers, the largest first. */
+const TEXTS = 4;
+const [LAG, BUFFERED, HEARD] = [6, 7, 8];
 const VALIDATOR_EVERY_MS = 5_000;
+/** How a subscriber takes what it is sent, in plain words. */
+const STATES = { draining: 'keeps up', stalled: 'does not take it', dropped: 'dropped' } as const;
 
 interface Line {
   readonly key: string;
@@ -22,7 +27,7 @@ export class Subscribers implements View {
   readonly #empty = h('p', { class: 'quiet' }, 'Nobody is connected.');
   #validators: Line[] = [];
   #askedAt = 0;
-  #column = 5;
+  #column = LAG;
   #lines: Line[] = [];
 
   constructor() {
@@ -36,7 +41,15 @@ export class Subscribers implements View {
     }
     const subscribers = (state.last?.databases ?? []).flatMap(({ key, subscribers }) =>
       subscribers.map((each): Line => {
-        const values = [each.id, key, 'subscriber', each.lastSentBlock, each.appliedBlock, each.lag];
+        const values = [
+          each.id,
+          key,
+          'subscriber',
+          STATES[each.state],
+          each.lastSentBlock,
+          each.appliedBlock,
+          each.lag
+        ];
         return { key: `${key} ${each.id}`, values: [...values, each.bufferedBytes, null] };
       })
     );
@@ -49,7 +62,7 @@ export class Subscribers implements View {
       const body = (await ask(`/validator-status/${database}`)) as { validators: Record<string, Validator> };
       return Object.entries(body.validators).map(([id, { applied_height, last_seen, lag_blocks }]) => ({
         key: `${database} validator ${id}`,
-        values: [id, database, 'validator', null, applied_height, lag_blocks, null, Date.parse(last_seen)]
+        values: [id, database, 'validator', 'heard', null, applied_height, lag_blocks, null, Date.parse(last_seen)]
       }));
     });
     const settled = await Promise.allSettled(answers);
@@ -63,9 +76,10 @@ export class Subscribers implements View {
 
   #show(): void {
     const column = this.#column;
-    const rank = (value: string | number | null | undefined) => (typeof value === 'number' ? value : -1);
     const sorted = this.#lines.toSorted(({ values: a }, { values: b }) =>
-      column < 3 ? String(a[column]).localeCompare(String(b[column])) : rank(b[column]) - rank(a[column])
+      column < TEXTS
+        ? String(a[column]).localeCompare(String(b[column]))
+        : rank(b, column) - rank(a, column) || rank(b, BUFFERED) - rank(a, BUFFERED)
     );
     this.#empty.hidden = sorted.length > 0;
     this.#table.markSorted(column);
@@ -73,10 +87,18 @@ export class Subscribers implements View {
   }
 }
 
+/** A reader that takes nothing may never have said how far it is: it is behind all that did. */
+function rank(values: Line['values'], column: number): number {
+  if (column === LAG && values[3] === STATES.stalled) return Number.POSITIVE_INFINITY;
+  const value = values[column];
+  return typeof value === 'number' ? value : -1;
+}
+
 function cellOf(value: string | number | null, column: number): Cell {
+  if (value === STATES.stalled) return { text: value, kind: 'warn' };
   if (typeof value === 'string') return value;
   if (value === null) return '–';
-  if (column === 7) return `${duration(Date.now() - value)} ago`;
-  if (column === 5) return { text: count(value), kind: value > 3 ? 'warn' : 'good' };
-  return column === 6 ? `${count(Math.ceil(value / 1024))} KiB` : count(value);
+  if (column === HEARD) return `${duration(Date.now() - value)} ago`;
+  if (column === LAG) return { text: count(value), kind: value > 3 ? 'warn' : 'good' };
+  return column === BUFFERED ? `${count(Math.ceil(value / 1024))} KiB` : count(value);
 }

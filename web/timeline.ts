@@ -1,5 +1,8 @@
 import type { TimelineEntry } from '../actors/timeline.ts';
+import { CHARTS } from './actor.ts';
+import { Chart } from './chart.ts';
 import { type Cell, h, setText, Table } from './dom.ts';
+import { Frames } from './frames.ts';
 import { keyOf, Lanes, type Span } from './lanes.ts';
 import type { LiveState } from './live.ts';
 import type { View } from './view.ts';
@@ -11,11 +14,13 @@ const SPANS = [
   ['300000', '5 minutes'],
   ['3600000', '1 hour']
 ] as const;
-const SHOWN_EVENTS = 100;
+const SHOWN_EVENTS = 30;
 
 /** All actors over time, with a scrubber back to any instant that is still known. */
 export class TimelinePage implements View {
   readonly element = h('section', {}, h('h2', {}, 'Timeline'));
+  readonly showsEntries = true;
+  readonly #frames = new Frames();
   readonly #kinds = KINDS.map((kind) => h('input', { type: 'checkbox', checked: true, value: kind }));
   readonly #text = h('input', {
     type: 'search',
@@ -38,6 +43,13 @@ export class TimelinePage implements View {
   readonly #instant = h('p', { role: 'status' });
   readonly #lanes = new Lanes();
   readonly #states = new Table('States at the instant', ['Database', 'Machine', 'State', 'Since', 'Context']);
+  readonly #charted = h(
+    'select',
+    { 'aria-label': 'Charts of', change: () => this.#show() },
+    h('option', { value: '' }, 'no charts')
+  );
+  readonly #charts = new Map<string, Chart>();
+  readonly #chartList = h('div', { class: 'columns' });
   readonly #events = new Table('Events', ['When', 'Database', 'What', 'Details']);
   #state: LiveState | null = null;
   #picked: TimelineEntry | undefined;
@@ -54,6 +66,8 @@ export class TimelinePage implements View {
       h('div', { class: 'bar' }, this.#text, ...boxes, this.#span, now, download),
       h('div', { class: 'card' }, this.#lanes.element, this.#scrub, this.#instant),
       h('h2', {}, 'States at that instant'),
+      h('div', { class: 'bar' }, h('label', {}, 'State charts at that instant: ', this.#charted)),
+      this.#chartList,
       h('div', { class: 'card' }, this.#states.element),
       h('h2', {}, 'Events, newest first'),
       h('div', { class: 'card' }, this.#events.element)
@@ -87,7 +101,9 @@ export class TimelinePage implements View {
   #entries(): TimelineEntry[] {
     const kinds = new Set(this.#kinds.filter(({ checked }) => checked).map(({ value }) => value));
     const wanted = this.#text.value.trim().toLowerCase();
-    return (this.#state?.entries ?? []).filter(
+    const all = this.#state?.entries ?? [];
+    if (wanted === '' && kinds.size === KINDS.length) return all;
+    return all.filter(
       (entry) => kinds.has(entry.kind) && (wanted === '' || textOf(entry).toLowerCase().includes(wanted))
     );
   }
@@ -100,12 +116,40 @@ export class TimelinePage implements View {
     const entries = this.#entries();
     const span: Span = { from: instant - Number(this.#span.value), to: instant };
     const lanes = (this.#state?.last?.databases ?? []).map(({ key }) => key);
-    this.#lanes.draw(lanes, entries, span, this.#picked?.at ?? instant);
+    const looked = this.#picked?.at ?? instant;
     const past = this.#isFollowing ? 'now' : new Date(instant).toLocaleTimeString();
     setText(this.#instant, this.#picked ? `${past}; picked: ${textOf(this.#picked)}` : past);
-    this.#states.update(statesAt(all, this.#picked?.at ?? instant));
-    const shown = entries.filter(({ at }) => at <= instant).slice(-SHOWN_EVENTS);
-    this.#events.update(shown.reverse().map((entry) => ({ key: String(entry.seq), cells: cells(entry) })));
+    this.#offerCharts(lanes);
+    this.#frames.run(
+      () => this.#lanes.draw(lanes, entries, span, looked),
+      () => this.#states.update(statesAt(all, looked)),
+      () => this.#showCharts(all, looked),
+      () => {
+        const shown = lastUntil(entries, instant, SHOWN_EVENTS);
+        this.#events.update(shown.map((entry) => ({ key: String(entry.seq), cells: cells(entry) })));
+      }
+    );
+  }
+
+  #offerCharts(lanes: readonly string[]): void {
+    const offered = new Set([...this.#charted.options].map(({ value }) => value));
+    this.#charted.append(...lanes.filter((key) => !offered.has(key)).map((key) => h('option', {}, key)));
+  }
+
+  /** The charts of one actor as they were at an instant. */
+  #showCharts(all: readonly TimelineEntry[], instant: number): void {
+    const key = this.#charted.value;
+    const kind = this.#state?.last?.databases.find((database) => database.key === key)?.kind ?? '';
+    const machines = CHARTS[kind] ?? [];
+    for (const machine of machines) if (!this.#charts.has(machine)) this.#charts.set(machine, new Chart(machine));
+    this.#chartList.replaceChildren(...machines.map((machine) => this.#charts.get(machine)!.element));
+    for (const machine of machines) {
+      const transitions = all.filter(
+        (entry): entry is Extract<TimelineEntry, { kind: 'transition' }> =>
+          entry.kind === 'transition' && entry.machine === machine && entry.at <= instant && keyOf(entry) === key
+      );
+      this.#charts.get(machine)!.update(transitions.at(-1)?.to ?? null, transitions);
+    }
   }
 
   #export(): void {
@@ -116,17 +160,31 @@ export class TimelinePage implements View {
   }
 }
 
+/** The last entries until an instant, newest first. */
+function lastUntil(entries: readonly TimelineEntry[], instant: number, count: number): TimelineEntry[] {
+  const last: TimelineEntry[] = [];
+  for (let index = entries.length - 1; index >= 0 && last.length < count; index -= 1)
+    if (entries[index]!.at <= instant) last.push(entries[index]!);
+  return last;
+}
+
 /** Each machine's last state at an instant. */
 function statesAt(entries: readonly TimelineEntry[], instant: number) {
-  const last = new Map<string, Extract<TimelineEntry, { kind: 'transition' }>>();
+  const last = new Map<string, Map<string, Extract<TimelineEntry, { kind: 'transition' }>>>();
   for (const entry of entries) {
     if (entry.at > instant) break;
-    if (entry.kind === 'transition') last.set(`${keyOf(entry)} ${entry.machine}`, entry);
+    if (entry.kind !== 'transition') continue;
+    const machines = last.get(keyOf(entry));
+    if (machines) machines.set(entry.machine, entry);
+    else last.set(keyOf(entry), new Map([[entry.machine, entry]]));
   }
-  return [...last.entries()].sort().map(([key, entry]) => {
-    const context: Cell = { text: JSON.stringify(entry.context ?? {}), kind: 'wide' };
-    return { key, cells: [keyOf(entry), entry.machine, entry.to, new Date(entry.at).toLocaleTimeString(), context] };
-  });
+  return [...last.entries()].sort().flatMap(([database, machines]) =>
+    [...machines.values()].map((entry) => {
+      const context: Cell = { text: JSON.stringify(entry.context ?? {}), kind: 'wide' };
+      const cells = [database, entry.machine, entry.to, new Date(entry.at).toLocaleTimeString(), context];
+      return { key: `${database} ${entry.machine}`, cells };
+    })
+  );
 }
 
 function cells(entry: TimelineEntry): Cell[] {

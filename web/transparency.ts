@@ -1,4 +1,4 @@
-import { count, h, setText } from './dom.ts';
+import { count, h, setText, Table } from './dom.ts';
 import { ask, type LiveState } from './live.ts';
 import { climb, leafOf, type ProofStep } from './proof.ts';
 import type { View } from './view.ts';
@@ -20,23 +20,34 @@ interface Proof {
   readonly proof: readonly ProofStep[];
   readonly error?: string;
 }
-interface Epoch {
-  readonly epoch: number | null;
-  readonly merkle_root: string | null;
-  readonly start_block?: number;
-  readonly end_block?: number;
-  readonly leaf_count?: number;
+interface Epochs {
+  readonly total: number;
+  readonly results: readonly {
+    readonly epoch: number;
+    readonly merkle_root: string;
+    readonly start_block: number;
+    readonly end_block: number;
+    readonly leaf_count: number;
+    readonly created_at: string;
+  }[];
 }
 const PAGE = 100;
+const EPOCHS = 10;
+const EPOCHS_EVERY_MS = 10_000;
 
-/** The transparency log: the newest epoch, and any block's inclusion proof, verified here and not by the service. */
+/** The transparency log: its epochs and roots, and any block's inclusion proof, verified here and not by the service. */
 export class Transparency implements View {
   readonly element = h('section', {}, h('h2', {}, 'Transparency log'));
-  readonly #databases = h('select', { 'aria-label': 'Database', change: () => void this.#showEpoch() });
-  readonly #block = h('input', { type: 'number', min: '1', step: '1', required: true, 'aria-label': 'Block' });
-  readonly #epoch = h('p', { class: 'mono' });
+  readonly #databases = h('select', { 'aria-label': 'Database', change: () => this.#turnTo(0) });
+  readonly #block = h('input', { type: 'number', min: '1', step: '1', required: true });
+  readonly #told = h('p', { role: 'status' });
+  readonly #epochs = new Table('Epochs', ['Epoch', 'Blocks', 'Leaves', 'Root', 'Committed']);
+  readonly #newer = h('button', { type: 'button', click: () => this.#turnTo(this.#page - 1) }, 'Newer');
+  readonly #older = h('button', { type: 'button', click: () => this.#turnTo(this.#page + 1) }, 'Older');
   readonly #result = h('div', { class: 'card', hidden: true, role: 'status' });
   #known = '';
+  #page = 0;
+  #askedAt = 0;
 
   constructor() {
     const submit = (event: Event) => {
@@ -44,33 +55,62 @@ export class Transparency implements View {
       void this.#showProof();
     };
     this.element.append(
-      h('form', { submit }, this.#databases, this.#block, h('button', {}, 'Show and verify the proof')),
-      this.#epoch,
-      this.#result
+      h(
+        'form',
+        { submit },
+        this.#databases,
+        h('label', {}, 'Block ', this.#block),
+        h('button', {}, 'Show and verify the proof')
+      ),
+      this.#result,
+      h('h2', {}, 'Epochs, newest first'),
+      this.#told,
+      h('div', { class: 'card' }, this.#epochs.element, h('div', { class: 'bar' }, this.#newer, this.#older))
     );
   }
 
   update(state: LiveState): void {
     const keys = (state.last?.databases ?? []).map(({ key }) => key).filter((key) => key.startsWith('indexer/'));
-    if (keys.join() === this.#known) return;
-    this.#known = keys.join();
-    this.#databases.replaceChildren(...keys.map((key) => h('option', {}, key)));
-    if (keys.length === 0) setText(this.#epoch, 'No indexer database here: only those have a transparency log.');
-    else if (state.last?.mode !== 'server') setText(this.#epoch, 'Proofs are given by servers; this is a client.');
-    else void this.#showEpoch();
+    if (keys.join() !== this.#known) {
+      this.#known = keys.join();
+      this.#askedAt = 0;
+      this.#databases.replaceChildren(...keys.map((key) => h('option', {}, key)));
+    }
+    if (!state.last) return;
+    if (keys.length === 0) setText(this.#told, 'No indexer database here: only those have a transparency log.');
+    else if (state.last.mode !== 'server')
+      setText(this.#told, 'Epochs and proofs are given by servers; this is a client.');
+    else if (Date.now() - this.#askedAt > EPOCHS_EVERY_MS) void this.#showEpochs();
   }
 
-  async #showEpoch(): Promise<void> {
-    const told = await ask(`/transparency/${this.#databases.value}/root/latest`).then(
-      (body) => {
-        const { epoch, merkle_root, start_block, end_block, leaf_count } = body as Epoch;
-        return epoch === null
-          ? 'No epoch is committed yet.'
-          : `Epoch ${count(epoch)}: blocks ${count(start_block)} to ${count(end_block)}, ${count(leaf_count)} leaves, root ${merkle_root}`;
-      },
-      (fault: Error) => fault.message
-    );
-    setText(this.#epoch, told);
+  #turnTo(page: number): void {
+    this.#page = page;
+    void this.#showEpochs();
+  }
+
+  async #showEpochs(): Promise<void> {
+    this.#askedAt = Date.now();
+    try {
+      const path = `/transparency/${this.#databases.value}/epochs?page=${this.#page}&limit=${EPOCHS}`;
+      const { total, results } = (await ask(path)) as Epochs;
+      setText(this.#told, total === 0 ? 'No epoch is committed yet.' : `${count(total)} epochs are committed.`);
+      this.#newer.disabled = this.#page === 0;
+      this.#older.disabled = (this.#page + 1) * EPOCHS >= total;
+      this.#epochs.update(
+        results.map(({ epoch, merkle_root, start_block, end_block, leaf_count, created_at }) => ({
+          key: String(epoch),
+          cells: [
+            count(epoch),
+            `${count(start_block)} to ${count(end_block)}`,
+            count(leaf_count),
+            h('code', { class: 'wide' }, merkle_root),
+            new Date(created_at).toLocaleString()
+          ]
+        }))
+      );
+    } catch (fault) {
+      setText(this.#told, (fault as Error).message || 'the key is not accepted');
+    }
   }
 
   async #showProof(): Promise<void> {

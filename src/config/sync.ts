@@ -202,6 +202,10 @@ export const syncVariables = {
   CATALOG_CACHE_MS: integer({ default: 30_000, doc: 'ms for which an answer of /catalog is kept' }),
   READY_MAX_LAG: integer({ default: 3, doc: 'blocks that a database may be behind for /readyz to say ready' }),
   SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: parsed(readBaseUrl, {
+    doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) that traces are sent to; unset: none are made',
+    example: 'http://127.0.0.1:4318'
+  }),
   LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
     default: 'info',
     doc: 'least level that is logged'

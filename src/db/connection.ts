@@ -8,6 +8,7 @@ import {
   type RowDataPacket
 } from 'mysql2/promise';
 import { PlatformError } from '../errors.ts';
+import { tookQuery } from '../tally.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 
 export type { Connection, Pool, QueryOptions } from 'mysql2/promise';
@@ -92,6 +93,7 @@ export async function connect(
     await checkPacket(connection);
     if (statementLimitS !== undefined) await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
     if (tag !== undefined) markStatements(connection, tag);
+    timeStatements(connection);
     return connection;
   } catch (caught) {
     connection?.destroy();
@@ -130,6 +132,20 @@ function markStatements(connection: Connection, tag: string): void {
   const mark = (sql: string) => tagged(connection, sql);
   raw.query = (first, ...rest) =>
     query(typeof first === 'string' ? mark(first) : Object.assign(first, { sql: mark(first.sql) }), ...rest);
+}
+
+/** From where a statement is handed over to the end of its result. */
+function timeStatements(connection: Connection): void {
+  const { connection: raw } = connection as unknown as {
+    connection: { query: (...given: unknown[]) => { once(event: 'end', listener: () => void): void } };
+  };
+  const query = raw.query.bind(raw);
+  raw.query = (...given) => {
+    const began = performance.now();
+    const command = query(...given);
+    command.once('end', () => tookQuery(performance.now() - began));
+    return command;
+  };
 }
 
 /** A small pool whose connections have this system's session settings. */

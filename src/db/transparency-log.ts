@@ -1,6 +1,13 @@
 import { epochOf, epochRoot, inclusionProof, type LeafHashes, leafHash, verifyProof } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
-import type { EpochRoot, InclusionProofRecord, NoEpoch, OpenEpoch, TransparencyPage } from '../wire/transparency.ts';
+import type {
+  EpochPage,
+  EpochRoot,
+  InclusionProofRecord,
+  NoEpoch,
+  OpenEpoch,
+  TransparencyPage
+} from '../wire/transparency.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads } from './block-hashes.ts';
 import { type Connection, rows, type SqlRow } from './connection.ts';
 import { type Statements, write } from './statement-batch.ts';
@@ -195,14 +202,23 @@ export async function readRoots(connection: Connection, page: number, limit: num
   return { page, limit, total: Number(count?.total ?? 0), results };
 }
 
-/** The latest committed epoch. */
-export async function readLatestEpoch(connection: Connection): Promise<EpochRoot | NoEpoch> {
-  const [found] = await rows<EpochRoot & Record<string, unknown>>(
+/** One page of the committed epochs, newest first. */
+export async function readEpochs(connection: Connection, page: number, limit: number): Promise<EpochPage> {
+  const [count] = await rows<{ total: number }>(connection, 'SELECT COUNT(*) AS total FROM merkle_epochs');
+  const found = await rows<EpochRoot & Record<string, unknown>>(
     connection,
     `SELECT id, epoch, start_block, end_block, merkle_root, leaf_count, created_at FROM merkle_epochs
-     ORDER BY epoch DESC LIMIT 1`
+     ORDER BY epoch DESC LIMIT ? OFFSET ?`,
+    [limit, page * limit]
   );
-  return found ? { ...found, created_at: isoTime(found.created_at) } : { epoch: null, merkle_root: null };
+  const results = found.map((row) => ({ ...row, created_at: isoTime(row.created_at) }));
+  return { page, limit, total: Number(count?.total ?? 0), results };
+}
+
+/** The latest committed epoch. */
+export async function readLatestEpoch(connection: Connection): Promise<EpochRoot | NoEpoch> {
+  const { results } = await readEpochs(connection, 0, 1);
+  return results[0] ?? { epoch: null, merkle_root: null };
 }
 
 /** A block's way to its epoch's committed root. @throws {PlatformError} LEAF_UNKNOWN when the block is not recorded */

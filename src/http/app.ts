@@ -72,6 +72,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     }
   }) as unknown as FastifyInstance;
 
+  if (deps.tracing) app.register(deps.tracing);
   const document = documentRoutes(app, deps.version);
   if (config.CORS_ORIGINS) allowOrigins(app, config.CORS_ORIGINS);
   // Not before the plugins above, one of which may answer first.
@@ -101,8 +102,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.register(transparencyRoutes, { ...deps, addressOf });
   app.register(subscribeRoutes, { ...deps, addressOf });
   app.register(validatorRoutes, { ...deps, addressOf });
-  app.register(haltRoutes, deps);
-  app.register(debugRoutes, deps);
+  app.register(haltRoutes, { ...deps, addressOf });
+  app.register(debugRoutes, { ...deps, addressOf });
   app.register(documentationRoutes, { document });
   app.register(consoleRoutes, deps);
   app.register(metricsRoutes, deps);
@@ -111,6 +112,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.addHook('onResponse', async ({ routeOptions, method }, reply) =>
     deps.metrics.answered(routeOptions.url ?? 'unknown', method, reply.statusCode, reply.elapsedTime / 1000)
   );
+
+  app.addHook('onError', async (_request, _reply, { code = 'INTERNAL' }) => deps.metrics.refused(code));
 
   let isClosing = false;
   app.addHook('onSend', async (_, reply) => void (isClosing && reply.header('connection', 'close')));

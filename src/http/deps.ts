@@ -1,3 +1,4 @@
+import type { FastifyPluginCallback } from 'fastify';
 import type { ActorView } from '../../actors/actor-view.ts';
 import type { ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
 import type { Timeline } from '../../actors/timeline.ts';
@@ -63,6 +64,8 @@ export interface ActorControl {
 
 /** Everything the front door is handed. */
 export interface AppDeps {
+  /** Registered before everything else: it sees each request. */
+  readonly tracing?: FastifyPluginCallback | undefined;
   /** Of this program, for the documentation. */
   readonly version: string;
   readonly config: HttpConfig;
@@ -79,5 +82,5 @@ export interface AppDeps {
   /** The console page's built files; empty where there are none. */
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   readonly control: ActorControl;
-  readonly metrics: Pick<Metrics, 'contentType' | 'render' | 'answered'>;
+  readonly metrics: Pick<Metrics, 'contentType' | 'render' | 'answered' | 'refused'>;
 }

@@ -167,9 +167,15 @@ export class FanOut {
     return lane ? everyone(lane).map(({ view }) => view) : [];
   }
 
-  /** Since the start: messages and bytes handed to sockets, and subscribers dropped by reason. */
-  get figures(): { messages: number; bytes: number; drops: Readonly<Record<string, number>> } {
-    return { messages: this.#messages, bytes: this.#bytes, drops: this.#drops };
+  /** Since the start: messages and bytes handed to sockets, and subscribers dropped by reason; and the messages that wait now. */
+  get figures() {
+    const queued = [...this.#lanes.values()].reduce((sum, { queue }) => sum + queue.length, 0);
+    return {
+      messages: this.#messages,
+      bytes: this.#bytes,
+      drops: this.#drops as Readonly<Record<string, number>>,
+      queued
+    };
   }
 
   /** Tells every subscriber to come back later (1012) and takes no more. */

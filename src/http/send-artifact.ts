@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Artifact } from '../snapshot/artifact.ts';
 import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../snapshot/byte-range.ts';
+import { count } from '../tally.ts';
 
 /** Says that the answer depends on the client's content codings, beside what else it depends on. */
 export function varyByCoding(reply: FastifyReply): FastifyReply {
@@ -58,6 +59,7 @@ async function sendBody(blocks: AsyncIterable<Uint8Array>, reply: FastifyReply):
   try {
     for await (const block of blocks) {
       await myTurn(block.length);
+      count('snapshotBytes.out', block.length);
       await write(raw, block);
     }
     raw.end();

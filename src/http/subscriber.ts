@@ -11,6 +11,8 @@ export interface SubscriberView {
   readonly lastSentBlock: number | null;
   readonly appliedBlock: number | null;
   readonly lag: number | null;
+  /** Of its machine: `stalled` while its buffer does not get shorter. */
+  readonly state: 'draining' | 'stalled' | 'dropped';
   /** Bytes handed to its socket and not taken by the network yet. */
   readonly bufferedBytes: number;
 }
@@ -76,6 +78,7 @@ export class Subscriber {
       lastSentBlock: this.#lastSent,
       appliedBlock: this.#applied,
       lag,
+      state: this.#flow.getSnapshot().value,
       bufferedBytes: this.socket.bufferedAmount
     };
   }

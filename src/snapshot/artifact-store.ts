@@ -7,6 +7,7 @@ import type { SnapshotOrder } from '../../actors/protocol.ts';
 import type { Standing } from '../db/standing.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { NO_TRACE, type Trace } from '../trace.ts';
 import { databaseKey } from '../wire/database.ts';
 import type { SnapshotCoding } from '../wire/snapshot.ts';
 import { Artifact } from './artifact.ts';
@@ -45,6 +46,8 @@ export interface ArtifactStoreOptions {
   readonly log: Logger;
   /** The source's side of builds; without it nobody goes on from a snapshot. */
   readonly source?: SnapshotSource;
+  /** Default: nobody looks. */
+  readonly trace?: Trace;
   /** An older artifact is shared no more. Default 10 minutes. */
   readonly maxAgeMs?: number;
   /** Free disk below this refuses a build. Default 512 MiB. */
@@ -94,6 +97,7 @@ export class ArtifactStore {
   private constructor(options: ArtifactStoreOptions) {
     this.#options = {
       source: { hold: async () => undefined, note: async () => undefined },
+      trace: NO_TRACE,
       maxAgeMs: 600_000,
       minFreeBytes: 512 * 2 ** 20,
       stallMs: 180_000,
@@ -175,7 +179,9 @@ export class ArtifactStore {
       key: keyOf(order, coding)
     });
     this.#builds.set(artifact, server);
-    const running = this.#build(artifact, order).finally(() => this.#running.delete(running));
+    const facts = { database: databaseKey(order.id), build: buildId, coding };
+    const built = this.#options.trace.step('snapshot.build', facts, () => this.#build(artifact, order));
+    const running = built.finally(() => this.#running.delete(running));
     this.#running.add(running);
     return artifact;
   }

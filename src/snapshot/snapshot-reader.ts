@@ -1,5 +1,6 @@
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import { PlatformError } from '../errors.ts';
+import { count as tally } from '../tally.ts';
 import type { WireRow } from '../wire/messages.ts';
 import type { SnapshotCoding } from '../wire/snapshot.ts';
 import { RowSplitter, type Section, type SnapshotFacts, type SplitterLimits } from './row-splitter.ts';
@@ -35,6 +36,7 @@ export async function* readSnapshot(
   const splitter = new RowSplitter(limits);
   for await (const chunk of decompress(body, coding)) {
     for (const { section, table, count, json, last } of splitter.push(chunk)) {
+      tally('rows.in', count);
       yield { section, table, rows: parseRows(json, count, table), last };
     }
   }
@@ -96,6 +98,7 @@ async function feed(
   for await (const chunk of source) {
     if (sink.destroyed) return;
     onBytes(chunk.length);
+    tally('bytes.in', chunk.length);
     if (!sink.write(chunk)) {
       await new Promise<void>((resolve) => {
         const go = () => {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Compile } from 'typebox/compile';
 import WebSocket from 'ws';
 import { PlatformError } from '../errors.ts';
+import { count } from '../tally.ts';
 import { type ServerMessage, ServerMessageSchema } from '../wire/messages.ts';
 import type { AuthMessage, HeartbeatMessage } from '../wire/validator.ts';
 import { readRetryAfter, type SourceClient, sourceError } from './source-client.ts';
@@ -15,6 +16,9 @@ const SILENCE_LIMIT_MS = 90_000;
 const WATCH_MS = 1_000;
 
 const isServerMessage = Compile(ServerMessageSchema);
+/** The beginning of a message that says where its source stands. */
+const HEAD = /^\{"type":"(block|reorg)"[^{[]*?"block_index":(\d{1,15})\b/;
+const HEAD_BYTES = 512;
 
 /** One live stream of one source: messages are taken one by one, in order. */
 export class Subscription {
@@ -26,6 +30,9 @@ export class Subscription {
   #wake: (() => void) | undefined;
   #fault: PlatformError | undefined;
   #heardAt = performance.now();
+  #newest: number | null = null;
+  /** Called when a message came. */
+  onArrival: () => void = () => undefined;
 
   private constructor(source: SourceClient, socket: WebSocket) {
     this.#source = source;
@@ -99,6 +106,11 @@ export class Subscription {
     return null;
   }
 
+  /** The highest block of those messages that came, taken or not, as far as their beginnings say; null: not known. */
+  get newest(): number | null {
+    return this.#newest;
+  }
+
   /** What ended the connection. */
   get fault(): PlatformError | undefined {
     return this.#fault;
@@ -138,6 +150,7 @@ export class Subscription {
 
   #take(data: Buffer): void {
     if (this.#fault) return;
+    count('bytes.in', data.length);
     if (this.#queuedBytes + data.length > MAX_QUEUE_BYTES) {
       this.#end(
         new PlatformError('SOURCE_UNREACHABLE', {
@@ -150,6 +163,9 @@ export class Subscription {
     }
     this.#queue.push(data);
     this.#queuedBytes += data.length;
+    const [, type, height] = HEAD.exec(data.toString('latin1', 0, HEAD_BYTES)) ?? [];
+    if (height !== undefined) this.#newest = type === 'block' ? Number(height) : Number(height) - 1;
+    this.onArrival();
     this.#wake?.();
   }
 

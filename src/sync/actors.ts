@@ -8,6 +8,8 @@ import type { TimelineEntry } from '../../actors/timeline.ts';
 import type { PlatformError } from '../errors.ts';
 import type { FanOut } from '../http/fan-out.ts';
 import type { Logger } from '../log.ts';
+import type { Tally } from '../tally.ts';
+import type { Trace } from '../trace.ts';
 import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
 import type { DatabaseReport } from '../wire/report.ts';
 
@@ -27,23 +29,28 @@ interface House {
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly onFatal: (error: PlatformError) => void;
   readonly onHappening: (entry: TimelineEntry) => void;
+  readonly onTally: (id: DatabaseId, tally: Tally) => void;
+  readonly trace: Trace;
 }
 
 /** The supervisor of this process, with what its actors may ask of the main thread. */
-export function createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal, onHappening }: House): SyncActors {
+export function createActors(house: House): SyncActors {
+  const { log, tasks, fanOut, broadcasts, whereIs, onFatal, onHappening, onTally, trace } = house;
   const supervisor = new Supervisor<SyncActorAsks, MainAsks>({
     log,
     onFatal,
     onHappening,
+    onTally,
     handlers: {
       'task.run': ({ name, input }) => tasks.run(name, input),
-      broadcast: async ({ messages, resume }, from) => {
-        await broadcasts.keep(from, resume); // accepted: a successor continues after it, whatever becomes of the sockets
-        const sent = fanOut.broadcast(from, messages, resume);
-        noteBlocks(from, messages);
-        await sent;
-        return {};
-      }
+      broadcast: ({ messages, resume, readSince }, from) =>
+        tracedBroadcast(from, messages, readSince, async () => {
+          await broadcasts.keep(from, resume); // accepted: a successor continues after it, whatever becomes of the sockets
+          const sent = fanOut.broadcast(from, messages, resume);
+          noteBlocks(from, messages);
+          await trace.step('blocks.send', {}, () => sent);
+          return {};
+        })
     },
     onNotice: (id, type, body) => {
       if (type === 'report') keepReport(id, body as DatabaseReport);
@@ -56,6 +63,29 @@ export function createActors({ log, tasks, fanOut, broadcasts, whereIs, onFatal,
     }
   });
   const directory = new ActorDirectory<SyncActorAsks, DatabaseReport>(supervisor);
+
+  /** A span of the blocks' whole way through this process; what keeps the resume point is not told. */
+  function tracedBroadcast<T>(
+    id: DatabaseId,
+    messages: readonly Broadcast[],
+    readSince: number | undefined,
+    run: () => Promise<T>
+  ): Promise<T> {
+    const [first, last] = [messages[0]?.height, messages.at(-1)?.height];
+    if (first === undefined || last === undefined) return run();
+    const bytes = messages.reduce((sum, message) => sum + message.bytes.byteLength, 0);
+    const readTo = Date.now();
+    const from = readSince ?? readTo;
+    return trace.step(
+      'blocks.serve',
+      { database: databaseKey(id), first, last, bytes },
+      () => {
+        trace.record({ name: 'blocks.read', from, to: readTo });
+        return run();
+      },
+      from
+    );
+  }
 
   function noteBlocks(id: DatabaseId, messages: readonly Broadcast[]): void {
     const heights = messages.filter(({ type }) => type === 'block').map(({ height }) => height);

@@ -15,6 +15,8 @@ import type { Logger } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { readWebFiles } from '../program.ts';
 import { ArtifactStore } from '../snapshot/artifact-store.ts';
+import { NO_TRACE } from '../trace.ts';
+import type { Tracing } from '../tracing.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
 import { coordinatesOf } from './actor-specs.ts';
 import { createActors } from './actors.ts';
@@ -58,18 +60,21 @@ export async function startSync(
   const validator = config.SYNC_MODE === 'client' ? await openValidatorIdentity(config) : null;
   if (validator) log.info({ validator: validator.id }, 'sources list this client under its validator id');
 
+  const tracing = await openTraces(config);
   const fatal = Promise.withResolvers<void>();
   const roster = new Roster();
   // Builds take minutes: they leave a thread to the tasks that take milliseconds.
   const tasks = new TaskPool({ maxThreads: Math.max(availableParallelism(), config.MAX_CONCURRENT_SNAPSHOTS + 1) });
   const broadcasts = await BroadcastLog.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
+  const snapshots = config.SNAPSHOT_CACHE_DIR ?? join(config.SYNC_STATE_DIR, 'snapshots');
   const artifacts = await ArtifactStore.open({
-    directory: config.SNAPSHOT_CACHE_DIR ?? join(config.SYNC_STATE_DIR, 'snapshots'),
+    directory: snapshots,
     maxBytes: config.SNAPSHOT_CACHE_MAX_BYTES,
     maxBuilds: config.MAX_CONCURRENT_SNAPSHOTS,
     budgetMs: config.SNAPSHOT_BUILD_BUDGET_MS,
     tasks,
     log,
+    trace: tracing ?? NO_TRACE,
     source: {
       hold: async ({ id }, buildId, height) =>
         directory.lookup(id).ask('snapshot.hold', { buildId, height }, { deadlineMs: SETTLE_DEADLINE_MS }),
@@ -97,10 +102,8 @@ export async function startSync(
     fanOut: () => fanOut.figures,
     snapshots: () => artifacts.figures,
     hubIsUp: () => hubIsUp,
-    freeBytes: async () => {
-      const { bavail, bsize } = await statfs(config.SYNC_STATE_DIR);
-      return bavail * bsize;
-    },
+    waitingTasks: () => tasks.queueDepth,
+    freeBytes: async () => ({ state: await freeBytes(config.SYNC_STATE_DIR), snapshots: await freeBytes(snapshots) }),
     databases: () =>
       supervisor
         .list()
@@ -113,11 +116,21 @@ export async function startSync(
     broadcasts,
     whereIs,
     onFatal: fatal.reject,
-    onHappening: (entry) => metrics.note(entry)
+    onHappening: (entry) => {
+      metrics.note(entry);
+      tracing?.note(entry);
+    },
+    onTally: (id, tally) => {
+      metrics.add(id, tally);
+      for (const { facts, ...work } of tally.work)
+        tracing?.record({ ...work, facts: { database: databaseKey(id), ...facts } });
+    },
+    trace: tracing ?? NO_TRACE
   });
 
   const app = createApp({
     version: manifest.version,
+    tracing: tracing?.plugin,
     config,
     log,
     artifacts,
@@ -190,9 +203,18 @@ export async function startSync(
       await artifacts.close();
       await tasks.close();
       await broadcasts.close();
+      await tracing?.close();
       fatal.resolve();
     }
   };
+}
+
+/** What makes traces is not even loaded where nobody takes them. */
+async function openTraces(config: SyncConfig): Promise<Tracing | undefined> {
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
+  const { openTracing } = await import('../tracing.ts');
+  const { name, version } = manifest;
+  return openTracing(config.OTEL_EXPORTER_OTLP_ENDPOINT, { name: `${name} ${config.SYNC_MODE}`, version });
 }
 
 async function listen(app: ReturnType<typeof createApp>, config: SyncConfig): Promise<number> {
@@ -215,6 +237,11 @@ async function listen(app: ReturnType<typeof createApp>, config: SyncConfig): Pr
   }
   const address = app.server.address();
   return typeof address === 'object' && address ? address.port : config.SYNC_API_PORT;
+}
+
+async function freeBytes(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize;
 }
 
 /** One account serves every replica, so its refusal is final. A MariaDB that is down is waited for by the actors. */

@@ -65,6 +65,11 @@ export const BlockMessageSchema = Type.Object({
 });
 export type BlockMessage = Static<typeof BlockMessageSchema>;
 
+/** Rows that a block brings. */
+export function countRows({ data, updated_rows = {} }: Pick<BlockMessage, 'data' | 'updated_rows'>): number {
+  return [data, updated_rows].flatMap((rows) => Object.values(rows)).reduce((sum, { length }) => sum + length, 0);
+}
+
 /** `block_index` is the first orphaned height; the new branch follows as block messages. */
 export const ReorgMessageSchema = Type.Object({
   type: Type.Literal('reorg'),

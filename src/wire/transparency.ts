@@ -53,6 +53,15 @@ export const EpochRootSchema = Type.Object({
 });
 export type EpochRoot = Static<typeof EpochRootSchema>;
 
+/** One page of the committed epochs, newest first. */
+export const EpochPageSchema = Type.Object({
+  page: Type.Integer({ minimum: 0 }),
+  limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+  total: Type.Integer({ minimum: 0 }),
+  results: Type.Array(EpochRootSchema)
+});
+export type EpochPage = Static<typeof EpochPageSchema>;
+
 /** Before the first epoch is committed. */
 export const NoEpochSchema = Type.Object({ epoch: Type.Null(), merkle_root: Type.Null() });
 export type NoEpoch = Static<typeof NoEpochSchema>;

@@ -13,11 +13,18 @@ import { type SyncProcess, temporaryDirectory } from '../support/sync-process.ts
 const DATABASE = 'indexer/litecoin/regtest';
 const PATIENCE = { timeout: 20_000 };
 
+const browser = await openBrowser();
+/** The server's console, from the first test on. */
+let server: Page;
+/** Everybody whom the pages asked for something. */
+const asked = new Set<string>();
+
 /** Opens a service's console and gives it the key. */
 async function openConsole(context: Awaited<ReturnType<typeof openBrowser>>, { url }: SyncProcess): Promise<Page> {
   const page = await context.newPage();
   const faults: string[] = [];
   page.on('pageerror', (fault) => faults.push(fault.message));
+  page.on('request', (request) => asked.add(new URL(request.url()).origin));
   await page.goto(`${url}/`);
   await page.fill('#key', 'not the key');
   await page.click('form button');
@@ -29,9 +36,15 @@ async function openConsole(context: Awaited<ReturnType<typeof openBrowser>>, { u
   return page;
 }
 
-/** Waits until a text is seen somewhere. */
+/** Waits until a text is on the page; what is below the window is drawn when it is scrolled to. */
 const seen = (page: Page, selector: string, text: string | RegExp) =>
-  page.locator(selector, { hasText: text }).first().waitFor(PATIENCE);
+  page
+    .locator(selector, { hasText: text })
+    .first()
+    .waitFor({ state: 'attached', ...PATIENCE });
+
+/** Waits until an element of a chart is there. */
+const drawn = (page: Page, selector: string) => page.waitForSelector(selector, { state: 'attached', ...PATIENCE });
 
 test('the console shows what is, an operator acts through it, and it proves what the service claims', async () => {
   const source = await createDatabase('console');
@@ -39,8 +52,7 @@ test('the console shows what is, an operator acts through it, and it proves what
   const pair = await startPair('indexer', source, { MERKLE_EPOCH_SIZE: 10 });
   const client = await pair.startClient();
   await pair.settle(client, 129);
-  const browser = await openBrowser();
-  const server = await openConsole(browser, pair.server);
+  server = await openConsole(browser, pair.server);
   const replica = await openConsole(browser, client);
 
   await seen(server, 'td', '129');
@@ -50,19 +62,30 @@ test('the console shows what is, an operator acts through it, and it proves what
   // Killed, it is seen to die and to come back: in its facts, in the chart, and on the timeline.
   await server.click(`td a >> text=${DATABASE}`);
   await seen(server, 'figure', 'source: polling.caughtUp');
-  await server.waitForSelector('.state.active[data-state="polling.caughtUp"]', PATIENCE);
+  await drawn(server, '.state.active[data-state="polling.caughtUp"]');
   await server.click('button >> text=Kill actor');
   await seen(server, 'p', 'Kill actor: done');
   await seen(server, 'td', 'died');
   await seen(server, 'td', 'killed');
   await seen(server, 'dd', 'running, polling.caughtUp');
-  await server.waitForSelector('.edge.taken', PATIENCE);
+  await drawn(server, '.edge.taken');
   const height = await appendBlocks(source, 2, 'after');
   await pair.settle(client, height);
   await server.click('nav >> text=Timeline');
+  await server.fill('input[type=search]', 'restart');
   await seen(server, 'td', 'restart: backoff');
+  await server.fill('input[type=search]', 'sent');
   await seen(server, 'td', 'sent');
+  await server.fill('input[type=search]', '');
   await seen(replica, 'td', String(height));
+
+  // The charts of any actor as they were at an instant: at the beginning it was not there.
+  await server.selectOption('select[aria-label="Charts of"]', DATABASE);
+  await drawn(server, '.state.active[data-state="polling.caughtUp"]');
+  await server.fill('#scrub', '0');
+  await server.waitForSelector('.state.active[data-state="polling.caughtUp"]', { state: 'detached', ...PATIENCE });
+  await server.click('button >> text=Now');
+  await drawn(server, '.state.active[data-state="polling.caughtUp"]');
 
   // What it exports replays the same.
   const [download] = await Promise.all([
@@ -76,7 +99,8 @@ test('the console shows what is, an operator acts through it, and it proves what
 
   // A proof is verified in the browser, and a tampered one is not.
   await server.click('nav >> text=Transparency');
-  await seen(server, 'p', /^Epoch \d+/);
+  await seen(server, 'p', /^\d+ epochs are committed/);
+  await seen(server, 'tr', /^13121 to 130/);
   const prove = async (block: string) => {
     await server.fill('input[type=number]', block);
     await server.click('form button');
@@ -97,7 +121,7 @@ test('the console shows what is, an operator acts through it, and it proves what
   await replica.click(`td a >> text=${DATABASE}`);
   await replica.click('button >> text=Restart actor');
   await seen(replica, 'dd', 'halted: halted by a test');
-  await replica.waitForSelector('.state.active[data-state="halted"]', PATIENCE);
+  await drawn(replica, '.state.active[data-state="halted"]');
   await replica.click('button >> text=Clear halt');
   await seen(replica, 'dd', 'running, live');
 
@@ -107,4 +131,69 @@ test('the console shows what is, an operator acts through it, and it proves what
 
   await server.click('nav >> text=Subscribers');
   await seen(server, 'td', 'subscriber');
+  await seen(server, 'td', 'keeps up');
+
+  assert.deepEqual([...asked].sort(), [pair.server.url, client.url].sort());
+});
+
+/** Role or tag and accessible name of what has the focus; empty at the page itself. */
+const FOCUSED = `(() => {
+  const element = document.activeElement;
+  if (!element || element === document.body) return '';
+  const label = element.labels?.[0]?.textContent.trim();
+  return element.tagName.toLowerCase() + ': ' + (element.ariaLabel || label || element.textContent.trim());
+})()`;
+/** What a reader of the page by ear could not tell. */
+const UNNAMED = `[...document.querySelectorAll('main table, main svg, main canvas')]
+  .filter((each) => !each.ariaLabel).map((each) => each.outerHTML.slice(0, 80))`;
+
+/** What the keyboard reaches, one Tab after the other. */
+async function reachedByKeyboard(page: Page): Promise<string[]> {
+  await page.evaluate("document.querySelector('#views a').focus()");
+  const reached = [await page.evaluate<string>(FOCUSED)];
+  for (let press = 0; press < 60; press++) {
+    await page.keyboard.press('Tab');
+    const name = await page.evaluate<string>(FOCUSED);
+    if (name === '') break;
+    if (!name.startsWith('div:')) reached.push(name); // what only scrolls
+  }
+  return reached;
+}
+
+test('every page is used by keyboard alone: each control is reached and says what it is', async () => {
+  const expected: Readonly<Record<string, readonly string[]>> = {
+    '#/': [`a: ${DATABASE}`],
+    [`#/actor/${DATABASE}`]: ['button: Restart actor', 'button: Kill actor', 'button: Pause', 'button: Resume'],
+    '#/timeline': [
+      'input: Filter',
+      'input: transition',
+      'select: Time shown',
+      'button: Export',
+      'input: Instant',
+      'select: Charts of'
+    ],
+    '#/subscribers': ['button: Who', 'button: Lag'],
+    '#/transparency': ['select: Database', 'input: Block', 'button: Show and verify the proof']
+  };
+  for (const [place, controls] of Object.entries(expected)) {
+    await server.evaluate(`location.hash = ${JSON.stringify(place)}`);
+    await server.waitForTimeout(700);
+    const reached = await reachedByKeyboard(server);
+    for (const control of ['a: Overview', ...controls])
+      assert.ok(reached.includes(control), `${place}: ${control} in ${reached}`);
+    for (const name of reached) assert.match(name, /: \S/, `${place}: a control without a name among ${reached}`);
+    assert.deepEqual(await server.evaluate(UNNAMED), [], place);
+  }
+});
+
+test('a page that nobody sees asks for nothing', async () => {
+  let requests = 0;
+  server.on('request', () => requests++);
+  await server.waitForTimeout(1_200);
+  assert.ok(requests > 0);
+  await server.evaluate("Object.defineProperty(document, 'hidden', { get: () => true })");
+  await server.waitForTimeout(600);
+  requests = 0;
+  await server.waitForTimeout(1_200);
+  assert.equal(requests, 0);
 });

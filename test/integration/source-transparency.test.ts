@@ -90,6 +90,13 @@ test('roots, proofs and the latest epoch are answered', async (t) => {
   assert.match(page.results[0]!.logged_at, /^\d{4}-\d\d-\d\dT[\d:]{8}(\.\d+)?Z$/);
   const latest = await source.handle.ask('transparency.latest', {});
   assert.equal(latest.epoch, 13);
+  const epochs = await source.handle.ask('transparency.epochs', { page: 0, limit: 2 });
+  assert.deepEqual(epochs.results[0], latest);
+  assert.deepEqual(
+    epochs.results.map(({ epoch }) => epoch),
+    [13, 12]
+  );
+  assert.ok(epochs.total >= 2);
   const proof = await source.handle.ask('transparency.proof', { blockIndex: 127 });
   assert.ok('leaf' in proof && proof.verified);
   assert.equal(proof.merkleRoot, latest.merkle_root);

@@ -11,6 +11,9 @@ export interface Link {
   cut(): void;
   /** As cut, with a reset instead of an end. */
   reset(): void;
+  /** Breaks every connection, and each new one, until it is opened again. */
+  block(): void;
+  open(): void;
   /** Lets nothing through, and breaks nothing, for so long. */
   hold(ms: number): void;
   /** Lets so many bytes a second through on each connection that is made from now on, for so long. */
@@ -22,7 +25,12 @@ export async function openLink(url: string): Promise<Link> {
   const open = new Set<Socket>();
   const port = Number(new URL(url).port);
   let rate = Number.POSITIVE_INFINITY;
+  let blocked = false;
   const server = createServer((near) => {
+    if (blocked) {
+      near.destroy();
+      return;
+    }
     const far = connect(port, '127.0.0.1');
     for (const [socket, other] of [
       [near, far],
@@ -52,6 +60,13 @@ export async function openLink(url: string): Promise<Link> {
     cut,
     reset() {
       for (const socket of open) socket.resetAndDestroy();
+    },
+    block() {
+      blocked = true;
+      cut();
+    },
+    open() {
+      blocked = false;
     },
     hold(ms) {
       const held = [...open];

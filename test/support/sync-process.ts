@@ -36,13 +36,16 @@ export function temporaryDirectory(label: string): string {
 /** Starts a sync service and waits until its front door answers. */
 export async function startSyncProcess(
   env: Readonly<Record<string, string | number>>,
-  options: readonly string[] = []
+  options: readonly string[] = [],
+  /** A command that runs another one, with its own arguments. */
+  within: readonly string[] = []
 ): Promise<SyncProcess> {
   const port = env['SYNC_API_PORT'] ?? (await freePort());
   const directory = temporaryDirectory('sync');
   const logFile = join(directory, 'sync.log');
   const output = await open(logFile, 'a');
-  const child = spawn(COMMAND_LINE, ['sync', '--no-guardian', ...options], {
+  const [program = COMMAND_LINE, ...words] = [...within, COMMAND_LINE, 'sync', '--no-guardian', ...options];
+  const child = spawn(program, words, {
     cwd: directory,
     env: {
       PATH: process.env['PATH'],

@@ -52,6 +52,7 @@ export interface HouseOptions {
   readonly clearHalt?: () => Promise<{ was: unknown }>;
   readonly timeline?: Timeline;
   readonly consoleFiles?: ReadonlyMap<string, ConsoleFile>;
+  readonly actorsView?: () => readonly ActorView[];
 }
 
 function actorViewOf(id: DatabaseId): ActorView {
@@ -113,14 +114,15 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     artifacts,
     fanOut,
     catalog: { read: async () => options.catalog ?? { generated_at: '2026-01-02T03:04:05.000Z', databases: [] } },
-    actorsView: () => known.map(actorViewOf),
+    actorsView: options.actorsView ?? (() => known.map(actorViewOf)),
     timeline: options.timeline ?? new Timeline(),
     metrics: createMetrics({
       mode: config.SYNC_MODE,
       fanOut: () => fanOut.figures,
       snapshots: () => artifacts.figures,
       hubIsUp: () => true,
-      freeBytes: async () => 1,
+      waitingTasks: () => 0,
+      freeBytes: async () => ({ state: 1 }),
       databases: () =>
         known.map((id) => ({ actor: actorViewOf(id), report: reports.get(databaseKey(id)), subscribers: [] }))
     }),

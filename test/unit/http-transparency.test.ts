@@ -5,7 +5,7 @@ import { INDEXER, openHouse, reportOf } from './http-house.ts';
 
 const INDEXER_ONLY = 'transparency log is indexer-only; the decoder database has no synthetic chain-of-state hashes';
 const AT = 'bitcoin/regtest';
-const TAILS = ['roots', 'proof/5', 'root/latest'];
+const TAILS = ['roots', 'epochs', 'proof/5', 'root/latest'];
 
 const EPOCH = {
   id: 1,
@@ -30,6 +30,7 @@ describe('server mode', async () => {
   const { app } = await openHouse({
     answers: {
       'transparency.roots': (body: { page: number; limit: number }) => ({ ...body, total: 0, results: [] }),
+      'transparency.epochs': (body: { page: number; limit: number }) => ({ ...body, total: 9, results: [EPOCH] }),
       'transparency.latest': () => latest,
       'transparency.proof': ({ blockIndex }: { blockIndex: number }) => {
         if (blockIndex === 99) throw new PlatformError('LEAF_UNKNOWN', { reason: 'block 99 is not recorded' });
@@ -90,6 +91,12 @@ describe('server mode', async () => {
     const missing = await get('proof/99');
     assert.equal(missing.statusCode, 404);
     assert.deepEqual(missing.json(), { error: 'block 99 is not recorded' });
+  });
+
+  test('200 epochs: a page of the committed epochs', async () => {
+    assert.deepEqual((await get('epochs')).json(), { page: 0, limit: 100, total: 9, results: [EPOCH] });
+    assert.equal((await get('epochs?limit=5000&page=3')).json().limit, 1000);
+    assert.equal((await get('epochs?page=-1')).statusCode, 400);
   });
 
   test('200 root/latest: the epoch, and nulls before the first', async () => {

@@ -46,10 +46,11 @@ function open(mode: 'server' | 'client') {
   return createMetrics({
     mode,
     databases: () => [measured(mode)],
-    fanOut: () => ({ messages: 7, bytes: 900, drops: { stalled: 2 } }),
+    fanOut: () => ({ messages: 7, bytes: 900, drops: { stalled: 2 }, queued: 6 }),
     snapshots: () => ({ built: 1, failed: 2, shared: 3, running: 1, bytes: 4, oldestBuildMs: 5000 }),
     hubIsUp: () => false,
-    freeBytes: async () => 42
+    waitingTasks: () => 5,
+    freeBytes: async () => ({ state: 42 })
   });
 }
 
@@ -68,7 +69,9 @@ test('a server tells what it sent and to whom; a client how its replicas stand',
     'sync_subscriber_drops_total{reason="stalled"} 2',
     'sync_snapshot_oldest_build_seconds 5',
     'sync_hub_up 0',
-    'sync_state_disk_free_bytes 42'
+    'sync_disk_free_bytes{of="state"} 42',
+    'sync_fanout_queue_messages 6',
+    'sync_task_queue_length 5'
   ])
     assert.ok(server.split('\n').includes(line), `${line}\n${server}`);
   const client = await open('client').render();
@@ -98,6 +101,28 @@ test('what happens to actors is counted', async () => {
   assert.ok(text.includes(`sync_actor_ask_failures_total{${AT},code="ACTOR_TIMEOUT"} 1`), text);
 });
 
+test('what threads counted is added up, by database', async () => {
+  const client = open('client');
+  const work = [{ name: 'blocks.apply', from: 1_000, to: 1_300 }];
+  client.add(INDEXER, {
+    counts: { 'rows.in': 5, 'bytes.in': 70, gcMs: 20, 'digest.equal': 1 },
+    queryMs: [3, 30],
+    work
+  });
+  client.add(INDEXER, { counts: { 'rows.in': 2, 'digest.repaired': 2 }, queryMs: [], work: [] });
+  const lines = (await client.render()).split('\n');
+  for (const line of [
+    `sync_rows_total{${AT},direction="in"} 7`,
+    `sync_replica_received_bytes_total{${AT}} 70`,
+    `sync_actor_gc_seconds_total{${AT}} 0.02`,
+    `sync_query_seconds_count{${AT}} 2`,
+    `sync_replica_digests_total{${AT},outcome="equal"} 1`,
+    `sync_replica_digests_total{${AT},outcome="repaired"} 2`,
+    `sync_replica_group_seconds_bucket{le="0.5",${AT}} 1`
+  ])
+    assert.ok(lines.includes(line), `${line}\n${lines.filter((each) => each.startsWith('sync_')).join('\n')}`);
+});
+
 test('200 with the key, 401 without; answers are counted by route and never by path', async () => {
   const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
   assert.equal((await app.inject('/metrics')).statusCode, 401);
@@ -110,6 +135,7 @@ test('200 with the key, 401 without; answers are counted by route and never by p
     body,
     /sync_http_request_seconds_count\{route="\/status\/:dbType\/:chain\/:network",method="GET",status="200"\} 1/
   );
+  assert.match(body, /sync_refusals_total\{code="UNAUTHORIZED"\} 1/);
   assert.doesNotMatch(body, /made|caller/);
 });
 
@@ -132,7 +158,7 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
   const ours = typed.map(([, name = '']) => name).filter((name) => name.startsWith('sync_'));
   for (const name of ours)
     assert.ok(
-      [...shown].some((each) => each.startsWith(name)),
+      [...shown].some((each) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].includes(each)),
       `${name} is on no dashboard`
     );
   assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 10);

@@ -1,9 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { DatabaseIdSchema, databaseKey } from '../../wire/database.ts';
+import type { AddressReader } from '../address.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
+import { readiness } from '../readiness.ts';
 
 const AfterSchema = Type.Object({
   after: Type.Optional(wholeNumber({ min: 0, note: 'the last entry that the caller has' }))
@@ -17,14 +19,19 @@ const ACTIONS = {
   verify: 'Compares a replica with its source as soon as it is at rest'
 } as const;
 
-type DebugDeps = Pick<AppDeps, 'config' | 'actorsView' | 'timeline' | 'control' | 'directory' | 'fanOut'>;
+type DebugDeps = Pick<
+  AppDeps,
+  'version' | 'config' | 'actorsView' | 'timeline' | 'control' | 'directory' | 'fanOut'
+> & {
+  readonly addressOf: AddressReader;
+};
 
 /**
  * `GET /debug/actors`: actors, machines, restarts and last transitions. `GET /debug/live?after=seq`: the same with reports,
  * subscribers and what happened since, for the console. For an operator: `POST /debug/actors/:dbType/:chain/:network/ACTION`.
  */
 export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
-  const { config, actorsView, timeline, control, directory, fanOut } = deps;
+  const { version, config, actorsView, timeline, control, directory, fanOut, addressOf } = deps;
 
   app.get(
     '/debug/actors',
@@ -42,7 +49,9 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
   } as const;
   app.get('/debug/live', { config: { doc: live }, schema: { querystring: AfterSchema } }, async (request) => ({
     now: Date.now(),
+    version,
     mode: config.SYNC_MODE,
+    readiness: readiness(directory, config.READY_MAX_LAG),
     operated: config.SYNC_API_KEY !== undefined,
     seq: timeline.seq,
     databases: actorsView().map(({ transitions: _, ...actor }) => ({
@@ -67,7 +76,7 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
       },
       async (request, reply) => {
         const id = databaseOf(request);
-        request.log.warn({ database: id, from: request.ip }, `actor ${action} asked for by an operator`);
+        request.log.warn({ database: id, from: addressOf(request.raw) }, `actor ${action} asked for by an operator`);
         await control[action](id);
         return reply.code(202).send({ ok: true, action, ...id });
       }

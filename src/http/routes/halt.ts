@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
+import type { AddressReader } from '../address.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
 import { databaseParams } from '../parameters.ts';
@@ -15,7 +16,9 @@ const AnswerSchema = Type.Object({
 });
 
 /** `POST /halt/clear/:dbType/:chain/:network`: an operator's word that a halted replica may go on. */
-export const haltRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'control'>> = async (app, { control }) => {
+export const haltRoutes: FastifyPluginAsyncTypebox<
+  Pick<AppDeps, 'control'> & { readonly addressOf: AddressReader }
+> = async (app, { control, addressOf }) => {
   const config = {
     mode: 'client',
     operator: true,
@@ -32,7 +35,7 @@ export const haltRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'control'>> = a
       const id = databaseOf(request);
       const { was } = await control.clearHalt(id);
       if (was === null) return { ok: true as const, halted: false as const, message: 'the replica was not halted' };
-      request.log.warn({ database: id, was }, 'halt cleared by an operator');
+      request.log.warn({ database: id, was, from: addressOf(request.raw) }, 'halt cleared by an operator');
       return { ok: true as const, cleared: true as const, was, note: 'restart the service for a clean catch-up' };
     }
   );

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import {
+  EpochPageSchema,
   EpochRootSchema,
   InclusionProofSchema,
   NoEpochSchema,
@@ -32,6 +33,7 @@ const ROOTS_DOC: RouteDoc = {
   summary: 'The recorded blocks with their hashes, newest first',
   statuses: [429]
 };
+const EPOCHS_DOC: RouteDoc = { tag: 'Transparency', summary: 'The committed epochs, newest first', statuses: [429] };
 const PROOF_DOC: RouteDoc = {
   tag: 'Transparency',
   summary: "A block's way to the Merkle root of its epoch",
@@ -40,7 +42,7 @@ const PROOF_DOC: RouteDoc = {
 };
 const LATEST_DOC: RouteDoc = { tag: 'Transparency', summary: 'The latest committed epoch', statuses: [429] };
 
-/** `GET /transparency/:dbType/:chain/:network/{roots,proof/:block_index,root/latest}`. */
+/** `GET /transparency/:dbType/:chain/:network/{roots,epochs,proof/:block_index,root/latest}`. */
 export const transparencyRoutes: FastifyPluginAsyncTypebox<
   Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
 > = async (app, { directory, addressOf }) => {
@@ -61,11 +63,16 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
       config: { ...config, doc: ROOTS_DOC },
       schema: { params: databaseParams(), querystring: RootsQuerySchema, response: { 200: TransparencyPageSchema } }
     },
-    async (request) => {
-      const page = Number(request.query.page ?? 0);
-      const rows = Math.min(Number(request.query.limit ?? DEFAULT_LIMIT), MAX_LIMIT);
-      return readyActor(directory, databaseOf(request)).ask('transparency.roots', { page, limit: rows });
-    }
+    async (request) => readyActor(directory, databaseOf(request)).ask('transparency.roots', pageOf(request.query))
+  );
+
+  app.get(
+    `${base}/epochs`,
+    {
+      config: { ...ofServer, doc: EPOCHS_DOC },
+      schema: { params: databaseParams(), querystring: RootsQuerySchema, response: { 200: EpochPageSchema } }
+    },
+    async (request) => readyActor(directory, databaseOf(request)).ask('transparency.epochs', pageOf(request.query))
   );
 
   app.get(
@@ -92,3 +99,7 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
     async (request) => readyActor(directory, databaseOf(request)).ask('transparency.latest', {})
   );
 };
+
+function pageOf({ page = 0, limit = DEFAULT_LIMIT }: { page?: string | number; limit?: string | number }) {
+  return { page: Number(page), limit: Math.min(Number(limit), MAX_LIMIT) };
+}

@@ -1,0 +1,60 @@
+/** What is counted where it happens. */
+export type Count =
+  /** Rows that were broadcast in blocks, or that came from a source in blocks and snapshots. */
+  | 'rows.out'
+  | 'rows.in'
+  /** Bytes of snapshots that were sent, and of snapshots and messages that came. */
+  | 'snapshotBytes.out'
+  | 'bytes.in'
+  | 'gcMs'
+  /** How comparisons of a replica with its source ended; `repaired` counts tables. */
+  | `digest.${(typeof DIGEST_OUTCOMES)[number]}`;
+
+export const DIGEST_OUTCOMES = ['equal', 'repaired', 'elsewhere', 'unverified', 'mismatch'] as const;
+
+/** A piece of work that is over, with its parts one after another. Times are Unix milliseconds. */
+export interface Work {
+  readonly name: string;
+  readonly from: number;
+  readonly to: number;
+  readonly facts?: Readonly<Record<string, string | number>>;
+  readonly parts?: readonly Work[];
+}
+
+/** What one thread counted since it was asked last. */
+export interface Tally {
+  readonly counts: Readonly<Partial<Record<Count, number>>>;
+  /** How long statements took. */
+  readonly queryMs: readonly number[];
+  readonly work: readonly Work[];
+}
+
+/** Statements and pieces of work between two askings; further ones are not told. */
+const MAX_QUERIES = 5_000;
+const MAX_WORK = 1_000;
+
+let counts: Partial<Record<Count, number>> = {};
+let queryMs: number[] = [];
+let work: Work[] = [];
+
+/** Counts in this thread. */
+export function count(what: Count, by = 1): void {
+  counts[what] = (counts[what] ?? 0) + by;
+}
+
+/** Notes a statement that this thread waited for. */
+export function tookQuery(ms: number): void {
+  if (queryMs.length < MAX_QUERIES) queryMs.push(ms);
+}
+
+/** Notes a piece of work of this thread. */
+export function didWork(done: Work): void {
+  if (work.length < MAX_WORK) work.push(done);
+}
+
+/** What this thread counted, which begins anew. */
+export function takeTally(): Tally {
+  const taken = { counts, queryMs, work };
+  [counts, queryMs, work] = [{}, [], []];
+  return taken;
+}

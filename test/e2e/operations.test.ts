@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import WebSocket from 'ws';
+import { connect } from '../../src/db/connection.ts';
+import { atEnd } from '../support/cleanup.ts';
+import { startCollector } from '../support/collector.ts';
+import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
+import { openLink } from '../support/link.ts';
+import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
+import { readRules, startPrometheus } from '../support/prometheus.ts';
+import { addEmptyBlock, sql } from '../support/sql.ts';
+import { openTestHub } from '../support/sync-pair.ts';
+import { eventually, startSyncProcess, temporaryDirectory } from '../support/sync-process.ts';
+
+const DATABASE = 'indexer/litecoin/regtest';
+const KEY = 'key-of-an-operator';
+const DEADLINE_MS = 30_000;
+/** Disk that is enough for snapshots, and then is not. */
+const [AMPLE, SHORT] = ['1200m', '16m'];
+
+/** Server and client as processes, with a link before the server's database, and one between them. */
+async function startHouse() {
+  const source = await createDatabase('operations');
+  await createIndexer(source, { seed: 'operations', blocks: 20, rows: 400 });
+  await sql(
+    source,
+    'CREATE TABLE bulk (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT UNSIGNED NOT NULL, body MEDIUMTEXT)'
+  );
+  const replica = { ...source, name: `replica_${source.name}` };
+  dropAfterwards(source, replica.name);
+  const databaseLink = await openLink(`http://127.0.0.1:${source.port}`);
+  const collector = await startCollector();
+  const hub = await openTestHub();
+  await hub.name([['indexer', { ...source, port: Number(new URL(databaseLink.url).port) }]]);
+  const common = {
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: hub.port,
+    HUB_REPOLL_INTERVAL: 300,
+    SYNC_API_KEY: KEY,
+    CIRCUIT_FAILURES: 3,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url
+  };
+  const snapshots = temporaryDirectory('small-disk');
+  const server = await startSyncProcess(
+    {
+      ...common,
+      SYNC_MODE: 'server',
+      BLOCK_POLL_INTERVAL: 50,
+      SNAPSHOT_CACHE_DIR: snapshots,
+      WS_BACKPRESSURE_MAX_BYTES: 256 * 2 ** 20
+    },
+    [],
+    // A disk of its own, whose size can be changed.
+    ['unshare', '-rm', 'sh', '-c', `mount -t tmpfs -o size=${AMPLE} disk '${snapshots}' && exec "$0" "$@"`]
+  );
+  const sourceLink = await openLink(server.url);
+  const client = await startSyncProcess({
+    ...common,
+    SYNC_MODE: 'client',
+    SYNC_SOURCES: sourceLink.url,
+    REPLICA_DB_HOST: source.host,
+    REPLICA_DB_PORT: source.port,
+    REPLICA_DB_USER: source.user,
+    REPLICA_DB_PASS: source.pass,
+    REPLICA_DB_PREFIX: 'replica_',
+    CLIENT_RECONNECT_DELAY: 200
+  });
+  const statusOf = async ({ get }: typeof client) => (await get(`/status/${DATABASE}`)).body;
+  const isLive = (height: number) =>
+    eventually(`the client is live at ${height}`, DEADLINE_MS, async () => {
+      const { phase, block_height } = await statusOf(client);
+      return phase === 'live' && block_height === height;
+    });
+  const shrinkDisk = () => {
+    const words = ['-t', String(server.child.pid), '-U', '-m', '--preserve-credentials'];
+    const { status, stderr } = spawnSync('nsenter', [...words, 'mount', '-o', `remount,size=${SHORT}`, snapshots]);
+    assert.equal(status, 0, String(stderr));
+  };
+  return { source, replica, hub, server, client, collector, databaseLink, sourceLink, isLive, shrinkDisk };
+}
+
+const house = await startHouse();
+
+test('with OTEL_EXPORTER_OTLP_ENDPOINT, requests, snapshots and blocks are traced in both processes', async () => {
+  const { source, server, client, collector, isLive } = house;
+  await isLive(119);
+  const height = await appendBlocks(source, 1, 'traced');
+  await isLive(height);
+  await server.get(`/status/${DATABASE}`);
+  const find = (name: string, holds: (attributes: Readonly<Record<string, string | number>>) => boolean = () => true) =>
+    collector.spans.find((span) => span.name === name && holds(span.attributes));
+  const wanted = [
+    'GET /status/:dbType/:chain/:network',
+    'snapshot.build',
+    'blocks.send',
+    'blocks.write',
+    'replica.bootstrapping.loading'
+  ];
+  await eventually(`spans came: ${wanted}`, DEADLINE_MS, async () => wanted.every((name) => find(name)));
+
+  const request = find(wanted[0]!, (attributes) => attributes['http.response.status_code'] === 200)!;
+  assert.equal(request.parentSpanId, undefined);
+  const build = find('snapshot.build')!;
+  const asked = collector.spans.find(({ spanId }) => spanId === build.parentSpanId);
+  assert.equal(asked?.name, 'GET /snapshot/:dbType/:chain/:network');
+  assert.equal(build.attributes['sync.database'], DATABASE);
+
+  const serve = find('blocks.serve', (attributes) => attributes['sync.last'] === height)!;
+  assert.equal(serve.service, 'platform-node server');
+  assert.equal(serve.attributes['sync.database'], DATABASE);
+  for (const name of ['blocks.read', 'blocks.send'])
+    assert.ok(
+      collector.spans.some((span) => span.name === name && span.parentSpanId === serve.spanId),
+      name
+    );
+  const apply = find('blocks.apply', (attributes) => attributes['sync.last'] === height)!;
+  assert.equal(apply.service, 'platform-node client');
+  assert.ok(Number(apply.attributes['sync.rows']) > 0);
+  const write = collector.spans.find((span) => span.name === 'blocks.write' && span.parentSpanId === apply.spanId);
+  assert.ok(write && write.traceId === apply.traceId && write.ms <= apply.ms);
+  const loading = find('replica.bootstrapping.loading')!;
+  const bootstrap = collector.spans.find(({ spanId }) => spanId === loading.parentSpanId);
+  assert.equal(bootstrap?.name, 'replica.bootstrapping');
+  assert.ok(!collector.spans.some(({ name }) => name.includes('/health')), 'probes are not traced');
+  assert.equal((await client.get('/health')).status, 200);
+});
+
+test('each alert of ops/alerts.yml fires in the real failure that it is for, and none before', async () => {
+  const { source, replica, hub, server, client, databaseLink, sourceLink, isLive, shrinkDisk } = house;
+  const prometheus = await startPrometheus([server.url, client.url], KEY);
+  await sleep(1_500); // three rounds of scraping and judging
+  assert.deepEqual(await prometheus.firing(), []);
+  const tell = (of: typeof client, action: string) => of.post(`/debug/actors/${DATABASE}/${action}`);
+
+  // A hand in the replica, found by a comparison.
+  await sql(replica, 'UPDATE blocks SET block_time = block_time + 1 LIMIT 1');
+  await tell(client, 'verify');
+  await prometheus.fires('PlatformDiscrepancy');
+
+  // The replica cannot write while its source goes on.
+  const holder = await connect(replica);
+  atEnd(() => holder.end());
+  await holder.query('LOCK TABLES blocks WRITE');
+  const height = await appendBlocks(source, 6, 'behind', 400);
+  await prometheus.fires('PlatformLagGrowing');
+  await holder.query('UNLOCK TABLES');
+  await isLive(height);
+
+  sourceLink.block();
+  await prometheus.fires('PlatformSourceDown');
+  sourceLink.open();
+  await isLive(height);
+
+  await sql(replica, "INSERT INTO sync_halt (id, reason, detected_at) VALUES (1, 'halted by a test', NOW(6))");
+  await tell(client, 'restart');
+  await prometheus.fires('PlatformReplicaHalted');
+
+  // It dies again and again.
+  for (let death = 0; death < 6; death++) {
+    await eventually('the actor runs', DEADLINE_MS, async () => {
+      const { body } = await client.get('/debug/actors');
+      return (body as unknown as { state: string }[])[0]?.state === 'running';
+    });
+    await tell(client, 'kill');
+  }
+  await prometheus.fires('PlatformRestartLoop');
+  await client.end('SIGKILL');
+
+  // A reader who takes nothing of a large block.
+  const reader = new WebSocket(`${server.url.replace('http', 'ws')}/subscribe/${DATABASE}`, {
+    headers: { authorization: `Bearer ${KEY}` }
+  });
+  atEnd(async () => reader.terminate());
+  await new Promise((resolve) => reader.once('message', resolve));
+  reader.pause();
+  const rows = Array.from({ length: 30 }, () => `(${height + 1}, REPEAT('x', 1000000))`).join();
+  await sql(source, `INSERT INTO bulk (block_index, body) VALUES ${rows}`);
+  await addEmptyBlock(source);
+  await prometheus.fires('PlatformSlowSubscriber');
+  reader.terminate();
+
+  shrinkDisk();
+  await prometheus.fires('PlatformDiskFull');
+  for (let attempt = 0; attempt < 3; attempt++)
+    assert.notEqual((await server.get(`/snapshot/${DATABASE}`)).status, 200);
+  await prometheus.fires('PlatformSnapshotStuck');
+
+  databaseLink.block();
+  await prometheus.fires('PlatformCircuitOpen');
+  await hub.stop();
+  await prometheus.fires('PlatformHubDown');
+  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 10);
+});

@@ -1,6 +1,7 @@
 import type { Outcome } from '../machines/replica.ts';
 import { applyBlocks } from '../src/db/block-writer.ts';
-import { describes } from '../src/db/replica-schema.ts';
+import { strayScope } from '../src/db/classify.ts';
+import { describes, type ReplicaSchema } from '../src/db/replica-schema.ts';
 import { hasCode, PlatformError } from '../src/errors.ts';
 import { hashesOf } from '../src/source/source-client.ts';
 import { count, didWork } from '../src/tally.ts';
@@ -83,7 +84,7 @@ export class ReplicaFollower {
       const contradicted = this.#group.length === 0 ? await this.#checkpoints.check() : null;
       if (contradicted) return contradicted;
       if (atRest) await this.#compareRoots();
-      if (atRest && this.#session.state.height! >= this.#verifier.dueAt) return { kind: 'due' };
+      if (atRest && this.#verifier.isDue) return { kind: 'due' };
       if (atRest && this.#dispensers.isDue) await this.#dispensers.replace(signal);
       const message = await subscription.next(WAIT_MS, signal);
       if (message === null) {
@@ -230,6 +231,8 @@ export class ReplicaFollower {
       await this.#chain.followSchema(null, signal);
     }
     const { writer, context, state, source } = this.#session;
+    // Rows that vanished from older blocks of a table whose parent is not kept can only be found by comparison.
+    if (messages.some(({ rescoped }) => rescoped && hasStray(context.schema, rescoped))) this.#verifier.hasten();
     const target = {
       first: group.first,
       last: group.last,
@@ -259,4 +262,11 @@ export class ReplicaFollower {
     await this.#session.raiseHalt(rootHalt(fault, source.url));
     return { kind: 'halted' };
   }
+}
+
+function hasStray({ byName }: ReplicaSchema, tables: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(tables).some((name) => {
+    const table = byName.get(name);
+    return table !== undefined && strayScope(table.plan) !== null;
+  });
 }

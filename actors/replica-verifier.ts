@@ -14,8 +14,9 @@ const STATEMENT_LIMIT_S = 60;
 /** Blocks that wait longer than this are more urgent than a comparison. */
 const PATIENCE_MS = 10_000;
 const LOOK_MS = 250;
-/** Comparisons in a row that came to nothing, one after each block, before the next epoch is waited for. */
+/** Comparisons in a row that came to nothing, each after the next block or a pause, before the next epoch is waited for. */
 const MAX_MISSES = 10;
+const MAX_PAUSE_MS = 60_000;
 /** Repairs of one comparison while the source itself changes, or while there is more to repair. */
 const MAX_ROUNDS = 20;
 /** The reason of a halt by a difference that came back right after its repair. */
@@ -28,6 +29,8 @@ export class ReplicaVerifier {
   readonly #session: ReplicaSession;
   #standing: Verification = 'pending';
   #dueAt = 0;
+  /** When a comparison that came to nothing is tried again though no block came. */
+  #retryAt = Number.POSITIVE_INFINITY;
   #misses = 0;
   /** A difference that could not be located has led to a bootstrap already. */
   #began = false;
@@ -41,15 +44,18 @@ export class ReplicaVerifier {
     return this.#standing;
   }
 
-  /** The height from which on the next comparison is due. */
-  get dueAt(): number {
-    return this.#dueAt;
+  get isDue(): boolean {
+    return this.#session.state.height! >= this.#dueAt || performance.now() >= this.#retryAt;
   }
 
   /** After a reconnect: the source may be another one, and offer what the last one did not. */
   renew(): void {
     this.#dueAt = 0;
+    this.#retryAt = Number.POSITIVE_INFINITY;
     this.#misses = 0;
+    if (this.#standing !== 'verified') return;
+    this.#standing = 'pending';
+    this.#session.changed();
   }
 
   /** As soon as the replica is at rest, where the source offers digests. */
@@ -63,6 +69,7 @@ export class ReplicaVerifier {
    */
   async verify(signal: AbortSignal): Promise<Outcome> {
     if (this.#dueAt === Number.POSITIVE_INFINITY) return { kind: 'done' };
+    this.#retryAt = Number.POSITIVE_INFINITY;
     const line = new Line(this.#open);
     const hurry = new AbortController();
     const stop = AbortSignal.any([signal, hurry.signal]);
@@ -144,11 +151,11 @@ export class ReplicaVerifier {
     this.#atNextEpoch();
   }
 
-  /** The source is a block ahead, or behind: after the next block both may stand at the same one. */
+  /** The source is a block ahead, or behind: soon both may stand at the same one. */
   #missed({ height, sourceHeight }: Extract<Comparison, { kind: 'elsewhere' }>): void {
     count('digest.elsewhere');
     this.#session.log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
-    this.#afterNextBlock();
+    this.#againSoon();
   }
 
   #notVerified(caught: unknown, hurried: boolean): void {
@@ -163,16 +170,18 @@ export class ReplicaVerifier {
       this.#atNextEpoch();
       log.warn('blocks came while the replica was compared: it is compared again at the next epoch');
     } else {
-      this.#afterNextBlock();
+      this.#againSoon();
       log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
     }
     this.#session.changed();
   }
 
-  #afterNextBlock(): void {
+  #againSoon(): void {
     this.#misses++;
-    if (this.#misses < MAX_MISSES) this.#dueAt = this.#session.state.height! + 1;
-    else this.#atNextEpoch();
+    if (this.#misses < MAX_MISSES) {
+      this.#dueAt = this.#session.state.height! + 1;
+      this.#retryAt = performance.now() + Math.min(MAX_PAUSE_MS, 500 * 2 ** this.#misses);
+    } else this.#atNextEpoch();
   }
 
   #atNextEpoch(): void {

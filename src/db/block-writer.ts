@@ -4,6 +4,7 @@ import type { SnapshotBatch } from '../snapshot/snapshot-reader.ts';
 import { type BlockHashes, sameBlock } from '../wire/database.ts';
 import type { BlockMessage, WireRow, WireRows } from '../wire/messages.ts';
 import { type BlockHead, readBlockHeads } from './block-hashes.ts';
+import { strayScope } from './classify.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
 import { deriveBalances, deriveTouched } from './derived-balances.ts';
 import { canonicalRows, GroupTransaction, type Merge, type Span } from './group-transaction.ts';
@@ -260,8 +261,13 @@ async function replaceOlder(group: GroupTransaction, schema: ReplicaSchema, mess
   const parts: { table: ReplicaTable; existing: CanonicalRow[]; list: CanonicalRow[] }[] = [];
   const unsent = Object.keys(rescoped).filter((name) => !Object.hasOwn(data, name));
   for (const [table, list] of ordered(schema, { ...data, ...Object.fromEntries(unsent.map((name) => [name, []])) })) {
-    if (!table.plan.scope) continue;
     const all = canonicalRows(table, list);
+    const stray = strayScope(table.plan);
+    if (stray && Object.hasOwn(rescoped, table.name)) {
+      // Which rows are those blocks' is not known here; those that share a transaction or an action are of one block.
+      parts.push({ table, existing: await group.readAlike(table, stray, all), list: all });
+    }
+    if (!table.plan.scope) continue;
     group.learnParents(table, all);
     const older = olderBlocks(message, table);
     if (older.size === 0) continue;

@@ -81,6 +81,12 @@ function findClass(table: TypedTable, dbType: DbType, hasScope: boolean, localTa
   return hasScope ? 'scoped' : 'mutable';
 }
 
+/** The column that would say the block of a table's rows where the parent that says it is not kept; else null. */
+export function strayScope({ scope, columns }: TablePlan): ScopeColumn | null {
+  if (scope) return null;
+  return SCOPE_COLUMNS.find((column) => columns.some(({ name, nullable }) => name === column && !nullable)) ?? null;
+}
+
 /** A column that may be NULL is no scope, nor is one whose parent table cannot say the block. */
 function findScope(table: TypedTable, byName: ReadonlyMap<string, TypedTable>): TablePlan['scope'] {
   for (const column of SCOPE_COLUMNS) {

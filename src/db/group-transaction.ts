@@ -11,6 +11,8 @@ import type { UndoJournal } from './undo-journal.ts';
 /** Blocks of parents that are remembered within a group. */
 const PARENT_CACHE = 2_000_000;
 const SCAN_PAGE_ROWS = 20_000;
+/** Values of one condition. */
+const ALIKE_VALUES = 5_000;
 
 /** The blocks of one group. */
 export interface Span {
@@ -157,6 +159,18 @@ export class GroupTransaction {
   async readBlocks(table: ReplicaTable, heights: readonly Span[]): Promise<CanonicalRow[]> {
     const found: CanonicalRow[] = [];
     for (const span of heights) found.push(...(await selectSpan(this.#connection, table, span)));
+    return found;
+  }
+
+  /** The rows that have the same value in this column as one of those. */
+  async readAlike(table: ReplicaTable, column: string, list: readonly CanonicalRow[]): Promise<CanonicalRow[]> {
+    const position = table.codecs.findIndex(({ name }) => name === column);
+    const values = [...new Set(list.map((row) => row[position]!))];
+    const found: CanonicalRow[] = [];
+    for (let at = 0; at < values.length; at += ALIKE_VALUES) {
+      const some = values.slice(at, at + ALIKE_VALUES).map((value) => toLiteral(table.codecs[position]!, value));
+      found.push(...(await selectWhere(this.#connection, table, `t.${quoteName(column)} IN (${some.join(',')})`)));
+    }
     return found;
   }
 

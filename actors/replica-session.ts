@@ -47,7 +47,7 @@ export interface SourceRecord {
   error: string | null;
   /** How often it named another block than the majority. */
   dissents: number;
-  /** It asked to be left alone until then. */
+  /** It asked to be left alone until then, by a clock that nobody sets. */
   restUntil: number;
 }
 
@@ -285,7 +285,7 @@ export class ReplicaSession {
     if (!fault.code.startsWith('SOURCE_')) return fault;
     const { retryAfterS = 0, status } = fault.detail as { retryAfterS?: number; status?: number };
     const state = retryAfterS > 0 ? 'waiting' : status === 404 ? 'unserved' : 'failed';
-    const restUntil = Date.now() + 1000 * retryAfterS;
+    const restUntil = performance.now() + 1000 * retryAfterS;
     Object.assign(this.followed, { state, error: fault.message, restUntil });
     const count = this.#sources.length;
     const others = this.#sources.map((_, index) => (this.#followed + 1 + index) % count);
@@ -297,7 +297,7 @@ export class ReplicaSession {
   }
 
   #restOf(index: number): number {
-    return Math.max(0, this.#sources[index]!.restUntil - Date.now());
+    return Math.max(0, this.#sources[index]!.restUntil - performance.now());
   }
 
   /** How long the source that is followed next asked to be left alone. */

@@ -89,7 +89,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
   get view(): ActorView {
     const deaths = this.#policy.getSnapshot().context.deaths;
     const { windowMs, budget } = this.#keeping.restart;
-    const oldest = Date.now() - windowMs;
+    const oldest = performance.now() - windowMs;
     return {
       id: this.#spec.id,
       kind: this.#spec.kind,
@@ -195,7 +195,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
 
   #comeBack(cause: Death['cause'], error: PlatformError): void {
     const { log } = this.#keeping;
-    this.#policy.send({ type: 'actor.died', at: Date.now(), jitter: Math.random() });
+    this.#policy.send({ type: 'actor.died', at: performance.now(), jitter: Math.random() });
     const { value, context } = this.#policy.getSnapshot();
     if (value === 'failed') {
       this.#state = 'failed';

@@ -9,7 +9,7 @@ export interface RestartInput {
   readonly windowMs: number;
 }
 
-/** `at` is the time of the death in milliseconds; `jitter` a random number in [0, 1) drawn by the caller. */
+/** `at` is the time of the death in milliseconds of a clock that only moves forward; `jitter` a random number in [0, 1) drawn by the caller. */
 export type RestartEvent =
   | { readonly type: 'actor.died'; readonly at: number; readonly jitter: number }
   | { readonly type: 'operator.restarted' };

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import type { Random } from '../../src/devnet/random.ts';
+import type { WireRow } from '../../src/wire/messages.ts';
+
+export interface Hashes {
+  readonly ledger_hash: string;
+  readonly actions_hash: string;
+  readonly contract_hash: string;
+}
+
+/** A block's name; lies may share some of its hashes. */
+export const nameOf = ({ ledger_hash, actions_hash, contract_hash }: Hashes): string =>
+  `${ledger_hash} ${actions_hash} ${contract_hash}`;
+
+/** One block of the tree of all branches, with what a database holds at it. */
+export interface Block {
+  readonly height: number;
+  readonly parent: Block | null;
+  /** False for what only a lying source says. */
+  readonly isHonest: boolean;
+  readonly time: number;
+  readonly hashes: Hashes;
+  readonly transfers: readonly WireRow[];
+  /** Rows of `index_addresses` that are new in it; ids go on where its parent's ended. */
+  readonly addresses: readonly WireRow[];
+  readonly addressCount: number;
+  /** All rows of `tokens`, by tick. */
+  readonly tokens: ReadonlyMap<string, WireRow>;
+}
+
+const TICKS = ['AAA', 'BBB', 'CCC', 'DDD', 'EEE'] as const;
+let serial = 0;
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+export function resetChain(): void {
+  serial = 0;
+}
+
+/**
+ * The next block after one: new lookup rows, transfers (equal ones too), and tokens that change, come and go.
+ *
+ * @param like an honest block of which a lie differs in one hash only
+ */
+export function extend(parent: Block | null, random: Random, isHonest: boolean, like?: Block): Block {
+  const height = (parent?.height ?? 0) + 1;
+  const number = ++serial;
+  const before = parent?.addressCount ?? 0;
+  const addresses = Array.from({ length: random.between(0, 2) }, (_, index) => ({
+    id: before + index + 1,
+    address: sha256(`address ${number} ${index}`).slice(0, 24)
+  }));
+  const addressCount = before + addresses.length;
+  const transfers = Array.from({ length: addressCount === 0 ? 0 : random.between(0, 3) }, (_, index) => ({
+    id: height * 100 + index,
+    block_index: height,
+    address_id: random.between(1, addressCount),
+    amount: random.between(1, 3)
+  }));
+  const tokens = new Map(parent?.tokens);
+  for (let change = random.between(0, 2); change > 0; change--) {
+    const tick = random.pick(TICKS);
+    if (tokens.has(tick) && random.next() < 0.3) tokens.delete(tick);
+    else tokens.set(tick, { id: number * 10 + change, tick, supply: random.between(1, 1_000_000) });
+  }
+  const content = JSON.stringify([parent?.hashes ?? null, number, isHonest]);
+  const hashes = {
+    ledger_hash: like?.hashes.ledger_hash ?? sha256(`ledger ${content}`),
+    actions_hash: like?.hashes.actions_hash ?? sha256(`actions ${content}`),
+    contract_hash: sha256(`contract ${content}`)
+  };
+  return { height, parent, isHonest, time: 1_700_000_000 + height, hashes, transfers, addresses, addressCount, tokens };
+}
+
+/** The block of a branch at a height; null below its first. */
+export function at(tip: Block, height: number): Block | null {
+  let block: Block | null = tip;
+  while (block !== null && block.height > height) block = block.parent;
+  return block;
+}
+
+/** The blocks of a branch above a height, ascending. */
+export function above(tip: Block, height: number): Block[] {
+  const found: Block[] = [];
+  for (let block: Block | null = tip; block !== null && block.height > height; block = block.parent) found.push(block);
+  return found.reverse();
+}
+
+/** The highest block that two branches share; null when there is none. */
+export function fork(a: Block, b: Block): Block | null {
+  let [left, right]: [Block | null, Block | null] = [a, b];
+  while (left !== right && left !== null && right !== null) {
+    if (left.height >= right.height) left = left.parent;
+    else right = right.parent;
+  }
+  return left === right ? left : null;
+}
+
+export const blockRow = ({ height, time, hashes }: Block): WireRow => ({
+  id: height,
+  block_index: height,
+  block_time: time,
+  ...hashes
+});

@@ -1,0 +1,77 @@
+import type { SourceCouncil } from '../../../actors/replica-council.ts';
+import type { ReplicaSession } from '../../../actors/replica-session.ts';
+import type { Outcome } from '../../../machines/replica.ts';
+import { readBlockHeads } from '../../../src/db/block-hashes.ts';
+import { logBlocks } from '../../../src/db/block-writer.ts';
+import { quoteName } from '../../../src/db/connection.ts';
+import { canonicalRows } from '../../../src/db/group-transaction.ts';
+import { travels } from '../../../src/db/replica-schema.ts';
+import { writeReplicaState } from '../../../src/db/replica-state.ts';
+import { insertRows } from '../../../src/db/row-statements.ts';
+import type { LoggedBlock } from '../../../src/db/transparency-log.ts';
+import { cutJournal } from '../../../src/db/undo-journal.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import { readSnapshot, type SnapshotBatch } from '../../../src/snapshot/snapshot-reader.ts';
+import { readSnapshotHead, type SnapshotHead } from '../../../src/source/source-client.ts';
+
+/**
+ * Stands for the bulk load, which is files, LOAD DATA and DDL: a full snapshot goes in by one transaction. What is before and
+ * after it is the real thing.
+ */
+export class ReplicaBootstrap {
+  readonly #session: ReplicaSession;
+  readonly #council: SourceCouncil;
+  #head: SnapshotHead | undefined;
+  #batches: SnapshotBatch[] = [];
+
+  constructor(session: ReplicaSession, council: SourceCouncil) {
+    this.#session = session;
+    this.#council = council;
+  }
+
+  async fetchSchema(): Promise<void> {
+    const nothing = { height: null, blockTime: null, hashes: null, verifiedHeight: null, verifiedAt: null };
+    await writeReplicaState(this.#session.writer, { complete: false, phase: 'bootstrapping', ...nothing });
+    await this.#session.reloadState();
+  }
+
+  async download(signal: AbortSignal): Promise<Outcome> {
+    const { source, data } = this.#session;
+    const response = await source.get(source.modePath('snapshot'), {}, signal);
+    if (response.status !== 200) return source.refuse(response, 'the snapshot');
+    this.#head = readSnapshotHead(response.headers, 'indexer');
+    const { coding, height, hashes } = this.#head;
+    this.#batches = [];
+    const limits = { maxRowBytes: data.maxRowBytes, batchBytes: 2 ** 20 };
+    for await (const batch of readSnapshot(response.body, coding, limits)) this.#batches.push(batch);
+    this.#session.sourceAt(height);
+    const ruling = await this.#council.confirm(height, hashes, signal);
+    if (ruling === 'other')
+      throw new PlatformError('SOURCE_INVALID', { reason: 'the snapshot is of another branch', source: source.url });
+    return { kind: ruling === 'halted' ? 'halted' : 'done' };
+  }
+
+  async load(): Promise<void> {
+    const { writer, context, data, source } = this.#session;
+    const { schema } = context;
+    const { height, hashes, fingerprint } = this.#head!;
+    await writer.query('BEGIN');
+    await cutJournal(writer, -1);
+    for (const { name } of schema.tables.filter(travels)) await writer.query(`DELETE FROM ${quoteName(name)}`);
+    for (const name of ['sync_meta', 'merkle_epochs']) await writer.query(`DELETE FROM ${name}`);
+    for (const { table: name, rows } of this.#batches) {
+      const table = schema.byName.get(name)!;
+      await insertRows(writer, table, canonicalRows(table, rows), true);
+    }
+    const heads = await readBlockHeads(writer, schema.heads!, 1, height);
+    await logBlocks(writer, heads as LoggedBlock[], data.epochSize);
+    const { blockTime } = heads.at(-1)!;
+    const marker = { height, hashes, blockTime, schemaFingerprint: fingerprint, source: source.url, infraOnly: false };
+    await writeReplicaState(writer, { ...marker, phase: 'catchingUp', complete: true });
+    await writer.query('COMMIT');
+  }
+
+  async check(): Promise<void> {
+    await this.#session.reloadState();
+  }
+}

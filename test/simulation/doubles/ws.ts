@@ -1,0 +1,28 @@
+import { EventEmitter } from 'node:events';
+import { stage } from '../stage.ts';
+
+/** `ws` on the simulated network. */
+export default class WebSocket extends EventEmitter {
+  static readonly OPEN = 1;
+  readyState = 0;
+  readonly #close: () => void;
+
+  constructor(url: string) {
+    super();
+    this.#close = stage.network.open(url, this);
+  }
+
+  send(): void {
+    if (this.readyState !== WebSocket.OPEN) throw new Error('the socket is not open');
+  }
+
+  close(): void {
+    this.terminate();
+  }
+
+  terminate(): void {
+    if (this.readyState === 3) return;
+    this.readyState = 3;
+    this.#close();
+  }
+}

@@ -1,0 +1,60 @@
+import type { Scheduler } from './scheduler.ts';
+
+const SLOWEST_MS = 5;
+
+/** A state directory in memory: each call takes its time, and a thread may die before it is done. */
+export class MemoryFiles {
+  readonly #scheduler: Scheduler;
+  readonly #changed: () => void;
+  /** How often there is no space, from 0 to 1. */
+  full = 0;
+  readonly #texts = new Map<string, string>();
+
+  constructor(scheduler: Scheduler, changed: () => void) {
+    this.#scheduler = scheduler;
+    this.#changed = changed;
+  }
+
+  get count(): number {
+    return this.#texts.size;
+  }
+
+  readFile(path: string): Promise<string> {
+    return this.#later(() => {
+      const text = this.#texts.get(path);
+      if (text === undefined) throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
+      return text;
+    });
+  }
+
+  writeFile(path: string, text: string): Promise<void> {
+    return this.#later(() => {
+      if (this.#scheduler.chance(this.full)) throw Object.assign(new Error('no space is left'), { code: 'ENOSPC' });
+      this.#texts.set(path, text);
+      this.#changed();
+    });
+  }
+
+  rm(path: string): Promise<void> {
+    return this.#later(() => {
+      this.#texts.delete(path);
+      this.#changed();
+    });
+  }
+
+  mkdir(_path: string): Promise<void> {
+    return this.#later(() => undefined);
+  }
+
+  #later<T>(work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#scheduler.after(this.#scheduler.delay(0, SLOWEST_MS), () => {
+        try {
+          resolve(work());
+        } catch (caught) {
+          reject(caught as Error);
+        }
+      });
+    });
+  }
+}

@@ -1,0 +1,179 @@
+import { gzipSync } from 'node:zlib';
+import type { DatabaseId } from '../../src/wire/database.ts';
+import type { WireRows } from '../../src/wire/messages.ts';
+import { above, at, type Block, blockRow, fork } from './chain.ts';
+import type { Peer, Reply, ServerSocket } from './network.ts';
+import type { Scheduler } from './scheduler.ts';
+
+export const ID: DatabaseId = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' };
+/** Of the one schema that all sources have. */
+export const FINGERPRINT = 'f'.repeat(64);
+const STATUS_MS = 60_000;
+
+/** Takes note of what a source told of a block, when whoever listens has heard it. */
+export type Told = (url: string, block: Block) => void;
+
+const json = (status: number, value: unknown, arrived?: () => void): Reply => ({
+  status,
+  headers: {},
+  body: Buffer.from(JSON.stringify(value)),
+  ...(arrived ? { arrived } : {})
+});
+
+/** A sync server as its clients see it: a view of the tree of blocks, told by stream and by request. */
+export class SimulatedSource implements Peer {
+  readonly url: string;
+  isUp = true;
+  tip: Block;
+  /** What it says on some requests, while its stream says another thing; null: it says the same everywhere. */
+  otherTip: Block | null = null;
+  /** Messages of its stream are left out or come twice, or none comes at all. */
+  stutters: 'no' | 'some' | 'all' = 'no';
+  readonly #scheduler: Scheduler;
+  readonly #told: Told;
+  readonly #sockets = new Set<ServerSocket>();
+
+  constructor(url: string, tip: Block, scheduler: Scheduler, told: Told) {
+    this.url = url;
+    this.tip = tip;
+    this.#scheduler = scheduler;
+    this.#told = told;
+    this.#tellStatus();
+  }
+
+  /** Moves on to another tip, and tells its subscribers how. */
+  adopt(tip: Block): void {
+    const before = this.tip;
+    if (tip === before) return;
+    this.tip = tip;
+    const shared = fork(before, tip);
+    const base = shared?.height ?? 0;
+    const told = above(tip, base);
+    for (const socket of this.#sockets) {
+      if (base < before.height) this.#tell(socket, message('reorg', { block_index: base + 1 }));
+      for (const block of told)
+        this.#tell(socket, blockMessage(block, told, shared), () => this.#told(this.url, block));
+    }
+  }
+
+  #tell(socket: ServerSocket, text: string, arrived?: () => void): void {
+    const times = { no: 1, some: this.#scheduler.random.between(0, 2), all: 0 }[this.stutters];
+    for (let time = 0; time < times; time++) socket.send(text, arrived);
+  }
+
+  goDown(): void {
+    this.isUp = false;
+    for (const socket of this.#sockets) socket.cut();
+  }
+
+  subscribed(socket: ServerSocket): void {
+    this.#sockets.add(socket);
+    this.#sendStatus(socket);
+  }
+
+  left(socket: ServerSocket): void {
+    this.#sockets.delete(socket);
+  }
+
+  answer(path: string): Reply {
+    const tip = this.otherTip !== null && this.#scheduler.chance(0.5) ? this.otherTip : this.tip;
+    const { pathname, searchParams } = new URL(path, 'http://source');
+    const [, route] = pathname.split('/');
+    const tell = () => this.#told(this.url, tip);
+    const since = /\/since\/(\d+)$/.exec(pathname)?.[1];
+    switch (route) {
+      case 'status':
+        return json(200, { block_height: tip.height, ...tip.hashes }, tell);
+      case 'transparency': {
+        const [page, limit] = [Number(searchParams.get('page')), Number(searchParams.get('limit'))];
+        const blocks = above(tip, 0)
+          .reverse()
+          .slice(page * limit, (page + 1) * limit);
+        const results = blocks.map(({ height, hashes }) => ({ block_index: height, ...hashes }));
+        return json(200, { results }, () => {
+          for (const block of blocks) this.#told(this.url, block);
+        });
+      }
+      case 'snapshot':
+        return this.#snapshot(tip, since === undefined ? null : Number(since), searchParams);
+      default:
+        return json(404, { error: `no such route: ${route}` });
+    }
+  }
+
+  #snapshot(tip: Block, since: number | null, query: URLSearchParams): Reply {
+    const until = Number(query.get('until') ?? tip.height);
+    if (since !== null && since >= tip.height) return json(404, { error: `No data available after block ${since}` });
+    const end = at(tip, until)!;
+    const isWhole = !query.has('until');
+    const skips = query.has('skip_lookups');
+    const blocks = above(end, since ?? 0);
+    const tables = {
+      ...(skips ? {} : { index_addresses: above(end, 0).flatMap(({ addresses }) => addresses) }),
+      blocks: blocks.map(blockRow),
+      transfers: blocks.flatMap(({ transfers }) => transfers)
+    };
+    const tokens = isWhole ? [...end.tokens.values()] : [];
+    const whole = [...(skips ? [] : ['index_addresses']), ...(isWhole ? ['tokens'] : [])];
+    const facts = { schema_version: 7, block_height: end.height, ...(since === null ? {} : { since_block: since }) };
+    const rest =
+      since === null
+        ? { tables: filled({ ...tables, tokens }) }
+        : { tables: filled(tables), updated_rows: filled({ tokens }) };
+    const { ledger_hash, actions_hash, contract_hash } = end.hashes;
+    // Headers are there before the body, and they name the block.
+    this.#scheduler.after(0, () => this.#told(this.url, end));
+    return {
+      status: 200,
+      headers: {
+        'content-encoding': 'gzip',
+        'x-block-height': String(end.height),
+        'x-ledger-hash': ledger_hash,
+        'x-actions-hash': actions_hash,
+        'x-contract-hash': contract_hash,
+        'x-snapshot-schema-version': '7',
+        'x-schema-fingerprint': FINGERPRINT,
+        ...(since === null ? {} : { 'x-whole-tables': whole.join(',') })
+      },
+      body: gzipSync(JSON.stringify({ ...facts, ...rest }), { level: 1 })
+    };
+  }
+
+  #tellStatus(): void {
+    this.#scheduler.after(STATUS_MS, () => {
+      for (const socket of this.#sockets) this.#sendStatus(socket);
+      this.#tellStatus();
+    });
+  }
+
+  #sendStatus(socket: ServerSocket): void {
+    const { tip } = this;
+    const body = { block_height: tip.height, block_time: tip.time, ...tip.hashes };
+    socket.send(message('status', body), () => this.#told(this.url, tip));
+  }
+}
+
+const filled = (tables: WireRows | Record<string, readonly unknown[]>) =>
+  Object.fromEntries(Object.entries(tables).filter(([, rows]) => rows.length > 0));
+
+const message = (type: string, body: object): string => JSON.stringify({ type, ...ID, ...body });
+
+/** One block of a group that was read in one snapshot: what is mutable comes with the last. */
+export function blockMessage(block: Block, group: readonly Block[], base: Block | null): string {
+  const { height, parent, time, hashes, transfers, addresses, tokens } = block;
+  const last = group.at(-1)!;
+  const before = base?.tokens ?? new Map<string, { readonly supply: unknown }>();
+  const changed = [...tokens.values()].filter((row) => before.get(String(row['tick']))?.['supply'] !== row['supply']);
+  const gone = [...before.keys()].filter((tick) => !tokens.has(tick)).map((tick) => ({ tick }));
+  return message('block', {
+    schema_version: 7,
+    block_index: height,
+    block_time: time,
+    ...hashes,
+    group: { first: group[0]!.height, last: last.height },
+    previous_hash: parent?.hashes ?? null,
+    schema_fingerprint: FINGERPRINT,
+    data: filled({ index_addresses: addresses, blocks: [blockRow(block)], transfers }),
+    ...(block === last ? { updated_rows: filled({ tokens: changed }), deleted_rows: filled({ tokens: gone }) } : {})
+  });
+}

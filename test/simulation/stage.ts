@@ -1,0 +1,16 @@
+import type { MemoryFiles } from './files.ts';
+import type { Network } from './network.ts';
+import type { Scheduler } from './scheduler.ts';
+import type { ThreadWatch } from './threads.ts';
+
+/** What the doubles of one episode stand on. */
+export interface Stage {
+  scheduler: Scheduler;
+  network: Network;
+  files: MemoryFiles;
+  /** Sees what threads do. */
+  watch: ThreadWatch;
+}
+
+/** Set by each episode before anything runs. */
+export const stage = {} as Stage;

@@ -343,8 +343,14 @@ export class MemoryConnection extends EventEmitter {
   #fault: Error | null = null;
   /** The parts of the driver that `connect` reaches into. */
   readonly connection = {
-    query: (first: Statement, values: readonly unknown[] | undefined, answer: Answer) =>
-      this.#send(first, values, answer),
+    query: (first: Statement, values: readonly unknown[] | undefined, answer: Answer): EventEmitter => {
+      const command = new EventEmitter();
+      this.#send(first, values, (fault, result) => {
+        answer(fault, result);
+        command.emit('end');
+      });
+      return command;
+    },
     stream: { destroy: (fault: Error) => this.#hangUp(fault) }
   };
 

@@ -255,8 +255,9 @@ export class Episode {
 
   #hear(thread: SimulatedThread, message: unknown): void {
     const { kind, type, body } = message as { kind: string; type?: string; body?: { machine: string; to: string } };
-    if (kind === 'notice' && type === 'transition' && body!.machine === 'halt')
-      this.#witness.haltMoved(thread, body!.to);
+    if (kind !== 'notice' || type !== 'transition') return;
+    if (body!.machine === 'halt') this.#witness.haltMoved(thread, body!.to);
+    if (body!.machine === 'replica') this.#witness.replicaMoved(thread, body!.to);
   }
 
   /** Blocks come, and now and then another branch takes the place of the last ones; sources learn of it one after another. */

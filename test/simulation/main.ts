@@ -5,7 +5,8 @@ import { installDoubles } from './doubles/install.ts';
  * npm run simulate -- --steps N --seed S [--episode E] [--log LEVEL]
  *
  * Plays episodes of some thousand steps each, whose seeds are `S/0`, `S/1`, …, until N steps are taken; `--episode E` plays `S/E`
- * alone; `--log debug` shows faults and what the threads say. Prints what was done, and for a violation the command that plays its episode again, to the same step.
+ * alone; `--log debug` shows faults and what the threads say. Prints what was done, and for a violation the command that plays its
+ * episode again, to the same step.
  */
 const options = readOptions(process.argv.slice(2), {
   steps: { type: 'string', default: '100000' },

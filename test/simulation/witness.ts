@@ -90,6 +90,13 @@ export class Witness {
       throw new Violation('a halt counts as recorded, and is neither in the database nor in a file');
   }
 
+  /** A thread that has halted must not go on to any work on its replica. */
+  replicaMoved(thread: SimulatedThread, to: string): void {
+    const isIdle = /^(halted|inspecting|reconnecting|stopping|stopped|failed)/.test(to);
+    if (!isIdle && this.#lives.get(thread)!.halt.startsWith('halted'))
+      throw new Violation(`a thread that has halted goes on: ${to}`);
+  }
+
   /** Called when halt files change. */
   filesChanged(): void {
     this.#lookAtHalt();

@@ -56,7 +56,7 @@ export class Lanes {
     const numbers = new Map(this.#lanes.map((name, index) => [name, index]));
     for (let index = firstAfter(entries, span.from); index < entries.length; index += 1) {
       const entry = entries[index]!;
-      if (entry.at > span.to) continue;
+      if (entry.at < span.from || entry.at > span.to) continue;
       const lane = numbers.get(keyOf(entry));
       if (lane !== undefined) this.#mark(marks, entry, lane);
     }

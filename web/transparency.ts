@@ -93,7 +93,14 @@ export class Transparency implements View {
     try {
       const path = `/transparency/${this.#databases.value}/epochs?page=${this.#page}&limit=${EPOCHS}`;
       const { total, results } = (await ask(path)) as Epochs;
-      setText(this.#told, total === 0 ? 'No epoch is committed yet.' : `${count(total)} epochs are committed.`);
+      setText(
+        this.#told,
+        total === 0
+          ? 'No epoch is committed yet.'
+          : total === 1
+            ? 'One epoch is committed.'
+            : `${count(total)} epochs are committed.`
+      );
       this.#newer.disabled = this.#page === 0;
       this.#older.disabled = (this.#page + 1) * EPOCHS >= total;
       this.#epochs.update(

@@ -51,7 +51,7 @@ export class Lanes {
     const context = this.#size();
     const style = getComputedStyle(document.documentElement);
     const color = (name: string) => style.getPropertyValue(`--${name}`).trim();
-    this.#drawLanes(context, color('line'), color('ink'));
+    this.#drawLanes(context, color('line'));
     const marks = new Marks();
     const numbers = new Map(this.#lanes.map((name, index) => [name, index]));
     for (let index = firstAfter(entries, span.from); index < entries.length; index += 1) {
@@ -61,6 +61,7 @@ export class Lanes {
       if (lane !== undefined) this.#mark(marks, entry, lane);
     }
     marks.draw(context, color);
+    this.#drawNames(context, color('ink'), color('card'));
     this.#drawAxis(context, color('quiet'));
     context.fillStyle = color('accent');
     context.fillRect(this.#x(cursor), 0, 1.5, this.#lanes.length * LANE);
@@ -98,19 +99,30 @@ export class Lanes {
     }
   }
 
-  #drawLanes(context: CanvasRenderingContext2D, line: string, ink: string): void {
+  #drawLanes(context: CanvasRenderingContext2D, line: string): void {
+    context.fillStyle = line;
+    for (const index of this.#lanes.keys()) context.fillRect(this.#left, middle(index), this.#width - this.#left, 1);
+  }
+
+  /** On a phone they stand on the marks, with an edge that sets them off. */
+  #drawNames(context: CanvasRenderingContext2D, ink: string, edge: string): void {
+    context.save();
     context.font = '12px system-ui, sans-serif';
-    const isNarrow = this.#width < NARROW;
+    context.fillStyle = ink;
+    context.strokeStyle = edge;
+    context.lineWidth = 4;
     for (const [index, name] of this.#lanes.entries()) {
-      context.fillStyle = line;
-      context.fillRect(this.#left, middle(index), this.#width - this.#left, 1);
-      context.fillStyle = ink;
-      if (isNarrow) context.fillText(name, 0, middle(index) - 4);
-      else context.fillText(name, 0, middle(index) + 4, LEFT - 10);
+      if (this.#width >= NARROW) context.fillText(name, 0, middle(index) + 4, LEFT - 10);
+      else {
+        context.strokeText(name, 0, middle(index) - 4);
+        context.fillText(name, 0, middle(index) - 4);
+      }
     }
+    context.restore();
   }
 
   #drawAxis(context: CanvasRenderingContext2D, color: string): void {
+    context.font = '12px system-ui, sans-serif';
     context.fillStyle = color;
     const parts = this.#width < NARROW ? 2 : 4;
     for (let part = 0; part <= parts; part += 1) {

@@ -1,5 +1,5 @@
 import { readNumber, readOptions } from '../../src/cli/options.ts';
-import { endAll } from '../support/cleanup.ts';
+import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
 import type { Case } from './plan.ts';
 import { type Outcome, runCase } from './run.ts';
@@ -25,7 +25,6 @@ const options = readOptions(process.argv.slice(2), {
   shrink: { type: 'boolean', default: false },
   keep: { type: 'boolean', default: false }
 });
-const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 function command(of: Case): string {
   const without = of.without.length > 0 ? ` --without ${of.without.join(',')}` : '';
@@ -89,19 +88,4 @@ async function keep({ source, replica }: NonNullable<Outcome['failure']>['databa
   await sql(source, 'DO SLEEP(86400)');
 }
 
-/** Whatever was started ends with this process, also when the signal comes twice: npm passes on what the terminal sent already. */
-const interrupted = Promise.withResolvers<void>();
-for (const [signal, code] of Object.entries(SIGNALS))
-  process.on(signal, () => {
-    process.exitCode = code;
-    interrupted.resolve();
-  });
-try {
-  await Promise.race([main(), interrupted.promise]);
-} catch (caught) {
-  console.error(caught);
-  process.exitCode = 1;
-} finally {
-  await endAll();
-}
-process.exit();
+await runProgram(main);

@@ -150,7 +150,9 @@ export class ReplicaFollower {
     if (at <= height) return (await this.#isOurs(message)) ? null : { kind: 'behind' };
     const misfit = this.#misfit(message, group);
     if (misfit !== null) {
-      this.#session.log.warn({ block: at, height }, `${misfit}: catching up by snapshot`);
+      // A source that went on meanwhile is no fault.
+      const level = group.first > height + 1 ? 'debug' : 'warn';
+      this.#session.log[level]({ block: at, height }, `${misfit}: catching up by snapshot`);
       return { kind: 'behind' };
     }
     this.#group.push(message);

@@ -17,6 +17,10 @@ const LOOK_MS = 250;
 /** Comparisons in a row that came to nothing, each after the next block or a pause, before the next epoch is waited for. */
 const MAX_MISSES = 10;
 const MAX_PAUSE_MS = 60_000;
+/** Between two epochs a replica at rest is compared at each of these heights: then many replicas ask for the digests of one block. */
+const EVERY_BLOCKS = 10;
+/** But only so that comparisons take at most a fiftieth of the time. */
+const SHARE = 50;
 /** Repairs of one comparison while the source itself changes, or while there is more to repair. */
 const MAX_ROUNDS = 20;
 /** The reason of a halt by a difference that came back right after its repair. */
@@ -31,6 +35,8 @@ export class ReplicaVerifier {
   #dueAt = 0;
   /** When a comparison that came to nothing is tried again though no block came. */
   #retryAt = Number.POSITIVE_INFINITY;
+  /** Where the last comparison was, and when another may be before the end of the epoch. */
+  #last = { height: 0, restUntil: 0 };
   #misses = 0;
   /** A difference that could not be located has led to a bootstrap already. */
   #began = false;
@@ -45,7 +51,11 @@ export class ReplicaVerifier {
   }
 
   get isDue(): boolean {
-    return this.#session.state.height! >= this.#dueAt || performance.now() >= this.#retryAt;
+    if (this.#dueAt === Number.POSITIVE_INFINITY) return false;
+    const height = this.#session.state.height!;
+    const now = performance.now();
+    const isBetween = height % EVERY_BLOCKS === 0 && height > this.#last.height && now >= this.#last.restUntil;
+    return height >= this.#dueAt || now >= this.#retryAt || isBetween;
   }
 
   /** After a reconnect: the source may be another one, and offer what the last one did not. */
@@ -74,6 +84,7 @@ export class ReplicaVerifier {
     const hurry = new AbortController();
     const stop = AbortSignal.any([signal, hurry.signal]);
     const began = performance.now();
+    const isEarly = this.#session.state.height! < this.#dueAt;
     const subscription = await this.#session.subscription();
     const look = setInterval(() => {
       if (subscription.waiting > 0 && performance.now() - began > PATIENCE_MS) hurry.abort();
@@ -86,11 +97,13 @@ export class ReplicaVerifier {
         this.#began = true;
         throw new ReplicaLost(caught);
       }
-      this.#notVerified(caught, hurry.signal.aborted);
+      if (!isEarly || !hurry.signal.aborted) this.#notVerified(caught, hurry.signal.aborted);
       return { kind: 'done' };
     } finally {
       clearInterval(look);
       line.destroy();
+      const now = performance.now();
+      this.#last = { height: this.#session.state.height!, restUntil: now + SHARE * (now - began) };
     }
   }
 

@@ -16,6 +16,8 @@ export type RunTests = (args: readonly string[], options?: RunOptions) => Promis
 export interface RunOptions {
   readonly directory?: string;
   readonly quiet?: boolean;
+  /** Where what the started processes print is kept. */
+  readonly records?: string;
 }
 
 /**
@@ -46,14 +48,18 @@ async function runNodeTest(
   args: readonly string[],
   port: number,
   interrupted: AbortSignal,
-  { directory, quiet = false }: RunOptions = {}
+  { directory, quiet = false, records }: RunOptions = {}
 ): Promise<{ code: number; output: string }> {
   if (interrupted.aborted) return { code: 130, output: '' };
   // A test that fails may leave a connection open: without the second option its file would not end.
   const options = ['--test', '--test-force-exit', `--test-concurrency=${CONCURRENCY}`];
   const runner = spawn(process.execPath, [...options, ...args], {
     stdio: ['ignore', quiet ? 'pipe' : 'inherit', 'inherit'],
-    env: { ...process.env, PLATFORM_TEST_MARIADB_PORT: String(port) },
+    env: {
+      ...process.env,
+      PLATFORM_TEST_MARIADB_PORT: String(port),
+      ...(records ? { PLATFORM_TEST_RECORDS: records } : {})
+    },
     detached: true,
     ...(directory === undefined ? {} : { cwd: directory })
   });

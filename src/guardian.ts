@@ -47,12 +47,12 @@ export async function runGuarded(argv: readonly string[], log: Logger = createLo
   }
   const entries = sharedEntries();
   for (let deaths = 0; !stop.signal.aborted; ) {
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     service = start(argv, entries);
     const end = await ended(service);
     if (isFinal(end.code)) return end.code;
     if (stop.signal.aborted) return end.code ?? 128 + constants.signals[end.signal ?? 'SIGKILL'];
-    deaths = Date.now() - startedAt < STEADY_MS ? deaths + 1 : 1;
+    deaths = performance.now() - startedAt < STEADY_MS ? deaths + 1 : 1;
     if (deaths > MAX_RESTARTS) {
       log.fatal({ ...end, deaths }, 'the service does not stay up; the guardian gives up');
       return EXIT_GAVE_UP;

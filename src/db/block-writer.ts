@@ -62,6 +62,8 @@ export interface GroupTarget extends Span {
 /** Heights of which hashes are read at once. */
 const HEADS_PAGE = 1_000;
 const DUPLICATE_KEY = 1062;
+/** NULL where it may not be, out of range, cut, no such value of the type, without its parent, against a CHECK. */
+const UNFIT = new Set([1048, 1264, 1265, 1292, 1364, 1366, 1406, 1452, 4025]);
 /** Markers above whose height no row stands: the writer knows it of those that it left itself, not of one that was read. */
 const BARE = new WeakSet<ReplicaState>();
 
@@ -171,9 +173,14 @@ async function applyGroup(
   } catch (caught) {
     connection.destroy();
     await examiner?.settle(false);
-    if ((caught as { errno?: number }).errno === DUPLICATE_KEY) {
-      const reason = `a row of blocks ${first} to ${last} contradicts the replica: ${(caught as Error).message}`;
+    const { errno = 0, message } = caught as Error & { errno?: number };
+    if (errno === DUPLICATE_KEY) {
+      const reason = `a row of blocks ${first} to ${last} contradicts the replica: ${message}`;
       throw new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });
+    }
+    if (UNFIT.has(errno)) {
+      const reason = `a row of blocks ${first} to ${last} does not fit its table: ${message}`;
+      throw new PlatformError('SOURCE_INVALID', { reason, errno }, { cause: caught });
     }
     throw databaseError(caught, { blocks: `${first}-${last}` });
   }

@@ -4,6 +4,7 @@ import { PlatformError } from '../errors.ts';
 import { jsonRpc, type RpcMethod } from '../jsonrpc.ts';
 import type { Logger } from '../log.ts';
 import { type DecoderView, healthOf, latestBlockOf, liveOf, type StallLimits, statusOf } from './health.ts';
+import { monotonicMs } from './monotonic.ts';
 
 export interface DecoderApiOptions {
   readonly host: string;
@@ -48,11 +49,11 @@ export async function startDecoderApi(options: DecoderApiOptions): Promise<Decod
   await app.register(async (probes) => {
     await probes.register(rateLimit, { max: REQUESTS_PER_MINUTE, timeWindow: 60_000 });
     probes.get('/status', async (_, reply) => {
-      const status = statusOf(view(), Date.now());
+      const status = statusOf(view(), monotonicMs());
       return reply.code(status.status === 'healthy' ? 200 : 503).send(status);
     });
     probes.get('/live', async (_, reply) => {
-      const live = liveOf(view(), limits, Date.now());
+      const live = liveOf(view(), limits, monotonicMs());
       return reply.code(live.running && live.db && !live.stalled ? 200 : 503).send(live);
     });
   });
@@ -64,8 +65,8 @@ export async function startDecoderApi(options: DecoderApiOptions): Promise<Decod
 function methodsOf(view: () => DecoderView): Readonly<Record<string, RpcMethod>> {
   return {
     ping: { write: false, run: () => ({ status: 'success' }) },
-    health: { write: false, run: () => healthOf(view(), Date.now()) },
-    getlatestblock: { write: false, run: () => latestBlockOf(view(), Date.now()) }
+    health: { write: false, run: () => healthOf(view(), monotonicMs()) },
+    getlatestblock: { write: false, run: () => latestBlockOf(view(), monotonicMs()) }
   };
 }
 

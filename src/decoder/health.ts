@@ -1,4 +1,4 @@
-/** What the loop last said of itself. Times are Unix milliseconds. */
+/** What the loop last said of itself. Times are those of monotonicMs(). */
 export interface DecoderReport {
   /** The machine's state. */
   readonly state: string;

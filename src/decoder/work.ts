@@ -6,6 +6,7 @@ import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { BlockFeed } from './block-feed.ts';
 import { TIP_REFRESH_MS } from './health.ts';
+import { monotonicMs } from './monotonic.ts';
 import type { BlockRef, DecoderHalt, DecoderStore } from './store.ts';
 
 /** What the work needs of the house. */
@@ -39,7 +40,7 @@ export class DecoderWork {
   #halt: DecoderHalt | null = null;
   #forkHeight = -1;
   #parseErrors = 0;
-  #progressAt = Date.now();
+  #progressAt = monotonicMs();
 
   constructor(options: DecoderWorkOptions) {
     this.#options = options;
@@ -90,7 +91,7 @@ export class DecoderWork {
     if (isForked(applied, tip)) return { type: 'fork.detected' };
     const next = applied ? applied.height + 1 : startBlock;
     if (next > tip.height) {
-      this.#progressAt = Date.now();
+      this.#progressAt = monotonicMs();
       return { type: 'tip.reached' };
     }
     const block = await feed.take(next, tip.height, signal);
@@ -98,7 +99,7 @@ export class DecoderWork {
     await this.#openedStore.writeBlock(block);
     this.#applied = { height: block.height, hash: block.hash };
     this.#parseErrors += block.quarantined.length;
-    this.#progressAt = Date.now();
+    this.#progressAt = monotonicMs();
     return { type: 'block.written', height: block.height };
   }
 
@@ -109,7 +110,7 @@ export class DecoderWork {
     if (tip.height >= (this.#applied ? this.#applied.height + 1 : this.#options.startBlock)) {
       return { type: 'block.announced' };
     }
-    this.#progressAt = Date.now();
+    this.#progressAt = monotonicMs();
     return { type: 'tip.reached' };
   }
 
@@ -178,7 +179,7 @@ export class DecoderWork {
   async #recentTip(signal: AbortSignal): Promise<NodeTip> {
     const tip = this.#tip;
     const isAhead = tip !== undefined && tip.height > (this.#applied?.height ?? -1);
-    const isRecent = tip !== undefined && Date.now() - tip.polledAt < TIP_REFRESH_MS;
+    const isRecent = tip !== undefined && monotonicMs() - tip.polledAt < TIP_REFRESH_MS;
     return this.#isTipTrusted && isAhead && isRecent ? tip : await this.#pollTip(signal);
   }
 
@@ -191,7 +192,7 @@ export class DecoderWork {
 
   /** Time without progress counts only while the tip is fresh. */
   #noteTip(tip: NodeTip): NodeTip {
-    const now = Date.now();
+    const now = monotonicMs();
     if (!this.#tip || now - this.#tip.polledAt > 2 * TIP_REFRESH_MS) this.#progressAt = now;
     this.#tip = { ...tip, polledAt: now };
     this.#isTipTrusted = true;

@@ -22,6 +22,9 @@ export interface PrivateMariaDb {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
+/** The account of a private MariaDB, which listens on the loopback address only. */
+export const PRIVATE_ACCOUNT = { user: 'platform', pass: 'known-to-this-machine' } as const;
+
 const LONGEST_SOCKET_PATH = 107;
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 30_000;
@@ -108,7 +111,7 @@ export async function startMariaDb(
     port,
     socketPath,
     pid: child.pid!,
-    root: { host: '127.0.0.1', port, user: 'platform', pass: 'platform' },
+    root: { host: '127.0.0.1', port, ...PRIVATE_ACCOUNT },
     stop: (signal) => stopChild(child, signal)
   };
 }
@@ -126,6 +129,8 @@ async function waitUntilReady(
   root: { user: string; socketPath: string },
   logFile: string
 ): Promise<void> {
+  const account = `'${PRIVATE_ACCOUNT.user}'@'127.0.0.1'`;
+  const identified = `${account} IDENTIFIED BY '${PRIVATE_ACCOUNT.pass}'`;
   const deadline = Date.now() + START_DEADLINE_MS;
   for (;;) {
     if (child.exitCode !== null)
@@ -136,8 +141,9 @@ async function waitUntilReady(
       });
     try {
       const connection = await createConnection({ user: root.user, socketPath: root.socketPath });
-      await connection.query("CREATE USER IF NOT EXISTS 'platform'@'127.0.0.1' IDENTIFIED BY 'platform'");
-      await connection.query("GRANT ALL ON *.* TO 'platform'@'127.0.0.1' WITH GRANT OPTION");
+      await connection.query(`CREATE USER IF NOT EXISTS ${identified}`);
+      await connection.query(`ALTER USER ${identified}`);
+      await connection.query(`GRANT ALL ON *.* TO ${account} WITH GRANT OPTION`);
       await connection.end();
       return;
     } catch (caught) {

@@ -114,7 +114,7 @@ export class ArtifactStore {
   /** The artifact that this order would share, if it is there already. Nothing is built. */
   find(order: SnapshotOrder, coding: SnapshotCoding): Artifact | undefined {
     const key = keyOf(order, coding);
-    const isFresh = ({ createdAt }: Artifact) => Date.now() - createdAt < this.#options.maxAgeMs;
+    const isFresh = ({ createdAt }: Artifact) => performance.now() - createdAt < this.#options.maxAgeMs;
     return this.#list().find((artifact) => artifact.key === key && (this.#builds.has(artifact) || isFresh(artifact)));
   }
 
@@ -139,11 +139,11 @@ export class ArtifactStore {
   /** Since the start, but `running`, `bytes` and `oldestBuildMs`: what there is now. */
   get figures() {
     const [built, failed, shared] = [this.#built, this.#failed, this.#shared];
-    const oldest = Math.min(Date.now(), ...[...this.#builds.keys()].map(({ createdAt }) => createdAt));
+    const oldest = Math.min(performance.now(), ...[...this.#builds.keys()].map(({ createdAt }) => createdAt));
     const now = {
       running: this.#builds.size,
       bytes: this.#finished.calculatedSize,
-      oldestBuildMs: Date.now() - oldest
+      oldestBuildMs: performance.now() - oldest
     };
     return { built, failed, shared, ...now };
   }

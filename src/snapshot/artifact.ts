@@ -19,7 +19,8 @@ export class Artifact {
   readonly resource: string;
   /** Resource, coding and state of the database: equal keys may share the file. */
   readonly key: string;
-  readonly createdAt = Date.now();
+  /** Of performance.now(). */
+  readonly createdAt = performance.now();
   #headers: ArtifactHeaders | undefined;
   #sizeBytes = 0;
   #complete = false;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
 import { type DiscoveredDatabase, discoverDatabases, type HubClient } from '../hub/client.ts';
+import type { KnownDatabases } from '../hub/known-databases.ts';
 import type { Logger } from '../log.ts';
 
 const FIRST_RETRY_MS = 1_000;
@@ -17,6 +18,8 @@ interface HubWatch {
   readonly signal: AbortSignal;
   /** Told whether the hub answered, each time. */
   readonly onAnswer?: (answered: boolean) => void;
+  /** Where only names count: what the hub named last is enough to begin with. */
+  readonly memory?: KnownDatabases | undefined;
   /** Called with what the hub knows, after the first answer and whenever it is asked again. */
   readonly onDatabases: (databases: readonly DiscoveredDatabase[]) => Promise<void>;
 }
@@ -24,7 +27,7 @@ interface HubWatch {
 /**
  * Asks the hub for the databases until the signal ends it.
  *
- * A hub that goes away after the first answer changes nothing: what is known goes on.
+ * A hub that goes away after the first answer changes nothing: what is known goes on, also at the next start where `memory` keeps it.
  *
  * @throws {PlatformError} HUB_UNREACHABLE when no first answer came in `maxWaitMs`; what `onDatabases` finds final
  */
@@ -36,10 +39,12 @@ export async function watchHub({
   log,
   signal,
   onAnswer,
+  memory,
   onDatabases
 }: HubWatch): Promise<void> {
-  const deadline = Date.now() + maxWaitMs;
+  const deadline = performance.now() + maxWaitMs;
   let retryMs = FIRST_RETRY_MS;
+  let answered = false;
   let known = false;
   let said = '';
   while (!signal.aborted) {
@@ -55,16 +60,23 @@ export async function watchHub({
       if (words.join() !== said) for (const word of words) log.warn(word);
       said = words.join();
       await onDatabases(databases);
-      known = true;
+      answered = known = true;
+      await memory?.keep(databases).catch((err) => log.warn({ err }, 'what the hub names cannot be kept'));
     } catch (caught) {
       if (signal.aborted) return;
       const error = PlatformError.from(caught, 'HUB_UNREACHABLE');
       onAnswer?.(false);
       if (error.policy === 'exit') throw error;
       log.error({ err: error.message, hint: error.hint }, 'error connecting to the hub');
-      if (!known && Date.now() + retryMs > deadline) throw error;
+      const kept = known ? null : await memory?.recall();
+      if (kept) {
+        log.warn({ databases: kept.length }, 'going on with the databases that the hub named last');
+        await onDatabases(kept);
+        known = true;
+      }
+      if (!known && performance.now() + retryMs > deadline) throw error;
     }
-    const waitMs = known ? repollMs : retryMs;
+    const waitMs = answered ? repollMs : retryMs;
     retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
     await sleep(waitMs, undefined, { signal }).catch(() => undefined);
   }

@@ -11,6 +11,7 @@ import { createApp } from '../http/app.ts';
 import { prepareConsoleFiles } from '../http/console-files.ts';
 import { FanOut } from '../http/fan-out.ts';
 import { createHubClient } from '../hub/client.ts';
+import { KnownDatabases } from '../hub/known-databases.ts';
 import type { Logger } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { readWebFiles } from '../program.ts';
@@ -171,6 +172,7 @@ export async function startSync(
       timeoutMs: HUB_TIMEOUT_MS
     }),
     needsCoordinates: !config.REPLICA_DB_HOST,
+    memory: config.REPLICA_DB_HOST ? new KnownDatabases(config.SYNC_STATE_DIR) : undefined,
     onAnswer: (answered) => {
       hubIsUp = answered;
     },

@@ -14,6 +14,10 @@ const DEATH_WINDOW_MS = 300_000;
 /** A watchdog takes 15 s, a heap some seconds to be full. */
 const DEATH_DEADLINE_MS = 60_000;
 const CROWD = 500;
+/** A guardian waits longer and longer for a service that ends again and again; after so long it begins anew. */
+const STEADY_MS = 65_000;
+/** What MariaDB is given to be well again. */
+const MARIADB_REST_MS = 15_000;
 
 /** What runs in a thread to end it, or its process. */
 const SCRIPTS: Readonly<Partial<Record<FaultKind, string>>> = {
@@ -26,14 +30,27 @@ const SCRIPTS: Readonly<Partial<Record<FaultKind, string>>> = {
     'globalThis.kept = Array.from({ length: 40 }, () => Buffer.alloc(1e7, 1)); setTimeout(() => { delete globalThis.kept; }, 3000); 0'
 };
 
+const HOUR_MS = 3_600_000;
+
+/** Sets the clock on the wall, for one thread. */
+const clockScript = (aheadMs: number) => `
+  globalThis.RealDate ??= Date;
+  globalThis.Date = class extends RealDate {
+    static now() { return RealDate.now() + ${aheadMs}; }
+    constructor(...given) { super(...(given.length > 0 ? given : [Date.now()])); }
+  };
+  0`;
+
 /** Does to the system what a schedule says. */
 export class Faults {
   readonly #system: System;
   /** How long MariaDB stands still when it does. */
   readonly #standstillMs: number;
   readonly #deaths = new Map<Service, number[]>();
-  /** MariaDB can suffer one thing at a time. */
-  #mariadb: Promise<unknown> = Promise.resolve();
+  /** When the process of a service was killed last. */
+  readonly #killed = new Map<Service, number>();
+  /** MariaDB suffers one thing at a time. */
+  #mariadbUntil = 0;
   readonly disk: string | null;
 
   constructor(system: System, standstillMs: number) {
@@ -62,9 +79,9 @@ export class Faults {
       case 'killReplica':
         return this.#killActor(client.service);
       case 'killService':
-        return kill(either, either.pid);
+        return this.#kill(either, either.pid);
       case 'killGuardian':
-        return kill(either, either.guardianPid);
+        return this.#kill(either, either.guardianPid);
       case 'hang':
       case 'heapArray':
       case 'heapMap':
@@ -92,28 +109,46 @@ export class Faults {
         return everyClient;
       }
       case 'killMariaDb':
-        await this.#toMariaDb(() => this.#system.killMariaDb(random.pick([0, 500, 3_000])));
-        return all;
+        return (await this.#toMariaDb(() => this.#system.killMariaDb(random.pick([0, 500, 3_000])))) ? all : null;
       case 'stopMariaDb':
-        await this.#toMariaDb(() => this.#standStill());
-        return all;
+        return (await this.#toMariaDb(() => this.#standStill())) ? all : null;
       case 'tooManyConnections':
-        await this.#toMariaDb(() => this.#refuseConnections(random.between(1_000, 4_000)));
-        return all;
+        return (await this.#toMariaDb(() => this.#refuseConnections(random.between(1_000, 4_000)))) ? all : null;
       case 'lockWait':
-        await this.#toMariaDb(() => this.#lock(client.database.name, random.pick([300, 2_000, 6_000])));
-        return [client.service];
+        return (await this.#toMariaDb(() => this.#lock(client.database.name, random.pick([300, 2_000, 6_000]))))
+          ? [client.service]
+          : null;
+      case 'emptyReplica':
+        return (await client.service.restart(() => this.#system.emptyReplica(client))) ? [client.service] : null;
+      case 'clockJump':
+        return this.#setClock(either, random.pick([-24, -1, -0.01, 0.01, 1, 24, 24 * 365]) * HOUR_MS);
       case 'fullDisk':
         await this.#fillDisk(random.between(1_000, 4_000));
         return [servers[0]!];
       case 'killHub':
-        return kill(hub, hub.pid);
+        return this.#kill(hub, hub.pid);
       case 'slowSubscribers':
         await this.#system.crowdIn(CROWD, server.url);
         await sleep(random.between(2_000, 6_000));
         await this.#system.crowdOut();
         return [server];
     }
+  }
+
+  /** In the front door and in the actor, until the next jump or the end of either. */
+  async #setClock(service: Service, aheadMs: number): Promise<readonly Service[] | null> {
+    const { pid } = service;
+    if (pid === null) return null;
+    for (const thread of [null, DATABASE])
+      if (!(await runInThread(pid, thread, clockScript(aheadMs), () => service.log()))) return null;
+    return [service];
+  }
+
+  async #kill(service: Service, pid: number | null): Promise<readonly Service[] | null> {
+    if (pid === null || Date.now() < (this.#killed.get(service) ?? 0) + STEADY_MS) return null;
+    this.#killed.set(service, Date.now());
+    await kill(service, pid);
+    return [service];
   }
 
   async #killActor(service: Service): Promise<readonly Service[] | null> {
@@ -141,10 +176,12 @@ export class Faults {
     return true;
   }
 
-  async #toMariaDb(what: () => Promise<void>): Promise<void> {
-    const turn = this.#mariadb.then(what);
-    this.#mariadb = turn.catch(() => undefined);
-    await turn;
+  /** @returns false when it has to suffer something already, or just had to */
+  async #toMariaDb(what: () => Promise<void>): Promise<boolean> {
+    if (Date.now() < this.#mariadbUntil) return false;
+    this.#mariadbUntil = Number.POSITIVE_INFINITY;
+    await what().finally(() => (this.#mariadbUntil = Date.now() + MARIADB_REST_MS));
+    return true;
   }
 
   async #standStill(): Promise<void> {
@@ -196,11 +233,9 @@ async function lives(service: Service): Promise<string> {
 }
 
 /** Over when the process is gone: what it said last is no sign of life. */
-async function kill(service: Service, pid: number | null): Promise<readonly Service[] | null> {
-  if (pid === null) return null;
+async function kill(service: Service, pid: number): Promise<void> {
   process.kill(pid, 'SIGKILL');
   const before = service.pid;
   for (const deadline = Date.now() + DEATH_DEADLINE_MS; Date.now() < deadline; await sleep(50))
-    if (!isAlive(pid) && (before === null || !isAlive(before) || before === pid)) return [service];
-  return [service];
+    if (!isAlive(pid) && (before === null || !isAlive(before) || before === pid)) return;
 }

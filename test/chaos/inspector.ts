@@ -15,17 +15,28 @@ interface Attached {
  *
  * The process must have been started with `--inspect-port=127.0.0.1:0`; until SIGUSR1 it knows of no inspector.
  *
- * @param thread part of the thread's name
+ * @param thread part of the thread's name; null: the first one
  * @param log everything that the process has printed
  * @returns false when there is no such thread now
  */
-export async function runInThread(pid: number, thread: string, script: string, log: () => string): Promise<boolean> {
+export async function runInThread(
+  pid: number,
+  thread: string | null,
+  script: string,
+  log: () => string
+): Promise<boolean> {
   const url = await inspectorOf(pid, log);
   if (!url) return false;
   const socket = new WebSocket(url, { perMessageDeflate: false });
   socket.on('error', () => undefined); // the process may end by what runs in it
   try {
     await once(socket, 'open');
+    const evaluate = { id: 1, method: 'Runtime.evaluate', params: { expression: script } };
+    if (thread === null) {
+      socket.send(JSON.stringify(evaluate));
+      await sleep(200);
+      return true;
+    }
     const attached: Attached[] = [];
     socket.on('message', (data: Buffer) => {
       const { method, params } = JSON.parse(data.toString('utf8')) as { method?: string; params: Attached };
@@ -35,8 +46,10 @@ export async function runInThread(pid: number, thread: string, script: string, l
     await sleep(300);
     const found = attached.find(({ workerInfo }) => workerInfo.title.includes(thread));
     if (!found) return false;
-    const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: script } });
-    send(socket, 2, 'NodeWorker.sendMessageToWorker', { sessionId: found.sessionId, message });
+    send(socket, 2, 'NodeWorker.sendMessageToWorker', {
+      sessionId: found.sessionId,
+      message: JSON.stringify(evaluate)
+    });
     await sleep(200);
     return true;
   } catch {

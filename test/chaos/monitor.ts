@@ -4,46 +4,62 @@ import type { Service } from './service.ts';
 import type { System } from './system.ts';
 
 const EVERY_MS = 200;
+/** The hub, a replica and a source. */
+const WELL = /^running( live| polling.*)?$/;
+
+export interface Recovery {
+  readonly ms: number;
+  /** Who was not well in time. */
+  readonly late: readonly Service[];
+}
+
+/** What a service was when it was looked at; told when it changes. */
+type Tell = (line: string) => void;
 
 /** Looks at every service again and again. */
 export class Monitor {
   readonly #system: System;
   /** When each was last asked and found well. */
   readonly #well = new Map<Service, number>();
+  readonly #tell: Tell;
   #ended = false;
   readonly #loop: Promise<unknown>;
 
-  constructor(system: System) {
+  constructor(system: System, tell: Tell) {
     this.#system = system;
+    this.#tell = tell;
     this.#loop = Promise.all(system.services.map((service) => this.#watch(service)));
   }
 
   async #watch(service: Service): Promise<void> {
-    while (!this.#ended) {
+    for (let before = ''; !this.#ended; await sleep(EVERY_MS)) {
       const asked = performance.now();
-      if (await this.#isWell(service)) this.#well.set(service, asked);
-      await sleep(EVERY_MS);
+      const state = await this.#look(service);
+      if (WELL.test(state)) this.#well.set(service, asked);
+      if (state !== before) this.#tell(`${service.name} ${state}`);
+      before = state;
     }
   }
 
   /** By its present thread: what an earlier one reported counts no more. */
-  async #isWell(service: Service): Promise<boolean> {
-    if (service === this.#system.hub) return service.rpc('health').then((answer) => answer !== null);
+  async #look(service: Service): Promise<string> {
+    if (service === this.#system.hub) return (await service.rpc('health')) === null ? 'silent' : 'running';
     const actors = (await service.get('/debug/actors')) as readonly ActorView[] | null;
-    const [actor] = actors ?? [];
+    if (!actors) return 'silent';
+    const [actor] = actors;
     const { replica, source } = actor?.machines ?? {};
-    return actor?.state === 'running' && (replica?.state === 'live' || source?.state.startsWith('polling') === true);
+    return `${actor?.state ?? 'without an actor'} ${replica?.state ?? source?.state ?? ''}`;
   }
 
-  /** @returns how long it took until all were well again, in milliseconds; null: longer than the deadline */
-  async recovery(services: readonly Service[], deadlineMs: number): Promise<number | null> {
+  /** @returns how long it took until all were well again; those that were not before the deadline */
+  async recovery(services: readonly Service[], deadlineMs: number): Promise<Recovery> {
     const since = performance.now();
-    const isBack = (service: Service) => (this.#well.get(service) ?? 0) > since;
-    while (!services.every(isBack)) {
-      if (performance.now() - since > deadlineMs || this.#ended) return null;
+    for (;;) {
+      const ms = performance.now() - since;
+      const late = services.filter((service) => (this.#well.get(service) ?? 0) <= since);
+      if (late.length === 0 || ms > deadlineMs || this.#ended) return { ms, late };
       await sleep(EVERY_MS / 2);
     }
-    return performance.now() - since;
   }
 
   async end(): Promise<void> {

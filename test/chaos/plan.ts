@@ -20,6 +20,8 @@ const WEIGHTS = {
   stopMariaDb: 1,
   tooManyConnections: 2,
   lockWait: 5,
+  emptyReplica: 3,
+  clockJump: 4,
   fullDisk: 2,
   killHub: 4,
   slowSubscribers: 3

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkAfterwards, measure } from './checks.ts';
 import { Faults } from './faults.ts';
-import { Monitor } from './monitor.ts';
+import { Monitor, type Recovery } from './monitor.ts';
 import { type FaultKind, planFaults } from './plan.ts';
-import { processesOf } from './service.ts';
+import { processesOf, type Service } from './service.ts';
 import { System } from './system.ts';
 import { keepWriting } from './writing.ts';
 
@@ -20,18 +20,21 @@ export interface ChaosReport {
 
 interface Dealt {
   readonly kind: FaultKind;
-  readonly recovery: Promise<number | null>;
+  readonly number: number;
+  readonly recovery: Promise<Recovery>;
 }
 
 /** One run: faults from a seed for so many seconds, then peace, then every promise is looked at. */
 export async function runChaos(
   { seed, seconds }: { readonly seed: string; readonly seconds: number },
-  tell: (line: string) => void = () => undefined
+  print: (line: string) => void = () => undefined
 ): Promise<ChaosReport> {
+  const began = performance.now();
+  const tell = (line: string) => print(`${((performance.now() - began) / 1_000).toFixed(1).padStart(6)} s  ${line}`);
   const system = await System.open();
   await system.settle(await system.sourceHeight(), 60_000);
   const before = measure(system);
-  const monitor = new Monitor(system);
+  const monitor = new Monitor(system, tell);
   const faults = new Faults(system, seconds >= LONG_RUN_S ? 40_000 : 3_000);
   const writing = keepWriting(system.source, seed);
   const dealt: Dealt[] = [];
@@ -45,7 +48,7 @@ export async function runChaos(
       (targets) => {
         if (!targets) return tell(`${number} ${kind}: not now`);
         tell(`${number} ${kind}: ${targets.map(({ name }) => name).join(', ')}`);
-        dealt.push({ kind, recovery: monitor.recovery(targets, RECOVERY_DEADLINE_MS) });
+        dealt.push({ kind, number, recovery: monitor.recovery(targets, RECOVERY_DEADLINE_MS) });
       },
       // What it wanted to do it to is away by another fault.
       (caught: Error) => tell(`${number} ${kind}: ${caught.message}`)
@@ -56,14 +59,18 @@ export async function runChaos(
   await Promise.all(pending);
   const written = await writing.end();
   const times = new Map<FaultKind, number[]>();
-  for (const { kind, recovery } of dealt) {
-    const ms = await recovery;
-    if (ms === null) violations.push(`${kind}: not everything was well again within ${RECOVERY_DEADLINE_MS / 1_000} s`);
-    else times.set(kind, [...(times.get(kind) ?? []), ms]);
+  const late = new Map<Service, string[]>();
+  for (const { kind, number, recovery } of dealt) {
+    const { ms, late: those } = await recovery;
+    for (const service of those) late.set(service, [...(late.get(service) ?? []), `${number} ${kind}`]);
+    if (those.length === 0) times.set(kind, [...(times.get(kind) ?? []), ms]);
   }
+  for (const [{ name }, after] of late)
+    violations.push(`${name} was not well within ${RECOVERY_DEADLINE_MS / 1_000} s after ${after.join(', ')}`);
   await monitor.end();
   violations.push(...(await checkAfterwards(system, before)));
   const received = system.subscribers.reduce((sum, subscriber) => sum + subscriber.received, 0);
+  if (violations.length > 0) tell(`the logs are kept in ${system.keepLogs()}`);
   await system.close();
   for (const service of system.services) violations.push(...service.violations);
   for (const { pid, command } of processesOf(system.mark)) violations.push(`a process is left: ${pid} ${command}`);

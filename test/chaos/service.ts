@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { recordFile } from '../support/records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 /** Like a unit with `Restart=always`. */
@@ -11,6 +12,7 @@ const RESTART_MS = 200;
 /** A service that lost its guardian may take so long to end. */
 const ORPHAN_DEADLINE_MS = 20_000;
 const STOP_DEADLINE_MS = 25_000;
+const ASK_AGAIN_MS = 10_000;
 /** Names what this run started, in the environment of each process. */
 export const MARK = 'PLATFORM_CHAOS_RUN';
 
@@ -24,6 +26,8 @@ export class Service {
   readonly #key: string;
   #guardian: ChildProcess | null = null;
   #ending = false;
+  /** What is done before the next start. */
+  #meanwhile: (() => Promise<void>) | null = null;
   #life: Promise<void> = Promise.resolve();
   /** Promises that were broken, in sentences. */
   readonly violations: string[] = [];
@@ -45,6 +49,8 @@ export class Service {
   }
 
   start(): void {
+    closeSync(openSync(this.#logFile, 'a'));
+    recordFile(this.#logFile, this.#env);
     this.#life = this.#live();
   }
 
@@ -70,6 +76,8 @@ export class Service {
         last = null;
       }
       if (!this.#ending) await sleep(RESTART_MS);
+      await this.#meanwhile?.();
+      this.#meanwhile = null;
     }
   }
 
@@ -120,6 +128,19 @@ export class Service {
       (response) => response.json(),
       () => null
     );
+  }
+
+  /** Stops it in order, and has something done before its guardian is started again. @returns false: it is doing so already */
+  async restart(meanwhile: () => Promise<void>): Promise<boolean> {
+    if (this.#meanwhile) return false;
+    const done = Promise.withResolvers<void>();
+    this.#meanwhile = () => meanwhile().then(done.resolve, done.reject);
+    const ask = () => this.#guardian?.kill('SIGTERM');
+    ask();
+    // The first word may have reached one that was about to end.
+    const again = setInterval(ask, ASK_AGAIN_MS);
+    await done.promise.finally(() => clearInterval(again));
+    return true;
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, rows } from '../../src/db/connection.ts';
 import { freePort, type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
@@ -19,11 +20,17 @@ export const DATABASE = 'indexer/litecoin/regtest';
 const KEY = 'key-of-chaos';
 const SERVERS = 2;
 const CLIENTS = 3;
+/** Blocks, as the services are configured by default. */
+export const EPOCH = 100;
 const FIRST = { seed: 'chaos', blocks: 40, rows: 4_000 };
 const START_DEADLINE_MS = 60_000;
 
 /** Of one database, the fields that count here. */
-type Status = { readonly block_height?: number | null; readonly phase?: string };
+interface Status {
+  readonly block_height?: number | null;
+  readonly phase?: string;
+  readonly verified_height?: number | null;
+}
 
 export interface Replica {
   readonly service: Service;
@@ -97,7 +104,7 @@ export class System {
         ...(number === 1 && this.smallDisk ? { SNAPSHOT_CACHE_DIR: join(this.smallDisk, 'artifacts') } : {})
       });
       this.servers.push(service);
-      const serves = async () => (await this.serverHeight(service)) !== null;
+      const serves = async () => typeof (await this.#status(service)).block_height === 'number';
       await eventually(`${service.name} serves`, START_DEADLINE_MS, serves).catch((fault: Error) => {
         throw new Error(`${fault.message}\n${service.log().slice(-3_000)}`);
       });
@@ -156,16 +163,8 @@ export class System {
     return [this.hub, ...this.servers, ...this.clients.map(({ service }) => service)];
   }
 
-  /** @returns null when it does not serve its database now */
-  async serverHeight(service: Service): Promise<number | null> {
-    const status = (await service.get(`/status/${DATABASE}`)) as Status | null;
-    return status?.block_height ?? null;
-  }
-
-  /** The height at which a client is live; null while it is not. */
-  async liveHeight({ service }: Replica): Promise<number | null> {
-    const status = (await service.get(`/status/${DATABASE}`)) as Status | null;
-    return status?.phase === 'live' ? Number(status.block_height) : null;
+  async #status(service: Service): Promise<Status> {
+    return ((await service.get(`/status/${DATABASE}`)) as Status | null) ?? {};
   }
 
   async sourceHeight(): Promise<number> {
@@ -175,18 +174,28 @@ export class System {
     return Number(row!.height);
   }
 
-  /** Waits until all clients are live there. @returns who is not, in sentences */
+  /** Waits until all clients are live there, and verified if an epoch ends there. @returns who is not, in sentences */
   async settle(height: number, deadlineMs: number): Promise<string[]> {
     const late = this.clients.map(async (replica) => {
-      const isThere = async () => (await this.liveHeight(replica)) === height;
+      const isThere = async () => {
+        const { phase, block_height, verified_height } = await this.#status(replica.service);
+        return phase === 'live' && block_height === height && (height % EPOCH > 0 || verified_height === height);
+      };
       return eventually('live', deadlineMs, isThere).then(
         () => [],
         async () => [
-          `${replica.service.name} is not live at ${height}: ${JSON.stringify(await replica.service.get(`/status/${DATABASE}`))}`
+          `${replica.service.name} is not live at ${height}: ${JSON.stringify(await this.#status(replica.service))}`
         ]
       );
     });
     return (await Promise.all(late)).flat();
+  }
+
+  /** @returns a directory of the logs of all services, which stays */
+  keepLogs(): string {
+    const kept = mkdtempSync(join(tmpdir(), 'platform-chaos-logs-'));
+    for (const service of this.services) writeFileSync(join(kept, `${service.name}.log`), service.log());
+    return kept;
   }
 
   /** Ends everything that was started. */
@@ -197,6 +206,13 @@ export class System {
 
   compare({ database }: Replica): Promise<Verdict> {
     return compareDatabases(this.source, database);
+  }
+
+  /** As an operator who begins anew. */
+  async emptyReplica({ database }: Replica): Promise<void> {
+    const connection = await connect(this.mariadb.root);
+    await connection.query(`DROP DATABASE IF EXISTS ${database.name}`);
+    await connection.end();
   }
 
   async killMariaDb(downMs: number): Promise<void> {

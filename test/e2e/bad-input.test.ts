@@ -141,7 +141,7 @@ test('a second client of one replica is refused, says so, and takes over when th
   const { code, stdout } = await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: KEY });
   assert.equal(code, 1, stdout);
   assert.match(stdout, told);
-  assert.equal((await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: 'another' })).code, 77);
+  assert.equal((await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: 'another-key' })).code, 77);
   await first.end();
   assert.equal((await pair.settle(second, 104, 20_000)).equal, true);
   await second.end();

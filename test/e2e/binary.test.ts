@@ -7,8 +7,10 @@ import { test } from 'node:test';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import type { Summary } from '../../src/devnet/summary.ts';
 import { atEnd } from '../support/cleanup.ts';
+import { recordPipes } from '../support/records.ts';
 import { eventually, temporaryDirectory } from '../support/sync-process.ts';
 
+const KEY = 'key-of-the-binary';
 const MAX_BYTES = 130e6;
 const BUILD_DEADLINE_MS = 120_000;
 const DEVNET_DEADLINE_MS = 180_000;
@@ -69,15 +71,17 @@ test(
       env: {
         PATH: process.env['PATH'],
         SYNC_MODE: 'server',
-        SYNC_API_KEY: 'k',
+        SYNC_API_KEY: KEY,
         SYNC_API_HOST: '127.0.0.1',
         SYNC_API_PORT: String(port),
         HUB_API_HOST: '127.0.0.1',
         HUB_PORT: String(await freePort()),
         SYNC_STATE_DIR: '/var/lib/platform-node'
       },
-      stdio: ['ignore', 'ignore', 'inherit']
+      stdio: ['ignore', 'pipe', 'inherit']
     });
+    recordPipes(outer, { SYNC_API_KEY: KEY });
+    outer.stdout.resume();
     atEnd(async () => void outer.kill('SIGKILL'));
     const url = `http://127.0.0.1:${port}`;
     await eventually('it serves', DEADLINE_MS, () =>
@@ -119,6 +123,7 @@ test('without Node on the machine: a devnet whose replicas are equal to the row,
     timeout: DEVNET_DEADLINE_MS
   });
   atEnd(async () => void devnet.kill('SIGTERM'));
+  recordPipes(devnet, {});
   let [stdout, stderr] = ['', ''];
   devnet.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   devnet.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Summary } from '../../src/devnet/summary.ts';
+import { noteSecrets, recordFile, recordPipes } from '../support/records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const RUN_DEADLINE_MS = 180_000;
@@ -30,6 +31,7 @@ after(() => {
 function startDevnet(...args: string[]): Run {
   const child = spawn(COMMAND_LINE, ['devnet', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   started.push(child);
+  recordPipes(child, {});
   const watchers = new Set<(line: string) => void>();
   const collect = (stream: NodeJS.ReadableStream): string[] => {
     const lines: string[] = [];
@@ -107,6 +109,16 @@ test('a run to an end: two reorgs and two killed actors leave both replicas equa
   }
 });
 
+/** Keeps the logs of its services, with the secrets in the environment of its processes. */
+function recordServices(directory: string): void {
+  for (const pid of processesOf(directory)) {
+    const pairs = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+    noteSecrets(Object.fromEntries(pairs.map((pair) => pair.split('=', 2) as [string, string])));
+  }
+  const logs = join(directory, 'logs');
+  for (const name of readdirSync(logs)) recordFile(join(logs, name), {});
+}
+
 test('Ctrl-C leaves no process; the next start continues where this one was', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-e2e-'));
   try {
@@ -118,6 +130,7 @@ test('Ctrl-C leaves no process; the next start continues where this one was', as
       heights.push(Number(/^node (\d+)/.exec(line)?.[1]));
       // MariaDB, litecoind, and four services with a guardian each.
       assert.ok(processesOf(directory).length >= 10, `${processesOf(directory).length} processes`);
+      recordServices(directory);
       run.child.kill('SIGINT');
       assert.equal(await run.exit(STOP_DEADLINE_MS), 0, run.stderr.join('\n'));
       assert.deepEqual(processesOf(directory), []);

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { createDecoder } from '../support/generated-decoder.ts';
-import { createDatabase } from '../support/mariadb.ts';
+import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { openTestHub } from '../support/sync-pair.ts';
-import { eventually, startSyncProcess } from '../support/sync-process.ts';
+import { eventually, type SyncProcess, startSyncProcess, temporaryDirectory } from '../support/sync-process.ts';
 
 const decoderOf = (chain: string, { host, port, name, user, pass }: DatabaseCoordinates) => ({
   [chain]: { regtest: { 'other-decoder': { host, port: String(port), name, user, pass } } }
@@ -61,4 +61,30 @@ test('databases appear and go without a restart, hubs are tried in their order, 
   await answers('dogecoin', 200);
   await server.end();
   assert.equal(server.child.exitCode, 0);
+});
+
+test('a client that starts while the hub is away goes on with the databases that it named last', async () => {
+  const source = await createDatabase('remembered');
+  await createDecoder(source, { seed: 'remembered', blocks: 5, rows: 50 });
+  const hub = await startBareHub(() => decoderOf('litecoin', source));
+  const { host, port, user, pass } = source;
+  const replica = { REPLICA_DB_HOST: host, REPLICA_DB_PORT: port, REPLICA_DB_USER: user, REPLICA_DB_PASS: pass };
+  const env = {
+    ...{ SYNC_MODE: 'client', SYNC_SOURCES: 'http://127.0.0.1:9', REPLICA_DB_PREFIX: 'r_', ...replica },
+    ...{ HUB_API_HOST: '127.0.0.1', HUB_PORT: hub.port, SYNC_STATE_DIR: temporaryDirectory('known') }
+  };
+  dropAfterwards(source, `r_${source.name}`);
+  const isServed = (client: SyncProcess) =>
+    eventually('the database is served', 20_000, async () => {
+      const { status, body } = await client.get('/debug/actors');
+      return status === 200 && Array.isArray(body) && body.length === 1;
+    });
+  const first = await startSyncProcess(env);
+  await isServed(first);
+  await first.end();
+  hub.stop();
+  const second = await startSyncProcess(env);
+  await isServed(second);
+  assert.match(second.log(), /going on with the databases that the hub named last/);
+  await second.end();
 });

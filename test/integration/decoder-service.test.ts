@@ -8,6 +8,7 @@ import { freePort } from '../../src/devnet/mariadb.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { startTestLitecoind, type TestLitecoind } from '../support/litecoin.ts';
 import { createDatabase, startOwnServer, testServer } from '../support/mariadb.ts';
+import { recordPipes } from '../support/records.ts';
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 const processes: ChildProcess[] = [];
@@ -28,27 +29,29 @@ after(() => {
 /** Starts `platform-node decoder` as a process of its own. */
 async function startDecoder(database: DatabaseCoordinates, env: Record<string, string> = {}) {
   const port = Number(env['DECODER_API_PORT'] ?? (await freePort()));
+  const environment = {
+    PATH: process.env['PATH'],
+    NETWORK: 'litecoin-regtest',
+    NODE_URL: '127.0.0.1',
+    NODE_PORT: String(coin.node.rpcPort),
+    NODE_USER: coin.node.user,
+    NODE_PASSWORD: coin.node.password,
+    DECODER_DB_HOST: database.host,
+    DECODER_DB_PORT: String(database.port),
+    DECODER_DB_NAME: database.name,
+    DECODER_DB_USER: database.user,
+    DECODER_DB_PASS: database.pass,
+    DECODER_API_HOST: '127.0.0.1',
+    DECODER_API_PORT: String(port),
+    DECODER_POLL_INTERVAL: '20',
+    ...env
+  };
   const child = spawn(process.execPath, [MAIN, 'decoder', '--no-guardian'], {
-    env: {
-      PATH: process.env['PATH'],
-      NETWORK: 'litecoin-regtest',
-      NODE_URL: '127.0.0.1',
-      NODE_PORT: String(coin.node.rpcPort),
-      NODE_USER: coin.node.user,
-      NODE_PASSWORD: coin.node.password,
-      DECODER_DB_HOST: database.host,
-      DECODER_DB_PORT: String(database.port),
-      DECODER_DB_NAME: database.name,
-      DECODER_DB_USER: database.user,
-      DECODER_DB_PASS: database.pass,
-      DECODER_API_HOST: '127.0.0.1',
-      DECODER_API_PORT: String(port),
-      DECODER_POLL_INTERVAL: '20',
-      ...env
-    },
+    env: environment,
     stdio: ['ignore', 'pipe', 'pipe']
   });
   processes.push(child);
+  recordPipes(child, environment);
   let output = '';
   child.stdout?.on('data', (chunk) => (output += String(chunk)));
   child.stderr?.on('data', (chunk) => (output += String(chunk)));
@@ -193,7 +196,7 @@ test('a database that freezes is told at once, and decoding goes on when it answ
 });
 
 test('DATABASE_REFUSED: wrong credentials halt it, and health says why', async () => {
-  const decoder = await startDecoder(await createDatabase('decoder_denied'), { DECODER_DB_PASS: 'wrong' });
+  const decoder = await startDecoder(await createDatabase('decoder_denied'), { DECODER_DB_PASS: 'not-the-password' });
   const deadline = Date.now() + 10_000;
   let error: unknown = null;
   while (error === null) {

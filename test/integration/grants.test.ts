@@ -19,6 +19,7 @@ const INDEXER = 'Platform_LTC_Mainnet_Indexer';
 const DECODER = 'Platform_LTC_Mainnet_Decoder';
 const STATUS = '/status/indexer/litecoin/regtest';
 const LATEST = '/transparency/indexer/litecoin/regtest/root/latest';
+const PASSWORD = 'password-of-the-accounts';
 const WRITES = /^(\/\*.*?\*\/)?\s*(INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP|TRUNCATE|RENAME|LOAD|LOCK|GRANT)\b/i;
 
 let mariadb: PrivateMariaDb;
@@ -27,7 +28,7 @@ let origin: SyncProcess;
 let tip = 124;
 
 /** One account of the documentation, at one database. */
-const as = (user: string, name: string): DatabaseCoordinates => ({ ...mariadb.root, user, pass: 'secret', name });
+const as = (user: string, name: string): DatabaseCoordinates => ({ ...mariadb.root, user, pass: PASSWORD, name });
 const asRoot = (name: string): DatabaseCoordinates => ({ ...mariadb.root, name });
 
 /** What an account has sent so far that would write. */
@@ -60,7 +61,9 @@ before(async () => {
   mariadb = await startOwnServer(['--general-log', '--log-output=TABLE']);
   const statements = [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```sql\n(.*?)^```/gms)]
     .flatMap(([, block = '']) => block.split(';\n'))
-    .map((text) => text.trim().replace(/;$/, '').replaceAll('10.0.0.%', '127.0.0.1').replaceAll("'...'", "'secret'"))
+    .map((text) =>
+      text.trim().replace(/;$/, '').replaceAll('10.0.0.%', '127.0.0.1').replaceAll("'...'", `'${PASSWORD}'`)
+    )
     // A replica beside its source has a prefix.
     .map((text) => text.replace('`Platform\\_%`', '`replica\\_%`'))
     .filter((text) => text !== '');
@@ -127,7 +130,7 @@ test('client: bootstrap, blocks, a reorg and a new schema end equal', async () =
 test('read-only server: REPLICA_DB_* in place of what the hub says, equal answers, and not one writing statement', async () => {
   const reader = await startServer({
     ...{ REPLICA_DB_READONLY: 1, REPLICA_DB_HOST: '127.0.0.1', REPLICA_DB_PORT: mariadb.port },
-    ...{ REPLICA_DB_USER: 'sync_reader', REPLICA_DB_PASS: 'secret' }
+    ...{ REPLICA_DB_USER: 'sync_reader', REPLICA_DB_PASS: PASSWORD }
   });
   tip = await appendBlocks(asRoot(INDEXER), 11, 'grants');
   for (const server of [origin, reader]) await reaches(server, tip);

@@ -9,12 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { exitCodeOf } from '../../src/cli/exit-codes.ts';
 import { connect, rows } from '../../src/db/connection.ts';
-import { freePort, startMariaDb } from '../../src/devnet/mariadb.ts';
+import { freePort, PRIVATE_ACCOUNT, startMariaDb } from '../../src/devnet/mariadb.ts';
 import { startHub } from '../../src/hub/server.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { createDatabase, testServer } from '../support/mariadb.ts';
+import { recordPipes } from '../support/records.ts';
 
+const HUB_PASSWORD = 'password-of-a-hub';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** `platform-node hub` as a process of its own. */
@@ -32,6 +34,7 @@ function spawnHub(t: TestContext, database?: DatabaseCoordinates, port = 0) {
     env: { ...env },
     stdio: ['ignore', 'pipe', 'pipe']
   });
+  recordPipes(child, { ...env });
   const said = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text));
@@ -63,13 +66,13 @@ async function createAccount(t: TestContext, grants: (user: string) => string[])
   const server = await testServer();
   const user = `hub${process.pid}${Math.trunc(Math.random() * 1e6)}`;
   const admin = await connect(server);
-  await admin.query(`CREATE USER '${user}'@'127.0.0.1' IDENTIFIED BY 'p'`);
+  await admin.query(`CREATE USER '${user}'@'127.0.0.1' IDENTIFIED BY '${HUB_PASSWORD}'`);
   for (const grant of grants(`'${user}'@'127.0.0.1'`)) await admin.query(grant);
   t.after(async () => {
     await admin.query(`DROP USER '${user}'@'127.0.0.1'`);
     await admin.end();
   });
-  return { ...server, user, pass: 'p' };
+  return { ...server, user, pass: HUB_PASSWORD };
 }
 
 test('the exits below are final for a guardian: 64 to 78', () => {
@@ -128,11 +131,7 @@ test('final exit: every missing variable is named at once', async (t) => {
 
 test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it with 0', async (t) => {
   const [hubPort, databasePort] = [await freePort(), await freePort()];
-  const hub = spawnHub(
-    t,
-    { host: '127.0.0.1', port: databasePort, user: 'platform', pass: 'platform', name: 'hub' },
-    hubPort
-  );
+  const hub = spawnHub(t, { host: '127.0.0.1', port: databasePort, ...PRIVATE_ACCOUNT, name: 'hub' }, hubPort);
   await eventually('says that it waits twice', () => hub.said.out.split('waiting for MariaDB').length > 2);
   const health = await ask(hubPort, 'health');
   assert.deepEqual([health.status, health.json.result.status, health.json.result.db], [503, 'degraded', false]);
@@ -144,7 +143,7 @@ test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it
 test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circuit open, healthy; SIGINT ends it with 0', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
   const port = await freePort();
-  const database = { host: '127.0.0.1', port, user: 'platform', pass: 'platform', name: 'hub' };
+  const database = { host: '127.0.0.1', port, ...PRIVATE_ACCOUNT, name: 'hub' };
   const breaker = { failureThreshold: 3, cooldownMs: 100, trialTimeoutMs: 5_000 };
   const starting = startHub({
     host: '127.0.0.1',

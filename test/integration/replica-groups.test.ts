@@ -167,6 +167,9 @@ test('SOURCE_INVALID: a row lacks a column', () =>
   refused('SOURCE_INVALID', block(2, { notes: [{ id: 1, block_index: 2 }] })));
 test('SOURCE_INVALID: a row has an unknown column', () =>
   refused('SOURCE_INVALID', block(2, { notes: [{ id: 1, block_index: 2, text: 'a', more: 1 }] })));
+for (const text of ['a text of more than twenty characters', null])
+  test(`SOURCE_INVALID: a value that its column cannot hold: ${text}`, () =>
+    refused('SOURCE_INVALID', block(2, { notes: [{ id: 1, block_index: 2, text }] })));
 test('SOURCE_INVALID: rows of an unknown table', () => refused('SOURCE_INVALID', block(2, { strange: [{}] })));
 test('SOURCE_INVALID: the block of the message is not among its rows', () =>
   refused('SOURCE_INVALID', block(2, { blocks: [] })));

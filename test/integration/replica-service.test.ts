@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { connect } from '../../src/db/connection.ts';
 import { appendBlocks, createDecoder, reorg } from '../support/generated-decoder.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { sql } from '../support/sql.ts';
 import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync-process.ts';
 
@@ -60,6 +61,21 @@ test('a column, a key and a table that the source gains come to the replica whil
   await source.query("INSERT INTO labels VALUES ('a', 0.1), ('b', NULL)");
   await source.end();
   await assertBecomesEqual(pair, client, await appendBlocks(pair.source, 3, 'after', 20));
+  await client.end();
+  await pair.server.end();
+});
+
+test('what a hand changed is found before the epoch ends, at a tenth block', async () => {
+  const pair = await createPair();
+  const client = await pair.startClient({ MERKLE_EPOCH_SIZE: 100_000 });
+  let height = await appendBlocks(pair.source, 2, 'before');
+  await assertBecomesEqual(pair, client, height);
+  await sql(pair.replica, 'DELETE FROM transactions ORDER BY tx_index LIMIT 1');
+  await eventually('the row is back', 30_000, async () => {
+    height = await appendBlocks(pair.source, 10 - (height % 10), `to ${height}`, 50);
+    await pair.settle(client, height, 20_000);
+    return (await pair.compare()).equal;
+  });
   await client.end();
   await pair.server.end();
 });

@@ -8,6 +8,7 @@ import { connect } from '../../src/db/connection.ts';
 import { type CompareOptions, compareDatabases, type TableVerdict, type Verdict } from '../../src/verify/compare.ts';
 import { renderVerdict } from '../../src/verify/report.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { recordPipes } from '../support/records.ts';
 
 /** Runs the first statements on both sides, then what differs on each. */
 async function compare(
@@ -322,6 +323,7 @@ const url = ({
 async function command(args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const child = spawn('scripts/platform-node', ['verify', ...args], { cwd: root });
+  recordPipes(child, {});
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   return { code: code as number, out, err };
 }
@@ -347,7 +349,10 @@ test('the command exits 0 when equal, 1 when different, 64 on wrong usage, 69 wh
   ]);
   assert.equal(unreachable.code, 69);
   assert.doesNotMatch(unreachable.err, /secret/);
-  assert.equal((await command(['--source', url(source), '--replica', url({ ...replica, pass: 'wrong' })])).code, 77);
+  assert.equal(
+    (await command(['--source', url(source), '--replica', url({ ...replica, pass: 'not-the-password' })])).code,
+    77
+  );
 });
 
 test('one changed row among 300000 is found', async () => {

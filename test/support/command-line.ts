@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { recordPipes } from './records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const DEADLINE_MS = 30_000;
@@ -26,6 +27,7 @@ export async function runCommandLine(
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: DEADLINE_MS
     });
+    recordPipes(child, env);
     const [stdout, stderr, code] = await Promise.all([
       readAll(child.stdout),
       readAll(child.stderr),

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../src/db/connection.ts';
-import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
+import { PRIVATE_ACCOUNT, type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { atEnd } from './cleanup.ts';
 
@@ -18,7 +18,7 @@ export function testServer(): Promise<Server> {
 
 async function open(): Promise<Server> {
   const port = process.env['PLATFORM_TEST_MARIADB_PORT'];
-  if (port) return { host: '127.0.0.1', port: Number(port), user: 'platform', pass: 'platform' };
+  if (port) return { host: '127.0.0.1', port: Number(port), ...PRIVATE_ACCOUNT };
   const own = await startOwnServer();
   return own.root;
 }

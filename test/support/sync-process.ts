@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import { atEnd } from './cleanup.ts';
+import { recordFile } from './records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const READY_DEADLINE_MS = 30_000;
@@ -45,15 +46,17 @@ export async function startSyncProcess(
   const logFile = join(directory, 'sync.log');
   const output = await open(logFile, 'a');
   const [program = COMMAND_LINE, ...words] = [...within, COMMAND_LINE, 'sync', '--no-guardian', ...options];
+  const environment = {
+    PATH: process.env['PATH'],
+    SYNC_API_HOST: '127.0.0.1',
+    SYNC_API_PORT: String(port),
+    SYNC_STATE_DIR: join(directory, 'state'),
+    ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, String(value)]))
+  };
+  recordFile(logFile, environment);
   const child = spawn(program, words, {
     cwd: directory,
-    env: {
-      PATH: process.env['PATH'],
-      SYNC_API_HOST: '127.0.0.1',
-      SYNC_API_PORT: String(port),
-      SYNC_STATE_DIR: join(directory, 'state'),
-      ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, String(value)]))
-    },
+    env: environment,
     stdio: ['ignore', output.fd, output.fd]
   });
   await output.close();

@@ -6,7 +6,13 @@ import manifest from '../../package.json' with { type: 'json' };
 import { COMMAND_NAMES } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../support/command-line.ts';
 
-const HUB = { HUB_DB_HOST: 'db', HUB_DB_PORT: '3306', HUB_DB_NAME: 'hub', HUB_DB_USER: 'hub', HUB_DB_PASS: 'hunter2' };
+const HUB = {
+  HUB_DB_HOST: 'db',
+  HUB_DB_PORT: '3306',
+  HUB_DB_NAME: 'hub',
+  HUB_DB_USER: 'hub',
+  HUB_DB_PASS: 'hunter2-hunter2'
+};
 
 test('--version prints the version, --help every command', async () => {
   const [version, help] = await Promise.all([runCommandLine(['--version']), runCommandLine(['--help'])]);
@@ -74,14 +80,14 @@ test('--check-config shows each value with its origin, masks secrets and warns o
   const { code, stdout, stderr } = await runCommandLine(['sync', '--check-config'], {
     SYNC_MODE: 'server',
     HUB_API_HOST: 'hub.example',
-    SYNC_API_KEY: 'hunter2',
+    SYNC_API_KEY: 'hunter2-hunter2',
     SYNC_SOURCE: 'http://x'
   });
   assert.equal(code, 0);
   assert.match(stdout, /^SYNC_MODE +\S*= server +\(environment\)$/m);
   assert.match(stdout, /^SYNC_API_PORT += 3006 +\(default\)$/m);
   assert.match(stdout, /^SYNC_API_KEY += \*+ +\(environment\)$/m);
-  assert.doesNotMatch(stdout + stderr, /hunter2/);
+  assert.doesNotMatch(stdout + stderr, /hunter2-hunter2/);
   assert.match(stderr, /unknown variable SYNC_SOURCE; did you mean SYNC_SOURCES\?/);
 });
 
@@ -89,7 +95,7 @@ test('a secret stays out of the fault of another variable', async () => {
   const { code, stderr } = await runCommandLine(['hub', '--check-config'], { ...HUB, HUB_PORT: 'x' });
   assert.equal(code, 78);
   assert.match(stderr, /HUB_PORT="x"/);
-  assert.doesNotMatch(stderr, /hunter2/);
+  assert.doesNotMatch(stderr, /hunter2-hunter2/);
 });
 
 test('the help of a service lists its variables with their defaults', async () => {
@@ -150,13 +156,13 @@ test('status: 0 when healthy, 1 when degraded or halted, with the reason in the 
       '/status/indexer/litecoin/regtest': { ...replica, block_height: 7, lag_blocks: 2, phase: 'live', ...halt },
       '/debug/actors': [{ id: replica, state: 'running', machines: {}, restarts: { total: 3 } }]
     };
-    const allowed = request.headers.authorization === 'Bearer k';
+    const allowed = request.headers.authorization === 'Bearer key-of-status';
     response.statusCode = allowed ? (circuit === 'open' ? 503 : 200) : 401;
     response.end(JSON.stringify(allowed ? answers[request.url ?? ''] : { error: 'Unauthorized' }));
   });
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
-  const status = () => runCommandLine(['status', '--url', url], { SYNC_API_KEY: 'k' });
+  const status = () => runCommandLine(['status', '--url', url], { SYNC_API_KEY: 'key-of-status' });
   try {
     const healthy = await status();
     assert.equal(healthy.code, 0, healthy.stderr);

@@ -32,8 +32,7 @@ export class BroadcastLog {
       if (!name.endsWith('.json')) continue;
       try {
         const entry = JSON.parse(await readFile(join(directory, name), 'utf8')) as Entry;
-        if (!Number.isSafeInteger(entry.point.height) || !Array.isArray(entry.point.recent))
-          throw new Error('no resume point');
+        if (!isPoint(entry.point)) throw new Error('no resume point');
         entries.set(databaseKey(entry.id), entry);
       } catch (caught) {
         log.warn({ err: caught, file: name }, 'a resume point cannot be read; its database starts at the tip');
@@ -95,4 +94,24 @@ export class BroadcastLog {
       await directory.close();
     }
   }
+}
+
+/** The shape of what this class wrote, whatever became of the file since. */
+function isPoint({
+  height,
+  hashes,
+  recent,
+  lookupIds,
+  scopedIds,
+  mutableDigests,
+  scopedDigests
+}: ResumePoint): boolean {
+  const isRecord = (value: unknown) => typeof value === 'object' && value !== null;
+  const isBlock = (block: ResumePoint['recent'][number]) =>
+    Number.isSafeInteger(block.height) && isRecord(block.hashes);
+  return (
+    Number.isSafeInteger(height) &&
+    [hashes, lookupIds, scopedIds, mutableDigests, scopedDigests].every(isRecord) &&
+    recent.every(isBlock)
+  );
 }

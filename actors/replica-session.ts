@@ -1,4 +1,3 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ActorOptions, type ActorRefFrom, createActor, waitFor } from 'xstate';
 import { haltMachine } from '../machines/halt.ts';
@@ -26,6 +25,7 @@ import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
 import { databaseKey } from '../src/wire/database.ts';
 import { INFRA_TABLES } from '../src/wire/messages.ts';
 import type { Halt } from '../src/wire/report.ts';
+import { readHaltFile, removeHaltFile, writeHaltFile } from './halt-file.ts';
 import type { ReplicaActorData } from './protocol.ts';
 import type { ReplicaCommitment } from './replica-commitment.ts';
 
@@ -130,7 +130,7 @@ export class ReplicaSession {
     this.#state = await openReplicaState(this.#writer, id.dbType);
     this.#refuseOtherPart(this.#state);
     this.commitment?.align(this.#state.height);
-    const found = (await readHalt(this.#writer)) ?? (await this.#readHaltFile());
+    const found = (await readHalt(this.#writer)) ?? (await readHaltFile(this.#haltFile));
     this.#haltActor ??= this.#startHalt(found);
     await this.reloadSchema();
   }
@@ -339,8 +339,7 @@ export class ReplicaSession {
       await writeHalt(this.writer, halt);
     } catch (caught) {
       this.log.error({ err: caught }, 'the halt could not be written to sync_halt: it goes to a file');
-      await mkdir(this.data.stateDirectory, { recursive: true, mode: 0o700 });
-      await writeFile(this.#haltFile, JSON.stringify(halt), { mode: 0o600 });
+      await writeHaltFile(this.#haltFile, halt);
     }
   }
 
@@ -359,7 +358,7 @@ export class ReplicaSession {
     const was = this.halt;
     if (was?.reason === TOO_DEEP) await writeReplicaState(connection, { complete: false, phase: 'bootstrapping' });
     await clearHalt(connection);
-    await rm(this.#haltFile, { force: true });
+    await removeHaltFile(this.#haltFile);
     this.#haltActor?.send({ type: 'halt.cleared' });
     this.changed();
     return was;
@@ -380,15 +379,5 @@ export class ReplicaSession {
 
   get #haltFile(): string {
     return this.file('halt.json');
-  }
-
-  async #readHaltFile(): Promise<Halt | null> {
-    try {
-      return JSON.parse(await readFile(this.#haltFile, 'utf8')) as Halt;
-    } catch (caught) {
-      if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
-      const reason = `the halt file ${this.#haltFile} cannot be read: ${(caught as Error).message}`;
-      return { block_index: null, reason, mismatches: null, sources: null, detected_at: new Date().toISOString() };
-    }
   }
 }

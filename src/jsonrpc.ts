@@ -139,7 +139,11 @@ async function run(method: Row | undefined, call: Call, id: Id, log: FastifyBase
     return { status: 200, reply: failure(id, METHOD_NOT_FOUND, `method not found: ${call.method.slice(0, 64)}`) };
   const params = call.params === undefined || isEmptyArray(call.params) ? {} : call.params;
   const [fault] = method.validator?.Check(params) === false ? method.validator.Errors(params) : [];
-  if (fault) return { status: 200, reply: failure(id, INVALID_PARAMS, `params${fault.instancePath} ${fault.message}`) };
+  if (fault)
+    return {
+      status: 200,
+      reply: failure(id, INVALID_PARAMS, `params${fault.instancePath.slice(0, 200)} ${fault.message}`)
+    };
   try {
     const returned = await method.run(params);
     const { status, result } = returned instanceof RpcAnswer ? returned : { status: 200, result: returned };

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
 import { PlatformError } from '../errors.ts';
+import { parseJson } from '../wire/json.ts';
 import { parseExactJson } from './exact-json.ts';
 
 export interface NodeRpcOptions {
@@ -85,7 +86,7 @@ export class NodeRpc {
       body: JSON.stringify({ jsonrpc: '1.0', id: method, method, params }),
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline
     });
-    const text = await readBody(body, method);
+    const answer = await readBody(body, method);
     const occasion = { node: url, method, status: statusCode };
     if (statusCode === 401 || statusCode === 403) {
       throw new PlatformError('NODE_REFUSED', {
@@ -93,11 +94,11 @@ export class NodeRpc {
         ...occasion
       });
     }
-    return readAnswer(text, occasion);
+    return readAnswer(answer, occasion);
   }
 }
 
-async function readBody(body: Dispatcher.ResponseData['body'], method: string): Promise<string> {
+async function readBody(body: Dispatcher.ResponseData['body'], method: string): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
@@ -107,15 +108,15 @@ async function readBody(body: Dispatcher.ResponseData['body'], method: string): 
     }
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
-function readAnswer(text: string, occasion: Readonly<Record<string, unknown>>): unknown {
+function readAnswer(body: Buffer, occasion: Readonly<Record<string, unknown>>): unknown {
   let answer: unknown;
   try {
-    answer = parseExactJson(text);
+    answer = parseJson(body, parseExactJson);
   } catch (cause) {
-    const reason = `the answer is no JSON: ${text.slice(0, 80)}`;
+    const reason = `the answer is no JSON: ${body.toString('utf8', 0, 80)}`;
     throw new PlatformError('NODE_UNREACHABLE', { reason, ...occasion }, { cause });
   }
   const { result, error } = (answer ?? {}) as {

@@ -190,7 +190,7 @@ export function readBaseUrl(entry: string): string {
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username || url.password) {
     throw new Error(`must be base URLs such as http://host:3006, not "${entry}"`);
   }
-  return url.href.replace(/\/+$/, '');
+  return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
 /**
@@ -218,7 +218,7 @@ export function loadConfig<V extends Variables>(
     const fromEnv = env[name]?.trim();
     if (fromEnv) return { raw: fromEnv, origin: 'environment' };
     const fromFile = file[name];
-    const raw = fromFile === undefined || fromFile === null ? undefined : String(fromFile).trim();
+    const raw = fromFile === undefined || fromFile === null ? undefined : textOf(fromFile).trim();
     return raw ? { raw, origin: 'config.json' } : { raw: undefined, origin: 'unset' };
   };
   const parse = (name: string, row: Variable<unknown>, raw: string): unknown => {
@@ -265,6 +265,12 @@ export function loadConfig<V extends Variables>(
     )
     .map((name) => `unknown variable ${name}; did you mean ${nearest(name, names)}?`);
   return { values: values as Values<V>, origins, warnings };
+}
+
+/** A value of config.json as the environment would have it: a list of words with commas between them, all else that is no word as JSON. */
+function textOf(value: unknown): string {
+  const isPlain = (each: unknown) => typeof each !== 'object';
+  return isPlain(value) || (Array.isArray(value) && value.every(isPlain)) ? String(value) : JSON.stringify(value);
 }
 
 /** config.json of the service directory, or nothing when there is none. @throws {PlatformError} CONFIG_INVALID */

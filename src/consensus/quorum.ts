@@ -1,4 +1,5 @@
 import nacl from 'tweetnacl';
+import { PlatformError } from '../errors.ts';
 import { canonicalJson } from './canonical-json.ts';
 
 /** A validator whose word counts, as the operator pinned it. */
@@ -22,6 +23,9 @@ export interface SignedWeight {
   readonly total: number;
 }
 
+/** A record is some hundred bytes; each signer's check reads all of it twice. */
+const MAX_RECORD_BYTES = 16 * 1024;
+
 const PUBKEY = /^[0-9a-f]{64}$/i;
 const SIGNATURE = /^[0-9a-f]{128}$/i;
 
@@ -35,7 +39,7 @@ function weightOf(validators: readonly PinnedValidator[]): number {
  * Which weight of the pinned validators has signed the canonical JSON of a record. Signatures of others, a second one by the
  * same key, and those that do not fit count nothing.
  *
- * @throws {PlatformError} SOURCE_INVALID when the record has no canonical form
+ * @throws {PlatformError} SOURCE_INVALID when the record has no canonical form, or a longer one than any record
  */
 export function signedWeight(
   record: Readonly<Record<string, unknown>>,
@@ -43,6 +47,8 @@ export function signedWeight(
   validators: readonly PinnedValidator[]
 ): SignedWeight {
   const message = new TextEncoder().encode(canonicalJson(record));
+  if (message.length > MAX_RECORD_BYTES)
+    throw new PlatformError('SOURCE_INVALID', { reason: `a signed record is longer than ${MAX_RECORD_BYTES} bytes` });
   const given = new Map(signatures.map(({ pubkey, sig }) => [pubkey.toLowerCase(), sig]));
   const signers = validators.filter(({ pubkey }) => isSigned(message, pubkey, given.get(pubkey.toLowerCase())));
   return { signed: weightOf(signers), total: weightOf(validators) };

@@ -1,6 +1,7 @@
 import { PlatformError } from '../errors.ts';
 import {
   IDENTIFIER_PATTERN,
+  isTypedTable,
   type TypedColumn,
   type TypedForeignKey,
   type TypedKey,
@@ -13,22 +14,22 @@ const TEXT_TYPE = /^(var)?char|^(tiny|medium|long)?text|^enum|^set/;
 const MEMBER_TYPE = /^(enum|set)$/;
 
 /** Collations that text without COLLATE means; every other character set's is `<name>_general_ci`. */
-const CLASSIC_COLLATIONS: Readonly<Record<string, string>> = {
-  latin1: 'latin1_swedish_ci',
-  latin2: 'latin2_general_ci',
-  big5: 'big5_chinese_ci',
-  gbk: 'gbk_chinese_ci',
-  gb2312: 'gb2312_chinese_ci',
-  sjis: 'sjis_japanese_ci',
-  cp932: 'cp932_japanese_ci',
-  ujis: 'ujis_japanese_ci',
-  eucjpms: 'eucjpms_japanese_ci',
-  euckr: 'euckr_korean_ci',
-  tis620: 'tis620_thai_ci',
-  swe7: 'swe7_swedish_ci',
-  dec8: 'dec8_swedish_ci',
-  hp8: 'hp8_english_ci'
-};
+const CLASSIC_COLLATIONS: ReadonlyMap<string, string> = new Map([
+  ['latin1', 'latin1_swedish_ci'],
+  ['latin2', 'latin2_general_ci'],
+  ['big5', 'big5_chinese_ci'],
+  ['gbk', 'gbk_chinese_ci'],
+  ['gb2312', 'gb2312_chinese_ci'],
+  ['sjis', 'sjis_japanese_ci'],
+  ['cp932', 'cp932_japanese_ci'],
+  ['ujis', 'ujis_japanese_ci'],
+  ['eucjpms', 'eucjpms_japanese_ci'],
+  ['euckr', 'euckr_korean_ci'],
+  ['tis620', 'tis620_thai_ci'],
+  ['swe7', 'swe7_swedish_ci'],
+  ['dec8', 'dec8_swedish_ci'],
+  ['hp8', 'hp8_english_ci']
+]);
 
 /** Options of a table that a replica does without: how its rows are stored, and remarks. */
 const DROPPED_OPTIONS = new Set(
@@ -84,7 +85,9 @@ class Parser {
     tokens.expect(')');
     const defaults = this.#options();
     const columns = this.#columns.map((column) => this.#withText(column, defaults));
-    return { name, engine: this.#engine, columns, keys: this.#keys, foreignKeys: this.#foreignKeys };
+    const table = { name, engine: this.#engine, columns, keys: this.#keys, foreignKeys: this.#foreignKeys };
+    if (!isTypedTable(table)) this.#refuse('it has more columns, keys or words than a table that is taken');
+    return table;
   }
 
   #refuse(reason: string): never {
@@ -352,5 +355,5 @@ function plainCollation(name: string): string {
 }
 
 function classicCollation(charset: string): string {
-  return CLASSIC_COLLATIONS[charset] ?? `${charset}_general_ci`;
+  return CLASSIC_COLLATIONS.get(charset) ?? `${charset}_general_ci`;
 }

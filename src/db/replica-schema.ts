@@ -65,7 +65,7 @@ export function findTable(schema: ReplicaSchema, name: string): ReplicaTable | n
   const table = schema.byName.get(name);
   if (!table && schema.isLocal(name)) return null;
   if (!table)
-    throw new PlatformError('SOURCE_INVALID', { reason: `the source sent rows of unknown table ${name}`, table: name });
+    throw new PlatformError('SOURCE_INVALID', { reason: `the source sent rows of unknown table ${name.slice(0, 64)}` });
   return travels(table) && table.plan.class !== 'snapshotOnly' ? table : null;
 }
 

@@ -1,3 +1,4 @@
+import { MAX_EXPRESSION } from '../wire/schema.ts';
 import { quoteName } from './connection.ts';
 import { quoteText } from './sql-literal.ts';
 
@@ -15,7 +16,11 @@ const WORDS =
 const TOKEN =
   /\s+|`((?:[^`]|``)*)`|'((?:[^'\\]|''|\\.)*)'|(\d+(?:\.\d+)?)|([A-Za-z_][A-Za-z0-9_]*)|(<=>|<=|>=|<>|!=|\|\||&&|[-+*/%=<>(),])/suy;
 
-const UNESCAPED: Readonly<Record<string, string>> = { '0': '\0', n: '\n', r: '\r', t: '\t', b: '\b', Z: '\x1a' };
+/** What a letter means behind a backslash; before a wildcard of LIKE the backslash stays. */
+const UNESCAPED: Readonly<Record<string, string>> = {
+  ...{ '0': '\0', n: '\n', r: '\r', t: '\t', b: '\b', Z: '\x1a' },
+  ...{ '%': '\\%', _: '\\_' }
+};
 
 /** The text that a quoted SQL literal's inside stands for. */
 export function unescapeText(inside: string): string {
@@ -28,7 +33,7 @@ export function unescapeText(inside: string): string {
  * Prints the expression of a generated column anew from its tokens.
  *
  * @param columns the names that it may refer to; null: any
- * @returns the expression, or null when it holds anything but one column, literals, known functions and operators
+ * @returns the expression, or null when it is too long, or holds anything but one column, literals, known functions and operators
  */
 export function reprintExpression(expression: string, columns: ReadonlySet<string> | null): string | null {
   const printed: string[] = [];
@@ -61,18 +66,18 @@ export function reprintExpression(expression: string, columns: ReadonlySet<strin
     }
   }
   if (depth !== 0 || referred.size !== 1) return null;
-  return joinTokens(printed);
+  const whole = joinTokens(printed);
+  return whole.length <= MAX_EXPRESSION ? whole : null;
 }
 
 /** MariaDB takes `name (` for no function call, so an opening parenthesis follows its function at once. */
 function joinTokens(tokens: readonly string[]): string {
-  return tokens.reduce((text, token) => {
-    const tight = text === '' || token === '(' || token === ')' || token === ',' || text.endsWith('(');
-    return tight ? text + token : `${text} ${token}`;
-  }, '');
+  return tokens
+    .map((token, at) => (at === 0 || tokens[at - 1] === '(' || /^[(),]$/.test(token) ? token : ` ${token}`))
+    .join('');
 }
 
-const MOMENT = /^(current_timestamp|now)\((\d?)\)$/i;
+const MOMENT = /^(current_timestamp|now)\(([0-6]?)\)$/i;
 
 /** `current_timestamp(n)`, or null. */
 export function reprintMoment(text: string): string | null {

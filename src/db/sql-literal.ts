@@ -35,6 +35,7 @@ function kindOf(column: TypedColumn): Kind {
   return column.json ? 'json' : 'text';
 }
 
+const YEAR = /^\d{1,4}$/;
 const INTEGER = /^-?\d{1,20}$/;
 const DECIMAL = /^-?\d{1,65}(\.\d{1,38})?$/;
 const FLOAT = /^-?\d{1,330}(\.\d{1,1100})?(e[+-]?\d{1,4})?$/i;
@@ -53,7 +54,7 @@ export function canonicalValue(codec: ColumnCodec, value: unknown): string | nul
     case 'integer':
       return numeral(codec, value, INTEGER);
     case 'year': // as text, a 0 of one digit would be the year 2000
-      return numeral(codec, value, INTEGER).padStart(4, '0');
+      return year(codec, value).padStart(4, '0');
     case 'decimal':
       return numeral(codec, value, DECIMAL);
     case 'float':
@@ -65,7 +66,7 @@ export function canonicalValue(codec: ColumnCodec, value: unknown): string | nul
       if (typeof value === 'string' && MOMENT.test(value)) return value;
       return refuse(codec, value, 'is no date or time');
     case 'json':
-      return wellFormed(codec, typeof value === 'string' ? value : JSON.stringify(value));
+      return wellFormed(codec, typeof value === 'string' ? value : documentText(codec, value));
     case 'text':
       return wellFormed(codec, value);
   }
@@ -83,12 +84,24 @@ function numeral(codec: ColumnCodec, value: unknown, pattern: RegExp): string {
   return pattern.test(text) ? text : refuse(codec, value, 'is no number of this column');
 }
 
+function year(codec: ColumnCodec, value: unknown): string {
+  const text = typeof value === 'number' || typeof value === 'string' ? String(value) : '';
+  return YEAR.test(text) ? text : refuse(codec, value, 'is no year');
+}
+
 /** MariaDB stores no negative zero: it is zero here too, or the two would differ for ever. */
 function float(codec: ColumnCodec, value: unknown): string {
   if (value === '-0') return '0';
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   if (typeof value === 'string' && FLOAT.test(value)) return value;
   return refuse(codec, value, 'is no number');
+}
+
+/** A document that came as nested values. JSON.stringify would make null of a number beyond all bounds. */
+function documentText(codec: ColumnCodec, value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'number' && !Number.isFinite(inner) ? refuse(codec, inner, 'holds no finite number') : inner
+  );
 }
 
 function bytes(codec: ColumnCodec, value: unknown): string {

@@ -67,7 +67,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
       // The router cannot read the path, so it is nobody's: without the key it stays unknown.
       const reply = untyped as unknown as FastifyReply;
       if (!authenticator.configured || authenticator.admits(request.headers, false))
-        reply.code(caught.statusCode ?? 400).send({ error: caught.message });
+        reply.code(caught.statusCode ?? 400).send({ error: caught.message.slice(0, 200) }); // it quotes the path
       else reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'missing or invalid Bearer token' });
     }
   }) as unknown as FastifyInstance;

@@ -1,4 +1,5 @@
 import { PlatformError } from '../errors.ts';
+import { parseJson } from '../wire/json.ts';
 import { type ConfigTree, mergeTrees, readConfigAnswer } from './config-tree.ts';
 
 export type { ConfigTree } from './config-tree.ts';
@@ -90,15 +91,15 @@ async function call(
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     signal
   });
-  const text = await readBounded(response);
+  const body = await readBounded(response);
   if (!response.ok) throw new Error(`answered HTTP ${response.status}`);
-  const reply: unknown = JSON.parse(text);
+  const reply: unknown = parseJson(body);
   if (typeof reply !== 'object' || reply === null) throw new Error('answered no JSON-RPC reply');
   if ('error' in reply && reply.error) throw new Error(`answered ${JSON.stringify(reply.error).slice(0, 200)}`);
   return 'result' in reply ? reply.result : undefined;
 }
 
-async function readBounded(response: Response): Promise<string> {
+async function readBounded(response: Response): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
   for await (const chunk of response.body ?? []) {
@@ -106,7 +107,7 @@ async function readBounded(response: Response): Promise<string> {
     if (sizeBytes > MAX_BODY_BYTES) throw new Error(`answered more than ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 /** fetch hides the interesting part in its cause. */

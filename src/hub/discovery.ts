@@ -73,4 +73,7 @@ function readDatabase(
 }
 
 /** A name from outside, fit for one line of a log. */
-const printable = (name: string) => JSON.stringify(name.slice(0, 64)).slice(1, -1);
+const printable = (name: string) =>
+  JSON.stringify(name.slice(0, 64))
+    .slice(1, -1)
+    .replaceAll(/[^\x20-\x7e]/g, (odd) => `\\u${odd.charCodeAt(0).toString(16).padStart(4, '0')}`);

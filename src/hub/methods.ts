@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { PlatformError } from '../errors.ts';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../jsonrpc.ts';
+import { ByName } from '../wire/by-name.ts';
 import type { ConfigEntry } from './config-tree.ts';
 import type { HubStore } from './store.ts';
 
@@ -8,10 +9,7 @@ import type { HubStore } from './store.ts';
 const PARAM_NAMES = new Set(['host', 'port', 'service_port', 'db_host', 'db_port', 'name', 'user', 'pass']);
 const MAX_VALUE_LENGTH = 1024;
 
-const Tree = Type.Record(
-  Type.String(),
-  Type.Record(Type.String(), Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())))
-);
+const Tree = ByName(ByName(ByName(ByName(Type.Unknown()))));
 
 /** The methods of a standalone hub. @see the sections "Hub (JSON-RPC 2.0 on HUB_PORT)" and "Hub health result" of the specification */
 export function hubMethods(store: HubStore): Readonly<Record<string, RpcMethod>> {

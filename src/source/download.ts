@@ -81,7 +81,7 @@ export class Download {
   static async open(source: SourceClient, file: string, options: DownloadOptions = {}): Promise<Download> {
     const { path = source.modePath('snapshot'), expectedBytes = null } = options;
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    const kept = await readReceipt(file, source.url, path);
+    const kept = await readReceipt(file, source, path);
     if (kept) {
       const download = new Download(source, file, kept.receipt, kept.size, options);
       if (!kept.receipt.complete) void download.#run(null);
@@ -91,16 +91,18 @@ export class Download {
     const response = await source.get(path, ACCEPT_SNAPSHOT);
     if (response.status !== 200) return source.refuse(response, path);
     const bytes = arrivalOf(response.body);
-    await checkDisk(dirname(file), lengthOf(response.headers)).catch((caught: unknown) => {
+    try {
+      await checkDisk(dirname(file), lengthOf(response.headers));
+      const receipt = { source: source.url, path, headers: response.headers, complete: false };
+      const download = new Download(source, file, receipt, 0, options);
+      await writeFile(file, '', { mode: 0o600 });
+      await download.#writeReceipt(false);
+      void download.#run({ response, bytes });
+      return download;
+    } catch (caught) {
       response.body.destroy();
       throw caught;
-    });
-    const receipt = { source: source.url, path, headers: response.headers, complete: false };
-    await writeFile(file, '', { mode: 0o600 });
-    const download = new Download(source, file, receipt, 0, options);
-    await download.#writeReceipt(false);
-    void download.#run({ response, bytes });
-    return download;
+    }
   }
 
   /** 0 to 100, or null while the length is not known. */
@@ -265,16 +267,17 @@ const receiptPath = (file: string): string => `${file}.json`;
 /** What a predecessor left, when it can be resumed: same source, strong tag. */
 async function readReceipt(
   file: string,
-  source: string,
+  { url, id }: SourceClient,
   path: string
 ): Promise<{ receipt: Receipt; size: number } | null> {
   try {
     const receipt = JSON.parse(await readFile(receiptPath(file), 'utf8')) as Receipt;
     const { size } = await stat(file);
-    const usable = receipt.source === source && receipt.path === path && /^"/.test(receipt.headers['etag'] ?? '');
+    const { etag } = readSnapshotHead(receipt.headers, id.dbType);
+    const usable = receipt.source === url && receipt.path === path && etag !== null;
     return usable && (size > 0 || !receipt.complete) ? { receipt, size } : null;
   } catch {
-    return null; // nothing there, or half-written: it is fetched anew
+    return null; // nothing there, half-written or of another shape: it is fetched anew
   }
 }
 

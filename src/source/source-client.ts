@@ -19,6 +19,7 @@ import {
   TableRangesSchema
 } from '../wire/digest.ts';
 import { type IndexMapDigest, IndexMapSchema } from '../wire/index-map.ts';
+import { parseJson } from '../wire/json.ts';
 import { type Dispensers, DispensersSchema } from '../wire/pages.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
 import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../wire/snapshot.ts';
@@ -131,7 +132,7 @@ export class SourceClient {
   readonly authorities: readonly string[] | undefined;
 
   constructor(url: string, apiKey: string | undefined, id: DatabaseId, { ca, infraOnly = false }: SourceOptions = {}) {
-    this.url = url.replace(/\/+$/, '');
+    this.url = url.replace(/(?<!\/)\/+$/, '');
     this.id = id;
     this.#apiKey = apiKey;
     this.#infraOnly = infraOnly;
@@ -333,9 +334,10 @@ export class SourceClient {
     if (response.status !== 200) return this.refuse(response, path);
     let value: unknown;
     try {
-      value = JSON.parse((await readBounded(plainBody(response), MAX_JSON_BYTES)).toString('utf8'));
+      value = parseJson(await readBounded(plainBody(response), MAX_JSON_BYTES));
     } catch (caught) {
-      if (caught instanceof SyntaxError) throw this.#invalid(path, 'is no JSON');
+      if (caught instanceof SyntaxError)
+        throw this.#invalid(path, `is refused as JSON: ${caught.message.slice(0, 80)}`);
       throw sourceError(caught, this.url, path);
     }
     if (!check.Check(value)) throw this.#invalid(path, 'has another shape than the contract');

@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile';
 import WebSocket from 'ws';
 import { PlatformError } from '../errors.ts';
 import { count } from '../tally.ts';
+import { parseJson } from '../wire/json.ts';
 import { type ServerMessage, ServerMessageSchema } from '../wire/messages.ts';
 import type { AuthMessage, HeartbeatMessage } from '../wire/validator.ts';
 import { readRetryAfter, type SourceClient, sourceError } from './source-client.ts';
@@ -10,6 +11,8 @@ import { readRetryAfter, type SourceClient, sourceError } from './source-client.
 const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
 /** What may wait to be applied; beyond it the replica drops the connection and catches up by REST. */
 const MAX_QUEUE_BYTES = 256 * 2 ** 20;
+/** What one message counts at least: an empty one takes memory too. */
+const LEAST_BYTES = 1024;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A server pings every 30 seconds; this long without any sign it counts as gone. */
 const SILENCE_LIMIT_MS = 90_000;
@@ -19,6 +22,8 @@ const isServerMessage = Compile(ServerMessageSchema);
 /** The beginning of a message that says where its source stands. */
 const HEAD = /^\{"type":"(block|reorg)"[^{[]*?"block_index":(\d{1,15})\b/;
 const HEAD_BYTES = 512;
+
+const weightOf = ({ length }: Buffer): number => Math.max(length, LEAST_BYTES);
 
 /** One live stream of one source: messages are taken one by one, in order. */
 export class Subscription {
@@ -99,7 +104,7 @@ export class Subscription {
     if (this.#queue.length === 0 && !this.#fault) await this.#arrival(waitMs, signal);
     const data = this.#queue.shift();
     if (data !== undefined) {
-      this.#queuedBytes -= data.length;
+      this.#queuedBytes -= weightOf(data);
       return this.#parse(data);
     }
     if (this.#fault) throw this.#fault;
@@ -151,7 +156,7 @@ export class Subscription {
   #take(data: Buffer): void {
     if (this.#fault) return;
     count('bytes.in', data.length);
-    if (this.#queuedBytes + data.length > MAX_QUEUE_BYTES) {
+    if (this.#queuedBytes + weightOf(data) > MAX_QUEUE_BYTES) {
       this.#end(
         new PlatformError('SOURCE_UNREACHABLE', {
           reason: `more than ${MAX_QUEUE_BYTES} bytes of messages wait: catching up by snapshot`,
@@ -162,7 +167,7 @@ export class Subscription {
       return;
     }
     this.#queue.push(data);
-    this.#queuedBytes += data.length;
+    this.#queuedBytes += weightOf(data);
     const [, type, height] = HEAD.exec(data.toString('latin1', 0, HEAD_BYTES)) ?? [];
     if (height !== undefined) this.#newest = type === 'block' ? Number(height) : Number(height) - 1;
     this.onArrival();
@@ -172,7 +177,7 @@ export class Subscription {
   #parse(data: Buffer): ServerMessage {
     let message: unknown;
     try {
-      message = JSON.parse(data.toString('utf8'));
+      message = parseJson(data);
     } catch (cause) {
       throw new PlatformError(
         'SOURCE_INVALID',

@@ -1,15 +1,16 @@
 import Type, { type Static } from 'typebox';
+import { ByName } from './by-name.ts';
 import { DatabaseIdSchema } from './database.ts';
+import { IDENTIFIER_PATTERN } from './schema.ts';
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Hash = Type.Union([Type.String({ maxLength: 250 }), Type.Null()]);
-const TableName = '^[A-Za-z0-9_]{1,64}$';
 
 /** One row as it travels: column name to value; binary as `{"__xbin__": base64}`. */
 export type WireRow = Record<string, unknown>;
 /** Table name to rows; tables without rows are left out. */
 export type WireRows = Record<string, WireRow[]>;
-const Rows = Type.Record(Type.String({ pattern: TableName }), Type.Array(Type.Record(Type.String(), Type.Unknown())));
+const Rows = ByName(Type.Array(Type.Record(Type.String(), Type.Unknown())));
 
 /** Three hashes of an indexer block or the one of a decoder block, spread into the message that carries them. */
 const hashes = {
@@ -57,8 +58,8 @@ export const BlockMessageSchema = Type.Object({
   data: Rows,
   updated_rows: Type.Optional(Rows),
   deleted_rows: Type.Optional(Rows),
-  whole: Type.Optional(Type.Array(Type.String({ pattern: TableName }))),
-  rescoped: Type.Optional(Type.Record(Type.String({ pattern: TableName }), Type.Array(Height))),
+  whole: Type.Optional(Type.Array(Type.String({ pattern: IDENTIFIER_PATTERN }))),
+  rescoped: Type.Optional(ByName(Type.Array(Height))),
   /** Schema fingerprint at this block; when it changes, a client fetches `/schema` before it applies. */
   schema_fingerprint: Type.Optional(Type.String({ maxLength: 64 })),
   sync_mode: Type.Optional(Type.String())

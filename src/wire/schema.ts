@@ -1,8 +1,12 @@
 import Type, { type Static } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { ByName } from './by-name.ts';
 
 /** Table and column names that a replica makes; anything else it refuses by name, unless its operator keeps the table local. */
 export const IDENTIFIER_PATTERN = '^[A-Za-z0-9_]{1,64}$';
 const Identifier = Type.String({ minLength: 1, maxLength: 64 });
+/** Characters of a generated column's expression. */
+export const MAX_EXPRESSION = 1024;
 const TextOrNull = (maxLength: number) => Type.Union([Type.String({ maxLength }), Type.Null()]);
 
 export const TypedColumnSchema = Type.Object({
@@ -18,7 +22,7 @@ export const TypedColumnSchema = Type.Object({
   /** `current_timestamp(3)` of an ON UPDATE clause. */
   onUpdate: TextOrNull(64),
   generated: Type.Union([
-    Type.Object({ expression: Type.String({ maxLength: 1024 }), stored: Type.Boolean() }),
+    Type.Object({ expression: Type.String({ maxLength: MAX_EXPRESSION }), stored: Type.Boolean() }),
     Type.Null()
   ]),
   /** MariaDB's JSON: text with `json_valid`. */
@@ -70,12 +74,20 @@ export const TypedTableSchema = Type.Object({
 /** One table as information_schema describes it. */
 export type TypedTable = Static<typeof TypedTableSchema>;
 
+let typedTable: Validator | undefined;
+
+/** True for a description within the bounds of its schema, however it was come by. */
+export function isTypedTable(table: TypedTable): boolean {
+  typedTable ??= Compile(TypedTableSchema);
+  return typedTable.Check(table);
+}
+
 /** Body of `GET /schema`: CREATE TABLE texts as the specification says, and the typed form beside them. */
 export const SchemaRecordSchema = Type.Object({
   chain: Type.String(),
   network: Type.String(),
   dbType: Type.String(),
-  tables: Type.Record(Type.String(), Type.String()),
+  tables: ByName(Type.String()),
   typed: Type.Optional(Type.Array(TypedTableSchema, { maxItems: 4096 })),
   /** Hash over `typed`; changes when a table, column or key does. */
   fingerprint: Type.Optional(Type.String({ maxLength: 64 }))

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { ByName } from './by-name.ts';
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const UnixTime = Type.Number({ minimum: 0 });
@@ -34,7 +35,7 @@ export const ValidatorEntrySchema = Type.Object({
 
 /** The validators of one database, by `validator_id`. */
 export const ValidatorsSchema = Type.Object({
-  validators: Type.Record(Type.String(), ValidatorEntrySchema),
+  validators: ByName(ValidatorEntrySchema),
   last_updated: Type.String()
 });
 export type Validators = Static<typeof ValidatorsSchema>;

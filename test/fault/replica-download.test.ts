@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -148,6 +149,46 @@ test('SOURCE_INVALID: answers of another shape, without a height, or of another 
   await assert.rejects(client.schema(), { code: 'SOURCE_INVALID' });
   await assert.rejects(Download.open(client, file()), { code: 'SOURCE_INVALID' });
   await client.close();
+});
+
+test('SOURCE_INVALID: a snapshot that is refused by its head is not waited for', async () => {
+  const left = Promise.withResolvers<void>();
+  const source = await startHostileSource((_, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' }).write(BODY);
+    response.once('close', () => left.resolve());
+  });
+  const client = new SourceClient(source.url, undefined, ID);
+  await assert.rejects(Download.open(client, file()), { code: 'SOURCE_INVALID', message: /without X-Block-Height/ });
+  await left.promise;
+  await client.close();
+});
+
+test('a receipt that says too little counts as absent', async () => {
+  const source = await startHostileSource((_, response) => whole(response));
+  const client = new SourceClient(source.url, undefined, ID);
+  const path = file();
+  const receipt = { source: source.url, path: client.modePath('snapshot'), headers: { etag: '"one"' }, complete: true };
+  writeFileSync(path, 'x');
+  writeFileSync(`${path}.json`, JSON.stringify(receipt));
+  assert.deepEqual(await collect(await Download.open(client, path)), BODY);
+  await client.close();
+});
+
+test('SOURCE_UNREACHABLE: messages without content fill the queue too', async () => {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  const empty = Buffer.from([0x81, 0x00]);
+  server.on('connection', (socket, { socket: raw }) => {
+    socket.on('error', () => undefined);
+    raw.on('error', () => undefined).write(Buffer.concat(Array.from({ length: 300_000 }, () => empty)));
+  });
+  await once(server, 'listening');
+  const client = new SourceClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined, ID);
+  const stream = await Subscription.open(client);
+  while (stream.fault === undefined) await new Promise((resolve) => setImmediate(resolve));
+  assert.match(stream.fault.message, /bytes of messages wait/);
+  assert.ok(stream.waiting <= 2 ** 18, `${stream.waiting} messages wait`);
+  await client.close();
+  server.close();
 });
 
 test('SOURCE_UNREACHABLE: a source that stalls twice in a row is given up, and what came of it stays', async () => {

@@ -134,7 +134,11 @@ test('SCHEMA_REFUSED: whatever could do more than make a table is refused by nam
     [PLAIN.replace('int(11)', 'geometry'), /geometry/],
     [PLAIN.replace('int(11)', 'int(11), PRIMARY'), /KEY is expected/],
     [`${PLAIN.slice(0, -30)}`, /./],
-    [`CREATE TABLE \`t\` (\`a\` int DEFAULT '${'x'.repeat(2 ** 20)}')`, /longer than/]
+    [`CREATE TABLE \`t\` (\`a\` int DEFAULT '${'x'.repeat(2 ** 20)}')`, /longer than/],
+    [inside(`NOT NULL, \`g\` int AS (\`a\`${'+1'.repeat(600)})`), /more columns, keys or words/],
+    [inside(`NOT NULL, \`g\` int AS (\`a\`${'+1'.repeat(400)})`), /expression/],
+    [inside(`NOT NULL${Array.from({ length: 4_096 }, (_, index) => `, \`c${index}\` int`).join('')}`), /more columns/],
+    [inside('NOT NULL DEFAULT current_timestamp(7)'), /default/]
   ] as const)
     refuse(text, reason);
 });

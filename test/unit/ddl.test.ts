@@ -63,6 +63,9 @@ test('an enum with quotes in its members is printed anew', () => {
   const { create } = printTable(table({ columns: [column({ type: "enum('a','it''s','\\\\')" })] }));
   assert.match(create, /enum\('a','it\\'s','\\\\'\)/);
 });
+test('before a wildcard of LIKE a backslash stays, as the server reads it', () => {
+  assert.match(printTable(table({ columns: [column({ default: "'a\\%\\_\\x'" })] })).create, /DEFAULT 'a\\\\%\\\\_x'/);
+});
 test('a key over a column that is not there is refused', () => {
   refuse(
     table({

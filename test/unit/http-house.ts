@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import type { ActorView } from '../../actors/actor-view.ts';
 import { Timeline } from '../../actors/timeline.ts';
@@ -14,6 +13,7 @@ import { ArtifactStore, type TaskRunner } from '../../src/snapshot/artifact-stor
 import type { Catalog } from '../../src/wire/catalog.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
 import type { DatabaseReport } from '../../src/wire/report.ts';
+import { atEnd } from '../support/cleanup.ts';
 
 export const INDEXER: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
 export const DECODER: DatabaseId = { dbType: 'decoder', chain: 'bitcoin', network: 'regtest' };
@@ -148,7 +148,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
       })
     }
   });
-  after(async () => {
+  atEnd(async () => {
     await app.close();
     await artifacts.close();
     rmSync(directory, { recursive: true, force: true });

@@ -43,6 +43,14 @@ test('200: a heartbeat is listed in both forms, with lag clamped at 0', async ()
   assert.equal(all.bitcoin.regtest.decoder.validators.d.lag_blocks, 0);
 });
 
+test('200: whatever characters a name has, it is listed under that name', async () => {
+  const house = await openHouse();
+  const names = ['two\nlines', '\r', '\u2028', 'quote"', '\0', 'constructor'];
+  for (const name of names) assert.equal((await post(house, { ...BEAT, validator_id: name })).statusCode, 200);
+  const { validators } = (await house.app.inject(`/validator-status/indexer/${AT}`)).json();
+  assert.deepEqual(Object.keys(validators), names);
+});
+
 test('200: lag_blocks is null while the source has no block; a validator that never spoke is absent', async () => {
   const house = await openHouse({ reports: [reportOf(INDEXER, { height: null, blockTime: null, hashes: null })] });
   assert.deepEqual((await house.app.inject(`/validator-status/indexer/${AT}`)).json().validators, {});

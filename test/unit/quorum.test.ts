@@ -40,6 +40,11 @@ test('property: the canonical form says the same, however the names are ordered'
   );
 });
 
+test('SOURCE_INVALID: a record longer than any, of which every check would read all', () => {
+  const validators = [{ pubkey: hex(KEYS[0]!.publicKey), weight: 1, source: 'a' }];
+  assert.throws(() => signedWeight({ ...RECORD, more: 'x'.repeat(16_384) }, [], validators), /longer than 16384 bytes/);
+});
+
 test('what has no canonical form is refused', () => {
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, undefined, 1n, '\ud800', { a: ['\udc00'] }])
     assert.throws(() => canonicalJson(value), PlatformError);

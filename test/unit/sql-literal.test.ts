@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalValue, columnCodec, toField, toLiteral } from '../../src/db/sql-literal.ts';
+import { hasCode } from '../../src/errors.ts';
 import type { TypedColumn } from '../../src/wire/schema.ts';
 
 test('the year 0 keeps its four digits: as text, 0 would be stored as 2000', () => {
@@ -15,4 +16,19 @@ test('the year 0 keeps its four digits: as text, 0 would be stored as 2000', () 
     assert.equal(toField(canonical), stored);
     assert.equal(toLiteral(codec, canonical), stored);
   }
+});
+
+test('SOURCE_INVALID: a year that is a calculation in SQL, and a document that holds what JSON cannot say', () => {
+  const codec = (type: string, json = false) =>
+    columnCodec({ name: 'c', type, charset: null, json } as TypedColumn, new Set());
+  for (const [of, value] of [
+    [codec('year(4)'), -5],
+    [codec('year(4)'), '-0'],
+    [codec('year(4)'), 2000.5],
+    [codec('longtext', true), { a: [Number.POSITIVE_INFINITY] }]
+  ] as const)
+    assert.throws(
+      () => canonicalValue(of, value),
+      (fault) => hasCode(fault, 'SOURCE_INVALID')
+    );
 });

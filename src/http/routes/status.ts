@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type Static } from 'typebox';
 import { PlatformError } from '../../errors.ts';
+import { ByName } from '../../wire/by-name.ts';
 import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
 import { IndexMapSchema } from '../../wire/index-map.ts';
 import type { DatabaseReport } from '../../wire/report.ts';
@@ -80,7 +81,7 @@ const SingleStatusSchema = Type.Object({
 
 const StatusTreeSchema = Type.Object(
   { last_updated: Type.String() },
-  { additionalProperties: Type.Record(Type.String(), Type.Record(Type.String(), DatabaseStatusSchema)) }
+  { additionalProperties: ByName(ByName(DatabaseStatusSchema)) }
 );
 const DOC: RouteDoc = { tag: 'State', summary: 'Where each database stands relative to its source' };
 

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
+import { ByName } from '../../wire/by-name.ts';
 import type { DatabaseId } from '../../wire/database.ts';
 import { HeartbeatBodySchema, type Validators, ValidatorsSchema } from '../../wire/validator.ts';
 import type { AddressReader } from '../address.ts';
@@ -12,10 +13,7 @@ import type { RouteDoc } from '../route-doc.ts';
 
 const HEARTBEATS_PER_MINUTE = 120;
 
-const AllValidatorsSchema = Type.Record(
-  Type.String(),
-  Type.Record(Type.String(), Type.Record(Type.String(), ValidatorsSchema))
-);
+const AllValidatorsSchema = ByName(ByName(ByName(ValidatorsSchema)));
 const OneDatabaseSchema = Type.Object({
   chain: Type.String(),
   network: Type.String(),

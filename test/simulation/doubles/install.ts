@@ -12,7 +12,7 @@ const DOUBLES: readonly (readonly [specifier: string, double: string, importer?:
   ['node:timers/promises', './timers-promises.ts'],
   ['node:perf_hooks', './perf-hooks.ts'],
   ['node:zlib', './zlib.ts', 'src/snapshot/snapshot-reader.ts'],
-  ['node:fs/promises', './fs-promises.ts', 'actors/replica-session.ts'],
+  ['node:fs/promises', './fs-promises.ts', 'actors/halt-file.ts'],
   ['./replica-bootstrap.ts', './bootstrap.ts', 'actors/replica-actor.ts']
 ];
 

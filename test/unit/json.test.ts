@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseJson } from '../../src/wire/json.ts';
+
+const parse = (text: string) => parseJson(Buffer.from(text));
+
+test('what is nested to 100 is read, what is deeper is refused before it is read', () => {
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}']
+  ] as const) {
+    assert.ok(parse(`${open.repeat(100)}1${close.repeat(100)}`));
+    assert.throws(() => parse(`${open.repeat(101)}1${close.repeat(101)}`), /nested deeper than 100/);
+  }
+  assert.throws(() => parseJson(Buffer.alloc(64 * 2 ** 20, '['), () => assert.fail('read')), /nested deeper/);
+});
+
+test('brackets within texts, behind any escape, are no nesting', () => {
+  const text = `{"a\\"[[": "${'['.repeat(500)}\\\\", "b": "\\\\\\"${'{'.repeat(500)}"}`;
+  assert.deepEqual(parse(text), JSON.parse(text));
+});
+
+test('what is no UTF-8 is refused', () => {
+  assert.throws(() => parseJson(Buffer.from('"\xff"', 'latin1')), /no UTF-8/);
+});
+
+test('property: what is no deeper than that reads as JSON.parse reads it', () => {
+  fc.assert(fc.property(fc.json(), (text) => assert.deepEqual(parse(text), JSON.parse(text))));
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { type FastifyInstance, fastify } from 'fastify';
+import { buildTree, type ConfigEntry } from '../../../src/hub/config-tree.ts';
+import { hubMethods } from '../../../src/hub/methods.ts';
+import { jsonRpc } from '../../../src/jsonrpc.ts';
+import { hostileJson, hostileText, jsonLike, mutatedText } from '../support/hostile.ts';
+import { target } from '../support/target.ts';
+
+const KEY = 'k3y-of-the-writer';
+const PARAMS = ['host', 'port', 'service_port', 'db_host', 'db_port', 'name', 'user', 'pass'];
+const config = { litecoin: { mainnet: { 'platform-indexer': { db_host: 'h', db_port: 3306, pass: 'p', other: {} } } } };
+const call = (method: string, params: unknown, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
+
+const specimens = fc.oneof(
+  fc.constantFrom<unknown>(
+    call('ping', []),
+    call('GetAllConfigs', { since_updated_at: 5 }),
+    call('health', {}, 'text'),
+    [call('ping', {}), { jsonrpc: '2.0', method: 'ping' }, call('updateconfig', { config })]
+  ),
+  fc.tuple(hostileText, hostileText, hostileText).map(([coin, network, module]) =>
+    call('updateconfig', {
+      config: { [coin]: { [network]: { [module]: config.litecoin.mainnet['platform-indexer'] } } }
+    })
+  )
+);
+
+interface Post {
+  readonly body: string;
+  readonly key: string | null;
+  readonly type: string;
+}
+
+/** The hub's methods over a store that keeps what it is given. */
+const open = async () => {
+  const entries: ConfigEntry[] = [];
+  const store = {
+    probe: async () => true,
+    circuit: () => 'closed' as const,
+    prepare: async () => undefined,
+    close: async () => undefined,
+    readConfigs: async (since?: number) => {
+      assert.ok(since === undefined || since >= 0);
+      return { configs: buildTree(entries), seq: entries.length, watermark: 5 };
+    },
+    writeConfigs: async (given: readonly ConfigEntry[]) => {
+      for (const { coin, network, module, param, value } of given) {
+        for (const name of [coin, network, module]) assert.match(name, /^[A-Za-z0-9_-]{1,64}$/);
+        assert.ok(PARAMS.includes(param) && typeof value === 'string' && value.length <= 1_024);
+      }
+      entries.splice(0, entries.length, ...given);
+    }
+  };
+  const app = fastify() as unknown as FastifyInstance;
+  const methods = hubMethods(store as unknown as Parameters<typeof hubMethods>[0]);
+  await app.register(jsonRpc, { methods, apiKey: KEY, requestsPerMinute: 1e9, bodyLimitBytes: 1_000_000 });
+  return { app, entries };
+};
+let service: ReturnType<typeof open> | undefined;
+
+/** One answer of the protocol. @see https://www.jsonrpc.org/specification, section 5 */
+function checkReply(reply: Record<string, unknown>): void {
+  assert.equal(reply['jsonrpc'], '2.0');
+  assert.ok('id' in reply && 'result' in reply !== 'error' in reply, JSON.stringify(reply).slice(0, 200));
+  if (!('error' in reply)) return;
+  const { code, message } = reply['error'] as { code: number; message: string };
+  assert.ok([-32700, -32600, -32601, -32602, -32001, -32029].includes(code), `${code} ${message}`);
+  assert.ok(message.length < 4_000);
+}
+
+const post = (body: string): Post => ({ body, key: KEY, type: 'application/json' });
+
+export const jsonRpcCalls = target<Post>({
+  name: 'json-rpc',
+  promise: 'a call of the hub or decoder gets the answers of JSON-RPC 2.0, and nothing is written without the key',
+  runs: 3_000,
+  shortRuns: 700,
+  inputs: fc.record({
+    body: fc.oneof(
+      { weight: 4, arbitrary: jsonLike(specimens) },
+      mutatedText(specimens.map((value) => JSON.stringify(value))),
+      hostileJson
+    ),
+    key: fc.constantFrom(KEY, null, `${KEY} `, ''),
+    type: fc.constantFrom(
+      'application/json',
+      'application/json',
+      'application/json-rpc',
+      'text/plain',
+      'application/json; charset=x'
+    )
+  }),
+  check: async ({ body, key, type }) => {
+    service ??= open();
+    const { app, entries } = await service;
+    const before = JSON.stringify(entries);
+    const headers = { 'content-type': type, ...(key === null ? {} : { 'x-api-key': key }) };
+    const answer = await app.inject({ method: 'POST', url: '/', headers, payload: body });
+    assert.ok([200, 204, 400, 401, 413, 415].includes(answer.statusCode), `${answer.statusCode} ${answer.body}`);
+    if (key !== KEY) assert.equal(JSON.stringify(entries), before);
+    if (answer.statusCode === 204) return assert.equal(answer.body, '');
+    const replies = answer.json() as Record<string, unknown> | Record<string, unknown>[];
+    for (const reply of Array.isArray(replies) ? replies : [replies]) checkReply(reply);
+  },
+  growing: {
+    nesting: (length) => post(`${'['.repeat(Math.min(length, 900_000))}`),
+    'nested parameters': (length) =>
+      post(
+        `{"jsonrpc":"2.0","method":"ping","params":${'['.repeat(Math.min(length, 400_000))}${']'.repeat(Math.min(length, 400_000))}}`
+      ),
+    'a batch': (length) => post(`[${'1,'.repeat(Math.min(length, 900_000) / 2)}1]`),
+    'a method': (length) => post(JSON.stringify(call('x'.repeat(Math.min(length, 900_000)), {}))),
+    entries: (length) => {
+      const modules = Array.from({ length: Math.min(length, 900_000) / 40 }, (_, at) => [`m${at}`, { name: 'x' }]);
+      return post(JSON.stringify(call('updateconfig', { config: { a: { b: Object.fromEntries(modules) } } })));
+    }
+  },
+  close: async () => {
+    await (await service)?.app.close();
+    service = undefined;
+  }
+});

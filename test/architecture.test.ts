@@ -22,6 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/entry-directory.ts': ['node:', 'src/config/', 'src/errors.ts'],
   'src/orphans.ts': ['node:'],
   'src/binary-main.ts': ['node:'],
+  'src/front-door.ts': ['node:', '@fastify/rate-limit'],
   'src/jsonrpc.ts': ['node:crypto', '@fastify/rate-limit', 'fastify', 'typebox', 'src/errors.ts'],
   'src/config/': ['node:', 'src/coin/', 'src/errors.ts'],
   'src/wire/': ['typebox', 'src/errors.ts'],
@@ -32,7 +33,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/coin/': ['node:', 'undici', 'typebox', ...BASICS],
   'src/source/': ['node:', 'undici', 'ws', 'typebox', ...STATE, ...BASICS],
   'src/snapshot/': ['node:', 'lru-cache', 'src/db/', 'src/trace.ts', ...STATE, ...BASICS],
-  'src/hub/': ['node:', 'fastify', '@fastify/', 'typebox', 'undici', 'src/db/', 'src/jsonrpc.ts', ...STATE, ...BASICS],
+  'src/hub/': [
+    'node:',
+    'fastify',
+    '@fastify/',
+    'typebox',
+    'undici',
+    'src/db/',
+    'src/jsonrpc.ts',
+    'src/front-door.ts',
+    ...STATE,
+    ...BASICS
+  ],
   'src/decoder/': [
     'node:',
     'fastify',
@@ -40,6 +52,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'typebox',
     'src/coin/',
     'src/db/',
+    'src/front-door.ts',
     'src/jsonrpc.ts',
     ...STATE,
     ...BASICS
@@ -51,6 +64,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     '@fastify/',
     'typebox',
     'ws',
+    'src/front-door.ts',
     'src/snapshot/',
     'src/metrics.ts',
     ...STATE,

@@ -157,6 +157,16 @@ export const syncVariables = {
   }),
   MAX_CONCURRENT_SNAPSHOTS: integer({ default: 2, min: 1, max: 64, doc: 'snapshot builds at once' }),
   MAX_ROW_BYTES: integer({ default: 64 * 2 ** 20, min: 1024, doc: 'client: longest row taken from a source' }),
+  HTTP_MAX_PER_IP: integer({
+    default: 256,
+    min: 1,
+    doc: 'connections per address, beside its WebSockets; those of a proxy in TRUST_PROXY are not counted'
+  }),
+  MAX_CONNECTIONS: integer({
+    default: 10_000,
+    min: 1,
+    doc: 'connections of all addresses, WebSockets among them; each needs a file descriptor'
+  }),
   WS_MAX_PER_IP: integer({ default: 100, min: 1, doc: 'WebSocket connections per address' }),
   WS_BACKPRESSURE_MAX_BYTES: integer({ default: 16 * 2 ** 20, min: 65_536, doc: 'send-buffer ceiling per subscriber' }),
   WS_BACKPRESSURE_STALL_MS: integer({ default: 30_000, min: 10, doc: 'ms a send buffer may make no progress' }),

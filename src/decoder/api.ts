@@ -1,6 +1,7 @@
 import rateLimit from '@fastify/rate-limit';
 import { type FastifyInstance, fastify, LogController } from 'fastify';
 import { PlatformError } from '../errors.ts';
+import { frontDoor } from '../front-door.ts';
 import { jsonRpc, type RpcMethod } from '../jsonrpc.ts';
 import type { Logger } from '../log.ts';
 import { type DecoderView, healthOf, latestBlockOf, liveOf, type StallLimits, statusOf } from './health.ts';
@@ -23,7 +24,8 @@ export interface DecoderApi {
 
 const REQUESTS_PER_MINUTE = 100;
 const BODY_LIMIT_BYTES = 100_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+const MAX_CONNECTIONS = 2_000;
+const MAX_PER_ADDRESS = 256;
 
 /**
  * The decoder's front door: JSON-RPC over `POST /`, and the probes `GET /status` and `GET /live`.
@@ -38,7 +40,7 @@ export async function startDecoderApi(options: DecoderApiOptions): Promise<Decod
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    ...frontDoor({ maxPerAddress: () => MAX_PER_ADDRESS, maxConnections: MAX_CONNECTIONS }),
     forceCloseConnections: true
   });
   await app.register(jsonRpc, {

@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP, SocketAddress } from 'node:net';
+import { BlockList, isIP, type Socket, SocketAddress } from 'node:net';
 import { PlatformError } from '../errors.ts';
 
 /** Says under which address a caller is counted. */
 export type AddressReader = (request: IncomingMessage) => string;
+
+/** Says under which address a connection is counted; undefined: under none, for it is a listed proxy's. */
+export type PeerReader = (socket: Pick<Socket, 'remoteAddress'>) => string | undefined;
 
 /**
  * The socket's address decides; X-Forwarded-For is the caller's to forge and counts only behind a proxy that is listed.
@@ -13,8 +16,7 @@ export type AddressReader = (request: IncomingMessage) => string;
  * @throws {PlatformError} CONFIG_INVALID
  */
 export function createAddressReader(trusted: readonly string[] = []): AddressReader {
-  const proxies = readProxies(trusted);
-  const isProxy = (address: string) => proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  const isProxy = readProxies(trusted);
   return (request) => {
     let address = plain(request.socket.remoteAddress ?? '');
     const forwarded = String(request.headers['x-forwarded-for'] ?? '').split(',');
@@ -24,11 +26,20 @@ export function createAddressReader(trusted: readonly string[] = []): AddressRea
       if (!isIP(previous)) break;
       address = previous;
     }
-    return isIP(address) === 6 ? firstHalf(address) : address;
+    return counted(address);
   };
 }
 
-function readProxies(entries: readonly string[]): BlockList {
+/** The same for a connection before it has asked anything. @throws {PlatformError} CONFIG_INVALID */
+export function createPeerReader(trusted: readonly string[] = []): PeerReader {
+  const isProxy = readProxies(trusted);
+  return ({ remoteAddress }) => {
+    const address = plain(remoteAddress ?? '');
+    return isIP(address) && isProxy(address) ? undefined : counted(address);
+  };
+}
+
+function readProxies(entries: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const entry of entries) {
     const [address = '', prefix] = entry.split('/');
@@ -41,7 +52,11 @@ function readProxies(entries: readonly string[]): BlockList {
       throw new PlatformError('CONFIG_INVALID', { reason }, { cause });
     }
   }
-  return list;
+  return (address) => list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+}
+
+function counted(address: string): string {
+  return isIP(address) === 6 ? firstHalf(address) : address;
 }
 
 /** `::ffff:10.0.0.1` is the IPv4 address of a dual-stack socket. */

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import rateLimit from '@fastify/rate-limit';
 import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
-import { createAddressReader } from './address.ts';
+import { frontDoor } from '../front-door.ts';
+import { createAddressReader, createPeerReader } from './address.ts';
 import { createAuthenticator } from './auth.ts';
 import { checkRequest, databaseOf } from './checks.ts';
 import { lazyCompilers } from './compilers.ts';
@@ -32,9 +33,6 @@ import { validatorRoutes } from './routes/validators.ts';
 export type { ActorAsks, ActorControl, ActorDirectory, AppDeps, HttpConfig } from './deps.ts';
 
 const BODY_LIMIT_BYTES = 16_384;
-const REQUEST_TIMEOUT_MS = 30_000;
-/** A socket on which nothing moves for so long is ended; a snapshot build that makes no progress fails earlier. */
-const IDLE_TIMEOUT_MS = 240_000;
 
 /**
  * The front door: REST and the WebSocket upgrade on one port. It listens when the caller says so: `app.listen(...)`.
@@ -52,17 +50,18 @@ export function createApp(deps: AppDeps): FastifyInstance {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    connectionTimeout: IDLE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
-    http: { shouldUpgradeCallback: ({ url, headers }) => isSubscription(url, headers.upgrade) },
+    ...frontDoor({
+      maxPerAddress: (address) => config.HTTP_MAX_PER_IP + fanOut.connectionsOf(address),
+      maxConnections: config.MAX_CONNECTIONS,
+      addressOf: createPeerReader(config.TRUST_PROXY),
+      isUpgrade: ({ url, headers }) => isSubscription(url, headers.upgrade),
+      onTurnedAway: () => deps.metrics.refused('RATE_LIMITED')
+    }),
     // `verbose`: a finding carries the schema that it broke, whose description is the rule.
     ajv: { customOptions: { coerceTypes: false, verbose: true } },
     schemaController: { compilersFactory: lazyCompilers },
     schemaErrorFormatter: refuseInvalid,
-    clientErrorHandler: (_, socket) => {
-      if (socket.writable) socket.end(BAD_REQUEST);
-    },
     frameworkErrors: (caught, request, untyped) => {
       // The router cannot read the path, so it is nobody's: without the key it stays unknown.
       const reply = untyped as unknown as FastifyReply;
@@ -125,13 +124,3 @@ export function createApp(deps: AppDeps): FastifyInstance {
   });
   return app;
 }
-
-const BAD_REQUEST_BODY = JSON.stringify({ error: 'malformed HTTP request' });
-const BAD_REQUEST = [
-  'HTTP/1.1 400 Bad Request',
-  'Content-Type: application/json; charset=utf-8',
-  `Content-Length: ${BAD_REQUEST_BODY.length}`,
-  'Connection: close',
-  '',
-  BAD_REQUEST_BODY
-].join('\r\n');

@@ -20,6 +20,8 @@ export type HttpConfig = Pick<
   | 'SYNC_SINCE_INCLUSIVE'
   | 'SNAPSHOT_RATE_FULL'
   | 'SNAPSHOT_RATE_INCR'
+  | 'HTTP_MAX_PER_IP'
+  | 'MAX_CONNECTIONS'
   | 'TRUST_PROXY'
   | 'CORS_ORIGINS'
   | 'READY_MAX_LAG'

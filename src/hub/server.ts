@@ -1,6 +1,7 @@
 import { fastify, LogController } from 'fastify';
 import type { BreakerInput } from '../../machines/circuit-breaker.ts';
 import { PlatformError } from '../errors.ts';
+import { frontDoor } from '../front-door.ts';
 import { jsonRpc } from '../jsonrpc.ts';
 import type { Logger } from '../log.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
@@ -27,7 +28,8 @@ export interface Hub {
 }
 
 const BODY_LIMIT_BYTES = 1_000_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+const MAX_CONNECTIONS = 2_000;
+const MAX_PER_ADDRESS = 256;
 const STOP_LIMIT_MS = 10_000;
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
@@ -44,7 +46,7 @@ export async function startHub(options: HubOptions, signal = new AbortController
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    ...frontDoor({ maxPerAddress: () => MAX_PER_ADDRESS, maxConnections: MAX_CONNECTIONS }),
     forceCloseConnections: 'idle'
   });
   let isStopping = false;

@@ -1,11 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { connect } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { atEnd, endAll } from '../support/cleanup.ts';
+import { endAll } from '../support/cleanup.ts';
 import { createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
@@ -13,6 +11,7 @@ import { PAIR_KEY, startPair } from '../support/sync-pair.ts';
 import { eventually } from '../support/sync-process.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
 import type { FrontDoorAsk, Sent } from './support/front-door.ts';
+import { cpuMs, Helper } from './support/helper.ts';
 import type { SubscribersAsk } from './support/subscribers.ts';
 
 const { values: options } = parseArgs({
@@ -30,32 +29,6 @@ const BLOCKS = 50;
 const BLOCK_BYTES = 12_000;
 const ROW_BYTES = 95;
 const MESSAGE_BYTES = 20_000;
-const ANSWER_DEADLINE_MS = 60_000;
-
-/** Another process of the bench. */
-class Helper {
-  readonly #child: ChildProcess;
-  readonly #waiting: ((reply: unknown) => void)[] = [];
-
-  constructor(file: string) {
-    const path = fileURLToPath(new URL(`./support/${file}`, import.meta.url));
-    this.#child = fork(path, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-    this.#child.on('message', (reply) => this.#waiting.shift()?.(reply));
-    atEnd(async () => this.end());
-  }
-
-  async ask<T = null>(message: FrontDoorAsk | SubscribersAsk): Promise<T> {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.push(resolve);
-    const late = setTimeout(() => reject(new Error(`no answer to ${message.type}`)), ANSWER_DEADLINE_MS);
-    this.#child.send(message);
-    return promise.then((reply) => reply as T).finally(() => clearTimeout(late));
-  }
-
-  end(): void {
-    this.#child.kill('SIGKILL');
-  }
-}
 
 /** By block, the milliseconds from its sending to each receipt. @throws when a receipt is missing */
 function delays(sent: Float64Array, received: Float64Array, receivers: number): Map<number, number[]> {
@@ -72,12 +45,6 @@ function delays(sent: Float64Array, received: Float64Array, receivers: number): 
   for (const [height, list] of found)
     if (list.length !== receivers) throw new Error(`${list.length} of ${receivers} have block ${height}`);
   return found;
-}
-
-/** CPU time that a process has used. */
-function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 /** Adds blocks of some 12 KB, five a second. @returns when each was committed */
@@ -120,7 +87,7 @@ async function commitToReceipt(pollMs: number): Promise<Figure[]> {
   await eventually('the source polls', 60_000, async () => {
     return (await pair.status(pair.server))['phase'] === 'polling.caughtUp';
   });
-  const crowd = new Helper('subscribers.ts');
+  const crowd = new Helper<SubscribersAsk>('subscribers.ts');
   const url = `${pair.server.url.replace('http', 'ws')}/subscribe/decoder/litecoin/regtest`;
   await crowd.ask({ type: 'connect', url, key: PAIR_KEY, count: SUBSCRIBERS });
   const committed = await writeBlocks(source, 200, 10); // warm-up
@@ -145,10 +112,12 @@ async function commitToReceipt(pollMs: number): Promise<Figure[]> {
   return pollMs < 100 ? [tail] : [half, tail];
 }
 
-async function openDoor(count: number): Promise<{ door: Helper; crowd: Helper; at: { url: string; key: string } }> {
-  const door = new Helper('front-door.ts');
+async function openDoor(
+  count: number
+): Promise<{ door: Helper<FrontDoorAsk>; crowd: Helper<SubscribersAsk>; at: { url: string; key: string } }> {
+  const door = new Helper<FrontDoorAsk>('front-door.ts');
   const port = await door.ask<number>({ type: 'listen' });
-  const crowd = new Helper('subscribers.ts');
+  const crowd = new Helper<SubscribersAsk>('subscribers.ts');
   const at = { url: `ws://127.0.0.1:${port}/subscribe/indexer/bitcoin/regtest`, key: 'none' };
   await crowd.ask({ type: 'connect', ...at, count });
   return { door, crowd, at };

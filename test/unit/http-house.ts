@@ -79,6 +79,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     SYNC_SINCE_INCLUSIVE: false,
     SNAPSHOT_RATE_FULL: 12,
     SNAPSHOT_RATE_INCR: 600,
+    HTTP_MAX_PER_IP: 256,
+    MAX_CONNECTIONS: 10_000,
     TRUST_PROXY: undefined,
     CORS_ORIGINS: undefined,
     READY_MAX_LAG: 3,

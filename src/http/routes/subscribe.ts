@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { WebSocketServer } from 'ws';
 import { PlatformError } from '../../errors.ts';
+import { hangUp } from '../../front-door.ts';
 import type { AddressReader } from '../address.ts';
 import { SUBPROTOCOL } from '../auth.ts';
 import { databaseOf } from '../checks.ts';
@@ -13,8 +14,12 @@ import { readyActor } from '../ready.ts';
 import type { RouteDoc } from '../route-doc.ts';
 
 const MAX_CLIENT_MESSAGE_BYTES = 4096;
-/** Pieces in which one message may come. */
-const MAX_CLIENT_FRAGMENTS = 16;
+/** Pieces in which one message may come: each keeps all 64 KiB that it was read with. */
+const MAX_CLIENT_FRAGMENTS = 2;
+/** Reads that one frame may take. */
+const MAX_CLIENT_READS = 64;
+/** Answers to pings that a client has not taken; one more ends it. */
+const MAX_PONGS = 60;
 /** How long a socket that was told to close may still drain. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
@@ -45,6 +50,8 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
     perMessageDeflate: false,
     maxPayload: MAX_CLIENT_MESSAGE_BYTES,
     maxFragments: MAX_CLIENT_FRAGMENTS,
+    maxBufferedChunks: MAX_CLIENT_READS,
+    maxPendingAutoPongs: MAX_PONGS,
     closeTimeout: CLOSE_TIMEOUT_MS,
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false)
   } as ConstructorParameters<typeof WebSocketServer>[0]);
@@ -55,7 +62,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0]);
-    response.once('finish', () => socket.end());
+    response.once('finish', () => hangUp(socket));
     app.routing(raw, response);
   });
 

@@ -1,0 +1,38 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { atEnd } from '../../support/cleanup.ts';
+
+const ANSWER_DEADLINE_MS = 60_000;
+
+/** Another process of a bench, asked one thing after another. */
+export class Helper<Ask extends { readonly type: string }> {
+  readonly child: ChildProcess;
+  readonly #waiting: ((reply: unknown) => void)[] = [];
+
+  /** @param file beside this one */
+  constructor(file: string) {
+    const path = fileURLToPath(new URL(`./${file}`, import.meta.url));
+    this.child = fork(path, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    this.child.on('message', (reply) => this.#waiting.shift()?.(reply));
+    atEnd(async () => this.end());
+  }
+
+  async ask<T = null>(message: Ask): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#waiting.push(resolve);
+    const late = setTimeout(() => reject(new Error(`no answer to ${message.type}`)), ANSWER_DEADLINE_MS);
+    this.child.send(message);
+    return promise.then((reply) => reply as T).finally(() => clearTimeout(late));
+  }
+
+  end(): void {
+    this.child.kill('SIGKILL');
+  }
+}
+
+/** CPU time that a process has used. */
+export function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}

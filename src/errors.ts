@@ -121,6 +121,12 @@ export const ERRORS = {
   },
   /** More requests than the limit allows. */
   RATE_LIMITED: { status: 429, policy: 'restart', hint: 'retry after the seconds in Retry-After' },
+  /** Too much that was asked for is not read by those who asked. */
+  ANSWERS_WAITING: {
+    status: 503,
+    policy: 'restart',
+    hint: 'retry after the seconds in Retry-After; set SYNC_API_KEY if strangers ask and do not read'
+  },
   /** The coin node did not answer, or answered with an error. */
   NODE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD' },
   /** The coin node refused a call, or its answer is not what the call asks for. */

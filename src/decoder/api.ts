@@ -1,7 +1,7 @@
 import rateLimit from '@fastify/rate-limit';
 import { type FastifyInstance, fastify, LogController } from 'fastify';
+import { frontDoor } from '../door/front-door.ts';
 import { PlatformError } from '../errors.ts';
-import { frontDoor } from '../front-door.ts';
 import { jsonRpc, type RpcMethod } from '../jsonrpc.ts';
 import type { Logger } from '../log.ts';
 import { type DecoderView, healthOf, latestBlockOf, liveOf, type StallLimits, statusOf } from './health.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import rateLimit from '@fastify/rate-limit';
 import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
-import { frontDoor } from '../front-door.ts';
+import { frontDoor } from '../door/front-door.ts';
 import { createAddressReader, createPeerReader } from './address.ts';
 import { createAuthenticator } from './auth.ts';
 import { checkRequest, databaseOf } from './checks.ts';
@@ -10,6 +10,7 @@ import { allowOrigins } from './cross-origin.ts';
 import type { AppDeps } from './deps.ts';
 import { errorHandler } from './errors.ts';
 import { documentRoutes } from './openapi.ts';
+import { Outbox } from './outbox.ts';
 import { refuseInvalid } from './parameters.ts';
 import { readyActor } from './ready.ts';
 import { catalogRoutes } from './routes/catalog.ts';
@@ -32,7 +33,7 @@ import { validatorRoutes } from './routes/validators.ts';
 
 export type { ActorAsks, ActorControl, ActorDirectory, AppDeps, HttpConfig } from './deps.ts';
 
-const BODY_LIMIT_BYTES = 16_384;
+const BODY_LIMIT_BYTES = 4_096;
 
 /**
  * The front door: REST and the WebSocket upgrade on one port. It listens when the caller says so: `app.listen(...)`.
@@ -85,6 +86,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
     readyActor(directory, databaseOf(request));
     return reply.type('application/json; charset=utf-8').send(Readable.from([])); // a length would be taken for the body's
   });
+  const outbox = new Outbox();
+  app.addHook('onSend', async (_, reply, payload) => outbox.hold(reply, payload));
   app.setErrorHandler(errorHandler({ withCode: true }));
   app.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'not found' }));
 

@@ -1,7 +1,7 @@
 import { fastify, LogController } from 'fastify';
 import type { BreakerInput } from '../../machines/circuit-breaker.ts';
+import { frontDoor } from '../door/front-door.ts';
 import { PlatformError } from '../errors.ts';
-import { frontDoor } from '../front-door.ts';
 import { jsonRpc } from '../jsonrpc.ts';
 import type { Logger } from '../log.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';

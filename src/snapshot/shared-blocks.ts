@@ -8,9 +8,10 @@ export interface Block {
   release(): void;
 }
 
-const BLOCK_BYTES = 256 * 1024;
+/** Half of what a connection may pin. */
+const BLOCK_BYTES = 128 * 1024;
 /** Blocks in memory beyond those that are held: for readers close behind. */
-const KEPT_BLOCKS = 8;
+const KEPT_BLOCKS = 16;
 
 interface Held {
   readonly position: number;

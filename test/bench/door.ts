@@ -8,11 +8,11 @@ import { createDatabase } from '../support/mariadb.ts';
 import { startPair } from '../support/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync-process.ts';
 import type { AttackersAsk } from './support/attackers.ts';
-import { ATTACKS, type Attack } from './support/attacks.ts';
+import { ATTACKS, type Attack, HOSTILE_ADDRESS } from './support/attacks.ts';
 import { type Figure, median, p99, report } from './support/figures.ts';
 import type { GoodClientsAsk, Seen } from './support/good-clients.ts';
 import { cpuMs, Helper } from './support/helper.ts';
-import { type Held, ProcessMemory } from './support/process-memory.ts';
+import { connectionsOf, type Held, ProcessMemory } from './support/process-memory.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -28,7 +28,9 @@ const { values: options } = parseArgs({
 
 const KIBIBYTE = 1024;
 const LOOK_MS = 2_500;
-const BLOCK_EVERY_MS = 50;
+/** Above those of the database as it is made. */
+const FIRST_HEIGHT = 300;
+const BLOCK_EVERY_MS = 150;
 const MOST_BYTES = 256 * KIBIBYTE;
 const GONE_DEADLINE_MS = 15_000;
 
@@ -57,7 +59,7 @@ class BlockWriter {
 
   async run(to: DatabaseCoordinates): Promise<void> {
     const connection = await connect(to);
-    for (let height = 1_000; !this.#ended; height++) {
+    for (let height = FIRST_HEIGHT; !this.#ended; height++) {
       const hash = height.toString(16).padStart(64, '0');
       await connection.query('START TRANSACTION');
       await connection.query(`INSERT INTO index_transactions (hash) VALUES ('${hash}')`);
@@ -85,6 +87,7 @@ class Bench {
   readonly #good = new Helper<GoodClientsAsk>('good-clients.ts');
   readonly #hostile = new Helper<AttackersAsk>('attackers.ts');
   readonly #port: number;
+  #etag = '';
 
   constructor(server: SyncProcess, memory: ProcessMemory, writer: BlockWriter) {
     this.#server = server;
@@ -94,7 +97,7 @@ class Bench {
   }
 
   async begin(): Promise<void> {
-    await this.#good.ask({ type: 'begin', port: this.#port });
+    this.#etag = await this.#good.ask<string>({ type: 'begin', port: this.#port });
     await sleep(1_000);
   }
 
@@ -114,16 +117,16 @@ class Bench {
     const pid = this.#server.child.pid!;
     await this.#good.ask({ type: 'collect' });
     const [beganAt, cpuBefore] = [performance.now(), cpuMs(pid)];
-    await this.#hostile.ask({ type: 'begin', attack: attack.name, port: this.#port, count });
+    await this.#hostile.ask({ type: 'begin', attack: attack.name, port: this.#port, count, etag: this.#etag });
     await sleep(LOOK_MS);
     const cpuShare = (cpuMs(pid) - cpuBefore) / (performance.now() - beganAt);
     const seen = this.#writer.delays(await this.#good.ask<Seen>({ type: 'collect' }));
+    const kept = connectionsOf(HOSTILE_ADDRESS, this.#port);
     const during = await this.held();
     const made = await this.#hostile.ask<number>({ type: 'end' });
     await eventually(`no connection of "${attack.name}" is left`, GONE_DEADLINE_MS, async () => {
-      return this.#memory.descriptors <= before.descriptors + 2;
+      return connectionsOf(HOSTILE_ADDRESS, this.#port) === 0;
     });
-    const kept = Math.max(0, during.descriptors - before.descriptors);
     const each = (bytes: number) => bytes / (attack.kind === 'stay' ? count : Math.max(kept, 1));
     const heapEach = each(during.heapBytes - before.heapBytes);
     return { attack, made, kept, heapEach, rssEach: each(during.rssBytes - before.rssBytes), cpuShare, seen };
@@ -144,7 +147,7 @@ function printOutcome({ attack, made, kept, heapEach, rssEach, cpuShare, seen }:
 
 async function measure(): Promise<Figure[]> {
   const source = await createDatabase('door');
-  await createDecoder(source, { seed: 'door', blocks: 200, rows: 100_000 });
+  await createDecoder(source, { seed: 'door', blocks: 200, rows: 300_000 });
   const pair = await startPair('decoder', source, {
     NODE_OPTIONS: '--inspect-port=127.0.0.1:0',
     SYNC_API_KEY: '',
@@ -157,7 +160,7 @@ async function measure(): Promise<Figure[]> {
   await eventually('the source polls', 60_000, async () => (await pair.status(server))['phase'] === 'polling.caughtUp');
   const memory = await ProcessMemory.open(server.child.pid!, server.log);
   const writer = new BlockWriter();
-  const writing = writer.run(source);
+  const writing = writer.run(source).catch((caught: unknown) => console.error('no more blocks are written:', caught));
   const bench = new Bench(server, memory, writer);
   await bench.begin();
   await bench.look(); // warm-up

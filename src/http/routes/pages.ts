@@ -13,6 +13,7 @@ import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 import type { RouteDoc } from '../route-doc.ts';
 import { varyByCoding } from '../send-artifact.ts';
+import { Turns } from '../turns.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 const DEFAULT_LIMIT = 50_000;
@@ -51,6 +52,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
 > = async (app, { directory, addressOf }) => {
   const limit = createLimit(app, { name: 'snapshot-rows', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
+  const turns = new Turns();
 
   app.get(
     '/snapshot-rows/:dbType/:chain/:network/:table',
@@ -69,7 +71,9 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
         limit: Math.min(Number(asked ?? DEFAULT_LIMIT), MAX_LIMIT)
       };
       const actor = readyActor(directory, databaseOf(request));
-      const { body, maxId, hasMore } = await actor.ask('lookups.page', order, { deadlineMs: DEADLINE_MS });
+      const { body, maxId, hasMore } = await turns.take(request, () =>
+        actor.ask('lookups.page', order, { deadlineMs: DEADLINE_MS })
+      );
       if (maxId !== null) reply.header(PAGE_HEADERS.maxId, maxId);
       reply.header(PAGE_HEADERS.hasMore, hasMore);
       return sendEncoded(reply, body, coding);
@@ -90,7 +94,9 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
     async (request, reply) => {
       const actor = readyActor(directory, databaseOf(request));
       const coding = chooseOptionalCoding(request.headers['accept-encoding']);
-      const { body, height } = await actor.ask('dispensers.read', { coding }, { deadlineMs: DEADLINE_MS });
+      const { body, height } = await turns.take(request, () =>
+        actor.ask('dispensers.read', { coding }, { deadlineMs: DEADLINE_MS })
+      );
       if (height !== null) reply.header(SNAPSHOT_HEADERS.height, height);
       return sendEncoded(reply, body, coding);
     }

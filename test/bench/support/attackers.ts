@@ -1,15 +1,22 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ATTACKS, type Attack } from './attacks.ts';
+import { ATTACKS, type Attack, HOSTILE_ADDRESS } from './attacks.ts';
 
 /** Connections that are opened at once. */
 const CROWD = 50;
 const TURN_MS = 50;
+const OFFSET_BYTES = 5_000;
 
 export type AttackersAsk =
   /** Answers when all connections are there and have said what they say at once, or the server has ended them. */
-  | { readonly type: 'begin'; readonly attack: string; readonly port: number; readonly count: number }
+  | {
+      readonly type: 'begin';
+      readonly attack: string;
+      readonly port: number;
+      readonly count: number;
+      readonly etag: string;
+    }
   /** Ends all connections. Answers with how many there have been. */
   | { readonly type: 'end' };
 
@@ -18,9 +25,11 @@ class Crowd {
   readonly #sockets = new Set<Socket>();
   #timer: NodeJS.Timeout | undefined;
   #made = 0;
+  #etag = '';
 
-  async begin(attack: Attack, port: number, count: number): Promise<void> {
+  async begin(attack: Attack, { port, count, etag }: AttackersAsk & { type: 'begin' }): Promise<void> {
     this.#made = 0;
+    this.#etag = etag;
     if (attack.kind === 'return') {
       const each = Math.ceil((count * TURN_MS) / 1_000);
       this.#timer = setInterval(() => {
@@ -42,16 +51,21 @@ class Crowd {
     return this.#made;
   }
 
+  #fill(text: string | Buffer): string | Buffer {
+    if (typeof text !== 'string' || !text.includes('{')) return text;
+    return text.replace('{etag}', this.#etag).replace('{offset}', String(this.#made * OFFSET_BYTES));
+  }
+
   async #attack(attack: Attack, port: number): Promise<void> {
     this.#made += 1;
-    const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+    const socket = connect({ host: '127.0.0.1', port, localAddress: HOSTILE_ADDRESS, noDelay: true });
     this.#sockets.add(socket);
     socket.on('error', () => socket.destroy());
     socket.once('close', () => this.#sockets.delete(socket));
     if (attack.deaf && !attack.then) socket.pause();
     try {
       await once(socket, 'connect', { signal: AbortSignal.timeout(5_000) });
-      if (attack.first.length > 0) socket.write(attack.first);
+      if (attack.first.length > 0) socket.write(this.#fill(attack.first));
       if (attack.then) {
         await once(socket, 'data', { signal: AbortSignal.timeout(5_000) });
         if (attack.deaf) socket.pause();
@@ -89,6 +103,6 @@ process.on('message', async (ask: AttackersAsk) => {
   if (ask.type === 'end') return void process.send?.(crowd.end());
   const attack = ATTACKS.find(({ name }) => name === ask.attack);
   if (!attack) throw new Error(`no such attack: ${ask.attack}`);
-  await crowd.begin(attack, ask.port, ask.count);
+  await crowd.begin(attack, ask);
   process.send?.(null);
 });

@@ -1,9 +1,14 @@
+import { frame } from '../../support/raw-client.ts';
+
+/** Not that of the good clients. */
+export const HOSTILE_ADDRESS = '127.0.0.2';
+
 /** What one hostile connection does. */
 export interface Attack {
   readonly name: string;
   /** `stay`: so many connections are there at once; `return`: so many a second come, and go when the server ends them. */
   readonly kind: 'stay' | 'return';
-  /** Said at once. */
+  /** Said at once; `{etag}` stands for a snapshot's, `{offset}` for a number of the connection's own. */
   readonly first: string | Buffer;
   /** Said as a WebSocket, after the upgrade that `first` asks for. */
   readonly then?: Buffer;
@@ -27,13 +32,6 @@ function upgrade(key: string): string {
 
 function get(path: string, headers = ''): string {
   return `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`;
-}
-
-/** A frame of a client, masked with zeros. @param head its first byte: FIN, RSV and opcode */
-export function frame(head: number, payload: Uint8Array = Buffer.alloc(0), masked = true): Buffer {
-  const size = payload.length < 126 ? [payload.length] : [126, payload.length >> 8, payload.length & 0xff];
-  size[0]! |= masked ? 0x80 : 0;
-  return Buffer.concat([Buffer.from([head, ...size]), Buffer.alloc(masked ? 4 : 0), payload]);
 }
 
 const stay = (name: string, first: string | Buffer, rest: Partial<Attack> = {}): Attack => ({
@@ -74,7 +72,11 @@ export const ATTACKS: readonly Attack[] = [
     more: { how: 'endlessly', bytes: get('/status').repeat(100) }
   }),
   stay('8 times /openapi.json, not read', get('/openapi.json').repeat(8), { deaf: true }),
-  stay('a snapshot, not read', get(`/snapshot/${BASE}`), { deaf: true }),
+  stay(
+    'a snapshot, not read, each from another byte on',
+    get(`/snapshot/${BASE}`, 'If-Range: {etag}\r\nRange: bytes={offset}-\r\n'),
+    { deaf: true }
+  ),
   stay('a page of a table, not read', get(`/snapshot-rows/${BASE}/index_transactions`), { deaf: true, count: 100 }),
   socket('a subscriber who reads nothing', Buffer.alloc(0), { deaf: true }),
   socket('a frame of 4 KiB, byte by byte', frame(0x81, Buffer.alloc(4_000)).subarray(0, 8), {

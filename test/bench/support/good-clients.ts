@@ -7,6 +7,7 @@ const PATIENCE_MS = 10_000;
 const BASE = 'decoder/litecoin/regtest';
 
 export type GoodClientsAsk =
+  /** Answers with the entity tag of a snapshot. */
   | { readonly type: 'begin'; readonly port: number }
   /** Answers with what was seen since the last time. */
   | { readonly type: 'collect' };
@@ -33,13 +34,15 @@ class GoodClients {
     return seen;
   }
 
-  async begin(port: number): Promise<void> {
+  /** @returns the entity tag of a snapshot */
+  async begin(port: number): Promise<string> {
     const url = `http://127.0.0.1:${port}`;
     const whole = await ask(`${url}/snapshot/${BASE}`, {}, new Agent());
     const resumed = { 'if-range': whole.etag, range: 'bytes=0-' };
     void this.#repeat('status', `${url}/status`, {});
     void this.#repeat('download', `${url}/snapshot/${BASE}`, resumed);
     this.#subscribe(`ws://127.0.0.1:${port}/subscribe/${BASE}`);
+    return whole.etag;
   }
 
   async #repeat(what: 'status' | 'download', url: string, headers: Record<string, string>): Promise<void> {
@@ -87,6 +90,5 @@ function ask(url: string, headers: Record<string, string>, agent: Agent): Promis
 const clients = new GoodClients();
 
 process.on('message', async (message: GoodClientsAsk) => {
-  if (message.type === 'begin') await clients.begin(message.port);
-  process.send?.(message.type === 'begin' ? null : clients.collect());
+  process.send?.(message.type === 'begin' ? await clients.begin(message.port) : clients.collect());
 });

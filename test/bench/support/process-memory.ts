@@ -14,6 +14,21 @@ export interface Held {
   readonly descriptors: number;
 }
 
+/** Connections of an address to a port that the port's process has open. */
+export function connectionsOf(address: string, port: number): number {
+  const inHex = (value: number, digits: number) => value.toString(16).toUpperCase().padStart(digits, '0');
+  const there = address
+    .split('.')
+    .map((part) => inHex(Number(part), 2))
+    .reverse()
+    .join('');
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1);
+  return lines.filter((line) => {
+    const [, local = '', remote = '', , , , , , , inode = '0'] = line.trim().split(/\s+/);
+    return local.endsWith(`:${inHex(port, 4)}`) && remote.startsWith(there) && inode !== '0';
+  }).length;
+}
+
 /** Another process of Node, asked by way of its inspector; it was started with `--inspect-port=127.0.0.1:0`. */
 export class ProcessMemory {
   readonly #pid: number;

@@ -1,0 +1,142 @@
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { FastifyServerOptions } from 'fastify';
+import { Callers, type CallersOptions } from './callers.ts';
+import { hasContent, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, refusalOf, refusalText, unreadable } from './refusals.ts';
+
+export interface FrontDoorOptions extends CallersOptions {
+  /** Connections at once, of all addresses. */
+  readonly maxConnections: number;
+  /** The requests whose upgrade the service takes. Default: none. */
+  readonly isUpgrade?: (request: IncomingMessage) => boolean;
+}
+
+/** What may take how long on its way in; looked at every few seconds. */
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const CHECK_EVERY_MS = 5_000;
+/** Above a proxy's, so that it is the proxy who ends an idle connection. */
+const KEEP_ALIVE_MS = 72_000;
+/** A socket on which nothing moves for so long is ended; a snapshot build that makes no progress fails earlier. */
+const IDLE_TIMEOUT_MS = 240_000;
+/** Requests of one connection that may wait for the answer to an earlier one. */
+const MAX_WAITING = 8;
+/** How long who is sent away has to read why. */
+const LINGER_MS = 1_000;
+
+/**
+ * What stands before a service's routes, as options of its Fastify: how long anything may take, how much of it there
+ * may be, and one request of a connection at a time, so that who does not read is not answered either.
+ *
+ * @see RFC 9112 sections 9.3.2 (pipelining) and 9.5 (failures and timeouts)
+ */
+export function frontDoor(
+  options: FrontDoorOptions
+): Pick<FastifyServerOptions, 'serverFactory' | 'clientErrorHandler'> {
+  const callers = new Callers(options);
+  const lines = new WeakMap<Duplex, Line>();
+  return {
+    serverFactory: (handler) => {
+      const server = createServer({
+        maxHeaderSize: MAX_HEADER_BYTES,
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        connectionsCheckingInterval: CHECK_EVERY_MS,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+        requireHostHeader: false, // refused here, like everything else
+        shouldUpgradeCallback: (request) => !hasContent(request.headers) && options.isUpgrade?.(request) === true
+      });
+      server.setTimeout(IDLE_TIMEOUT_MS);
+      server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
+      server.maxConnections = options.maxConnections;
+      const enter: RequestListener = (request, response) => {
+        const { socket } = request;
+        if (!socket.writable) return; // it was hung up on
+        const line = lines.get(socket) ?? new Line(socket, callers, handler);
+        lines.set(socket, line);
+        line.enter(request, response);
+      };
+      for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, enter);
+      server.on('connection', (socket: Socket) => callers.arrive(socket));
+      server.on('upgrade', ({ socket }) => callers.upgrade(socket));
+      return server;
+    },
+    clientErrorHandler: ({ code }, socket) => {
+      const isFault = code.startsWith('HPE_'); // what the network breaks is nobody's fault
+      if (isFault) callers.fail(socket);
+      const isMidAnswer = lines.get(socket)?.isAnswering === true; // a second answer would be taken for a part of it
+      if (!socket.writable || isMidAnswer || !(isFault || code === 'ERR_HTTP_REQUEST_TIMEOUT')) socket.destroy();
+      else {
+        socket.write(refusalText(unreadable(code)));
+        hangUp(socket);
+      }
+    }
+  };
+}
+
+/** Ends a connection, whatever its other side does. */
+export function hangUp(socket: Duplex): void {
+  socket.end();
+  socket.pause();
+  const end = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(end));
+}
+
+/** The requests of one connection that are not answered, in order. */
+class Line {
+  readonly #socket: Socket;
+  readonly #callers: Callers;
+  readonly #handler: RequestListener;
+  readonly #waiting: [request: IncomingMessage, response: ServerResponse][] = [];
+  /** The response to the request that is being answered. */
+  #current: ServerResponse | undefined;
+
+  constructor(socket: Socket, callers: Callers, handler: RequestListener) {
+    this.#socket = socket;
+    this.#callers = callers;
+    this.#handler = handler;
+  }
+
+  get isAnswering(): boolean {
+    return this.#current?.headersSent === true;
+  }
+
+  enter(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#waiting.length < MAX_WAITING) {
+      this.#waiting.push([request, response]);
+      this.#next();
+    } else {
+      this.#callers.fail(this.#socket);
+      this.#socket.destroy();
+    }
+  }
+
+  #next(): void {
+    const [request, response] = (!this.#current && this.#waiting.shift()) || [];
+    if (!request || !response) return;
+    this.#current = response;
+    const waitMs = this.#callers.ask(this.#socket);
+    if (waitMs > 0) setTimeout(() => this.#serve(request, response), waitMs).unref();
+    else this.#serve(request, response);
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    if (!this.#socket.writable) return;
+    const refusal = refusalOf(request);
+    if (refusal) {
+      this.#callers.fail(this.#socket);
+      this.#socket.write(refusalText(refusal));
+      hangUp(this.#socket);
+      return;
+    }
+    response.once('close', () => {
+      this.#current = undefined;
+      if (!this.#socket.writable) return;
+      if (request.complete) this.#next();
+      else hangUp(this.#socket); // it need not send the rest of what is answered
+    });
+    if (request.headers.expect !== undefined) response.writeContinue();
+    this.#handler(request, response);
+  }
+}

@@ -1,0 +1,51 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+
+/** What is said to a request that no route is to see. */
+export interface Refusal {
+  readonly status: number;
+  readonly error: string;
+}
+
+export const MAX_HEADER_BYTES = 16_384; // a since-snapshot's URL may have 14,000
+export const MAX_HEADER_FIELDS = 100;
+
+/** By the parser's code, what is said of a request that cannot be read; all others are malformed. */
+const UNREADABLE: Readonly<Record<string, Refusal>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, error: 'the request did not come in time' },
+  HPE_HEADER_OVERFLOW: { status: 431, error: `the header fields are larger than ${MAX_HEADER_BYTES} bytes` }
+};
+
+export function unreadable(code: string): Refusal {
+  return UNREADABLE[code] ?? { status: 400, error: 'malformed HTTP request' };
+}
+
+/** The rules that hold for every route. */
+export function refusalOf({ method, headers, rawHeaders, httpVersion }: IncomingMessage): Refusal | undefined {
+  if (rawHeaders.length > 2 * MAX_HEADER_FIELDS)
+    return { status: 431, error: `more than ${MAX_HEADER_FIELDS} header fields` };
+  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect))
+    return { status: 417, error: 'the only expectation that is met is 100-continue' };
+  if (headers.host === undefined && httpVersion === '1.1') return { status: 400, error: 'a request needs a Host' };
+  // Chunks of one byte each take a hundred times their size; and nobody reads the body of a GET.
+  if (headers['transfer-encoding'] !== undefined) return { status: 411, error: 'a body needs a Content-Length' };
+  if ((method === 'GET' || method === 'HEAD') && hasContent(headers))
+    return { status: 400, error: `${method} takes no body` };
+  return undefined;
+}
+
+export function hasContent(headers: IncomingMessage['headers']): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** The whole answer, after which the connection ends. */
+export function refusalText({ status, error }: Refusal): string {
+  const body = JSON.stringify({ error });
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    '',
+    body
+  ].join('\r\n');
+}

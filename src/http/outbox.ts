@@ -1,0 +1,64 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import { PlatformError } from '../errors.ts';
+
+/** Smaller answers are no concern: a connection has one at a time. */
+const LARGE_BYTES = 128 * 1024;
+/** Of all large answers that are not taken to their end. */
+const MOST_BYTES = 32 * 2 ** 20;
+const PIECE_BYTES = 64 * 1024;
+/** Who takes no piece for so long gives way to others. */
+const STALL_MS = 10_000;
+
+interface Held {
+  readonly sizeBytes: number;
+  takenAt: number;
+}
+
+/**
+ * Bounds what waits in memory for clients that do not read. An answer that has no room ends those that stall; when
+ * nobody does, it is the one that is refused. A single answer always has room.
+ */
+export class Outbox {
+  /** The oldest first. */
+  readonly #held = new Map<FastifyReply, Held>();
+  readonly #mostBytes: number;
+  readonly #stallMs: number;
+
+  constructor(mostBytes = MOST_BYTES, stallMs = STALL_MS) {
+    this.#mostBytes = mostBytes;
+    this.#stallMs = stallMs;
+  }
+
+  /** @returns what to send instead: a large body in pieces. @throws {PlatformError} ANSWERS_WAITING */
+  hold(reply: FastifyReply, payload: unknown): unknown {
+    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
+    if (payload.length <= LARGE_BYTES) return payload;
+    const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
+    this.#makeRoom(body.length);
+    const held = { sizeBytes: body.length, takenAt: performance.now() };
+    this.#held.set(reply, held);
+    reply.raw.once('close', () => this.#held.delete(reply));
+    reply.header('content-length', body.length);
+    return Readable.from(pieces(body, held), { objectMode: false, highWaterMark: PIECE_BYTES });
+  }
+
+  #makeRoom(size: number): void {
+    const bytes = () => [...this.#held.values()].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    for (const [reply, { takenAt }] of this.#held) {
+      if (bytes() + size <= this.#mostBytes) return;
+      if (performance.now() - takenAt < this.#stallMs) continue;
+      reply.raw.destroy();
+      this.#held.delete(reply);
+    }
+    if (this.#held.size > 0 && bytes() + size > this.#mostBytes)
+      throw new PlatformError('ANSWERS_WAITING', { reason: `${this.#held.size} large answers are not taken yet` });
+  }
+}
+
+function* pieces(body: Buffer, held: Held): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    held.takenAt = performance.now();
+    yield body.subarray(at, at + PIECE_BYTES);
+  }
+}

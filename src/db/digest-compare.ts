@@ -4,9 +4,9 @@ import type { DatabaseDigest, DigestRange, RangeDigest, RangeRows, TableDigest, 
 import type { TablePlan } from './classify.ts';
 import type { Connection } from './connection.ts';
 import { digestPlans, readDigests, readRanges, sumOf, type TableFigures } from './digest.ts';
-import { findSpans, RangeDifference } from './range-difference.ts';
+import { findSpans, RangeDifference, readAt, SourceMoved } from './range-difference.ts';
 import { type CanonicalRow, type ReplicaSchema, travels } from './replica-schema.ts';
-import { readReplicaState } from './replica-state.ts';
+import { type ReplicaState, readReplicaState } from './replica-state.ts';
 import type { SourceLayout } from './source-layout.ts';
 
 /** Differing rows of one comparison; what is left is found by the next. */
@@ -75,7 +75,15 @@ export class DigestComparison {
   async compare(signal?: AbortSignal): Promise<Comparison> {
     await this.#snapshot();
     const own = await readReplicaState(this.#connection);
-    const height = own.height ?? -1;
+    try {
+      return await this.#compareAt(own, own.height ?? -1, signal);
+    } catch (caught) {
+      if (!(caught instanceof SourceMoved)) throw caught;
+      return { kind: 'elsewhere', height: own.height ?? -1, sourceHeight: caught.height };
+    }
+  }
+
+  async #compareAt(own: ReplicaState, height: number, signal: AbortSignal | undefined): Promise<Comparison> {
     const useless = new AbortController();
     const asking = this.#source.digest(signal).then((said) => {
       if (!isAt(said, own.height, own.hashes, own.schemaFingerprint)) useless.abort();
@@ -85,37 +93,32 @@ export class DigestComparison {
     const reading = readDigests(this.#connection, this.#layout, height, either);
     reading.catch(() => undefined);
     const said = await asking;
-    if (useless.signal.aborted) return { kind: 'elsewhere', height, sourceHeight: said.block_height };
+    if (useless.signal.aborted) throw new SourceMoved(said.block_height);
     const claims = said.tables.filter((table) => this.covers(table));
     const here = new Map((await reading).map((figures) => [figures.table, figures]));
     const pairs = claims.map((claimed) => ({ claimed, theirs: null, ours: here.get(claimed.table) ?? NOTHING }));
     if (own.floor === null) return this.#differences(said, height, pairs, signal);
     const above = await this.#aboveFloor(said, pairs, { from: own.floor, to: height, block: null }, signal);
-    return above === null
-      ? { kind: 'elsewhere', height, sourceHeight: said.block_height }
-      : this.#differences(said, height, above, signal);
+    return this.#differences(said, height, above, signal);
   }
 
   /**
    * A truncated replica has the rows of the newest blocks, of which the source is asked alone; balances that these do not
    * touch it has not.
-   *
-   * @returns null when the source moved on meanwhile
    */
   async #aboveFloor(
     said: DatabaseDigest,
     pairs: readonly Pair[],
     range: DigestRange,
     signal: AbortSignal | undefined
-  ): Promise<readonly Pair[] | null> {
+  ): Promise<readonly Pair[]> {
     const found: Pair[] = [];
     for (const pair of pairs) {
       const { table, class: tableClass } = pair.claimed;
       const plan = this.#planOf(table);
       if (tableClass === 'derived') continue;
       if (tableClass === 'scoped' && plan) {
-        const theirs = await this.#source.digestRanges(table, range, signal);
-        if (!isSameHead(theirs, said)) return null;
+        const theirs = readAt(await this.#source.digestRanges(table, range, signal), said);
         const ranges = await readRanges(this.#connection, this.#typed, plan, range);
         const claimed = { ...pair.claimed, ...sumOf(theirs.ranges) };
         found.push({ claimed, theirs, ours: { ...sumOf(ranges), ranges } });
@@ -169,7 +172,6 @@ export class DigestComparison {
     const tables: TableDifference[] = [];
     let found = 0;
     const more = new Set<string>();
-    const elsewhere = { kind: 'elsewhere', height, sourceHeight: said.block_height } as const;
     for (const { claimed, theirs: known, ours } of differing) {
       const plan = this.#planOf(claimed.table);
       if (!plan)
@@ -189,15 +191,15 @@ export class DigestComparison {
         more.add(plan.name);
         continue;
       }
-      const theirs = known ?? (await this.#source.digestRanges(claimed.table, null, signal, this.#options.patient));
-      if (!isSameHead(theirs, said)) return { ...elsewhere, sourceHeight: theirs.block_height };
+      const asked = known ?? (await this.#source.digestRanges(claimed.table, null, signal, this.#options.patient));
+      const theirs = readAt(asked, said);
       if (this.#options.patient && theirs.settled === false) {
         more.add(plan.name);
         continue;
       }
       const spans = findSpans(theirs.ranges, ours.ranges, null);
       const table = this.#schema.byName.get(plan.name)!;
-      const rows = new RangeDifference(this.#connection, this.#typed, plan, table, this.#source, signal);
+      const rows = new RangeDifference(this.#connection, this.#typed, plan, table, this.#source, said, signal);
       const taken: DigestRange[] = [];
       for (const span of spans) {
         if (found + rows.size >= MAX_DIFFERING_ROWS) {
@@ -213,7 +215,8 @@ export class DigestComparison {
       const outside = sumOf(ours.ranges.filter(isOutside));
       tables.push({ table: plan.name, ...rows.difference(), spans: taken, claimed, outside, bytes: rows.bytes });
     }
-    if (tables.length === 0 && this.#options.patient) return elsewhere;
+    if (tables.length === 0 && this.#options.patient)
+      return { kind: 'elsewhere', height, sourceHeight: said.block_height };
     return { kind: 'different', height, said, tables, more: [...more] };
   }
 
@@ -251,12 +254,4 @@ function isAt(
 ): boolean {
   if (said.block_height !== height || hashes === null || !sameBlock(said as BlockHashes, hashes)) return false;
   return fingerprint === null || said.fingerprint === fingerprint;
-}
-
-function isSameHead(a: TableRanges, b: DatabaseDigest): boolean {
-  return (
-    a.block_height === b.block_height &&
-    sameBlock(a as BlockHashes, b as BlockHashes) &&
-    a.fingerprint === b.fingerprint
-  );
 }

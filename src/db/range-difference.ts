@@ -1,5 +1,7 @@
 import { hasCode, PlatformError } from '../errors.ts';
+import { type BlockHashes, sameBlock } from '../wire/database.ts';
 import {
+  type DatabaseDigest,
   type DigestRange,
   MAX_RANGE_ROWS,
   type RangeDigest,
@@ -20,6 +22,29 @@ const FETCH_ROWS = 2_000;
 export interface RangeSource {
   digestRanges(table: string, range: DigestRange, signal?: AbortSignal): Promise<TableRanges>;
   digestRows(table: string, range: DigestRange, signal?: AbortSignal): Promise<RangeRows>;
+}
+
+/** The snapshot that an answer was read in. */
+export type DigestHead = Omit<DatabaseDigest, 'tables'>;
+
+/** The source answered from another block or schema than its first answer: what it says now is no difference. */
+export class SourceMoved extends Error {
+  readonly height: number;
+
+  constructor(height: number) {
+    super(`the source is at block ${height} by now`);
+    this.height = height;
+  }
+}
+
+/** An answer that was read where the first one was. @throws {SourceMoved} */
+export function readAt<T extends DigestHead>(answer: T, head: DigestHead): T {
+  const isThere =
+    answer.block_height === head.block_height &&
+    sameBlock(answer as BlockHashes, head as BlockHashes) &&
+    answer.fingerprint === head.fingerprint;
+  if (!isThere) throw new SourceMoved(answer.block_height);
+  return answer;
 }
 
 /** A range with the rows of the side that has more in it. */
@@ -53,13 +78,14 @@ export function findSpans(theirs: readonly RangeDigest[], ours: readonly RangeDi
   return spans;
 }
 
-/** The rows of one table that only one side has, gathered span by span. */
+/** The rows of one table that only one side has, gathered span by span, all of one block of the source. */
 export class RangeDifference {
   readonly #connection: Connection;
   readonly #typed: readonly TypedTable[];
   readonly #plan: TablePlan;
   readonly #table: ReplicaTable;
   readonly #source: RangeSource;
+  readonly #head: DigestHead;
   readonly #signal: AbortSignal | undefined;
   readonly #surplus: CanonicalRow[] = [];
   readonly #missing: CanonicalRow[] = [];
@@ -71,6 +97,7 @@ export class RangeDifference {
     plan: TablePlan,
     table: ReplicaTable,
     source: RangeSource,
+    head: DigestHead,
     signal: AbortSignal | undefined
   ) {
     this.#connection = connection;
@@ -78,6 +105,7 @@ export class RangeDifference {
     this.#plan = plan;
     this.#table = { ...table, plan: { ...table.plan, columns: table.plan.storedColumns } };
     this.#source = source;
+    this.#head = head;
     this.#signal = signal;
   }
 
@@ -89,7 +117,7 @@ export class RangeDifference {
     return { surplus: this.#surplus, missing: this.#missing };
   }
 
-  /** Compares the rows of one span; where they are too many for one answer, of the ranges within that differ. */
+  /** Compares the rows of one span; where they are too many for one answer, of the ranges within that differ. @throws {SourceMoved} */
   async take(span: Span): Promise<void> {
     if (span.rows > MAX_RANGE_ROWS) return this.#divide(span);
     const [theirs, own] = await Promise.all([
@@ -103,7 +131,7 @@ export class RangeDifference {
   /** @returns null when they are too large for one answer */
   async #fetch(range: DigestRange): Promise<readonly WireRow[] | null> {
     try {
-      const { data } = await this.#source.digestRows(this.#plan.name, range, this.#signal);
+      const { data } = readAt(await this.#source.digestRows(this.#plan.name, range, this.#signal), this.#head);
       this.bytes += JSON.stringify(data).length;
       return data;
     } catch (caught) {
@@ -118,7 +146,7 @@ export class RangeDifference {
       const reason = `more rows of ${this.#plan.name} are alike than one answer may hold: they cannot be compared`;
       throw new PlatformError('RANGE_TOO_LARGE', { reason, table: this.#plan.name });
     }
-    const theirs = await this.#source.digestRanges(this.#plan.name, within, this.#signal);
+    const theirs = readAt(await this.#source.digestRanges(this.#plan.name, within, this.#signal), this.#head);
     const ours = await readRanges(this.#connection, this.#typed, this.#plan, within);
     for (const span of findSpans(theirs.ranges, ours, within.block)) {
       // A source that names the same range again would be asked for ever.

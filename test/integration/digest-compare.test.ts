@@ -21,6 +21,8 @@ function digestsOf(database: DatabaseCoordinates) {
     async () => true
   );
   let asked = 0;
+  /** What happens at the source before it is asked for rows. */
+  let beforeRows = async () => undefined as unknown;
   const ask = async (query: Partial<DigestQuery>) => {
     asked += 1;
     return JSON.parse(await digests.read({ table: null, range: null, rows: false, ...query }));
@@ -28,9 +30,15 @@ function digestsOf(database: DatabaseCoordinates) {
   const source: DigestSource = {
     digest: () => ask({}),
     digestRanges: (table, range) => ask({ table, range }),
-    digestRows: (table, range) => ask({ table, range, rows: true })
+    digestRows: async (table, range) => {
+      await beforeRows();
+      return ask({ table, range, rows: true });
+    }
   };
-  return { source, asked: () => asked };
+  const meanwhile = (work: () => Promise<unknown>) => {
+    beforeRows = work;
+  };
+  return { source, asked: () => asked, meanwhile };
 }
 
 /** A replica at block 1 and a source that is equal to it. */
@@ -50,7 +58,7 @@ async function createPair() {
   const look = await connect(database);
   await writeReplicaState(writer, { schemaFingerprint: (await readTopology(look)).fingerprint });
   await look.end();
-  const { source, asked } = digestsOf(database);
+  const { source, asked, meanwhile } = digestsOf(database);
   const { schema, epochSize } = await context(writer);
   const compare = async () => {
     const reader = await connect(to);
@@ -60,7 +68,7 @@ async function createPair() {
   };
   const mend = (at: Connection, found: Comparison, height = found.height) =>
     repair(at, { schema, epochSize }, height, found.kind === 'different' ? found.tables : []);
-  return { to, writer, database, compare, mend, asked };
+  return { to, writer, database, compare, mend, asked, meanwhile };
 }
 
 test('rows that differ are found in tables with as many rows, and repaired within few requests', async () => {
@@ -88,6 +96,17 @@ test('a comparison with a source at another block says nothing', async () => {
   await sql(database, "INSERT INTO blocks VALUES (2, 'h2')", 'DELETE FROM tokens');
   const { kind } = await compare();
   assert.equal(kind, 'elsewhere');
+  writer.destroy();
+});
+
+test('rows that a source tells of at another block than its digests are no difference', async () => {
+  const { writer, database, compare, meanwhile } = await createPair();
+  await writer.query("UPDATE tokens SET supply = 7 WHERE tick = 'AAA'");
+  // The next block of the source changes the row that the replica lacks.
+  meanwhile(() =>
+    sql(database, "INSERT INTO blocks VALUES (2, 'h2')", "UPDATE tokens SET supply = 8 WHERE tick = 'AAA'")
+  );
+  assert.deepEqual(await compare(), { kind: 'elsewhere', height: 1, sourceHeight: 2 });
   writer.destroy();
 });
 

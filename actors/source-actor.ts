@@ -138,7 +138,7 @@ const feed = new SourceFeed({
   log,
   reader,
   control,
-  record: (blocks) => transparency.record(blocks),
+  record: (blocks, recent, heads) => transparency.record(blocks, recent, heads),
   prune: (fork) => transparency.prune(fork),
   roots,
   broadcast: async (messages, resume, readSince) => {

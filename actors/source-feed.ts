@@ -1,10 +1,10 @@
-import { type BlockHead, readBlockHeads, readTip } from '../src/db/block-hashes.ts';
+import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../src/db/block-hashes.ts';
 import { type GroupBlock, inSnapshot, readGroup } from '../src/db/block-reader.ts';
 import type { Connection } from '../src/db/connection.ts';
 import { inconsistentTables, readEngineState } from '../src/db/engine-guard.ts';
 import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
 import { SourceMemory } from '../src/db/source-memory.ts';
-import type { LoggedBlock } from '../src/db/transparency-log.ts';
+import type { BroadcastBlock, LoggedBlock } from '../src/db/transparency-log.ts';
 import type { Logger } from '../src/log.ts';
 import { count } from '../src/tally.ts';
 import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../src/wire/block.ts';
@@ -28,8 +28,12 @@ export interface FeedOptions {
   readonly reader: Line;
   /** For what must be read outside of the reader's snapshot. */
   readonly control: Line;
-  /** Called before blocks are broadcast, in order. */
-  readonly record: (blocks: readonly LoggedBlock[]) => Promise<void>;
+  /** Called before blocks are broadcast, in order, with those that were broadcast before them. */
+  readonly record: (
+    blocks: readonly LoggedBlock[],
+    recent: readonly BroadcastBlock[],
+    heads: HeadLayout
+  ) => Promise<void>;
   /** Called before a reorg is broadcast. */
   readonly prune: (fork: number) => Promise<void>;
   /** Computes the state roots of an indexer; null: none are. */
@@ -177,7 +181,8 @@ export class SourceFeed {
     const memory = this.#started();
     if (this.#options.data.id.dbType === 'indexer') {
       const logged = blocks.map(({ head }) => head) as readonly (BlockHead & LoggedBlock)[];
-      await this.#options.record(logged);
+      const recent = memory.recent as readonly BroadcastBlock[];
+      await this.#options.record(logged, recent, blocks[0]!.layout.heads!);
     }
     for (const block of blocks) memory.accept(block);
     await this.#broadcast(messages, readSince);

@@ -3,13 +3,15 @@ import { join } from 'node:path';
 import { type Actor, createActor, type InspectionEvent } from 'xstate';
 import { epochCommitMachine } from '../machines/epoch-commit.ts';
 import { epochOf, type LeafHashes } from '../src/consensus/epoch-tree.ts';
-import { readFirstHeight, readTip } from '../src/db/block-hashes.ts';
+import { type BlockHead, type HeadLayout, readBlockHeads, readFirstHeight, readTip } from '../src/db/block-hashes.ts';
 import type { Connection } from '../src/db/connection.ts';
 import { readLayout } from '../src/db/source-layout.ts';
 import {
+  type BroadcastBlock,
   commitEpoch,
   createControlTables,
   type EpochRewrite,
+  findBreak,
   type LoggedBlock,
   missingControlTables,
   pruneFrom,
@@ -20,7 +22,7 @@ import {
   writeEpoch
 } from '../src/db/transparency-log.ts';
 import { PlatformError } from '../src/errors.ts';
-import { databaseKey } from '../src/wire/database.ts';
+import { databaseKey, sameBlock } from '../src/wire/database.ts';
 import type { Line } from './line.ts';
 import type { SourceActorData } from './protocol.ts';
 
@@ -127,11 +129,20 @@ export class SourceTransparency {
     this.#commits = createActor(epochCommitMachine, { input, inspect: this.#options.observe }).start();
   }
 
-  /** Records blocks that are about to be broadcast, and commits the epochs that they fill. */
-  async record(blocks: readonly LoggedBlock[]): Promise<void> {
-    const last = blocks.at(-1);
-    if (!this.#writes || !last) return;
-    await this.#options.line.use((connection) => recordBlocks(connection, blocks));
+  /**
+   * Records blocks that are about to be broadcast, and commits the epochs that they fill.
+   *
+   * @param recent what was broadcast before them: where the log says otherwise, it is written anew
+   */
+  async record(blocks: readonly LoggedBlock[], recent: readonly BroadcastBlock[], heads: HeadLayout): Promise<void> {
+    const [first, last] = [blocks[0], blocks.at(-1)];
+    if (!this.#writes || !first || !last) return;
+    const { line } = this.#options;
+    const from = await line.use((connection) => findBreak(connection, blocks, recent));
+    const lost = recent.filter(({ height }) => height >= (from ?? first.height));
+    const again = lost.length === 0 ? [] : await line.use((connection) => readAgain(connection, lost, heads));
+    if (from !== null) await this.prune(from);
+    await line.use((connection) => recordBlocks(connection, [...again, ...blocks]));
     this.#commits?.send({ type: 'block.recorded', height: last.height });
     await this.commitDue();
   }
@@ -168,11 +179,9 @@ export class SourceTransparency {
     const gone = await this.#options.line.use((connection) =>
       inTransaction(connection, () => pruneFrom(connection, fork))
     );
-    for (const rewrite of gone) {
-      this.#removed.set(rewrite.epoch, { oldRoot: rewrite.old_root, fork });
-      await this.#audit(rewrite, fork);
-    }
     this.#commits?.send({ type: 'reorg.detected', forkHeight: fork });
+    for (const { epoch, old_root } of gone) this.#removed.set(epoch, { oldRoot: old_root, fork });
+    for (const rewrite of gone) await this.#audit(rewrite, fork);
   }
 
   /** Runs a read of the log. @throws {PlatformError} DATABASE_UNUSABLE when its tables are missing */
@@ -189,6 +198,19 @@ export class SourceTransparency {
     await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
     await appendFile(join(stateDirectory, 'epoch-rewrites.jsonl'), `${JSON.stringify(line)}\n`, { mode: 0o600 });
   }
+}
+
+/** Blocks that were broadcast, as the database has them; it may have left them since, and then the fork is found next. */
+async function readAgain(
+  connection: Connection,
+  blocks: readonly BroadcastBlock[],
+  heads: HeadLayout
+): Promise<readonly LoggedBlock[]> {
+  const found = await readBlockHeads(connection, heads, blocks[0]!.height, blocks.at(-1)!.height);
+  const isThere = ({ height, hashes }: BroadcastBlock) =>
+    found.some((head) => head.height === height && sameBlock(head.hashes, hashes));
+  if (blocks.every(isThere)) return found as readonly (BlockHead & LoggedBlock)[];
+  throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the chain moved while its log was written anew' });
 }
 
 async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,6 @@
 import { epochOf, epochRoot, inclusionProof, type LeafHashes, leafHash, verifyProof } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
+import { sameBlock } from '../wire/database.ts';
 import type {
   EpochPage,
   EpochRoot,
@@ -55,6 +56,9 @@ export async function createControlTables(connection: Connection): Promise<void>
 
 /** The part of a block that is recorded. */
 export type LoggedBlock = Pick<BlockHead, 'height' | 'blockTime'> & { readonly hashes: LeafHashes };
+
+/** What was broadcast of a block. */
+export type BroadcastBlock = Pick<LoggedBlock, 'height' | 'hashes'>;
 
 /**
  * Records blocks; one that is recorded with the same hashes stays as it is, its time of logging included.
@@ -162,18 +166,51 @@ export async function readUnrecorded(
   from: number,
   to: number
 ): Promise<LoggedBlock[]> {
-  const [heads, recorded] = [
-    await readBlockHeads(connection, layout, from, to),
-    await rows<LeafHashes & { block_index: number } & SqlRow>(
-      connection,
-      'SELECT block_index, ledger_hash, actions_hash, contract_hash FROM sync_meta WHERE block_index BETWEEN ? AND ?',
-      [from, to]
-    )
-  ];
-  const leaves = new Map(recorded.map((row) => [Number(row.block_index), leafHash(row)]));
+  const heads = await readBlockHeads(connection, layout, from, to);
+  const recorded = await readRecorded(connection, from, to);
   return (heads as readonly (BlockHead & LoggedBlock)[]).filter(
-    ({ height, hashes }) => leaves.get(height) !== leafHash(hashes)
+    ({ height, hashes }) => !recorded.has(height) || leafHash(recorded.get(height)!) !== leafHash(hashes)
   );
+}
+
+/** What the log says of blocks, by height. */
+async function readRecorded(
+  connection: Connection,
+  from: number,
+  to: number
+): Promise<ReadonlyMap<number, LeafHashes>> {
+  const recorded = await rows<LeafHashes & { block_index: number } & SqlRow>(
+    connection,
+    'SELECT block_index, ledger_hash, actions_hash, contract_hash FROM sync_meta WHERE block_index BETWEEN ? AND ?',
+    [from, to]
+  );
+  return new Map(recorded.map((row) => [Number(row.block_index), row]));
+}
+
+/**
+ * Where the log is not what blocks follow on: an attempt that failed may have left it with blocks of a branch that nobody was told
+ * of, or without those of one that came back.
+ *
+ * @param recent the blocks below them, oldest first
+ * @returns the lowest height from which on it is to be written anew; null: it goes on as it is
+ */
+export async function findBreak(
+  connection: Connection,
+  blocks: readonly LoggedBlock[],
+  recent: readonly BroadcastBlock[]
+): Promise<number | null> {
+  const before = recent.at(-1);
+  const recorded = await readRecorded(connection, (before ?? blocks[0]!).height, blocks.at(-1)!.height);
+  const isThere = ({ height, hashes }: BroadcastBlock, log = recorded) =>
+    log.has(height) && sameBlock(log.get(height)!, hashes);
+  if (before && !isThere(before)) {
+    const below = await readRecorded(connection, recent[0]!.height, before.height);
+    return recent.find((block) => !isThere(block, below))!.height;
+  }
+  const other = blocks.find(
+    ({ height, hashes }) => recorded.has(height) && leafHash(recorded.get(height)!) !== leafHash(hashes)
+  );
+  return other?.height ?? null;
 }
 
 /** Full epochs whose committed row is missing or was made from another number of blocks. */

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Line } from '../../actors/line.ts';
+import { SourceTransparency } from '../../actors/source-transparency.ts';
 import { epochRoot, leafHash, verifyProof } from '../../src/consensus/epoch-tree.ts';
+import { type BlockHead, readBlockHeads } from '../../src/db/block-hashes.ts';
 import { connect } from '../../src/db/connection.ts';
-import { createControlTables } from '../../src/db/transparency-log.ts';
+import { readLayout } from '../../src/db/source-layout.ts';
+import { createControlTables, type LoggedBlock } from '../../src/db/transparency-log.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
@@ -76,6 +81,58 @@ test('gaps are repaired at start, blocks are recorded, epochs are committed, and
   assert.equal(rewritten.length, 2, 'once without a new root, once with it');
   assert.equal(rewritten[0]?.new_root, null);
   assert.notEqual(rewritten[1]?.new_root, rewritten[1]?.old_root);
+});
+
+test('what an attempt left in the log that nobody was told of gives way; what it took, and was told, comes back', async () => {
+  const database = await createDatabase('log');
+  await createIndexer(database, { seed: 'a', blocks: 30, rows: 300 });
+  const line = new Line(() => connect(database));
+  const transparency = new SourceTransparency({
+    data: {
+      id: { dbType: 'indexer', chain: 'litecoin', network: 'regtest' },
+      readOnly: false,
+      epochSize: 10,
+      stateDirectory: mkdtempSync(join(tmpdir(), 'log-')),
+      localTables: []
+    },
+    line,
+    observe: () => undefined,
+    computeRoots: async (epochs) =>
+      epochs.map(({ epoch, blocks }) => ({ epoch, root: epochRoot(blocks.map(leafHash)) }))
+  });
+  await transparency.prepare();
+  await transparency.backfill();
+  const read = async (from: number, to: number) =>
+    line.use(async (connection) => {
+      const { heads } = await readLayout(connection, 'indexer');
+      const found = await readBlockHeads(connection, heads!, from, to);
+      return { heads: heads!, blocks: found as readonly (BlockHead & LoggedBlock)[] };
+    });
+  const record = async (from: number, to: number) => {
+    const { heads, blocks } = await read(100, to);
+    await transparency.record(
+      blocks.filter(({ height }) => height >= from),
+      blocks.filter(({ height }) => height < from),
+      heads
+    );
+  };
+  // Recorded with a full epoch, and then the chain left it before it was broadcast.
+  await appendBlocks(database, 14, 'a');
+  await record(130, 143);
+  await reorg(database, 14, 14, 'b');
+  await record(130, 143);
+  await assertLog(database);
+  // Pruned for a reorg that was never broadcast: the branch came back.
+  await transparency.prune(138);
+  await appendBlocks(database, 1, 'b');
+  await record(144, 144);
+  await assertLog(database);
+  // Where the chain has left what was broadcast, nothing is made up.
+  const { heads, blocks } = await read(140, 144);
+  await transparency.prune(142);
+  const recent = blocks.slice(0, -1).map((block) => ({ ...block, hashes: { ...block.hashes, ledger_hash: 'gone' } }));
+  await assert.rejects(transparency.record(blocks.slice(-1), recent, heads), { code: 'DATABASE_UNAVAILABLE' });
+  line.destroy();
 });
 
 test('roots, proofs and the latest epoch are answered', async (t) => {

@@ -23,7 +23,7 @@ export interface SyncActors {
 
 interface House {
   readonly log: Logger;
-  readonly tasks: TaskPool;
+  readonly tasks: Pick<TaskPool, 'run'>;
   readonly fanOut: FanOut;
   readonly broadcasts: BroadcastLog;
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;

@@ -4,6 +4,7 @@ import { createRandom } from '../../src/devnet/random.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { BlockMessage } from '../../src/wire/messages.ts';
 import { above, type Block, blockRow, extend } from '../simulation/chain.ts';
+import { answerDigest } from '../simulation/digests.ts';
 import { installDoubles } from '../simulation/doubles/install.ts';
 import { MemoryServer } from '../simulation/memory-server.ts';
 import { blockMessage } from '../simulation/source.ts';
@@ -24,6 +25,12 @@ const { planRollback, rollBack } = await import('../../src/db/rollback.ts');
 const { readGroupsAbove } = await import('../../src/db/undo-journal.ts');
 const { readReplicaSchema, canonicalRow } = await import('../../src/db/replica-schema.ts');
 const state = await import('../../src/db/replica-state.ts');
+const { readLayout } = await import('../../src/db/source-layout.ts');
+const { digestPlans, readDigests, readRangeRows, readRanges, wholeTable } = await import('../../src/db/digest.ts');
+const { readGroup } = await import('../../src/db/block-reader.ts');
+const { readTip } = await import('../../src/db/block-hashes.ts');
+const { SourceMemory } = await import('../../src/db/source-memory.ts');
+const { pruneFrom, readOpenEpochs } = await import('../../src/db/transparency-log.ts');
 
 type Connection = Awaited<ReturnType<typeof openWriter>>;
 
@@ -177,8 +184,9 @@ test('a rollback restores what was before the groups above a fork, and another b
   });
 });
 
+const end = extend(branch.at(-1)!, createRandom('since'), true);
+
 test('a since-snapshot replaces whole tables and older blocks', async () => {
-  const end = extend(branch.at(-1)!, createRandom('since'), true);
   await same(async (writer) => {
     const blocks = above(end, 3);
     async function* batches() {
@@ -212,6 +220,91 @@ test('a since-snapshot replaces whole tables and older blocks', async () => {
     await applySince(writer, await contextOf(writer), await state.readReplicaState(writer), target, since);
     return content(writer);
   });
+});
+
+const SNAPSHOT = 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY';
+
+/** Without the ids that a database deals by itself, in an order of its own. */
+const unnumbered = (list: readonly object[]) =>
+  list.map((row) => JSON.stringify({ ...row, id: undefined })).toSorted((a, b) => (a < b ? -1 : 1));
+
+test('digests, ranges and their rows are the same, and those that simulated sources tell', async () => {
+  const found = await same(async (writer) => {
+    const layout = await readLayout(writer, 'indexer');
+    await writer.query(SNAPSHOT);
+    const figures = await readDigests(writer, layout, end.height);
+    const parts = [];
+    for (const plan of digestPlans(layout)) {
+      const { rows: all, digest } = await readRangeRows(writer, layout.tables, plan, wholeTable(plan, end.height));
+      const block = { from: 0, to: 2 ** 32 - 1, block: 2 };
+      const within = plan.class === 'scoped' ? await readRanges(writer, layout.tables, plan, block) : [];
+      parts.push([plan.name, unnumbered(all), digest, within]);
+    }
+    await writer.query('COMMIT');
+    return { figures, parts };
+  });
+  const { figures, parts } = found as { figures: { table: string }[]; parts: [string, string[], string, unknown[]][] };
+  assert.equal(figures.length, 5);
+  for (const { ranges, ...told } of figures as ({ table: string; ranges: unknown } & Record<string, unknown>)[]) {
+    const whole = answerDigest(end, { table: null, range: null, rows: false }, null) as { tables: { table: string }[] };
+    assert.deepEqual(
+      whole.tables.find(({ table }) => table === told.table),
+      told
+    );
+    assert.deepEqual(answerDigest(end, { table: told.table, range: null, rows: false }, null), {
+      table: told.table,
+      rows: told['rows'],
+      digest: told['digest'],
+      ranges
+    });
+  }
+  for (const [table, all, digest, within] of parts) {
+    const range = { from: -1, to: 2 ** 32 - 1, block: null };
+    const told = answerDigest(end, { table, range, rows: true }, null) as { data: object[]; digest: string };
+    assert.deepEqual([unnumbered(told.data), told.digest], [all, digest]);
+    if (within.length === 0) continue;
+    const ofBlock = { table, range: { ...range, from: 0, block: 2 }, rows: false };
+    assert.deepEqual((answerDigest(end, ofBlock, null) as { ranges: unknown }).ranges, within);
+  }
+});
+
+test('a consistent snapshot stays as it was while others write, and cannot be written in', async () => {
+  await same(async (writer, to) => {
+    const reader = await connect(to);
+    const count = async () => Number((await rows(reader, 'SELECT COUNT(*) AS n FROM sync_halt'))[0]!['n']);
+    await reader.query(SNAPSHOT);
+    const halt = { block_index: 1, reason: 'x', mismatches: null, sources: null };
+    await state.writeHalt(writer, { ...halt, detected_at: '2026-01-02T03:04:05.678Z' });
+    const during = await count();
+    await reader.query(SNAPSHOT);
+    const refused = (await codeOf(reader.query('DELETE FROM sync_halt'))) !== 'done';
+    const renewed = await count();
+    await state.clearHalt(writer);
+    reader.destroy();
+    return [during, refused, renewed];
+  });
+});
+
+test('a source reads the same blocks in one group, with what changed beside them, and its log', async () => {
+  const next = extend(end, createRandom('next'), true);
+  const last = extend(next, createRandom('last'), true);
+  const found = await same(async (writer) => {
+    const layout = await readLayout(writer, 'indexer');
+    const memory = await SourceMemory.atTip(writer, layout, await readTip(writer, layout.heads!));
+    const before = memory.point(false);
+    await apply(writer, [next, last]);
+    const group = [];
+    for await (const { layout: _, ...block } of readGroup(writer, 'indexer', [], memory)) group.push(block);
+    const resumed = await SourceMemory.resume(writer, layout, before);
+    await writer.query('DELETE FROM merkle_epochs WHERE epoch = 2');
+    const open = await readOpenEpochs(writer, EPOCH_SIZE, last.height);
+    const point = resumed.point(false);
+    const pruned = await pruneFrom(writer, last.height);
+    const plain = (value: unknown) =>
+      JSON.parse(JSON.stringify(value, (key, part) => (key === 'id' ? 0 : part instanceof Map ? [...part] : part)));
+    return plain({ before: { ...before, scopedIds: 0 }, group, open, point: { ...point, scopedIds: 0 }, pruned });
+  });
+  assert.equal((found as { group: unknown[] }).group.length, 2);
 });
 
 test('a halt is kept, and cleared', async () => {

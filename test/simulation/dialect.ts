@@ -1,10 +1,13 @@
-/** MariaDB's statements as SQLite reads them: as far as a replica's writer, its marker, journal and log need it. */
+/** MariaDB's statements as SQLite reads them: as far as a replica's writer, its marker, journal and log, the digests and a source's reader need it. */
 
 const TEXT = /'(?:[^'\\]|\\.|'')*'/gs;
 const TAG = /^\/\* platform .*? \*\/ /;
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', 0: '\0', b: '\b', Z: '\x1a' };
 
-const RULES: readonly (readonly [RegExp, string])[] = [
+/** NULL where any part is. */
+const concatenation = (parts: string): string => `(${parts.split(/, (?![^(]*\))/).join(' || ')})`;
+
+const RULES: readonly (readonly [RegExp, string | ((found: string, inside: string) => string)])[] = [
   [/information_schema\./gi, 'information_schema_'],
   [/<=>/g, 'IS'],
   [/\bBINARY (?=\w)/g, ''],
@@ -14,6 +17,14 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/CONVERT\(([\w.`]+) USING \w+\)/g, '$1'],
   [/\bCHAR_LENGTH\(/g, 'LENGTH('],
   [/\bAS DOUBLE\)/g, 'AS REAL)'],
+  [/\bAS SIGNED\)/g, 'AS INTEGER)'],
+  [/\bGREATEST\(/g, 'MAX('],
+  [/\bDIV\b/g, '/'],
+  [/\bCEIL\((\w+) \/ (\d+)\)/g, '(($1 + $2 - 1) / $2)'],
+  [/\bCONCAT\(((?:[^()]|\([^()]*\))*)\)/g, (_, parts) => concatenation(parts)],
+  [/\bCRC32\((.*?)\) \* CRC32C\(\1\)/gs, 'ROW_HASH($1)'],
+  [/\bSUM\(ROW_HASH\(/g, 'SUM_EXACTLY(ROW_HASH('],
+  [/\bSUM\((\w+) \* \1\)/g, 'SUM_OF_SQUARES($1)'],
   [/^TRUNCATE (TABLE )?/, 'DELETE FROM '],
   [/^(START TRANSACTION|BEGIN).*$/, 'BEGIN'],
   [
@@ -45,8 +56,14 @@ export function statementsOf(message: string): readonly string[] {
 /** @param sql without tag */
 export function translate(sql: string): string {
   const texts: string[] = [];
-  let skeleton = sql.replace(TEXT, (literal) => `'${texts.push(decode(literal)) - 1}'`);
-  for (const [pattern, by] of RULES) skeleton = skeleton.replace(pattern, by);
+  // Equal ones look equal: rules compare what stands in two places.
+  const places = new Map<string, number>();
+  let skeleton = sql.replace(TEXT, (literal) => {
+    const place = places.get(literal) ?? texts.push(decode(literal)) - 1;
+    places.set(literal, place);
+    return `'${place}'`;
+  });
+  for (const [pattern, by] of RULES) skeleton = skeleton.replace(pattern, by as string);
   const [head, update] = skeleton.split('ON DUPLICATE KEY UPDATE');
   if (update !== undefined)
     skeleton = `${head}ON CONFLICT DO UPDATE SET${update.replace(/VALUES\((\w+)\)/g, 'excluded.$1')}`;

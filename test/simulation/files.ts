@@ -2,6 +2,12 @@ import type { Scheduler } from './scheduler.ts';
 
 const SLOWEST_MS = 5;
 
+interface Handle {
+  writeFile(text: string): Promise<void>;
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** A state directory in memory: each call takes its time, and a thread may die before it is done. */
 export class MemoryFiles {
   readonly #scheduler: Scheduler;
@@ -44,6 +50,33 @@ export class MemoryFiles {
 
   mkdir(_path: string): Promise<void> {
     return this.#later(() => undefined);
+  }
+
+  appendFile(path: string, text: string): Promise<void> {
+    return this.writeFile(path, `${this.#texts.get(path) ?? ''}${text}`);
+  }
+
+  readdir(path: string): Promise<string[]> {
+    const names = () => [...this.#texts.keys()].filter((each) => each.startsWith(`${path}/`));
+    return this.#later(() => names().map((each) => each.slice(path.length + 1)));
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return this.#later(() => {
+      this.#texts.set(to, this.#texts.get(from)!);
+      this.#texts.delete(from);
+      this.#changed();
+    });
+  }
+
+  /** What is written is there at once; until it is synced a crash of the machine could take it, which is not simulated. */
+  async open(path: string): Promise<Handle> {
+    await this.#later(() => undefined);
+    return {
+      writeFile: (text) => this.writeFile(path, text),
+      sync: () => this.#later(() => undefined),
+      close: () => this.#later(() => undefined)
+    };
   }
 
   #later<T>(work: () => T): Promise<T> {

@@ -1,5 +1,6 @@
 import { readNumber, readOptions } from '../../src/cli/options.ts';
 import { installDoubles } from './doubles/install.ts';
+import type { Episode } from './episode.ts';
 
 /*
  * npm run simulate -- --steps N --seed S [--episode E] [--log LEVEL]
@@ -15,23 +16,29 @@ const options = readOptions(process.argv.slice(2), {
   log: { type: 'string', default: 'silent' }
 });
 const EPISODE_STEPS = 2_000;
+/** Of so many episodes one is a source's, the others a replica's. */
+const SOURCE_EVERY = 3;
 
 installDoubles();
 const { installClock } = await import('./clock.ts');
 const { installThreadEnds } = await import('./threads.ts');
-const { Episode } = await import('./episode.ts');
+const { ReplicaEpisode } = await import('./replica-episode.ts');
+const { SourceEpisode } = await import('./source-episode.ts');
 // Shared by all threads, so it is not to be evaluated in one of them.
 await import('../../actors/replica-session.ts');
 await import('./doubles/bootstrap.ts');
+await import('../../actors/source-feed.ts');
+await import('../../actors/source-transparency.ts');
 const wallTime = performance.now.bind(performance);
 installThreadEnds();
 installClock();
 
 const steps = readNumber('--steps', options.steps, 1, 1_000_000_000);
 const began = wallTime();
-const totals = { episodes: 0, steps: 0, simulatedMs: 0, commits: 0, halts: 0 };
+const totals = { episodes: 0, steps: 0, simulatedMs: 0 };
 const faults: Record<string, number> = {};
-let episode: InstanceType<typeof Episode>;
+const figures: Record<string, number> = {};
+let episode: Episode;
 process.on('unhandledRejection', (reason) => episode.accuse(`nobody handles: ${(reason as Error).stack}`));
 process.on('uncaughtException', (caught) => {
   episode.accuse(`nobody catches: ${(caught as Error).stack}`);
@@ -42,14 +49,14 @@ process.on('uncaughtException', (caught) => {
 for (let index = 0; totals.steps < steps; index++) {
   if (options.episode !== '' && index > 0) break;
   const number = options.episode === '' ? index : Number(options.episode);
-  episode = new Episode(`${options.seed}/${number}`, options.log);
+  const Played = number % SOURCE_EVERY === SOURCE_EVERY - 1 ? SourceEpisode : ReplicaEpisode;
+  episode = new Played(`${options.seed}/${number}`, options.log);
   const report = await episode.run(EPISODE_STEPS);
   totals.episodes++;
   totals.steps += report.steps;
   totals.simulatedMs += report.simulatedMs;
-  totals.commits += report.commits;
-  totals.halts += report.halts;
-  for (const [name, count] of Object.entries(report.faults)) faults[name] = (faults[name] ?? 0) + count;
+  add(faults, report.faults);
+  add(figures, report.figures);
   if (options.episode !== '') console.log(`episode ${report.seed}: ${report.steps} steps, trace ${report.trace}`);
   if (report.violation === null) continue;
   console.error(`VIOLATION at step ${report.steps} of episode ${number}: ${report.violation}`);
@@ -59,13 +66,17 @@ for (let index = 0; totals.steps < steps; index++) {
 }
 const wallMs = wallTime() - began;
 const rate = Math.round(totals.simulatedMs / wallMs);
-console.log(
-  `${totals.steps} steps in ${totals.episodes} episodes, ${totals.commits} commits, ${totals.halts} halts, ${Math.round(totals.simulatedMs / 1000)} simulated seconds in ${(wallMs / 1000).toFixed(1)} s (${rate} times real time)`
-);
-console.log(
-  `faults: ${Object.entries(faults)
+const listed = (counts: Record<string, number>) =>
+  Object.entries(counts)
     .sort()
     .map(([name, count]) => `${count} ${name}`)
-    .join(', ')}`
+    .join(', ');
+console.log(
+  `${totals.steps} steps in ${totals.episodes} episodes, ${listed(figures)}, ${Math.round(totals.simulatedMs / 1000)} simulated seconds in ${(wallMs / 1000).toFixed(1)} s (${rate} times real time)`
 );
+console.log(`faults: ${listed(faults)}`);
 process.exit(process.exitCode);
+
+function add(to: Record<string, number>, counts: Readonly<Record<string, number>>): void {
+  for (const [name, count] of Object.entries(counts)) to[name] = (to[name] ?? 0) + count;
+}

@@ -1,17 +1,25 @@
 import { gzipSync } from 'node:zlib';
-import type { DatabaseId } from '../../src/wire/database.ts';
+import type { DigestQuery } from '../../src/wire/digest.ts';
 import type { WireRows } from '../../src/wire/messages.ts';
 import { above, at, type Block, blockRow, fork } from './chain.ts';
+import { answerDigest, type DigestLie } from './digests.ts';
 import type { Peer, Reply, ServerSocket } from './network.ts';
 import type { Scheduler } from './scheduler.ts';
+import { ID } from './world.ts';
 
-export const ID: DatabaseId = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' };
 /** Of the one schema that all sources have. */
 export const FINGERPRINT = 'f'.repeat(64);
 const STATUS_MS = 60_000;
 
-/** Takes note of what a source told of a block, when whoever listens has heard it. */
-export type Told = (url: string, block: Block) => void;
+/** Takes note of what sources say, when whoever listens has heard it. */
+export interface Listener {
+  told(url: string, block: Block): void;
+  /** A digest was told that is a lie. */
+  deceived(): void;
+}
+
+/** How often a table is not what was broadcast of it, and the next block carries that. */
+const UNSETTLED = 0.05;
 
 const json = (status: number, value: unknown, arrived?: () => void): Reply => ({
   status,
@@ -29,15 +37,18 @@ export class SimulatedSource implements Peer {
   otherTip: Block | null = null;
   /** Messages of its stream are left out or come twice, or none comes at all. */
   stutters: 'no' | 'some' | 'all' = 'no';
+  digestLie: DigestLie | null = null;
+  readonly #offersDigests: boolean;
   readonly #scheduler: Scheduler;
-  readonly #told: Told;
+  readonly #listener: Listener;
   readonly #sockets = new Set<ServerSocket>();
 
-  constructor(url: string, tip: Block, scheduler: Scheduler, told: Told) {
+  constructor(url: string, tip: Block, offersDigests: boolean, scheduler: Scheduler, listener: Listener) {
     this.url = url;
     this.tip = tip;
+    this.#offersDigests = offersDigests;
     this.#scheduler = scheduler;
-    this.#told = told;
+    this.#listener = listener;
     this.#tellStatus();
   }
 
@@ -52,7 +63,7 @@ export class SimulatedSource implements Peer {
     for (const socket of this.#sockets) {
       if (base < before.height) this.#tell(socket, message('reorg', { block_index: base + 1 }));
       for (const block of told)
-        this.#tell(socket, blockMessage(block, told, shared), () => this.#told(this.url, block));
+        this.#tell(socket, blockMessage(block, told, shared), () => this.#listener.told(this.url, block));
     }
   }
 
@@ -79,7 +90,7 @@ export class SimulatedSource implements Peer {
     const tip = this.otherTip !== null && this.#scheduler.chance(0.5) ? this.otherTip : this.tip;
     const { pathname, searchParams } = new URL(path, 'http://source');
     const [, route] = pathname.split('/');
-    const tell = () => this.#told(this.url, tip);
+    const tell = () => this.#listener.told(this.url, tip);
     const since = /\/since\/(\d+)$/.exec(pathname)?.[1];
     switch (route) {
       case 'status':
@@ -91,14 +102,29 @@ export class SimulatedSource implements Peer {
           .slice(page * limit, (page + 1) * limit);
         const results = blocks.map(({ height, hashes }) => ({ block_index: height, ...hashes }));
         return json(200, { results }, () => {
-          for (const block of blocks) this.#told(this.url, block);
+          for (const block of blocks) this.#listener.told(this.url, block);
         });
       }
       case 'snapshot':
         return this.#snapshot(tip, since === undefined ? null : Number(since), searchParams);
+      case 'digest':
+        return this.#offersDigests ? this.#digest(tip, searchParams) : json(404, { error: 'no such route: digest' });
       default:
         return json(404, { error: `no such route: ${route}` });
     }
+  }
+
+  #digest(tip: Block, query: URLSearchParams): Reply {
+    const number = (name: string) => Number(query.get(name));
+    const block = query.has('block') ? number('block') : null;
+    const range = query.has('from') ? { from: number('from'), to: number('to'), block } : null;
+    const asked: DigestQuery = { table: query.get('table'), range, rows: query.has('rows') };
+    const lie = this.digestLie;
+    const found = answerDigest(tip, asked, lie);
+    if (found === null) return json(400, { error: `table ${asked.table} is not compared` });
+    const settled = query.has('settled') ? { settled: !this.#scheduler.chance(UNSETTLED) } : {};
+    const head = { block_height: tip.height, ...tip.hashes, fingerprint: FINGERPRINT };
+    return json(200, { ...head, ...settled, ...found }, () => lie && this.#listener.deceived());
   }
 
   #snapshot(tip: Block, since: number | null, query: URLSearchParams): Reply {
@@ -122,7 +148,7 @@ export class SimulatedSource implements Peer {
         : { tables: filled(tables), updated_rows: filled({ tokens }) };
     const { ledger_hash, actions_hash, contract_hash } = end.hashes;
     // Headers are there before the body, and they name the block.
-    this.#scheduler.after(0, () => this.#told(this.url, end));
+    this.#scheduler.after(0, () => this.#listener.told(this.url, end));
     return {
       status: 200,
       headers: {
@@ -135,7 +161,10 @@ export class SimulatedSource implements Peer {
         'x-schema-fingerprint': FINGERPRINT,
         ...(since === null ? {} : { 'x-whole-tables': whole.join(',') })
       },
-      body: gzipSync(JSON.stringify({ ...facts, ...rest }), { level: 1 })
+      body: gzipSync(JSON.stringify({ ...facts, ...rest }), { level: 1 }),
+      arrived: () => {
+        for (const block of blocks) this.#listener.told(this.url, block);
+      }
     };
   }
 
@@ -149,7 +178,7 @@ export class SimulatedSource implements Peer {
   #sendStatus(socket: ServerSocket): void {
     const { tip } = this;
     const body = { block_height: tip.height, block_time: tip.time, ...tip.hashes };
-    socket.send(message('status', body), () => this.#told(this.url, tip));
+    socket.send(message('status', body), () => this.#listener.told(this.url, tip));
   }
 }
 

@@ -1,17 +1,23 @@
-import { createHash } from 'node:crypto';
+import { DIGEST_MISMATCH } from '../../actors/replica-verifier.ts';
 import type { ReplicaPhase } from '../../src/db/replica-state.ts';
 import { above, type Block, type Hashes, nameOf } from './chain.ts';
-import type { MemoryConnection, MemoryServer } from './memory-server.ts';
+import { contentOf, differences, readContent } from './content.ts';
+import type { MemoryConnection } from './memory-connection.ts';
+import type { MemoryServer } from './memory-server.ts';
 import type { SimulatedThread } from './threads.ts';
-
-/** What must never happen has happened. */
-export class Violation extends Error {}
+import { Violation } from './violation.ts';
 
 /** What one thread has done and been told. */
 interface Biography {
   /** Sources that told it of a block, by the block's name. */
   readonly told: Map<string, Set<string>>;
   halt: string;
+  /** A source lied to it in digests since it last counted as verified. */
+  isDeceived: boolean;
+  /** When its comparison under way first looked at the replica, and by which connection. */
+  looked: { readonly by: MemoryConnection; readonly order: number } | null;
+  /** Repairs of that comparison. */
+  repairs: number;
 }
 
 export interface WitnessOptions {
@@ -28,30 +34,36 @@ interface Standing {
   readonly height: number | null;
   readonly complete: boolean;
   readonly phase: ReplicaPhase;
+  readonly verified_height: number | null;
+  readonly verified_at: string | null;
+  readonly repairs: number;
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-/** An epoch's root by the words of the specification, apart from the code that is tested. */
-function rootOf(leaves: readonly string[]): string {
-  if (leaves.length === 1) return leaves[0]!;
-  const pairs = Array.from({ length: Math.ceil(leaves.length / 2) }, (_, index) => {
-    const left = leaves[2 * index]!;
-    return sha256(left + (leaves[2 * index + 1] ?? left));
-  });
-  return rootOf(pairs);
-}
+/** As many repairs of one comparison are made before it is given up. */
+const MAX_REPAIRS = 20;
+const MARKER = 'SELECT height, complete, phase, verified_height, verified_at, repairs FROM sync_state';
 
 /** Holds what is committed against the tree of blocks, after each step that changed it. */
 export class Witness {
   readonly #options: WitnessOptions;
   readonly #blocks = new Map<string, Block>();
   readonly #lives = new Map<SimulatedThread, Biography>();
-  #standing: Standing = { height: null, complete: false, phase: 'bootstrapping' };
+  #standing: Standing = {
+    height: null,
+    complete: false,
+    phase: 'bootstrapping',
+    verified_height: null,
+    verified_at: null,
+    repairs: 0
+  };
   #isHalted = false;
-  #log = '';
-  /** An operator is clearing a halt. */
-  isClearing = false;
+  /** How the replica differs from its branch by the doing of others, and since which look or change. */
+  #blemishes = new Map<string, number>();
+  /** Rollbacks may bring back what others did: it may be in the undo journal. */
+  #isTainted = false;
+  #order = 0;
+  /** Halts that an operator is clearing. */
+  clearings = 0;
   commits = 0;
   halts = 0;
 
@@ -72,16 +84,39 @@ export class Witness {
     return this.#isHalted;
   }
 
+  /** Rows that are not those of the replica's branch. */
+  get blemishes(): readonly string[] {
+    return [...this.#blemishes.keys()];
+  }
+
   began(thread: SimulatedThread): void {
     const others = [...this.#lives.keys()].filter(({ life }) => life.isAlive);
     if (others.length > 0) throw new Violation(`a thread starts while ${others.length} other one lives`);
-    this.#lives.set(thread, { told: new Map(), halt: 'running' });
+    this.#lives.set(thread, { told: new Map(), halt: 'running', isDeceived: false, looked: null, repairs: 0 });
   }
 
   told(thread: SimulatedThread, url: string, { hashes }: Block): void {
     const { told } = this.#lives.get(thread)!;
     const urls = told.get(nameOf(hashes)) ?? new Set();
     told.set(nameOf(hashes), urls.add(url));
+  }
+
+  /** A source lied to it in digests. */
+  deceived(thread: SimulatedThread): void {
+    this.#lives.get(thread)!.isDeceived = true;
+  }
+
+  /** It begins to read in a snapshot. What one comparison reads, one connection reads. */
+  looks(thread: SimulatedThread, by: MemoryConnection): void {
+    const life = this.#lives.get(thread)!;
+    if (life.looked?.by === by) return;
+    Object.assign(life, { looked: { by, order: ++this.#order }, repairs: 0 });
+  }
+
+  /** Somebody changed rows behind the service's back. */
+  tampered(): void {
+    this.#isTainted = true;
+    this.#note(this.#chainAt(this.#standing.height!), true, 'a replica that was changed by hand');
   }
 
   haltMoved(thread: SimulatedThread, to: string): void {
@@ -99,29 +134,64 @@ export class Witness {
 
   /** Called when halt files change. */
   filesChanged(): void {
-    this.#lookAtHalt();
+    this.#lookAtHalt(undefined);
   }
 
   committed(by: MemoryConnection, thread: SimulatedThread | undefined): void {
     const { server } = this.#options;
     const before = this.#standing;
-    const [row] = server.read<{ height: number | null; complete: number; phase: ReplicaPhase }>(
-      'SELECT height, complete, phase FROM sync_state'
-    );
+    const life = thread && this.#lives.get(thread);
+    const [row] = server.read<Standing>(MARKER);
     if (!row) return;
-    this.#standing = { height: row.height, complete: row.complete === 1, phase: row.phase };
+    this.#standing = { ...row, complete: Number(row.complete) === 1 };
     this.commits++;
-    this.#lookAtHalt();
-    const { height, complete, phase } = this.#standing;
+    this.#lookAtHalt(life);
+    const { height, phase } = this.#standing;
     if (height !== before.height && !server.holdsLock(by))
       throw new Violation(`a writer without the lock moved the replica from block ${before.height} to ${height}`);
     if (height === null || phase === 'bootstrapping') return;
     const rises = height > (before.height ?? 0);
+    const falls = height < (before.height ?? 0);
     const tip = this.#chainAt(height);
-    if (rises) this.#mayApply(thread, tip, before);
-    else if (height < before.height!) this.#mayRollBack();
-    this.#compare(tip, complete ? 'a complete replica' : `a replica that is ${phase}`);
-    this.#checkLog(tip);
+    if (rises) this.#mayApply(life, tip, before);
+    else if (falls) this.#mayRollBack();
+    this.#look(tip, life, before);
+  }
+
+  /** The rows of the replica are those of its branch, but for what others did. */
+  #look(tip: Block, life: Biography | undefined, before: Standing): void {
+    const { height, complete, phase, repairs, verified_at } = this.#standing;
+    const hasRepaired = repairs > before.repairs;
+    const falls = height! < (before.height ?? 0);
+    const mayDiffer = hasRepaired ? life?.isDeceived === true : falls && this.#isTainted;
+    this.#note(tip, mayDiffer, complete ? 'a complete replica' : `a replica that is ${phase}`);
+    if (!life) return;
+    if (hasRepaired && mayDiffer) this.#isTainted = true;
+    if (hasRepaired && ++life.repairs > MAX_REPAIRS)
+      throw new Violation(`${life.repairs} repairs in a row, and neither a halt nor an end`);
+    if (verified_at === null || verified_at === before.verified_at) return;
+    if (!life.isDeceived) this.#mayBeVerified(life);
+    Object.assign(life, { isDeceived: false, looked: null });
+  }
+
+  #mayBeVerified({ looked }: Biography): void {
+    for (const [blemish, since] of this.#blemishes)
+      if (looked === null || since < looked.order)
+        throw new Violation(`the replica counts as verified, and differed before it was compared: ${blemish}`);
+  }
+
+  /** @param mayDiffer in other rows than before */
+  #note(tip: Block, mayDiffer: boolean, what: string): void {
+    const { server, epochSize } = this.#options;
+    const found = differences(readContent(server), contentOf(tip, epochSize));
+    // An epoch is made of the log as it is.
+    const isLogWrong = [...this.#blemishes.keys()].some((blemish) => blemish.startsWith('sync_meta'));
+    const isMade = (blemish: string) => isLogWrong && blemish.startsWith('merkle_epochs');
+    const strange = found.find((blemish) => !this.#blemishes.has(blemish) && !isMade(blemish) && !mayDiffer);
+    if (strange !== undefined)
+      throw new Violation(`${what} differs at block ${tip.height}: ${found.length} rows, such as ${strange}`);
+    const since = found.length === 0 ? 0 : ++this.#order;
+    this.#blemishes = new Map(found.map((blemish) => [blemish, this.#blemishes.get(blemish) ?? since]));
   }
 
   #isDurable(): boolean {
@@ -129,19 +199,30 @@ export class Witness {
     return row!.n > 0 || this.#options.haltFiles() > 0;
   }
 
-  #lookAtHalt(): void {
-    if (this.#options.server.isInTransaction) return;
+  #lookAtHalt(life: Biography | undefined): void {
+    const { server } = this.#options;
+    if (server.isInTransaction) return;
     const isDurable = this.#isDurable();
-    if (this.#isHalted && !isDurable && !this.isClearing) throw new Violation('a halt is lost');
-    if (isDurable && !this.#isHalted) this.halts++;
+    if (this.#isHalted && !isDurable && this.clearings === 0) throw new Violation('a halt is lost');
+    if (isDurable && !this.#isHalted) {
+      this.halts++;
+      const [halt] = server.read<{ reason: string }>('SELECT reason FROM sync_halt');
+      if (life && halt?.reason === DIGEST_MISMATCH) this.#mayMismatch(life);
+    }
     this.#isHalted = isDurable;
+  }
+
+  /** Only what comes back right after its repair is a reason to halt. */
+  #mayMismatch({ isDeceived, looked }: Biography): void {
+    const isNew = [...this.#blemishes.values()].some((since) => looked !== null && since > looked.order);
+    if (!isDeceived && !isNew) throw new Violation('halted by a difference that neither a source nor a hand made');
   }
 
   /** The replica's blocks without a gap, each with the hashes of one honest branch. */
   #chainAt(height: number): Block {
     const { server } = this.#options;
     const rows = server.read<Hashes & { block_index: number }>(
-      'SELECT block_index, ledger_hash, actions_hash, contract_hash FROM blocks ORDER BY block_index, id'
+      'SELECT DISTINCT block_index, ledger_hash, actions_hash, contract_hash FROM blocks ORDER BY block_index'
     );
     const last = rows.at(-1);
     const tip = last && this.#blocks.get(nameOf(last));
@@ -157,8 +238,7 @@ export class Witness {
     return tip;
   }
 
-  #mayApply(thread: SimulatedThread | undefined, { height, hashes }: Block, before: Standing): void {
-    const life = thread && this.#lives.get(thread);
+  #mayApply(life: Biography | undefined, { height, hashes }: Block, before: Standing): void {
     if (this.#isHalted) throw new Violation(`block ${height} was applied while a halt stands`);
     if (life?.halt.startsWith('halted')) throw new Violation(`block ${height} was applied after its thread had halted`);
     const { judges } = this.#options;
@@ -174,65 +254,5 @@ export class Witness {
     if (this.#isHalted) throw new Violation('blocks were undone while a halt stands');
     const { complete, phase } = this.#standing;
     if (complete || phase !== 'reconciling') throw new Violation(`after a rollback a replica says that it is ${phase}`);
-  }
-
-  /** Row by row what a database holds at a block. */
-  #compare(tip: Block, what: string): void {
-    const { server } = this.#options;
-    const blocks = above(tip, 0);
-    const expected = {
-      index_addresses: blocks.flatMap(({ addresses }) => addresses).map((row) => `${row['id']} ${row['address']}`),
-      transfers: blocks
-        .flatMap(({ transfers }) => transfers)
-        .map((row) => `${row['block_index']} ${row['address_id']} ${row['amount']}`),
-      tokens: [...tip.tokens.values()].map((row) => `${row['tick']} ${row['supply']}`)
-    };
-    const columns = {
-      index_addresses: "id || ' ' || address",
-      transfers: "block_index || ' ' || address_id || ' ' || amount",
-      tokens: "tick || ' ' || supply"
-    };
-    for (const [table, list] of Object.entries(expected)) {
-      const found = server.read<{ text: string }>(
-        `SELECT ${columns[table as keyof typeof columns]} AS text FROM ${table}`
-      );
-      const here = found.map(({ text }) => text).sort();
-      const there = list.sort();
-      if (here.length === there.length && here.every((text, index) => text === there[index])) continue;
-      const surplus = here.filter((text) => !there.includes(text));
-      const missing = there.filter((text) => !here.includes(text));
-      const counts = `${here.length} rows for ${there.length}`;
-      const shown = JSON.stringify({ surplus, missing }).slice(0, 300);
-      throw new Violation(`table ${table} of ${what} differs at block ${tip.height}: ${counts} ${shown}`);
-    }
-  }
-
-  /** The transparency log is the blocks, and each epoch's root is that of its leaves. */
-  #checkLog(tip: Block): void {
-    const { server, epochSize } = this.#options;
-    const epochs = server.read<{ epoch: number; merkle_root: string; leaf_count: number }>(
-      'SELECT epoch, merkle_root, leaf_count FROM merkle_epochs ORDER BY epoch'
-    );
-    const leaves = above(tip, 0).map(({ hashes: { ledger_hash, actions_hash, contract_hash } }) =>
-      sha256(ledger_hash + actions_hash + contract_hash)
-    );
-    const [row] = server.read<{ n: number }>(
-      'SELECT COUNT(*) AS n FROM sync_meta m JOIN blocks b ON b.block_index = m.block_index AND b.ledger_hash = m.ledger_hash AND b.actions_hash = m.actions_hash AND b.contract_hash = m.contract_hash'
-    );
-    const [all] = server.read<{ n: number }>('SELECT COUNT(*) AS n FROM sync_meta');
-    // A since-snapshot names its last block; it logs what its rows say of all.
-    if (row!.n !== tip.height || all!.n !== tip.height)
-      throw new Violation(`the log holds ${all!.n} blocks, ${row!.n} of them the replica's ${tip.height}`);
-    const text = `${tip.hashes.ledger_hash} ${JSON.stringify(epochs)}`;
-    if (text === this.#log) return;
-    this.#log = text;
-    const full = Math.floor(tip.height / epochSize);
-    if (epochs.length !== full)
-      throw new Violation(`${epochs.length} epochs are committed at block ${tip.height}, ${full} are full`);
-    for (const { epoch, merkle_root } of epochs) {
-      const own = leaves.slice((epoch - 1) * epochSize, epoch * epochSize);
-      if (merkle_root !== rootOf(own))
-        throw new Violation(`the root of epoch ${epoch} is not that of its ${own.length} leaves`);
-    }
   }
 }

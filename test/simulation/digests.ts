@@ -1,0 +1,167 @@
+import { type DigestQuery, MAX_RANGES, type RangeDigest } from '../../src/wire/digest.ts';
+import type { WireRow } from '../../src/wire/messages.ts';
+import type { TableClass } from '../../src/wire/schema.ts';
+import { above, type Block, blockRow } from './chain.ts';
+import { crc32, rowHash } from './checksums.ts';
+
+/** How a source lies of one table: its sums are not those of its rows, or differ each time, or its rows are other ones. */
+export interface DigestLie {
+  readonly table: string;
+  readonly kind: 'sum' | 'mood' | 'row';
+  /** What is added to a sum. */
+  readonly noise: () => number;
+}
+
+interface ComparedTable {
+  readonly name: string;
+  readonly class: TableClass;
+  /** Compared columns, in the order of their names. */
+  readonly columns: readonly string[];
+  /** What tells where a row is that no block has. */
+  readonly identity: readonly string[];
+  /** A value that a lie may have another of. */
+  readonly figure: string;
+  rows(tip: Block): readonly WireRow[];
+}
+
+const LOG_COLUMNS = ['actions_hash', 'block_index', 'block_time', 'contract_hash', 'ledger_hash'];
+const loggedRow = (block: Block): WireRow => {
+  const { id: _, ...logged } = blockRow(block);
+  return logged;
+};
+const LAST_HASH = 2 ** 32 - 1;
+
+/** The tables of all sources, as the documentation of digests has it and apart from the code that is tested. */
+const COMPARED: readonly ComparedTable[] = [
+  {
+    name: 'index_addresses',
+    class: 'lookup',
+    columns: ['address', 'id'],
+    identity: ['id'],
+    figure: 'address',
+    rows: (tip) => above(tip, 0).flatMap(({ addresses }) => addresses)
+  },
+  {
+    name: 'blocks',
+    class: 'scoped',
+    columns: LOG_COLUMNS,
+    identity: LOG_COLUMNS,
+    figure: 'block_time',
+    rows: (tip) => above(tip, 0).map(blockRow)
+  },
+  {
+    name: 'tokens',
+    class: 'mutable',
+    columns: ['supply', 'tick'],
+    identity: ['tick'],
+    figure: 'supply',
+    rows: (tip) => [...tip.tokens.values()]
+  },
+  {
+    name: 'transfers',
+    class: 'scoped',
+    columns: ['address_id', 'amount', 'block_index'],
+    identity: ['address_id', 'amount', 'block_index'],
+    figure: 'amount',
+    rows: (tip) => above(tip, 0).flatMap(({ transfers }) => transfers)
+  },
+  {
+    name: 'sync_meta',
+    class: 'scoped',
+    columns: LOG_COLUMNS,
+    identity: ['block_index'],
+    figure: 'block_time',
+    rows: (tip) => above(tip, 0).map(loggedRow)
+  }
+];
+
+/** The names of the tables that digests tell of. */
+export const COMPARED_TABLES: readonly string[] = COMPARED.map(({ name }) => name);
+
+/** What a source at a tip answers. @returns null where it has no such table */
+export function answerDigest(tip: Block, query: DigestQuery, lie: DigestLie | null): object | null {
+  if (query.table === null) {
+    const tables = COMPARED.map((table) => {
+      const { ranges: _, ...sums } = summed(rangesOf(table, tip, whole(table, tip), lie));
+      return { table: table.name, class: table.class, ...sums };
+    });
+    return { tables };
+  }
+  const table = COMPARED.find(({ name }) => name === query.table);
+  if (!table) return null;
+  const range = query.range ?? whole(table, tip);
+  if (!query.rows) return { table: table.name, ...summed(rangesOf(table, tip, range, lie)) };
+  const found = placedRows(table, tip, range, lie);
+  const digest = found.reduce((sum, { hash }) => sum + hash, 0n);
+  return { table: table.name, rows: found.length, digest: String(digest), data: found.map(({ row }) => row) };
+}
+
+type Range = NonNullable<DigestQuery['range']>;
+
+const whole = ({ class: kind }: ComparedTable, { height }: Block): Range =>
+  kind === 'scoped' ? { from: -1, to: height, block: null } : { from: 0, to: LAST_HASH, block: null };
+
+function summed(ranges: readonly RangeDigest[]) {
+  const rows = ranges.reduce((sum, range) => sum + range.rows, 0);
+  return { rows, digest: String(ranges.reduce((sum, range) => sum + BigInt(range.digest), 0n)), ranges };
+}
+
+function rangesOf(table: ComparedTable, tip: Block, range: Range, lie: DigestLie | null): RangeDigest[] {
+  const width = Math.ceil((range.to - range.from + 1) / MAX_RANGES);
+  const slots = new Map<number, { rows: number; sum: bigint }>();
+  for (const { position, hash } of placedRows(table, tip, range, lie)) {
+    const from = range.from + Math.floor((position - range.from) / width) * width;
+    const slot = slots.get(from) ?? { rows: 0, sum: 0n };
+    slots.set(from, { rows: slot.rows + 1, sum: slot.sum + hash });
+  }
+  const ranges = [...slots]
+    .sort(([a], [b]) => a - b)
+    .map(([from, { rows, sum }]) => ({ from, to: Math.min(range.to, from + width - 1), rows, digest: String(sum) }));
+  const first = ranges[0];
+  if (first && lie?.table === table.name && lie.kind !== 'row')
+    first.digest = String(BigInt(first.digest) + BigInt(lie.noise()));
+  return ranges;
+}
+
+interface PlacedRow {
+  readonly row: WireRow;
+  readonly position: number;
+  readonly hash: bigint;
+}
+
+function placedRows(table: ComparedTable, tip: Block, range: Range, lie: DigestLie | null): PlacedRow[] {
+  const { from, to, block } = range;
+  return table
+    .rows(tip)
+    .map((row, index) => (index === 0 && lie?.table === table.name && lie.kind === 'row' ? falsified(table, row) : row))
+    .filter((row) => block === null || row['block_index'] === block)
+    .map((row) => placed(table, row, block !== null))
+    .filter(({ position }) => position >= from && position <= to);
+}
+
+function falsified({ figure }: ComparedTable, row: WireRow): WireRow {
+  const value = row[figure];
+  return { ...row, [figure]: typeof value === 'number' ? value + 1_000 : `${String(value)}x` };
+}
+
+const known = new WeakMap<WireRow, { readonly hash: bigint; readonly byHash: number }>();
+
+function placed({ class: kind, columns, identity }: ComparedTable, row: WireRow, isOfBlock: boolean): PlacedRow {
+  let sums = known.get(row);
+  if (!sums) {
+    sums = { hash: rowHash(textOf(row, columns)), byHash: crc32(textOf(row, identity)) };
+    known.set(row, sums);
+  }
+  const position = kind === 'scoped' && !isOfBlock ? Number(row['block_index']) : sums.byHash;
+  return { row, position, hash: sums.hash };
+}
+
+/** The canonical text of some columns. */
+function textOf(row: WireRow, columns: readonly string[]): string {
+  return columns
+    .map((name) => {
+      const value = row[name];
+      return typeof value === 'string' ? `t${value.length}:${value}` : value === null ? 'n' : `v${String(value)}`;
+    })
+    .join('|');
+}

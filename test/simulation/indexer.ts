@@ -1,0 +1,114 @@
+import { format } from 'mysql2';
+import type { WireRow } from '../../src/wire/messages.ts';
+import { above, type Block, blockRow, fork } from './chain.ts';
+import type { MemoryServer } from './memory-server.ts';
+import { TABLES } from './replica-database.ts';
+import type { Scheduler } from './scheduler.ts';
+
+/** While the database is away, or another has a transaction open, it tries again. */
+const RETRY_MS = { down: 1_000, busy: 1 } as const;
+
+const insert = (table: string, row: WireRow): string =>
+  format(`INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (?)`, [Object.values(row) as string[]]);
+
+/** Who writes a source's database: blocks come and are undone, each at once or in two transactions. */
+export class Indexer {
+  readonly #server: MemoryServer;
+  readonly #scheduler: Scheduler;
+  readonly #isCalm: () => boolean;
+  /** What the database holds. */
+  tip: Block;
+  #target: Block;
+  #isBusy = false;
+
+  /** Makes the database, with the branch of a block in it. @param isCalm then nothing is done in parts */
+  constructor(server: MemoryServer, scheduler: Scheduler, tip: Block, isCalm: () => boolean) {
+    this.#server = server;
+    this.#scheduler = scheduler;
+    this.#isCalm = isCalm;
+    this.tip = tip;
+    this.#target = tip;
+    server.change([...TABLES, ...added(above(tip, 0)), ...exchanged(new Map(), tip.tokens)]);
+  }
+
+  /** Moves the database to another block, as soon as it can be. */
+  moveTo(target: Block): void {
+    this.#target = target;
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    this.#move();
+  }
+
+  #move(): void {
+    const [from, to] = [this.tip, this.#target];
+    if (from === to) {
+      this.#isBusy = false;
+      return;
+    }
+    const base = fork(from, to)!;
+    const whole = [...undone(from, base), ...added(above(to, base.height)), ...exchanged(from.tokens, to.tokens)];
+    const parts = this.#parts(from, base, to) ?? [{ tip: to, statements: whole }];
+    this.#write(parts);
+  }
+
+  /** One transaction after another, each with the block that shows after it. */
+  #parts(from: Block, base: Block, to: Block) {
+    if (this.#isCalm() || !this.#scheduler.chance(0.4)) return null;
+    const undo = { tip: base, statements: [...undone(from, base), ...exchanged(from.tokens, base.tokens)] };
+    const blocks = above(to, base.height);
+    // A block without hashes is not seen yet.
+    const unseen = blocks.map(({ height }) => `UPDATE blocks SET ledger_hash = NULL WHERE block_index = ${height}`);
+    const draft = { tip: base, statements: [...filled(blocks), ...unseen] };
+    const hashes = blocks.map(({ height, hashes: { ledger_hash } }) =>
+      format('UPDATE blocks SET ledger_hash = ? WHERE block_index = ?', [ledger_hash, height])
+    );
+    const reveal = { tip: to, statements: [...named(blocks), ...hashes, ...exchanged(base.tokens, to.tokens)] };
+    return [...(base === from ? [] : [undo]), draft, reveal];
+  }
+
+  #write([part, ...rest]: readonly { readonly tip: Block; readonly statements: readonly string[] }[]): void {
+    if (part === undefined) {
+      this.#move();
+      return;
+    }
+    const wait = this.#server.isUp ? this.#server.isInTransaction && RETRY_MS.busy : RETRY_MS.down;
+    if (wait) return void this.#scheduler.after(wait, () => this.#write([part, ...rest]), null);
+    this.#server.change(part.statements);
+    this.tip = part.tip;
+    this.#scheduler.after(this.#scheduler.delay(1, 500), () => this.#write(rest), null);
+  }
+}
+
+const undone = ({ height }: Block, base: Block): string[] =>
+  height === base.height
+    ? []
+    : [
+        `DELETE FROM transfers WHERE block_index > ${base.height}`,
+        `DELETE FROM blocks WHERE block_index > ${base.height}`,
+        `DELETE FROM index_addresses WHERE id > ${base.addressCount}`
+      ];
+
+/** New lookup rows; they are sent with the next group, whatever block they are of. */
+const named = (blocks: readonly Block[]): string[] =>
+  blocks.flatMap(({ addresses }) => addresses.map((row) => insert('index_addresses', row)));
+
+const filled = (blocks: readonly Block[]): string[] =>
+  blocks.flatMap((block) => [
+    insert('blocks', blockRow(block)),
+    ...block.transfers.map(({ id: _, ...row }) => insert('transfers', row))
+  ]);
+
+const added = (blocks: readonly Block[]): string[] => [...named(blocks), ...filled(blocks)];
+
+function exchanged(before: Block['tokens'], after: Block['tokens']): string[] {
+  const statements = [...before.keys()].filter((tick) => !after.has(tick)).map((tick) => removed(tick));
+  for (const [tick, row] of after) {
+    const old = before.get(tick);
+    if (!old) statements.push(insert('tokens', row));
+    else if (old !== row)
+      statements.push(format('UPDATE tokens SET supply = ? WHERE tick = ?', [row['supply'] as number, tick]));
+  }
+  return statements;
+}
+
+const removed = (tick: string): string => format('DELETE FROM tokens WHERE tick = ?', [tick]);

@@ -1,0 +1,219 @@
+import type { WebSocket } from 'ws';
+import { actorEntry } from '../../actors/actor-handle.ts';
+import { BroadcastLog } from '../../actors/broadcast-log.ts';
+import type { SourceActorData } from '../../actors/protocol.ts';
+import { FanOut } from '../../src/http/fan-out.ts';
+import { silentLogger } from '../../src/log.ts';
+import { createActors, type SyncActors } from '../../src/sync/actors.ts';
+import { NO_TRACE } from '../../src/trace.ts';
+import merkleEpochs, { type MerkleEpochsInput } from '../../workers/merkle-epochs.ts';
+import { at, type Block, extend, nameOf } from './chain.ts';
+import { contentOf, differences, readContent } from './content.ts';
+import type { Episode, EpisodeReport } from './episode.ts';
+import { Indexer } from './indexer.ts';
+import { type DrainingSocket, GoodSubscriber } from './subscriber.ts';
+import type { SimulatedThread } from './threads.ts';
+import { Violation } from './violation.ts';
+import { ID, World } from './world.ts';
+
+const STATE_DIRECTORY = '/state';
+const FAN_OUT = {
+  WS_MAX_PER_IP: 100,
+  WS_BACKPRESSURE_MAX_BYTES: 2 ** 20,
+  WS_BACKPRESSURE_STALL_MS: 120_000,
+  WS_STATUS_INTERVAL: 60_000,
+  WS_PING_INTERVAL: 30_000,
+  VALIDATOR_HEARTBEAT_TTL: 60_000,
+  VALIDATOR_PUBKEYS: undefined
+};
+/** A subscriber whose connection is gone comes again. */
+const RECONNECT_MS = [50, 3_000] as const;
+
+/** A source's actor, its process and a good subscriber, while its database grows, is reorganised and fails. */
+export class SourceEpisode implements Episode {
+  readonly #seed: string;
+  readonly #world: World;
+  readonly #data: Omit<SourceActorData, 'id' | 'generation' | 'resume'>;
+  readonly #blocks = new Map<string, Block>();
+  readonly #indexer: Indexer;
+  readonly #subscriber: GoodSubscriber;
+  readonly #blockMs: number;
+  readonly #threads = new Set<SimulatedThread>();
+  #tip: Block;
+  /** A branch that was left, to which the chain may come back. */
+  #left: Block | null = null;
+  #socket: DrainingSocket | null = null;
+  #commits = 0;
+
+  constructor(seed: string, logLevel: string) {
+    this.#seed = seed;
+    const world = new World(seed, 'source', logLevel, {
+      watch: {
+        started: (thread) => this.#began(thread),
+        said: () => undefined,
+        committed: () => {
+          this.#commits++;
+        },
+        looks: () => undefined,
+        filesChanged: () => undefined
+      },
+      serve: () => this.#serve()
+    });
+    this.#world = world;
+    const { scheduler, server } = world;
+    const { random } = scheduler;
+    this.#blockMs = random.pick([500, 2_000, 10_000, 60_000]);
+    this.#tip = this.#extend(null);
+    for (let height = random.between(0, 12); height > 0; height--) this.#tip = this.#extend(this.#tip);
+    this.#indexer = new Indexer(server, scheduler, this.#tip, () => world.isPeace);
+    this.#subscriber = new GoodSubscriber({
+      find: (hashes) => this.#blocks.get(nameOf(hashes)),
+      told: (block) => this.#checkLog(block),
+      guard: (look) => world.guard(look)
+    });
+    this.#data = {
+      coordinates: world.coordinates,
+      readOnly: false,
+      stateDirectory: STATE_DIRECTORY,
+      pollIntervalMs: random.pick([200, 1_000, 5_000]),
+      epochSize: random.pick([3, 4, 7]),
+      stateDomain: null,
+      localTables: [],
+      circuitFailures: 5,
+      circuitCooldownMs: 10_000,
+      logLevel
+    };
+  }
+
+  accuse(reason: string): void {
+    this.#world.accuse(reason);
+  }
+
+  async run(steps: number): Promise<EpisodeReport> {
+    const world = this.#world;
+    world.startService();
+    this.#grow();
+    await world.suffer(steps, () => [...world.plagues, ['subscriber cut', () => this.#socket?.terminate()]]);
+    world.makePeace(() => undefined);
+    this.#tip = this.#extend(this.#tip);
+    this.#indexer.moveTo(this.#tip);
+    await world.recover(
+      () => this.#isWhole(),
+      () => this.#tend(),
+      () => this.#describe()
+    );
+    const { scheduler, faults, violation } = world;
+    const { blocks, reorgs } = this.#subscriber;
+    const figures = { commits: this.#commits, 'blocks told': blocks, 'reorgs told': reorgs };
+    const taken = { steps: scheduler.steps, simulatedMs: scheduler.now, trace: scheduler.trace };
+    return { seed: this.#seed, ...taken, faults, figures, violation };
+  }
+
+  /** The service as it is composed, but for its routes. */
+  async #serve(): Promise<SyncActors['supervisor']> {
+    const { coordinates } = this.#data;
+    const broadcasts = await BroadcastLog.open(`${STATE_DIRECTORY}/broadcasts`, silentLogger);
+    const fanOut = new FanOut({
+      config: FAN_OUT,
+      log: silentLogger,
+      lastReport: () => directory.list().find(() => true)?.report
+    });
+    const { supervisor, directory } = createActors({
+      log: silentLogger,
+      tasks: { run: async (_, input) => merkleEpochs(input as MerkleEpochsInput) },
+      fanOut,
+      broadcasts,
+      whereIs: () => coordinates,
+      onFatal: (error) => this.accuse(`the service ends: ${error.message}`),
+      onHappening: () => undefined,
+      onTally: () => undefined,
+      trace: NO_TRACE
+    });
+    const workerData = () => ({ ...this.#data, resume: broadcasts.last(ID) });
+    supervisor.start({ id: ID, kind: 'source', entry: actorEntry('source'), workerData });
+    this.#subscribe(fanOut);
+    return supervisor;
+  }
+
+  /** The subscriber comes, and comes again when its connection is gone, as long as this process lives. */
+  #subscribe(fanOut: FanOut): void {
+    const { scheduler } = this.#world;
+    scheduler.after(scheduler.delay(...RECONNECT_MS), () => {
+      const socket = this.#subscriber.connect();
+      socket.on('close', () => this.#subscribe(fanOut));
+      this.#socket = socket;
+      fanOut.subscribe(ID, socket as unknown as WebSocket, { infraOnly: false, address: 'subscriber' });
+    });
+  }
+
+  #began(thread: SimulatedThread): void {
+    if ([...this.#threads].some(({ life }) => life.isAlive)) throw new Violation('a thread starts while another lives');
+    this.#threads.add(thread);
+  }
+
+  /** Before a block is told it is in the transparency log, and each epoch up to it has the root of its leaves. */
+  #checkLog(tip: Block): void {
+    const { server } = this.#world;
+    if (server.isInTransaction) return;
+    const own = readContent(server);
+    const isTold = (limit: number) => (text: string) => Number(text.split(' ', 1)[0]) <= limit;
+    const { epochSize } = this.#data;
+    const here = {
+      sync_meta: own['sync_meta']!.filter(isTold(tip.height)),
+      merkle_epochs: own['merkle_epochs']!.filter(isTold(Math.floor(tip.height / epochSize)))
+    };
+    const [strange] = differences(here, contentOf(tip, epochSize));
+    if (strange !== undefined) throw new Violation(`block ${tip.height} is told, and the log differs: ${strange}`);
+  }
+
+  #extend(parent: Block | null): Block {
+    const block = extend(parent, this.#world.scheduler.random, true);
+    this.#blocks.set(nameOf(block.hashes), block);
+    return block;
+  }
+
+  /** Blocks come, and now and then another branch takes the place of the last ones, or the one that was left before. */
+  #grow(): void {
+    const { scheduler } = this.#world;
+    const { random } = scheduler;
+    scheduler.after(-Math.log(1 - random.next()) * this.#blockMs, () => {
+      if (this.#world.isPeace) return;
+      let from = this.#tip;
+      if (scheduler.chance(0.2)) {
+        this.#world.count('reorg');
+        const depth = scheduler.chance(0.1) ? random.between(4, 16) : random.between(1, 3);
+        if (this.#left && scheduler.chance(0.5)) from = this.#left;
+        else from = at(from, Math.max(1, from.height - depth))!;
+        this.#left = this.#tip;
+      }
+      for (let length = scheduler.chance(0.25) ? random.between(0, 4) : 1; length > 0; length--)
+        from = this.#extend(from);
+      this.#tip = from;
+      this.#indexer.moveTo(from);
+      this.#grow();
+    });
+  }
+
+  #tend(): void {
+    const { supervisor } = this.#world;
+    const state = supervisor?.state(ID);
+    if (state === 'halted') this.accuse(`the actor does not go on: ${this.#describe()}`);
+    if (state === 'failed' || state === 'stopped') void supervisor?.restart(ID).catch(() => undefined);
+  }
+
+  #isWhole(): boolean {
+    const { server } = this.#world;
+    if (this.#subscriber.tip !== this.#tip || server.isInTransaction) return false;
+    return differences(readContent(server), contentOf(this.#tip, this.#data.epochSize)).length === 0;
+  }
+
+  #describe(): string {
+    const { server, supervisor } = this.#world;
+    const actor = supervisor?.list()[0];
+    const [wrong] = server.isInTransaction
+      ? ['a transaction is open']
+      : differences(readContent(server), contentOf(this.#tip, this.#data.epochSize));
+    const heights = `the subscriber is at block ${this.#subscriber.tip?.height} of ${this.#tip.height}`;
+    return `${heights}; ${wrong ?? 'no row differs'}; the actor is ${actor?.state} ${JSON.stringify(actor?.reason ?? null)}`;
+  }
+}

@@ -1,0 +1,214 @@
+import { EventEmitter } from 'node:events';
+import type { BlockMessage, ServerMessage, StatusMessage, WireRow } from '../../src/wire/messages.ts';
+import { at, type Block, type Hashes, nameOf } from './chain.ts';
+import { type Content, contentOf, differences } from './content.ts';
+import { Violation } from './violation.ts';
+
+/** The server's end of a connection that always drains. */
+export class DrainingSocket extends EventEmitter {
+  readonly OPEN = 1;
+  readyState = 1;
+  readonly bufferedAmount = 0;
+  readonly #hear: (message: ServerMessage) => void;
+
+  constructor(hear: (message: ServerMessage) => void) {
+    super();
+    this.#hear = hear;
+  }
+
+  send(text: string | Buffer): void {
+    this.#hear(JSON.parse(String(text)) as ServerMessage);
+  }
+
+  ping(): void {
+    setTimeout(() => this.emit('pong'), 1);
+  }
+
+  close(): void {
+    this.terminate();
+  }
+
+  terminate(): void {
+    if (this.readyState === 3) return;
+    this.readyState = 3;
+    this.emit('close');
+  }
+}
+
+/** The rows that a subscriber has, table by table, by what tells one from another. */
+type Held = Readonly<Record<'index_addresses' | 'blocks' | 'tokens' | 'sync_meta', ReadonlyMap<unknown, WireRow>>> & {
+  readonly transfers: ReadonlyMap<number, readonly WireRow[]>;
+};
+
+interface State {
+  readonly block: Block;
+  readonly held: Held;
+}
+
+export interface SubscriberOptions {
+  /** The block of these hashes. */
+  readonly find: (hashes: Hashes) => Block | undefined;
+  /** Called with each block that was told, before its rows are. */
+  readonly told: (block: Block) => void;
+  /** Looks at a message, and accuses of what is thrown. */
+  readonly guard: (look: () => void) => void;
+}
+
+/**
+ * One that takes what it is told at its word: heights in order without gap or repeat, each block after its parent, and with the last
+ * block of each group all rows that the source has at it.
+ */
+export class GoodSubscriber {
+  readonly #options: SubscriberOptions;
+  /** After each group, as far back as is known; none when the next group's end is to be taken from a snapshot. */
+  #states: State[] = [];
+  #tip: Block | null = null;
+  #group: BlockMessage[] = [];
+  blocks = 0;
+  reorgs = 0;
+
+  constructor(options: SubscriberOptions) {
+    this.#options = options;
+  }
+
+  /** The last block that it was told of on this connection. */
+  get tip(): Block | null {
+    return this.#tip;
+  }
+
+  /** A new connection; what comes first says where it stands. */
+  connect(): DrainingSocket {
+    let isFirst = true;
+    return new DrainingSocket((message) => {
+      const look = isFirst ? () => this.#begin(message as StatusMessage) : () => this.#hear(message);
+      isFirst = false;
+      this.#options.guard(look);
+    });
+  }
+
+  /** Where that is another block than its own, it takes a snapshot, which may be of a later one. */
+  #begin(status: StatusMessage): void {
+    if (status.type !== 'status') throw new Violation(`the first message of a connection is a ${status.type}`);
+    this.#group = [];
+    const block = this.#find(status);
+    if (block === null || this.#states.at(-1)?.block !== block) this.#states = [];
+    this.#tip = block;
+  }
+
+  #find({ block_height, ...hashes }: StatusMessage): Block | null {
+    if (block_height === null) return null;
+    const block = this.#options.find(hashes as Hashes);
+    if (block?.height !== block_height) throw new Violation(`a status names block ${block_height} by unknown hashes`);
+    return block;
+  }
+
+  #hear(message: ServerMessage): void {
+    if (message.type === 'block') this.#take(message);
+    else if (message.type === 'reorg') this.#leave(message.block_index);
+    else if (this.#tip === null) this.#begin(message);
+    else if (this.#find(message) !== this.#tip)
+      throw new Violation(`a status names block ${message.block_height}, and block ${this.#tip?.height} was told last`);
+  }
+
+  #take(message: BlockMessage): void {
+    const { block_index: height, previous_hash, group } = message;
+    const tip = this.#tip;
+    const block = this.#options.find(message as unknown as Hashes);
+    if (block?.height !== height) throw new Violation(`block ${height} is told with unknown hashes`);
+    if (tip !== null && height !== tip.height + 1) throw new Violation(`block ${height} is told after ${tip.height}`);
+    if (tip !== null && block.parent !== tip)
+      throw new Violation(`block ${height} is told after one that is not its parent`);
+    if (previous_hash && block.parent && nameOf(previous_hash as Hashes) !== nameOf(block.parent.hashes))
+      throw new Violation(`block ${height} names another parent than its own`);
+    if (
+      !group ||
+      height < group.first ||
+      height > group.last ||
+      (this.#group[0]?.group?.first ?? group.first) !== group.first
+    )
+      throw new Violation(`block ${height} is told as one of ${group?.first} to ${group?.last}`);
+    this.#options.told(block);
+    this.#tip = block;
+    this.blocks++;
+    this.#group.push(message);
+    if (height === group.last) this.#apply(block);
+  }
+
+  #apply(block: Block): void {
+    const before = this.#states.at(-1)?.held;
+    const held = before ? this.#group.reduce(applied, before) : heldAt(block);
+    this.#group = [];
+    this.#states.push({ block, held });
+    const [strange, ...rest] = differences(textsOf(held), contentOf(block, Number.POSITIVE_INFINITY));
+    if (strange !== undefined)
+      throw new Violation(
+        `what was told up to block ${block.height} is not its source's: ${strange} and ${rest.length} more`
+      );
+  }
+
+  /** What the orphaned groups brought is undone. A group that is left in its middle, or was there before, leaves a snapshot to be taken. */
+  #leave(first: number): void {
+    const tip = this.#tip;
+    if (tip === null) return;
+    if (first > tip.height) throw new Violation(`a reorg at block ${first} is told after ${tip.height}`);
+    const base = at(tip, first - 1);
+    this.reorgs++;
+    this.#group = [];
+    this.#tip = base;
+    this.#states = this.#states.filter(({ block }) => block.height < first);
+    if (this.#states.at(-1)?.block !== base) this.#states = [];
+  }
+}
+
+const KEYS = { index_addresses: 'id', blocks: 'block_index', tokens: 'tick', sync_meta: 'block_index' } as const;
+
+/** What one message says beside what was held. @see src/wire/messages.ts */
+function applied(
+  held: Held,
+  { block_index, data, updated_rows = {}, deleted_rows = {}, whole = [], rescoped = {} }: BlockMessage
+): Held {
+  const next = Object.fromEntries(
+    Object.entries(KEYS).map(([table, key]) => {
+      const rows = new Map(whole.includes(table) ? [] : held[table as keyof typeof KEYS]);
+      for (const row of deleted_rows[table] ?? []) rows.delete(row[key]);
+      for (const row of [...(data[table] ?? []), ...(updated_rows[table] ?? [])]) rows.set(row[key], row);
+      return [table, rows];
+    })
+  );
+  const transfers = new Map(held.transfers);
+  for (const height of [block_index, ...(rescoped['transfers'] ?? [])]) transfers.delete(height);
+  for (const row of data['transfers'] ?? []) {
+    const height = Number(row['block_index']);
+    transfers.set(height, [...(transfers.get(height) ?? []), row]);
+  }
+  return { ...next, transfers } as unknown as Held;
+}
+
+/** What a snapshot at a block holds. */
+function heldAt(tip: Block): Held {
+  const [addresses, blocks, log, transfers] = [new Map(), new Map(), new Map(), new Map<number, readonly WireRow[]>()];
+  for (let block: Block | null = tip; block !== null; block = block.parent) {
+    for (const row of block.addresses) addresses.set(row['id'], row);
+    const head = { block_index: block.height, block_time: block.time, ...block.hashes };
+    blocks.set(block.height, head);
+    log.set(block.height, head);
+    transfers.set(block.height, block.transfers);
+  }
+  return { index_addresses: addresses, blocks, tokens: tip.tokens, sync_meta: log, transfers };
+}
+
+const logText = (row: WireRow): string =>
+  `${row['block_index']} ${row['block_time']} ${nameOf(row as unknown as Hashes)}`;
+
+function textsOf(held: Held): Content {
+  const list = (rows: ReadonlyMap<unknown, WireRow>, text: (row: WireRow) => string) => [...rows.values()].map(text);
+  return {
+    index_addresses: list(held.index_addresses, (row) => `${row['id']} ${row['address']}`),
+    blocks: list(held.blocks, (row) => `${row['block_index']} ${row['block_time']}`),
+    transfers: [...held.transfers.values()]
+      .flat()
+      .map((row) => `${row['block_index']} ${row['address_id']} ${row['amount']}`),
+    tokens: list(held.tokens, (row) => `${row['tick']} ${row['supply']}`),
+    sync_meta: list(held.sync_meta, logText)
+  };
+}

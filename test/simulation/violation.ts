@@ -1,0 +1,2 @@
+/** What must never happen has happened. */
+export class Violation extends Error {}

@@ -20,8 +20,9 @@ import {
 import type { BlockHashes } from '../src/wire/database.ts';
 import { refuseLoss } from './replica-adoption.ts';
 import type { Ruling, SourceCouncil } from './replica-council.ts';
+import { TOO_DEEP } from './replica-halt.ts';
 import { SourceHeads } from './replica-heads.ts';
-import { type ReplicaSession, TOO_DEEP } from './replica-session.ts';
+import type { ReplicaSession } from './replica-session.ts';
 
 /** A catch-up over more blocks than this runs in ranges, during which the replica is not complete. */
 const RANGE_BLOCKS = 5_000;

@@ -1,19 +1,8 @@
 import { join } from 'node:path';
-import { type ActorOptions, type ActorRefFrom, createActor, waitFor } from 'xstate';
-import { haltMachine } from '../machines/halt.ts';
 import type { WriterContext } from '../src/db/block-writer.ts';
 import { type Connection, rows } from '../src/db/connection.ts';
 import { type ReplicaSchema, readReplicaSchema } from '../src/db/replica-schema.ts';
-import {
-  clearHalt,
-  isForeign,
-  openReplicaState,
-  type ReplicaState,
-  readHalt,
-  readReplicaState,
-  writeHalt,
-  writeReplicaState
-} from '../src/db/replica-state.ts';
+import { isForeign, openReplicaState, type ReplicaState, readReplicaState } from '../src/db/replica-state.ts';
 import { planSchema, type SchemaPlan } from '../src/db/schema-writer.ts';
 import { openWriter } from '../src/db/writer-connection.ts';
 import { PlatformError } from '../src/errors.ts';
@@ -25,18 +14,9 @@ import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
 import { databaseKey } from '../src/wire/database.ts';
 import { INFRA_TABLES } from '../src/wire/messages.ts';
 import type { Halt } from '../src/wire/report.ts';
-import { readHaltFile, removeHaltFile, writeHaltFile } from './halt-file.ts';
 import type { ReplicaActorData } from './protocol.ts';
 import type { ReplicaCommitment } from './replica-commitment.ts';
-
-const HALT_RETRY_MS = 1_000;
-const HALT_DEADLINE_MS = 30_000;
-
-type HaltActor = ActorRefFrom<typeof haltMachine>;
-type HaltObserver = NonNullable<ActorOptions<typeof haltMachine>['inspect']>;
-
-/** The reason of a halt by a reorg deeper than MAX_ROLLBACK_DEPTH. */
-export const TOO_DEEP = 'max-rollback-depth-exceeded';
+import { type HaltObserver, ReplicaHalt } from './replica-halt.ts';
 
 /** What is known of one source. */
 export interface SourceRecord {
@@ -60,9 +40,8 @@ export class ReplicaSession {
   /** Compares state roots; null where they are not compared. */
   readonly commitment: ReplicaCommitment | null;
   readonly #sources: readonly SourceRecord[];
-  readonly #inspect: HaltObserver;
+  readonly #halt: ReplicaHalt;
   readonly #heartbeats: Heartbeats | null;
-  #haltActor: HaltActor | undefined;
   #followed = 0;
   #warned = false;
   #writer: Connection | undefined;
@@ -87,7 +66,7 @@ export class ReplicaSession {
   ) {
     this.data = data;
     this.log = log;
-    this.#inspect = inspect;
+    this.#halt = new ReplicaHalt({ file: this.file('halt.json'), log, inspect, writer: () => this.writer });
     this.changed = changed;
     const { sourceCa: ca, infraOnly = false } = data;
     this.commitment = commitment;
@@ -130,8 +109,7 @@ export class ReplicaSession {
     this.#state = await openReplicaState(this.#writer, id.dbType);
     this.#refuseOtherPart(this.#state);
     this.commitment?.align(this.#state.height);
-    const found = (await readHalt(this.#writer)) ?? (await readHaltFile(this.#haltFile));
-    this.#haltActor ??= this.#startHalt(found);
+    await this.#halt.find();
     await this.reloadSchema();
   }
 
@@ -161,7 +139,7 @@ export class ReplicaSession {
 
   /** The halt in force; null when there is none. */
   get halt(): Halt | null {
-    return this.#haltActor?.getSnapshot().context.halt ?? null;
+    return this.#halt.current;
   }
 
   get writer(): Connection {
@@ -309,57 +287,14 @@ export class ReplicaSession {
   async raiseHalt(halt: Halt): Promise<void> {
     this.#subscription?.close();
     this.#subscription = undefined;
-    this.log.error({ halt }, `replication halted: ${halt.reason}`);
-    this.#haltActor!.send({ type: 'halt.raised', halt });
+    const recorded = this.#halt.raise(halt);
     this.changed();
-    await waitFor(this.#haltActor!, (snapshot) => snapshot.matches({ halted: 'recorded' }), {
-      timeout: HALT_DEADLINE_MS
-    });
+    await recorded;
   }
 
-  #startHalt(found: Halt | null): HaltActor {
-    const record = ({ context }: { context: { readonly halt: Halt | null } }) => {
-      void this.#recordHalt(context.halt!).then(
-        () => actor.send({ type: 'halt.recorded' }),
-        (caught: unknown) => {
-          this.log.error({ err: caught }, 'the halt could not be recorded: it is tried again');
-          actor.send({ type: 'record.failed' });
-        }
-      );
-    };
-    const machine = haltMachine.provide({ actions: { record } });
-    const actor: HaltActor = createActor(machine, { input: { found, retryMs: HALT_RETRY_MS }, inspect: this.#inspect });
-    actor.start();
-    return actor;
-  }
-
-  /** In the database, else in a file that blocks the next start too. */
-  async #recordHalt(halt: Halt): Promise<void> {
-    try {
-      await writeHalt(this.writer, halt);
-    } catch (caught) {
-      this.log.error({ err: caught }, 'the halt could not be written to sync_halt: it goes to a file');
-      await writeHaltFile(this.#haltFile, halt);
-    }
-  }
-
-  /**
-   * A reorg that an operator has confirmed is deeper than any undo: the replica is bootstrapped anew then.
-   *
-   * @returns the halt that was cleared; null when there was none
-   * @throws {PlatformError} ACTOR_NOT_READY while it is not known whether there is one, or a halt is not recorded yet
-   */
+  /** @returns, @throws as `ReplicaHalt.clear` */
   async clearHalt(connection: Connection): Promise<Halt | null> {
-    const state = this.#haltActor?.getSnapshot();
-    if (!state || (state.hasTag('refuse') && !state.matches({ halted: 'recorded' }))) {
-      const reason = state ? 'the halt is still being recorded' : 'the replica was not looked at yet';
-      throw new PlatformError('ACTOR_NOT_READY', { reason });
-    }
-    const was = this.halt;
-    if (was?.reason === TOO_DEEP) await writeReplicaState(connection, { complete: false, phase: 'bootstrapping' });
-    await clearHalt(connection);
-    await removeHaltFile(this.#haltFile);
-    this.#haltActor?.send({ type: 'halt.cleared' });
+    const was = await this.#halt.clear(connection);
     this.changed();
     return was;
   }
@@ -375,9 +310,5 @@ export class ReplicaSession {
   /** A private file of this replica in the state directory. */
   file(suffix: string): string {
     return join(this.data.stateDirectory, `${databaseKey(this.data.id).replaceAll('/', '-')}.${suffix}`);
-  }
-
-  get #haltFile(): string {
-    return this.file('halt.json');
   }
 }

@@ -2,7 +2,7 @@ import { actorEntry } from '../../actors/actor-handle.ts';
 import type { MainAsks, ReplicaActorData } from '../../actors/protocol.ts';
 import { reap } from '../../actors/reaper.ts';
 import { HASH_MISMATCH } from '../../actors/replica-council.ts';
-import { TOO_DEEP } from '../../actors/replica-session.ts';
+import { TOO_DEEP } from '../../actors/replica-halt.ts';
 import { DIGEST_MISMATCH } from '../../actors/replica-verifier.ts';
 import { Supervisor } from '../../actors/supervisor.ts';
 import { connect } from '../../src/db/connection.ts';

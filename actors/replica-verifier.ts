@@ -165,9 +165,15 @@ export class ReplicaVerifier {
   }
 
   /** The source is a block ahead, or behind: soon both may stand at the same one. */
-  #missed({ height, sourceHeight }: Extract<Comparison, { kind: 'elsewhere' }>): void {
+  #missed({ height, sourceHeight, unsettled }: Extract<Comparison, { kind: 'elsewhere' }>): void {
+    const { log } = this.#session;
     count('digest.elsewhere');
-    this.#session.log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
+    if (!unsettled) log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
+    else
+      log.info(
+        { height, tables: unsettled },
+        'these tables differ, and their source says that it changes them: the next block tells'
+      );
     this.#againSoon();
   }
 

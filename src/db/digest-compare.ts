@@ -39,7 +39,13 @@ export interface TableDifference {
 /** What comparing a replica with its source found. */
 export type Comparison =
   /** They stand at different blocks or schemas, or the source is on its way to the next: nothing can be said. */
-  | { readonly kind: 'elsewhere'; readonly height: number; readonly sourceHeight: number }
+  | {
+      readonly kind: 'elsewhere';
+      readonly height: number;
+      readonly sourceHeight: number;
+      /** Tables that differ, and that the source has changed since its block. */
+      readonly unsettled?: readonly string[];
+    }
   | { readonly kind: 'equal'; readonly height: number; readonly said: DatabaseDigest }
   | {
       readonly kind: 'different';
@@ -216,7 +222,7 @@ export class DigestComparison {
       tables.push({ table: plan.name, ...rows.difference(), spans: taken, claimed, outside, bytes: rows.bytes });
     }
     if (tables.length === 0 && this.#options.patient)
-      return { kind: 'elsewhere', height, sourceHeight: said.block_height };
+      return { kind: 'elsewhere', height, sourceHeight: said.block_height, unsettled: [...more] };
     return { kind: 'different', height, said, tables, more: [...more] };
   }
 

@@ -154,9 +154,9 @@ export class SourceMemory {
       const from = Math.max(known.from, last - WINDOW + 1);
       const lastId = changes.lastIds.get(table) ?? known.lastId;
       const older = changes.figures.get(table) ?? [];
-      const figures = new Map(
-        [...known.figures, ...older].filter(([at, figure]) => at >= from && figure !== EMPTY_FIGURE)
-      );
+      // Where no rows are now, an absent figure must take the place of one that was unknown.
+      const now = new Map([...known.figures, ...older]);
+      const figures = new Map([...now].filter(([at, figure]) => at >= from && figure !== EMPTY_FIGURE));
       this.scoped.set(table, { ...known, from, lastId, figures });
     }
     for (const [table, { memory }] of changes.tables) this.tables.set(table, memory);

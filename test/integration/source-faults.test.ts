@@ -94,3 +94,35 @@ test('a successor continues a group of which only a part was broadcast', async (
   ]);
   assert.equal(successor.openGroup, null);
 });
+
+test('a successor that knows nothing sends everything once: after its first group every table is what was broadcast', async (t) => {
+  const database = await createDatabase('faults');
+  await createIndexer(database, { seed: 'a', blocks: 120, rows: 600 });
+  const connection = await connect(database);
+  t.after(() => connection.destroy());
+  const layout = await inSnapshot(connection, () => readLayout(connection, 'indexer'));
+  const memory = await inSnapshot(connection, async () =>
+    SourceMemory.atTip(connection, layout, layout.heads && (await readTip(connection, layout.heads)))
+  );
+  const point = JSON.parse(JSON.stringify(memory.point(true)));
+  const successor = await inSnapshot(connection, () => SourceMemory.resume(connection, layout, point));
+  const unsettled = () =>
+    inSnapshot(connection, async () => {
+      const found: string[] = [];
+      for (const plan of layout.plans) if (!(await successor.holds(connection, layout, plan))) found.push(plan.name);
+      return found;
+    });
+  const next = async () => {
+    await addEmptyBlock(database);
+    const blocks = await Array.fromAsync(readGroup(connection, 'indexer', [], successor), (block) => {
+      successor.accept(block);
+      return block;
+    });
+    return blocks.at(-1)!.changes!;
+  };
+  assert.ok((await unsettled()).length > 10, 'the test itself must make it forget');
+  const first = await next();
+  assert.ok(Object.keys(first.rescoped).length > 10);
+  assert.deepEqual(await unsettled(), []);
+  assert.deepEqual((await next()).rescoped, {}, 'said once');
+});

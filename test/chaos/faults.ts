@@ -221,7 +221,7 @@ export class Faults {
     }
     await server!.get(`/snapshot/${DATABASE}`);
     await sleep(ms);
-    rmSync(filler);
+    rmSync(filler, { force: true });
   }
 }
 

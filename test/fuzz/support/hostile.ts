@@ -2,7 +2,23 @@ import fc from 'fast-check';
 
 /** What parsers stumble over. */
 export const ODD_TEXTS = [
-  ...['', ' ', '\0', '\t', '\r\n', '\u0085', '\u00a0', '\u200b', '\u202e', '\u2028', '\u3000', '\ufeff', '\ufffd'],
+  ...[
+    '',
+    ' ',
+    '\0',
+    '\t',
+    '\n',
+    '\r\n',
+    'a\nb',
+    '\u0085',
+    '\u00a0',
+    '\u200b',
+    '\u202e',
+    '\u2028',
+    '\u3000',
+    '\ufeff',
+    '\ufffd'
+  ],
   ...[
     '\ud800',
     '\udfff',

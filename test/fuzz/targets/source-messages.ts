@@ -55,7 +55,12 @@ async function open(): Promise<Line> {
 
 const specimens = fc.oneof(
   fc.constantFrom<object>(BLOCK, BLOCK, STATUS, REORG),
-  hostileText.map((table) => ({ ...BLOCK, data: { [table]: [] }, rescoped: { [table]: [] } }))
+  fc
+    .tuple(hostileText, hostileText, fc.constantFrom<unknown>([], {}, null, 5, [5], [[]]))
+    .map(([one, other, rows]) => ({
+      ...BLOCK,
+      ...{ data: { [one]: rows, blocks: [] }, rescoped: { [other]: [], [one]: [5] } }
+    }))
 );
 const isHeight = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
 const message = (text: string): Message => ({ bytes: Buffer.from(text), binary: false });

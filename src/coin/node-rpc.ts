@@ -25,6 +25,8 @@ export const RPC_CODE = { invalidParameter: -8, warmingUp: -28 } as const;
 const CONNECTIONS = 8;
 /** A block of 4 MB weight is below 40 MB as verbose JSON. */
 const MAX_BODY_BYTES = 256 * 2 ** 20;
+/** Characters of what the node says went wrong. */
+const MAX_REASON = 500;
 
 /**
  * JSON-RPC to one coin node over kept connections.
@@ -126,9 +128,9 @@ function readAnswer(body: Buffer, occasion: Readonly<Record<string, unknown>>): 
   if (error) {
     const isStarting = error.code === RPC_CODE.warmingUp;
     throw new PlatformError(isStarting ? 'NODE_UNREACHABLE' : 'NODE_REFUSED', {
-      reason: String(error.message),
+      reason: (typeof error.message === 'string' ? error.message : 'the node names no reason').slice(0, MAX_REASON),
       ...occasion,
-      rpcCode: error.code
+      rpcCode: typeof error.code === 'number' ? error.code : undefined
     });
   }
   if (result === undefined)

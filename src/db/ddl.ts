@@ -5,7 +5,8 @@ import { reprintDefault, reprintExpression, reprintMoment, unescapeText } from '
 import { quoteText } from './sql-literal.ts';
 
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
-const CHARSET = /^[a-z0-9_]{1,64}$/;
+const CHARSET = /^[a-z0-9]{1,64}$/;
+const COLLATION = /^[a-z0-9_]{1,64}$/;
 const PLAIN_TYPE =
   /^((tiny|small|medium|big)?int(\(\d{1,3}\))?( unsigned)?( zerofill)?|decimal\(\d{1,2},\d{1,2}\)( unsigned)?( zerofill)?|(float|double)(\(\d{1,3},\d{1,2}\))?( unsigned)?( zerofill)?|bit\(\d{1,2}\)|date|(time|datetime|timestamp)(\([0-6]\))?|year(\(4\))?|(var)?(char|binary)\(\d{1,5}\)|(tiny|medium|long)?(text|blob)|uuid|inet[46])$/i;
 const MEMBERS = /^(enum|set)\(('(?:[^'\\]|''|\\.)*'(?:,'(?:[^'\\]|''|\\.)*')*)\)$/isu;
@@ -180,7 +181,7 @@ function printColumn(table: TypedTable, column: TypedColumn): string {
   const parts = [checkName(column.name, table.name), printType(table, column)];
   if (column.charset !== null) {
     const collation = column.collation ?? `${column.charset}_general_ci`;
-    if (!CHARSET.test(column.charset) || !CHARSET.test(collation)) refuse(table.name, where, 'unknown character set');
+    if (!CHARSET.test(column.charset) || !COLLATION.test(collation)) refuse(table.name, where, 'unknown character set');
     parts.push(`CHARACTER SET ${column.charset} COLLATE ${collation}`);
   }
   if (column.generated) {

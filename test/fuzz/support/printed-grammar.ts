@@ -14,7 +14,7 @@ const OTHER = `(?:bit|date|time|datetime|timestamp|year|char|varchar|binary|varb
 const LARGE = '(?:tiny|medium|long)?(?:text|blob)|uuid|inet4|inet6';
 const MEMBERS = String.raw`(?:enum|set)\(${TEXT}(?:,${TEXT})*\)`;
 const TYPE = `(?:${NUMERIC}|${OTHER}|${LARGE}|${MEMBERS})`;
-const CHARSET = '(?: CHARACTER SET [a-z0-9_]{1,64} COLLATE [a-z0-9_]{1,64})?';
+const CHARSET = '(?: CHARACTER SET [a-z0-9]{1,64} COLLATE [a-z0-9_]{1,64})?';
 
 const HARMLESS =
   'abs|binary|cast|ceiling|char_length|coalesce|concat|concat_ws|convert|crc32|floor|hex|if|ifnull|json_extract|json_unquote|json_value|lcase|left|length|lower|lpad|ltrim|md5|mod|nullif|octet_length|replace|reverse|right|round|rpad|rtrim|sha|sha1|sha2|substr|substring|substring_index|trim|truncate|ucase|unhex|upper';

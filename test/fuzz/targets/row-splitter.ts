@@ -47,7 +47,9 @@ function parse({ facts, rows }: { facts: SnapshotFacts; rows: readonly RawRows[]
   for (const { section, table, json, count } of rows) {
     const list = JSON.parse(`[${json}]`) as unknown[];
     assert.equal(list.length, count);
-    read[`${section}.${table}`] = [...(read[`${section}.${table}`] ?? []), ...list];
+    const known = read[`${section}.${table}`] ?? [];
+    known.push(...list);
+    read[`${section}.${table}`] = known;
   }
   return { facts: { ...facts }, read: { ...read } };
 }

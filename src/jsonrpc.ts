@@ -74,6 +74,8 @@ interface Row extends RpcMethod {
 }
 
 const OPEN_BODY_BYTES = 100_000;
+/** Taken for a body that does not say how long it is. */
+const FIRST_BYTES = 1_024;
 
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
@@ -106,7 +108,7 @@ export const jsonRpc: FastifyPluginAsync<JsonRpcOptions> = async (app, options) 
   app.addContentTypeParser(types, async ({ headers }: FastifyRequest, body: AsyncIterable<Buffer>) => {
     const isOpen = options.apiKey !== undefined && !sameSecret(options.apiKey, headers['x-api-key']);
     const mostBytes = isOpen ? Math.min(options.bodyLimitBytes, OPEN_BODY_BYTES) : options.bodyLimitBytes;
-    return parseJson(await readBody(body, Number(headers['content-length'] ?? 0), mostBytes));
+    return parseJson(await readBody(body, headers['content-length'], mostBytes));
   });
   app.setErrorHandler(async (caught: FastifyError | PlatformError, request, reply) => {
     const [status, failure] = describeRefusal(caught, options.bodyLimitBytes);
@@ -235,12 +237,23 @@ interface ExactJson {
 }
 const exactJson = JSON as unknown as ExactJson;
 
-/** Into memory that is taken once: in pieces of a byte it would take a hundred times as much. */
-async function readBody(body: AsyncIterable<Buffer>, length: number, mostBytes: number): Promise<string> {
-  if (!(length <= mostBytes)) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
-  const whole = Buffer.alloc(length);
+/** Into one piece of memory: kept in pieces of a byte, as a body may come, it would take a hundred times as much. */
+async function readBody(body: AsyncIterable<Buffer>, length: string | undefined, mostBytes: number): Promise<string> {
+  const refuseAbove = (size: number) => {
+    if (!(size <= mostBytes)) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
+  };
+  refuseAbove(Number(length ?? 0));
+  let whole = Buffer.alloc(Number(length ?? FIRST_BYTES));
   let filled = 0;
-  for await (const piece of body) filled += piece.copy(whole, filled);
+  for await (const piece of body) {
+    refuseAbove(filled + piece.length);
+    if (filled + piece.length > whole.length) {
+      const larger = Buffer.alloc(Math.max(2 * whole.length, filled + piece.length));
+      whole.copy(larger, 0, 0, filled);
+      whole = larger;
+    }
+    filled += piece.copy(whole, filled);
+  }
   return whole.toString('utf8', 0, filled);
 }
 

@@ -26,8 +26,7 @@ export function refusalOf({ method, headers, rawHeaders, httpVersion }: Incoming
   if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect))
     return { status: 417, error: 'the only expectation that is met is 100-continue' };
   if (headers.host === undefined && httpVersion === '1.1') return { status: 400, error: 'a request needs a Host' };
-  // Chunks of one byte each take a hundred times their size; and nobody reads the body of a GET.
-  if (headers['transfer-encoding'] !== undefined) return { status: 411, error: 'a body needs a Content-Length' };
+  // Nobody reads it.
   if ((method === 'GET' || method === 'HEAD') && hasContent(headers))
     return { status: 400, error: `${method} takes no body` };
   return undefined;

@@ -10,6 +10,7 @@ import {
   type BroadcastBlock,
   commitEpoch,
   createControlTables,
+  dropEpochs,
   type EpochRewrite,
   findBreak,
   type LoggedBlock,
@@ -19,10 +20,11 @@ import {
   readOpenEpochs,
   readUnrecorded,
   recordBlocks,
+  tells,
   writeEpoch
 } from '../src/db/transparency-log.ts';
 import { PlatformError } from '../src/errors.ts';
-import { databaseKey, sameBlock } from '../src/wire/database.ts';
+import { databaseKey } from '../src/wire/database.ts';
 import type { Line } from './line.ts';
 import type { SourceActorData } from './protocol.ts';
 
@@ -83,18 +85,27 @@ export class SourceTransparency {
     const tip = (await line.use((connection) => readTip(connection, heads)))?.height ?? -1;
     const first = (await line.use(readFirstHeight)) ?? 0;
     await this.prune(tip + 1);
-    const changed = new Set<number>();
     for (let from = first; from <= tip; from += BACKFILL_BLOCKS) {
-      await line.use(async (connection) => {
-        const blocks = await readUnrecorded(connection, heads, from, Math.min(tip, from + BACKFILL_BLOCKS - 1));
-        await recordBlocks(connection, blocks);
-        for (const { height } of blocks) changed.add(epochOf(height, data.epochSize));
-      });
+      const to = Math.min(tip, from + BACKFILL_BLOCKS - 1);
+      await this.#rewrite(await line.use((connection) => readUnrecorded(connection, heads, from, to)));
     }
-    const open = await line.use((connection) => readOpenEpochs(connection, data.epochSize, tip));
-    const full = [...changed].filter((epoch) => epoch > 0 && epoch * data.epochSize <= tip);
-    await this.#commitAll([...new Set([...open, ...full])].sort((a, b) => a - b));
+    await this.#commitAll(await line.use((connection) => readOpenEpochs(connection, data.epochSize, tip)));
     this.#startCommits(tip);
+  }
+
+  /** An epoch goes before its leaves change: whatever ends this in between, it is found open the next time. */
+  async #rewrite(blocks: readonly LoggedBlock[]): Promise<void> {
+    const { line, data } = this.#options;
+    const epochs = new Set(blocks.map(({ height }) => epochOf(height, data.epochSize)));
+    await this.#giveUp(await line.use((connection) => dropEpochs(connection, [...epochs])));
+    await line.use((connection) => recordBlocks(connection, blocks));
+  }
+
+  /** @param fork where the chain left what these epochs were made of; their own first block where it is not known */
+  async #giveUp(gone: readonly EpochRewrite[], fork?: number): Promise<void> {
+    const forkOf = (epoch: number) => fork ?? (epoch - 1) * this.#options.data.epochSize + 1;
+    for (const { epoch, old_root } of gone) this.#removed.set(epoch, { oldRoot: old_root, fork: forkOf(epoch) });
+    for (const rewrite of gone) await this.#audit(rewrite, forkOf(rewrite.epoch));
   }
 
   async #commitAll(epochs: readonly number[]): Promise<void> {
@@ -116,8 +127,7 @@ export class SourceTransparency {
           root: roots.get(epoch)!,
           leafCount: blocks.length
         };
-        const rewrite = await line.use((connection) => writeEpoch(connection, summary));
-        if (rewrite) await this.#audit(rewrite, summary.startBlock);
+        await this.#committed(epoch, await line.use((connection) => writeEpoch(connection, summary)));
       }
     }
   }
@@ -164,13 +174,16 @@ export class SourceTransparency {
 
   async #commit(epoch: number): Promise<void> {
     const { line, data } = this.#options;
-    const written = await line.use((connection) => commitEpoch(connection, epoch, data.epochSize));
+    await this.#committed(epoch, await line.use((connection) => commitEpoch(connection, epoch, data.epochSize)));
+  }
+
+  /** @param written null: it was committed so already */
+  async #committed(epoch: number, written: EpochRewrite | null): Promise<void> {
     const removed = this.#removed.get(epoch);
-    if (written) {
-      const old_root = removed ? removed.oldRoot : written.old_root;
-      await this.#audit({ ...written, old_root }, removed?.fork ?? (epoch - 1) * data.epochSize + 1);
-    }
     this.#removed.delete(epoch);
+    if (!written) return;
+    const old_root = removed ? removed.oldRoot : written.old_root;
+    await this.#audit({ ...written, old_root }, removed?.fork ?? (epoch - 1) * this.#options.data.epochSize + 1);
   }
 
   /** Removes orphaned blocks and the epochs that hold any; they are committed anew when they are full again. */
@@ -180,8 +193,7 @@ export class SourceTransparency {
       inTransaction(connection, () => pruneFrom(connection, fork))
     );
     this.#commits?.send({ type: 'reorg.detected', forkHeight: fork });
-    for (const { epoch, old_root } of gone) this.#removed.set(epoch, { oldRoot: old_root, fork });
-    for (const rewrite of gone) await this.#audit(rewrite, fork);
+    await this.#giveUp(gone, fork);
   }
 
   /** Runs a read of the log. @throws {PlatformError} DATABASE_UNUSABLE when its tables are missing */
@@ -208,7 +220,7 @@ async function readAgain(
 ): Promise<readonly LoggedBlock[]> {
   const found = await readBlockHeads(connection, heads, blocks[0]!.height, blocks.at(-1)!.height);
   const isThere = ({ height, hashes }: BroadcastBlock) =>
-    found.some((head) => head.height === height && sameBlock(head.hashes, hashes));
+    found.some((head) => head.height === height && tells(head.hashes as LeafHashes, hashes));
   if (blocks.every(isThere)) return found as readonly (BlockHead & LoggedBlock)[];
   throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the chain moved while its log was written anew' });
 }

@@ -299,8 +299,8 @@ export class SourceMemory {
    * @param isUncertain readers of a snapshot go on from a state that is not known yet: nothing counts as what was broadcast
    */
   point(isUncertain = false): ResumePoint {
-    const entries = <T, V>(map: ReadonlyMap<string, T>, value: (item: T) => V) =>
-      Object.fromEntries([...map].map(([name, item]) => [name, value(item)]));
+    const entries = <T, V>(map: ReadonlyMap<string, T>, value: (item: T, name: string) => V) =>
+      Object.fromEntries([...map].map(([name, item]) => [name, value(item, name)]));
     return {
       height: this.height,
       blockTime: this.blockTime,
@@ -309,8 +309,10 @@ export class SourceMemory {
       openGroup: this.openGroup,
       lookupIds: entries(this.lookups, ({ lastId }) => lastId),
       scopedIds: entries(this.scoped, ({ lastId }) => lastId),
-      // A figure that is not known must equal nothing, also at the successor.
-      mutableDigests: entries(this.tables, ({ figure }) => (isUncertain ? null : figure) ?? '?'),
+      // A figure that is not known must equal nothing, also at the successor; so must that of a table of which a reorg undid rows.
+      mutableDigests: entries(this.tables, ({ figure }, name) =>
+        isUncertain || this.forced.has(name) ? '?' : (figure ?? '?')
+      ),
       scopedDigests: entries(this.scoped, (known) =>
         isUncertain ? unknownDigest(known) : scopedDigest(known, this.height)
       )

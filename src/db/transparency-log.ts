@@ -1,6 +1,5 @@
 import { epochOf, epochRoot, inclusionProof, type LeafHashes, leafHash, verifyProof } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
-import { sameBlock } from '../wire/database.ts';
 import type {
   EpochPage,
   EpochRoot,
@@ -159,6 +158,18 @@ export async function pruneFrom(connection: Statements, fork: number): Promise<E
   return gone.map(({ epoch, merkle_root }) => ({ epoch: Number(epoch), old_root: merkle_root, new_root: null }));
 }
 
+/** Removes the committed rows of some epochs. @returns those that there were, without their new roots */
+export async function dropEpochs(connection: Statements, epochs: readonly number[]): Promise<EpochRewrite[]> {
+  if (epochs.length === 0) return [];
+  const gone = await rows<{ epoch: number; merkle_root: string }>(
+    connection,
+    'SELECT epoch, merkle_root FROM merkle_epochs WHERE epoch IN (?) ORDER BY epoch',
+    [epochs]
+  );
+  if (gone.length > 0) await write(connection, 'DELETE FROM merkle_epochs WHERE epoch IN (?)', [epochs]);
+  return gone.map(({ epoch, merkle_root }) => ({ epoch: Number(epoch), old_root: merkle_root, new_root: null }));
+}
+
 /** Blocks up to a height that are not recorded, or recorded with other hashes, ascending from `from`. */
 export async function readUnrecorded(
   connection: Connection,
@@ -187,6 +198,12 @@ async function readRecorded(
   return new Map(recorded.map((row) => [Number(row.block_index), row]));
 }
 
+/** True where every hash that was broadcast is there: of a block that was only being written one may be missing. */
+export function tells(hashes: LeafHashes, broadcast: LeafHashes): boolean {
+  const names = ['ledger_hash', 'actions_hash', 'contract_hash'] as const;
+  return names.every((name) => broadcast[name] === null || hashes[name] === broadcast[name]);
+}
+
 /**
  * Where the log is not what blocks follow on: an attempt that failed may have left it with blocks of a branch that nobody was told
  * of, or without those of one that came back.
@@ -202,7 +219,7 @@ export async function findBreak(
   const before = recent.at(-1);
   const recorded = await readRecorded(connection, (before ?? blocks[0]!).height, blocks.at(-1)!.height);
   const isThere = ({ height, hashes }: BroadcastBlock, log = recorded) =>
-    log.has(height) && sameBlock(log.get(height)!, hashes);
+    log.has(height) && tells(log.get(height)!, hashes);
   if (before && !isThere(before)) {
     const below = await readRecorded(connection, recent[0]!.height, before.height);
     return recent.find((block) => !isThere(block, below))!.height;

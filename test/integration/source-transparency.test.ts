@@ -87,6 +87,7 @@ test('what an attempt left in the log that nobody was told of gives way; what it
   const database = await createDatabase('log');
   await createIndexer(database, { seed: 'a', blocks: 30, rows: 300 });
   const line = new Line(() => connect(database));
+  let isBusy = false;
   const transparency = new SourceTransparency({
     data: {
       id: { dbType: 'indexer', chain: 'litecoin', network: 'regtest' },
@@ -97,8 +98,10 @@ test('what an attempt left in the log that nobody was told of gives way; what it
     },
     line,
     observe: () => undefined,
-    computeRoots: async (epochs) =>
-      epochs.map(({ epoch, blocks }) => ({ epoch, root: epochRoot(blocks.map(leafHash)) }))
+    computeRoots: async (epochs) => {
+      if (isBusy) throw new Error('the pool is busy');
+      return epochs.map(({ epoch, blocks }) => ({ epoch, root: epochRoot(blocks.map(leafHash)) }));
+    }
   });
   await transparency.prepare();
   await transparency.backfill();
@@ -126,6 +129,13 @@ test('what an attempt left in the log that nobody was told of gives way; what it
   await transparency.prune(138);
   await appendBlocks(database, 1, 'b');
   await record(144, 144);
+  await assertLog(database);
+  // Another branch came while nobody looked, and the look for it ended in its middle.
+  await reorg(database, 14, 14, 'c');
+  isBusy = true;
+  await assert.rejects(transparency.backfill(), /busy/);
+  isBusy = false;
+  await transparency.backfill();
   await assertLog(database);
   // Where the chain has left what was broadcast, nothing is made up.
   const { heads, blocks } = await read(140, 144);

@@ -11,6 +11,15 @@ const RETRY_MS = { down: 1_000, busy: 1 } as const;
 const insert = (table: string, row: WireRow): string =>
   format(`INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (?)`, [Object.values(row) as string[]]);
 
+/** One transaction. */
+interface Part {
+  /** The block that shows after it. */
+  readonly tip: Block;
+  readonly statements: readonly string[];
+  /** It leaves nothing half done. */
+  readonly isWhole: boolean;
+}
+
 /** Who writes a source's database: blocks come and are undone, each at once or in two transactions. */
 export class Indexer {
   readonly #server: MemoryServer;
@@ -47,35 +56,45 @@ export class Indexer {
     }
     const base = fork(from, to)!;
     const whole = [...undone(from, base), ...added(above(to, base.height)), ...exchanged(from.tokens, to.tokens)];
-    const parts = this.#parts(from, base, to) ?? [{ tip: to, statements: whole }];
-    this.#write(parts);
+    const parts = this.#parts(from, base, to) ?? [{ tip: to, statements: whole, isWhole: true }];
+    this.#write(parts, to);
   }
 
   /** One transaction after another, each with the block that shows after it. */
-  #parts(from: Block, base: Block, to: Block) {
+  #parts(from: Block, base: Block, to: Block): readonly Part[] | null {
     if (this.#isCalm() || !this.#scheduler.chance(0.4)) return null;
-    const undo = { tip: base, statements: [...undone(from, base), ...exchanged(from.tokens, base.tokens)] };
+    const undo = {
+      tip: base,
+      statements: [...undone(from, base), ...exchanged(from.tokens, base.tokens)],
+      isWhole: true
+    };
     const blocks = above(to, base.height);
     // A block without hashes is not seen yet.
     const unseen = blocks.map(({ height }) => `UPDATE blocks SET ledger_hash = NULL WHERE block_index = ${height}`);
-    const draft = { tip: base, statements: [...filled(blocks), ...unseen] };
+    const draft = { tip: base, statements: [...filled(blocks), ...unseen], isWhole: false };
     const hashes = blocks.map(({ height, hashes: { ledger_hash } }) =>
       format('UPDATE blocks SET ledger_hash = ? WHERE block_index = ?', [ledger_hash, height])
     );
-    const reveal = { tip: to, statements: [...named(blocks), ...hashes, ...exchanged(base.tokens, to.tokens)] };
+    const reveal = {
+      tip: to,
+      statements: [...named(blocks), ...hashes, ...exchanged(base.tokens, to.tokens)],
+      isWhole: true
+    };
     return [...(base === from ? [] : [undo]), draft, reveal];
   }
 
-  #write([part, ...rest]: readonly { readonly tip: Block; readonly statements: readonly string[] }[]): void {
+  #write([part, ...rest]: readonly Part[], to: Block): void {
     if (part === undefined) {
       this.#move();
       return;
     }
     const wait = this.#server.isUp ? this.#server.isInTransaction && RETRY_MS.busy : RETRY_MS.down;
-    if (wait) return void this.#scheduler.after(wait, () => this.#write([part, ...rest]), null);
+    if (wait) return void this.#scheduler.after(wait, () => this.#write([part, ...rest], to), null);
     this.#server.change(part.statements);
     this.tip = part.tip;
-    this.#scheduler.after(this.#scheduler.delay(1, 500), () => this.#write(rest), null);
+    // What is undone may come back before another branch does.
+    const goOn = () => (part.isWhole && this.#target !== to ? this.#move() : this.#write(rest, to));
+    this.#scheduler.after(this.#scheduler.delay(1, part.isWhole ? 3_000 : 500), goOn, null);
   }
 }
 

@@ -112,6 +112,7 @@ export class SourceEpisode implements Episode {
   /** The service as it is composed, but for its routes. */
   async #serve(): Promise<SyncActors['supervisor']> {
     const { coordinates } = this.#data;
+    this.#socket = null; // the last process's
     const broadcasts = await BroadcastLog.open(`${STATE_DIRECTORY}/broadcasts`, silentLogger);
     const fanOut = new FanOut({
       config: FAN_OUT,
@@ -149,6 +150,7 @@ export class SourceEpisode implements Episode {
   #began(thread: SimulatedThread): void {
     if ([...this.#threads].some(({ life }) => life.isAlive)) throw new Violation('a thread starts while another lives');
     this.#threads.add(thread);
+    this.#subscriber.succeeded();
   }
 
   /** Before a block is told it is in the transparency log, and each epoch up to it has the root of its leaves. */
@@ -172,17 +174,22 @@ export class SourceEpisode implements Episode {
     return block;
   }
 
-  /** Blocks come, and now and then another branch takes the place of the last ones, or the one that was left before. */
-  #grow(): void {
+  /**
+   * Blocks come, and now and then another branch takes the place of the last ones, or the one that was left before.
+   *
+   * @param isTorn right after a reorg: what was left may come back at once
+   */
+  #grow(isTorn = false): void {
     const { scheduler } = this.#world;
     const { random } = scheduler;
-    scheduler.after(-Math.log(1 - random.next()) * this.#blockMs, () => {
+    scheduler.after(isTorn ? scheduler.delay(100, 3_000) : -Math.log(1 - random.next()) * this.#blockMs, () => {
       if (this.#world.isPeace) return;
       let from = this.#tip;
-      if (scheduler.chance(0.2)) {
+      const isReorg = scheduler.chance(isTorn ? 0.6 : 0.15);
+      if (isReorg) {
         this.#world.count('reorg');
         const depth = scheduler.chance(0.1) ? random.between(4, 16) : random.between(1, 3);
-        if (this.#left && scheduler.chance(0.5)) from = this.#left;
+        if (this.#left && scheduler.chance(isTorn ? 0.8 : 0.3)) from = this.#left;
         else from = at(from, Math.max(1, from.height - depth))!;
         this.#left = this.#tip;
       }
@@ -190,7 +197,7 @@ export class SourceEpisode implements Episode {
         from = this.#extend(from);
       this.#tip = from;
       this.#indexer.moveTo(from);
-      this.#grow();
+      this.#grow(isReorg && scheduler.chance(0.5));
     });
   }
 

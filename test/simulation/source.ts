@@ -20,6 +20,8 @@ export interface Listener {
 
 /** How often a table is not what was broadcast of it, and the next block carries that. */
 const UNSETTLED = 0.05;
+/** How often a server that is a block behind answers in its place. */
+const BEHIND = 0.1;
 
 const json = (status: number, value: unknown, arrived?: () => void): Reply => ({
   status,
@@ -108,7 +110,8 @@ export class SimulatedSource implements Peer {
       case 'snapshot':
         return this.#snapshot(tip, since === undefined ? null : Number(since), searchParams);
       case 'digest':
-        return this.#offersDigests ? this.#digest(tip, searchParams) : json(404, { error: 'no such route: digest' });
+        if (!this.#offersDigests) return json(404, { error: 'no such route: digest' });
+        return this.#digest(this.#scheduler.chance(BEHIND) ? (tip.parent ?? tip) : tip, searchParams);
       default:
         return json(404, { error: `no such route: ${route}` });
     }

@@ -1,7 +1,8 @@
 import { EventEmitter } from 'node:events';
-import type { BlockMessage, ServerMessage, StatusMessage, WireRow } from '../../src/wire/messages.ts';
+import type { BlockMessage, ServerMessage, StatusMessage } from '../../src/wire/messages.ts';
 import { at, type Block, type Hashes, nameOf } from './chain.ts';
-import { type Content, contentOf, differences } from './content.ts';
+import { contentOf, differences } from './content.ts';
+import { applied, type Held, heldAt, textsOf } from './held-rows.ts';
 import { Violation } from './violation.ts';
 
 /** The server's end of a connection that always drains. */
@@ -35,11 +36,6 @@ export class DrainingSocket extends EventEmitter {
   }
 }
 
-/** The rows that a subscriber has, table by table, by what tells one from another. */
-type Held = Readonly<Record<'index_addresses' | 'blocks' | 'tokens' | 'sync_meta', ReadonlyMap<unknown, WireRow>>> & {
-  readonly transfers: ReadonlyMap<number, readonly WireRow[]>;
-};
-
 interface State {
   readonly block: Block;
   readonly held: Held;
@@ -63,6 +59,8 @@ export class GoodSubscriber {
   /** After each group, as far back as is known; none when the next group's end is to be taken from a snapshot. */
   #states: State[] = [];
   #tip: Block | null = null;
+  /** Of what was told up to there the source's thread knows the rows no more, only that they were told. */
+  #forgotten = 0;
   #group: BlockMessage[] = [];
   blocks = 0;
   reorgs = 0;
@@ -74,6 +72,11 @@ export class GoodSubscriber {
   /** The last block that it was told of on this connection. */
   get tip(): Block | null {
     return this.#tip;
+  }
+
+  /** The source's thread has a successor: what a reorg undoes of its predecessor's groups is fetched by a snapshot. */
+  succeeded(): void {
+    this.#forgotten = this.#tip?.height ?? 0;
   }
 
   /** A new connection; what comes first says where it stands. */
@@ -156,59 +159,7 @@ export class GoodSubscriber {
     this.#group = [];
     this.#tip = base;
     this.#states = this.#states.filter(({ block }) => block.height < first);
-    if (this.#states.at(-1)?.block !== base) this.#states = [];
+    if (this.#states.at(-1)?.block !== base || first <= this.#forgotten) this.#states = [];
+    this.#forgotten = Math.min(this.#forgotten, first - 1);
   }
-}
-
-const KEYS = { index_addresses: 'id', blocks: 'block_index', tokens: 'tick', sync_meta: 'block_index' } as const;
-
-/** What one message says beside what was held. @see src/wire/messages.ts */
-function applied(
-  held: Held,
-  { block_index, data, updated_rows = {}, deleted_rows = {}, whole = [], rescoped = {} }: BlockMessage
-): Held {
-  const next = Object.fromEntries(
-    Object.entries(KEYS).map(([table, key]) => {
-      const rows = new Map(whole.includes(table) ? [] : held[table as keyof typeof KEYS]);
-      for (const row of deleted_rows[table] ?? []) rows.delete(row[key]);
-      for (const row of [...(data[table] ?? []), ...(updated_rows[table] ?? [])]) rows.set(row[key], row);
-      return [table, rows];
-    })
-  );
-  const transfers = new Map(held.transfers);
-  for (const height of [block_index, ...(rescoped['transfers'] ?? [])]) transfers.delete(height);
-  for (const row of data['transfers'] ?? []) {
-    const height = Number(row['block_index']);
-    transfers.set(height, [...(transfers.get(height) ?? []), row]);
-  }
-  return { ...next, transfers } as unknown as Held;
-}
-
-/** What a snapshot at a block holds. */
-function heldAt(tip: Block): Held {
-  const [addresses, blocks, log, transfers] = [new Map(), new Map(), new Map(), new Map<number, readonly WireRow[]>()];
-  for (let block: Block | null = tip; block !== null; block = block.parent) {
-    for (const row of block.addresses) addresses.set(row['id'], row);
-    const head = { block_index: block.height, block_time: block.time, ...block.hashes };
-    blocks.set(block.height, head);
-    log.set(block.height, head);
-    transfers.set(block.height, block.transfers);
-  }
-  return { index_addresses: addresses, blocks, tokens: tip.tokens, sync_meta: log, transfers };
-}
-
-const logText = (row: WireRow): string =>
-  `${row['block_index']} ${row['block_time']} ${nameOf(row as unknown as Hashes)}`;
-
-function textsOf(held: Held): Content {
-  const list = (rows: ReadonlyMap<unknown, WireRow>, text: (row: WireRow) => string) => [...rows.values()].map(text);
-  return {
-    index_addresses: list(held.index_addresses, (row) => `${row['id']} ${row['address']}`),
-    blocks: list(held.blocks, (row) => `${row['block_index']} ${row['block_time']}`),
-    transfers: [...held.transfers.values()]
-      .flat()
-      .map((row) => `${row['block_index']} ${row['address_id']} ${row['amount']}`),
-    tokens: list(held.tokens, (row) => `${row['tick']} ${row['supply']}`),
-    sync_meta: list(held.sync_meta, logText)
-  };
 }

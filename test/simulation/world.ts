@@ -88,7 +88,7 @@ export class World {
       refused: (why) => this.accuse(why),
       fate: (sql) => {
         const isFragile = this.#statementFaults > 0 && play.fragile?.(sql);
-        if (!scheduler.chance(isFragile ? 0.3 : this.#statementFaults)) return 'answered';
+        if (!scheduler.chance(isFragile ? 0.5 : this.#statementFaults)) return 'answered';
         const fate = scheduler.chance(0.5) ? 'lost' : 'unanswered';
         this.count(`statement ${fate}`);
         return fate;
@@ -165,7 +165,7 @@ export class World {
     while (this.violation === null && scheduler.steps < steps && (await scheduler.step()));
   }
 
-  /** Ends all faults but perhaps one: the clock on the wall, by which things were noted, is set back some moments later. */
+  /** Ends all faults but the last: a thread that hangs, or the clock on the wall, by which things were noted, set back some moments later. */
   makePeace(clockIsSetBack: () => void): void {
     const { scheduler, server } = this;
     this.isPeace = true;
@@ -174,7 +174,12 @@ export class World {
     this.#slowStatements = 0;
     this.files.full = 0;
     server.isUp = true;
-    if (!scheduler.chance(0.5)) return;
+    if (scheduler.chance(0.3)) this.#hang();
+    else if (scheduler.chance(0.6)) this.#setClockBack(clockIsSetBack);
+  }
+
+  #setClockBack(clockIsSetBack: () => void): void {
+    const { scheduler, server } = this;
     this.count('clock set back');
     this.network.cutAll();
     scheduler.after(LAST_FAULT_MS, () => {

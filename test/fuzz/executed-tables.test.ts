@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { globSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, globSync, openSync, readSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Connection, connect, rows } from '../../src/db/connection.ts';
@@ -9,10 +9,10 @@ import { startOwnServer } from '../support/mariadb.ts';
 import { hostileTables, PARENT, TABLE } from './support/hostile-table.ts';
 
 const SEED = 20_250;
-const STATEMENTS = 4_000;
-const EXECUTED = 500;
+const STATEMENTS = 2_500;
+const EXECUTED = 300;
 /** Of these, tables to MariaDB too: it knows more reasons to refuse one. */
-const MADE = 150;
+const MADE = 80;
 const PARENT_TEXT = 'CREATE TABLE `p` (`id` int(11) NOT NULL, PRIMARY KEY (`id`)) ENGINE=InnoDB';
 const DATABASE = 'replica';
 
@@ -39,10 +39,10 @@ async function make(connection: Connection, { tables }: SchemaPlan): Promise<boo
 }
 
 /** The statements that the server was sent since the log was so long. */
-function readLog(path: string, from: number): string[] {
-  const entries = readFileSync(path)
-    .toString('utf8', from)
-    .split(/^(?:\d{6} [ \d]\d:\d\d:\d\d)?\t+ *\d+ (?=[A-Z][a-z ]+\t)/m);
+function readLog(log: number, from: number): string[] {
+  const bytes = Buffer.alloc(fstatSync(log).size - from);
+  readSync(log, bytes, 0, bytes.length, from);
+  const entries = bytes.toString('utf8').split(/^(?:\d{6} [ \d]\d:\d\d:\d\d)?\t+ *\d+ (?=[A-Z][a-z ]+\t)/m);
   return entries.flatMap((entry) => (entry.startsWith('Query\t') ? [entry.slice(6).replace(/\n$/, '')] : []));
 }
 
@@ -65,15 +65,17 @@ async function takeStock(connection: Connection): Promise<unknown> {
 }
 
 test('of what hostile texts say a server is sent the printed statements alone, and nothing else is left there', async () => {
-  const server = await startOwnServer(['--general-log=1', '--general-log-file=sent.log', '--log-output=FILE']);
+  // Under this server's own mode quotes and backslashes in the printed texts would mean something else.
+  const mode = '--sql-mode=ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT';
+  const server = await startOwnServer([mode, '--general-log=1', '--general-log-file=sent.log', '--log-output=FILE']);
   const other = await connect(server.root);
   await other.query(`CREATE DATABASE ${DATABASE}`);
   const connection = await connect({ ...server.root, name: DATABASE });
   const [{ home }] = (await rows(connection, 'SELECT @@datadir AS home')) as [{ home: string }];
-  const log = `${home}sent.log`;
+  const log = openSync(`${home}sent.log`, 'r');
 
   const plain = planOf('CREATE TABLE `t` (`a` int(11) DEFAULT NULL) ENGINE=InnoDB')!;
-  let { size: end } = statSync(log);
+  let { size: end } = fstatSync(log);
   assert.equal(await make(connection, plain), true);
   const first = readLog(log, end);
   const printedBy = ({ tables }: SchemaPlan) => new Set(tables.flatMap(({ ddl }) => [ddl.create, ...ddl.afterLoad]));
@@ -84,7 +86,7 @@ test('of what hostile texts say a server is sent the printed statements alone, a
   const plans = fc.sample(hostileTables, { seed: SEED, numRuns: STATEMENTS }).flatMap((text) => planOf(text) ?? []);
   let made = 0;
   for (const plan of plans.slice(0, EXECUTED)) {
-    ({ size: end } = statSync(log));
+    ({ size: end } = fstatSync(log));
     const whole = await make(connection, plan);
     const sent = readLog(log, end).filter((statement) => !usual.has(statement));
     const printed = plan.tables
@@ -99,6 +101,7 @@ test('of what hostile texts say a server is sent the printed statements alone, a
 
   assert.equal(await make(connection, plain), true);
   assert.deepEqual(await takeStock(other), before);
+  closeSync(log);
   await connection.end();
   await other.end();
 });

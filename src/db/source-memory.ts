@@ -2,11 +2,11 @@ import type { RecentBlock, ResumePoint } from '../../actors/protocol.ts';
 import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../wire/database.ts';
 import { type BlockHead, readBlockHeads } from './block-hashes.ts';
 import type { GroupBlock } from './block-reader.ts';
-import { type Keys, readTableMemory, type TableMemory, unknownTable } from './change-finder.ts';
+import { DERIVED_WHOLE_ROWS, type Keys, readTableMemory, type TableMemory, unknownTable } from './change-finder.ts';
 import type { TablePlan } from './classify.ts';
 import type { Connection } from './connection.ts';
 import { type LookupMemory, readLookupMemory } from './lookup-reader.ts';
-import { EMPTY_FIGURE, readFigures, readTableFigure } from './scope-sql.ts';
+import { EMPTY_FIGURE, figureCount, readFigures, readTableFigure } from './scope-sql.ts';
 import {
   changedScopes,
   forgetScopes,
@@ -26,6 +26,7 @@ const UNKNOWN_IDS = 5_000;
 
 /** What one group carried beyond its own blocks: to be said again when a reorg undoes the group. */
 interface GroupRecord {
+  readonly first: number;
   readonly last: number;
   readonly rescoped: Readonly<Record<string, readonly number[]>>;
   /** Null: the table went whole. */
@@ -145,10 +146,10 @@ export class SourceMemory {
     this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore: { ...this.#lookupsBefore } });
     if (this.#recent.length > WINDOW) this.#recent.shift();
     this.openGroup = changes ? null : group.first;
-    if (changes) this.#finish(changes, group.last);
+    if (changes) this.#finish(changes, group);
   }
 
-  #finish(changes: NonNullable<GroupBlock['changes']>, last: number): void {
+  #finish(changes: NonNullable<GroupBlock['changes']>, { first, last }: GroupBlock['group']): void {
     const lastIdsBefore = new Map([...this.scoped].map(([table, { lastId }]) => [table, lastId]));
     for (const [table, known] of this.scoped) {
       const from = Math.max(known.from, last - WINDOW + 1);
@@ -162,7 +163,7 @@ export class SourceMemory {
     for (const [table, { memory }] of changes.tables) this.tables.set(table, memory);
     const touched = new Map([...changes.tables].map(([table, change]) => [table, change.touched]));
     const heldIds = new Map(this.heldIds);
-    this.#groups.push({ last, rescoped: changes.rescoped, touched, lastIdsBefore, heldIds });
+    this.#groups.push({ first, last, rescoped: changes.rescoped, touched, lastIdsBefore, heldIds });
     if (this.#groups[0] && this.#groups[0].last <= last - WINDOW) this.#groups.shift();
     this.#lookupsBefore = {};
     this.forced.clear();
@@ -187,6 +188,12 @@ export class SourceMemory {
       for (const [table, lastId] of Object.entries(lookupsBefore ?? {})) this.#lowerLookup(table, lastId);
     }
     this.#recent = this.#recent.filter(({ height }) => height < fork);
+    // Groups that a predecessor told: which rows they changed is not known, so small tables go whole.
+    if (orphaned.some(({ height }) => height < (this.#groups[0]?.first ?? Number.POSITIVE_INFINITY))) {
+      for (const [table, known] of this.tables)
+        if (figureCount(known.figure ?? EMPTY_FIGURE) <= DERIVED_WHOLE_ROWS)
+          this.tables.set(table, { ...known, figure: null, rows: null });
+    }
     for (const group of this.#groups.filter(({ last }) => last >= fork).reverse()) this.#undo(group, fork);
     this.#groups = this.#groups.filter(({ last }) => last < fork);
     for (const [table, known] of this.scoped) {

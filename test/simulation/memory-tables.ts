@@ -68,10 +68,6 @@ export class MemoryTables {
     return copy;
   }
 
-  close(): void {
-    this.#sqlite.close();
-  }
-
   read<T = MemoryRow>(sql: string): T[] {
     return this.#prepare(sql)
       .all()

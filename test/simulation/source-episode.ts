@@ -150,7 +150,6 @@ export class SourceEpisode implements Episode {
   #began(thread: SimulatedThread): void {
     if ([...this.#threads].some(({ life }) => life.isAlive)) throw new Violation('a thread starts while another lives');
     this.#threads.add(thread);
-    this.#subscriber.succeeded();
   }
 
   /** Before a block is told it is in the transparency log, and each epoch up to it has the root of its leaves. */

@@ -59,8 +59,6 @@ export class GoodSubscriber {
   /** After each group, as far back as is known; none when the next group's end is to be taken from a snapshot. */
   #states: State[] = [];
   #tip: Block | null = null;
-  /** Of what was told up to there the source's thread knows the rows no more, only that they were told. */
-  #forgotten = 0;
   #group: BlockMessage[] = [];
   blocks = 0;
   reorgs = 0;
@@ -72,11 +70,6 @@ export class GoodSubscriber {
   /** The last block that it was told of on this connection. */
   get tip(): Block | null {
     return this.#tip;
-  }
-
-  /** The source's thread has a successor: what a reorg undoes of its predecessor's groups is fetched by a snapshot. */
-  succeeded(): void {
-    this.#forgotten = this.#tip?.height ?? 0;
   }
 
   /** A new connection; what comes first says where it stands. */
@@ -159,7 +152,6 @@ export class GoodSubscriber {
     this.#group = [];
     this.#tip = base;
     this.#states = this.#states.filter(({ block }) => block.height < first);
-    if (this.#states.at(-1)?.block !== base || first <= this.#forgotten) this.#states = [];
-    this.#forgotten = Math.min(this.#forgotten, first - 1);
+    if (this.#states.at(-1)?.block !== base) this.#states = [];
   }
 }

@@ -123,7 +123,6 @@ test('without Node on the machine: a devnet whose replicas are equal to the row,
     timeout: DEVNET_DEADLINE_MS
   });
   atEnd(async () => void devnet.kill('SIGTERM'));
-  recordPipes(devnet, {});
   let [stdout, stderr] = ['', ''];
   devnet.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   devnet.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Summary } from '../../src/devnet/summary.ts';
-import { noteSecrets, recordFile, recordPipes } from '../support/records.ts';
+import { noteSecrets, recordFile } from '../support/records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const RUN_DEADLINE_MS = 180_000;
@@ -31,7 +31,6 @@ after(() => {
 function startDevnet(...args: string[]): Run {
   const child = spawn(COMMAND_LINE, ['devnet', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   started.push(child);
-  recordPipes(child, {});
   const watchers = new Set<(line: string) => void>();
   const collect = (stream: NodeJS.ReadableStream): string[] => {
     const lines: string[] = [];
@@ -109,7 +108,7 @@ test('a run to an end: two reorgs and two killed actors leave both replicas equa
   }
 });
 
-/** Keeps the logs of its services, with the secrets in the environment of its processes. */
+/** Keeps the logs of its services, with the secrets in the environment of its processes. (The devnet itself tells its key to who started it.) */
 function recordServices(directory: string): void {
   for (const pid of processesOf(directory)) {
     const pairs = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');

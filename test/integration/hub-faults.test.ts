@@ -82,7 +82,7 @@ test('the exits below are final for a guardian: 64 to 78', () => {
 });
 
 test('final exit and one line: wrong credentials', async (t) => {
-  const hub = spawnHub(t, { ...(await createDatabase('hub')), pass: 'wrong' });
+  const hub = spawnHub(t, { ...(await createDatabase('hub')), pass: 'not-the-password' });
   assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
   assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*DATABASE_REFUSED[^\n]*\n$/);
 });

@@ -27,6 +27,8 @@ interface Held {
  */
 export class SharedBlocks {
   readonly #blocks = new Map<number, Held>();
+  /** Of blocks that are gone: many readers, each at a place of its own, would otherwise take new memory for each block. */
+  #spare: Buffer[] = [];
 
   /** @param available bytes that the file holds from this position on; at least 1 */
   async take(file: FileHandle, position: number, available: number): Promise<Block> {
@@ -44,10 +46,11 @@ export class SharedBlocks {
   /** Nobody reads the file for now. */
   clear(): void {
     this.#blocks.clear();
+    this.#spare = [];
   }
 
   #begin(file: FileHandle, position: number, size: number): Held {
-    const memory = this.#takeUnused() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    const memory = this.#spare.pop() ?? this.#takeUnused() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
     const held = { position, memory, bytes: fill(file, memory.subarray(0, size), position), holders: 0 };
     this.#blocks.set(position, held);
     return held;
@@ -65,8 +68,9 @@ export class SharedBlocks {
   }
 
   #release(held: Held): void {
-    if (--held.holders === 0 && this.#blocks.size > KEPT_BLOCKS && this.#blocks.get(held.position) === held)
-      this.#blocks.delete(held.position);
+    if (--held.holders > 0 || this.#blocks.size <= KEPT_BLOCKS || this.#blocks.get(held.position) !== held) return;
+    this.#blocks.delete(held.position);
+    if (this.#spare.length < KEPT_BLOCKS) this.#spare.push(held.memory);
   }
 }
 

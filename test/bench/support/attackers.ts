@@ -51,13 +51,13 @@ class Crowd {
     return this.#made;
   }
 
-  #fill(text: string | Buffer): string | Buffer {
+  #fill(text: string | Buffer, number: number): string | Buffer {
     if (typeof text !== 'string' || !text.includes('{')) return text;
-    return text.replace('{etag}', this.#etag).replace('{offset}', String(this.#made * OFFSET_BYTES));
+    return text.replace('{etag}', this.#etag).replace('{offset}', String(number * OFFSET_BYTES));
   }
 
   async #attack(attack: Attack, port: number): Promise<void> {
-    this.#made += 1;
+    const number = ++this.#made;
     const socket = connect({ host: '127.0.0.1', port, localAddress: HOSTILE_ADDRESS, noDelay: true });
     this.#sockets.add(socket);
     socket.on('error', () => socket.destroy());
@@ -65,7 +65,7 @@ class Crowd {
     if (attack.deaf && !attack.then) socket.pause();
     try {
       await once(socket, 'connect', { signal: AbortSignal.timeout(5_000) });
-      if (attack.first.length > 0) socket.write(this.#fill(attack.first));
+      if (attack.first.length > 0) socket.write(this.#fill(attack.first, number));
       if (attack.then) {
         await once(socket, 'data', { signal: AbortSignal.timeout(5_000) });
         if (attack.deaf) socket.pause();

@@ -1,5 +1,6 @@
 import rateLimit from '@fastify/rate-limit';
 import { type FastifyInstance, fastify, LogController } from 'fastify';
+import { Callers } from '../door/callers.ts';
 import { frontDoor } from '../door/front-door.ts';
 import { PlatformError } from '../errors.ts';
 import { jsonRpc, type RpcMethod } from '../jsonrpc.ts';
@@ -40,7 +41,7 @@ export async function startDecoderApi(options: DecoderApiOptions): Promise<Decod
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    ...frontDoor({ maxPerAddress: () => MAX_PER_ADDRESS, maxConnections: MAX_CONNECTIONS }),
+    ...frontDoor({ callers: new Callers({ maxPerAddress: () => MAX_PER_ADDRESS }), maxConnections: MAX_CONNECTIONS }),
     forceCloseConnections: true
   });
   await app.register(jsonRpc, {

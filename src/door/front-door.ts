@@ -2,10 +2,11 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyServerOptions } from 'fastify';
-import { Callers, type CallersOptions } from './callers.ts';
+import type { Callers } from './callers.ts';
 import { hasContent, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, refusalOf, refusalText, unreadable } from './refusals.ts';
 
-export interface FrontDoorOptions extends CallersOptions {
+export interface FrontDoorOptions {
+  readonly callers: Callers;
   /** Connections at once, of all addresses. */
   readonly maxConnections: number;
   /** The requests whose upgrade the service takes. Default: none. */
@@ -31,10 +32,11 @@ const LINGER_MS = 1_000;
  *
  * @see RFC 9112 sections 9.3.2 (pipelining) and 9.5 (failures and timeouts)
  */
-export function frontDoor(
-  options: FrontDoorOptions
-): Pick<FastifyServerOptions, 'serverFactory' | 'clientErrorHandler'> {
-  const callers = new Callers(options);
+export function frontDoor({
+  callers,
+  maxConnections,
+  isUpgrade
+}: FrontDoorOptions): Pick<FastifyServerOptions, 'serverFactory' | 'clientErrorHandler'> {
   const lines = new WeakMap<Duplex, Line>();
   return {
     serverFactory: (handler) => {
@@ -45,11 +47,11 @@ export function frontDoor(
         connectionsCheckingInterval: CHECK_EVERY_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
         requireHostHeader: false, // refused here, like everything else
-        shouldUpgradeCallback: (request) => !hasContent(request.headers) && options.isUpgrade?.(request) === true
+        shouldUpgradeCallback: (request) => !hasContent(request.headers) && isUpgrade?.(request) === true
       });
       server.setTimeout(IDLE_TIMEOUT_MS);
       server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
-      server.maxConnections = options.maxConnections;
+      server.maxConnections = maxConnections;
       const enter: RequestListener = (request, response) => {
         const { socket } = request;
         if (!socket.writable) return; // it was hung up on

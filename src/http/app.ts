@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import rateLimit from '@fastify/rate-limit';
 import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
+import { Callers } from '../door/callers.ts';
 import { frontDoor } from '../door/front-door.ts';
 import { createAddressReader, createPeerReader } from './address.ts';
 import { createAuthenticator } from './auth.ts';
@@ -47,17 +48,20 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const { config, log, directory, fanOut } = deps;
   const authenticator = createAuthenticator(config.SYNC_API_KEY);
   const addressOf = createAddressReader(config.TRUST_PROXY);
+  const callers = new Callers({
+    maxPerAddress: (address) => config.HTTP_MAX_PER_IP + fanOut.connectionsOf(address),
+    addressOf: createPeerReader(config.TRUST_PROXY),
+    onTurnedAway: () => deps.metrics.refused('RATE_LIMITED')
+  });
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT_BYTES,
     forceCloseConnections: 'idle',
     ...frontDoor({
-      maxPerAddress: (address) => config.HTTP_MAX_PER_IP + fanOut.connectionsOf(address),
+      callers,
       maxConnections: config.MAX_CONNECTIONS,
-      addressOf: createPeerReader(config.TRUST_PROXY),
-      isUpgrade: ({ url, headers }) => isSubscription(url, headers.upgrade),
-      onTurnedAway: () => deps.metrics.refused('RATE_LIMITED')
+      isUpgrade: ({ url, headers }) => isSubscription(url, headers.upgrade)
     }),
     // `verbose`: a finding carries the schema that it broke, whose description is the rule.
     ajv: { customOptions: { coerceTypes: false, verbose: true } },
@@ -102,7 +106,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.register(checkpointRoutes, deps);
   app.register(digestRoutes, { ...deps, addressOf });
   app.register(transparencyRoutes, { ...deps, addressOf });
-  app.register(subscribeRoutes, { ...deps, addressOf });
+  app.register(subscribeRoutes, { ...deps, addressOf, onFault: (socket) => callers.fail(socket) });
   app.register(validatorRoutes, { ...deps, addressOf });
   app.register(haltRoutes, { ...deps, addressOf });
   app.register(debugRoutes, { ...deps, addressOf });

@@ -32,6 +32,14 @@ export interface FanOutOptions {
   readonly lastReport: (id: DatabaseId) => Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes'> | undefined;
 }
 
+export interface Subscription {
+  readonly infraOnly: boolean;
+  /** Under which it is counted. */
+  readonly address: string;
+  /** Told when it breaks the rules of WebSocket, or sends too much. */
+  readonly onFault?: () => void;
+}
+
 /** One message on its way to everyone who was connected when it was accepted. */
 interface Parcel {
   readonly targets: readonly Subscriber[];
@@ -129,7 +137,7 @@ export class FanOut {
   }
 
   /** Takes a connection that was upgraded, and sends it its status at once. */
-  subscribe(id: DatabaseId, socket: WebSocket, { infraOnly, address }: { infraOnly: boolean; address: string }): void {
+  subscribe(id: DatabaseId, socket: WebSocket, { infraOnly, address, onFault }: Subscription): void {
     const lane = this.#lane(id);
     const status = this.#status(lane);
     let name: string | null = null;
@@ -139,6 +147,7 @@ export class FanOut {
     };
     const subscriber = new Subscriber(socket, {
       infraOnly,
+      onFlood: () => onFault?.(),
       height: status.block_height,
       limits: { maxBytes: this.#config.WS_BACKPRESSURE_MAX_BYTES, stallMs: this.#config.WS_BACKPRESSURE_STALL_MS },
       onDrop: (reason) => {
@@ -155,7 +164,10 @@ export class FanOut {
       }
     });
     this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
-    socket.on('error', (cause) => this.#log.debug({ err: cause, subscriber: subscriber.id }, 'subscriber failed'));
+    socket.on('error', (cause: NodeJS.ErrnoException) => {
+      this.#log.debug({ err: cause, subscriber: subscriber.id }, 'subscriber failed');
+      if (cause.code?.startsWith('WS_ERR_')) onFault?.();
+    });
     socket.once('close', () => {
       leave();
       const left = (this.#perAddress.get(address) ?? 1) - 1;

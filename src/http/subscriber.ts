@@ -22,6 +22,8 @@ export interface SubscriberOptions {
   /** The last block broadcast when it came. */
   readonly height: number | null;
   readonly limits: SubscriberInput;
+  /** Called once, when it sends too much. */
+  readonly onFlood: () => void;
   /** Called once, before the connection is closed, with the text of the log line and closing reason. */
   readonly onDrop: (reason: string) => void;
   readonly onHeartbeat: (appliedBlock: number) => void;
@@ -67,7 +69,7 @@ export class Subscriber {
     socket.on('pong', () => this.#heard());
     socket.on('message', (data, isBinary) => {
       this.#heard();
-      if (!isBinary) this.#hear(parse(String(data)));
+      if (!isBinary && this.#frames <= MAX_FRAMES) this.#hear(parse(String(data)));
     });
   }
 
@@ -122,7 +124,10 @@ export class Subscriber {
     const now = performance.now();
     if (now - this.#framesSince > FRAME_WINDOW_MS) [this.#frames, this.#framesSince] = [0, now];
     this.#frames += 1;
-    if (this.#frames === MAX_FRAMES + 1) this.#drop(`more than ${MAX_FRAMES} messages in ${FRAME_WINDOW_MS / 1000} s`);
+    if (this.#frames === MAX_FRAMES + 1) {
+      this.#options.onFlood();
+      this.#drop(`more than ${MAX_FRAMES} messages in ${FRAME_WINDOW_MS / 1000} s`);
+    }
     if (this.#frames === 2 * MAX_FRAMES) this.socket.terminate(); // it does not listen
   }
 

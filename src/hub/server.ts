@@ -1,5 +1,6 @@
 import { fastify, LogController } from 'fastify';
 import type { BreakerInput } from '../../machines/circuit-breaker.ts';
+import { Callers } from '../door/callers.ts';
 import { frontDoor } from '../door/front-door.ts';
 import { PlatformError } from '../errors.ts';
 import { jsonRpc } from '../jsonrpc.ts';
@@ -46,7 +47,7 @@ export async function startHub(options: HubOptions, signal = new AbortController
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    ...frontDoor({ maxPerAddress: () => MAX_PER_ADDRESS, maxConnections: MAX_CONNECTIONS }),
+    ...frontDoor({ callers: new Callers({ maxPerAddress: () => MAX_PER_ADDRESS }), maxConnections: MAX_CONNECTIONS }),
     forceCloseConnections: 'idle'
   });
   let isStopping = false;

@@ -175,7 +175,12 @@ test('an address that goes on breaking the rules loses its connections, but not 
   const other = await RawClient.open(siege.place, { from: '127.0.0.3' });
   const socket = await siege.openSocket();
   const idle = await siege.open();
-  for (let n = 0; n < 20; n++) await (await siege.open()).say('\u0001').ended;
+  for (let n = 0; n < 10; n++) {
+    await (await siege.open()).say('\u0001').ended;
+    const rude = (await siege.openSocket()).say(frame(0xf1));
+    assert.equal(await rude.closeCode(), 1002);
+    rude.socket.destroy();
+  }
   await idle.ended;
   await (await siege.open()).ended;
   assert.equal(await other.say(get('/status')).status(), 200);

@@ -31,6 +31,7 @@ test('stall: progress counts also when each message adds more than has drained, 
     infraOnly: false,
     height: null,
     limits: { maxBytes: 1_000_000, stallMs: 30_000 },
+    onFlood: () => undefined,
     onDrop: () => undefined,
     onHeartbeat: () => undefined,
     onAuth: () => false

@@ -1,4 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
@@ -41,8 +42,11 @@ The token comes in \`Authorization\` or, from browsers, as subprotocol \`bearer.
  * is the same HTTP answer, from the same checks, before any upgrade.
  */
 export const subscribeRoutes: FastifyPluginAsyncTypebox<
-  Pick<AppDeps, 'directory' | 'fanOut'> & { readonly addressOf: AddressReader }
-> = async (app, { directory, fanOut, addressOf }) => {
+  Pick<AppDeps, 'directory' | 'fanOut'> & {
+    readonly addressOf: AddressReader;
+    readonly onFault: (socket: Socket) => void;
+  }
+> = async (app, { directory, fanOut, addressOf, onFault }) => {
   const upgrades = new WeakMap<IncomingMessage, { readonly socket: Duplex; readonly head: Buffer }>();
   const sockets = new WebSocketServer({
     noServer: true,
@@ -92,7 +96,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
       reply.hijack();
       reply.raw.detachSocket(upgrade.socket as Parameters<ServerResponse['detachSocket']>[0]);
       sockets.handleUpgrade(request.raw, upgrade.socket, upgrade.head, (socket) =>
-        fanOut.subscribe(id, socket, { infraOnly, address })
+        fanOut.subscribe(id, socket, { infraOnly, address, onFault: () => onFault(request.raw.socket) })
       );
     }
   );

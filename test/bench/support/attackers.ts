@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ATTACKS, type Attack, HOSTILE_ADDRESS } from './attacks.ts';
+import { ATTACKS, type Attack, addressOf } from './attacks.ts';
 
 /** Connections that are opened at once. */
 const CROWD = 50;
@@ -58,7 +58,7 @@ class Crowd {
 
   async #attack(attack: Attack, port: number): Promise<void> {
     const number = ++this.#made;
-    const socket = connect({ host: '127.0.0.1', port, localAddress: HOSTILE_ADDRESS, noDelay: true });
+    const socket = connect({ host: '127.0.0.1', port, localAddress: addressOf(attack), noDelay: true });
     this.#sockets.add(socket);
     socket.on('error', () => socket.destroy());
     socket.once('close', () => this.#sockets.delete(socket));

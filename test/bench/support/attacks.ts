@@ -1,8 +1,5 @@
 import { frame } from '../../support/raw-client.ts';
 
-/** Not that of the good clients. */
-export const HOSTILE_ADDRESS = '127.0.0.2';
-
 /** What one hostile connection does. */
 export interface Attack {
   readonly name: string;
@@ -16,6 +13,8 @@ export interface Attack {
   readonly more?: { readonly how: 'slowly' | 'endlessly' | 'piecemeal'; readonly bytes: string | Buffer };
   /** Nothing is read but the answer to an upgrade. */
   readonly deaf?: true;
+  /** What it takes is for all connections together, however many they are. */
+  readonly inAll?: true;
   /** Connections, or connections a second; default: those of the run. */
   readonly count?: number;
 }
@@ -77,7 +76,11 @@ export const ATTACKS: readonly Attack[] = [
     get(`/snapshot/${BASE}`, 'If-Range: {etag}\r\nRange: bytes={offset}-\r\n'),
     { deaf: true }
   ),
-  stay('a page of a table, not read', get(`/snapshot-rows/${BASE}/index_transactions`), { deaf: true, count: 100 }),
+  stay('a page of a table, not read', get(`/snapshot-rows/${BASE}/index_transactions`), {
+    deaf: true,
+    inAll: true,
+    count: 100
+  }),
   socket('a subscriber who reads nothing', Buffer.alloc(0), { deaf: true }),
   socket('a frame of 4 KiB, byte by byte', frame(0x81, Buffer.alloc(4_000)).subarray(0, 8), {
     more: { how: 'piecemeal', bytes: Buffer.alloc(3_900) }
@@ -111,3 +114,8 @@ export const ATTACKS: readonly Attack[] = [
   refused('upgrades that are refused', upgrade('no key')),
   refused('requests that are no HTTP', `${'\u0001'.repeat(1_000)}`)
 ];
+
+/** Each attack has its own, for an address that did wrong is not served; none is that of the good clients. */
+export function addressOf(attack: Attack): string {
+  return `127.0.0.${2 + ATTACKS.indexOf(attack)}`;
+}

@@ -10,7 +10,7 @@ export interface CallersOptions {
   readonly onTurnedAway?: () => void;
 }
 
-/** What an address may ask for at once, and in each second from then on: a twentieth of a core, or less. */
+/** What an address may ask for at once, and in each second from then on: some twentieth of a core. */
 const MOST_CREDIT = 5_000;
 const CREDIT_PER_S = 500;
 /** What is no HTTP is read to the end of its 64 KiB before anybody can look at it. */
@@ -27,7 +27,6 @@ interface Caller {
 export class Callers {
   readonly #options: CallersOptions;
   readonly #callers = new Map<string, Caller>();
-  /** Those that speak HTTP no more. */
   readonly #upgraded = new WeakSet<Socket>();
 
   constructor(options: CallersOptions) {
@@ -48,6 +47,7 @@ export class Callers {
     socket.once('close', () => caller.open.delete(socket));
   }
 
+  /** From now on it speaks HTTP no more. */
   upgrade(socket: Socket): void {
     this.#upgraded.add(socket);
   }
@@ -76,9 +76,9 @@ export class Callers {
   #callerAt(address: string): Caller {
     const known = this.#callers.get(address);
     if (known) return known;
+    if (this.#callers.size % TIDY_EVERY === TIDY_EVERY - 1) this.#tidy();
     const caller = { open: new Set<Socket>(), credit: MOST_CREDIT, creditAt: performance.now() };
     this.#callers.set(address, caller);
-    if (this.#callers.size % TIDY_EVERY === 0) this.#tidy();
     return caller;
   }
 

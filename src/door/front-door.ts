@@ -65,7 +65,7 @@ export function frontDoor({
       return server;
     },
     clientErrorHandler: ({ code }, socket) => {
-      const isFault = code.startsWith('HPE_'); // what the network breaks is nobody's fault
+      const isFault = /^HPE_(?!INVALID_EOF)/.test(code); // what the network breaks is nobody's fault
       if (isFault) callers.fail(socket);
       const isMidAnswer = lines.get(socket)?.isAnswering === true; // a second answer would be taken for a part of it
       if (!socket.writable || isMidAnswer || !(isFault || code === 'ERR_HTTP_REQUEST_TIMEOUT')) socket.destroy();

@@ -13,6 +13,8 @@ export interface Attack {
   readonly more?: { readonly how: 'slowly' | 'endlessly' | 'piecemeal'; readonly bytes: string | Buffer };
   /** Nothing is read but the answer to an upgrade. */
   readonly deaf?: true;
+  /** It is looked at how long it is let stay; `stopped`: while its process stands still. */
+  readonly ends?: 'slow' | 'stopped';
   /** What it takes is for all connections together, however many they are. */
   readonly inAll?: true;
   /** Connections, or connections a second; default: those of the run. */
@@ -51,10 +53,13 @@ const refused = (name: string, first: string, then?: Buffer): Attack => ({
 const PING = frame(0x89, Buffer.alloc(125));
 
 export const ATTACKS: readonly Attack[] = [
-  stay('connects and says nothing', ''),
-  stay('request line, slowly', 'GET /st', { more: { how: 'slowly', bytes: 'a' } }),
-  stay('headers, slowly', `GET /status HTTP/1.1\r\n${HOST}`, { more: { how: 'slowly', bytes: 'a: b\r\n' } }),
-  stay('body, slowly', `${POST}Content-Length: 1000\r\n\r\n`, { more: { how: 'slowly', bytes: ' ' } }),
+  stay('connects and says nothing', '', { ends: 'slow' }),
+  stay('request line, slowly', 'GET /st', { ends: 'slow', more: { how: 'slowly', bytes: 'a' } }),
+  stay('headers, slowly', `GET /status HTTP/1.1\r\n${HOST}`, {
+    ends: 'slow',
+    more: { how: 'slowly', bytes: 'a: b\r\n' }
+  }),
+  stay('body, slowly', `${POST}Content-Length: 1000\r\n\r\n`, { ends: 'slow', more: { how: 'slowly', bytes: ' ' } }),
   stay('3000 header fields', `GET /status HTTP/1.1\r\n${HOST}${'a:b\r\n'.repeat(3_000)}`),
   stay('one header field of 16 KB', `GET /status HTTP/1.1\r\n${HOST}a: ${'x'.repeat(16_000)}`),
   stay('a URL of 16 KB', `GET /${'x'.repeat(16_000)}`),
@@ -81,7 +86,7 @@ export const ATTACKS: readonly Attack[] = [
     inAll: true,
     count: 100
   }),
-  socket('a subscriber who reads nothing', Buffer.alloc(0), { deaf: true }),
+  socket('a subscriber who reads nothing', Buffer.alloc(0), { deaf: true, ends: 'stopped' }),
   socket('a frame of 4 KiB, byte by byte', frame(0x81, Buffer.alloc(4_000)).subarray(0, 8), {
     more: { how: 'piecemeal', bytes: Buffer.alloc(3_900) }
   }),
@@ -89,12 +94,12 @@ export const ATTACKS: readonly Attack[] = [
     'a message in two pieces with much between them',
     Buffer.concat([
       frame(0x01, Buffer.alloc(100)),
-      ...Array.from({ length: 400 }, () => PING),
+      ...Array.from({ length: 50 }, () => PING),
       frame(0x00, Buffer.alloc(100)),
       Buffer.from([0x80])
     ])
   ),
-  socket('half a close frame', frame(0x88, Buffer.from([3])).subarray(0, 3)),
+  socket('half a close frame', frame(0x88, Buffer.from([3, 0xe8])).subarray(0, 3), { ends: 'slow' }),
   socket('pings without end, no pong read', PING, { deaf: true, more: { how: 'endlessly', bytes: PING } }),
   refused(
     'tiny frames without end',

@@ -317,6 +317,40 @@ describe('ANSWERS_WAITING', () => {
   });
 });
 
+test('nothing is read from a database for who has left before its turn', async () => {
+  let asked = 0;
+  let answer: (() => void) | undefined;
+  const siege = await Siege.begin({
+    answers: {
+      'lookups.page': async () => {
+        asked++;
+        await new Promise<void>((resolve) => {
+          answer = resolve;
+        });
+        return { body: new Uint8Array(2), maxId: 1, hasMore: false };
+      }
+    }
+  });
+  const ask = async () => {
+    const accepted = once(siege.house.app.server, 'connection') as Promise<[Socket]>;
+    const client = (await siege.open()).say(get(`/snapshot-rows/${AT}/index_addresses`));
+    const [there] = await accepted;
+    await until(() => there.bytesRead > 0, 'it has asked');
+    return { client, there };
+  };
+  const [first, leaving, last] = [await ask(), await ask(), await ask()];
+  leaving.client.socket.destroy();
+  await until(() => leaving.there.closed, 'it has left');
+  for (const [n, { client }] of [first, last].entries()) {
+    await until(() => asked === n + 1, 'its page is read');
+    answer?.();
+    assert.equal(await client.status(), 200);
+    client.socket.destroy();
+  }
+  assert.equal(asked, 2);
+  await siege.end();
+});
+
 test('the decoder has the same door', async () => {
   const limits = { stallMs: 1_000 } as never;
   const view = () => assert.fail('nobody gets so far');

@@ -87,12 +87,15 @@ async function measure(): Promise<Figure[]> {
   }
   await sleep(1_000);
   const after = await siege.held();
-  console.log('| attack | all are cut after |\n|---|---|');
-  const lives = await lifetimes(Number(new URL(server.url).port));
+  const figures = figuresOf(outcomes, calm, before, after);
+  if (options.only === '') {
+    console.log('| attack | all are cut after |\n|---|---|');
+    figures.push(lifetimeOf(await lifetimes(Number(new URL(server.url).port))));
+  }
   writer.end();
   await writing;
   memory.close();
-  return [...figuresOf(outcomes, calm, before, after), lifetimeOf(lives)];
+  return figures;
 }
 
 function lifetimeOf(lives: ReadonlyMap<string, number>): Figure {

@@ -129,7 +129,8 @@ class Line {
     if (refusal) {
       this.#callers.fail(this.#socket);
       this.#socket.write(refusalText(refusal));
-      if (hasContent(request.headers)) this.#socket.destroy(); // to be read at all, it would be read on and on
+      if (hasContent(request.headers))
+        this.#socket.destroy(); // to be read at all, it would be read on and on
       else hangUp(this.#socket);
       return;
     }

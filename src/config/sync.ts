@@ -160,7 +160,7 @@ export const syncVariables = {
   HTTP_MAX_PER_IP: integer({
     default: 256,
     min: 1,
-    doc: 'connections per address, beside its WebSockets; those of a proxy in TRUST_PROXY are not counted'
+    doc: 'connections per address, beside WS_MAX_PER_IP; those of a proxy in TRUST_PROXY are not counted'
   }),
   MAX_CONNECTIONS: integer({
     default: 10_000,

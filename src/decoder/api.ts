@@ -41,7 +41,7 @@ export async function startDecoderApi(options: DecoderApiOptions): Promise<Decod
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    ...frontDoor({ callers: new Callers({ maxPerAddress: () => MAX_PER_ADDRESS }), maxConnections: MAX_CONNECTIONS }),
+    ...frontDoor({ callers: new Callers({ maxPerAddress: MAX_PER_ADDRESS }), maxConnections: MAX_CONNECTIONS }),
     forceCloseConnections: true
   });
   await app.register(jsonRpc, {

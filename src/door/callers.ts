@@ -3,18 +3,20 @@ import rateLimit from '@fastify/rate-limit';
 
 export interface CallersOptions {
   /** Connections that one address may have at once. */
-  readonly maxPerAddress: (address: string) => number;
+  readonly maxPerAddress: number;
   /** Whom a connection counts for; undefined: nobody, as for a proxy of many. Default: its address, IPv6 by /64. */
   readonly addressOf?: (socket: Socket) => string | undefined;
   /** Told of each connection that was turned away. */
   readonly onTurnedAway?: () => void;
 }
 
-/** What an address may ask for at once, and in each second from then on: some twentieth of a core. */
-const MOST_CREDIT = 5_000;
-const CREDIT_PER_S = 500;
+/** What an address may ask for at once, and in each second from then on: some tenth of a core. */
+const MOST_CREDIT = 10_000;
+const CREDIT_PER_S = 1_000;
 /** What is no HTTP is read to the end of its 64 KiB before anybody can look at it. */
 const FAULT_COST = 250;
+/** A body in chunks may come in some ten thousand pieces, which the parser hands over one by one. */
+export const CHUNKS_COST = 100;
 const TIDY_EVERY = 1_000;
 
 interface Caller {
@@ -38,7 +40,7 @@ export class Callers {
     const address = this.#addressOf(socket);
     if (address === undefined) return;
     const caller = this.#callerAt(address);
-    if (caller.open.size >= this.#options.maxPerAddress(address) || charge(caller, 1) < 0) {
+    if (caller.open.size >= this.#options.maxPerAddress || charge(caller, 1) < 0) {
       socket.destroy();
       this.#options.onTurnedAway?.();
       return;
@@ -59,12 +61,12 @@ export class Callers {
     return credit < 0 ? (-credit / CREDIT_PER_S) * 1_000 : 0;
   }
 
-  /** Counts what breaks the rules of HTTP; without credit, all that its address has open is ended, but its WebSockets. */
-  fail(socket: Socket): void {
+  /** Counts what breaks the rules, or may cost as much; without credit, all that its address has open is ended, but its WebSockets. */
+  fail(socket: Socket, cost = FAULT_COST): void {
     const address = this.#addressOf(socket);
     if (address === undefined) return;
     const caller = this.#callerAt(address);
-    if (charge(caller, FAULT_COST) >= 0) return;
+    if (charge(caller, cost) >= 0) return;
     for (const each of caller.open) if (!this.#upgraded.has(each)) each.destroy();
   }
 

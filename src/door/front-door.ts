@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyServerOptions } from 'fastify';
-import type { Callers } from './callers.ts';
+import { type Callers, CHUNKS_COST } from './callers.ts';
 import { hasContent, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, refusalOf, refusalText, unreadable } from './refusals.ts';
 
 export interface FrontDoorOptions {
@@ -105,6 +105,7 @@ class Line {
   }
 
   enter(request: IncomingMessage, response: ServerResponse): void {
+    if (request.headers['transfer-encoding'] !== undefined) this.#callers.fail(this.#socket, CHUNKS_COST);
     if (this.#waiting.length < MAX_WAITING) {
       this.#waiting.push([request, response]);
       this.#next();

@@ -49,7 +49,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const authenticator = createAuthenticator(config.SYNC_API_KEY);
   const addressOf = createAddressReader(config.TRUST_PROXY);
   const callers = new Callers({
-    maxPerAddress: (address) => config.HTTP_MAX_PER_IP + fanOut.connectionsOf(address),
+    maxPerAddress: config.HTTP_MAX_PER_IP + config.WS_MAX_PER_IP,
     addressOf: createPeerReader(config.TRUST_PROXY),
     onTurnedAway: () => deps.metrics.refused('RATE_LIMITED')
   });

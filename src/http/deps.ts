@@ -21,6 +21,7 @@ export type HttpConfig = Pick<
   | 'SNAPSHOT_RATE_FULL'
   | 'SNAPSHOT_RATE_INCR'
   | 'HTTP_MAX_PER_IP'
+  | 'WS_MAX_PER_IP'
   | 'MAX_CONNECTIONS'
   | 'TRUST_PROXY'
   | 'CORS_ORIGINS'

@@ -129,11 +129,7 @@ export class FanOut {
 
   /** True when one more connection of this address is allowed. */
   admits(address: string): boolean {
-    return !this.#closed && this.connectionsOf(address) < this.#config.WS_MAX_PER_IP;
-  }
-
-  connectionsOf(address: string): number {
-    return this.#perAddress.get(address) ?? 0;
+    return !this.#closed && (this.#perAddress.get(address) ?? 0) < this.#config.WS_MAX_PER_IP;
   }
 
   /** Takes a connection that was upgraded, and sends it its status at once. */

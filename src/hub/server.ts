@@ -47,7 +47,7 @@ export async function startHub(options: HubOptions, signal = new AbortController
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    ...frontDoor({ callers: new Callers({ maxPerAddress: () => MAX_PER_ADDRESS }), maxConnections: MAX_CONNECTIONS }),
+    ...frontDoor({ callers: new Callers({ maxPerAddress: MAX_PER_ADDRESS }), maxConnections: MAX_CONNECTIONS }),
     forceCloseConnections: 'idle'
   });
   let isStopping = false;

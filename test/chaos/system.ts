@@ -100,7 +100,6 @@ export class System {
         BLOCK_POLL_INTERVAL: '100',
         SNAPSHOT_RATE_FULL: '1000',
         SNAPSHOT_RATE_INCR: '100000',
-        HTTP_MAX_PER_IP: '2000',
         WS_MAX_PER_IP: '2000',
         ...(number === 1 && this.smallDisk ? { SNAPSHOT_CACHE_DIR: join(this.smallDisk, 'artifacts') } : {})
       });

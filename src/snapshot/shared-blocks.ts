@@ -8,10 +8,10 @@ export interface Block {
   release(): void;
 }
 
-/** Half of what a connection may pin. */
-const BLOCK_BYTES = 128 * 1024;
+/** With what else a connection pins, less than 256 KiB. */
+const BLOCK_BYTES = 224 * 1024;
 /** Blocks in memory beyond those that are held: for readers close behind. */
-const KEPT_BLOCKS = 16;
+const KEPT_BLOCKS = 9;
 
 interface Held {
   readonly position: number;

@@ -5,7 +5,13 @@ import { reprintDefault, reprintExpression, reprintMoment, unescapeText } from '
 import { quoteText } from './sql-literal.ts';
 
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
-const CHARSET = /^[a-z0-9]{1,64}$/;
+/** Those that MariaDB has. A name of any other form would be printed as a word of SQL. */
+const CHARSETS: ReadonlySet<string> = new Set(
+  (
+    'armscii8 ascii big5 binary cp1250 cp1251 cp1256 cp1257 cp850 cp852 cp866 cp932 dec8 eucjpms euckr gb2312 gbk geostd8 greek hebrew hp8 ' +
+    'keybcs2 koi8r koi8u latin1 latin2 latin5 latin7 macce macroman sjis swe7 tis620 ucs2 ujis utf16 utf16le utf32 utf8 utf8mb3 utf8mb4'
+  ).split(' ')
+);
 const COLLATION = /^[a-z0-9_]{1,64}$/;
 const PLAIN_TYPE =
   /^((tiny|small|medium|big)?int(\(\d{1,3}\))?( unsigned)?( zerofill)?|decimal\(\d{1,2},\d{1,2}\)( unsigned)?( zerofill)?|(float|double)(\(\d{1,3},\d{1,2}\))?( unsigned)?( zerofill)?|bit\(\d{1,2}\)|date|(time|datetime|timestamp)(\([0-6]\))?|year(\(4\))?|(var)?(char|binary)\(\d{1,5}\)|(tiny|medium|long)?(text|blob)|uuid|inet[46])$/i;
@@ -181,7 +187,11 @@ function printColumn(table: TypedTable, column: TypedColumn): string {
   const parts = [checkName(column.name, table.name), printType(table, column)];
   if (column.charset !== null) {
     const collation = column.collation ?? `${column.charset}_general_ci`;
-    if (!CHARSET.test(column.charset) || !COLLATION.test(collation)) refuse(table.name, where, 'unknown character set');
+    // Every collation bears the name of its set; one set has two.
+    const named = (charset: string) => charset.replace(/^utf8mb3$/, 'utf8');
+    const isOfSet = named(collation.split('_', 1)[0]!) === named(column.charset);
+    if (!CHARSETS.has(column.charset) || !COLLATION.test(collation) || !isOfSet)
+      refuse(table.name, where, 'unknown character set');
     parts.push(`CHARACTER SET ${column.charset} COLLATE ${collation}`);
   }
   if (column.generated) {

@@ -66,6 +66,26 @@ test('an enum with quotes in its members is printed anew', () => {
 test('before a wildcard of LIKE a backslash stays, as the server reads it', () => {
   assert.match(printTable(table({ columns: [column({ default: "'a\\%\\_\\x'" })] })).create, /DEFAULT 'a\\\\%\\\\_x'/);
 });
+test('a character set is one that MariaDB has, and a collation is its own; any other word would be a word of SQL', () => {
+  const text = (charset: string, collation: string) =>
+    table({ columns: [column({ type: 'varchar(9)', charset, collation })] });
+  for (const [charset, collation] of [
+    ['select', 'select_general_ci'],
+    ['latin1', 'utf8mb4_bin'],
+    ['latin1', 'like']
+  ] as const)
+    refuse(text(charset, collation), /unknown character set/);
+  for (const [charset, collation] of [
+    ['latin1', 'latin1_german2_ci'],
+    ['binary', 'binary'],
+    ['utf8mb3', 'utf8_bin'],
+    ['utf8mb4', 'utf8mb4_uca1400_ai_ci']
+  ] as const)
+    assert.match(
+      printTable(text(charset, collation)).create,
+      new RegExp(`CHARACTER SET ${charset} COLLATE ${collation}`)
+    );
+});
 test('a key over a column that is not there is refused', () => {
   refuse(
     table({

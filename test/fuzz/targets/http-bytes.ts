@@ -43,7 +43,7 @@ const SPECIMENS = [
 let house: Promise<House> | undefined;
 
 async function open(): Promise<House> {
-  const opened = await openHouse({ answers: ANSWERS });
+  const opened = await openHouse({ config: { TRUST_PROXY: ['127.0.0.1'] }, answers: ANSWERS });
   await opened.app.listen({ host: '127.0.0.1', port: 0 });
   return opened;
 }

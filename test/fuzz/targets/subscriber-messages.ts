@@ -34,7 +34,8 @@ const messages = fc.array(
 let house: Promise<House> | undefined;
 
 async function open(): Promise<House> {
-  const opened = await openHouse();
+  // What it sends breaks rules again and again: only a proxy's connections are not counted.
+  const opened = await openHouse({ config: { TRUST_PROXY: ['127.0.0.1'] } });
   await opened.app.listen({ host: '127.0.0.1', port: 0 });
   return opened;
 }

@@ -10,13 +10,9 @@ import { readGroupsAbove } from '../src/db/undo-journal.ts';
 import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
 import { hasCode, type PlatformError } from '../src/errors.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
-import {
-  ACCEPT_SNAPSHOT,
-  type OpenResponse,
-  readSnapshotHead,
-  type SinceQuery,
-  type SourceStatus
-} from '../src/source/source-client.ts';
+import { ACCEPT_SNAPSHOT, readSnapshotHead } from '../src/source/snapshot-head.ts';
+import type { SinceQuery, SourceStatus } from '../src/source/source-client.ts';
+import type { OpenResponse } from '../src/source/source-connection.ts';
 import type { BlockHashes } from '../src/wire/database.ts';
 import { refuseLoss } from './replica-adoption.ts';
 import type { Ruling, SourceCouncil } from './replica-council.ts';

@@ -1,7 +1,8 @@
 import { rows } from '../src/db/connection.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import { readLoggedHashes } from '../src/source/logged-hashes.ts';
-import { ACCEPT_SNAPSHOT, codingOf, type SourceClient, type SourceStatus } from '../src/source/source-client.ts';
+import { ACCEPT_SNAPSHOT, codingOf } from '../src/source/snapshot-head.ts';
+import type { SourceClient, SourceStatus } from '../src/source/source-client.ts';
 import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
 import type { WireRow } from '../src/wire/messages.ts';
 import type { ReplicaSession } from './replica-session.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasCode } from '../src/errors.ts';
 import { askHashes } from '../src/source/ask-hashes.ts';
-import { hashesOf, type SourceClient } from '../src/source/source-client.ts';
+import type { SourceClient } from '../src/source/source-client.ts';
 import { Subscription } from '../src/source/subscription.ts';
-import { type BlockHashes, blockText } from '../src/wire/database.ts';
+import { type BlockHashes, blockText, hashesOf } from '../src/wire/database.ts';
 import type { ServerMessage } from '../src/wire/messages.ts';
 import { readBlockRows } from './replica-heads.ts';
 

@@ -13,7 +13,7 @@ const STATE = ['xstate', 'machines/'];
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/errors.ts': [],
   'src/log.ts': ['node:', 'pino', 'pino-pretty'],
-  'src/metrics.ts': ['prom-client', 'src/tally.ts'],
+  'src/metrics/': ['prom-client', 'src/tally.ts'],
   'src/tally.ts': [],
   'src/trace.ts': [],
   // Loaded by a dynamic import, and only where it is wanted.
@@ -58,20 +58,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...BASICS
   ],
   'workers/': ['node:', 'src/db/', 'src/snapshot/', ...BASICS],
-  'src/http/': [
-    'node:',
-    'fastify',
-    '@fastify/',
-    'typebox',
-    'ws',
-    'src/door/',
-    'src/snapshot/',
-    'src/metrics.ts',
-    ...STATE,
-    ...BASICS
-  ],
+  'src/http/': ['node:', 'fastify', '@fastify/', 'typebox', 'ws', 'src/door/', 'src/snapshot/', ...STATE, ...BASICS],
   'actors/': [
-    ...['node:', 'piscina', 'src/log.ts', 'src/metrics.ts', 'src/jsonrpc.ts', 'src/program.ts'],
+    ...['node:', 'piscina', 'src/log.ts', 'src/jsonrpc.ts', 'src/program.ts'],
     ...['src/coin/', 'src/db/', 'src/decoder/', 'src/hub/', 'src/snapshot/', 'src/source/'],
     ...STATE,
     ...BASICS

@@ -4,7 +4,7 @@ import type { ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
 import type { Timeline } from '../../actors/timeline.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import type { Logger } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import type { ArtifactStore } from '../snapshot/artifact-store.ts';
 import type { Catalog } from '../wire/catalog.ts';
 import type { DatabaseId } from '../wire/database.ts';

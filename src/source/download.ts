@@ -4,13 +4,9 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
 import { arrivalOf } from './arrival.ts';
-import {
-  ACCEPT_SNAPSHOT,
-  type OpenResponse,
-  readSnapshotHead,
-  type SnapshotHead,
-  type SourceClient
-} from './source-client.ts';
+import { ACCEPT_SNAPSHOT, readSnapshotHead, type SnapshotHead, wholeNumber } from './snapshot-head.ts';
+import type { SourceClient } from './source-client.ts';
+import type { OpenResponse } from './source-connection.ts';
 
 /** Consecutive attempts that bring no byte before a download gives up. */
 const MAX_IDLE_ATTEMPTS = 6;
@@ -72,7 +68,7 @@ export class Download {
     this.#receipt = receipt;
     this.head = readSnapshotHead(receipt.headers, source.id.dbType);
     this.#size = size;
-    this.#total = lengthOf(receipt.headers);
+    this.#total = wholeNumber(receipt.headers['content-length']);
     this.#state = receipt.complete ? 'complete' : 'running';
     this.#progress.setMaxListeners(0);
   }
@@ -92,7 +88,7 @@ export class Download {
     if (response.status !== 200) return source.refuse(response, path);
     const bytes = arrivalOf(response.body);
     try {
-      await checkDisk(dirname(file), lengthOf(response.headers));
+      await checkDisk(dirname(file), wholeNumber(response.headers['content-length']));
       const receipt = { source: source.url, path, headers: response.headers, complete: false };
       const download = new Download(source, file, receipt, 0, options);
       await writeFile(file, '', { mode: 0o600 });
@@ -279,11 +275,6 @@ async function readReceipt(
   } catch {
     return null; // nothing there, half-written or of another shape: it is fetched anew
   }
-}
-
-function lengthOf(headers: Readonly<Record<string, string>>): number | null {
-  const length = headers['content-length'];
-  return length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
 }
 
 async function checkDisk(directory: string, needed: number | null): Promise<void> {

@@ -1,5 +1,5 @@
-import type { BlockHashes } from '../wire/database.ts';
-import { hashesOf, type SourceClient } from './source-client.ts';
+import { type BlockHashes, hashesOf } from '../wire/database.ts';
+import type { SourceClient } from './source-client.ts';
 
 const PAGE = 1_000;
 const MAX_PAGES = 20;

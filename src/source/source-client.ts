@@ -1,12 +1,9 @@
-import { pipeline } from 'node:stream';
-import { getCACertificates } from 'node:tls';
-import { createGunzip } from 'node:zlib';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { Agent, type Dispatcher, request } from 'undici';
 import { hasCode, PlatformError } from '../errors.ts';
+import { ByName } from '../wire/by-name.ts';
 import { type Checkpoint, CheckpointSchema } from '../wire/checkpoint.ts';
-import { type BlockHashes, type DatabaseId, type DbType, SCHEMA_VERSION } from '../wire/database.ts';
+import { type BlockHashes, type DatabaseId, hashesOf } from '../wire/database.ts';
 import {
   type DatabaseDigest,
   DatabaseDigestSchema,
@@ -19,21 +16,12 @@ import {
   TableRangesSchema
 } from '../wire/digest.ts';
 import { type IndexMapDigest, IndexMapSchema } from '../wire/index-map.ts';
-import { parseJson } from '../wire/json.ts';
 import { type Dispensers, DispensersSchema } from '../wire/pages.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
-import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../wire/snapshot.ts';
+import { SNAPSHOT_HEADERS } from '../wire/snapshot.ts';
 import type { HeartbeatBody } from '../wire/validator.ts';
-
-const CONNECT_TIMEOUT_MS = 5_000;
-/** A snapshot's headers come when its build has begun. */
-const HEADERS_TIMEOUT_MS = 60_000;
-/** Silence in the middle of a body. */
-const BODY_TIMEOUT_MS = 60_000;
-const MAX_JSON_BYTES = 64 * 2 ** 20;
-/** A source is not waited for longer, whatever it says. */
-const MAX_RETRY_AFTER_S = 3_600;
-const MAX_ERROR_BYTES = 16 * 1024;
+import { readSnapshotHead, wholeNumber } from './snapshot-head.ts';
+import { type Shape, SourceConnection } from './source-connection.ts';
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
@@ -48,7 +36,7 @@ const StatusSchema = Type.Object({
 const isStatus = Compile(StatusSchema);
 const LogEntry = Type.Object({ block_index: Height, ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash });
 const isLogPage = Compile(Type.Object({ results: Type.Array(LogEntry, { maxItems: 1_000 }) }));
-const isTree = Compile(Type.Record(Type.String(), Type.Unknown()));
+const isTree = Compile(ByName(Type.Unknown()));
 const isCheckpoint = Compile(CheckpointSchema);
 const isSchemaRecord = Compile(SchemaRecordSchema);
 const isDatabaseDigest = Compile(DatabaseDigestSchema);
@@ -81,30 +69,6 @@ export interface SourceStatus {
   readonly indexMap: IndexMapDigest | null;
 }
 
-/** Asks for a snapshot's body as zstd, which is smaller and costs less; a source that has none sends gzip. */
-export const ACCEPT_SNAPSHOT = { 'accept-encoding': 'zstd, gzip;q=0.5' } as const;
-
-/** What the response headers of a snapshot say. */
-export interface SnapshotHead {
-  readonly height: number;
-  readonly hashes: BlockHashes;
-  readonly coding: SnapshotCoding;
-  /** A strong validator: equal tags mean equal bytes. Null where the source has none. */
-  readonly etag: string | null;
-  /** Tables of which a since-snapshot holds every row. */
-  readonly whole: ReadonlySet<string>;
-  readonly fingerprint: string | null;
-  /** Estimate of the rows in the body. */
-  readonly rows: number | null;
-}
-
-/** A response whose body was not read yet. */
-export interface OpenResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Dispatcher.ResponseData['body'];
-}
-
 /** Which part of a database's history is asked for. */
 export interface SinceQuery {
   readonly since: number;
@@ -121,32 +85,15 @@ export interface SourceOptions {
   readonly infraOnly?: boolean;
 }
 
-/** A sync server's REST side, for one database. Its answers are hostile until checked; redirects are never followed. */
-export class SourceClient {
-  readonly url: string;
+/** What one database's replica asks of a sync server by REST. */
+export class SourceClient extends SourceConnection {
   readonly id: DatabaseId;
-  readonly #apiKey: string | undefined;
   readonly #infraOnly: boolean;
-  readonly #agent: Agent;
-  /** The authorities of its certificate where they are not the system's alone. */
-  readonly authorities: readonly string[] | undefined;
 
   constructor(url: string, apiKey: string | undefined, id: DatabaseId, { ca, infraOnly = false }: SourceOptions = {}) {
-    this.url = url.replace(/(?<!\/)\/+$/, '');
+    super(url, apiKey, ca);
     this.id = id;
-    this.#apiKey = apiKey;
     this.#infraOnly = infraOnly;
-    this.authorities = ca === undefined ? undefined : [...getCACertificates('default'), ca];
-    this.#agent = new Agent({
-      connect: { timeout: CONNECT_TIMEOUT_MS, ...(this.authorities ? { ca: [...this.authorities] } : {}) },
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      bodyTimeout: BODY_TIMEOUT_MS
-    });
-  }
-
-  /** The `Authorization` header for this source and no other. */
-  get authorization(): Readonly<Record<string, string>> {
-    return this.#apiKey === undefined ? {} : { authorization: `Bearer ${this.#apiKey}` };
   }
 
   async status(signal?: AbortSignal): Promise<SourceStatus> {
@@ -206,7 +153,7 @@ export class SourceClient {
 
   /** A decoder's dispensers, and the source's tip when it read them, where it says so. */
   async dispensers(signal?: AbortSignal): Promise<Dispensers & { readonly height: number | null }> {
-    const { value, headers } = await this.#answer(this.path('snapshot-dispensers'), isDispensers, signal);
+    const { value, headers } = await this.answer(this.path('snapshot-dispensers'), isDispensers, signal);
     return { ...value, height: wholeNumber(headers[SNAPSHOT_HEADERS.height]) };
   }
 
@@ -216,7 +163,7 @@ export class SourceClient {
       const found = await this.#json(`${this.path('checkpoint')}/latest`, isCheckpoint, signal);
       const { chain, network } = this.id;
       if (found.chain === chain && found.network === network) return found;
-      throw this.#invalid(this.path('checkpoint'), 'is of another chain');
+      throw this.invalid(this.path('checkpoint'), 'is of another chain');
     } catch (caught) {
       if (hasCode(caught, 'SOURCE_REFUSED') && caught.detail['status'] === 404) return null;
       throw caught;
@@ -255,20 +202,7 @@ export class SourceClient {
 
   /** Tells the source how far a replica is. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
   async heartbeat(heartbeat: HeartbeatBody, signal?: AbortSignal): Promise<void> {
-    const path = this.path('validator-heartbeat');
-    try {
-      const { statusCode, body } = await request(`${this.url}${path}`, {
-        dispatcher: this.#agent,
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...this.authorization },
-        body: JSON.stringify(heartbeat),
-        signal: signal ?? null
-      });
-      if (statusCode !== 200) await this.refuse({ status: statusCode, headers: {}, body }, path);
-      await body.dump();
-    } catch (caught) {
-      throw sourceError(caught, this.url, path);
-    }
+    await this.post(this.path('validator-heartbeat'), heartbeat, signal);
   }
 
   path(route: string): string {
@@ -290,147 +224,7 @@ export class SourceClient {
     return `${this.path('snapshot')}/since/${since}${query.size > 0 ? `?${query}` : ''}`;
   }
 
-  /** A GET whose body the caller reads or destroys. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED (401 and redirects) */
-  async get(path: string, headers: Readonly<Record<string, string>> = {}, signal?: AbortSignal): Promise<OpenResponse> {
-    try {
-      const {
-        statusCode,
-        headers: received,
-        body
-      } = await request(`${this.url}${path}`, {
-        dispatcher: this.#agent,
-        headers: { 'accept-encoding': 'gzip', ...this.authorization, ...headers },
-        signal: signal ?? null
-      });
-      const flat = Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)]));
-      const response = { status: statusCode, headers: flat, body };
-      if (statusCode === 401 || (statusCode >= 300 && statusCode < 400 && statusCode !== 304))
-        await this.refuse(response, path);
-      return response;
-    } catch (caught) {
-      throw sourceError(caught, this.url, path);
-    }
+  async #json<T>(path: string, shape: Shape<T>, signal?: AbortSignal): Promise<T> {
+    return (await this.answer(path, shape, signal)).value;
   }
-
-  /** Turns an unwanted answer into an error that carries the source's own words, and how long it wants to be left alone. */
-  async refuse({ status, headers, body }: OpenResponse, path: string): Promise<never> {
-    const text = await readBounded(body, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0));
-    const said = /"error"\s*:\s*("(?:[^"\\]|\\.){0,300}")/.exec(text.toString('utf8'))?.[1] ?? '';
-    const reason = `${this.url} answered ${status} to ${path}${said === '' ? '' : `: ${said}`}`;
-    const retryAfterS = readRetryAfter(headers['retry-after']);
-    throw new PlatformError('SOURCE_REFUSED', { reason, source: this.url, status, retryAfterS });
-  }
-
-  async close(): Promise<void> {
-    await this.#agent.destroy();
-  }
-
-  async #json<T>(path: string, check: { Check(value: unknown): value is T }, signal?: AbortSignal): Promise<T> {
-    return (await this.#answer(path, check, signal)).value;
-  }
-
-  async #answer<T>(path: string, check: { Check(value: unknown): value is T }, signal?: AbortSignal) {
-    const response = await this.get(path, {}, signal);
-    if (response.status !== 200) return this.refuse(response, path);
-    let value: unknown;
-    try {
-      value = parseJson(await readBounded(plainBody(response), MAX_JSON_BYTES));
-    } catch (caught) {
-      if (caught instanceof SyntaxError)
-        throw this.#invalid(path, `is refused as JSON: ${caught.message.slice(0, 80)}`);
-      throw sourceError(caught, this.url, path);
-    }
-    if (!check.Check(value)) throw this.#invalid(path, 'has another shape than the contract');
-    return { value, headers: response.headers };
-  }
-
-  #invalid(path: string, what: string): PlatformError {
-    return new PlatformError('SOURCE_INVALID', {
-      reason: `the answer of ${this.url} to ${path} ${what}`,
-      source: this.url
-    });
-  }
-}
-
-/** Reads the headers of a snapshot. @throws {PlatformError} SOURCE_INVALID */
-export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbType: DbType): SnapshotHead {
-  const text = (name: keyof typeof SNAPSHOT_HEADERS) => headers[SNAPSHOT_HEADERS[name]];
-  const height = wholeNumber(text('height'));
-  if (height === null) throw new PlatformError('SOURCE_INVALID', { reason: 'a snapshot without X-Block-Height' });
-  const version = text('schemaVersion');
-  if (version !== undefined && version !== String(SCHEMA_VERSION[dbType])) {
-    const reason = `the source's snapshots have schema version ${version.slice(0, 20)}, this client reads ${SCHEMA_VERSION[dbType]}`;
-    throw new PlatformError('SOURCE_INVALID', { reason });
-  }
-  const etag = headers['etag'];
-  const values = {
-    ledger_hash: text('ledgerHash'),
-    actions_hash: text('actionsHash'),
-    contract_hash: text('contractHash'),
-    block_hash: text('blockHash')
-  };
-  return {
-    height,
-    hashes: hashesOf(dbType, values),
-    coding: codingOf(headers),
-    etag: etag !== undefined && /^"[^"]{1,200}"$/.test(etag) ? etag : null,
-    whole: new Set((text('wholeTables') ?? '').split(',').filter(Boolean)),
-    fingerprint: text('fingerprint') ?? null,
-    rows: wholeNumber(text('rows'))
-  };
-}
-
-/** How a snapshot's body is compressed. @throws {PlatformError} SOURCE_INVALID */
-export function codingOf(headers: Readonly<Record<string, string>>): SnapshotCoding {
-  const coding = headers['content-encoding'] ?? 'none';
-  if (coding === 'gzip' || coding === 'zstd') return coding;
-  const reason = `a snapshot's body is gzip or zstd, the source sent content-encoding ${coding.slice(0, 40)}`;
-  throw new PlatformError('SOURCE_INVALID', { reason });
-}
-
-type LooseHashes = Readonly<Record<string, unknown>>;
-
-/** The hashes that a database of this kind has, out of an answer. */
-export function hashesOf(dbType: DbType, from: LooseHashes): BlockHashes {
-  const hash = (name: string) => (typeof from[name] === 'string' ? from[name] : null);
-  if (dbType === 'decoder') return { block_hash: hash('block_hash') };
-  return { ledger_hash: hash('ledger_hash'), actions_hash: hash('actions_hash'), contract_hash: hash('contract_hash') };
-}
-
-/** Seconds, or a date, as RFC 9110 has it; undefined when it is neither. */
-export function readRetryAfter(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
-  return Number.isFinite(seconds) ? Math.min(MAX_RETRY_AFTER_S, Math.max(0, Math.ceil(seconds))) : undefined;
-}
-
-function wholeNumber(text: string | undefined): number | null {
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
-}
-
-/** Some servers compress what is no snapshot too. */
-function plainBody({ headers, body }: OpenResponse): AsyncIterable<Uint8Array> {
-  return headers['content-encoding'] === 'gzip' ? pipeline(body, createGunzip(), () => undefined) : body;
-}
-
-async function readBounded(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of body) {
-    size += part.length;
-    if (size > limit) throw new PlatformError('SOURCE_INVALID', { reason: `an answer is longer than ${limit} bytes` });
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
-}
-
-/** What a request met on its way as a PlatformError; others pass. */
-export function sourceError(caught: unknown, source: string, path: string): PlatformError {
-  if (caught instanceof PlatformError) return caught;
-  const { message, code } = caught as { message?: string; code?: string };
-  return new PlatformError(
-    'SOURCE_UNREACHABLE',
-    { reason: `${source} did not answer ${path}: ${message || code}`, source },
-    { cause: caught }
-  );
 }

@@ -6,7 +6,8 @@ import { count } from '../tally.ts';
 import { parseJson } from '../wire/json.ts';
 import { type ServerMessage, ServerMessageSchema } from '../wire/messages.ts';
 import type { AuthMessage, HeartbeatMessage } from '../wire/validator.ts';
-import { readRetryAfter, type SourceClient, sourceError } from './source-client.ts';
+import type { SourceClient } from './source-client.ts';
+import { readRetryAfter, sourceError } from './source-connection.ts';
 
 const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
 /** What may wait to be applied; beyond it the replica drops the connection and catches up by REST. */

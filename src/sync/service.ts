@@ -13,7 +13,7 @@ import { FanOut } from '../http/fan-out.ts';
 import { createHubClient } from '../hub/client.ts';
 import { KnownDatabases } from '../hub/known-databases.ts';
 import type { Logger } from '../log.ts';
-import { createMetrics } from '../metrics.ts';
+import { createMetrics } from '../metrics/metrics.ts';
 import { readWebFiles } from '../program.ts';
 import { ArtifactStore } from '../snapshot/artifact-store.ts';
 import { NO_TRACE } from '../trace.ts';

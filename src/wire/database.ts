@@ -45,9 +45,16 @@ export type BlockHashes =
       readonly contract_hash: string | null;
     };
 
+/** The hashes that a database of this kind has, out of an answer. */
+export function hashesOf(dbType: DbType, from: Readonly<Record<string, unknown>>): BlockHashes {
+  const hash = (name: string) => (typeof from[name] === 'string' ? from[name] : null);
+  if (dbType === 'decoder') return { block_hash: hash('block_hash') };
+  return { ledger_hash: hash('ledger_hash'), actions_hash: hash('actions_hash'), contract_hash: hash('contract_hash') };
+}
+
 /** The hashes of a block that is not known yet. */
 export function unknownHashes(dbType: DbType): BlockHashes {
-  return dbType === 'indexer' ? { ledger_hash: null, actions_hash: null, contract_hash: null } : { block_hash: null };
+  return hashesOf(dbType, {});
 }
 
 /** True when both name the same block: every hash that both sides have is equal, and at least one is. */

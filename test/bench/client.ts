@@ -9,8 +9,7 @@ import { type Connection, connect, quoteName, rows as read } from '../../src/db/
 import { readReplicaSchema } from '../../src/db/replica-schema.ts';
 import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
 import { openWriter } from '../../src/db/writer-connection.ts';
-import { hashesOf } from '../../src/source/source-client.ts';
-import type { BlockHashes, DatabaseCoordinates } from '../../src/wire/database.ts';
+import { type BlockHashes, type DatabaseCoordinates, hashesOf } from '../../src/wire/database.ts';
 import { type BlockMessage, ServerMessageSchema } from '../../src/wire/messages.ts';
 import { endAll } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';

@@ -8,7 +8,7 @@ import { type ActorAsks, createApp, type HttpConfig } from '../../src/http/app.t
 import type { ConsoleFile } from '../../src/http/console-files.ts';
 import { FanOut, type FanOutOptions } from '../../src/http/fan-out.ts';
 import { silentLogger } from '../../src/log.ts';
-import { createMetrics } from '../../src/metrics.ts';
+import { createMetrics } from '../../src/metrics/metrics.ts';
 import { ArtifactStore, type TaskRunner } from '../../src/snapshot/artifact-store.ts';
 import type { Catalog } from '../../src/wire/catalog.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';

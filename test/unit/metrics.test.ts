@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DASHBOARD_FILE, renderDashboard } from '../../scripts/generate-dashboard.ts';
-import { createMetrics, type MeasuredDatabase } from '../../src/metrics.ts';
+import type { MeasuredDatabase } from '../../src/metrics/measured.ts';
+import { createMetrics } from '../../src/metrics/metrics.ts';
 import { INDEXER, openHouse, reportOf } from './http-house.ts';
 
 const ALERTS = readFileSync(join(import.meta.dirname, '../../ops/alerts.yml'), 'utf8');

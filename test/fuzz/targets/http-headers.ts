@@ -6,7 +6,8 @@ import { createAddressReader } from '../../../src/http/address.ts';
 import { createAuthenticator } from '../../../src/http/auth.ts';
 import { chooseCoding, chooseOptionalCoding } from '../../../src/http/content-coding.ts';
 import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../../../src/snapshot/byte-range.ts';
-import { codingOf, readRetryAfter, readSnapshotHead } from '../../../src/source/source-client.ts';
+import { codingOf, readSnapshotHead } from '../../../src/source/snapshot-head.ts';
+import { readRetryAfter } from '../../../src/source/source-connection.ts';
 import { hostileText, mutatedText, ODD_NUMBERS } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';
 

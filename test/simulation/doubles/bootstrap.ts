@@ -12,7 +12,7 @@ import type { LoggedBlock } from '../../../src/db/transparency-log.ts';
 import { cutJournal } from '../../../src/db/undo-journal.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { readSnapshot, type SnapshotBatch } from '../../../src/snapshot/snapshot-reader.ts';
-import { readSnapshotHead, type SnapshotHead } from '../../../src/source/source-client.ts';
+import { readSnapshotHead, type SnapshotHead } from '../../../src/source/snapshot-head.ts';
 
 /**
  * Stands for the bulk load, which is files, LOAD DATA and DDL: a full snapshot goes in by one transaction. What is before and

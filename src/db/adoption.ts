@@ -1,7 +1,6 @@
 import { hasCode, PlatformError } from '../errors.ts';
 import type { TypedTable } from '../wire/schema.ts';
-import { readBlockHeads } from './block-hashes.ts';
-import { logBlocks } from './block-writer.ts';
+import { readBlockHeads, readHeadPages } from './block-hashes.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
 import { printAdditions } from './ddl.ts';
 import { deriveTouched, touchedInSpan } from './derived-balances.ts';
@@ -12,8 +11,8 @@ import { deleteSpan } from './rollback.ts';
 import type { SchemaPlan } from './schema-writer.ts';
 import { readTopology } from './topology.ts';
 import { createControlTables, type LoggedBlock } from './transparency-log.ts';
+import { logBlocks } from './written-blocks.ts';
 
-const HEADS_PAGE = 1_000;
 /** What the control tables of another client must be found by, to be continued. */
 const CONTROL_KEYS = { sync_meta: 'block_index', merkle_epochs: 'epoch' } as const;
 
@@ -94,15 +93,12 @@ export async function takeOver(
 ): Promise<void> {
   const heads = schema.heads!;
   if (height < tip) await cutBack(connection, schema, { first: height + 1, last: tip });
-  const isIndexer = heads.dbType === 'indexer';
-  if (isIndexer) {
+  if (heads.dbType === 'indexer') {
     await createControlTables(connection);
     await connection.query('DELETE FROM sync_meta WHERE block_index NOT BETWEEN ? AND ?', [lowest, height]);
     await connection.query('DELETE FROM merkle_epochs');
-  }
-  for (let from = lowest; isIndexer && from <= height; from += HEADS_PAGE) {
-    const page = await readBlockHeads(connection, heads, from, Math.min(height, from + HEADS_PAGE - 1));
-    await logBlocks(connection, page as readonly LoggedBlock[], epochSize);
+    for await (const page of readHeadPages(connection, heads, lowest, height))
+      await logBlocks(connection, page.heads as readonly LoggedBlock[], epochSize);
   }
   const [head] = await readBlockHeads(connection, heads, height, height);
   await markAdopted(connection, { height, blockTime: head!.blockTime, hashes: head!.hashes, ...origin });

@@ -38,6 +38,8 @@ const HASHES = {
   decoder: ['block_hash']
 } as const satisfies Record<DbType, readonly string[]>;
 const COMMITMENTS = ['state_hash', 'balances_root', 'block_merkle_root', 'state_root'] as const;
+/** Heights of which heads are read at once. */
+const HEADS_PAGE = 1_000;
 /** Blocks below the tip that show which hashes this chain fills in. */
 const TIP_SAMPLE = 20;
 
@@ -94,6 +96,26 @@ export async function readBlockHeads(
     [from, to]
   );
   return distinctHeads(found, layout.dbType);
+}
+
+/** The heads of a page of heights, of which some may be missing. */
+export interface HeadPage {
+  readonly from: number;
+  readonly to: number;
+  readonly heads: readonly BlockHead[];
+}
+
+/** `readBlockHeads` for any number of heights, page by page. */
+export async function* readHeadPages(
+  connection: Statements,
+  layout: HeadLayout,
+  first: number,
+  last: number
+): AsyncGenerator<HeadPage> {
+  for (let from = first; from <= last; from += HEADS_PAGE) {
+    const to = Math.min(last, from + HEADS_PAGE - 1);
+    yield { from, to, heads: await readBlockHeads(connection, layout, from, to) };
+  }
 }
 
 /** The highest visible block: one whose hashes are complete. Null when there is none. */

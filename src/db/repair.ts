@@ -1,7 +1,7 @@
 import { epochOf } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
 import type { DigestRange } from '../wire/digest.ts';
-import { readBlockHeads } from './block-hashes.ts';
+import { type HeadLayout, readHeadPages } from './block-hashes.ts';
 import type { WriterContext } from './block-writer.ts';
 import { type Connection, databaseError } from './connection.ts';
 import type { TableDifference } from './digest-compare.ts';
@@ -11,7 +11,6 @@ import { StatementBatch, type Statements, write } from './statement-batch.ts';
 import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
 
 const DUPLICATE_KEY = 1062;
-const HEADS_PAGE = 1_000;
 
 /**
  * Makes the replica's rows the source's where they differ, in one transaction; its height stays.
@@ -92,7 +91,7 @@ async function add(
 /** Writes the log of some blocks anew, from the replica's own blocks, and commits the epochs that are full. */
 async function relog(
   connection: Statements,
-  heads: Parameters<typeof readBlockHeads>[1],
+  layout: HeadLayout,
   spans: readonly DigestRange[],
   height: number,
   epochSize: number
@@ -104,10 +103,9 @@ async function relog(
       'DELETE FROM sync_meta WHERE block_index BETWEEN ? AND ? AND block_index NOT IN (SELECT block_index FROM blocks)',
       [Math.max(0, from), to]
     );
-    for (let low = Math.max(0, from); low <= to; low += HEADS_PAGE) {
-      const page = await readBlockHeads(connection, heads, low, Math.min(to, low + HEADS_PAGE - 1));
-      await recordBlocks(connection, page as readonly LoggedBlock[]);
-      for (const head of page) epochs.add(epochOf(head.height, epochSize));
+    for await (const { heads } of readHeadPages(connection, layout, Math.max(0, from), to)) {
+      await recordBlocks(connection, heads as readonly LoggedBlock[]);
+      for (const head of heads) epochs.add(epochOf(head.height, epochSize));
     }
   }
   for (const epoch of epochs) {

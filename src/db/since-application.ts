@@ -1,7 +1,17 @@
 import type { SnapshotBatch } from '../snapshot/snapshot-reader.ts';
-import type { SinceContent } from './block-writer.ts';
 import { canonicalRows, type GroupTransaction, type PageDifference, type Span } from './group-transaction.ts';
 import { type CanonicalRow, findTable, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
+
+/** A since-snapshot, as its headers and its request describe it. */
+export interface SinceContent {
+  readonly batches: AsyncIterable<SnapshotBatch>;
+  /** Tables of which it holds every row. */
+  readonly whole: ReadonlySet<string>;
+  /** It holds the rows of blocks from here on; those below the group replace what the replica has of these blocks. */
+  readonly from: number;
+  /** It has no derived rows, or not all: they are what credits and debits of the touched keys add up to. */
+  readonly derives?: boolean;
+}
 
 /** A derived table, and which of its keys the snapshot's rows touch. */
 interface Derived {

@@ -1,0 +1,57 @@
+import { epochOf } from '../consensus/epoch-tree.ts';
+import { PlatformError } from '../errors.ts';
+import { type BlockHashes, hashesOf, sameBlock } from '../wire/database.ts';
+import { type BlockHead, readHeadPages } from './block-hashes.ts';
+import type { Span } from './group-transaction.ts';
+import type { ReplicaSchema } from './replica-schema.ts';
+import type { Statements } from './statement-batch.ts';
+import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
+
+/** A block by the hashes that its source gives it. */
+export interface NamedBlock {
+  readonly height: number;
+  readonly hashes: BlockHashes;
+}
+
+/** The blocks that are there now must be without a gap and the ones that the source named. They become the transparency log. */
+export async function checkBlocks(
+  connection: Statements,
+  schema: ReplicaSchema,
+  { first, last, hashes }: Span & { readonly hashes: BlockHashes },
+  named: readonly NamedBlock[],
+  epochSize: number
+): Promise<BlockHead> {
+  if (schema.only) return { height: last, blockTime: null, hashes, commitments: null };
+  if (!schema.heads) throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the replica has no table blocks' });
+  const { dbType } = schema.heads;
+  const namedAt = new Map(named.map(({ height, hashes }) => [height, hashes]));
+  let tip: BlockHead | undefined;
+  for await (const { from, to, heads } of readHeadPages(connection, schema.heads, first, last)) {
+    for (const [index, head] of heads.entries()) {
+      if (head.height !== from + index) throw badBlock(from + index, 'is missing');
+      const given = namedAt.get(head.height);
+      if (given && !sameBlock(hashesOf(dbType, given), head.hashes))
+        throw badBlock(head.height, 'has other hashes than its rows');
+    }
+    if (heads.length !== to - from + 1) throw badBlock(from + heads.length, 'is missing');
+    if (dbType === 'indexer') await logBlocks(connection, heads as readonly LoggedBlock[], epochSize);
+    tip = heads.at(-1);
+  }
+  return tip!;
+}
+
+function badBlock(height: number, what: string): PlatformError {
+  return new PlatformError('SOURCE_INVALID', { reason: `block ${height} of the source ${what}`, block: height });
+}
+
+/** Records blocks in the replica's transparency log, and commits the epochs that end in them. */
+export async function logBlocks(
+  connection: Statements,
+  heads: readonly LoggedBlock[],
+  epochSize: number
+): Promise<void> {
+  await recordBlocks(connection, heads);
+  for (const { height } of heads) {
+    if (height > 0 && height % epochSize === 0) await commitEpoch(connection, epochOf(height, epochSize), epochSize);
+  }
+}

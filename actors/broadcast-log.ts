@@ -2,7 +2,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../src/log.ts';
 import { type DatabaseId, databaseKey } from '../src/wire/database.ts';
-import type { ResumePoint } from './protocol.ts';
+import type { OlderChanges, RecentBlock, ResumePoint } from './protocol.ts';
 
 /** What a file holds; the id says whose it is, because a file name cannot say it unambiguously. */
 interface Entry {
@@ -107,8 +107,10 @@ function isPoint({
   scopedDigests
 }: ResumePoint): boolean {
   const isRecord = (value: unknown) => typeof value === 'object' && value !== null;
-  const isBlock = (block: ResumePoint['recent'][number]) =>
-    Number.isSafeInteger(block.height) && isRecord(block.hashes);
+  const isOlder = ({ rescoped, lastIdsBefore }: OlderChanges) =>
+    isRecord(rescoped) && Object.values(rescoped).every(Array.isArray) && isRecord(lastIdsBefore);
+  const isBlock = ({ height: at, hashes: named, older }: RecentBlock) =>
+    Number.isSafeInteger(at) && isRecord(named) && (older === undefined || older === null || isOlder(older));
   return (
     Number.isSafeInteger(height) &&
     [hashes, lookupIds, scopedIds, mutableDigests, scopedDigests].every(isRecord) &&

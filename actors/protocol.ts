@@ -84,6 +84,16 @@ export interface RecentBlock {
   readonly hashes: BlockHashes;
   /** Lookup tables that had gained ids in its group by then, and their highest id before the group. */
   readonly lookupsBefore?: Readonly<Record<string, number>>;
+  /** Of the last block of a group: what it told of older blocks, said again when a reorg undoes it; null: too much to list. */
+  readonly older?: OlderChanges | null;
+}
+
+/** What a group told beyond its own blocks, by scoped table. */
+export interface OlderChanges {
+  /** Older blocks that were sent again, ascending. */
+  readonly rescoped: Readonly<Record<string, readonly number[]>>;
+  /** Highest AUTO_INCREMENT id before the group, where it has grown. */
+  readonly lastIdsBefore: Readonly<Record<string, number>>;
 }
 
 /** Everything a successor needs to continue after the last broadcast, without a gap and without a change lost. */

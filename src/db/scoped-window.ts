@@ -72,9 +72,12 @@ function bucketDigests({ from, figures }: ScopedMemory, height: number): string[
 
 /** A memory that nothing equals, for a table whose columns changed: all blocks that it compares are sent again. */
 export function unknownScopes(memory: ScopedMemory, plan: TablePlan, height: number): ScopedMemory {
-  const figures = new Map<number, Figure>();
-  for (let at = memory.from; at <= height; at += 1) figures.set(at, UNKNOWN);
-  return { ...memory, signature: planSignature(plan), figures };
+  return { ...forgetScopes(memory, allScopes(memory, height)), signature: planSignature(plan) };
+}
+
+/** The blocks that are compared, up to `height`. */
+export function allScopes({ from }: ScopedMemory, height: number): number[] {
+  return Array.from({ length: Math.max(0, height - from + 1) }, (_, index) => from + index);
 }
 
 /** A memory in which these blocks must be sent again. */

@@ -1,4 +1,4 @@
-import type { RecentBlock, ResumePoint } from '../../actors/protocol.ts';
+import type { OlderChanges, RecentBlock, ResumePoint } from '../../actors/protocol.ts';
 import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../wire/database.ts';
 import { type BlockHead, readBlockHeads } from './block-hashes.ts';
 import type { GroupBlock } from './block-reader.ts';
@@ -6,8 +6,10 @@ import { DERIVED_WHOLE_ROWS, type Keys, readTableMemory, type TableMemory, unkno
 import type { TablePlan } from './classify.ts';
 import type { Connection } from './connection.ts';
 import { type LookupMemory, readLookupMemory } from './lookup-reader.ts';
+import { listOlder, olderChanges } from './older-changes.ts';
 import { EMPTY_FIGURE, figureCount, readFigures, readTableFigure } from './scope-sql.ts';
 import {
+  allScopes,
   changedScopes,
   forgetScopes,
   readLastId,
@@ -24,14 +26,12 @@ import type { Standing } from './standing.ts';
 /** Lookup ids that are sent again after a reorg of blocks which were never broadcast from here. */
 const UNKNOWN_IDS = 5_000;
 
-/** What one group carried beyond its own blocks: to be said again when a reorg undoes the group. */
+/** What only the actor that told a group knows of it: to be said again when a reorg undoes the group. */
 interface GroupRecord {
   readonly first: number;
   readonly last: number;
-  readonly rescoped: Readonly<Record<string, readonly number[]>>;
   /** Null: the table went whole. */
   readonly touched: ReadonlyMap<string, Keys | null>;
-  readonly lastIdsBefore: ReadonlyMap<string, number>;
   readonly heldIds: ReadonlyMap<string, number>;
 }
 
@@ -143,14 +143,15 @@ export class SourceMemory {
     this.height = head.height;
     this.blockTime = head.blockTime;
     this.hashes = head.hashes;
-    this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore: { ...this.#lookupsBefore } });
+    const older = changes && olderChanges(changes, this.scoped);
+    const lookupsBefore = { ...this.#lookupsBefore };
+    this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore, ...(older && { older }) });
     if (this.#recent.length > WINDOW) this.#recent.shift();
     this.openGroup = changes ? null : group.first;
     if (changes) this.#finish(changes, group);
   }
 
   #finish(changes: NonNullable<GroupBlock['changes']>, { first, last }: GroupBlock['group']): void {
-    const lastIdsBefore = new Map([...this.scoped].map(([table, { lastId }]) => [table, lastId]));
     for (const [table, known] of this.scoped) {
       const from = Math.max(known.from, last - WINDOW + 1);
       const lastId = changes.lastIds.get(table) ?? known.lastId;
@@ -163,7 +164,7 @@ export class SourceMemory {
     for (const [table, { memory }] of changes.tables) this.tables.set(table, memory);
     const touched = new Map([...changes.tables].map(([table, change]) => [table, change.touched]));
     const heldIds = new Map(this.heldIds);
-    this.#groups.push({ first, last, rescoped: changes.rescoped, touched, lastIdsBefore, heldIds });
+    this.#groups.push({ first, last, touched, heldIds });
     if (this.#groups[0] && this.#groups[0].last <= last - WINDOW) this.#groups.shift();
     this.#lookupsBefore = {};
     this.forced.clear();
@@ -184,8 +185,9 @@ export class SourceMemory {
     if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) {
       for (const [table, { lastId }] of this.lookups) this.#lowerLookup(table, Math.max(0, lastId - UNKNOWN_IDS));
     }
-    for (const { lookupsBefore } of orphaned.reverse()) {
+    for (const { lookupsBefore, older } of orphaned.reverse()) {
       for (const [table, lastId] of Object.entries(lookupsBefore ?? {})) this.#lowerLookup(table, lastId);
+      if (older !== undefined) this.#undoOlder(older, fork);
     }
     this.#recent = this.#recent.filter(({ height }) => height < fork);
     // Groups that a predecessor told: which rows they changed is not known, so small tables go whole.
@@ -194,7 +196,7 @@ export class SourceMemory {
         if (figureCount(known.figure ?? EMPTY_FIGURE) <= DERIVED_WHOLE_ROWS)
           this.tables.set(table, { ...known, figure: null, rows: null });
     }
-    for (const group of this.#groups.filter(({ last }) => last >= fork).reverse()) this.#undo(group, fork);
+    for (const group of this.#groups.filter(({ last }) => last >= fork).reverse()) this.#undo(group);
     this.#groups = this.#groups.filter(({ last }) => last < fork);
     for (const [table, known] of this.scoped) {
       const figures = new Map([...known.figures].filter(([at]) => at < fork));
@@ -259,17 +261,16 @@ export class SourceMemory {
     if (known && lastId < known.lastId) this.lookups.set(table, { lastId, recentIds: null });
   }
 
-  #undo(group: GroupRecord, fork: number): void {
+  #undoOlder(older: OlderChanges | null, fork: number): void {
+    for (const [table, known] of this.scoped) {
+      const below = (older ? (older.rescoped[table] ?? []) : allScopes(known, fork - 1)).filter((at) => at < fork);
+      const lastId = Math.min(known.lastId, older?.lastIdsBefore[table] ?? known.lastId);
+      this.scoped.set(table, { ...forgetScopes(known, below), lastId });
+    }
+  }
+
+  #undo(group: GroupRecord): void {
     for (const [table, id] of group.heldIds) this.#hold(table, id);
-    for (const [table, heights] of Object.entries(group.rescoped)) {
-      const below = heights.filter((at) => at < fork);
-      const known = this.scoped.get(table);
-      if (known) this.scoped.set(table, forgetScopes(known, below));
-    }
-    for (const [table, lastId] of group.lastIdsBefore) {
-      const known = this.scoped.get(table);
-      if (known && lastId < known.lastId) this.scoped.set(table, { ...known, lastId });
-    }
     for (const [table, keys] of group.touched) {
       const known = this.tables.get(table);
       if (!known) continue;
@@ -312,7 +313,7 @@ export class SourceMemory {
       height: this.height,
       blockTime: this.blockTime,
       hashes: this.hashes,
-      recent: this.#recent,
+      recent: listOlder(this.#recent),
       openGroup: this.openGroup,
       lookupIds: entries(this.lookups, ({ lastId }) => lastId),
       scopedIds: entries(this.scoped, ({ lastId }) => lastId),

@@ -91,3 +91,28 @@ test('a reorg deeper than anything known starts from the oldest known block', as
   const forks = watch.source.messages.filter(({ type }) => type === 'reorg').map(({ block_index }) => block_index);
   assert.ok(Math.min(...forks) <= 119, `forks at ${forks.join(', ')}`);
 });
+
+const TELLERS = ['the actor that told it', 'a successor', 'a successor for whom it was too much to list'] as const;
+for (const who of TELLERS) {
+  test(`what a group told of an older block is told again when a reorg cuts the group: by ${who}`, async (t) => {
+    const database = await createDatabase('source');
+    await createIndexer(database, { seed: 'a', blocks: 40, rows: 1_000 });
+    const watch = await ReplicaWatch.start(t, database, 'indexer');
+    await watch.settle(139);
+    await sql(database, "UPDATE sends SET amount = '8' ORDER BY action_index LIMIT 1");
+    await watch.settle(await appendBacklog(database, 4, 'a'));
+    const told = watch.source.messages.at(-1);
+    assert.ok(told?.type === 'block' && told.group?.first === 140 && told.rescoped?.['sends']?.length === 1);
+    const { recent } = watch.source.resume!;
+    assert.ok(recent.at(-1)?.older?.rescoped['sends']);
+    if (who === TELLERS[2]) {
+      const unlisted = recent.map((block) => (block.older ? { ...block, older: null } : block));
+      watch.source.resume = { ...watch.source.resume!, recent: unlisted };
+    }
+    const isDown = who !== TELLERS[0];
+    if (isDown) await watch.kill();
+    const height = await reorg(database, 2, 3, 'b');
+    if (isDown) watch.resume();
+    await watch.settle(height);
+  });
+}

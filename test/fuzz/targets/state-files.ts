@@ -17,8 +17,9 @@ import { outcome, target } from '../support/target.ts';
 
 const ID: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
 const HASHES = { ledger_hash: 'aa', actions_hash: 'bb', contract_hash: null };
+const RECENT = { height: 5, hashes: HASHES, older: { rescoped: { sends: [2, 3] }, lastIdsBefore: { sends: 4 } } };
 const POINT = {
-  ...{ height: 5, blockTime: 1, hashes: HASHES, recent: [{ height: 5, hashes: HASHES }], openGroup: null },
+  ...{ height: 5, blockTime: 1, hashes: HASHES, recent: [RECENT], openGroup: null },
   ...{ lookupIds: { index_actions: 5 }, scopedIds: {}, mutableDigests: { t: 'x' }, scopedDigests: {} }
 };
 /** In a specimen, for the source's address. */
@@ -49,7 +50,10 @@ const FILES: Readonly<Record<string, Kept>> = {
       const point = (await BroadcastLog.open(directory, silentLogger)).last(ID);
       if (point === null) return;
       assert.ok(Number.isSafeInteger(point.height));
-      for (const { height, hashes } of point.recent) assert.ok(Number.isSafeInteger(height) && Object.keys(hashes));
+      for (const { height, hashes, older } of point.recent) {
+        assert.ok(Number.isSafeInteger(height) && Object.keys(hashes));
+        for (const heights of Object.values(older?.rescoped ?? {})) assert.ok(Array.isArray(heights));
+      }
       for (const list of [point.lookupIds, point.scopedIds, point.mutableDigests, point.scopedDigests])
         Object.keys(list);
     }

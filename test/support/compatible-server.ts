@@ -4,22 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip as gzipCallback } from 'node:zlib';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { type Connection, connect, rows, type SqlRow } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
 import { atEnd } from './cleanup.ts';
+import { CompatibleDatabase, type Head, type Table } from './compatible-database.ts';
 
 const gzip = promisify(gzipCallback);
 const POLL_MS = 40;
 const REMEMBERED_BLOCKS = 300;
 
-/** Tables of one node, or of a sync service's own. */
-const NEVER = new Set(
-  ['sync_meta', 'merkle_epochs', 'sync_halt', 'mempool_transactions'].concat(
-    ['icons', 'price_snapshots', 'pending_hub_pushes'] // an indexer's
-  )
-);
-/** What changes in place: sent whole as upserts. */
-const IN_PLACE = ['tokens', 'stakes', 'attests', 'dispensers'];
 /**
  * Tables that such a server cannot send in full: rows that vanish, and rows without a key of their own that change in place.
  * A replica of it is equal in all others.
@@ -28,21 +20,6 @@ export const UNSENT: Readonly<Record<DbType, readonly string[]>> = {
   indexer: ['markets', 'capabilities', 'delegations', 'validator_rewards'],
   decoder: ['dispensers']
 };
-const FIRST = ['blocks', 'transactions', 'actions'];
-const LAST = ['balances', 'sync_meta', 'pubkeys'];
-
-type Row = Record<string, unknown>;
-type Hashes = Record<string, string | null>;
-interface Head {
-  readonly height: number;
-  readonly time: number;
-  readonly hashes: Hashes;
-}
-interface Table {
-  readonly name: string;
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly isJson: boolean }[];
-}
-
 export interface CompatibleServerOptions {
   /** Announces reorgs by a message; else the new branch's blocks simply come. */
   readonly reorgMessages: boolean;
@@ -60,24 +37,22 @@ export class CompatibleServer {
   /** Paths that were asked for. */
   readonly requests: string[] = [];
   readonly #dbType: DbType;
-  readonly #connection: Connection;
+  readonly #database: CompatibleDatabase;
   readonly #options: CompatibleServerOptions;
   readonly #subscribers: WebSocketServer;
   readonly #server: ReturnType<typeof createServer>;
   #known: Head[] = [];
   #highestIds: Readonly<Record<string, number>> = {};
   #ended = false;
-  /** One statement sequence at a time on the one connection. */
-  #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(
     dbType: DbType,
-    connection: Connection,
+    database: CompatibleDatabase,
     server: ReturnType<typeof createServer>,
     options: CompatibleServerOptions
   ) {
     this.#dbType = dbType;
-    this.#connection = connection;
+    this.#database = database;
     this.#server = server;
     this.#options = options;
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -95,7 +70,7 @@ export class CompatibleServer {
   ): Promise<CompatibleServer> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    const started = new CompatibleServer(dbType, await connect(from), server, options);
+    const started = new CompatibleServer(dbType, await CompatibleDatabase.open(dbType, from), server, options);
     atEnd(() => started.end());
     return started;
   }
@@ -107,8 +82,7 @@ export class CompatibleServer {
     for (const socket of this.#subscribers.clients) socket.terminate();
     this.#server.closeAllConnections();
     this.#server.close();
-    await this.#turn.catch(() => undefined);
-    this.#connection.destroy();
+    await this.#database.end();
   }
 
   /** Cuts every subscription, as a network does. */
@@ -116,27 +90,12 @@ export class CompatibleServer {
     for (const socket of this.#subscribers.clients) socket.terminate();
   }
 
-  async #read<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn
-      .catch(() => undefined)
-      .then(async () => {
-        await this.#connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT');
-        try {
-          return await work();
-        } finally {
-          await this.#connection.query('COMMIT');
-        }
-      });
-    this.#turn = turn;
-    return turn;
-  }
-
   get #names() {
     return { chain: 'litecoin', network: 'regtest', dbType: this.#dbType };
   }
 
   async #greet(socket: WebSocket): Promise<void> {
-    const tip = (await this.#read(() => this.#heads(1))).at(-1);
+    const tip = (await this.#database.read(() => this.#database.heads(1))).at(-1);
     socket.send(
       JSON.stringify({
         type: 'status',
@@ -155,54 +114,41 @@ export class CompatibleServer {
 
   async #poll(): Promise<void> {
     while (!this.#ended) {
-      await this.#read(() => this.#look()).catch((fault: unknown) => {
-        if (!this.#ended) throw fault;
-      });
+      await this.#database
+        .read(() => this.#look())
+        .catch((fault: unknown) => {
+          if (!this.#ended) throw fault;
+        });
       await sleep(POLL_MS);
     }
   }
 
   async #look(): Promise<void> {
-    const heads = await this.#heads(REMEMBERED_BLOCKS);
+    const heads = await this.#database.heads(REMEMBERED_BLOCKS);
     const isFirstLook = this.#known.length === 0;
     const before = new Map(this.#known.map((head) => [head.height, JSON.stringify(head.hashes)]));
     this.#known = heads;
-    const tables = await this.#tables();
+    const tables = await this.#database.tables();
     if (isFirstLook) {
-      this.#highestIds = await this.#maxIds(tables);
+      this.#highestIds = await this.#database.highestIds(tables);
       return;
     }
     const fresh = heads.filter(({ height, hashes }) => before.get(height) !== JSON.stringify(hashes));
     const highest = Math.max(...before.keys());
     const fork = Math.min(fresh[0]?.height ?? Infinity, (heads.at(-1)?.height ?? 0) + 1);
     if (fork <= highest) {
-      const ids = await this.#maxIds(tables);
+      const ids = await this.#database.highestIds(tables);
       for (const name of Object.keys(ids)) ids[name] = Math.min(ids[name]!, this.#highestIds[name] ?? 0);
       this.#highestIds = ids;
       if (this.#options.reorgMessages) this.#broadcast({ type: 'reorg', ...this.#names, block_index: fork });
     }
     for (const head of fresh) this.#broadcast(await this.#block(head, tables));
-    if (fresh.length > 0) this.#highestIds = await this.#maxIds(tables);
+    if (fresh.length > 0) this.#highestIds = await this.#database.highestIds(tables);
   }
 
   async #block(head: Head, tables: readonly Table[]): Promise<Record<string, unknown>> {
-    const data: Record<string, Row[]> = {};
-    const updated: Record<string, Row[]> = {};
     const { height, time, hashes } = head;
-    for (const table of tables) {
-      const { name } = table;
-      const isLookup = name.startsWith('index_') || name === 'pubkeys' || name === 'events';
-      if (name === 'balances' || (name === 'dispensers' && this.#dbType === 'decoder')) continue;
-      const scope = scopeOf(table, `= ${height}`);
-      const found =
-        isLookup && hasId(table)
-          ? await this.#rows(table, `id > ${this.#highestIds[name] ?? 0}`)
-          : scope === null
-            ? []
-            : await this.#rows(table, scope);
-      if (found.length > 0) data[name] = found;
-      if (IN_PLACE.includes(name)) updated[name] = await this.#rows(table, '1');
-    }
+    const { data, updated } = await this.#database.block(height, tables, this.#highestIds);
     if (this.#dbType === 'indexer') data['sync_meta'] = [{ block_index: height, block_time: time, ...hashes }];
     return {
       type: 'block',
@@ -234,25 +180,20 @@ export class CompatibleServer {
   }
 
   async #sendStatus(response: ServerResponse): Promise<void> {
-    const tip = (await this.#read(() => this.#heads(1))).at(-1);
+    const tip = (await this.#database.read(() => this.#database.heads(1))).at(-1);
     send(response, 200, { ...this.#names, block_height: tip?.height ?? null, block_time: tip?.time, ...tip?.hashes });
   }
 
   async #sendSchema(response: ServerResponse): Promise<void> {
-    const tables: Record<string, string> = {};
-    await this.#read(async () => {
-      for (const { name } of await this.#tables()) {
-        if (name === this.#options.hidden) continue;
-        const [row] = await rows(this.#connection, `SHOW CREATE TABLE \`${name}\``);
-        tables[name] = String(row!['Create Table']).replace(/ AUTO_INCREMENT=\d+/, '');
-      }
-    });
+    const { [this.#options.hidden ?? '']: _, ...tables } = await this.#database.read(() =>
+      this.#database.definitions()
+    );
     send(response, 200, { ...this.#names, tables });
   }
 
   async #sendRoots(response: ServerResponse, query: URLSearchParams): Promise<void> {
     const [page, limit] = [Number(query.get('page') ?? 0), Number(query.get('limit') ?? 100)];
-    const heads = (await this.#read(() => this.#heads(1_000_000))).reverse();
+    const heads = (await this.#database.read(() => this.#database.heads(1_000_000))).reverse();
     const results = heads
       .slice(page * limit, (page + 1) * limit)
       .map(({ height, time, hashes }) => ({ block_index: height, block_time: time, ...hashes }));
@@ -260,7 +201,7 @@ export class CompatibleServer {
   }
 
   async #sendSnapshot(response: ServerResponse, since: number | null): Promise<void> {
-    const { tip, tables, updated } = await this.#read(() => this.#snapshot(since));
+    const { tip, tables, updated } = await this.#database.read(() => this.#database.snapshot(since));
     if (!tip || (since !== null && since > tip.height)) {
       const error = tip ? `No data available after block ${since}` : 'No blocks in database';
       return send(response, 404, { error });
@@ -283,98 +224,6 @@ export class CompatibleServer {
     });
     response.end(body);
   }
-
-  async #snapshot(since: number | null) {
-    const tip = (await this.#heads(1)).at(-1);
-    const tables: Record<string, Row[]> = {};
-    const updated: Record<string, Row[]> = {};
-    for (const table of await this.#tables()) {
-      const { name } = table;
-      const changes = since !== null && IN_PLACE.includes(name) && this.#dbType === 'indexer';
-      if (changes) updated[name] = await this.#rows(table, '1');
-      const isWhole = since === null || name.startsWith('index_') || name === 'pubkeys' || name === 'events';
-      const condition = isWhole ? '1' : scopeOf(table, `>= ${since}`);
-      if (condition === null || (since !== null && this.#dbType === 'decoder' && name === 'dispensers')) continue;
-      const found = await this.#rows(table, condition);
-      if (found.length > 0) tables[name] = found;
-    }
-    return { tip, tables, updated };
-  }
-
-  /** The newest blocks, ascending. */
-  async #heads(count: number): Promise<Head[]> {
-    const names = this.#dbType === 'indexer' ? ['ledger_hash', 'actions_hash', 'contract_hash'] : ['block_hash'];
-    const joins = names.map((name) => `LEFT JOIN index_transactions ${name} ON ${name}.id = b.${name}_id`);
-    const found = await rows(
-      this.#connection,
-      `SELECT b.block_index AS height, b.block_time AS time, ${names.map((name) => `${name}.hash AS ${name}`).join(', ')}
-       FROM blocks b ${joins.join(' ')} ORDER BY b.block_index DESC LIMIT ${count}`
-    );
-    return found.reverse().map(({ height, time, ...hashes }) => ({
-      height: Number(height),
-      time: Number(time),
-      hashes: hashes as Hashes
-    }));
-  }
-
-  async #tables(): Promise<Table[]> {
-    const columns = await rows<{ t: string; c: string; type: string }>(
-      this.#connection,
-      `SELECT c.TABLE_NAME AS t, c.COLUMN_NAME AS c, IF(k.CONSTRAINT_NAME IS NULL, c.DATA_TYPE, 'json') AS type
-       FROM information_schema.COLUMNS c LEFT JOIN information_schema.CHECK_CONSTRAINTS k
-         ON k.CONSTRAINT_SCHEMA = c.TABLE_SCHEMA AND k.TABLE_NAME = c.TABLE_NAME AND k.CONSTRAINT_NAME = c.COLUMN_NAME
-       WHERE c.TABLE_SCHEMA = DATABASE() ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION`
-    );
-    const tables = new Map<string, Table['columns'][number][]>();
-    for (const { t, c, type } of columns) {
-      if (!NEVER.has(t)) tables.set(t, [...(tables.get(t) ?? []), { name: c, type, isJson: type === 'json' }]);
-    }
-    const rank = (name: string) =>
-      name.startsWith('index_') ? -1 : FIRST.includes(name) ? FIRST.indexOf(name) : LAST.includes(name) ? 9 : 5;
-    return [...tables]
-      .map(([name, list]) => ({ name, columns: list }))
-      .sort((a, b) => rank(a.name) - rank(b.name) || (a.name < b.name ? -1 : 1));
-  }
-
-  async #maxIds(tables: readonly Table[]): Promise<Record<string, number>> {
-    const ids: Record<string, number> = {};
-    for (const table of tables.filter(hasId)) {
-      const [row] = await rows(this.#connection, `SELECT COALESCE(MAX(id), 0) AS id FROM \`${table.name}\``);
-      ids[table.name] = Number(row!['id']);
-    }
-    return ids;
-  }
-
-  async #rows({ name, columns }: Table, condition: string): Promise<Row[]> {
-    const list = columns.map((column) =>
-      column.type === 'float' ? `CAST(\`${column.name}\` AS DOUBLE) AS \`${column.name}\`` : `\`${column.name}\``
-    );
-    const found = await rows<SqlRow>(this.#connection, `SELECT ${list.join(', ')} FROM \`${name}\` WHERE ${condition}`);
-    for (const row of found) {
-      for (const column of columns) {
-        const value = row[column.name];
-        if (Buffer.isBuffer(value)) row[column.name] = { __xbin__: value.toString('base64') };
-        else if (column.isJson && typeof value === 'string') row[column.name] = JSON.parse(value);
-      }
-    }
-    return found;
-  }
-}
-
-const has = ({ columns }: Table, name: string): boolean => columns.some((column) => column.name === name);
-const hasId = (table: Table): boolean => has(table, 'id');
-
-/** Which rows of a table belong to blocks; null where none does. Refunds of matured dispensers hang on older actions. */
-function scopeOf(table: Table, blocks: string): string | null {
-  if (table.name.startsWith('index_') || table.name === 'tokens') return null;
-  if (has(table, 'block_index')) return `block_index ${blocks}`;
-  if (has(table, 'tx_index')) return `tx_index IN (SELECT tx_index FROM transactions WHERE block_index ${blocks})`;
-  if (!has(table, 'action_index')) return null;
-  const own = `action_index IN (SELECT action_index FROM actions WHERE block_index ${blocks})`;
-  const executions = `SELECT execution_index FROM contract_executions WHERE ${own}`;
-  if (table.name === 'contract_emissions') return `execution_index IN (${executions})`;
-  if (table.name !== 'credits') return own;
-  return `${own} OR action_index IN (SELECT action_index FROM dispensers WHERE expiration_block ${blocks})`;
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

@@ -56,7 +56,12 @@ async function runMutants(run: RunTests, wanted: readonly string[]): Promise<num
     .map((path) => readMutant(join(ROOT, path)))
     .filter(({ name }) => wanted.length === 0 || wanted.includes(name));
   const unknown = wanted.filter((name) => !mutants.some((mutant) => mutant.name === name));
-  if (unknown.length > 0) throw new Error(`no such mutants: ${unknown.join(', ')}`);
+  if (unknown.length > 0) {
+    console.error(
+      `no such mutants: ${unknown.join(', ')}\nusage: npm run mutants -- [name of a file of test/mutants …]`
+    );
+    return 64;
+  }
   const directory = mkdtempSync(join(tmpdir(), 'platform-mutants-'));
   let caught = 0;
   try {

@@ -1,4 +1,5 @@
-import { readNumber, readOptions } from '../../src/cli/options.ts';
+import { readNumber } from '../../src/cli/options.ts';
+import { readArguments } from '../support/arguments.ts';
 import { runProgram } from '../support/program.ts';
 import { runChaos } from './run.ts';
 
@@ -8,18 +9,18 @@ import { runChaos } from './run.ts';
  * MariaDB, a hub, two servers, three clients with their guardians, a source that grows and reorganises; so long one fault after
  * another, as the seed will. Then everything must be as if nothing had been. It ends with 1 when a promise was broken.
  */
-const options = readOptions(process.argv.slice(2), {
-  seconds: { type: 'string', default: '60' },
-  seed: { type: 'string', default: '1' }
-});
+const { seconds, seed } = readArguments(
+  'npm run chaos -- [--seconds 60] [--seed 1]',
+  { seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: '1' } },
+  (given) => ({ seconds: readNumber('--seconds', given.seconds, 5, 86_400), seed: given.seed })
+);
 
 async function main(): Promise<void> {
-  const seconds = readNumber('--seconds', options.seconds, 5, 86_400);
-  const report = await runChaos({ seed: options.seed, seconds }, (line) => console.log(line));
+  const report = await runChaos({ seed, seconds }, (line) => console.log(line));
   console.log(report.text);
   for (const violation of report.violations) console.log(`VIOLATION ${violation}`);
   if (report.violations.length === 0) return;
-  console.log(`again: npm run chaos -- --seconds ${seconds} --seed ${options.seed}`);
+  console.log(`again: npm run chaos -- --seconds ${seconds} --seed ${seed}`);
   process.exitCode = 1;
 }
 

@@ -1,5 +1,7 @@
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
-import { readNumber, readOptions } from '../../src/cli/options.ts';
+import { readNumber } from '../../src/cli/options.ts';
+import { PlatformError } from '../../src/errors.ts';
+import { readArguments } from '../support/arguments.ts';
 import { endAll } from '../support/cleanup.ts';
 import { findGrowth } from './support/growth.ts';
 import { play, type Target } from './support/target.ts';
@@ -12,18 +14,25 @@ import { TARGETS } from './targets.ts';
  * R of each has the seed S + R, and is the same each time. Then it doubles the length of inputs that may grow. A promise that does not
  * hold ends it with the target, the seed, the smallest input that breaks the promise, and the command that plays it again.
  */
-const options = readOptions(process.argv.slice(2), {
-  seconds: { type: 'string', default: '60' },
-  seed: { type: 'string', default: '1' },
-  target: { type: 'string', default: '' }
-});
-const seconds = readNumber('--seconds', options.seconds, 0, 1_000_000);
-const firstSeed = readNumber('--seed', options.seed, 0, 2 ** 31 - 1);
-const chosen = TARGETS.filter(({ name }) => options.target === '' || name === options.target);
-if (chosen.length === 0) {
-  console.error(`no target ${options.target}; there are ${TARGETS.map(({ name }) => name).join(', ')}`);
-  process.exit(64);
-}
+const { seconds, firstSeed, chosen } = readArguments(
+  'npm run fuzz -- [--seconds 60] [--seed 1] [--target NAME]',
+  {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string', default: '1' },
+    target: { type: 'string', default: '' }
+  },
+  (given) => {
+    const chosen = TARGETS.filter(({ name }) => given.target === '' || name === given.target);
+    const names = TARGETS.map(({ name }) => name).join(', ');
+    const reason = `no target ${given.target}; there are ${names}`;
+    if (chosen.length === 0) throw new PlatformError('COMMAND_INVALID', { reason });
+    return {
+      seconds: readNumber('--seconds', given.seconds, 0, 1_000_000),
+      firstSeed: readNumber('--seed', given.seed, 0, 2 ** 31 - 1),
+      chosen
+    };
+  }
+);
 
 /** A round takes seconds; one that does not end has met an input that a parser does not come back from. */
 const HANG_MS = 120_000;

@@ -1,4 +1,5 @@
-import { readNumber, readOptions } from '../../src/cli/options.ts';
+import { readNumber } from '../../src/cli/options.ts';
+import { readArguments } from '../support/arguments.ts';
 import { installDoubles } from './doubles/install.ts';
 import type { Episode } from './episode.ts';
 
@@ -9,12 +10,20 @@ import type { Episode } from './episode.ts';
  * alone; `--log debug` shows faults and what the threads say. Prints what was done, and for a violation the command that plays its
  * episode again, to the same step.
  */
-const options = readOptions(process.argv.slice(2), {
-  steps: { type: 'string', default: '100000' },
-  seed: { type: 'string', default: '1' },
-  episode: { type: 'string', default: '' },
-  log: { type: 'string', default: 'silent' }
-});
+const options = readArguments(
+  'npm run simulate -- [--steps 100000] [--seed 1] [--episode E] [--log LEVEL]',
+  {
+    steps: { type: 'string', default: '100000' },
+    seed: { type: 'string', default: '1' },
+    episode: { type: 'string', default: '' },
+    log: { type: 'string', default: 'silent' }
+  },
+  ({ steps, episode, ...others }) => ({
+    ...others,
+    steps: readNumber('--steps', steps, 1, 1_000_000_000),
+    episode: episode === '' ? null : readNumber('--episode', episode, 0, 1_000_000_000)
+  })
+);
 const EPISODE_STEPS = 2_000;
 /** Of so many episodes one is a source's, the others a replica's. */
 const SOURCE_EVERY = 3;
@@ -33,7 +42,6 @@ const wallTime = performance.now.bind(performance);
 installThreadEnds();
 installClock();
 
-const steps = readNumber('--steps', options.steps, 1, 1_000_000_000);
 const began = wallTime();
 const totals = { episodes: 0, steps: 0, simulatedMs: 0 };
 const faults: Record<string, number> = {};
@@ -46,9 +54,9 @@ process.on('uncaughtException', (caught) => {
   process.exitCode = 1;
 });
 
-for (let index = 0; totals.steps < steps; index++) {
-  if (options.episode !== '' && index > 0) break;
-  const number = options.episode === '' ? index : Number(options.episode);
+for (let index = 0; totals.steps < options.steps; index++) {
+  if (options.episode !== null && index > 0) break;
+  const number = options.episode ?? index;
   const Played = number % SOURCE_EVERY === SOURCE_EVERY - 1 ? SourceEpisode : ReplicaEpisode;
   episode = new Played(`${options.seed}/${number}`, options.log);
   const report = await episode.run(EPISODE_STEPS);
@@ -57,7 +65,7 @@ for (let index = 0; totals.steps < steps; index++) {
   totals.simulatedMs += report.simulatedMs;
   add(faults, report.faults);
   add(figures, report.figures);
-  if (options.episode !== '') console.log(`episode ${report.seed}: ${report.steps} steps, trace ${report.trace}`);
+  if (options.episode !== null) console.log(`episode ${report.seed}: ${report.steps} steps, trace ${report.trace}`);
   if (report.violation === null) continue;
   console.error(`VIOLATION at step ${report.steps} of episode ${number}: ${report.violation}`);
   console.error(`again: npm run simulate -- --seed ${options.seed} --episode ${number}`);

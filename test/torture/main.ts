@@ -1,4 +1,6 @@
-import { readNumber, readOptions } from '../../src/cli/options.ts';
+import { readNumber } from '../../src/cli/options.ts';
+import { PlatformError } from '../../src/errors.ts';
+import { readArguments } from '../support/arguments.ts';
 import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
 import type { Case } from './plan.ts';
@@ -16,15 +18,27 @@ import { shrink } from './shrink.ts';
  * 1000 below the tip; change lookup rows in place; write scoped rows whose parent row is missing; write -0; name members of ENUM
  * or SET with four-byte text, which MariaDB itself tells as '?'; drop tables and columns.
  */
-const options = readOptions(process.argv.slice(2), {
-  blocks: { type: 'string', default: '100' },
-  seed: { type: 'string', default: '1' },
-  seeds: { type: 'string', default: '1' },
-  db: { type: 'string', default: 'indexer' },
-  without: { type: 'string', default: '' },
-  shrink: { type: 'boolean', default: false },
-  keep: { type: 'boolean', default: false }
-});
+const options = readArguments(
+  'npm run torture -- [--blocks 100] [--seed 1] [--seeds 1] [--db indexer|decoder|both] [--without a,b] [--shrink] [--keep]',
+  {
+    blocks: { type: 'string', default: '100' },
+    seed: { type: 'string', default: '1' },
+    seeds: { type: 'string', default: '1' },
+    db: { type: 'string', default: 'indexer' },
+    without: { type: 'string', default: '' },
+    shrink: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false }
+  },
+  ({ blocks, seeds, ...others }) => {
+    const reason = `--db ${others.db} must be indexer, decoder or both`;
+    if (!['indexer', 'decoder', 'both'].includes(others.db)) throw new PlatformError('COMMAND_INVALID', { reason });
+    return {
+      ...others,
+      blocks: readNumber('--blocks', blocks, 1, 1_000_000),
+      seeds: readNumber('--seeds', seeds, 1, 1_000)
+    };
+  }
+);
 
 function command(of: Case): string {
   const without = of.without.length > 0 ? ` --without ${of.without.join(',')}` : '';
@@ -32,9 +46,8 @@ function command(of: Case): string {
 }
 
 function* cases(): Generator<Case> {
-  const blocks = readNumber('--blocks', options.blocks, 1, 1_000_000);
   const without = options.without.split(',').filter((name) => name !== '');
-  const count = readNumber('--seeds', options.seeds, 1, 1_000);
+  const { blocks, seeds: count } = options;
   for (let index = 0; index < count; index += 1) {
     const seed = count === 1 ? options.seed : String(Number(options.seed) + index);
     const isDecoder = options.db === 'decoder' || (options.db === 'both' && index % 3 === 2);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, quoteName } from '../../src/db/connection.ts';
 import type { Random } from '../../src/devnet/random.ts';
+import { freeze, thaw } from '../support/freeze.ts';
 import { runInThread } from './inspector.ts';
 import { FAULT_KINDS, type FaultKind } from './plan.ts';
 import { isAlive, type Service } from './service.ts';
@@ -186,8 +187,8 @@ export class Faults {
 
   async #standStill(): Promise<void> {
     const { pid } = this.#system.mariadb;
-    process.kill(pid, 'SIGSTOP');
-    await sleep(this.#standstillMs).finally(() => process.kill(pid, 'SIGCONT'));
+    await freeze(pid);
+    await sleep(this.#standstillMs).finally(() => thaw(pid));
   }
 
   async #refuseConnections(ms: number): Promise<void> {

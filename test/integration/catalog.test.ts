@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { silentLogger } from '../../src/log.ts';
 import { CatalogCache } from '../../src/sync/catalog.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../../src/wire/database.ts';
+import { freeze, thaw } from '../support/freeze.ts';
 import { startOwnServer } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 
@@ -69,7 +70,7 @@ test('one query per server, kept for a while; a server that hangs holds nobody u
 
   const brief = catalogOf(1);
   const fresh = await brief.read();
-  process.kill(server.pid, 'SIGSTOP');
+  await freeze(server.pid);
   try {
     heights.set(LTC, 8);
     const began = performance.now();
@@ -80,7 +81,7 @@ test('one query per server, kept for a while; a server that hangs holds nobody u
     assert.equal(stuck.databases[0]?.table_count, 2, 'figures are those known last');
     await brief.read();
   } finally {
-    process.kill(server.pid, 'SIGCONT');
+    thaw(server.pid);
   }
   await brief.read();
   assert.ok((await queries()) <= 4, 'while one look hangs no other joins it');

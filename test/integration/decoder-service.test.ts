@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../src/db/connection.ts';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { freeze, thaw } from '../support/freeze.ts';
 import { startTestLitecoind, type TestLitecoind } from '../support/litecoin.ts';
 import { createDatabase, startOwnServer, testServer } from '../support/mariadb.ts';
 import { recordPipes } from '../support/records.ts';
@@ -176,7 +177,7 @@ test('a database that freezes is told at once, and decoding goes on when it answ
   const decoder = await startDecoder({ ...server.root, name: 'frozen' }, { DB_QUERY_TIMEOUT: '1000' });
   const height = await coin.node.height();
   await decoder.until('/live', (body) => body['last_processed_block'] === height);
-  process.kill(server.pid, 'SIGSTOP');
+  await freeze(server.pid);
   try {
     await coin.node.mine(3);
     await decoder.until(
@@ -187,7 +188,7 @@ test('a database that freezes is told at once, and decoding goes on when it answ
     assert.deepEqual([result['status'], result['phase'], result['synced']], ['unhealthy', 'db-unreachable', false]);
     await sleep(2_500); // the statement's time is over by then
   } finally {
-    process.kill(server.pid, 'SIGCONT');
+    thaw(server.pid);
   }
   await decoder.until('/live', (body, status) => status === 200 && body['last_processed_block'] === height + 3);
   decoder.child.kill('SIGTERM');

@@ -13,6 +13,7 @@ import { freePort, PRIVATE_ACCOUNT, startMariaDb } from '../../src/devnet/mariad
 import { startHub } from '../../src/hub/server.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { freeze, thaw } from '../support/freeze.ts';
 import { createDatabase, testServer } from '../support/mariadb.ts';
 import { recordPipes } from '../support/records.ts';
 
@@ -164,9 +165,9 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
   await eventually('the process is ready', () => child.said.out.includes('hub ready'));
   await ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'kept' } } } } });
 
-  process.kill(server.pid, 'SIGSTOP');
+  await freeze(server.pid);
   const frozen = await ask(hub.port, 'health');
-  process.kill(server.pid, 'SIGCONT');
+  thaw(server.pid);
   assert.deepEqual([frozen.status, frozen.json.result.db], [503, false]);
   assert.equal((await ask(hub.port, 'health')).status, 200);
 

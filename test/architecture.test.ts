@@ -125,6 +125,18 @@ test('nothing is compressed synchronously outside workers', () => {
   );
 });
 
+test('no schema is a record by pattern, which leaves values under names with a line break unchecked', () => {
+  const patterned = files.filter(({ source }) => /\bType\.Record\(/.test(source)).map(({ file }) => file);
+  assert.deepEqual(patterned, [], 'ByName in src/wire/by-name.ts checks every name');
+});
+
+test('a property has the same cases in every run', () => {
+  const unseeded = globSync('test/**/*.ts', { exclude: ['test/fuzz/**', 'test/support/fast-check.ts'] }).filter(
+    (file) => /^import .*'fast-check'/m.test(readFileSync(file, 'utf8'))
+  );
+  assert.deepEqual(unseeded, [], 'test/support/fast-check.ts seeds it');
+});
+
 test('the rule catches what it is for, and lets types pass', () => {
   const seeded: readonly [file: string, source: string, refused: boolean][] = [
     ['machines/halt.ts', "import { createPool } from 'mysql2/promise';", true],

@@ -4,10 +4,11 @@ import { Value } from 'typebox/value';
 import type { Transition } from '../../actors/notices.ts';
 import { replayTransition } from '../../actors/replay.ts';
 import { PlatformError } from '../errors.ts';
+import { ByName } from '../wire/by-name.ts';
 import type { Command } from './command.ts';
 import { readOptions } from './options.ts';
 
-const Facts = Type.Record(Type.String(), Type.Unknown());
+const Facts = ByName(Type.Unknown());
 const ExportSchema = Type.Object({
   entries: Type.Array(
     Type.Object({

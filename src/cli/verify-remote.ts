@@ -10,6 +10,7 @@ import { openWriter } from '../db/writer-connection.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { SourceClient } from '../source/source-client.ts';
 import { parseDatabaseUrl } from '../verify/side.ts';
+import { ByName } from '../wire/by-name.ts';
 import { type DatabaseCoordinates, type DatabaseId, DB_TYPES, NAME_PATTERN } from '../wire/database.ts';
 import { INFRA_TABLES } from '../wire/messages.ts';
 
@@ -149,9 +150,7 @@ function note(
   });
 }
 
-const isTree = Compile(
-  Type.Record(Type.String(), Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())))
-);
+const isTree = Compile(ByName(ByName(ByName(Type.Unknown()))));
 const MAX_NAMED = 20;
 
 /** The database that is named, or the only one that the source serves. */

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { ByName } from './by-name.ts';
 import { TABLE_CLASSES, type TableClass } from './schema.ts';
 
 /** Ranges that one answer may list. */
@@ -42,7 +43,7 @@ export const RangeRowsSchema = Type.Object({
   table: Name,
   rows: Count,
   digest: Sum,
-  data: Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: MAX_RANGE_ROWS })
+  data: Type.Array(ByName(Type.Unknown()), { maxItems: MAX_RANGE_ROWS })
 });
 
 /** Rows between two positions: their number, and the order-independent sum of their hashes. */

@@ -10,7 +10,7 @@ const Hash = Type.Union([Type.String({ maxLength: 250 }), Type.Null()]);
 export type WireRow = Record<string, unknown>;
 /** Table name to rows; tables without rows are left out. */
 export type WireRows = Record<string, WireRow[]>;
-const Rows = ByName(Type.Array(Type.Record(Type.String(), Type.Unknown())));
+const Rows = ByName(Type.Array(ByName(Type.Unknown())));
 
 /** Three hashes of an indexer block or the one of a decoder block, spread into the message that carries them. */
 const hashes = {

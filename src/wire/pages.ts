@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox';
+import { ByName } from './by-name.ts';
 
 const Version = Type.Integer({ description: 'as in snapshots: indexer 7, decoder 3' });
 /** Beyond 2^53 a decimal text. */
 const Id = Type.Union([Type.Integer(), Type.String()]);
-const Rows = Type.Array(Type.Record(Type.String(), Type.Unknown()));
+const Rows = Type.Array(ByName(Type.Unknown()));
 
 /** Body of `GET /snapshot-rows`: one page of a lookup table, by id. */
 export const LookupPageSchema = Type.Object({

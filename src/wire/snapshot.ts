@@ -1,6 +1,7 @@
 import Type from 'typebox';
+import { ByName } from './by-name.ts';
 
-const Tables = Type.Record(Type.String(), Type.Array(Type.Record(Type.String(), Type.Unknown())));
+const Tables = ByName(Type.Array(ByName(Type.Unknown())));
 
 /** A snapshot's body, keys in this order; tables without rows are left out. @see the specification, "Endpoints" */
 export const SnapshotBodySchema = Type.Object({

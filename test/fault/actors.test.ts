@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import fc from 'fast-check';
 import { ActorDirectory } from '../../actors/directory.ts';
 import { type ActorSpec, Supervisor, type SupervisorOptions } from '../../actors/supervisor.ts';
 import { hasCode, type PlatformError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { DatabaseId } from '../../src/wire/database.ts';
 import type { UnrulyAsks, UnrulyNeeds } from '../fixtures/unruly-actor.ts';
+import fc from '../support/fast-check.ts';
 
 const ID: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
 const OTHER: DatabaseId = { ...ID, chain: 'litecoin' };

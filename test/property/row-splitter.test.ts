@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { RowSplitter } from '../../src/snapshot/row-splitter.ts';
+import fc from '../support/fast-check.ts';
 
 const LIMITS = { maxRowBytes: 65_536, batchBytes: 64 };
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { allowsBulkLoad, loadBatch } from '../../src/db/bulk-load.ts';
 import { type Connection, connect, rows } from '../../src/db/connection.ts';
 import { canonicalRow, type ReplicaTable, readReplicaSchema } from '../../src/db/replica-schema.ts';
@@ -10,6 +9,7 @@ import { streamRowBytes } from '../../src/db/row-stream.ts';
 import { ChunkWriter } from '../../src/snapshot/chunk-writer.ts';
 import { RowEncoder } from '../../src/snapshot/row-encoder.ts';
 import type { WireRow } from '../../src/wire/messages.ts';
+import fc from '../support/fast-check.ts';
 import { createDatabase } from '../support/mariadb.ts';
 
 const CREATE = `CREATE TABLE every_type (

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { toBaseUnits, toDecimal } from '../../src/coin/amount.ts';
 import { parseExactJson } from '../../src/coin/exact-json.ts';
+import fc from '../support/fast-check.ts';
 
 test('amounts come back as they went, for every number of base units', () => {
   fc.assert(

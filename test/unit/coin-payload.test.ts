@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   ACTIONS,
   encodePayload,
@@ -10,6 +9,7 @@ import {
   type PayloadCarrier
 } from '../../src/coin/payload.ts';
 import { readScript, writePush } from '../../src/coin/script.ts';
+import fc from '../support/fast-check.ts';
 import VECTORS from './coin-payload-vectors.json' with { type: 'json' };
 
 const TXID = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';

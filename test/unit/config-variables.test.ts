@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   choice,
   describeConfig,
@@ -20,6 +19,7 @@ import {
   text
 } from '../../src/config/variables.ts';
 import { PlatformError } from '../../src/errors.ts';
+import fc from '../support/fast-check.ts';
 
 const VARIABLES = {
   MODE: choice(['server', 'client'], { required: true, doc: 'which side' }),

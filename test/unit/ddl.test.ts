@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { printAdditions, printChanges, printTable } from '../../src/db/ddl.ts';
 import { reprintDefault, reprintExpression } from '../../src/db/sql-expression.ts';
 import type { TypedColumn, TypedTable } from '../../src/wire/schema.ts';
+import fc from '../support/fast-check.ts';
 
 const column = (over: Partial<TypedColumn> = {}): TypedColumn => ({
   name: 'a',

@@ -3,13 +3,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import fc from 'fast-check';
 import { holdDirectory } from '../../src/devnet/directory.ts';
 import { planRounds } from '../../src/devnet/miner.ts';
 import { type ServiceOrder, startService } from '../../src/devnet/process.ts';
 import { createRandom } from '../../src/devnet/random.ts';
 import { clientOrder, decoderOrder, hubOrder, serverOrder } from '../../src/devnet/services.ts';
 import type { DevnetSettings } from '../../src/devnet/settings.ts';
+import fc from '../support/fast-check.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-unit-'));
 after(() => rmSync(directory, { recursive: true, force: true }));

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { epochRoot, inclusionProof, leafHash, verifyProof } from '../../src/consensus/epoch-tree.ts';
 import { hasCode } from '../../src/errors.ts';
+import fc from '../support/fast-check.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text, 'ascii').digest('hex');
 const leavesOf = (count: number) => Array.from({ length: count }, (_, index) => sha256(`leaf ${index}`));

@@ -3,13 +3,13 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import fc from 'fast-check';
 import { isTimeSigned } from '../../src/consensus/auth-signature.ts';
 import { type Applied, Heartbeats } from '../../src/source/heartbeats.ts';
 import type { Subscription } from '../../src/source/subscription.ts';
 import { authMessage, validatorIdentity } from '../../src/source/validator-identity.ts';
 import { openValidatorIdentity } from '../../src/sync/validator-key.ts';
 import type { AuthMessage, HeartbeatBody, HeartbeatMessage } from '../../src/wire/validator.ts';
+import fc from '../support/fast-check.ts';
 import { temporaryDirectory } from '../support/sync-process.ts';
 
 const SEED = '55'.repeat(32);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { hasCode } from '../../src/errors.ts';
 import { discoverDatabases } from '../../src/hub/client.ts';
 import { entriesOf, mergeTrees, readConfigAnswer } from '../../src/hub/config-tree.ts';
+import fc from '../support/fast-check.ts';
 
 const PARAMS = {
   db_host: 'db1',

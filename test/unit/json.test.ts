@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { parseJson } from '../../src/wire/json.ts';
+import fc from '../support/fast-check.ts';
 
 const parse = (text: string) => parseJson(Buffer.from(text));
 

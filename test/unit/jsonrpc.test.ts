@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type FastifyInstance, fastify } from 'fastify';
 import { pino } from 'pino';
 import Type from 'typebox';
 import { PlatformError } from '../../src/errors.ts';
 import { type JsonRpcOptions, jsonRpc, RpcAnswer, rpcMethod } from '../../src/jsonrpc.ts';
+import fc from '../support/fast-check.ts';
 
 /** A service that remembers what was called and what was logged. */
 async function service(options: Partial<JsonRpcOptions> = {}) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { actionsHash, contractHash, type LedgerRow, ledgerHash } from '../../src/consensus/ledger-hashes.ts';
+import fc from '../support/fast-check.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const ZERO = '0'.repeat(64);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import nacl from 'tweetnacl';
 import { canonicalJson } from '../../src/consensus/canonical-json.ts';
 import { isQuorum, type PinnedValidator, signedWeight } from '../../src/consensus/quorum.ts';
 import { PlatformError } from '../../src/errors.ts';
+import fc from '../support/fast-check.ts';
 
 const RECORD = { chain: 'bitcoin', network: 'regtest', block_index: 50, state_root: 'aa', block_hash: null };
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');

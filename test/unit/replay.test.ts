@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import fc from 'fast-check';
 import { createActor, fromPromise, SimulatedClock } from 'xstate';
 import type { Transition } from '../../actors/notices.ts';
 import { observeMachine } from '../../actors/observe.ts';
@@ -13,6 +12,7 @@ import { decoderMachine } from '../../machines/decoder.ts';
 import { type Inspection, type Outcome, replicaMachine } from '../../machines/replica.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { runCommandLine } from '../support/command-line.ts';
+import fc from '../support/fast-check.ts';
 import { eventually } from '../support/sync-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'platform-replay-'));

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, inflateRawSync } from 'node:zlib';
-import fc from 'fast-check';
 import { GzipStitcher } from '../../src/snapshot/gzip-stitcher.ts';
+import fc from '../support/fast-check.ts';
 
 /** Compresses chunks and gathers the file. */
 async function stitch(chunks: readonly Buffer[], maxInFlight?: number): Promise<Buffer> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../../src/snapshot/byte-range.ts';
+import fc from '../support/fast-check.ts';
 
 test('single ranges of a complete file', () => {
   const part = (start: number, end: number) => ({ kind: 'part', start, end });

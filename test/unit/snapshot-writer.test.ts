@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import fc from 'fast-check';
 import { ChunkWriter } from '../../src/snapshot/chunk-writer.ts';
 import { openCompressor } from '../../src/snapshot/coding.ts';
 import { RowEncoder } from '../../src/snapshot/row-encoder.ts';
 import { type TableSource, writeSnapshot } from '../../src/snapshot/snapshot-writer.ts';
 import type { TypedColumn } from '../../src/wire/schema.ts';
 import type { SnapshotCoding } from '../../src/wire/snapshot.ts';
+import fc from '../support/fast-check.ts';
 
 /** A row as MariaDB's text protocol carries it, with bytes around it that are not its own. */
 function packet(values: readonly (string | Buffer | null)[]): { bytes: Buffer; start: number; end: number } {

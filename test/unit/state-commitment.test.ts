@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { balanceLeaf, type LeafChange, plainAmount } from '../../src/consensus/balance-leaf.ts';
 import { BalanceTree, computeTops } from '../../src/consensus/balance-tree.ts';
 import { blockRoot, type LedgerLeaf } from '../../src/consensus/block-root.ts';
 import { CommitmentHashes, toHex } from '../../src/consensus/commitment-hashes.ts';
+import fc from '../support/fast-check.ts';
 import VECTORS from './state-commitment-vectors.json' with { type: 'json' };
 
 const hashes = new CommitmentHashes('PLATFORM');

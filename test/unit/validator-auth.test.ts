@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { isTimeSigned, signingKey, signTime } from '../../src/consensus/auth-signature.ts';
 import { ValidatorAuth } from '../../src/http/validator-auth.ts';
 import type { AuthMessage } from '../../src/wire/validator.ts';
+import fc from '../support/fast-check.ts';
 
 const NOW_S = 1_700_000_000;
 const KEY = signingKey('11'.repeat(32));

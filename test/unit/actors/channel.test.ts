@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
-import fc from 'fast-check';
 import { Channel, type Handlers, Transferred } from '../../../actors/channel.ts';
 import { hasCode, PlatformError } from '../../../src/errors.ts';
+import fc from '../../support/fast-check.ts';
 
 type Left = { upper: { request: string; reply: string } };
 type Right = {

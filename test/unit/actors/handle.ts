@@ -3,7 +3,7 @@ import { ActorHandle } from '../../../actors/actor-handle.ts';
 import type { PlatformError } from '../../../src/errors.ts';
 import type { UnrulyAsks, UnrulyNeeds } from '../../fixtures/unruly-actor.ts';
 
-export const UNRULY = new URL('../../fixtures/unruly-actor.ts', import.meta.url);
+const UNRULY = new URL('../../fixtures/unruly-actor.ts', import.meta.url);
 
 export interface Opened {
   readonly handle: ActorHandle<UnrulyAsks, UnrulyNeeds>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { circuitBreakerMachine } from '../../../machines/circuit-breaker.ts';
+import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const INPUT = { failureThreshold: 3, cooldownMs: 30_000, trialTimeoutMs: 5_000 };

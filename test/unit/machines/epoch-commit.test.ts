@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { epochCommitMachine } from '../../../machines/epoch-commit.ts';
 import { epochOf } from '../../../src/consensus/epoch-tree.ts';
+import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const INPUT = { epochSize: 10, epoch: 1, height: 0, retryMs: 1_000 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { heartbeatMachine } from '../../../machines/heartbeat.ts';
+import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const INPUT = { ttlMs: 60_000 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { restartMachine } from '../../../machines/restart.ts';
+import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const INPUT = { baseDelayMs: 200, maxDelayMs: 1_000, budget: 3, windowMs: 60_000 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { subscriberMachine } from '../../../machines/subscriber.ts';
+import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const INPUT = { maxBytes: 1_000, stallMs: 30_000 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { dissenters, verificationMachine } from '../../../machines/verification.ts';
+import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const THREE = { sources: ['a', 'b', 'c'], confirmTimeoutMs: 10_000 };

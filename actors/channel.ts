@@ -85,7 +85,7 @@ export function portableError(error: PlatformError): WireError {
   }
 }
 
-export const DEFAULT_ASK_DEADLINE_MS = 5_000;
+const DEFAULT_ASK_DEADLINE_MS = 5_000;
 /** The longest delay a timer can hold; a longer patience means this one. */
 const LONGEST_DEADLINE_MS = 2 ** 31 - 1;
 

@@ -17,7 +17,7 @@ const COMPARED = [
   'state_root'
 ] as const;
 /** The reason of a halt by a signed checkpoint that names other hashes than the replica has. */
-export const CHECKPOINT_MISMATCH = 'checkpoint-mismatch';
+const CHECKPOINT_MISMATCH = 'checkpoint-mismatch';
 
 interface Anchor {
   readonly checkpoint: Checkpoint;

@@ -14,7 +14,7 @@ import type { ReplicaActorData } from './protocol.ts';
 import { compareRoots, GROUP_LEAVES_MAX, StateTracker } from './state-tracker.ts';
 
 /** The reason of a halt by a state root that is not the source's. */
-export const ROOT_MISMATCH = 'state-root-mismatch';
+const ROOT_MISMATCH = 'state-root-mismatch';
 
 const STATEMENT_LIMIT_S = 60;
 

@@ -13,7 +13,7 @@ import { type Happening, Timeline, type TimelineEntry } from './timeline.ts';
 export type { ActorSpec } from './supervised-actor.ts';
 
 /** Restarts from a fifth of a second to half a minute apart; ten in five minutes are the last. */
-export const DEFAULT_RESTART: RestartInput = { baseDelayMs: 200, maxDelayMs: 30_000, budget: 10, windowMs: 300_000 };
+const DEFAULT_RESTART: RestartInput = { baseDelayMs: 200, maxDelayMs: 30_000, budget: 10, windowMs: 300_000 };
 
 export interface SupervisorOptions<ToMain extends Protocol> {
   readonly log: Logger;

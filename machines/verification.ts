@@ -26,10 +26,7 @@ interface Reported {
 type VerificationEvent = Reported | { readonly type: 'round.ended' };
 
 /** The hash that a strict majority of the configured sources names, else undefined. Silence is not consent. */
-export function majorityHash({
-  sources,
-  reports
-}: Pick<VerificationContext, 'sources' | 'reports'>): string | undefined {
+function majorityHash({ sources, reports }: Pick<VerificationContext, 'sources' | 'reports'>): string | undefined {
   const hashes = Object.values(reports);
   return hashes.find((hash) => hashes.filter((other) => other === hash).length * 2 > sources.length);
 }

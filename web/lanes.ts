@@ -1,7 +1,7 @@
 import type { TimelineEntry } from '../actors/timeline.ts';
 
 /** The front door's lane comes first, then one for each actor. */
-export const FRONT_DOOR = 'front door';
+const FRONT_DOOR = 'front door';
 const LANE = 26;
 const LEFT = 210;
 /** On a phone the names stand above their lanes. */

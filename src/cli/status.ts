@@ -63,7 +63,7 @@ function readUrl(url: string): string {
 }
 
 /** One line a database. */
-export function statusTable(mode: string, databases: readonly ProbedDatabase[]): string {
+function statusTable(mode: string, databases: readonly ProbedDatabase[]): string {
   const lines = [
     ['database', 'mode', 'state', 'height', 'lag', 'circuit', 'halted'],
     ...databases.map(({ name, state, height, lagBlocks, circuit, halt }) => [

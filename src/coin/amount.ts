@@ -1,5 +1,5 @@
 /** Decimal places of a coin on every chain of the registry. */
-export const COIN_DECIMALS = 8;
+const COIN_DECIMALS = 8;
 
 const DECIMAL = /^(\d{1,20})(?:\.(\d{1,20}))?(?:[eE]([+-]?\d{1,2}))?$/;
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dispatcher, Pool } from 'undici';
+import { Pool } from 'undici';
 import { PlatformError } from '../errors.ts';
+import { readBounded } from '../wire/bounded.ts';
 import { parseJson } from '../wire/json.ts';
 import { parseExactJson } from './exact-json.ts';
 
@@ -19,8 +20,8 @@ export interface NodeRpcOptions {
   readonly rateLimitDelayMs?: number;
 }
 
-/** Error codes of a coin node's JSON-RPC that callers act on. */
-export const RPC_CODE = { invalidParameter: -8, warmingUp: -28 } as const;
+/** The error code of a coin node that is starting. */
+const WARMING_UP = -28;
 
 const CONNECTIONS = 8;
 /** A block of 4 MB weight is below 40 MB as verbose JSON. */
@@ -88,7 +89,11 @@ export class NodeRpc {
       body: JSON.stringify({ jsonrpc: '1.0', id: method, method, params }),
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline
     });
-    const answer = await readBody(body, method);
+    const answer = await readBounded(
+      body,
+      MAX_BODY_BYTES,
+      () => new PlatformError('NODE_REFUSED', { reason: `an answer is larger than ${MAX_BODY_BYTES} bytes`, method })
+    );
     const occasion = { node: url, method, status: statusCode };
     if (statusCode === 401 || statusCode === 403) {
       throw new PlatformError('NODE_REFUSED', {
@@ -98,19 +103,6 @@ export class NodeRpc {
     }
     return readAnswer(answer, occasion);
   }
-}
-
-async function readBody(body: Dispatcher.ResponseData['body'], method: string): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    sizeBytes += chunk.byteLength;
-    if (sizeBytes > MAX_BODY_BYTES) {
-      throw new PlatformError('NODE_REFUSED', { reason: `an answer is larger than ${MAX_BODY_BYTES} bytes`, method });
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 function readAnswer(body: Buffer, occasion: Readonly<Record<string, unknown>>): unknown {
@@ -126,7 +118,7 @@ function readAnswer(body: Buffer, occasion: Readonly<Record<string, unknown>>): 
     error?: { code?: unknown; message?: unknown } | null;
   };
   if (error) {
-    const isStarting = error.code === RPC_CODE.warmingUp;
+    const isStarting = error.code === WARMING_UP;
     throw new PlatformError(isStarting ? 'NODE_UNREACHABLE' : 'NODE_REFUSED', {
       reason: (typeof error.message === 'string' ? error.message : 'the node names no reason').slice(0, MAX_REASON),
       ...occasion,

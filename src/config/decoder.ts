@@ -49,7 +49,7 @@ export const decoderVariables = {
 export type DecoderConfig = Values<typeof decoderVariables>;
 
 /** What one variable alone cannot tell. @returns one sentence a fault */
-export function findDecoderFaults(config: DecoderConfig): string[] {
+function findDecoderFaults(config: DecoderConfig): string[] {
   const faults: string[] = [];
   if (config.PAYLOAD_MAGIC && !/^[\x21-\x7e]{4}$/.test(config.PAYLOAD_MAGIC)) {
     faults.push(

@@ -22,7 +22,7 @@ export interface HashPosition {
   readonly previousHash: string | undefined;
 }
 
-export const CONTRACT_PARTS = ['contracts', 'state', 'executions', 'emissions', 'deposits', 'withdrawals'] as const;
+const CONTRACT_PARTS = ['contracts', 'state', 'executions', 'emissions', 'deposits', 'withdrawals'] as const;
 export type ContractPart = (typeof CONTRACT_PARTS)[number];
 
 /**

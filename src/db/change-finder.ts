@@ -6,9 +6,9 @@ import { planSignature, type SourceLayout } from './source-layout.ts';
 import { inCharset } from './sql-literal.ts';
 
 /** A larger table is not remembered row by row. */
-export const MUTABLE_MAX_ROWS = 2_000_000;
+const MUTABLE_MAX_ROWS = 2_000_000;
 /** A larger table is not sent whole: no message could hold it. */
-export const WHOLE_MAX_ROWS = 500_000;
+const WHOLE_MAX_ROWS = 500_000;
 /** A derived table up to this size goes whole when its rows are not known; of a larger one, what the group's rows touch. */
 export const DERIVED_WHOLE_ROWS = 20_000;
 /** Keys of one SELECT. */

@@ -3,7 +3,7 @@ import type { TableClass, TypedColumn, TypedTable } from '../wire/schema.ts';
 import HINTS from './topology-hints.json' with { type: 'json' };
 
 /** The columns that can tie a row to a block, in the order in which they are tried. */
-export const SCOPE_COLUMNS = ['block_index', 'tx_index', 'action_index'] as const;
+const SCOPE_COLUMNS = ['block_index', 'tx_index', 'action_index'] as const;
 export type ScopeColumn = (typeof SCOPE_COLUMNS)[number];
 
 /** For a scope that is not the block itself: the table that says which block it belongs to. */

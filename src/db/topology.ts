@@ -100,7 +100,7 @@ function withoutPeriods(table: TypedTable): TypedTable {
 }
 
 /** SHA-256 over the tables that can travel: sync-owned ones come and go without meaning. */
-export function fingerprintOf(tables: readonly TypedTable[]): string {
+function fingerprintOf(tables: readonly TypedTable[]): string {
   const text = JSON.stringify(tables.filter(({ name }) => !name.startsWith('sync_') && name !== 'merkle_epochs'));
   return createHash('sha256').update(text).digest('hex');
 }

@@ -9,6 +9,7 @@ import { encodePayload } from '../coin/payload.ts';
 import { findProgram } from '../config/programs.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { freePort } from './mariadb.ts';
+import { stopChild } from './stop-child.ts';
 
 export interface LitecoinOptions {
   /** A free one when absent; give it to come back where a stopped node was. */
@@ -59,7 +60,6 @@ export interface PrivateLitecoind {
 }
 
 const START_DEADLINE_MS = 60_000;
-const STOP_DEADLINE_MS = 30_000;
 const FEE = 10_000n;
 const LEAST_COIN = 1_000_000n;
 const MATURITY = 100;
@@ -248,13 +248,4 @@ async function waitUntilReady(child: ChildProcess, rpc: NodeRpc, logFile: string
       await sleep(50);
     }
   }
-}
-
-async function stopChild(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  child.kill(signal);
-  const patience = setTimeout(() => child.kill('SIGKILL'), STOP_DEADLINE_MS);
-  await gone;
-  clearTimeout(patience);
 }

@@ -10,6 +10,7 @@ import { environment } from '../config/environment.ts';
 import { findProgram } from '../config/programs.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
+import { stopChild } from './stop-child.ts';
 
 /** A private MariaDB: own data directory, socket and loopback port; no system service is touched. */
 export interface PrivateMariaDb {
@@ -27,7 +28,6 @@ export const PRIVATE_ACCOUNT = { user: 'platform', pass: 'known-to-this-machine'
 
 const LONGEST_SOCKET_PATH = 107;
 const START_DEADLINE_MS = 60_000;
-const STOP_DEADLINE_MS = 30_000;
 
 /** A loopback port that was free a moment ago. */
 export async function freePort(): Promise<number> {
@@ -151,13 +151,4 @@ async function waitUntilReady(
       await sleep(50);
     }
   }
-}
-
-async function stopChild(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  child.kill(signal);
-  const patience = setTimeout(() => child.kill('SIGKILL'), STOP_DEADLINE_MS);
-  await gone;
-  clearTimeout(patience);
 }

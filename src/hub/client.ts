@@ -1,4 +1,5 @@
 import { PlatformError } from '../errors.ts';
+import { readBounded } from '../wire/bounded.ts';
 import { parseJson } from '../wire/json.ts';
 import { type ConfigTree, mergeTrees, readConfigAnswer } from './config-tree.ts';
 
@@ -91,23 +92,16 @@ async function call(
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     signal
   });
-  const body = await readBounded(response);
+  const body = await readBounded(
+    response.body ?? [],
+    MAX_BODY_BYTES,
+    () => new Error(`answered more than ${MAX_BODY_BYTES} bytes`)
+  );
   if (!response.ok) throw new Error(`answered HTTP ${response.status}`);
   const reply: unknown = parseJson(body);
   if (typeof reply !== 'object' || reply === null) throw new Error('answered no JSON-RPC reply');
   if ('error' in reply && reply.error) throw new Error(`answered ${JSON.stringify(reply.error).slice(0, 200)}`);
   return 'result' in reply ? reply.result : undefined;
-}
-
-async function readBounded(response: Response): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of response.body ?? []) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > MAX_BODY_BYTES) throw new Error(`answered more than ${MAX_BODY_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 /** fetch hides the interesting part in its cause. */

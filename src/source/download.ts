@@ -252,8 +252,8 @@ export class Download {
 
 const hasStalled = ({ detail }: PlatformError): boolean => detail['stalled'] === true;
 
-/** Removes a download and its receipt, whoever made it. */
-export async function discardDownload(file: string): Promise<void> {
+/** Removes a download and its receipt. */
+async function discardDownload(file: string): Promise<void> {
   await rm(receiptPath(file), { force: true });
   await rm(file, { force: true });
 }

@@ -3,6 +3,7 @@ import { getCACertificates } from 'node:tls';
 import { createGunzip } from 'node:zlib';
 import { Agent, type Dispatcher, request } from 'undici';
 import { PlatformError } from '../errors.ts';
+import { readBounded } from '../wire/bounded.ts';
 import { parseJson } from '../wire/json.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -93,7 +94,7 @@ export class SourceConnection {
 
   /** Turns an unwanted answer into an error that carries the source's own words, and how long it wants to be left alone. */
   async refuse({ status, headers, body }: OpenResponse, path: string): Promise<never> {
-    const text = await readBounded(body, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0));
+    const text = await readBounded(body, MAX_ERROR_BYTES, () => tooLong(MAX_ERROR_BYTES)).catch(() => Buffer.alloc(0));
     const said = /"error"\s*:\s*("(?:[^"\\]|\\.){0,300}")/.exec(text.toString('utf8'))?.[1] ?? '';
     const reason = `${this.url} answered ${status} to ${path}${said === '' ? '' : `: ${said}`}`;
     const retryAfterS = readRetryAfter(headers['retry-after']);
@@ -110,7 +111,7 @@ export class SourceConnection {
     if (response.status !== 200) return this.refuse(response, path);
     let value: unknown;
     try {
-      value = parseJson(await readBounded(plainBody(response), MAX_JSON_BYTES));
+      value = parseJson(await readBounded(plainBody(response), MAX_JSON_BYTES, () => tooLong(MAX_JSON_BYTES)));
     } catch (caught) {
       if (caught instanceof SyntaxError) throw this.invalid(path, `is refused as JSON: ${caught.message.slice(0, 80)}`);
       throw sourceError(caught, this.url, path);
@@ -137,16 +138,8 @@ function plainBody({ headers, body }: OpenResponse): AsyncIterable<Uint8Array> {
   return headers['content-encoding'] === 'gzip' ? pipeline(body, createGunzip(), () => undefined) : body;
 }
 
-async function readBounded(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of body) {
-    size += part.length;
-    if (size > limit) throw new PlatformError('SOURCE_INVALID', { reason: `an answer is longer than ${limit} bytes` });
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
-}
+const tooLong = (mostBytes: number) =>
+  new PlatformError('SOURCE_INVALID', { reason: `an answer is longer than ${mostBytes} bytes` });
 
 /** What a request met on its way as a PlatformError; others pass. */
 export function sourceError(caught: unknown, source: string, path: string): PlatformError {

@@ -9,7 +9,7 @@ import * as indexer from '../support/generated-indexer.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { differences, REPLICA_PREFIX, startTestHub } from '../support/sync-pair.ts';
-import { eventually, type SyncProcess, startSyncProcess } from '../support/sync-process.ts';
+import { eventually, replicasAt, type SyncProcess, startSyncProcess } from '../support/sync-process.ts';
 
 const SIZE = { seed: 'compatible', blocks: 30, rows: 1500 };
 const GENERATORS = {
@@ -33,10 +33,7 @@ async function follow(dbType: DbType, options: CompatibleServerOptions) {
         HUB_PORT: hub,
         SYNC_MODE: 'client',
         SYNC_SOURCES: server.url,
-        REPLICA_DB_HOST: source.host,
-        REPLICA_DB_PORT: source.port,
-        REPLICA_DB_USER: source.user,
-        REPLICA_DB_PASS: source.pass,
+        ...replicasAt(source),
         REPLICA_DB_PREFIX: REPLICA_PREFIX,
         CLIENT_RECONNECT_DELAY: 100,
         LOG_LEVEL: 'debug'

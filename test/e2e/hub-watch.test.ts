@@ -7,7 +7,13 @@ import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { openTestHub } from '../support/sync-pair.ts';
-import { eventually, type SyncProcess, startSyncProcess, temporaryDirectory } from '../support/sync-process.ts';
+import {
+  eventually,
+  replicasAt,
+  type SyncProcess,
+  startSyncProcess,
+  temporaryDirectory
+} from '../support/sync-process.ts';
 
 const decoderOf = (chain: string, { host, port, name, user, pass }: DatabaseCoordinates) => ({
   [chain]: { regtest: { 'other-decoder': { host, port: String(port), name, user, pass } } }
@@ -67,10 +73,8 @@ test('a client that starts while the hub is away goes on with the databases that
   const source = await createDatabase('remembered');
   await createDecoder(source, { seed: 'remembered', blocks: 5, rows: 50 });
   const hub = await startBareHub(() => decoderOf('litecoin', source));
-  const { host, port, user, pass } = source;
-  const replica = { REPLICA_DB_HOST: host, REPLICA_DB_PORT: port, REPLICA_DB_USER: user, REPLICA_DB_PASS: pass };
   const env = {
-    ...{ SYNC_MODE: 'client', SYNC_SOURCES: 'http://127.0.0.1:9', REPLICA_DB_PREFIX: 'r_', ...replica },
+    ...{ SYNC_MODE: 'client', SYNC_SOURCES: 'http://127.0.0.1:9', REPLICA_DB_PREFIX: 'r_', ...replicasAt(source) },
     ...{ HUB_API_HOST: '127.0.0.1', HUB_PORT: hub.port, SYNC_STATE_DIR: temporaryDirectory('known') }
   };
   dropAfterwards(source, `r_${source.name}`);

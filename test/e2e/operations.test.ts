@@ -12,7 +12,7 @@ import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { readRules, startPrometheus } from '../support/prometheus.ts';
 import { addEmptyBlock, sql } from '../support/sql.ts';
 import { openTestHub } from '../support/sync-pair.ts';
-import { eventually, startSyncProcess, temporaryDirectory } from '../support/sync-process.ts';
+import { eventually, replicasAt, startSyncProcess, temporaryDirectory } from '../support/sync-process.ts';
 
 const DATABASE = 'indexer/litecoin/regtest';
 const KEY = 'key-of-an-operator';
@@ -65,10 +65,7 @@ async function startHouse() {
     ...common,
     SYNC_MODE: 'client',
     SYNC_SOURCES: sourceLink.url,
-    REPLICA_DB_HOST: source.host,
-    REPLICA_DB_PORT: source.port,
-    REPLICA_DB_USER: source.user,
-    REPLICA_DB_PASS: source.pass,
+    ...replicasAt(source),
     REPLICA_DB_PREFIX: 'replica_',
     CLIENT_RECONNECT_DELAY: 200
   });

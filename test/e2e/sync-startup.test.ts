@@ -9,7 +9,7 @@ import { startHostileSource } from '../support/hostile-source.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { PAIR_KEY, REPLICA_PREFIX, type SyncPair, startPair, startTestHub } from '../support/sync-pair.ts';
-import { eventually, temporaryDirectory } from '../support/sync-process.ts';
+import { eventually, replicasAt, temporaryDirectory } from '../support/sync-process.ts';
 
 let pair: SyncPair;
 let unserved: DatabaseCoordinates;
@@ -26,7 +26,6 @@ before(async () => {
 });
 
 function clientEnv(state: string): Record<string, string> {
-  const { host, port, user, pass } = pair.source;
   return {
     SYNC_MODE: 'client',
     HUB_API_HOST: '127.0.0.1',
@@ -36,10 +35,7 @@ function clientEnv(state: string): Record<string, string> {
     SYNC_API_KEY: PAIR_KEY,
     SYNC_STATE_DIR: state,
     SYNC_SOURCES: pair.server.url,
-    REPLICA_DB_HOST: host,
-    REPLICA_DB_PORT: String(port),
-    REPLICA_DB_USER: user,
-    REPLICA_DB_PASS: pass,
+    ...replicasAt(pair.source),
     REPLICA_DB_PREFIX: REPLICA_PREFIX
   };
 }

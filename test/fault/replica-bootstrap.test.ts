@@ -9,7 +9,7 @@ import { type Fault, FaultyLink } from '../support/faulty-link.ts';
 import { appendBlocks, createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually } from '../support/sync-process.ts';
+import { eventually, replicasAt } from '../support/sync-process.ts';
 
 const FAULTS: readonly Fault[] = [
   { when: 'before', errno: 1213 },
@@ -62,12 +62,7 @@ test('statements all over a bootstrap fail, on whichever connection: never compl
 test('a replica server without local_infile is filled by INSERT, says so once, and is equal', async () => {
   const pair = await createPair(2_000);
   const { root } = await startOwnServer(['--local-infile=0']);
-  const client = await pair.startClient({
-    REPLICA_DB_HOST: root.host,
-    REPLICA_DB_PORT: root.port,
-    REPLICA_DB_USER: root.user,
-    REPLICA_DB_PASS: root.pass
-  });
+  const client = await pair.startClient(replicasAt(root));
   const replica = { ...root, name: pair.replica.name };
   await eventually('the replica is live', 30_000, async () => (await pair.status(client))['phase'] === 'live');
   const verdict = await compareDatabases(pair.source, replica);

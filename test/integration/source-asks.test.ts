@@ -7,15 +7,7 @@ import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { SourceThread } from '../support/source-thread.ts';
 import { sql } from '../support/sql.ts';
-
-const FULL: SnapshotQuery = {
-  since: null,
-  until: null,
-  skipLookups: false,
-  lookups: {},
-  infraOnly: false,
-  inclusive: false
-};
+import { FULL } from './snapshot-support.ts';
 
 test('the schema of the replicated tables, as text and typed', async (t) => {
   const database = await createDatabase('asks');
@@ -24,8 +16,7 @@ test('the schema of the replicated tables, as text and typed', async (t) => {
     database,
     "CREATE TABLE said (id INT AUTO_INCREMENT PRIMARY KEY, x TEXT NOT NULL DEFAULT ' AUTO_INCREMENT=5')"
   );
-  const source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'indexer');
   await source.reaches(102);
   const { body, fingerprint } = await source.handle.ask('schema.read', {});
   const schema = JSON.parse(body) as SchemaRecord;
@@ -50,8 +41,7 @@ test('the schema of the replicated tables, as text and typed', async (t) => {
 test('equal questions at one tip are one build; another tip or query is another', async (t) => {
   const database = await createDatabase('asks');
   await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
-  const source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'indexer');
   await source.reaches(102);
   const describe = async (query: SnapshotQuery) => source.handle.ask('snapshot.describe', { query });
   const first = await describe(FULL);
@@ -63,8 +53,7 @@ test('equal questions at one tip are one build; another tip or query is another'
 
 test('BLOCKS_EMPTY and BLOCKS_CAUGHT_UP', async (t) => {
   const database = await createDatabase('asks');
-  const source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'indexer');
   await source.until(() => source.report?.phase === 'polling.caughtUp', 'a poll');
   const describe = async (query: SnapshotQuery) => source.handle.ask('snapshot.describe', { query });
   await assert.rejects(
@@ -83,8 +72,7 @@ test('BLOCKS_EMPTY and BLOCKS_CAUGHT_UP', async (t) => {
 test('a graceful stop ends the thread without an error', async (t) => {
   const database = await createDatabase('asks');
   await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
-  const source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'indexer');
   await source.reaches(102);
   await source.handle.ask('stop', { graceMs: 2_000 });
   assert.equal(source.states.at(-1), 'stopping');

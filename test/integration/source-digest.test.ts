@@ -11,8 +11,7 @@ import { addEmptyBlock, sql } from '../support/sql.ts';
 async function open(t: TestContext): Promise<{ database: DatabaseCoordinates; source: SourceThread }> {
   const database = await createDatabase('source_digest');
   await createIndexer(database, { seed: 'd', blocks: 5, rows: 300 });
-  const source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'indexer');
   await source.reaches(104);
   return { database, source };
 }

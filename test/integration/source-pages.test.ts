@@ -12,13 +12,15 @@ import { sql } from '../support/sql.ts';
 
 const parse = <T>(body: Uint8Array): T => JSON.parse(new TextDecoder().decode(body)) as T;
 
+/** A page of megabytes may take seconds on a machine with much else to do. */
+const PATIENT = { deadlineMs: 60_000 };
+
 test('a lookup table page by page is the table, an id of 0 included; other tables are refused', async (t) => {
   const database = await createDatabase('pages');
   await createDecoder(database, { seed: 'a', blocks: 5, rows: 300 });
   await sql(database, 'CREATE TABLE index_odd (id INT AUTO_INCREMENT PRIMARY KEY, raw VARBINARY(4))');
   await sql(database, "INSERT INTO index_odd VALUES (0, x'00ff'), (7, NULL)");
-  const source = new SourceThread(database, 'decoder');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'decoder');
   const all: unknown[] = [];
   let afterId: number | null = null;
   for (let more = true; more; ) {
@@ -64,10 +66,9 @@ test('a page ends at its bytes, though more rows were asked for, and is the same
     "INSERT INTO index_texts (text) SELECT REPEAT('x', 12 * 1024 * 1024) FROM seq_1_to_4",
     "INSERT INTO index_texts (text) SELECT 'short' FROM seq_1_to_3000"
   );
-  const source = new SourceThread(database, 'decoder');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'decoder');
   const ask = (afterId: number, coding: 'gzip' | 'zstd' | null) =>
-    source.handle.ask('lookups.page', { table: 'index_texts', afterId, limit: 100_000, coding });
+    source.handle.ask('lookups.page', { table: 'index_texts', afterId, limit: 100_000, coding }, PATIENT);
   const first = await ask(0, null);
   assert.deepEqual([first.maxId, first.hasMore], [2, true]);
   const rest = await ask(2, null);
@@ -86,8 +87,7 @@ test('dispensers are the whole table, with the height and the highest references
     'DELETE FROM dispensers',
     'INSERT INTO dispensers VALUES (3, 8, NULL, 11, 2, NULL), (5, 9, 1, NULL, 2, 4)'
   );
-  const source = new SourceThread(database, 'decoder');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'decoder');
   const { body, height } = await source.handle.ask('dispensers.read', { coding: null });
   assert.equal(height, 104);
   const rows = await sql(database, 'SELECT * FROM dispensers');
@@ -101,8 +101,7 @@ test('dispensers are the whole table, with the height and the highest references
 test('a checkpoint is the latest row of its block; RECORD_UNKNOWN without the row, and without the table', async (t) => {
   const database = await createDatabase('pages');
   await createIndexer(database, { seed: 'a', blocks: 3, rows: 50 });
-  const source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'indexer');
   const ask = (height: number | null) => source.handle.ask('checkpoint.read', { height });
   const unknown = (error: unknown) => hasCode(error, 'RECORD_UNKNOWN');
   await assert.rejects(ask(null), unknown);

@@ -25,8 +25,7 @@ async function assertRoots(source: SourceThread, database: DatabaseCoordinates, 
 test('the last block of each group carries the roots by their definition, across backlogs, reorgs and a successor', async (t) => {
   const database = await createDatabase('roots');
   await createIndexer(database, { seed: 'a', blocks: 30, rows: 1_000 });
-  let source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  let source = SourceThread.start(t, database, 'indexer');
   await source.until(isReady(source), 'a balance tree');
   assert.equal(source.report?.stateCommitment?.reason, null);
   for (let block = 0; block < 4; block++)
@@ -60,8 +59,7 @@ test('the last block of each group carries the roots by their definition, across
 test('a negative balance leaves null roots and its reason, and is no reason to stop', async (t) => {
   const database = await createDatabase('roots');
   await createIndexer(database, { seed: 'b', blocks: 5, rows: 100 });
-  const source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'indexer');
   await source.until(isReady(source), 'a balance tree');
   await sql(database, "UPDATE balances SET amount = '-1' ORDER BY id LIMIT 1");
   const height = await addEmptyBlock(database);
@@ -75,8 +73,7 @@ test('a negative balance leaves null roots and its reason, and is no reason to s
 test('roots that the tables carry are passed on as they are; without SYNC_STATE_ROOTS there are none', async (t) => {
   const database = await createDatabase('roots');
   await createIndexer(database, { seed: 'c', blocks: 5, rows: 100 });
-  const plain = new SourceThread(database, 'indexer', { stateDomain: null });
-  t.after(() => plain.kill());
+  const plain = SourceThread.start(t, database, 'indexer', { stateDomain: null });
   await plain.reaches(104);
   const first = await addEmptyBlock(database);
   await plain.reaches(first);
@@ -84,8 +81,7 @@ test('roots that the tables carry are passed on as they are; without SYNC_STATE_
   assert.equal(plain.report?.stateCommitment, undefined);
 
   await sql(database, 'ALTER TABLE blocks ADD balances_root CHAR(64) NULL, ADD state_root CHAR(64) NULL');
-  const carrying = new SourceThread(database, 'indexer');
-  t.after(() => carrying.kill());
+  const carrying = SourceThread.start(t, database, 'indexer');
   await carrying.until(() => carrying.report?.stateCommitment?.phase === 'off', 'no tree');
   await carrying.reaches(first);
   const own = 'ab'.repeat(32);

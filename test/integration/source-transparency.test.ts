@@ -52,8 +52,7 @@ async function assertLog(database: DatabaseCoordinates): Promise<void> {
 test('gaps are repaired at start, blocks are recorded, epochs are committed, and a reorg rewrites both', async (t) => {
   const database = await createDatabase('log');
   await createIndexer(database, { seed: 'a', blocks: 35, rows: 500 });
-  const first = new SourceThread(database, 'indexer');
-  t.after(() => first.kill());
+  const first = SourceThread.start(t, database, 'indexer');
   await first.reaches(134);
   await assertLog(database);
   await first.kill();
@@ -63,8 +62,7 @@ test('gaps are repaired at start, blocks are recorded, epochs are committed, and
     'DELETE FROM merkle_epochs WHERE epoch = 13',
     "UPDATE sync_meta SET ledger_hash = 'other' WHERE block_index = 122"
   );
-  const source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'indexer');
   await source.reaches(134);
   await assertLog(database);
   await source.reaches(await appendBlocks(database, 8, 'a'));
@@ -148,8 +146,7 @@ test('what an attempt left in the log that nobody was told of gives way; what it
 test('roots, proofs and the latest epoch are answered', async (t) => {
   const database = await createDatabase('log');
   await createIndexer(database, { seed: 'a', blocks: 35, rows: 500 });
-  const source = new SourceThread(database, 'indexer');
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, database, 'indexer');
   await source.reaches(134);
   const page = await source.handle.ask('transparency.roots', { page: 1, limit: 10 });
   assert.equal(page.total, 35);
@@ -201,8 +198,7 @@ test('a read-only database is served without one writing statement', async (t) =
     `GRANT SELECT ON \`${database.name}\`.* TO '${reader.user}'@'127.0.0.1'`
   );
   t.after(() => sql(database, `DROP USER '${reader.user}'@'127.0.0.1'`));
-  const without = new SourceThread(reader, 'indexer', { readOnly: true });
-  t.after(() => without.kill());
+  const without = SourceThread.start(t, reader, 'indexer', { readOnly: true });
   await without.reaches(114);
   assert.match(String(without.report?.lastError), /sync_meta and merkle_epochs/);
   await assert.rejects(without.handle.ask('transparency.latest', {}), (error) => hasCode(error, 'DATABASE_UNUSABLE'));
@@ -211,8 +207,7 @@ test('a read-only database is served without one writing statement', async (t) =
   const connection = await connect(database);
   await createControlTables(connection);
   connection.destroy();
-  const source = new SourceThread(reader, 'indexer', { readOnly: true });
-  t.after(() => source.kill());
+  const source = SourceThread.start(t, reader, 'indexer', { readOnly: true });
   await source.reaches(114);
   await source.reaches(await appendBlocks(database, 3, 'a'));
   await source.reaches(await reorg(database, 2, 3, 'b'));

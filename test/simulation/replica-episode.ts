@@ -15,7 +15,7 @@ import { current } from './scheduler.ts';
 import { Sources } from './sources.ts';
 import type { SimulatedThread } from './threads.ts';
 import { Witness } from './witness.ts';
-import { ID, type Plague, threadOf, World } from './world.ts';
+import { ACTOR, ID, type Plague, threadOf, World } from './world.ts';
 
 /** In peace blocks come until an epoch ends: what a comparison may find is found then. */
 const CALM_BLOCK_MS = 5_000;
@@ -25,7 +25,6 @@ const LATE_CLEARING_MS = 120_000;
 
 /** A replica and its sources, from its first block to its end: steps of trouble, then peace, in which all must come right. */
 export class ReplicaEpisode implements Episode {
-  readonly #seed: string;
   readonly #world: World;
   readonly #sources: Sources;
   readonly #witness: Witness;
@@ -33,7 +32,6 @@ export class ReplicaEpisode implements Episode {
   readonly #offersDigests: boolean;
 
   constructor(seed: string, logLevel: string) {
-    this.#seed = seed;
     const world = new World(seed, 'replica', logLevel, {
       watch: {
         started: (thread) => this.#witness.began(thread),
@@ -74,19 +72,15 @@ export class ReplicaEpisode implements Episode {
       }
     });
     this.#data = {
+      ...ACTOR,
       coordinates: world.coordinates,
       sources: this.#sources.urls.map((url) => ({ url, apiKey: undefined })),
       verifyHashes: verifies,
       hashConfirmTimeoutMs: random.pick([2_000, 10_000]),
       maxRollbackDepth: random.pick([3, 6, 12]),
       epochSize,
-      stateDomain: null,
       reconnectDelayMs: random.pick([200, 2_000]),
-      localTables: [],
       maxRowBytes: 2 ** 20,
-      stateDirectory: '/state',
-      circuitFailures: 5,
-      circuitCooldownMs: 10_000,
       logLevel
     };
   }
@@ -104,11 +98,8 @@ export class ReplicaEpisode implements Episode {
     this.#sources.mine();
     await world.suffer(steps, () => this.#plagues);
     await this.#makePeace();
-    const { scheduler, faults, violation } = world;
     const { commits, halts, standing } = this.#witness;
-    const figures = { commits, halts, repairs: standing.repairs };
-    const taken = { steps: scheduler.steps, simulatedMs: scheduler.now, trace: scheduler.trace };
-    return { seed: this.#seed, ...taken, faults, figures, violation };
+    return world.report({ commits, halts, repairs: standing.repairs });
   }
 
   async #serve(firstGeneration: number): Promise<SyncActors['supervisor']> {

@@ -14,9 +14,8 @@ import { Indexer } from './indexer.ts';
 import { type DrainingSocket, GoodSubscriber } from './subscriber.ts';
 import type { SimulatedThread } from './threads.ts';
 import { Violation } from './violation.ts';
-import { ID, World } from './world.ts';
+import { ACTOR, ID, World } from './world.ts';
 
-const STATE_DIRECTORY = '/state';
 const FAN_OUT = {
   WS_MAX_PER_IP: 100,
   WS_BACKPRESSURE_MAX_BYTES: 2 ** 20,
@@ -31,7 +30,6 @@ const RECONNECT_MS = [50, 3_000] as const;
 
 /** A source's actor, its process and a good subscriber, while its database grows, is reorganised and fails. */
 export class SourceEpisode implements Episode {
-  readonly #seed: string;
   readonly #world: World;
   readonly #data: Omit<SourceActorData, 'id' | 'generation' | 'resume'>;
   readonly #blocks = new Map<string, Block>();
@@ -46,7 +44,6 @@ export class SourceEpisode implements Episode {
   #commits = 0;
 
   constructor(seed: string, logLevel: string) {
-    this.#seed = seed;
     const world = new World(seed, 'source', logLevel, {
       watch: {
         started: (thread) => this.#began(thread),
@@ -72,15 +69,11 @@ export class SourceEpisode implements Episode {
       guard: (look) => world.guard(look)
     });
     this.#data = {
+      ...ACTOR,
       coordinates: world.coordinates,
       readOnly: false,
-      stateDirectory: STATE_DIRECTORY,
       pollIntervalMs: random.pick([200, 1_000, 5_000]),
       epochSize: random.pick([3, 4, 7]),
-      stateDomain: null,
-      localTables: [],
-      circuitFailures: 5,
-      circuitCooldownMs: 10_000,
       logLevel
     };
   }
@@ -102,18 +95,15 @@ export class SourceEpisode implements Episode {
       () => this.#tend(),
       () => this.#describe()
     );
-    const { scheduler, faults, violation } = world;
     const { blocks, reorgs } = this.#subscriber;
-    const figures = { commits: this.#commits, 'blocks told': blocks, 'reorgs told': reorgs };
-    const taken = { steps: scheduler.steps, simulatedMs: scheduler.now, trace: scheduler.trace };
-    return { seed: this.#seed, ...taken, faults, figures, violation };
+    return world.report({ commits: this.#commits, 'blocks told': blocks, 'reorgs told': reorgs });
   }
 
   /** The service as it is composed, but for its routes. */
   async #serve(): Promise<SyncActors['supervisor']> {
     const { coordinates } = this.#data;
     this.#socket = null; // the last process's
-    const broadcasts = await BroadcastLog.open(`${STATE_DIRECTORY}/broadcasts`, silentLogger);
+    const broadcasts = await BroadcastLog.open(`${ACTOR.stateDirectory}/broadcasts`, silentLogger);
     const fanOut = new FanOut({
       config: FAN_OUT,
       log: silentLogger,

@@ -8,7 +8,7 @@ import type { Scheduler } from './scheduler.ts';
 import { ID } from './world.ts';
 
 /** Of the one schema that all sources have. */
-export const FINGERPRINT = 'f'.repeat(64);
+const FINGERPRINT = 'f'.repeat(64);
 const STATUS_MS = 60_000;
 
 /** Takes note of what sources say, when whoever listens has heard it. */

@@ -19,7 +19,7 @@ const PORT_MS = 0.1;
 let count = 0;
 
 /** Ends whatever runs in a thread that called `process.exit`. */
-export class ThreadEnded extends Error {}
+class ThreadEnded extends Error {}
 
 /** A thread that the scheduler runs: its entry evaluated anew, its life ended at any await. */
 export class SimulatedThread extends EventEmitter {

@@ -3,6 +3,7 @@ import type { SyncActors } from '../../src/sync/actors.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../../src/wire/database.ts';
 import { resetChain } from './chain.ts';
 import { setClock } from './clock.ts';
+import type { EpisodeReport } from './episode.ts';
 import { MemoryFiles } from './files.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 import { MemoryServer } from './memory-server.ts';
@@ -13,6 +14,14 @@ import type { SimulatedThread } from './threads.ts';
 import { Violation } from './violation.ts';
 
 export const ID: DatabaseId = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' };
+/** What the actor of every episode is told. */
+export const ACTOR = {
+  stateDomain: null,
+  localTables: [],
+  stateDirectory: '/state',
+  circuitFailures: 5,
+  circuitCooldownMs: 10_000
+} as const;
 const CALM: NetworkFaults = { refused: 0, reset: 0, stalled: 0, busy: 0, cut: 0, slow: 0 };
 const TROUBLE: NetworkFaults = { refused: 0.02, reset: 0.01, stalled: 0.002, busy: 0.01, cut: 0.01, slow: 0.05 };
 /** Between two faults, on an average. */
@@ -51,6 +60,7 @@ export class World {
   readonly files: MemoryFiles;
   readonly coordinates: DatabaseCoordinates;
   readonly faults: Record<string, number> = {};
+  readonly #seed: string;
   readonly #logLevel: string;
   readonly #play: Play;
   /** Whose each connection is. */
@@ -68,6 +78,7 @@ export class World {
   /** @param logLevel of the threads; at other levels than `silent` faults are told too */
   constructor(seed: string, database: string, logLevel: string, play: Play) {
     const scheduler = new Scheduler(createRandom(seed));
+    this.#seed = seed;
     this.#logLevel = logLevel;
     this.#play = play;
     this.scheduler = scheduler;
@@ -117,6 +128,13 @@ export class World {
   /** What went wrong, also outside of what is watched, such as a rejection that nobody handles. */
   accuse(reason: string): void {
     this.violation ??= reason;
+  }
+
+  /** @param figures what was looked at */
+  report(figures: EpisodeReport['figures']): EpisodeReport {
+    const { scheduler, faults, violation } = this;
+    const { steps, now: simulatedMs, trace } = scheduler;
+    return { seed: this.#seed, steps, simulatedMs, trace, faults, figures, violation };
   }
 
   count(fault: string): void {

@@ -32,9 +32,7 @@ export class ReplicaWatch {
   }
 
   #open(options: Partial<SourceActorData>): SourceThread {
-    const source = new SourceThread(this.#database, this.#dbType, options);
-    this.#test.after(() => source.kill());
-    return source;
+    return SourceThread.start(this.#test, this.#database, this.#dbType, options);
   }
 
   /** Waits until this height is broadcast, applies what came, and compares every table. */

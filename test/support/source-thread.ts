@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ActorHandle, actorEntry } from '../../actors/actor-handle.ts';
 import type { MainAsks, ResumePoint, SourceActorData, SourceAsks } from '../../actors/protocol.ts';
@@ -22,6 +23,13 @@ export class SourceThread {
   resume: ResumePoint | null = null;
   report: DatabaseReport | undefined;
   readonly stateDirectory: string;
+
+  /** One that ends with its test. */
+  static start(test: TestContext, ...[to, dbType, options]: ConstructorParameters<typeof SourceThread>): SourceThread {
+    const source = new SourceThread(to, dbType, options);
+    test.after(() => source.kill());
+    return source;
+  }
 
   constructor(to: DatabaseCoordinates, dbType: DbType, options: Partial<SourceActorData> = {}) {
     this.stateDirectory = mkdtempSync(join(tmpdir(), 'platform-test-'));

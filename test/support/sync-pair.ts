@@ -6,7 +6,7 @@ import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
 import { atEnd } from './cleanup.ts';
 import { createDatabase, dropAfterwards } from './mariadb.ts';
-import { eventually, type SyncProcess, startSyncProcess, temporaryDirectory } from './sync-process.ts';
+import { eventually, replicasAt, type SyncProcess, startSyncProcess, temporaryDirectory } from './sync-process.ts';
 
 export const REPLICA_PREFIX = 'replica_';
 const EQUAL_DEADLINE_MS = 10_000;
@@ -117,10 +117,7 @@ export async function startPair(
           ...common,
           SYNC_MODE: 'client',
           SYNC_SOURCES: server.url,
-          REPLICA_DB_HOST: source.host,
-          REPLICA_DB_PORT: source.port,
-          REPLICA_DB_USER: source.user,
-          REPLICA_DB_PASS: source.pass,
+          ...replicasAt(source),
           REPLICA_DB_PREFIX: REPLICA_PREFIX,
           CLIENT_RECONNECT_DELAY: 200,
           ...env

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../src/devnet/mariadb.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { atEnd } from './cleanup.ts';
 import { recordFile } from './records.ts';
 
@@ -33,6 +34,14 @@ export function temporaryDirectory(label: string): string {
   atEnd(async () => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
+
+/** The settings of a client whose replicas are at this server. */
+export const replicasAt = ({ host, port, user, pass }: Omit<DatabaseCoordinates, 'name'>) => ({
+  REPLICA_DB_HOST: host,
+  REPLICA_DB_PORT: String(port),
+  REPLICA_DB_USER: user,
+  REPLICA_DB_PASS: pass
+});
 
 /** Starts a sync service and waits until its front door answers. */
 export async function startSyncProcess(

@@ -13,9 +13,9 @@ export interface CallersOptions {
 /** What an address may ask for at once, and in each second from then on: some tenth of a core. */
 const MOST_CREDIT = 10_000;
 const CREDIT_PER_S = 1_000;
-/** What is no HTTP is read to the end of its 64 KiB before anybody can look at it. */
+/** Whatever it is, 64 KiB of it are read at once, and its connection was for nothing. */
 const FAULT_COST = 250;
-/** A body in chunks may come in some ten thousand pieces, which the parser hands over one by one. */
+/** Its chunks may have a byte each, and the parser hands them over one by one. */
 export const CHUNKS_COST = 100;
 const TIDY_EVERY = 1_000;
 

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyServerOptions } from 'fastify';
 import { type Callers, CHUNKS_COST } from './callers.ts';
 import { hasContent, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, refusalOf, refusalText, unreadable } from './refusals.ts';
+import { readInSlices } from './slices.ts';
 
 export interface FrontDoorOptions {
   readonly callers: Callers;
@@ -60,7 +61,10 @@ export function frontDoor({
         line.enter(request, response);
       };
       for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, enter);
-      server.on('connection', (socket: Socket) => callers.arrive(socket));
+      server.on('connection', (socket: Socket) => {
+        callers.arrive(socket);
+        readInSlices(socket);
+      });
       server.on('upgrade', ({ socket }) => callers.upgrade(socket));
       return server;
     },

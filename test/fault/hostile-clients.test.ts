@@ -2,15 +2,18 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { fastify } from 'fastify';
 import { startDecoderApi } from '../../src/decoder/api.ts';
+import { freePort } from '../../src/devnet/mariadb.ts';
 import { Callers } from '../../src/door/callers.ts';
 import { Outbox } from '../../src/http/outbox.ts';
+import { startHub } from '../../src/hub/server.ts';
 import { silentLogger } from '../../src/log.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { type Listener, listen, subscribe, until } from '../support/listener.ts';
 import { frame, RawClient, upgradeRequest } from '../support/raw-client.ts';
+import { eventually } from '../support/sync-process.ts';
 import { type House, INDEXER, INDEXER_HASHES, openHouse } from '../unit/http-house.ts';
 
 const AT = 'indexer/bitcoin/regtest';
@@ -109,6 +112,73 @@ describe('HTTP: what breaks a rule is answered once and cut, though its client s
       await siege.block();
     });
   test('afterwards the good subscriber has every block, and nothing is left', () => siege.end());
+});
+
+describe('what one connection sends is handed over in slices of 2 KiB, one in a turn of the event loop', () => {
+  /** Looks at what is handed over of each connection that comes from now on. */
+  function watch(siege: Siege): { readonly total: () => number } {
+    let total = 0;
+    siege.house.app.server.on('connection', (socket: Socket) => {
+      let isNextTurn = true;
+      socket.on('data', ({ length }: Buffer) => {
+        assert.ok(length <= 2_048, `${length} bytes at once`);
+        assert.ok(isNextTurn, 'another slice in the same turn');
+        assert.ok(socket.readableLength < 128 * 1024, `${socket.readableLength} bytes wait`);
+        isNextTurn = false;
+        setImmediate(() => {
+          isNextTurn = true;
+        });
+        total += length;
+      });
+    });
+    return { total: () => total };
+  }
+
+  test('chunks of a body, and nothing of them after it is cut', async () => {
+    const siege = await Siege.begin();
+    const { total } = watch(siege);
+    const said = `POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(100_000)}`;
+    const client = (await siege.open()).say(said);
+    assert.equal(await client.status(), 404);
+    await client.ended;
+    assert.ok(total() < 16 * 1024, `${total()} bytes were parsed`);
+    await siege.end();
+  });
+
+  test('frames of a WebSocket, the first of which come with its request', async () => {
+    const siege = await Siege.begin();
+    watch(siege);
+    const heartbeat = (n: number) => frame(0x81, Buffer.from(JSON.stringify({ type: 'heartbeat', appliedBlock: n })));
+    const frames = Array.from({ length: 500 }, (_, n) => heartbeat(n + 1));
+    const client = await siege.open();
+    client.say(Buffer.concat([Buffer.from(upgradeRequest(`/subscribe/${AT}`)), ...frames]));
+    const last = () => siege.house.fanOut.subscribers(INDEXER).some(({ appliedBlock }) => appliedBlock === 500);
+    await until(last, 'the last heartbeat is heard');
+    client.socket.destroy();
+    await siege.end();
+  });
+
+  test('requests that come faster than their answers are taken: each is answered', async () => {
+    const siege = await Siege.begin();
+    const { total } = watch(siege);
+    const client = await siege.open({ deaf: true });
+    const request = get('/openapi.json', `a: ${'x'.repeat(1_900)}\r\n`);
+    client.say(request.repeat(150));
+    let before = -1;
+    for (; before < total(); await sleep(50)) before = total();
+    assert.ok(total() < 150 * request.length, 'not all are read');
+    let tail = '';
+    let answers = 0;
+    client.socket.on('data', (bytes: Buffer) => {
+      const text = tail + bytes.toString('latin1');
+      answers += text.split('HTTP/1.1 200 OK').length - 1;
+      tail = text.slice(-14);
+    });
+    client.socket.resume();
+    await until(() => answers === 150, 'all are answered');
+    client.socket.destroy();
+    await siege.end();
+  });
 });
 
 test('408: who says nothing, or slowly, is cut; the limits are those that are set', async () => {
@@ -367,25 +437,54 @@ test('nothing is read from a database for who has left before its turn', async (
   await siege.end();
 });
 
-test('the decoder has the same door', async () => {
-  const limits = { stallMs: 1_000 } as never;
-  const view = () => assert.fail('nobody gets so far');
-  const api = await startDecoderApi({ host: '127.0.0.1', port: 0, limits, view, log: silentLogger });
-  atEnd(() => api.close());
+describe('who speaks JSON-RPC has the same door', () => {
   const post = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
-  for (const [status, said] of [
-    [400, '\u0001'],
-    [413, `${post}Transfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(100_001)}`],
-    [413, `${post}Content-Length: 100001\r\n\r\n`],
-    [431, `${post}a: ${'x'.repeat(20_000)}`]
-  ] as const) {
-    const client = (await RawClient.open(`127.0.0.1:${api.port}`)).say(said);
-    assert.equal(await client.status(), status);
-    await client.ended;
+  const inChunks = `${post}Transfer-Encoding: chunked\r\n\r\n`;
+
+  /** @param port of a service that takes 100,000 bytes */
+  async function besiege(port: number): Promise<void> {
+    for (const [status, said] of [
+      [400, '\u0001'],
+      [400, `GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n`],
+      [400, `${inChunks}1${`;a=${'x'.repeat(1_000)}`.repeat(100)}`],
+      [413, `${inChunks}${'1\r\n \r\n'.repeat(100_001)}`],
+      [413, `${post}Content-Length: 100001\r\n\r\n`],
+      [431, `${post}a: ${'x'.repeat(20_000)}`]
+    ] as const) {
+      const client = (await RawClient.open(`127.0.0.1:${port}`)).say(said);
+      assert.equal(await client.status(), status);
+      await client.ended;
+    }
+    // A body need not say how long it is.
+    const call = [...'{"jsonrpc":"2.0","id":1,"method":"nothing"}'].map((byte) => `1\r\n${byte}\r\n`).join('');
+    const client = await RawClient.open(`127.0.0.1:${port}`);
+    assert.equal(await client.say(`${inChunks}${call}0\r\n\r\n`).status(), 200);
+    client.socket.destroy();
   }
-  // A body need not say how long it is.
-  const call = [...'{"jsonrpc":"2.0","id":1,"method":"nothing"}'].map((byte) => `1\r\n${byte}\r\n`).join('');
-  const client = await RawClient.open(`127.0.0.1:${api.port}`);
-  client.say(`${post}Transfer-Encoding: chunked\r\n\r\n${call}0\r\n\r\n`);
-  assert.equal(await client.status(), 200);
+
+  test('the decoder', async () => {
+    const limits = { stallMs: 1_000 } as never;
+    const view = () => assert.fail('nobody gets so far');
+    const api = await startDecoderApi({ host: '127.0.0.1', port: 0, limits, view, log: silentLogger });
+    atEnd(() => api.close());
+    await besiege(api.port);
+  });
+
+  test('the hub, while it waits for its database', async () => {
+    const [port, nobody] = [await freePort(), await freePort()];
+    const enough = new AbortController();
+    const database = { host: '127.0.0.1', port: nobody, name: 'x', user: 'x', pass: 'x' };
+    const options = { host: '127.0.0.1', port, database, apiKey: 'k', requestsPerMinute: 100, log: silentLogger };
+    const starting = startHub(options, enough.signal);
+    const listens = () => RawClient.open(`127.0.0.1:${port}`).then(({ socket }) => socket.destroy());
+    await eventually('it listens', 10_000, () =>
+      listens().then(
+        () => true,
+        () => false
+      )
+    );
+    await besiege(port);
+    enough.abort();
+    await assert.rejects(starting);
+  });
 });

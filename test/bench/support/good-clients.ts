@@ -30,7 +30,9 @@ class GoodClients {
   #seen = nothing();
   #lastHeight: number | null = null;
 
-  collect(): Seen {
+  /** With at least one download, which may take longer than all else that is looked at. */
+  async collect(): Promise<Seen> {
+    while (this.#seen.download.length === 0 && this.#seen.faults.length === 0) await sleep(PAUSE_MS);
     const seen = this.#seen;
     this.#seen = nothing();
     return seen;
@@ -93,5 +95,5 @@ function ask(url: string, headers: Record<string, string>, agent: Agent): Promis
 const clients = new GoodClients();
 
 process.on('message', async (message: GoodClientsAsk) => {
-  process.send?.(message.type === 'begin' ? await clients.begin(message.port) : clients.collect());
+  process.send?.(message.type === 'begin' ? await clients.begin(message.port) : await clients.collect());
 });

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyServerOptions } from 'fastify';
 import { type Callers, CHUNKS_COST } from './callers.ts';
 import { hasContent, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, refusalOf, refusalText, unreadable } from './refusals.ts';
-import { readInSlices } from './slices.ts';
+import { Slices } from './slices.ts';
 
 export interface FrontDoorOptions {
   readonly callers: Callers;
@@ -56,14 +56,12 @@ export function frontDoor({
       const enter: RequestListener = (request, response) => {
         const { socket } = request;
         if (!socket.writable) return; // it was hung up on
-        const line = lines.get(socket) ?? new Line(socket, callers, handler);
-        lines.set(socket, line);
-        line.enter(request, response);
+        lines.get(socket)?.enter(request, response);
       };
       for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, enter);
       server.on('connection', (socket: Socket) => {
         callers.arrive(socket);
-        readInSlices(socket);
+        lines.set(socket, new Line(socket, callers, handler));
       });
       server.on('upgrade', ({ socket }) => callers.upgrade(socket));
       return server;
@@ -94,6 +92,7 @@ class Line {
   readonly #socket: Socket;
   readonly #callers: Callers;
   readonly #handler: RequestListener;
+  readonly #slices: Slices;
   readonly #waiting: [request: IncomingMessage, response: ServerResponse][] = [];
   /** The response to the request that is being answered. */
   #current: ServerResponse | undefined;
@@ -102,6 +101,7 @@ class Line {
     this.#socket = socket;
     this.#callers = callers;
     this.#handler = handler;
+    this.#slices = new Slices(socket, () => this.#flood());
   }
 
   get isAnswering(): boolean {
@@ -112,16 +112,24 @@ class Line {
     if (request.headers['transfer-encoding'] !== undefined) this.#callers.fail(this.#socket, CHUNKS_COST);
     if (this.#waiting.length < MAX_WAITING) {
       this.#waiting.push([request, response]);
+      if (!hasContent(request.headers)) this.#slices.hold(); // what comes now is of a later one
       this.#next();
-    } else {
-      this.#callers.fail(this.#socket);
-      this.#socket.destroy();
-    }
+    } else this.#flood();
+  }
+
+  #flood(): void {
+    this.#callers.fail(this.#socket);
+    this.#socket.destroy();
   }
 
   #next(): void {
-    const [request, response] = (!this.#current && this.#waiting.shift()) || [];
-    if (!request || !response) return;
+    if (this.#current) return;
+    const next = this.#waiting.shift();
+    if (next) this.#answer(...next);
+    else this.#slices.release();
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
     this.#current = response;
     const waitMs = this.#callers.ask(this.#socket);
     if (waitMs > 0) setTimeout(() => this.#serve(request, response), waitMs).unref();

@@ -2,37 +2,73 @@ import type { Socket } from 'node:net';
 
 /** Nearly every request comes in one. */
 const SLICE_BYTES = 2_048;
+/** What may come while nothing is taken: a request or two. */
+const MOST_AHEAD_BYTES = 16_384;
 
 /**
  * Hands over what a connection sends in small slices, at most one in each turn of the event loop, and none after it is
  * destroyed. A socket is read 64 KiB at a time, which a parser would finish before anybody else has a turn: ten
  * thousand chunks of a body, or frames. Less than 128 KiB are read and not handed over.
- *
- * @param socket  who listens to its `data` pauses and resumes it as any other
  */
-export function readInSlices(socket: Socket): void {
-  let isPaused = false;
-  let next: NodeJS.Immediate | undefined;
-  const take = () => {
-    next = undefined;
-    if (isPaused || socket.destroyed) return;
-    const size = Math.min(SLICE_BYTES, socket.readableLength);
-    socket.read(size); // of 0 bytes: tells the end, if it has come
-    if (size > 0) next ??= setImmediate(take);
-  };
-  Object.assign(socket, {
-    isPaused: () => isPaused,
-    pause: () => {
-      isPaused = true;
-      return socket;
-    },
-    resume: () => {
-      if (isPaused) next ??= setImmediate(take); // not at once: it may be the parser itself who asks
-      isPaused = false;
-      return socket;
+export class Slices {
+  readonly #socket: Socket;
+  readonly #onFlood: () => void;
+  #isPaused = false;
+  #isHeld = false;
+  #next: NodeJS.Immediate | undefined;
+
+  /**
+   * @param socket  who listens to its `data` pauses and resumes it as any other
+   * @param onFlood  told when more comes than may while it is held
+   */
+  constructor(socket: Socket, onFlood: () => void) {
+    this.#socket = socket;
+    this.#onFlood = onFlood;
+    Object.assign(socket, {
+      isPaused: () => this.#isPaused,
+      pause: () => {
+        this.#isPaused = true;
+        return socket;
+      },
+      resume: () => {
+        if (this.#isPaused) this.#later();
+        this.#isPaused = false;
+        return socket;
+      }
+    });
+    socket.on('readable', () => {
+      if (!this.#next) this.#take();
+    });
+  }
+
+  /** From now on nothing is handed over but that the connection has ended. */
+  hold(): void {
+    this.#isHeld = true;
+    this.#bound();
+  }
+
+  release(): void {
+    if (this.#isHeld) this.#later();
+    this.#isHeld = false;
+  }
+
+  /** It may be the parser itself who asks for more. */
+  #later(): void {
+    this.#next ??= setImmediate(() => this.#take());
+  }
+
+  #take(): void {
+    this.#next = undefined;
+    const waiting = this.#socket.readableLength;
+    if (this.#socket.destroyed) return;
+    if (this.#isHeld && waiting > 0) this.#bound();
+    else if (!this.#isPaused) {
+      this.#socket.read(Math.min(SLICE_BYTES, waiting)); // of 0 bytes: tells the end, if it has come
+      if (waiting > 0) this.#later();
     }
-  });
-  socket.on('readable', () => {
-    if (!next) take();
-  });
+  }
+
+  #bound(): void {
+    if (this.#socket.readableLength > MOST_AHEAD_BYTES) this.#onFlood();
+  }
 }

@@ -3,7 +3,7 @@ import { type BlockHashes, sameBlock } from '../wire/database.ts';
 import type { DatabaseDigest, DigestRange, RangeDigest, RangeRows, TableDigest, TableRanges } from '../wire/digest.ts';
 import type { TablePlan } from './classify.ts';
 import type { Connection } from './connection.ts';
-import { digestPlans, readDigests, readRanges, sumOf, type TableFigures } from './digest.ts';
+import { digestPlans, readDigests, readRanges, sumOf, type TableFigures, wholeTable } from './digest.ts';
 import { findSpans, RangeDifference, readAt, SourceMoved } from './range-difference.ts';
 import { type CanonicalRow, type ReplicaSchema, travels } from './replica-schema.ts';
 import { type ReplicaState, readReplicaState } from './replica-state.ts';
@@ -185,12 +185,6 @@ export class DigestComparison {
           reason: `the replica has no table ${claimed.table}`,
           table: claimed.table
         });
-      // Where the source looks for a row is not where a replica without its parents does.
-      if (plan.class !== claimed.class)
-        throw new PlatformError('ROW_CONTRADICTION', {
-          reason: `table ${plan.name} differs from its source's, and this replica cannot tell where`,
-          table: plan.name
-        });
       const waits = plan.scope?.parent != null && names.has(plan.scope.parent);
       // A row's block is its parent's to say, and the log is made of the blocks.
       if (waits || found >= MAX_DIFFERING_ROWS || (plan.name === 'sync_meta' && names.size > 1)) {
@@ -203,27 +197,46 @@ export class DigestComparison {
         more.add(plan.name);
         continue;
       }
-      const spans = findSpans(theirs.ranges, ours.ranges, null);
-      const table = this.#schema.byName.get(plan.name)!;
-      const rows = new RangeDifference(this.#connection, this.#typed, plan, table, this.#source, said, signal);
-      const taken: DigestRange[] = [];
-      for (const span of spans) {
-        if (found + rows.size >= MAX_DIFFERING_ROWS) {
-          more.add(plan.name);
-          break;
-        }
-        // The replica's log is made of its own blocks: where it differs is all that needs to be known.
-        if (plan.name !== 'sync_meta') await rows.take(span);
-        taken.push(span);
-      }
-      found += rows.size;
-      const isOutside = ({ from, to }: RangeDigest) => !taken.some((span) => from >= span.from && to <= span.to);
-      const outside = sumOf(ours.ranges.filter(isOutside));
-      tables.push({ table: plan.name, ...rows.difference(), spans: taken, claimed, outside, bytes: rows.bytes });
+      const room = MAX_DIFFERING_ROWS - found;
+      const { isCut, difference, rows } = await this.#differenceOf(plan, { claimed, theirs, ours }, said, room, signal);
+      if (isCut) more.add(plan.name);
+      found += rows;
+      tables.push(difference);
     }
     if (tables.length === 0 && this.#options.patient)
       return { kind: 'elsewhere', height, sourceHeight: said.block_height, unsettled: [...more] };
     return { kind: 'different', height, said, tables, more: [...more] };
+  }
+
+  /** @param room rows after which no other span is taken: then `isCut` */
+  async #differenceOf(
+    plan: TablePlan,
+    { claimed, theirs, ours }: Pair & { readonly theirs: TableRanges },
+    said: DatabaseDigest,
+    room: number,
+    signal: AbortSignal | undefined
+  ): Promise<{ difference: TableDifference; rows: number; isCut: boolean }> {
+    const table = this.#schema.byName.get(plan.name)!;
+    const found = new RangeDifference(this.#connection, this.#typed, plan, table, this.#source, said, signal);
+    const taken: DigestRange[] = [];
+    let isCut = false;
+    if (plan.class !== claimed.class) {
+      const whole = wholeTable(plan, said.block_height);
+      await found.takeAll(theirs.ranges, whole);
+      taken.push(whole);
+    } else {
+      for (const span of findSpans(theirs.ranges, ours.ranges, null)) {
+        isCut = found.size >= room;
+        if (isCut) break;
+        // The replica's log is made of its own blocks: where it differs is all that needs to be known.
+        if (plan.name !== 'sync_meta') await found.take(span);
+        taken.push(span);
+      }
+    }
+    const isOutside = ({ from, to }: RangeDigest) => !taken.some((span) => from >= span.from && to <= span.to);
+    const outside = sumOf(ours.ranges.filter(isOutside));
+    const difference = { table: plan.name, ...found.difference(), spans: taken, claimed, outside, bytes: found.bytes };
+    return { difference, rows: found.size, isCut };
   }
 
   /** False for tables that are not compared: this replica's operator keeps them local, or it does not keep them at all. */

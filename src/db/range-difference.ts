@@ -128,16 +128,39 @@ export class RangeDifference {
     this.#compare(own.rows, theirs);
   }
 
+  /**
+   * Compares all rows, where the source looks for a row elsewhere than a replica that does not keep what says its block.
+   *
+   * @param own all positions on this side
+   * @throws {SourceMoved}; {PlatformError} ROW_CONTRADICTION when they are too many for one answer
+   */
+  async takeAll(theirs: readonly RangeDigest[], own: DigestRange): Promise<void> {
+    const [from, to] = [Math.min(...theirs.map((range) => range.from)), Math.max(...theirs.map((range) => range.to))];
+    try {
+      const wanted = theirs.length > 0 ? await this.#rowsOfSource({ from, to, block: null }) : [];
+      const held = await readRangeRows(this.#connection, this.#typed, this.#plan, own);
+      this.#compare(held.rows, wanted);
+    } catch (caught) {
+      if (!hasCode(caught, 'RANGE_TOO_LARGE')) throw caught;
+      const reason = `table ${this.#plan.name} differs from its source's, and is too large to find where`;
+      throw new PlatformError('ROW_CONTRADICTION', { reason, table: this.#plan.name }, { cause: caught });
+    }
+  }
+
   /** @returns null when they are too large for one answer */
   async #fetch(range: DigestRange): Promise<readonly WireRow[] | null> {
     try {
-      const { data } = readAt(await this.#source.digestRows(this.#plan.name, range, this.#signal), this.#head);
-      this.bytes += JSON.stringify(data).length;
-      return data;
+      return await this.#rowsOfSource(range);
     } catch (caught) {
       if (hasCode(caught, 'RANGE_TOO_LARGE')) return null;
       throw caught;
     }
+  }
+
+  async #rowsOfSource(range: DigestRange): Promise<readonly WireRow[]> {
+    const { data } = readAt(await this.#source.digestRows(this.#plan.name, range, this.#signal), this.#head);
+    this.bytes += JSON.stringify(data).length;
+    return data;
   }
 
   async #divide(range: DigestRange): Promise<void> {

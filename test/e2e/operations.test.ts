@@ -93,23 +93,28 @@ test('with OTEL_EXPORTER_OTLP_ENDPOINT, requests, snapshots and blocks are trace
   await server.get(`/status/${DATABASE}`);
   const find = (name: string, holds: (attributes: Readonly<Record<string, string | number>>) => boolean = () => true) =>
     collector.spans.find((span) => span.name === name && holds(span.attributes));
+  const isOk = (attributes: Readonly<Record<string, string | number>>) =>
+    attributes['http.response.status_code'] === 200;
+  const isLast = (attributes: Readonly<Record<string, string | number>>) => attributes['sync.last'] === height;
   const wanted = [
-    'GET /status/:dbType/:chain/:network',
-    'snapshot.build',
-    'blocks.send',
-    'blocks.write',
-    'replica.bootstrapping.loading'
-  ];
-  await eventually(`spans came: ${wanted}`, DEADLINE_MS, async () => wanted.every((name) => find(name)));
+    ['GET /status/:dbType/:chain/:network', isOk],
+    ['GET /snapshot/:dbType/:chain/:network', isOk],
+    ['blocks.serve', isLast],
+    ['blocks.apply', isLast],
+    ['replica.bootstrapping', () => true]
+  ] as const;
+  // A span comes when it has ended, after those within it.
+  const came = () => wanted.every(([name, holds]) => find(name, holds));
+  await eventually(`spans came: ${wanted.map(([name]) => name)}`, DEADLINE_MS, async () => came());
 
-  const request = find(wanted[0]!, (attributes) => attributes['http.response.status_code'] === 200)!;
+  const request = find('GET /status/:dbType/:chain/:network', isOk)!;
   assert.equal(request.parentSpanId, undefined);
   const build = find('snapshot.build')!;
   const asked = collector.spans.find(({ spanId }) => spanId === build.parentSpanId);
   assert.equal(asked?.name, 'GET /snapshot/:dbType/:chain/:network');
   assert.equal(build.attributes['sync.database'], DATABASE);
 
-  const serve = find('blocks.serve', (attributes) => attributes['sync.last'] === height)!;
+  const serve = find('blocks.serve', isLast)!;
   assert.equal(serve.service, 'platform-node server');
   assert.equal(serve.attributes['sync.database'], DATABASE);
   for (const name of ['blocks.read', 'blocks.send'])
@@ -117,7 +122,7 @@ test('with OTEL_EXPORTER_OTLP_ENDPOINT, requests, snapshots and blocks are trace
       collector.spans.some((span) => span.name === name && span.parentSpanId === serve.spanId),
       name
     );
-  const apply = find('blocks.apply', (attributes) => attributes['sync.last'] === height)!;
+  const apply = find('blocks.apply', isLast)!;
   assert.equal(apply.service, 'platform-node client');
   assert.ok(Number(apply.attributes['sync.rows']) > 0);
   const write = collector.spans.find((span) => span.name === 'blocks.write' && span.parentSpanId === apply.spanId);

@@ -143,7 +143,13 @@ test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it
 
 test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circuit open, healthy; SIGINT ends it with 0', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
-  const port = await freePort();
+  let server = await startMariaDb(directory);
+  t.after(async () => {
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const { port } = server;
+  await server.stop(); // it has its accounts now
   const database = { host: '127.0.0.1', port, ...PRIVATE_ACCOUNT, name: 'hub' };
   const breaker = { failureThreshold: 3, cooldownMs: 100, trialTimeoutMs: 5_000 };
   const starting = startHub({
@@ -154,11 +160,7 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
     log: silentLogger,
     breaker
   });
-  let server = await startMariaDb(directory, [`--port=${port}`]);
-  t.after(async () => {
-    await server.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
+  server = await startMariaDb(directory, [], port);
   const hub = await starting;
   t.after(hub.stop);
   const child = spawnHub(t, database);
@@ -184,7 +186,7 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
   child.child.kill('SIGINT');
   assert.equal(await child.ended, 0);
 
-  server = await startMariaDb(directory, [`--port=${port}`]);
+  server = await startMariaDb(directory, [], port);
   await eventually('healthy again', async () => (await ask(hub.port, 'health')).json.result.dbCircuit === 'closed');
   assert.equal((await ask(hub.port, 'getallconfigs')).json.result.configs.bitcoin.mainnet.m.host, 'kept');
 });

@@ -21,6 +21,8 @@ export interface Block {
   readonly time: number;
   readonly hashes: Hashes;
   readonly transfers: readonly WireRow[];
+  /** Transfers of older blocks that are others by now, by their block. */
+  readonly amended: ReadonlyMap<number, readonly WireRow[]>;
   /** Rows of `index_addresses` that are new in it; ids go on where its parent's ended. */
   readonly addresses: readonly WireRow[];
   readonly addressCount: number;
@@ -69,8 +71,23 @@ export function extend(parent: Block | null, random: Random, isHonest: boolean, 
     actions_hash: like?.hashes.actions_hash ?? sha256(`actions ${content}`),
     contract_hash: sha256(`contract ${content}`)
   };
-  return { height, parent, isHonest, time: 1_700_000_000 + height, hashes, transfers, addresses, addressCount, tokens };
+  const time = 1_700_000_000 + height;
+  const amended: Block['amended'] = parent?.amended ?? new Map();
+  return { height, parent, isHonest, time, hashes, transfers, amended, addresses, addressCount, tokens };
 }
+
+/** The same block, which changes the transfers of an older one in place; another branch may well do the same. */
+export function amend(block: Block, random: Random): Block {
+  const older = at(block, block.height - random.between(1, 6));
+  if (!older || older === block || older.transfers.length === 0) return block;
+  const amount = random.between(0, 1);
+  const rows = transfersOf(block, older).map((row) => ({ ...row, amount }));
+  return { ...block, amended: new Map([...block.amended, [older.height, rows]]) };
+}
+
+/** The transfers of a block as they are at a later one. */
+export const transfersOf = (tip: Block, block: Block): readonly WireRow[] =>
+  tip.amended.get(block.height) ?? block.transfers;
 
 /** The block of a branch at a height; null below its first. */
 export function at(tip: Block, height: number): Block | null {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { above, type Block, nameOf } from './chain.ts';
+import { above, type Block, nameOf, transfersOf } from './chain.ts';
 import type { MemoryServer } from './memory-server.ts';
 
 /** The rows of a database as texts, by table. */
@@ -29,7 +29,7 @@ export function contentOf(tip: Block, epochSize: number): Content {
     index_addresses: blocks.flatMap(({ addresses }) => addresses).map((row) => `${row['id']} ${row['address']}`),
     blocks: blocks.map(({ height, time }) => `${height} ${time}`),
     transfers: blocks
-      .flatMap(({ transfers }) => transfers)
+      .flatMap((block) => transfersOf(tip, block))
       .map((row) => `${row['block_index']} ${row['address_id']} ${row['amount']}`),
     tokens: [...tip.tokens.values()].map((row) => `${row['tick']} ${row['supply']}`),
     sync_meta: blocks.map(({ height, time, hashes }) => `${height} ${time} ${nameOf(hashes)}`),

@@ -1,5 +1,5 @@
 import type { BlockMessage, WireRow } from '../../src/wire/messages.ts';
-import { type Block, type Hashes, nameOf } from './chain.ts';
+import { type Block, type Hashes, nameOf, transfersOf } from './chain.ts';
 import type { Content } from './content.ts';
 
 /** The rows that a subscriber has, table by table, by what tells one from another. */
@@ -41,7 +41,7 @@ export function heldAt(tip: Block): Held {
     const head = { block_index: block.height, block_time: block.time, ...block.hashes };
     blocks.set(block.height, head);
     log.set(block.height, head);
-    transfers.set(block.height, block.transfers);
+    transfers.set(block.height, transfersOf(tip, block));
   }
   return { index_addresses: addresses, blocks, tokens: tip.tokens, sync_meta: log, transfers };
 }

@@ -1,6 +1,6 @@
 import { format } from 'mysql2';
 import type { WireRow } from '../../src/wire/messages.ts';
-import { above, type Block, blockRow, fork } from './chain.ts';
+import { above, type Block, blockRow, fork, transfersOf } from './chain.ts';
 import type { MemoryServer } from './memory-server.ts';
 import { TABLES } from './replica-database.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -37,7 +37,7 @@ export class Indexer {
     this.#isCalm = isCalm;
     this.tip = tip;
     this.#target = tip;
-    server.change([...TABLES, ...added(above(tip, 0)), ...exchanged(new Map(), tip.tokens)]);
+    server.change([...TABLES, ...added(above(tip, 0), tip), ...exchanged(new Map(), tip.tokens)]);
   }
 
   /** Moves the database to another block, as soon as it can be. */
@@ -55,7 +55,8 @@ export class Indexer {
       return;
     }
     const base = fork(from, to)!;
-    const whole = [...undone(from, base), ...added(above(to, base.height)), ...exchanged(from.tokens, to.tokens)];
+    const changes = [...amendments(from, to, base), ...exchanged(from.tokens, to.tokens)];
+    const whole = [...undone(from, base), ...added(above(to, base.height), to), ...changes];
     const parts = this.#parts(from, base, to) ?? [{ tip: to, statements: whole, isWhole: true }];
     this.#write(parts, to);
   }
@@ -65,19 +66,19 @@ export class Indexer {
     if (this.#isCalm() || !this.#scheduler.chance(0.4)) return null;
     const undo = {
       tip: base,
-      statements: [...undone(from, base), ...exchanged(from.tokens, base.tokens)],
+      statements: [...undone(from, base), ...amendments(from, base, base), ...exchanged(from.tokens, base.tokens)],
       isWhole: true
     };
     const blocks = above(to, base.height);
     // A block without hashes is not seen yet.
     const unseen = blocks.map(({ height }) => `UPDATE blocks SET ledger_hash = NULL WHERE block_index = ${height}`);
-    const draft = { tip: base, statements: [...filled(blocks), ...unseen], isWhole: false };
+    const draft = { tip: base, statements: [...filled(blocks, to), ...unseen], isWhole: false };
     const hashes = blocks.map(({ height, hashes: { ledger_hash } }) =>
       format('UPDATE blocks SET ledger_hash = ? WHERE block_index = ?', [ledger_hash, height])
     );
     const reveal = {
       tip: to,
-      statements: [...named(blocks), ...hashes, ...exchanged(base.tokens, to.tokens)],
+      statements: [...named(blocks), ...hashes, ...amendments(base, to, base), ...exchanged(base.tokens, to.tokens)],
       isWhole: true
     };
     return [...(base === from ? [] : [undo]), draft, reveal];
@@ -111,13 +112,21 @@ const undone = ({ height }: Block, base: Block): string[] =>
 const named = (blocks: readonly Block[]): string[] =>
   blocks.flatMap(({ addresses }) => addresses.map((row) => insert('index_addresses', row)));
 
-const filled = (blocks: readonly Block[]): string[] =>
-  blocks.flatMap((block) => [
-    insert('blocks', blockRow(block)),
-    ...block.transfers.map(({ id: _, ...row }) => insert('transfers', row))
-  ]);
+const filled = (blocks: readonly Block[], tip: Block): string[] =>
+  blocks.flatMap((block) => [insert('blocks', blockRow(block)), ...transferred(transfersOf(tip, block))]);
 
-const added = (blocks: readonly Block[]): string[] => [...named(blocks), ...filled(blocks)];
+const transferred = (rows: readonly WireRow[]): string[] => rows.map(({ id: _, ...row }) => insert('transfers', row));
+
+const added = (blocks: readonly Block[], tip: Block): string[] => [...named(blocks), ...filled(blocks, tip)];
+
+/** Transfers of blocks that both share, where they are not the same at one as at the other. */
+const amendments = (from: Block, to: Block, base: Block): string[] =>
+  above(base, 0)
+    .filter((block) => transfersOf(from, block) !== transfersOf(to, block))
+    .flatMap((block) => [
+      `DELETE FROM transfers WHERE block_index = ${block.height}`,
+      ...transferred(transfersOf(to, block))
+    ]);
 
 function exchanged(before: Block['tokens'], after: Block['tokens']): string[] {
   const statements = [...before.keys()].filter((tick) => !after.has(tick)).map((tick) => removed(tick));

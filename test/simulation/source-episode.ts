@@ -7,7 +7,7 @@ import { silentLogger } from '../../src/log.ts';
 import { createActors, type SyncActors } from '../../src/sync/actors.ts';
 import { NO_TRACE } from '../../src/trace.ts';
 import merkleEpochs, { type MerkleEpochsInput } from '../../workers/merkle-epochs.ts';
-import { at, type Block, extend, nameOf } from './chain.ts';
+import { amend, at, type Block, extend, nameOf } from './chain.ts';
 import { contentOf, differences, readContent } from './content.ts';
 import type { Episode, EpisodeReport } from './episode.ts';
 import { Indexer } from './indexer.ts';
@@ -158,7 +158,9 @@ export class SourceEpisode implements Episode {
   }
 
   #extend(parent: Block | null): Block {
-    const block = extend(parent, this.#world.scheduler.random, true);
+    const { scheduler } = this.#world;
+    const next = extend(parent, scheduler.random, true);
+    const block = scheduler.chance(0.3) ? amend(next, scheduler.random) : next;
     this.#blocks.set(nameOf(block.hashes), block);
     return block;
   }

@@ -39,6 +39,8 @@ export class DrainingSocket extends EventEmitter {
 interface State {
   readonly block: Block;
   readonly held: Held;
+  /** What led to it from the state before; empty after a snapshot. */
+  readonly messages: readonly BlockMessage[];
 }
 
 export interface SubscriberOptions {
@@ -133,8 +135,8 @@ export class GoodSubscriber {
   #apply(block: Block): void {
     const before = this.#states.at(-1)?.held;
     const held = before ? this.#group.reduce(applied, before) : heldAt(block);
+    this.#states.push({ block, held, messages: before ? this.#group : [] });
     this.#group = [];
-    this.#states.push({ block, held });
     const [strange, ...rest] = differences(textsOf(held), contentOf(block, Number.POSITIVE_INFINITY));
     if (strange !== undefined)
       throw new Violation(
@@ -142,7 +144,10 @@ export class GoodSubscriber {
       );
   }
 
-  /** What the orphaned groups brought is undone. A group that is left in its middle, or was there before, leaves a snapshot to be taken. */
+  /**
+   * What the orphaned groups brought is undone. Of one that is left in its middle, the blocks that stand come again; one that was
+   * there before leaves a snapshot to be taken.
+   */
   #leave(first: number): void {
     const tip = this.#tip;
     if (tip === null) return;
@@ -151,7 +156,15 @@ export class GoodSubscriber {
     this.reorgs++;
     this.#group = [];
     this.#tip = base;
+    const cut = this.#states.find(({ block }) => block.height >= first)?.messages ?? [];
     this.#states = this.#states.filter(({ block }) => block.height < first);
+    const [before, stands] = [this.#states.at(-1), cut.filter(({ block_index }) => block_index < first)];
+    if (before && base && stands.length > 0) {
+      const held = stands.reduce(applied, before.held);
+      // Lookup rows come with the first block of a group, whichever block they are of; a replica finds by comparison that they are gone.
+      const addresses = [...held.index_addresses].filter(([id]) => Number(id) <= base.addressCount);
+      this.#states.push({ block: base, held: { ...held, index_addresses: new Map(addresses) }, messages: stands });
+    }
     if (this.#states.at(-1)?.block !== base) this.#states = [];
   }
 }

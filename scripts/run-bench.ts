@@ -7,7 +7,9 @@ const benches = new Map(globSync('test/bench/*.ts').map((file) => [basename(file
 const file = benches.get(wanted ?? '');
 
 if (file === undefined) {
-  console.error(`usage: npm run bench -- <${[...benches.keys()].sort().join('|')}> [--json <file>] [options]`);
+  console.error(
+    `usage: npm run bench -- <${[...benches.keys()].sort().join('|')}> [options]\n--help behind a name says which options`
+  );
   process.exitCode = 64;
 } else {
   // As scripts/platform-node sets it for the services, and before the process begins, for the pool's size is fixed then.

@@ -9,7 +9,7 @@ export interface ProbedDatabase {
   readonly lagBlocks: number | null;
   /** State of its actor and of its machines; empty where the service shows none. */
   readonly state: string;
-  /** Why it is halted; null while it is not. */
+  /** Why it is halted, or its actor down; null while neither is so. */
   readonly halt: string | null;
   readonly restarts: number | null;
 }

@@ -68,7 +68,7 @@ export function standingLine({ node, decoder, indexer, replaced, server, client 
     probe?.databases.map(({ name, height }) => `${name.split('/', 1)[0]} ${figure(height)}`).join(', ') || 'no answer';
   const replicas = client?.databases ?? [];
   const states = replicas.map(({ state, halt, lagBlocks }) =>
-    halt ? `HALTED ${halt}` : `${state} lag ${figure(lagBlocks)}`
+    halt ? `${state}: ${halt}` : `${state} lag ${figure(lagBlocks)}`
   );
   const restarts = [...replicas, ...(server?.databases ?? [])].reduce(
     (sum, database) => sum + (database.restarts ?? 0),

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readNumber } from '../../src/cli/options.ts';
 import { freePort } from '../../src/devnet/mariadb.ts';
+import { readArguments } from '../support/arguments.ts';
 import { median } from './support/figures.ts';
 
-const STARTS = 15;
 const BINARY = 'dist/platform-node';
 const SOURCE = 'scripts/platform-node';
 
@@ -60,5 +60,9 @@ async function measure(starts: number): Promise<void> {
   }
 }
 
-const { values } = parseArgs({ options: { starts: { type: 'string', default: String(STARTS) } } });
-await measure(Number(values.starts));
+const starts = readArguments(
+  'npm run bench -- binary [--starts 15]',
+  { starts: { type: 'string', default: '15' } },
+  (given) => readNumber('--starts', given.starts, 1, 1_000)
+);
+await measure(starts);

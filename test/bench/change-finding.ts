@@ -6,7 +6,10 @@ import { inSnapshot, readGroup } from '../../src/db/block-reader.ts';
 import { type Connection, connect, rows } from '../../src/db/connection.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
 import { SourceMemory } from '../../src/db/source-memory.ts';
+import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
+
+readArguments('npm run bench -- change-finding', {}, () => undefined);
 
 const TICKS_PER_SECOND = 100;
 const SIZES = [100_000, 1_000_000];

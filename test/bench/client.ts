@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Compile } from 'typebox/compile';
+import { readNumber } from '../../src/cli/options.ts';
 import { applyBlocks } from '../../src/db/block-writer.ts';
 import { type Connection, connect, quoteName, rows as read } from '../../src/db/connection.ts';
 import { readReplicaSchema } from '../../src/db/replica-schema.ts';
@@ -11,14 +11,16 @@ import { openReplicaState, readReplicaState, writeReplicaState } from '../../src
 import { openWriter } from '../../src/db/writer-connection.ts';
 import { type BlockHashes, type DatabaseCoordinates, hashesOf } from '../../src/wire/database.ts';
 import { type BlockMessage, ServerMessageSchema } from '../../src/wire/messages.ts';
-import { endAll } from '../support/cleanup.ts';
+import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
 import { type SyncPair, startPair } from '../support/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync-process.ts';
 import { createDataset } from './support/dataset.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
 import { insertsOf, inventBlocks } from './support/live-blocks.ts';
+import { chooseParts, readRows } from './support/parts.ts';
 
 const RUNS = 3;
 const HOT_ROWS = 500_000;
@@ -27,16 +29,6 @@ const LATENCY_BLOCKS = 60;
 const POLL_MS = 250;
 const DEADLINE_MS = 240_000;
 const isServerMessage = Compile(ServerMessageSchema);
-
-const { values: options } = parseArgs({
-  options: {
-    json: { type: 'string' },
-    rows: { type: 'string', default: '1100000' },
-    blocks: { type: 'string', default: '2000' },
-    /** Which of bootstrap, live, latency. */
-    only: { type: 'string' }
-  }
-});
 
 async function dropDatabase({ name, ...server }: DatabaseCoordinates): Promise<void> {
   const connection = await connect(server);
@@ -186,7 +178,7 @@ async function measureLive(): Promise<Figure[]> {
   const { writer, height, to } = await openReplica(false);
   writer.destroy();
   await dropDatabase(to);
-  const count = Number(options.blocks);
+  const count = options.blocks;
   const blocks = inventBlocks(height + 1, count, HOT_ADDRESS);
   const texts = blocks.map((block) => Buffer.from(JSON.stringify(block)));
   console.error(
@@ -257,15 +249,30 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   live: measureLive,
   bootstrap: async () => {
     const figures: Figure[] = [];
-    for (const rows of options.rows.split(',')) figures.push(...(await measureBootstrap(Number(rows))));
+    for (const rows of options.rows) figures.push(...(await measureBootstrap(rows)));
     return figures;
   }
 };
 
-try {
+const options = readArguments(
+  `npm run bench -- client [--only ${Object.keys(PARTS).join()}] [--rows 1100000] [--blocks 2000] [--json FILE]`,
+  {
+    json: { type: 'string' },
+    rows: { type: 'string', default: '1100000' },
+    blocks: { type: 'string', default: '2000' },
+    only: { type: 'string' }
+  },
+  ({ json, rows, blocks, only }) => ({
+    json,
+    rows: readRows(rows),
+    blocks: readNumber('--blocks', blocks, 1, 1_000_000),
+    parts: chooseParts(only, PARTS)
+  })
+);
+
+await runProgram(async () => {
   const figures: Figure[] = [];
-  for (const [name, measure] of Object.entries(PARTS)) {
-    if (options.only !== undefined && options.only !== name) continue;
+  for (const measure of options.parts) {
     for (const figure of await measure()) {
       figures.push(figure);
       console.error(
@@ -274,6 +281,4 @@ try {
     }
   }
   report('client', figures, options.json);
-} finally {
-  await endAll();
-}
+});

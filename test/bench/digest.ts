@@ -7,12 +7,15 @@ import { connect, quoteName } from '../../src/db/connection.ts';
 import { openReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { readArguments } from '../support/arguments.ts';
 import { createDecoder } from '../support/generated-decoder.ts';
 import { startLyingSource } from '../support/lying-source.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { startPair } from '../support/sync-pair.ts';
 import { eventually } from '../support/sync-process.ts';
+
+readArguments('npm run bench -- digest', {}, () => undefined);
 
 const TICKS_PER_SECOND = 100;
 const KEY = 'key-of-the-pair';

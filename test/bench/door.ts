@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { endAll } from '../support/cleanup.ts';
+import { readNumber } from '../../src/cli/options.ts';
+import { PlatformError } from '../../src/errors.ts';
+import { readArguments } from '../support/arguments.ts';
 import { createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { runProgram } from '../support/program.ts';
 import { startPair } from '../support/sync-pair.ts';
 import { eventually } from '../support/sync-process.ts';
 import { ATTACKS } from './support/attacks.ts';
@@ -11,8 +13,9 @@ import { type Figure, median, p99, report } from './support/figures.ts';
 import { type Held, ProcessMemory } from './support/process-memory.ts';
 import { type Delays, LOOK_MS, lifetimes, type Outcome, Siege } from './support/siege.ts';
 
-const { values: options } = parseArgs({
-  options: {
+const options = readArguments(
+  'npm run bench -- door [--only PART_OF_A_NAME] [--count 300] [--rate 300] [--json FILE]',
+  {
     json: { type: 'string' },
     /** Part of the names of the attacks to make. */
     only: { type: 'string', default: '' },
@@ -20,8 +23,19 @@ const { values: options } = parseArgs({
     count: { type: 'string', default: '300' },
     /** Connections a second that come again and again. */
     rate: { type: 'string', default: '300' }
+  },
+  ({ json, only, count, rate }) => {
+    const attacks = ATTACKS.filter(({ name }) => name.includes(only));
+    const reason = `no attack ${only}; there are ${ATTACKS.map(({ name }) => name).join(', ')}`;
+    if (attacks.length === 0) throw new PlatformError('COMMAND_INVALID', { reason });
+    return {
+      json,
+      attacks,
+      count: readNumber('--count', count, 1, 10_000),
+      rate: readNumber('--rate', rate, 1, 10_000)
+    };
   }
-});
+);
 
 const KIBIBYTE = 1024;
 const MOST_BYTES = 256 * KIBIBYTE;
@@ -79,8 +93,8 @@ async function measure(): Promise<Figure[]> {
   console.log(`| ${COLUMNS.join(' | ')} |\n|${COLUMNS.map(() => '---').join('|')}|`);
   console.log(`| none | | | | | | ${inShort(calm).join(' | ')} |`);
   const outcomes: Outcome[] = [];
-  for (const attack of ATTACKS.filter(({ name }) => name.includes(options.only))) {
-    const count = attack.count ?? Number(attack.kind === 'stay' ? options.count : options.rate);
+  for (const attack of options.attacks) {
+    const count = attack.count ?? (attack.kind === 'stay' ? options.count : options.rate);
     const outcome = await siege.attack(attack, count);
     printOutcome(outcome);
     outcomes.push(outcome);
@@ -88,7 +102,7 @@ async function measure(): Promise<Figure[]> {
   await sleep(1_000);
   const after = await siege.held();
   const figures = figuresOf(outcomes, calm, before, after);
-  if (options.only === '') {
+  if (options.attacks.length === ATTACKS.length) {
     console.log('| attack | all are cut after |\n|---|---|');
     figures.push(lifetimeOf(await lifetimes(Number(new URL(server.url).port))));
   }
@@ -180,8 +194,4 @@ function figuresOf(outcomes: readonly Outcome[], calm: Delays, before: Held, aft
   ];
 }
 
-try {
-  report('door', await measure(), options.json);
-} finally {
-  await endAll();
-}
+await runProgram(async () => report('door', await measure(), options.json));

@@ -1,26 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { connect } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { endAll } from '../support/cleanup.ts';
+import { readArguments } from '../support/arguments.ts';
 import { createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
 import { PAIR_KEY, startPair } from '../support/sync-pair.ts';
 import { eventually } from '../support/sync-process.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
 import type { FrontDoorAsk, Sent } from './support/front-door.ts';
 import { cpuMs, Helper } from './support/helper.ts';
+import { chooseParts } from './support/parts.ts';
 import type { SubscribersAsk } from './support/subscribers.ts';
-
-const { values: options } = parseArgs({
-  options: {
-    json: { type: 'string' },
-    /** Some of PARTS. */
-    parts: { type: 'string' }
-  }
-});
 
 const SUBSCRIBERS = 1_000;
 const MANY = 5_000;
@@ -189,11 +182,14 @@ const PARTS = {
   stalled: stalledOnes
 };
 
-try {
-  const wanted = options.parts?.split(',') ?? Object.keys(PARTS);
+const options = readArguments(
+  `npm run bench -- live [--only ${Object.keys(PARTS).join()}] [--json FILE]`,
+  { json: { type: 'string' }, only: { type: 'string' } },
+  ({ json, only }) => ({ json, parts: chooseParts(only, PARTS) })
+);
+
+await runProgram(async () => {
   const figures: Figure[] = [];
-  for (const [name, run] of Object.entries(PARTS)) if (wanted.includes(name)) figures.push(...(await run()));
+  for (const run of options.parts) figures.push(...(await run()));
   report('live', figures, options.json);
-} finally {
-  await endAll();
-}
+});

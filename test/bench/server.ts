@@ -4,7 +4,6 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { connect } from '../../src/db/connection.ts';
 import { lookupDigest } from '../../src/db/lookup-digest.ts';
@@ -12,13 +11,15 @@ import { planSnapshot } from '../../src/db/snapshot-plan.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { SnapshotQuery } from '../../src/wire/snapshot.ts';
-import { endAll } from '../support/cleanup.ts';
+import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
 import { PAIR_KEY, startPair } from '../support/sync-pair.ts';
 import { eventually, type SyncProcess, temporaryDirectory } from '../support/sync-process.ts';
 import { createDataset } from './support/dataset.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
+import { chooseParts, readRows } from './support/parts.ts';
 import { type Read, readFast } from './support/reader.ts';
 
 const RUNS = 3;
@@ -30,18 +31,6 @@ const SNAPSHOT = '/snapshot/indexer/litecoin/regtest';
 const KEY = { authorization: `Bearer ${PAIR_KEY}` };
 const GZIP = { ...KEY, 'accept-encoding': 'gzip' };
 const ZSTD = { ...KEY, 'accept-encoding': 'zstd, gzip;q=0.5' };
-
-const { values: options } = parseArgs({
-  options: {
-    json: { type: 'string' },
-    /** Dataset sizes; the last one's memory is measured too. */
-    rows: { type: 'string', default: '100000,1100000' },
-    /** Some of the measures' names. */
-    only: { type: 'string' },
-    /** Memory at 5 million rows as well. */
-    large: { type: 'boolean', default: false }
-  }
-});
 
 /** A sync server over a dataset of its own. */
 interface Site {
@@ -259,25 +248,31 @@ const MEASURES: Readonly<Record<string, (site: Site) => Promise<Figure[]>>> = {
   since: measureSince
 };
 
-async function run(): Promise<void> {
+const options = readArguments(
+  `npm run bench -- server [--only ${Object.keys(MEASURES).join()}] [--rows 100000,1100000] [--large] [--json FILE]`,
+  {
+    json: { type: 'string' },
+    /** Dataset sizes; the last one's memory is measured too. */
+    rows: { type: 'string', default: '100000,1100000' },
+    only: { type: 'string' },
+    /** Memory at 5 million rows as well. */
+    large: { type: 'boolean', default: false }
+  },
+  ({ only, rows, ...others }) => ({ ...others, rows: readRows(rows), measures: chooseParts(only, MEASURES) })
+);
+
+await runProgram(async () => {
   const figures: Figure[] = [];
   const note = (...found: Figure[]) => {
     figures.push(...found);
     for (const { what, measured, reference, unit } of found)
       console.error(`${what}: ${measured.toFixed(1)} ${unit}, reference ${reference.toFixed(1)} ${unit}`);
   };
-  for (const rows of options.rows.split(',').map(Number)) {
+  for (const rows of options.rows) {
     const site = await openSite(rows);
-    for (const [name, measure] of Object.entries(MEASURES))
-      if (options.only?.split(',').includes(name) ?? true) note(...(await measure(site)));
+    for (const measure of options.measures) note(...(await measure(site)));
     await site.server.end();
   }
   if (options.large) note(...(await measureMemory(await openSite(LARGE_ROWS))));
   report('server', figures, options.json);
-}
-
-try {
-  await run();
-} finally {
-  await endAll();
-}
+});

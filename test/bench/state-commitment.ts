@@ -3,14 +3,20 @@ import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import { StateTracker } from '../../actors/state-tracker.ts';
 import { TaskPool } from '../../actors/task-pool.ts';
+import { readNumber } from '../../src/cli/options.ts';
 import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
 import { connect } from '../../src/db/connection.ts';
 import { readLeaves } from '../../src/db/state-reader.ts';
 import { silentLogger } from '../../src/log.ts';
+import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 
-const BALANCES = Number(process.env['BENCH_BALANCES'] ?? 1_000_000);
+const BALANCES = readArguments(
+  'npm run bench -- state-commitment [--balances 1000000]',
+  { balances: { type: 'string', default: '1000000' } },
+  ({ balances }) => readNumber('--balances', balances, 100, 100_000_000)
+);
 const SIDE = Math.ceil(Math.sqrt(BALANCES));
 const TOUCHED = 10;
 const BLOCKS = 300;

@@ -37,7 +37,7 @@ export class Slices {
       }
     });
     socket.on('readable', () => {
-      if (!this.#next) this.#take();
+      if (!this.#next) this.#take(false);
     });
   }
 
@@ -48,23 +48,24 @@ export class Slices {
   }
 
   release(): void {
-    if (this.#isHeld) this.#later();
+    if (this.#isHeld && this.#socket.readableLength > 0) this.#later();
     this.#isHeld = false;
   }
 
   /** It may be the parser itself who asks for more. */
   #later(): void {
-    this.#next ??= setImmediate(() => this.#take());
+    this.#next ??= setImmediate(() => this.#take(true));
   }
 
-  #take(): void {
+  /** @param hasWaited  then the connection's end may have come behind what is taken, and is told in the turn after it */
+  #take(hasWaited: boolean): void {
     this.#next = undefined;
     const waiting = this.#socket.readableLength;
     if (this.#socket.destroyed) return;
     if (this.#isHeld && waiting > 0) this.#bound();
     else if (!this.#isPaused) {
       this.#socket.read(Math.min(SLICE_BYTES, waiting)); // of 0 bytes: tells the end, if it has come
-      if (waiting > 0) this.#later();
+      if (waiting > (hasWaited ? 0 : SLICE_BYTES)) this.#later();
     }
   }
 

@@ -1,9 +1,10 @@
 import { EventEmitter, once } from 'node:events';
-import { type FileHandle, mkdir, open, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, statfs, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
 import { arrivalOf } from './arrival.ts';
+import { discardDownload, type Receipt, readReceipt, writeReceipt } from './download-receipt.ts';
 import { ACCEPT_SNAPSHOT, readSnapshotHead, type SnapshotHead, wholeNumber } from './snapshot-head.ts';
 import type { SourceClient } from './source-client.ts';
 import type { OpenResponse } from './source-connection.ts';
@@ -18,14 +19,6 @@ const ATTEMPTS_OF_A_STALL = MAX_IDLE_ATTEMPTS / 2;
 const READ_BYTES = 256 * 1024;
 /** Left free on the disk. */
 const DISK_RESERVE_BYTES = 64 * 2 ** 20;
-
-/** What is kept beside the file, so that a successor can resume it. */
-interface Receipt {
-  readonly source: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly complete: boolean;
-}
 
 /** A response whose bytes are being collected. */
 interface Arriving {
@@ -92,7 +85,7 @@ export class Download {
       const receipt = { source: source.url, path, headers: response.headers, complete: false };
       const download = new Download(source, file, receipt, 0, options);
       await writeFile(file, '', { mode: 0o600 });
-      await download.#writeReceipt(false);
+      await writeReceipt(file, receipt);
       void download.#run({ response, bytes });
       return download;
     } catch (caught) {
@@ -163,7 +156,7 @@ export class Download {
         arriving = null;
         if (fault === null && this.#isComplete) {
           await file.datasync();
-          await this.#writeReceipt(true);
+          await writeReceipt(this.path, { ...this.#receipt, complete: true });
           return this.#end('complete');
         }
         if (this.#aborter.signal.aborted) return;
@@ -244,38 +237,9 @@ export class Download {
       source: this.#source.url
     });
   }
-
-  async #writeReceipt(complete: boolean): Promise<void> {
-    await writeFile(receiptPath(this.path), JSON.stringify({ ...this.#receipt, complete }), { mode: 0o600 });
-  }
 }
 
 const hasStalled = ({ detail }: PlatformError): boolean => detail['stalled'] === true;
-
-/** Removes a download and its receipt. */
-async function discardDownload(file: string): Promise<void> {
-  await rm(receiptPath(file), { force: true });
-  await rm(file, { force: true });
-}
-
-const receiptPath = (file: string): string => `${file}.json`;
-
-/** What a predecessor left, when it can be resumed: same source, strong tag. */
-async function readReceipt(
-  file: string,
-  { url, id }: SourceClient,
-  path: string
-): Promise<{ receipt: Receipt; size: number } | null> {
-  try {
-    const receipt = JSON.parse(await readFile(receiptPath(file), 'utf8')) as Receipt;
-    const { size } = await stat(file);
-    const { etag } = readSnapshotHead(receipt.headers, id.dbType);
-    const usable = receipt.source === url && receipt.path === path && etag !== null;
-    return usable && (size > 0 || !receipt.complete) ? { receipt, size } : null;
-  } catch {
-    return null; // nothing there, half-written or of another shape: it is fetched anew
-  }
-}
 
 async function checkDisk(directory: string, needed: number | null): Promise<void> {
   const { bavail, bsize } = await statfs(directory);

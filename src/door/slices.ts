@@ -4,10 +4,40 @@ import type { Socket } from 'node:net';
 const SLICE_BYTES = 2_048;
 /** What may come while nothing is taken: a request or two. */
 const MOST_AHEAD_BYTES = 16_384;
+/** What further slices of all connections may take of one turn of the event loop: many hostile ones are still no standstill. */
+const TURN_MS = 5;
+
+/** Who has more to hand over, in the order in which they asked. */
+class Queue {
+  readonly #waiting = new Set<() => void>();
+  #isDue = false;
+
+  add(take: () => void): void {
+    this.#waiting.add(take);
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setImmediate(() => this.#turn());
+  }
+
+  /** Who asks again meanwhile waits for the next turn. */
+  #turn(): void {
+    this.#isDue = false;
+    const began = performance.now();
+    for (const take of [...this.#waiting]) {
+      this.#waiting.delete(take);
+      take();
+      if (performance.now() - began > TURN_MS) break;
+    }
+    const [next] = this.#waiting;
+    if (next) this.add(next);
+  }
+}
+
+const queue = new Queue();
 
 /**
- * Hands over what a connection sends in small slices, at most one in each turn of the event loop, and none after it is
- * destroyed. A socket is read 64 KiB at a time, which a parser would finish before anybody else has a turn: ten
+ * Hands over what a connection sends in small slices: one at once, further ones in turns of the event loop that all connections
+ * share, and none after it is destroyed. A socket is read 64 KiB at a time, which a parser would finish before anybody else has a turn: ten
  * thousand chunks of a body, or frames. Less than 128 KiB are read and not handed over.
  */
 export class Slices {
@@ -15,7 +45,7 @@ export class Slices {
   readonly #onFlood: () => void;
   #isPaused = false;
   #isHeld = false;
-  #next: NodeJS.Immediate | undefined;
+  #isQueued = false;
 
   /**
    * @param socket  who listens to its `data` pauses and resumes it as any other
@@ -37,7 +67,7 @@ export class Slices {
       }
     });
     socket.on('readable', () => {
-      if (!this.#next) this.#take(false);
+      if (!this.#isQueued) this.#take(false);
     });
   }
 
@@ -54,12 +84,14 @@ export class Slices {
 
   /** It may be the parser itself who asks for more. */
   #later(): void {
-    this.#next ??= setImmediate(() => this.#take(true));
+    if (this.#isQueued) return;
+    this.#isQueued = true;
+    queue.add(() => this.#take(true));
   }
 
   /** @param hasWaited  then the connection's end may have come behind what is taken, and is told in the turn after it */
   #take(hasWaited: boolean): void {
-    this.#next = undefined;
+    this.#isQueued = false;
     const waiting = this.#socket.readableLength;
     if (this.#socket.destroyed) return;
     if (this.#isHeld && waiting > 0) this.#bound();

@@ -7,7 +7,7 @@ const MOST_AHEAD_BYTES = 16_384;
 /** What further slices of all connections may take of one turn of the event loop: many hostile ones are still no standstill. */
 const TURN_MS = 5;
 
-/** Who has more to hand over, in the order in which they asked. */
+/** Connections that have more to hand over, each once, in the order in which they asked. */
 class Queue {
   readonly #waiting = new Set<() => void>();
   #isDue = false;
@@ -37,8 +37,8 @@ const queue = new Queue();
 
 /**
  * Hands over what a connection sends in small slices: one at once, further ones in turns of the event loop that all connections
- * share, and none after it is destroyed. A socket is read 64 KiB at a time, which a parser would finish before anybody else has a turn: ten
- * thousand chunks of a body, or frames. Less than 128 KiB are read and not handed over.
+ * share, and none after it is destroyed. A socket is read 64 KiB at a time, which a parser would finish before anybody else has a
+ * turn: ten thousand chunks of a body, or frames. Less than 128 KiB are read and not handed over.
  */
 export class Slices {
   readonly #socket: Socket;

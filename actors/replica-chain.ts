@@ -111,7 +111,7 @@ export class ReplicaChain {
     }
     if (plan.groups.length > 0) {
       try {
-        await rollBack(writer, context.schema, state, plan);
+        await rollBack(writer, context, state, plan);
         await this.#session.commitment?.rollBack(plan.height);
       } catch (caught) {
         // Rows that were repaired or changed by hand in between are not in the journal.

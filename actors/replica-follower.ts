@@ -126,7 +126,11 @@ export class ReplicaFollower {
     if (height > this.#session.state.height!) return null;
     const own = await this.#chain.ownHashes(height);
     const ruling = own ? await this.#council.uphold(height, own, null, signal) : 'other';
-    if (ruling === 'agreed') return null;
+    if (ruling === 'agreed') {
+      // Another branch may have blocks with the same hashes and other rows; as blocks that are here already they are passed over.
+      this.#verifier.hasten();
+      return null;
+    }
     return ruling === 'halted' ? { kind: 'halted' } : { kind: 'forked', height: height - 1 };
   }
 

@@ -138,7 +138,7 @@ const feed = new SourceFeed({
   log,
   reader,
   control,
-  record: (blocks, recent, heads) => transparency.record(blocks, recent, heads),
+  record: (...told) => transparency.record(...told),
   prune: (fork) => transparency.prune(fork),
   roots,
   broadcast: async (messages, resume, readSince) => {

@@ -28,11 +28,12 @@ export interface FeedOptions {
   readonly reader: Line;
   /** For what must be read outside of the reader's snapshot. */
   readonly control: Line;
-  /** Called before blocks are broadcast, in order, with those that were broadcast before them. */
+  /** Called before blocks are broadcast, in order, with those that were broadcast before them and those whose row changed. */
   readonly record: (
     blocks: readonly LoggedBlock[],
     recent: readonly BroadcastBlock[],
-    heads: HeadLayout
+    heads: HeadLayout,
+    changed: readonly number[]
   ) => Promise<void>;
   /** Called before a reorg is broadcast. */
   readonly prune: (fork: number) => Promise<void>;
@@ -114,7 +115,8 @@ export class SourceFeed {
   ): Promise<boolean> {
     const memory = this.#memory;
     if (memory?.height !== tip.height || !sameBlock(memory.hashes, tip.hashes)) return false;
-    const plan = layout.plans.find(({ name }) => name === table);
+    // The transparency log is made of the rows of another table.
+    const plan = layout.plans.find(({ name }) => name === (table === 'sync_meta' ? 'blocks' : table));
     return plan !== undefined && memory.holds(connection, layout, plan);
   }
 
@@ -182,7 +184,8 @@ export class SourceFeed {
     if (this.#options.data.id.dbType === 'indexer') {
       const logged = blocks.map(({ head }) => head) as readonly (BlockHead & LoggedBlock)[];
       const recent = memory.recent as readonly BroadcastBlock[];
-      await this.#options.record(logged, recent, blocks[0]!.layout.heads!);
+      const changed = blocks.at(-1)!.changes?.rescoped['blocks'] ?? [];
+      await this.#options.record(logged, recent, blocks[0]!.layout.heads!, changed);
     }
     for (const block of blocks) memory.accept(block);
     await this.#broadcast(messages, readSince);

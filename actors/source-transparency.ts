@@ -21,6 +21,7 @@ import {
   readUnrecorded,
   recordBlocks,
   tells,
+  type UnrecordedBlock,
   writeEpoch
 } from '../src/db/transparency-log.ts';
 import { PlatformError } from '../src/errors.ts';
@@ -94,9 +95,10 @@ export class SourceTransparency {
   }
 
   /** An epoch goes before its leaves change: whatever ends this in between, it is found open the next time. */
-  async #rewrite(blocks: readonly LoggedBlock[]): Promise<void> {
+  async #rewrite(blocks: readonly UnrecordedBlock[]): Promise<void> {
     const { line, data } = this.#options;
-    const epochs = new Set(blocks.map(({ height }) => epochOf(height, data.epochSize)));
+    const others = blocks.filter(({ sameLeaf }) => !sameLeaf);
+    const epochs = new Set(others.map(({ height }) => epochOf(height, data.epochSize)));
     await this.#giveUp(await line.use((connection) => dropEpochs(connection, [...epochs])));
     await line.use((connection) => recordBlocks(connection, blocks));
   }
@@ -143,8 +145,14 @@ export class SourceTransparency {
    * Records blocks that are about to be broadcast, and commits the epochs that they fill.
    *
    * @param recent what was broadcast before them: where the log says otherwise, it is written anew
+   * @param changed heights of which the group sends the block's row once more: their hashes are the same, the time may not be
    */
-  async record(blocks: readonly LoggedBlock[], recent: readonly BroadcastBlock[], heads: HeadLayout): Promise<void> {
+  async record(
+    blocks: readonly LoggedBlock[],
+    recent: readonly BroadcastBlock[],
+    heads: HeadLayout,
+    changed: readonly number[]
+  ): Promise<void> {
     const [first, last] = [blocks[0], blocks.at(-1)];
     if (!this.#writes || !first || !last) return;
     const { line } = this.#options;
@@ -152,7 +160,9 @@ export class SourceTransparency {
     const lost = recent.filter(({ height }) => height >= (from ?? first.height));
     const again = lost.length === 0 ? [] : await line.use((connection) => readAgain(connection, lost, heads));
     if (from !== null) await this.prune(from);
-    await line.use((connection) => recordBlocks(connection, [...again, ...blocks]));
+    const moved = recent.filter(({ height }) => height < (from ?? first.height) && changed.includes(height));
+    const retold = moved.length === 0 ? [] : await line.use((connection) => readStanding(connection, moved, heads));
+    await line.use((connection) => recordBlocks(connection, [...retold, ...again, ...blocks]));
     this.#commits?.send({ type: 'block.recorded', height: last.height });
     await this.commitDue();
   }
@@ -212,17 +222,29 @@ export class SourceTransparency {
   }
 }
 
-/** Blocks that were broadcast, as the database has them; it may have left them since, and then the fork is found next. */
+/** @throws {PlatformError} DATABASE_UNAVAILABLE when the database has left any of them: the fork is found next */
 async function readAgain(
   connection: Connection,
   blocks: readonly BroadcastBlock[],
   heads: HeadLayout
 ): Promise<readonly LoggedBlock[]> {
-  const found = await readBlockHeads(connection, heads, blocks[0]!.height, blocks.at(-1)!.height);
-  const isThere = ({ height, hashes }: BroadcastBlock) =>
-    found.some((head) => head.height === height && tells(head.hashes as LeafHashes, hashes));
-  if (blocks.every(isThere)) return found as readonly (BlockHead & LoggedBlock)[];
+  const found = await readStanding(connection, blocks, heads);
+  if (found.length === blocks.length) return found;
   throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the chain moved while its log was written anew' });
+}
+
+/** Those of some broadcast blocks, ascending, that the database still has, as it has them. */
+async function readStanding(
+  connection: Connection,
+  blocks: readonly BroadcastBlock[],
+  heads: HeadLayout
+): Promise<readonly LoggedBlock[]> {
+  const broadcast = new Map(blocks.map(({ height, hashes }) => [height, hashes]));
+  const found = await readBlockHeads(connection, heads, blocks[0]!.height, blocks.at(-1)!.height);
+  return (found as readonly (BlockHead & LoggedBlock)[]).filter(({ height, hashes }) => {
+    const told = broadcast.get(height);
+    return told !== undefined && tells(hashes, told);
+  });
 }
 
 async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {

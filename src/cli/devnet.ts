@@ -127,6 +127,8 @@ async function prove(
   signal: AbortSignal
 ): Promise<number> {
   const summary = await runOnce(platform, settings, blocks, signal);
+  for (const { dbType, differences } of summary.databases)
+    for (const difference of differences) settings.tell(`${dbType}: ${difference}`);
   console.log(JSON.stringify(summary));
   return summary.equal ? 0 : 1;
 }

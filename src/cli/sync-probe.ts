@@ -7,6 +7,8 @@ export interface ProbedDatabase {
   readonly circuit: string | null;
   readonly height: number | null;
   readonly lagBlocks: number | null;
+  /** A replica's word on its last comparison with its source; null where there is none. */
+  readonly verification: string | null;
   /** State of its actor and of its machines; empty where the service shows none. */
   readonly state: string;
   /** Why it is halted, or its actor down; null while neither is so. */
@@ -68,6 +70,7 @@ function describeDatabase(name: string, health: Json, status: Json, actor: Json 
     circuit: textOf(health['circuit']),
     height: numberOf(status['block_height']),
     lagBlocks: numberOf(status['lag_blocks']),
+    verification: textOf(status['verification']),
     state: [textOf(actor?.['state']), phase ?? machines.join(' ')].filter(Boolean).join(' '),
     halt: haltOf(status, actor),
     restarts: numberOf(object(actor?.['restarts'])['total'])

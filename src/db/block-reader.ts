@@ -5,6 +5,7 @@ import { type BlockHead, readBlockHeads, readFirstHeight, readTip, visibleHeads 
 import { findTableChange, type Keys, keyText, type TableChange } from './change-finder.ts';
 import type { TablePlan } from './classify.ts';
 import type { Connection, SqlRow } from './connection.ts';
+import { runsOf } from './heights.ts';
 import { type LookupMemory, LookupReader } from './lookup-reader.ts';
 import { EMPTY_FIGURE, type Figure, figureCount, readFigures, readScopedRows } from './scope-sql.ts';
 import { changedScopes, isUnknown, readLastId, readLateScopes } from './scoped-window.ts';
@@ -259,7 +260,7 @@ class GroupReader {
   /** Adds every row of some older blocks, in as few reads as the heights allow. */
   async #addScopes(plan: TablePlan, heights: readonly number[], rows: WireRows): Promise<void> {
     const sent = rows[plan.name] ?? [];
-    for (const [from, to] of runsOf(heights)) {
+    for (const { from, to } of runsOf(heights)) {
       const found = await readScopedRows(this.#connection, plan, this.#layout.tables, from, to);
       for (const ofBlock of found.values()) {
         this.#touch(plan, ofBlock);
@@ -283,17 +284,6 @@ class GroupReader {
     });
     return incomplete ? null : (this.#touched.get(plan.name) ?? new Set());
   }
-}
-
-/** Heights as runs without a hole. */
-function runsOf(heights: readonly number[]): [number, number][] {
-  const runs: [number, number][] = [];
-  for (const height of heights) {
-    const run = runs.at(-1);
-    if (run && run[1] === height - 1) run[1] = height;
-    else runs.push([height, height]);
-  }
-  return runs;
 }
 
 /** Splits blocks so that the rows of each part fit in memory; a block is never split. */

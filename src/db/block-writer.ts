@@ -6,13 +6,14 @@ import { applyMessage, replaceOlder } from './block-message.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
 import { deriveBalances, deriveTouched } from './derived-balances.ts';
 import { GroupTransaction, type Span } from './group-transaction.ts';
+import { runsOf } from './heights.ts';
 import type { ReplicaSchema } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
 import { SinceApplication, type SinceContent } from './since-application.ts';
 import { StatementBatch, type Statements, write } from './statement-batch.ts';
 import { TouchedBalances } from './touched-balances.ts';
 import { pruneJournal, UndoJournal } from './undo-journal.ts';
-import { checkBlocks, type NamedBlock } from './written-blocks.ts';
+import { checkBlocks, logAnew, type NamedBlock } from './written-blocks.ts';
 
 /** What a replica's writer needs beside its connection. */
 export interface WriterContext {
@@ -136,6 +137,8 @@ async function applyGroup(
     const [, named] = await Promise.all([moveHeight(batch, before.height, last), apply()]);
     await journal.flush();
     const tip = await checkBlocks(batch, schema, target, named, epochSize);
+    if (schema.heads?.dbType === 'indexer')
+      await logAnew(batch, schema.heads, runsOf(group.changedBlocks), last, epochSize);
     await pruneJournal(batch, last - maxRollbackDepth);
     const { blockTime, hashes } = tip;
     await writeReplicaState(batch, { blockTime, hashes, source, phase, complete });

@@ -1,6 +1,7 @@
 import { PlatformError } from '../errors.ts';
 import type { WireRow } from '../wire/messages.ts';
 import { quoteName, rows } from './connection.ts';
+import { heightsOf } from './heights.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
 import { deleteRows, insertRows, selectByIdentity, selectWhere } from './row-statements.ts';
 import { toLiteral } from './sql-literal.ts';
@@ -32,6 +33,7 @@ export class GroupTransaction {
   readonly #span: Span;
   readonly #touched: TouchedBalances | undefined;
   readonly #blockOfParent = new Map<string, number>();
+  readonly #changedBlocks = new Set<number>();
   #isAhead = false;
 
   /** @param touched takes note of the balances that change */
@@ -52,6 +54,11 @@ export class GroupTransaction {
   /** Whether rows may stand in blocks above the group's. */
   get isAhead(): boolean {
     return this.#isAhead;
+  }
+
+  /** Ascending heights below the group whose row in `blocks` changed. */
+  get changedBlocks(): readonly number[] {
+    return [...this.#changedBlocks].sort((a, b) => a - b);
   }
 
   /** Removes rows that stand in the group's blocks already: leftovers of a source that sent them early. */
@@ -282,6 +289,7 @@ export class GroupTransaction {
     if (list.length === 0) return;
     this.#touched?.note('removed', table, list);
     if (keep) await this.#journal.keep('removed', table, list);
+    this.#noteBlocks(table, list);
     await deleteRows(this.#connection, table, list);
   }
 
@@ -289,11 +297,18 @@ export class GroupTransaction {
     if (list.length === 0) return;
     this.#touched?.note('added', table, list);
     if (keep) await this.#journal.keep('added', table, list);
+    this.#noteBlocks(table, list);
     const { surrogate } = table;
     const settled = surrogate === null ? list : list.filter((row) => row[surrogate] !== null);
     const fresh = surrogate === null ? [] : list.filter((row) => row[surrogate] === null);
     await insertRows(this.#connection, table, settled, true);
     await insertRows(this.#connection, table, fresh, false);
+  }
+
+  #noteBlocks(table: ReplicaTable, list: readonly CanonicalRow[]): void {
+    if (table.name !== 'blocks') return;
+    const columns = table.codecs.map(({ name }) => name);
+    for (const height of heightsOf(columns, list)) if (height < this.#span.first) this.#changedBlocks.add(height);
   }
 }
 

@@ -1,14 +1,11 @@
-import { epochOf } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
-import type { DigestRange } from '../wire/digest.ts';
-import { type HeadLayout, readHeadPages } from './block-hashes.ts';
 import type { WriterContext } from './block-writer.ts';
 import { type Connection, databaseError } from './connection.ts';
 import type { TableDifference } from './digest-compare.ts';
 import { type CanonicalRow, keyText, type ReplicaTable } from './replica-schema.ts';
 import { deleteRows, insertRows, selectByIdentity } from './row-statements.ts';
 import { StatementBatch, type Statements, write } from './statement-batch.ts';
-import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
+import { logAnew } from './written-blocks.ts';
 
 const DUPLICATE_KEY = 1062;
 
@@ -37,7 +34,7 @@ export async function repair(
       if (surplus.length > 0) await deleteRows(batch, table, surplus);
     }
     for (const { table, surplus, missing, spans } of parts) {
-      if (table.name === 'sync_meta') await relog(batch, schema.heads!, spans, height, epochSize);
+      if (table.name === 'sync_meta') await logAnew(batch, schema.heads!, spans, height, epochSize);
       else await add(batch, table, surplus, missing);
     }
     await batch.query('COMMIT');
@@ -86,29 +83,4 @@ async function add(
   }
   await insertRows(connection, table, kept, true);
   await insertRows(connection, table, fresh, false);
-}
-
-/** Writes the log of some blocks anew, from the replica's own blocks, and commits the epochs that are full. */
-async function relog(
-  connection: Statements,
-  layout: HeadLayout,
-  spans: readonly DigestRange[],
-  height: number,
-  epochSize: number
-): Promise<void> {
-  const epochs = new Set<number>();
-  for (const { from, to } of spans) {
-    await write(
-      connection,
-      'DELETE FROM sync_meta WHERE block_index BETWEEN ? AND ? AND block_index NOT IN (SELECT block_index FROM blocks)',
-      [Math.max(0, from), to]
-    );
-    for await (const { heads } of readHeadPages(connection, layout, Math.max(0, from), to)) {
-      await recordBlocks(connection, heads as readonly LoggedBlock[]);
-      for (const head of heads) epochs.add(epochOf(head.height, epochSize));
-    }
-  }
-  for (const epoch of epochs) {
-    if (epoch > 0 && epoch * epochSize <= height) await commitEpoch(connection, epoch, epochSize);
-  }
 }

@@ -1,12 +1,15 @@
 import { PlatformError } from '../errors.ts';
+import type { WriterContext } from './block-writer.ts';
 import { type Connection, databaseError, quoteName, refusalOf } from './connection.ts';
 import type { Span } from './group-transaction.ts';
+import { heightsOf, runsOf } from './heights.ts';
 import type { ReplicaSchema, ReplicaTable } from './replica-schema.ts';
 import { type ReplicaState, writeReplicaState } from './replica-state.ts';
 import { deleteReceived, insertRows } from './row-statements.ts';
 import { StatementBatch, type Statements, write } from './statement-batch.ts';
 import { pruneFrom } from './transparency-log.ts';
 import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
+import { logAnew } from './written-blocks.ts';
 
 /** What a rollback to a height would do: the groups to undo, and where it ends; null when the journal does not reach. */
 export interface RollbackPlan {
@@ -33,19 +36,27 @@ export async function planRollback(connection: Connection, from: number, height:
  */
 export async function rollBack(
   connection: Connection,
-  schema: ReplicaSchema,
+  { schema, epochSize }: Pick<WriterContext, 'schema' | 'epochSize'>,
   before: ReplicaState,
   plan: RollbackPlan
 ): Promise<void> {
   try {
     const batch = new StatementBatch(connection);
     await write(batch, 'BEGIN');
+    const changed = new Set<number>();
     for (const group of plan.groups) {
       await deleteSpan(batch, schema, group);
-      for await (const step of readSteps(batch, group)) await undo(batch, schema, step);
+      for await (const step of readSteps(batch, group)) {
+        await undo(batch, schema, step);
+        for (const height of step.table === 'blocks' ? heightsOf(step.columns, step.rows) : []) changed.add(height);
+      }
     }
     await cutJournal(batch, plan.height);
-    if (schema.heads?.dbType === 'indexer') await pruneFrom(batch, plan.height + 1);
+    if (schema.heads?.dbType === 'indexer') {
+      await pruneFrom(batch, plan.height + 1);
+      const kept = [...changed].filter((height) => height <= plan.height).sort((a, b) => a - b);
+      await logAnew(batch, schema.heads, runsOf(kept), plan.height, epochSize);
+    }
     const base = plan.groups.at(-1)!.base;
     await moveBack(batch, before.height);
     const unverified = { verifiedHeight: null, verifiedAt: null };

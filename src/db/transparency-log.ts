@@ -170,18 +170,31 @@ export async function dropEpochs(connection: Statements, epochs: readonly number
   return gone.map(({ epoch, merkle_root }) => ({ epoch: Number(epoch), old_root: merkle_root, new_root: null }));
 }
 
-/** Blocks up to a height that are not recorded, or recorded with other hashes, ascending from `from`. */
+/** A block that the log does not tell of, or not as it is. */
+export interface UnrecordedBlock extends LoggedBlock {
+  /** Only its time is another: its leaf stays. */
+  readonly sameLeaf: boolean;
+}
+
+/** Blocks up to a height that are not recorded, or recorded with other hashes or another time, ascending from `from`. */
 export async function readUnrecorded(
   connection: Connection,
   layout: HeadLayout,
   from: number,
   to: number
-): Promise<LoggedBlock[]> {
-  const heads = await readBlockHeads(connection, layout, from, to);
+): Promise<UnrecordedBlock[]> {
+  const heads = (await readBlockHeads(connection, layout, from, to)) as readonly (BlockHead & LoggedBlock)[];
   const recorded = await readRecorded(connection, from, to);
-  return (heads as readonly (BlockHead & LoggedBlock)[]).filter(
-    ({ height, hashes }) => !recorded.has(height) || leafHash(recorded.get(height)!) !== leafHash(hashes)
-  );
+  return heads.flatMap((head) => {
+    const known = recorded.get(head.height);
+    const sameLeaf = known !== undefined && leafHash(known) === leafHash(head.hashes);
+    return sameLeaf && known.block_time === head.blockTime ? [] : [{ ...head, sameLeaf }];
+  });
+}
+
+/** What the log says of a block. */
+interface RecordedBlock extends LeafHashes {
+  readonly block_time: number | null;
 }
 
 /** What the log says of blocks, by height. */
@@ -189,13 +202,14 @@ async function readRecorded(
   connection: Connection,
   from: number,
   to: number
-): Promise<ReadonlyMap<number, LeafHashes>> {
-  const recorded = await rows<LeafHashes & { block_index: number } & SqlRow>(
+): Promise<ReadonlyMap<number, RecordedBlock>> {
+  const recorded = await rows<RecordedBlock & { block_index: number } & SqlRow>(
     connection,
-    'SELECT block_index, ledger_hash, actions_hash, contract_hash FROM sync_meta WHERE block_index BETWEEN ? AND ?',
+    'SELECT block_index, block_time, ledger_hash, actions_hash, contract_hash FROM sync_meta WHERE block_index BETWEEN ? AND ?',
     [from, to]
   );
-  return new Map(recorded.map((row) => [Number(row.block_index), row]));
+  const time = ({ block_time }: RecordedBlock) => (block_time === null ? null : Number(block_time));
+  return new Map(recorded.map((row) => [Number(row.block_index), { ...row, block_time: time(row) }]));
 }
 
 /** True where every hash that was broadcast is there: of a block that was only being written one may be missing. */

@@ -1,10 +1,11 @@
 import { epochOf } from '../consensus/epoch-tree.ts';
 import { PlatformError } from '../errors.ts';
 import { type BlockHashes, hashesOf, sameBlock } from '../wire/database.ts';
-import { type BlockHead, readHeadPages } from './block-hashes.ts';
+import { type BlockHead, type HeadLayout, readHeadPages } from './block-hashes.ts';
 import type { Span } from './group-transaction.ts';
+import type { HeightRun } from './heights.ts';
 import type { ReplicaSchema } from './replica-schema.ts';
-import type { Statements } from './statement-batch.ts';
+import { type Statements, write } from './statement-batch.ts';
 import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
 
 /** A block by the hashes that its source gives it. */
@@ -53,5 +54,35 @@ export async function logBlocks(
   await recordBlocks(connection, heads);
   for (const { height } of heads) {
     if (height > 0 && height % epochSize === 0) await commitEpoch(connection, epochOf(height, epochSize), epochSize);
+  }
+}
+
+/**
+ * Writes the log of older blocks anew, from the replica's own, and commits the epochs that they are in and that are full.
+ *
+ * @param runs negative heights are none
+ * @param height the replica's
+ */
+export async function logAnew(
+  connection: Statements,
+  layout: HeadLayout,
+  runs: readonly HeightRun[],
+  height: number,
+  epochSize: number
+): Promise<void> {
+  const epochs = new Set<number>();
+  for (const { from, to } of runs) {
+    await write(
+      connection,
+      'DELETE FROM sync_meta WHERE block_index BETWEEN ? AND ? AND block_index NOT IN (SELECT block_index FROM blocks)',
+      [Math.max(0, from), to]
+    );
+    for await (const { heads } of readHeadPages(connection, layout, Math.max(0, from), to)) {
+      await recordBlocks(connection, heads as readonly LoggedBlock[]);
+      for (const head of heads) epochs.add(epochOf(head.height, epochSize));
+    }
+  }
+  for (const epoch of epochs) {
+    if (epoch > 0 && epoch * epochSize <= height) await commitEpoch(connection, epoch, epochSize);
   }
 }

@@ -50,15 +50,19 @@ async function readFigure(
   return row?.figure == null ? null : Number(row.figure);
 }
 
-/** Both replicas hold the node's last block, and nothing is under way. */
+/** Both replicas hold the node's last block, and neither is doing anything nor has to be compared with its source. */
 export function isSettled({ node, client }: Standing): boolean {
   if (node === null || client === undefined || client.databases.length < Object.keys(DATABASE_NAMES).length)
     return false;
   return client.databases.every((replica) => replica.height === node && !isBusy(replica));
 }
 
-function isBusy({ state, halt }: ProbedDatabase): boolean {
-  return halt !== null || /inspecting|bootstrapping|catchingUp|rollingBack|reconciling|reconnecting/.test(state);
+function isBusy({ state, halt, verification }: ProbedDatabase): boolean {
+  return (
+    halt !== null ||
+    verification === 'pending' ||
+    /inspecting|bootstrapping|catchingUp|verifying|rollingBack|reconciling|reconnecting/.test(state)
+  );
 }
 
 /** One line for the one who watches. */

@@ -98,8 +98,11 @@ test(
     const guardian = childrenOf(outer.pid!)[0]!;
     assert.match(readFileSync(`/proc/${guardian}/status`, 'utf8'), /^NSpid:.*\t1$/m);
     const enter = ['--target', String(guardian), '--pid', ...(isRoot ? [] : ['--user', '--preserve-credentials'])];
-    execFileSync('nsenter', [...enter, 'sh', '-c', 'sleep 0.5 & true']);
-    assert.equal(childrenOf(guardian).length, 2, 'the service and an orphan');
+    // It must not hold the pipes, or it would have ended before they are closed.
+    execFileSync('nsenter', [...enter, 'sh', '-c', 'sleep 600 >/dev/null 2>&1 &']);
+    const orphan = () => childrenOf(guardian).find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n');
+    await eventually('the guardian has an orphan', DEADLINE_MS, async () => orphan() !== undefined);
+    process.kill(orphan()!, 'SIGTERM');
     await eventually('the orphan is reaped', DEADLINE_MS, async () => childrenOf(guardian).length === 1);
 
     process.kill(guardian, 'SIGTERM');
@@ -126,7 +129,7 @@ test('without Node on the machine: a devnet whose replicas are equal to the row,
   let [stdout, stderr] = ['', ''];
   devnet.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   devnet.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  assert.equal(await ended(devnet), 0, stderr.slice(-4_000));
+  assert.equal(await ended(devnet), 0, stderr.slice(-4_000) + stdout);
   const { equal, actors_killed: killed } = JSON.parse(stdout) as Summary;
   assert.deepEqual({ equal, killed }, { equal: true, killed: 2 });
   const left = readdirSync(home).filter((name) => name.startsWith('platform-node-'));

@@ -44,10 +44,10 @@ function withoutDealtIds(found: Record<string, string[]>): Record<string, string
   return Object.fromEntries(list);
 }
 
-async function readyToRollBack(writer: Connection, { schema }: WriterContext): Promise<() => Promise<void>> {
+async function readyToRollBack(writer: Connection, known: WriterContext): Promise<() => Promise<void>> {
   const plan = await planRollback(writer, 3, 1);
   const state = await readReplicaState(writer);
-  return () => rollBack(writer, schema, state, plan!);
+  return () => rollBack(writer, known, state, plan!);
 }
 
 /** Back at height 1, where it was. */

@@ -52,7 +52,7 @@ test('undoing a group restores every row and every surrogate, whatever the group
 
   const plan = await planRollback(writer, 3, 2);
   assert.equal(plan?.height, 1, 'a fork within a group undoes all of it');
-  await rollBack(writer, (await context(writer)).schema, await readReplicaState(writer), plan!);
+  await rollBack(writer, await context(writer), await readReplicaState(writer), plan!);
   assert.deepEqual(await content(writer), before);
   const state = await readReplicaState(writer);
   assert.deepEqual(
@@ -73,7 +73,7 @@ test('rows that came before their block are replaced when it comes, however many
   const { notes } = await content(writer);
   assert.deepEqual(notes, ['{"id":2,"block_index":4,"text":"due"}']);
   const undone = await planRollback(writer, 4, 3);
-  await rollBack(writer, (await context(writer)).schema, await readReplicaState(writer), undone!);
+  await rollBack(writer, await context(writer), await readReplicaState(writer), undone!);
   assert.deepEqual(await content(writer), before);
 
   const { writer: another } = await createReplica();
@@ -100,7 +100,7 @@ test('several groups are undone newest first, also where a later one changed row
   ]);
   await apply(writer, [block(4, {}, { updated_rows: { tokens: [{ id: 900, tick: 'AAA', supply: '6.00000000' }] } })]);
   const plan = await planRollback(writer, 4, 1);
-  await rollBack(writer, (await context(writer)).schema, await readReplicaState(writer), plan!);
+  await rollBack(writer, await context(writer), await readReplicaState(writer), plan!);
   assert.deepEqual(await content(writer), before);
   assert.equal(await planRollback(writer, 1, -1), null, 'below the journal there is nothing to undo');
   await writer.end();
@@ -117,7 +117,7 @@ test('a group is undone although the tables changed since: columns and keys that
   ])
     await writer.query(change);
   const plan = await planRollback(writer, 3, 1);
-  await rollBack(writer, (await context(writer)).schema, await readReplicaState(writer), plan!);
+  await rollBack(writer, await context(writer), await readReplicaState(writer), plan!);
   const read = async (table: string) =>
     (await rows(writer, `SELECT * FROM ${table}`)).map((row) => JSON.stringify(row)).sort();
   assert.deepEqual(await read('tokens'), ['{"tick":"AAA","note":null}', '{"tick":"BBB","note":null}']);
@@ -174,7 +174,12 @@ test('of a source without groups, balances are derived from credits and debits, 
     amounts.push((await rows(writer, 'SELECT amount FROM balances')).map(({ amount }) => amount).join());
   }
   assert.deepEqual(amounts, ['3.5', '3', '0']);
-  await rollBack(writer, schema, await readReplicaState(writer), (await planRollback(writer, 3, 1))!);
+  await rollBack(
+    writer,
+    { schema, epochSize: 10 },
+    await readReplicaState(writer),
+    (await planRollback(writer, 3, 1))!
+  );
   assert.deepEqual(await rows(writer, 'SELECT id, amount FROM balances'), [{ id: 1, amount: '3.5' }]);
   await writer.end();
 });
@@ -202,12 +207,7 @@ test('a since-snapshot makes whole tables and the blocks that it repeats equal t
     tokens: ['{"id":2,"tick":"BBB","supply":"7.00000000"}'],
     settings: []
   });
-  await rollBack(
-    writer,
-    (await context(writer)).schema,
-    await readReplicaState(writer),
-    (await planRollback(writer, 3, 2))!
-  );
+  await rollBack(writer, await context(writer), await readReplicaState(writer), (await planRollback(writer, 3, 2))!);
   assert.deepEqual(await content(writer), before);
   await writer.end();
 });

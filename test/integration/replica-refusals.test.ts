@@ -28,8 +28,8 @@ test('ROW_CONTRADICTION: what is kept of a group does not fit the tables any mor
   await apply(writer, SECOND);
   await writer.query('ALTER TABLE notes ADD COLUMN needed INT NOT NULL');
   const plan = await planRollback(writer, 3, 1);
-  const { schema } = await context(writer);
-  await assert.rejects(rollBack(writer, schema, await readReplicaState(writer), plan!), { code: 'ROW_CONTRADICTION' });
+  const state = await readReplicaState(writer);
+  await assert.rejects(rollBack(writer, await context(writer), state, plan!), { code: 'ROW_CONTRADICTION' });
   const look = await connect(to);
   assert.equal((await readReplicaState(look)).height, 3);
   await look.end();

@@ -174,7 +174,7 @@ test('a rollback restores what was before the groups above a fork, and another b
   await same(async (writer) => {
     const before = await state.readReplicaState(writer);
     const plan = await planRollback(writer, 7, 3);
-    await rollBack(writer, (await contextOf(writer)).schema, before, plan!);
+    await rollBack(writer, await contextOf(writer), before, plan!);
     return [plan, await content(writer)];
   });
   await same(async (writer) => {

@@ -82,6 +82,8 @@ test('a table that changed since the last broadcast says that it is not settled,
     "INSERT INTO index_addresses (address) VALUES ('of between')"
   );
   assert.deepEqual(await settled(), ['sync_meta']);
+  await sql(database, 'UPDATE blocks SET block_time = block_time + 1 WHERE block_index = 103');
+  assert.deepEqual(await settled(), [], 'the log tells of the rows of blocks');
   await source.reaches(await addEmptyBlock(database));
   assert.deepEqual(await settled(), ['tokens', 'credits', 'index_addresses', 'sync_meta']);
 });

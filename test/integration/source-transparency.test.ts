@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -114,7 +114,8 @@ test('what an attempt left in the log that nobody was told of gives way; what it
     await transparency.record(
       blocks.filter(({ height }) => height >= from),
       blocks.filter(({ height }) => height < from),
-      heads
+      heads,
+      []
     );
   };
   // Recorded with a full epoch, and then the chain left it before it was broadcast.
@@ -139,8 +140,27 @@ test('what an attempt left in the log that nobody was told of gives way; what it
   const { heads, blocks } = await read(140, 144);
   await transparency.prune(142);
   const recent = blocks.slice(0, -1).map((block) => ({ ...block, hashes: { ...block.hashes, ledger_hash: 'gone' } }));
-  await assert.rejects(transparency.record(blocks.slice(-1), recent, heads), { code: 'DATABASE_UNAVAILABLE' });
+  await assert.rejects(transparency.record(blocks.slice(-1), recent, heads, []), { code: 'DATABASE_UNAVAILABLE' });
   line.destroy();
+});
+
+test('a block that has another time under the same hashes is told so, at the next group and at the start; its epoch stays', async (t) => {
+  const database = await createDatabase('log');
+  await createIndexer(database, { seed: 'a', blocks: 35, rows: 500 });
+  const first = SourceThread.start(t, database, 'indexer');
+  await first.reaches(134);
+  const epochs = await sql(database, 'SELECT * FROM merkle_epochs');
+  await sql(database, 'UPDATE blocks SET block_time = block_time + 7 WHERE block_index IN (115, 134)');
+  await first.reaches(await appendBlocks(database, 1, 'a'));
+  await assertLog(database);
+  await first.kill();
+  await sql(database, 'UPDATE blocks SET block_time = block_time + 3 WHERE block_index IN (101, 120)');
+  const source = SourceThread.start(t, database, 'indexer');
+  await source.reaches(135);
+  await assertLog(database);
+  assert.deepEqual(await sql(database, 'SELECT * FROM merkle_epochs'), epochs);
+  for (const { stateDirectory } of [first, source])
+    assert.ok(!existsSync(join(stateDirectory, 'epoch-rewrites.jsonl')), 'no root was given up');
 });
 
 test('roots, proofs and the latest epoch are answered', async (t) => {

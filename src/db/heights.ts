@@ -1,0 +1,24 @@
+import type { CanonicalRow } from './replica-schema.ts';
+
+/** Heights without a hole between them, both ends included. */
+export interface HeightRun {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Ascending heights as runs. */
+export function runsOf(heights: Iterable<number>): HeightRun[] {
+  const runs: { from: number; to: number }[] = [];
+  for (const height of heights) {
+    const run = runs.at(-1);
+    if (run?.to === height - 1) run.to = height;
+    else runs.push({ from: height, to: height });
+  }
+  return runs;
+}
+
+/** The heights that rows with these columns, `block_index` among them, are of. */
+export function heightsOf(columns: readonly string[], list: readonly CanonicalRow[]): number[] {
+  const at = columns.indexOf('block_index');
+  return list.map((row) => Number(row[at]));
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { applyBlocks, applySince, type GroupTarget } from '../../src/db/block-writer.ts';
+import { rows } from '../../src/db/connection.ts';
+import { readReplicaSchema } from '../../src/db/replica-schema.ts';
+import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
+import { planRollback, rollBack } from '../../src/db/rollback.ts';
+import { openWriter } from '../../src/db/writer-connection.ts';
+import type { SnapshotBatch } from '../../src/snapshot/snapshot-reader.ts';
+import type { WireRow } from '../../src/wire/messages.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { batch, block } from '../support/small-replica.ts';
+
+const HASH = 'aa';
+
+function row(height: number, time: number, hash = HASH): WireRow {
+  return { block_index: height, block_time: time, ledger_hash: hash };
+}
+
+function target(height: number): GroupTarget {
+  const hashes = { ledger_hash: HASH, actions_hash: null, contract_hash: null };
+  return { first: height, last: height, hashes, source: 'test', complete: true, phase: 'following' };
+}
+
+async function openIndexer() {
+  const writer = await openWriter(await createDatabase('logged'), { generation: 1 });
+  await openReplicaState(writer, 'indexer');
+  await writer.query(
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL, ledger_hash CHAR(2) NOT NULL)'
+  );
+  await writeReplicaState(writer, { complete: true, phase: 'following', height: 0 });
+  const known = { schema: await readReplicaSchema(writer, 'indexer', []), maxRollbackDepth: 10, epochSize: 2 };
+  return {
+    writer,
+    known,
+    /** One block, and older rows of `blocks` with it. */
+    async take(height: number, older: readonly WireRow[] = []): Promise<void> {
+      const { block_hash: _, ...message } = block(height, {}, { dbType: 'indexer', ledger_hash: HASH });
+      const rescoped = { blocks: older.map((each) => Number(each['block_index'])) };
+      const told = { ...message, rescoped, data: { blocks: [...older, row(height, 10 * height)] } };
+      await applyBlocks(writer, known, await readReplicaState(writer), target(height), [told]);
+    },
+    /** Times of the log, which must say what `blocks` says, and the root of the first epoch. */
+    async log() {
+      const ofTable = (name: string) =>
+        rows(writer, `SELECT block_index, block_time, ledger_hash FROM ${name} ORDER BY 1`);
+      const logged = await ofTable('sync_meta');
+      assert.deepEqual(logged, await ofTable('blocks'));
+      const [epoch] = await rows(writer, 'SELECT merkle_root FROM merkle_epochs WHERE epoch = 1');
+      return { times: logged.map(({ block_time }) => block_time), root: epoch?.['merkle_root'] };
+    }
+  };
+}
+
+test('the log follows older rows of blocks: a message changes them, a since-snapshot repeats them, a rollback takes both back', async () => {
+  const { writer, known, take, log } = await openIndexer();
+  for (const height of [1, 2, 3]) await take(height);
+  const { root } = await log();
+  await take(4, [row(2, 22)]);
+  assert.deepEqual(await log(), { times: [10, 22, 30, 40], root }, 'a time is no part of the leaf');
+
+  async function* repeated(): AsyncGenerator<SnapshotBatch> {
+    yield batch('blocks', [row(1, 11, 'bb'), row(2, 22), row(3, 33), row(4, 40), row(5, 50)]);
+  }
+  const content = { batches: repeated(), whole: new Set<string>(), from: 1 };
+  await applySince(writer, known, await readReplicaState(writer), target(5), content);
+  const after = await log();
+  assert.deepEqual(after.times, [11, 22, 33, 40, 50]);
+  assert.notEqual(after.root, root, 'the first epoch has another leaf');
+
+  await rollBack(writer, known, await readReplicaState(writer), (await planRollback(writer, 5, 3))!);
+  assert.deepEqual(await log(), { times: [10, 20, 30], root });
+  await writer.end();
+});

@@ -85,16 +85,21 @@ function inventBlocks(seed: string, first: number, count: number, size: number):
   return Array.from({ length: count }, (_, index) => inventBlock(seed, first + index, size));
 }
 
-/** Some blocks are empty, some twice as large; half of the sources act again and again. */
+/**
+ * Some blocks are empty, some twice as large; half of the sources act again and again.
+ *
+ * An empty height is so on every branch: its ledger hashes are the same there, its time and what no action names are not.
+ */
 function inventBlock(seed: string, height: number, size: number): LedgerBlock {
   const random = createRandom(`block ${seed}:${height}`);
   const hash = sha256(`${seed}:${height}:${random.next()}`);
-  const count = random.between(1, 12) === 1 ? 0 : random.between(Math.ceil(size / 2), size + Math.ceil(size / 2));
+  const isEmpty = createRandom(`empty ${height}`).between(1, 8) === 1;
+  const count = isEmpty ? 0 : random.between(Math.ceil(size / 2), size + Math.ceil(size / 2));
   const regulars = createRandom('regular addresses');
   const addresses = Array.from({ length: 40 }, () => newAddress(regulars));
   return {
     height,
-    time: GENESIS_TIME + height * 150,
+    time: GENESIS_TIME + height * 150 + random.between(0, 99),
     hash,
     transactions: Array.from({ length: count }, (_, index) => ({
       hash: sha256(`${hash}:${index}`),

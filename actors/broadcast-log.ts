@@ -101,6 +101,7 @@ function isPoint({
   height,
   hashes,
   recent,
+  reorgs = 0,
   lookupIds,
   scopedIds,
   mutableDigests,
@@ -112,7 +113,7 @@ function isPoint({
   const isBlock = ({ height: at, hashes: named, older }: RecentBlock) =>
     Number.isSafeInteger(at) && isRecord(named) && (older === undefined || older === null || isOlder(older));
   return (
-    Number.isSafeInteger(height) &&
+    [height, reorgs].every(Number.isSafeInteger) &&
     [hashes, lookupIds, scopedIds, mutableDigests, scopedDigests].every(isRecord) &&
     recent.every(isBlock)
   );

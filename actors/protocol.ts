@@ -105,6 +105,8 @@ export interface ResumePoint {
   readonly hashes: BlockHashes;
   /** The last broadcast blocks, oldest first, at most 1000: where a reorg's fork is looked for. */
   readonly recent: readonly RecentBlock[];
+  /** How many reorgs were ever broadcast; absent in what an earlier version left. */
+  readonly reorgs?: number;
   /** First height of a group of which only a part was broadcast: the successor's next message continues it. */
   readonly openGroup: number | null;
   /** Highest id broadcast, by lookup table. */

@@ -164,6 +164,7 @@ async function orLost(work: Promise<Outcome>): Promise<Outcome> {
     return await work;
   } catch (caught) {
     if (!(caught instanceof ReplicaLost)) throw caught;
+    verifier.hasten();
     refuseLoss(session.state, caught.message);
     log.error({ err: caught }, 'the replica contradicts its source: it is bootstrapped anew');
     session.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
@@ -198,7 +199,10 @@ const machine = createActor(
       ),
       verify: task('verify', (signal) => orLost(verifier.verify(signal))),
       follow: task('follow', (signal) => follower.follow(signal)),
-      rollBack: effect('rollBack', ({ height }: { height: number }) => orLost(chain.rollBack(height))),
+      rollBack: effect('rollBack', ({ height }: { height: number }) => {
+        verifier.hasten();
+        return orLost(chain.rollBack(height));
+      }),
       release: task('release', () => {
         council.close();
         checkpoints.close();

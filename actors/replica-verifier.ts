@@ -157,10 +157,10 @@ export class ReplicaVerifier {
   async #verified(height: number): Promise<void> {
     const { writer } = this.#session;
     await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
+    await this.#session.reloadState();
     this.#standing = 'verified';
     count('digest.equal');
     this.#began = false;
-    await this.#session.reloadState();
     this.#atNextEpoch();
   }
 

@@ -49,9 +49,12 @@ const tag = statementTag(coordinates.name, data.generation);
 const reader = new Line(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S }));
 const open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
 const control = new Line(open);
-const digests = new SourceDigests(data, open, (connection, layout, table, tip) =>
-  feed.isSettled(connection, layout, table, tip)
-);
+const digests = new SourceDigests(data, open, {
+  reorgs: () => feed.reorgs,
+  isSettled: async (connection, layout, table, tip) =>
+    (await feed.isSettled(connection, layout, table, tip)) &&
+    (table !== 'sync_meta' || (await transparency.follows(connection, layout.heads!, tip.height)))
+});
 const pages = new SourcePages(data, open);
 /** Reading it takes longer than handing on a small snapshot that is there; each build reads its own. */
 const recentLayout = recent(LAYOUT_AGE_MS, () =>
@@ -138,7 +141,7 @@ const feed = new SourceFeed({
   log,
   reader,
   control,
-  record: (...told) => transparency.record(...told),
+  record: (blocks, recent, heads) => transparency.record(blocks, recent, heads),
   prune: (fork) => transparency.prune(fork),
   roots,
   broadcast: async (messages, resume, readSince) => {
@@ -287,18 +290,19 @@ async function readSchema(): Promise<SourceAsks['schema.read']['reply']> {
 }
 
 /**
- * The key changes with everything that changes the body, except in-place changes between two blocks; with the schema a
- * moment later.
+ * The key changes with everything that changes the body, a reorg to blocks of the same hashes included, except in-place changes
+ * between two blocks; with the schema a moment later.
  */
 async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<SnapshotOrder> {
   const { heads, fingerprint } = await recentLayout();
+  const { reorgs } = feed;
   const tip = await control.use((connection) => readTip(connection, heads));
   if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
   if (query.inclusive && query.since !== null && query.since > tip.height) {
     throw new PlatformError('BLOCKS_CAUGHT_UP', { reason: `No data available after block ${query.since}` });
   }
   const key = createHash('sha256')
-    .update(JSON.stringify([id, tip.height, tip.hashes, fingerprint, query]))
+    .update(JSON.stringify([id, reorgs, tip.height, tip.hashes, fingerprint, query]))
     .digest('hex');
   return { key, id, coordinates, query, localTables };
 }

@@ -22,6 +22,16 @@ interface Head {
   readonly height: number;
   readonly hashes: BlockHashes;
   readonly fingerprint: string;
+  /** Those that were broadcast before it. */
+  readonly reorgs: number;
+}
+
+/** What is asked of the feed. */
+export interface DigestFeed {
+  /** Reorgs that were broadcast: what was read before one says nothing after it, also under the same hashes. */
+  readonly reorgs: () => number;
+  /** Whether a table is still what was broadcast of it. */
+  readonly isSettled: SettledCheck;
 }
 
 type SettledCheck = (connection: Connection, layout: SourceLayout, table: string, tip: Head) => Promise<boolean>;
@@ -30,39 +40,35 @@ type SettledCheck = (connection: Connection, layout: SourceLayout, table: string
  * Answers what clients ask of digests, one after the other, on a connection of its own that lasts as long as someone waits:
  * polling is not delayed by it.
  *
- * The digest of all tables is read once for each tip and kept until the next one. Tables may change in place between two
- * blocks: it is forgotten when a range turns out to hold other rows than it says.
+ * The digest of all tables is read once for each tip and kept until the next one, or a reorg. Tables may change in place between
+ * two blocks: it is forgotten when a table or a range turns out to hold other rows than it says.
  */
 export class SourceDigests {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
   readonly #line: Line;
-  readonly #isSettled: SettledCheck;
+  readonly #feed: DigestFeed;
   #waiting = 0;
   #kept: { readonly key: string; readonly tables: readonly TableFigures[] } | undefined;
 
-  /** @param isSettled says whether a table is still what was broadcast of it */
-  constructor(
-    data: Pick<SourceActorData, 'id' | 'localTables'>,
-    open: () => Promise<Connection>,
-    isSettled: SettledCheck
-  ) {
+  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>, feed: DigestFeed) {
     this.#data = data;
     this.#line = new Line(open);
-    this.#isSettled = isSettled;
+    this.#feed = feed;
   }
 
   /** @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE */
   async read(query: DigestQuery): Promise<string> {
     this.#waiting++;
     try {
-      const answer = await this.#line.use((connection) =>
-        inSnapshot(connection, async () => {
+      const answer = await this.#line.use((connection) => {
+        const reorgs = this.#feed.reorgs();
+        return inSnapshot(connection, async () => {
           const layout = await readLayout(connection, this.#data.id.dbType, this.#data.localTables);
           const tip = layout.heads && (await readTip(connection, layout.heads));
           if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
-          return this.#answer(connection, layout, { ...tip, fingerprint: layout.fingerprint }, query);
-        })
-      );
+          return this.#answer(connection, layout, { ...tip, fingerprint: layout.fingerprint, reorgs }, query);
+        });
+      });
       return JSON.stringify(answer);
     } finally {
       if (--this.#waiting === 0) this.#line.destroy();
@@ -80,9 +86,9 @@ export class SourceDigests {
     tip: Head,
     query: DigestQuery
   ): Promise<DatabaseDigest | TableRanges | RangeRows> {
-    const { height, hashes, fingerprint } = tip;
+    const { height, hashes, fingerprint, reorgs } = tip;
     const head = { block_height: height, ...hashes, fingerprint };
-    const key = JSON.stringify(head);
+    const key = JSON.stringify([reorgs, head]);
     if (query.table === null) {
       const tables = await this.#digests(connection, layout, height, key);
       return { ...head, tables: tables.map(({ ranges: _, ...table }) => table) };
@@ -91,9 +97,13 @@ export class SourceDigests {
     if (!plan) throw new PlatformError('REQUEST_INVALID', { reason: `table ${query.table} is not compared` });
     const kept = this.#kept?.key === key ? this.#kept.tables.find(({ table }) => table === plan.name) : undefined;
     if (query.range === null) {
-      const ranges = kept?.ranges ?? (await readRanges(connection, layout.tables, plan, wholeTable(plan, height)));
-      const settled = query.settled ? { settled: await this.#isSettled(connection, layout, plan.name, tip) } : {};
-      return { ...head, table: plan.name, ...settled, ...sumOf(ranges), ranges: [...ranges] };
+      const known = query.settled ? undefined : kept?.ranges;
+      const ranges = known ?? (await readRanges(connection, layout.tables, plan, wholeTable(plan, height)));
+      const sums = sumOf(ranges);
+      const isSaid = this.#check(kept?.digest, sums.digest);
+      const isSettled = () => this.#feed.isSettled(connection, layout, plan.name, tip);
+      const settled = query.settled ? { settled: (await isSettled()) && isSaid } : {};
+      return { ...head, table: plan.name, ...settled, ...sums, ranges: [...ranges] };
     }
     const { from, to, block } = query.range;
     if (from > to || to > wholeTable(plan, height).to || (block !== null && plan.class !== 'scoped')) {
@@ -122,7 +132,10 @@ export class SourceDigests {
     return tables;
   }
 
-  #check(said: string | undefined, found: string): void {
-    if (said !== undefined && said !== found) this.#kept = undefined;
+  /** @returns false when what was said is forgotten */
+  #check(said: string | undefined, found: string): boolean {
+    const isSaid = said === undefined || said === found;
+    if (!isSaid) this.#kept = undefined;
+    return isSaid;
   }
 }

@@ -28,12 +28,11 @@ export interface FeedOptions {
   readonly reader: Line;
   /** For what must be read outside of the reader's snapshot. */
   readonly control: Line;
-  /** Called before blocks are broadcast, in order, with those that were broadcast before them and those whose row changed. */
+  /** Called before blocks are broadcast, in order, with those that were broadcast before them. */
   readonly record: (
     blocks: readonly LoggedBlock[],
     recent: readonly BroadcastBlock[],
-    heads: HeadLayout,
-    changed: readonly number[]
+    heads: HeadLayout
   ) => Promise<void>;
   /** Called before a reorg is broadcast. */
   readonly prune: (fork: number) => Promise<void>;
@@ -73,6 +72,11 @@ export class SourceFeed {
 
   get tip(): BlockHead | null {
     return this.#tip;
+  }
+
+  /** Of the broadcast ones: what was read before one is not what is there after it, also under the same hashes. */
+  get reorgs(): number {
+    return this.#memory?.reorgs ?? this.#options.data.resume?.reorgs ?? 0;
   }
 
   get fingerprint(): string | null {
@@ -184,8 +188,7 @@ export class SourceFeed {
     if (this.#options.data.id.dbType === 'indexer') {
       const logged = blocks.map(({ head }) => head) as readonly (BlockHead & LoggedBlock)[];
       const recent = memory.recent as readonly BroadcastBlock[];
-      const changed = blocks.at(-1)!.changes?.rescoped['blocks'] ?? [];
-      await this.#options.record(logged, recent, blocks[0]!.layout.heads!, changed);
+      await this.#options.record(logged, recent, blocks[0]!.layout.heads!);
     }
     for (const block of blocks) memory.accept(block);
     await this.#broadcast(messages, readSince);

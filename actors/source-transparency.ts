@@ -17,7 +17,9 @@ import {
   missingControlTables,
   pruneFrom,
   readEpochBlocks,
+  readLoggedHeight,
   readOpenEpochs,
+  readRetimed,
   readUnrecorded,
   recordBlocks,
   tells,
@@ -90,8 +92,10 @@ export class SourceTransparency {
       const to = Math.min(tip, from + BACKFILL_BLOCKS - 1);
       await this.#rewrite(await line.use((connection) => readUnrecorded(connection, heads, from, to)));
     }
-    await this.#commitAll(await line.use((connection) => readOpenEpochs(connection, data.epochSize, tip)));
-    this.#startCommits(tip);
+    // Blocks may be gone since the tip was read: an epoch of which some are missing is not full.
+    const height = await line.use(readLoggedHeight);
+    await this.#commitAll(await line.use((connection) => readOpenEpochs(connection, data.epochSize, height)));
+    this.#startCommits(height);
   }
 
   /** An epoch goes before its leaves change: whatever ends this in between, it is found open the next time. */
@@ -144,15 +148,9 @@ export class SourceTransparency {
   /**
    * Records blocks that are about to be broadcast, and commits the epochs that they fill.
    *
-   * @param recent what was broadcast before them: where the log says otherwise, it is written anew
-   * @param changed heights of which the group sends the block's row once more: their hashes are the same, the time may not be
+   * @param recent what was broadcast before them: where the log says otherwise, times included, it is written anew
    */
-  async record(
-    blocks: readonly LoggedBlock[],
-    recent: readonly BroadcastBlock[],
-    heads: HeadLayout,
-    changed: readonly number[]
-  ): Promise<void> {
+  async record(blocks: readonly LoggedBlock[], recent: readonly BroadcastBlock[], heads: HeadLayout): Promise<void> {
     const [first, last] = [blocks[0], blocks.at(-1)];
     if (!this.#writes || !first || !last) return;
     const { line } = this.#options;
@@ -160,11 +158,25 @@ export class SourceTransparency {
     const lost = recent.filter(({ height }) => height >= (from ?? first.height));
     const again = lost.length === 0 ? [] : await line.use((connection) => readAgain(connection, lost, heads));
     if (from !== null) await this.prune(from);
-    const moved = recent.filter(({ height }) => height < (from ?? first.height) && changed.includes(height));
-    const retold = moved.length === 0 ? [] : await line.use((connection) => readStanding(connection, moved, heads));
-    await line.use((connection) => recordBlocks(connection, [...retold, ...again, ...blocks]));
+    await this.#retime(heads, recent[0]?.height ?? first.height, (from ?? first.height) - 1);
+    await line.use((connection) => recordBlocks(connection, [...again, ...blocks]));
     this.#commits?.send({ type: 'block.recorded', height: last.height });
     await this.commitDue();
+  }
+
+  /** Whether the log has the times of the blocks up to a height in a snapshot; where it has not, it gets those that are there now. */
+  async follows(connection: Connection, heads: HeadLayout, height: number): Promise<boolean> {
+    const isRight = (await readRetimed(connection, heads, 0, height)).length === 0;
+    if (!isRight && this.#writes) await this.#retime(heads, 0, height);
+    return isRight;
+  }
+
+  /** Other times under the same hashes are found by comparing: a group that was not broadcast may have left them. */
+  #retime(heads: HeadLayout, from: number, to: number): Promise<void> {
+    return this.#options.line.use(async (connection) => {
+      const moved = await readRetimed(connection, heads, from, to);
+      await recordBlocks(connection, moved.slice(0, BACKFILL_BLOCKS));
+    });
   }
 
   /** Commits what the machine says is to be committed. */
@@ -222,29 +234,17 @@ export class SourceTransparency {
   }
 }
 
-/** @throws {PlatformError} DATABASE_UNAVAILABLE when the database has left any of them: the fork is found next */
+/** Blocks that were broadcast, as the database has them; it may have left them since, and then the fork is found next. */
 async function readAgain(
   connection: Connection,
   blocks: readonly BroadcastBlock[],
   heads: HeadLayout
 ): Promise<readonly LoggedBlock[]> {
-  const found = await readStanding(connection, blocks, heads);
-  if (found.length === blocks.length) return found;
-  throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the chain moved while its log was written anew' });
-}
-
-/** Those of some broadcast blocks, ascending, that the database still has, as it has them. */
-async function readStanding(
-  connection: Connection,
-  blocks: readonly BroadcastBlock[],
-  heads: HeadLayout
-): Promise<readonly LoggedBlock[]> {
-  const broadcast = new Map(blocks.map(({ height, hashes }) => [height, hashes]));
   const found = await readBlockHeads(connection, heads, blocks[0]!.height, blocks.at(-1)!.height);
-  return (found as readonly (BlockHead & LoggedBlock)[]).filter(({ height, hashes }) => {
-    const told = broadcast.get(height);
-    return told !== undefined && tells(hashes, told);
-  });
+  const isThere = ({ height, hashes }: BroadcastBlock) =>
+    found.some((head) => head.height === height && tells(head.hashes as LeafHashes, hashes));
+  if (blocks.every(isThere)) return found as readonly (BlockHead & LoggedBlock)[];
+  throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the chain moved while its log was written anew' });
 }
 
 async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {

@@ -1,8 +1,10 @@
 import { PlatformError } from '../errors.ts';
+import { readBlockHeads } from './block-hashes.ts';
 import type { WriterContext } from './block-writer.ts';
 import { type Connection, databaseError } from './connection.ts';
 import type { TableDifference } from './digest-compare.ts';
 import { type CanonicalRow, keyText, type ReplicaTable } from './replica-schema.ts';
+import { writeReplicaState } from './replica-state.ts';
 import { deleteRows, insertRows, selectByIdentity } from './row-statements.ts';
 import { StatementBatch, type Statements, write } from './statement-batch.ts';
 import { logAnew } from './written-blocks.ts';
@@ -37,6 +39,9 @@ export async function repair(
       if (table.name === 'sync_meta') await logAnew(batch, schema.heads!, spans, height, epochSize);
       else await add(batch, table, surplus, missing);
     }
+    const heads = parts.some(({ table }) => table.name === 'blocks') ? schema.heads : null;
+    const [tip] = heads ? await readBlockHeads(batch, heads, height, height) : [];
+    if (tip) await writeReplicaState(batch, { blockTime: tip.blockTime });
     await batch.query('COMMIT');
   } catch (caught) {
     connection.destroy();

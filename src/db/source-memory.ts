@@ -41,6 +41,7 @@ export class SourceMemory {
   blockTime: number | null;
   hashes: BlockHashes;
   openGroup: number | null;
+  reorgs: number;
   readonly lookups = new Map<string, LookupMemory>();
   readonly scoped = new Map<string, ScopedMemory>();
   readonly tables = new Map<string, TableMemory>();
@@ -55,13 +56,14 @@ export class SourceMemory {
 
   private constructor(
     dbType: DbType,
-    start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup'>
+    start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup' | 'reorgs'>
   ) {
     this.#dbType = dbType;
     this.height = start.height;
     this.blockTime = start.blockTime;
     this.hashes = start.hashes;
     this.openGroup = start.openGroup;
+    this.reorgs = start.reorgs ?? 0;
     this.#recent = [...start.recent];
   }
 
@@ -203,6 +205,7 @@ export class SourceMemory {
       this.scoped.set(table, { ...known, from: Math.min(known.from, fork), figures });
     }
     const last = this.#recent.at(-1);
+    this.reorgs++;
     this.height = fork - 1;
     this.blockTime = blockTime;
     this.hashes = last?.height === fork - 1 ? last.hashes : unknownHashes(this.#dbType);
@@ -315,6 +318,7 @@ export class SourceMemory {
       hashes: this.hashes,
       recent: listOlder(this.#recent),
       openGroup: this.openGroup,
+      reorgs: this.reorgs,
       lookupIds: entries(this.lookups, ({ lastId }) => lastId),
       scopedIds: entries(this.scoped, ({ lastId }) => lastId),
       // A figure that is not known must equal nothing, also at the successor; so must that of a table of which a reorg undid rows.

@@ -192,6 +192,24 @@ export async function readUnrecorded(
   });
 }
 
+/** Recorded blocks of some heights, ascending, whose row has another time by now under the same hashes. */
+export async function readRetimed(
+  connection: Connection,
+  layout: HeadLayout,
+  from: number,
+  to: number
+): Promise<readonly LoggedBlock[]> {
+  const found = await rows<{ height: number }>(
+    connection,
+    `SELECT head.height FROM (SELECT ${layout.select} FROM ${layout.from} WHERE b.block_index BETWEEN ? AND ?) head
+     JOIN sync_meta ON sync_meta.block_index = head.height WHERE NOT (sync_meta.block_time <=> head.block_time) ORDER BY 1`,
+    [from, to]
+  );
+  if (found.length === 0) return [];
+  const [first, last] = [Number(found[0]!.height), Number(found.at(-1)!.height)];
+  return (await readUnrecorded(connection, layout, first, last)).filter(({ sameLeaf }) => sameLeaf);
+}
+
 /** What the log says of a block. */
 interface RecordedBlock extends LeafHashes {
   readonly block_time: number | null;
@@ -242,6 +260,12 @@ export async function findBreak(
     ({ height, hashes }) => recorded.has(height) && leafHash(recorded.get(height)!) !== leafHash(hashes)
   );
   return other?.height ?? null;
+}
+
+/** The highest recorded block; -1 where there is none. */
+export async function readLoggedHeight(connection: Connection): Promise<number> {
+  const [row] = await rows<{ height: number | null }>(connection, 'SELECT MAX(block_index) AS height FROM sync_meta');
+  return Number(row?.height ?? -1);
 }
 
 /** Full epochs whose committed row is missing or was made from another number of blocks. */

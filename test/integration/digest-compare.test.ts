@@ -15,11 +15,10 @@ import { sql } from '../support/sql.ts';
 /** A source's answers, read from its database as its actor does, and how many were given. */
 function digestsOf(database: DatabaseCoordinates) {
   const id = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
-  const digests = new SourceDigests(
-    { id, localTables: [] },
-    () => connect(database),
-    async () => true
-  );
+  const digests = new SourceDigests({ id, localTables: [] }, () => connect(database), {
+    reorgs: () => 0,
+    isSettled: async () => true
+  });
   let asked = 0;
   /** What happens at the source before it is asked for rows. */
   let beforeRows = async () => undefined as unknown;

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { applyBlocks, applySince, type GroupTarget } from '../../src/db/block-writer.ts';
 import { rows } from '../../src/db/connection.ts';
-import { readReplicaSchema } from '../../src/db/replica-schema.ts';
+import { repair } from '../../src/db/repair.ts';
+import { canonicalRow, readReplicaSchema } from '../../src/db/replica-schema.ts';
 import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
 import { planRollback, rollBack } from '../../src/db/rollback.ts';
 import { openWriter } from '../../src/db/writer-connection.ts';
+import { hasCode } from '../../src/errors.ts';
 import type { SnapshotBatch } from '../../src/snapshot/snapshot-reader.ts';
 import type { WireRow } from '../../src/wire/messages.ts';
 import { createDatabase } from '../support/mariadb.ts';
@@ -52,6 +54,17 @@ async function openIndexer() {
   };
 }
 
+test('ROW_CONTRADICTION: a since-snapshot that repeats the tip of the replica with other hashes is of another branch', async () => {
+  const { writer, known, take } = await openIndexer();
+  for (const height of [1, 2]) await take(height);
+  async function* repeated(): AsyncGenerator<SnapshotBatch> {
+    yield batch('blocks', [row(1, 10), row(2, 20, 'bb'), row(3, 30)]);
+  }
+  const content = { batches: repeated(), whole: new Set<string>(), from: 1 };
+  const applied = applySince(writer, known, await readReplicaState(writer), target(3), content);
+  await assert.rejects(applied, (error) => hasCode(error, 'ROW_CONTRADICTION') && error.detail['forked'] === true);
+});
+
 test('the log follows older rows of blocks: a message changes them, a since-snapshot repeats them, a rollback takes both back', async () => {
   const { writer, known, take, log } = await openIndexer();
   for (const height of [1, 2, 3]) await take(height);
@@ -70,5 +83,11 @@ test('the log follows older rows of blocks: a message changes them, a since-snap
 
   await rollBack(writer, known, await readReplicaState(writer), (await planRollback(writer, 5, 3))!);
   assert.deepEqual(await log(), { times: [10, 20, 30], root });
+
+  const [surplus, missing] = [30, 39].map((time) => [canonicalRow(known.schema.byName.get('blocks')!, row(3, time))]);
+  const sums = { rows: 0, digest: '0' };
+  const found = { surplus: surplus!, missing: missing!, spans: [], claimed: sums, outside: sums, bytes: 0 };
+  await repair(writer, known, 3, [{ table: 'blocks', ...found }]);
+  assert.equal((await readReplicaState(writer)).blockTime, 39, 'of the block that the replica stands at');
   await writer.end();
 });

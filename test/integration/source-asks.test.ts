@@ -38,7 +38,7 @@ test('the schema of the replicated tables, as text and typed', async (t) => {
   assert.equal(schema.fingerprint, fingerprint);
 });
 
-test('equal questions at one tip are one build; another tip or query is another', async (t) => {
+test('equal questions at one tip are one build; another tip or query is another, and one after a reorg to the same hashes', async (t) => {
   const database = await createDatabase('asks');
   await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
   const source = SourceThread.start(t, database, 'indexer');
@@ -49,6 +49,15 @@ test('equal questions at one tip are one build; another tip or query is another'
   assert.notEqual((await describe({ ...FULL, since: 1 })).key, first.key);
   await source.reaches(await appendBlocks(database, 1, 'a'));
   assert.notEqual((await describe(FULL)).key, first.key);
+  await sql(database, 'DELETE FROM blocks ORDER BY block_index DESC LIMIT 1');
+  await source.reaches(102);
+  const again = await describe(FULL);
+  assert.notEqual(again.key, first.key);
+  const { resume } = source;
+  await source.kill();
+  const successor = SourceThread.start(t, database, 'indexer', { resume });
+  await successor.until(() => successor.report?.phase === 'polling.caughtUp', 'a poll');
+  assert.equal((await successor.handle.ask('snapshot.describe', { query: FULL })).key, again.key);
 });
 
 test('BLOCKS_EMPTY and BLOCKS_CAUGHT_UP', async (t) => {

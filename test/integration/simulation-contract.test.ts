@@ -46,8 +46,8 @@ after(() => {
 
 const random = createRandom('contract');
 const chain: Block[] = [];
-for (let height = 1; height <= 9; height++) chain.push(extend(chain.at(-1) ?? null, random, true));
-const branch = [4, 5, 6].reduce<Block[]>((list) => [...list, extend(list.at(-1) ?? chain[2]!, random, true)], []);
+for (let height = 1; height <= 9; height++) chain.push(extend(chain.at(-1) ?? null, random, 'busy'));
+const branch = [4, 5, 6].reduce<Block[]>((list) => [...list, extend(list.at(-1) ?? chain[2]!, random, 'busy')], []);
 
 const contextOf = async (writer: Connection) => ({
   schema: await readReplicaSchema(writer, 'indexer', []),
@@ -58,7 +58,9 @@ const contextOf = async (writer: Connection) => ({
 /** Applies blocks of one branch as one group. */
 async function apply(writer: Connection, blocks: readonly Block[]): Promise<void> {
   const [first, last] = [blocks[0]!, blocks.at(-1)!];
-  const messages = blocks.map((block) => JSON.parse(blockMessage(block, blocks, first.parent)) as BlockMessage);
+  const messages = blocks.map(
+    (block) => JSON.parse(blockMessage(block, blocks, first.parent ? [first.parent] : [])) as BlockMessage
+  );
   const target = { first: first.height, last: last.height, hashes: last.hashes, source: 'test', complete: true };
   const before = await state.readReplicaState(writer);
   await applyBlocks(writer, await contextOf(writer), before, { ...target, phase: 'following' }, messages);
@@ -135,7 +137,7 @@ test('a group is applied with its journal, log and epochs; one that does not beg
   });
   const codes = await same(async (writer) => {
     const before = await state.readReplicaState(writer);
-    const messages = [JSON.parse(blockMessage(chain[7]!, [chain[7]!], chain[6]!)) as BlockMessage];
+    const messages = [JSON.parse(blockMessage(chain[7]!, [chain[7]!], [chain[6]!])) as BlockMessage];
     const target = {
       first: 8,
       last: 8,
@@ -184,7 +186,7 @@ test('a rollback restores what was before the groups above a fork, and another b
   });
 });
 
-const end = extend(branch.at(-1)!, createRandom('since'), true);
+const end = extend(branch.at(-1)!, createRandom('since'), 'busy');
 
 test('a since-snapshot replaces whole tables and older blocks', async () => {
   await same(async (writer) => {
@@ -286,8 +288,8 @@ test('a consistent snapshot stays as it was while others write, and cannot be wr
 });
 
 test('a source reads the same blocks in one group, with what changed beside them, and its log', async () => {
-  const next = extend(end, createRandom('next'), true);
-  const last = extend(next, createRandom('last'), true);
+  const next = extend(end, createRandom('next'), 'busy');
+  const last = extend(next, createRandom('last'), 'busy');
   const found = await same(async (writer) => {
     const layout = await readLayout(writer, 'indexer');
     const memory = await SourceMemory.atTip(writer, layout, await readTip(writer, layout.heads!));

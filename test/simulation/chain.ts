@@ -8,16 +8,18 @@ export interface Hashes {
   readonly contract_hash: string;
 }
 
-/** A block's name; lies may share some of its hashes. */
+/** A block's name; lies may share some of its hashes, and quiet blocks of other branches all of them. */
 export const nameOf = ({ ledger_hash, actions_hash, contract_hash }: Hashes): string =>
   `${ledger_hash} ${actions_hash} ${contract_hash}`;
+
+/** `quiet`: without actions of its own, which is all that hashes cover; `lie`: what only a lying source says. */
+export type Kind = 'busy' | 'quiet' | 'lie';
 
 /** One block of the tree of all branches, with what a database holds at it. */
 export interface Block {
   readonly height: number;
   readonly parent: Block | null;
-  /** False for what only a lying source says. */
-  readonly isHonest: boolean;
+  readonly kind: Kind;
   readonly time: number;
   readonly hashes: Hashes;
   readonly transfers: readonly WireRow[];
@@ -40,20 +42,22 @@ export function resetChain(): void {
 }
 
 /**
- * The next block after one: new lookup rows, transfers (equal ones too), and tokens that change, come and go.
+ * The next block after one: new lookup rows, transfers (equal ones too), and tokens that change, come and go. A quiet one has
+ * tokens and a time, and is named after its parent alone.
  *
  * @param like an honest block of which a lie differs in one hash only
  */
-export function extend(parent: Block | null, random: Random, isHonest: boolean, like?: Block): Block {
+export function extend(parent: Block | null, random: Random, kind: Kind, like?: Block): Block {
+  const isQuiet = kind === 'quiet';
   const height = (parent?.height ?? 0) + 1;
   const number = ++serial;
   const before = parent?.addressCount ?? 0;
-  const addresses = Array.from({ length: random.between(0, 2) }, (_, index) => ({
+  const addresses = Array.from({ length: isQuiet ? 0 : random.between(0, 2) }, (_, index) => ({
     id: before + index + 1,
     address: sha256(`address ${number} ${index}`).slice(0, 24)
   }));
   const addressCount = before + addresses.length;
-  const transfers = Array.from({ length: addressCount === 0 ? 0 : random.between(0, 3) }, (_, index) => ({
+  const transfers = Array.from({ length: isQuiet || addressCount === 0 ? 0 : random.between(0, 3) }, (_, index) => ({
     id: height * 100 + index,
     block_index: height,
     address_id: random.between(1, addressCount),
@@ -65,15 +69,15 @@ export function extend(parent: Block | null, random: Random, isHonest: boolean, 
     if (tokens.has(tick) && random.next() < 0.3) tokens.delete(tick);
     else tokens.set(tick, { id: number * 10 + change, tick, supply: random.between(1, 1_000_000) });
   }
-  const content = JSON.stringify([parent?.hashes ?? null, number, isHonest]);
+  const content = JSON.stringify([parent?.hashes ?? null, isQuiet ? kind : number]);
   const hashes = {
     ledger_hash: like?.hashes.ledger_hash ?? sha256(`ledger ${content}`),
     actions_hash: like?.hashes.actions_hash ?? sha256(`actions ${content}`),
     contract_hash: sha256(`contract ${content}`)
   };
-  const time = 1_700_000_000 + height;
+  const time = 1_700_000_000 + 100 * height + 10 * random.between(0, 4);
   const amended: Block['amended'] = parent?.amended ?? new Map();
-  return { height, parent, isHonest, time, hashes, transfers, amended, addresses, addressCount, tokens };
+  return { height, parent, kind, time, hashes, transfers, amended, addresses, addressCount, tokens };
 }
 
 /** The same block, which changes the transfers of an older one in place; another branch may well do the same. */
@@ -84,6 +88,10 @@ export function amend(block: Block, random: Random): Block {
   const rows = transfersOf(block, older).map((row) => ({ ...row, amount }));
   return { ...block, amended: new Map([...block.amended, [older.height, rows]]) };
 }
+
+/** An honest kind for a block that comes, perhaps in the place of another one: quiet blocks often are on both branches. */
+export const nextKind = (random: Random, instead: Block | null): Kind =>
+  random.next() < (instead?.kind === 'quiet' ? 0.8 : 0.3) ? 'quiet' : 'busy';
 
 /** The transfers of a block as they are at a later one. */
 export const transfersOf = (tip: Block, block: Block): readonly WireRow[] =>
@@ -111,6 +119,28 @@ export function fork(a: Block, b: Block): Block | null {
     else right = right.parent;
   }
   return left === right ? left : null;
+}
+
+/** The highest block of a branch whose name, and so that of all below it, another branch has too. */
+export function sharedByName(own: Block, other: Block): Block | null {
+  let [block, twin]: [Block | null, Block | null] = [at(own, other.height), at(other, own.height)];
+  while (block && twin && nameOf(block.hashes) !== nameOf(twin.hashes)) [block, twin] = [block.parent, twin.parent];
+  return block;
+}
+
+/** All blocks that were ever made, by name. */
+export class BlockBook {
+  readonly #blocks = new Map<string, Block[]>();
+
+  add(block: Block): void {
+    const name = nameOf(block.hashes);
+    this.#blocks.set(name, [...(this.#blocks.get(name) ?? []), block]);
+  }
+
+  /** The blocks of one name, oldest first: of several only rows can tell which is meant. */
+  find(hashes: Hashes): readonly Block[] {
+    return this.#blocks.get(nameOf(hashes)) ?? [];
+  }
 }
 
 export const blockRow = ({ height, time, hashes }: Block): WireRow => ({

@@ -32,12 +32,15 @@ export function contentOf(tip: Block, epochSize: number): Content {
       .flatMap((block) => transfersOf(tip, block))
       .map((row) => `${row['block_index']} ${row['address_id']} ${row['amount']}`),
     tokens: [...tip.tokens.values()].map((row) => `${row['tick']} ${row['supply']}`),
-    sync_meta: blocks.map(({ height, time, hashes }) => `${height} ${time} ${nameOf(hashes)}`),
+    sync_meta: blocks.map(logText),
     merkle_epochs: blocks
       .filter(({ height }) => height % epochSize === 0)
       .map((last) => `${last.height / epochSize} ${epochRootAt(last, epochSize)} ${epochSize}`)
   };
 }
+
+/** What the transparency log says of a block. */
+export const logText = ({ height, time, hashes }: Block): string => `${height} ${time} ${nameOf(hashes)}`;
 
 /** The rows that only one of two has, each with its table, of the tables that the first has. */
 export function differences(here: Content, there: Content): string[] {

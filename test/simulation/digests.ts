@@ -1,7 +1,7 @@
 import { type DigestQuery, MAX_RANGES, type RangeDigest } from '../../src/wire/digest.ts';
 import type { WireRow } from '../../src/wire/messages.ts';
 import type { TableClass } from '../../src/wire/schema.ts';
-import { above, type Block, blockRow } from './chain.ts';
+import { above, type Block, blockRow, transfersOf } from './chain.ts';
 import { crc32, rowHash } from './checksums.ts';
 
 /** How a source lies of one table: its sums are not those of its rows, or differ each time, or its rows are other ones. */
@@ -63,7 +63,7 @@ const COMPARED: readonly ComparedTable[] = [
     columns: ['address_id', 'amount', 'block_index'],
     identity: ['address_id', 'amount', 'block_index'],
     figure: 'amount',
-    rows: (tip) => above(tip, 0).flatMap(({ transfers }) => transfers)
+    rows: (tip) => above(tip, 0).flatMap((block) => transfersOf(tip, block))
   },
   {
     name: 'sync_meta',

@@ -14,6 +14,8 @@ export class MemoryFiles {
   readonly #changed: () => void;
   /** How often there is no space, from 0 to 1. */
   full = 0;
+  /** Paths that could not be written the last time. */
+  readonly refused = new Set<string>();
   readonly #texts = new Map<string, string>();
 
   constructor(scheduler: Scheduler, changed: () => void) {
@@ -35,7 +37,9 @@ export class MemoryFiles {
 
   writeFile(path: string, text: string): Promise<void> {
     return this.#later(() => {
+      this.refused.add(path);
       if (this.#scheduler.chance(this.full)) throw Object.assign(new Error('no space is left'), { code: 'ENOSPC' });
+      this.refused.delete(path);
       this.#texts.set(path, text);
       this.#changed();
     });

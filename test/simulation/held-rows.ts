@@ -24,6 +24,8 @@ export function applied(
       return [table, rows];
     })
   );
+  // A log is told of new blocks, and follows the rows of older ones.
+  if (rescoped['blocks']) next['sync_meta'] = next['blocks']!;
   const transfers = new Map(held.transfers);
   for (const height of [block_index, ...(rescoped['transfers'] ?? [])]) transfers.delete(height);
   for (const row of data['transfers'] ?? []) {

@@ -8,6 +8,7 @@ import { Supervisor } from '../../actors/supervisor.ts';
 import { connect } from '../../src/db/connection.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { SyncActorAsks, SyncActors } from '../../src/sync/actors.ts';
+import type { DatabaseReport } from '../../src/wire/report.ts';
 import type { Episode, EpisodeReport } from './episode.ts';
 import { findChange } from './hand.ts';
 import { makeReplica } from './replica-database.ts';
@@ -68,6 +69,7 @@ export class ReplicaEpisode implements Episode {
       learn: (block) => this.#witness.learn(block),
       listener: {
         told: (url, block) => hear((thread) => this.#witness.told(thread, url, block)),
+        compared: (block) => hear((thread) => this.#witness.compared(thread, block)),
         deceived: () => hear((thread) => this.#witness.deceived(thread))
       }
     });
@@ -98,8 +100,8 @@ export class ReplicaEpisode implements Episode {
     this.#sources.mine();
     await world.suffer(steps, () => this.#plagues);
     await this.#makePeace();
-    const { commits, halts, standing } = this.#witness;
-    return world.report({ commits, halts, repairs: standing.repairs });
+    const { commits, halts, unseen, standing } = this.#witness;
+    return world.report({ commits, halts, repairs: standing.repairs, 'reorgs unseen': unseen });
   }
 
   async #serve(firstGeneration: number): Promise<SyncActors['supervisor']> {
@@ -119,10 +121,13 @@ export class ReplicaEpisode implements Episode {
   }
 
   #hear(thread: SimulatedThread, message: unknown): void {
-    const { kind, type, body } = message as { kind: string; type?: string; body?: { machine: string; to: string } };
-    if (kind !== 'notice' || type !== 'transition') return;
-    if (body!.machine === 'halt') this.#witness.haltMoved(thread, body!.to);
-    if (body!.machine === 'replica') this.#witness.replicaMoved(thread, body!.to);
+    const { kind, type, body } = message as { kind: string; type?: string; body?: unknown };
+    if (kind !== 'notice') return;
+    if (type === 'report') this.#witness.reported((body as DatabaseReport).replica!);
+    if (type !== 'transition') return;
+    const { machine, to } = body as { machine: string; to: string };
+    if (machine === 'halt') this.#witness.haltMoved(thread, to);
+    if (machine === 'replica') this.#witness.replicaMoved(thread, to);
   }
 
   get #plagues(): Plague[] {
@@ -170,7 +175,9 @@ export class ReplicaEpisode implements Episode {
     const { scheduler } = world;
     for (let block = 1; block <= this.#data.epochSize; block++)
       scheduler.after(block * CALM_BLOCK_MS, () => this.#sources.grow(), null);
+    // What follows then is no block any more: the replica must see by itself that it is to be compared.
     const last = scheduler.now + (this.#data.epochSize + 1) * CALM_BLOCK_MS;
+    scheduler.after(last - scheduler.now, () => this.#offersDigests && this.#sources.replaceQuietly(), null);
     const isWhole = () => this.#isWhole() && (!this.#offersDigests || (scheduler.now > last && this.#isVerified()));
     await world.recover(
       isWhole,
@@ -203,15 +210,17 @@ export class ReplicaEpisode implements Episode {
   /** Compared at the end of the last epoch or later, and equal. */
   #isVerified(): boolean {
     const { epochSize } = this.#data;
-    const { standing, blemishes } = this.#witness;
-    const end = Math.floor(this.#sources.tip.height / epochSize) * epochSize;
-    return (standing.verified_height ?? 0) >= end && blemishes.length === 0;
+    const { standing } = this.#witness;
+    const { tip } = this.#sources;
+    const end = Math.floor(tip.height / epochSize) * epochSize;
+    return (standing.verified_height ?? 0) >= end && this.#witness.blemishes(tip).length === 0;
   }
 
   #describe(): string {
     const actor = this.#world.supervisor?.list()[0];
-    const { standing, isHalted: halted, blemishes } = this.#witness;
-    const text = JSON.stringify({ ...standing, halted, blemishes, tip: this.#sources.tip.height });
+    const { standing, isHalted: halted } = this.#witness;
+    const { tip } = this.#sources;
+    const text = JSON.stringify({ ...standing, halted, blemishes: this.#witness.blemishes(tip), tip: tip.height });
     return `${text}; the actor is ${actor?.state} ${JSON.stringify(actor?.reason ?? null)}`;
   }
 }

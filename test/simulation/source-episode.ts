@@ -7,8 +7,8 @@ import { silentLogger } from '../../src/log.ts';
 import { createActors, type SyncActors } from '../../src/sync/actors.ts';
 import { NO_TRACE } from '../../src/trace.ts';
 import merkleEpochs, { type MerkleEpochsInput } from '../../workers/merkle-epochs.ts';
-import { amend, at, type Block, extend, nameOf } from './chain.ts';
-import { contentOf, differences, readContent } from './content.ts';
+import { above, amend, at, type Block, BlockBook, extend, type Kind, nextKind } from './chain.ts';
+import { contentOf, differences, logText, readContent } from './content.ts';
 import type { Episode, EpisodeReport } from './episode.ts';
 import { Indexer } from './indexer.ts';
 import { type DrainingSocket, GoodSubscriber } from './subscriber.ts';
@@ -32,7 +32,7 @@ const RECONNECT_MS = [50, 3_000] as const;
 export class SourceEpisode implements Episode {
   readonly #world: World;
   readonly #data: Omit<SourceActorData, 'id' | 'generation' | 'resume'>;
-  readonly #blocks = new Map<string, Block>();
+  readonly #blocks = new BlockBook();
   readonly #indexer: Indexer;
   readonly #subscriber: GoodSubscriber;
   readonly #blockMs: number;
@@ -64,7 +64,7 @@ export class SourceEpisode implements Episode {
     for (let height = random.between(0, 12); height > 0; height--) this.#tip = this.#extend(this.#tip);
     this.#indexer = new Indexer(server, scheduler, this.#tip, () => world.isPeace);
     this.#subscriber = new GoodSubscriber({
-      find: (hashes) => this.#blocks.get(nameOf(hashes)),
+      find: (hashes) => this.#blocks.find(hashes),
       told: (block) => this.#checkLog(block),
       guard: (look) => world.guard(look)
     });
@@ -88,7 +88,7 @@ export class SourceEpisode implements Episode {
     this.#grow();
     await world.suffer(steps, () => [...world.plagues, ['subscriber cut', () => this.#socket?.terminate()]]);
     world.makePeace(() => undefined);
-    this.#tip = this.#extend(this.#tip);
+    this.#tip = this.#extend(this.#tip, 'busy');
     this.#indexer.moveTo(this.#tip);
     await world.recover(
       () => this.#isWhole(),
@@ -103,13 +103,16 @@ export class SourceEpisode implements Episode {
   async #serve(): Promise<SyncActors['supervisor']> {
     const { coordinates } = this.#data;
     this.#socket = null; // the last process's
-    const broadcasts = await BroadcastLog.open(`${ACTOR.stateDirectory}/broadcasts`, silentLogger);
+    const directory = `${ACTOR.stateDirectory}/broadcasts`;
+    // What could not be written is told again, perhaps in other groups, of which a reorg undoes other parts.
+    if ([...this.#world.files.refused].some((path) => path.startsWith(directory))) this.#subscriber.forget();
+    const broadcasts = await BroadcastLog.open(directory, silentLogger);
     const fanOut = new FanOut({
       config: FAN_OUT,
       log: silentLogger,
-      lastReport: () => directory.list().find(() => true)?.report
+      lastReport: () => actors.list().find(() => true)?.report
     });
-    const { supervisor, directory } = createActors({
+    const { supervisor, directory: actors } = createActors({
       log: silentLogger,
       tasks: { run: async (_, input) => merkleEpochs(input as MerkleEpochsInput) },
       fanOut,
@@ -149,19 +152,24 @@ export class SourceEpisode implements Episode {
     const own = readContent(server);
     const isTold = (limit: number) => (text: string) => Number(text.split(' ', 1)[0]) <= limit;
     const { epochSize } = this.#data;
+    // The database may have gone on to other blocks of the same names.
+    const logged = above(tip, 0).map((block) => {
+      const texts = this.#blocks.find(block.hashes).map(logText);
+      return texts.find((text) => own['sync_meta']!.includes(text)) ?? texts[0]!;
+    });
     const here = {
       sync_meta: own['sync_meta']!.filter(isTold(tip.height)),
       merkle_epochs: own['merkle_epochs']!.filter(isTold(Math.floor(tip.height / epochSize)))
     };
-    const [strange] = differences(here, contentOf(tip, epochSize));
+    const [strange] = differences(here, { ...contentOf(tip, epochSize), sync_meta: logged });
     if (strange !== undefined) throw new Violation(`block ${tip.height} is told, and the log differs: ${strange}`);
   }
 
-  #extend(parent: Block | null): Block {
+  #extend(parent: Block | null, kind: Kind = nextKind(this.#world.scheduler.random, null)): Block {
     const { scheduler } = this.#world;
-    const next = extend(parent, scheduler.random, true);
+    const next = extend(parent, scheduler.random, kind);
     const block = scheduler.chance(0.3) ? amend(next, scheduler.random) : next;
-    this.#blocks.set(nameOf(block.hashes), block);
+    this.#blocks.add(block);
     return block;
   }
 
@@ -175,7 +183,8 @@ export class SourceEpisode implements Episode {
     const { random } = scheduler;
     scheduler.after(isTorn ? scheduler.delay(100, 3_000) : -Math.log(1 - random.next()) * this.#blockMs, () => {
       if (this.#world.isPeace) return;
-      let from = this.#tip;
+      const before = this.#tip;
+      let from = before;
       const isReorg = scheduler.chance(isTorn ? 0.6 : 0.15);
       if (isReorg) {
         this.#world.count('reorg');
@@ -184,8 +193,10 @@ export class SourceEpisode implements Episode {
         else from = at(from, Math.max(1, from.height - depth))!;
         this.#left = this.#tip;
       }
-      for (let length = scheduler.chance(0.25) ? random.between(0, 4) : 1; length > 0; length--)
-        from = this.#extend(from);
+      for (let length = scheduler.chance(0.25) ? random.between(0, 4) : 1; length > 0; length--) {
+        const instead = from.height < before.height ? at(before, from.height + 1) : null;
+        from = this.#extend(from, nextKind(random, instead));
+      }
       this.#tip = from;
       this.#indexer.moveTo(from);
       this.#grow(isReorg && scheduler.chance(0.5));

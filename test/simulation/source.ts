@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import type { DigestQuery } from '../../src/wire/digest.ts';
-import type { WireRows } from '../../src/wire/messages.ts';
-import { above, at, type Block, blockRow, fork } from './chain.ts';
+import type { WireRow, WireRows } from '../../src/wire/messages.ts';
+import { above, at, type Block, blockRow, fork, sharedByName, transfersOf } from './chain.ts';
 import { answerDigest, type DigestLie } from './digests.ts';
 import type { Peer, Reply, ServerSocket } from './network.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -14,14 +14,16 @@ const STATUS_MS = 60_000;
 /** Takes note of what sources say, when whoever listens has heard it. */
 export interface Listener {
   told(url: string, block: Block): void;
+  /** A digest of a block was told. */
+  compared(tip: Block): void;
   /** A digest was told that is a lie. */
   deceived(): void;
 }
 
-/** How often a table is not what was broadcast of it, and the next block carries that. */
-const UNSETTLED = 0.05;
-/** How often a server that is a block behind answers in its place. */
-const BEHIND = 0.1;
+/** How often a reorg is over before the source looks: then it sees that of it which hashes tell. */
+const LATE = 0.5;
+/** How often it is asked for digests while a table is not what was broadcast of it, or a server that is a block behind answers. */
+const RESTLESS = { unsettled: 0.05, behind: 0.1 };
 
 const json = (status: number, value: unknown, arrived?: () => void): Reply => ({
   status,
@@ -40,32 +42,38 @@ export class SimulatedSource implements Peer {
   /** Messages of its stream are left out or come twice, or none comes at all. */
   stutters: 'no' | 'some' | 'all' = 'no';
   digestLie: DigestLie | null = null;
+  restless = RESTLESS;
   readonly #offersDigests: boolean;
   readonly #scheduler: Scheduler;
   readonly #listener: Listener;
   readonly #sockets = new Set<ServerSocket>();
+  /** The blocks from whose rows clients go on with the next group: the last one that was told, and others of its name. */
+  #bases: readonly Block[];
 
   constructor(url: string, tip: Block, offersDigests: boolean, scheduler: Scheduler, listener: Listener) {
     this.url = url;
     this.tip = tip;
+    this.#bases = [tip];
     this.#offersDigests = offersDigests;
     this.#scheduler = scheduler;
     this.#listener = listener;
     this.#tellStatus();
   }
 
-  /** Moves on to another tip, and tells its subscribers how. */
-  adopt(tip: Block): void {
-    const before = this.tip;
-    if (tip === before) return;
+  /** Moves on to another tip, and tells its subscribers how; where only rows changed, with the next block. */
+  adopt(tip: Block, looksLate = this.#scheduler.chance(LATE)): void {
+    const last = this.#bases[0]!;
+    if (tip === this.tip) return;
     this.tip = tip;
-    const shared = fork(before, tip);
-    const base = shared?.height ?? 0;
-    const told = above(tip, base);
+    const { height } = (looksLate ? sharedByName(last, tip) : fork(last, tip))!;
+    const told = above(tip, height);
+    if (told.length === 0 && height === last.height) return;
+    const bases = this.#bases.map((base) => at(base, height)!);
+    this.#bases = told.length === 0 ? bases : [tip];
     for (const socket of this.#sockets) {
-      if (base < before.height) this.#tell(socket, message('reorg', { block_index: base + 1 }));
+      if (height < last.height) this.#tell(socket, message('reorg', { block_index: height + 1 }));
       for (const block of told)
-        this.#tell(socket, blockMessage(block, told, shared), () => this.#listener.told(this.url, block));
+        this.#tell(socket, blockMessage(block, told, bases), () => this.#listener.told(this.url, block));
     }
   }
 
@@ -111,7 +119,7 @@ export class SimulatedSource implements Peer {
         return this.#snapshot(tip, since === undefined ? null : Number(since), searchParams);
       case 'digest':
         if (!this.#offersDigests) return json(404, { error: 'no such route: digest' });
-        return this.#digest(this.#scheduler.chance(BEHIND) ? (tip.parent ?? tip) : tip, searchParams);
+        return this.#digest(this.#scheduler.chance(this.restless.behind) ? (tip.parent ?? tip) : tip, searchParams);
       default:
         return json(404, { error: `no such route: ${route}` });
     }
@@ -125,9 +133,13 @@ export class SimulatedSource implements Peer {
     const lie = this.digestLie;
     const found = answerDigest(tip, asked, lie);
     if (found === null) return json(400, { error: `table ${asked.table} is not compared` });
-    const settled = query.has('settled') ? { settled: !this.#scheduler.chance(UNSETTLED) } : {};
+    const isSettled = this.#bases[0] === this.tip && !this.#scheduler.chance(this.restless.unsettled);
+    const settled = query.has('settled') ? { settled: isSettled } : {};
     const head = { block_height: tip.height, ...tip.hashes, fingerprint: FINGERPRINT };
-    return json(200, { ...head, ...settled, ...found }, () => lie && this.#listener.deceived());
+    return json(200, { ...head, ...settled, ...found }, () => {
+      this.#listener.compared(tip);
+      if (lie) this.#listener.deceived();
+    });
   }
 
   #snapshot(tip: Block, since: number | null, query: URLSearchParams): Reply {
@@ -140,8 +152,9 @@ export class SimulatedSource implements Peer {
     const tables = {
       ...(skips ? {} : { index_addresses: above(end, 0).flatMap(({ addresses }) => addresses) }),
       blocks: blocks.map(blockRow),
-      transfers: blocks.flatMap(({ transfers }) => transfers)
+      transfers: blocks.flatMap((block) => transfersOf(end, block))
     };
+    if (end === this.tip && !this.#bases.includes(end)) this.#bases = [...this.#bases, end];
     const tokens = isWhole ? [...end.tokens.values()] : [];
     const whole = [...(skips ? [] : ['index_addresses']), ...(isWhole ? ['tokens'] : [])];
     const facts = { schema_version: 7, block_height: end.height, ...(since === null ? {} : { since_block: since }) };
@@ -190,13 +203,15 @@ const filled = (tables: WireRows | Record<string, readonly unknown[]>) =>
 
 const message = (type: string, body: object): string => JSON.stringify({ type, ...ID, ...body });
 
-/** One block of a group that was read in one snapshot: what is mutable comes with the last. */
-export function blockMessage(block: Block, group: readonly Block[], base: Block | null): string {
-  const { height, parent, time, hashes, transfers, addresses, tokens } = block;
+/**
+ * One block of a group that was read in one snapshot: what is mutable, and rows of older blocks, come with the last.
+ *
+ * @param bases the blocks, all of one name, of which clients may have the rows; of the first block there is none
+ */
+export function blockMessage(block: Block, group: readonly Block[], bases: readonly Block[]): string {
+  const { height, parent, time, hashes, addresses } = block;
   const last = group.at(-1)!;
-  const before = base?.tokens ?? new Map<string, { readonly supply: unknown }>();
-  const changed = [...tokens.values()].filter((row) => before.get(String(row['tick']))?.['supply'] !== row['supply']);
-  const gone = [...before.keys()].filter((tick) => !tokens.has(tick)).map((tick) => ({ tick }));
+  const { rescoped, rows, ...tokens } = block === last ? changesBetween(bases, last) : NOTHING;
   return message('block', {
     schema_version: 7,
     block_index: height,
@@ -205,7 +220,32 @@ export function blockMessage(block: Block, group: readonly Block[], base: Block 
     group: { first: group[0]!.height, last: last.height },
     previous_hash: parent?.hashes ?? null,
     schema_fingerprint: FINGERPRINT,
-    data: filled({ index_addresses: addresses, blocks: [blockRow(block)], transfers }),
-    ...(block === last ? { updated_rows: filled({ tokens: changed }), deleted_rows: filled({ tokens: gone }) } : {})
+    data: filled({
+      index_addresses: addresses,
+      blocks: [...rows.blocks, blockRow(block)],
+      transfers: [...rows.transfers, ...transfersOf(last, block)]
+    }),
+    ...(block === last ? { rescoped: filled(rescoped), ...tokens } : {})
   });
+}
+
+const NOTHING = { rescoped: { blocks: [], transfers: [] }, rows: { blocks: [], transfers: [] } };
+
+/** What the last block of a group tells of tokens and of older blocks. */
+function changesBetween(bases: readonly Block[], tip: Block) {
+  const { tokens } = tip;
+  const isElsewhere = (row: WireRow) =>
+    bases.some((base) => base.tokens.get(String(row['tick']))?.['supply'] !== row['supply']);
+  const gone = new Set(bases.flatMap((base) => [...base.tokens.keys()]).filter((tick) => !tokens.has(tick)));
+  const older = bases.length === 0 ? [] : above(at(tip, bases[0]!.height)!, 0);
+  const blocks = older.filter((block) => bases.some((base) => at(base, block.height)!.time !== block.time));
+  const amended = older.filter((block) =>
+    bases.some((base) => transfersOf(base, at(base, block.height)!) !== transfersOf(tip, block))
+  );
+  return {
+    updated_rows: filled({ tokens: [...tokens.values()].filter(isElsewhere) }),
+    deleted_rows: filled({ tokens: [...gone].map((tick) => ({ tick })) }),
+    rescoped: { blocks: blocks.map(({ height }) => height), transfers: amended.map(({ height }) => height) },
+    rows: { blocks: blocks.map(blockRow), transfers: amended.flatMap((block) => transfersOf(tip, block)) }
+  };
 }

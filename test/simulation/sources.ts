@@ -1,4 +1,4 @@
-import { at, type Block, extend } from './chain.ts';
+import { amend, at, type Block, extend, type Kind, nextKind } from './chain.ts';
 import { COMPARED_TABLES, type DigestLie } from './digests.ts';
 import { type Listener, SimulatedSource } from './source.ts';
 import type { Plague, World } from './world.ts';
@@ -28,8 +28,8 @@ export class Sources {
     this.#world = world;
     this.#options = options;
     const { scheduler, network } = world;
-    this.tip = this.#extend(null, true);
-    for (let height = scheduler.random.between(3, 12); height > 0; height--) this.tip = this.#extend(this.tip, true);
+    this.tip = this.#extend(null, 'busy');
+    for (let height = scheduler.random.between(3, 12); height > 0; height--) this.tip = this.#extend(this.tip);
     const { count, offersDigests, listener } = options;
     const urls = Array.from({ length: count }, (_, index) => `http://source${index}`);
     this.#all = urls.map((url) => new SimulatedSource(url, this.tip, offersDigests, scheduler, listener));
@@ -51,7 +51,8 @@ export class Sources {
     const pauseMs = isTorn ? scheduler.delay(5, 300) : -Math.log(1 - random.next()) * this.#options.blockMs;
     scheduler.after(pauseMs, () => {
       if (this.#world.isPeace) return;
-      let from = this.tip;
+      const before = this.tip;
+      let from = before;
       let length = scheduler.chance(0.25) ? random.between(2, 4) : 1;
       const isReorg = scheduler.chance(isTorn ? 0.6 : 0.15);
       if (isReorg) {
@@ -60,7 +61,10 @@ export class Sources {
         length = Math.max(1, this.tip.height - from.height + random.between(-1, 1));
         this.#world.count('reorg');
       }
-      for (; length > 0; length--) from = this.#extend(from, true);
+      for (; length > 0; length--) {
+        const instead = from.height < before.height ? at(before, from.height + 1) : null;
+        from = this.#extend(from, nextKind(random, instead));
+      }
       this.tip = from;
       for (const source of this.#all)
         scheduler.after(scheduler.chance(0.1) ? scheduler.delay(0, 15_000) : scheduler.delay(0, 800), () =>
@@ -71,8 +75,8 @@ export class Sources {
   }
 
   #show(source: SimulatedSource): void {
-    if (source.tip.isHonest || this.#world.isPeace) source.adopt(this.tip);
-    else source.adopt(this.#extend(source.tip, false));
+    if (source.tip.kind !== 'lie' || this.#world.isPeace) source.adopt(this.tip);
+    else source.adopt(this.#extend(source.tip, 'lie'));
     if (source.otherTip) source.otherTip = this.tip;
   }
 
@@ -96,18 +100,29 @@ export class Sources {
     for (const source of this.#all) {
       source.isUp = true;
       source.digestLie = null;
+      source.restless = { unsettled: 0, behind: 0 };
       this.#repent(source);
     }
   }
 
   /** One more block, and all have it. */
-  grow(): void {
-    this.tip = this.#extend(this.tip, true);
+  grow(kind: Kind = 'busy'): void {
+    this.tip = this.#extend(this.tip, kind);
     for (const source of this.#all) source.adopt(this.tip);
   }
 
-  #extend(parent: Block | null, isHonest: boolean, like?: Block): Block {
-    const block = extend(parent, this.#world.scheduler.random, isHonest, like);
+  /** A quiet block comes, and another with the same hashes takes its place, which all see happen. */
+  replaceQuietly(): void {
+    const before = this.tip;
+    this.grow('quiet');
+    this.tip = this.#extend(before, 'quiet');
+    for (const source of this.#all) source.adopt(this.tip, false);
+  }
+
+  #extend(parent: Block | null, kind: Kind = nextKind(this.#world.scheduler.random, null), like?: Block): Block {
+    const { scheduler } = this.#world;
+    const next = extend(parent, scheduler.random, kind, like);
+    const block = kind !== 'lie' && scheduler.chance(0.2) ? amend(next, scheduler.random) : next;
     this.#options.learn(block);
     return block;
   }
@@ -121,13 +136,13 @@ export class Sources {
 
   /** At most one of three lies, or one of two; alone, a source is believed. */
   #lie(source: SimulatedSource): void {
-    if (!this.#options.verifies || this.#all.some(({ tip }) => !tip.isHonest)) return;
+    if (!this.#options.verifies || this.#all.some(({ tip }) => tip.kind === 'lie')) return;
     const { scheduler } = this.#world;
     const { random } = scheduler;
     if (scheduler.chance(0.3)) source.otherTip = source.tip;
     const from = at(source.tip, Math.max(1, source.tip.height - random.between(0, 2)));
     const like = at(source.tip, from!.height + 1) ?? undefined;
-    source.adopt(this.#extend(from, false, scheduler.chance(0.5) ? like : undefined));
+    source.adopt(this.#extend(from, 'lie', scheduler.chance(0.5) ? like : undefined));
     scheduler.after(scheduler.delay(5_000, 300_000), () => this.#repent(source));
   }
 

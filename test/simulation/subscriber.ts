@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { BlockMessage, ServerMessage, StatusMessage } from '../../src/wire/messages.ts';
-import { at, type Block, type Hashes, nameOf } from './chain.ts';
+import { at, type Block, type BlockBook, type Hashes, nameOf } from './chain.ts';
 import { contentOf, differences } from './content.ts';
 import { applied, type Held, heldAt, textsOf } from './held-rows.ts';
 import { Violation } from './violation.ts';
@@ -36,7 +36,11 @@ export class DrainingSocket extends EventEmitter {
   }
 }
 
+const isNamed = (block: Block | null | undefined, as: Block | null): boolean =>
+  block && as ? nameOf(block.hashes) === nameOf(as.hashes) : block === as;
+
 interface State {
+  /** The one of its name whose rows are held. */
   readonly block: Block;
   readonly held: Held;
   /** What led to it from the state before; empty after a snapshot. */
@@ -44,8 +48,8 @@ interface State {
 }
 
 export interface SubscriberOptions {
-  /** The block of these hashes. */
-  readonly find: (hashes: Hashes) => Block | undefined;
+  /** The blocks of these hashes. */
+  readonly find: BlockBook['find'];
   /** Called with each block that was told, before its rows are. */
   readonly told: (block: Block) => void;
   /** Looks at a message, and accuses of what is thrown. */
@@ -74,6 +78,11 @@ export class GoodSubscriber {
     return this.#tip;
   }
 
+  /** What it holds is not what its source knows of: it takes a snapshot. */
+  forget(): void {
+    this.#states = [];
+  }
+
   /** A new connection; what comes first says where it stands. */
   connect(): DrainingSocket {
     let isFirst = true;
@@ -84,37 +93,38 @@ export class GoodSubscriber {
     });
   }
 
-  /** Where that is another block than its own, it takes a snapshot, which may be of a later one. */
+  /** Where that may be another block than its own, it takes a snapshot, which may be of a later one. */
   #begin(status: StatusMessage): void {
     if (status.type !== 'status') throw new Violation(`the first message of a connection is a ${status.type}`);
     this.#group = [];
-    const block = this.#find(status);
-    if (block === null || this.#states.at(-1)?.block !== block) this.#states = [];
+    const [block = null, ...others] = this.#find(status);
+    if (others.length > 0 || this.#states.at(-1)?.block !== block) this.#states = [];
     this.#tip = block;
   }
 
-  #find({ block_height, ...hashes }: StatusMessage): Block | null {
-    if (block_height === null) return null;
-    const block = this.#options.find(hashes as Hashes);
-    if (block?.height !== block_height) throw new Violation(`a status names block ${block_height} by unknown hashes`);
-    return block;
+  #find({ block_height, ...hashes }: StatusMessage): readonly Block[] {
+    if (block_height === null) return [];
+    const blocks = this.#options.find(hashes as Hashes);
+    if (blocks[0]?.height !== block_height)
+      throw new Violation(`a status names block ${block_height} by unknown hashes`);
+    return blocks;
   }
 
   #hear(message: ServerMessage): void {
     if (message.type === 'block') this.#take(message);
     else if (message.type === 'reorg') this.#leave(message.block_index);
     else if (this.#tip === null) this.#begin(message);
-    else if (this.#find(message) !== this.#tip)
+    else if (!isNamed(this.#find(message)[0], this.#tip))
       throw new Violation(`a status names block ${message.block_height}, and block ${this.#tip?.height} was told last`);
   }
 
   #take(message: BlockMessage): void {
     const { block_index: height, previous_hash, group } = message;
     const tip = this.#tip;
-    const block = this.#options.find(message as unknown as Hashes);
+    const [block] = this.#options.find(message as unknown as Hashes);
     if (block?.height !== height) throw new Violation(`block ${height} is told with unknown hashes`);
     if (tip !== null && height !== tip.height + 1) throw new Violation(`block ${height} is told after ${tip.height}`);
-    if (tip !== null && block.parent !== tip)
+    if (tip !== null && !isNamed(block.parent, tip))
       throw new Violation(`block ${height} is told after one that is not its parent`);
     if (previous_hash && block.parent && nameOf(previous_hash as Hashes) !== nameOf(block.parent.hashes))
       throw new Violation(`block ${height} names another parent than its own`);
@@ -132,15 +142,24 @@ export class GoodSubscriber {
     if (height === group.last) this.#apply(block);
   }
 
-  #apply(block: Block): void {
+  /** The rows must be those of one block of that name; a snapshot is taken where there is but one. */
+  #apply({ height, hashes }: Block): void {
     const before = this.#states.at(-1)?.held;
-    const held = before ? this.#group.reduce(applied, before) : heldAt(block);
-    this.#states.push({ block, held, messages: before ? this.#group : [] });
+    const blocks = this.#options.find(hashes);
+    const messages = before ? this.#group : [];
     this.#group = [];
-    const [strange, ...rest] = differences(textsOf(held), contentOf(block, Number.POSITIVE_INFINITY));
-    if (strange !== undefined)
+    if (!before && blocks.length > 1) return;
+    const held = before ? messages.reduce(applied, before) : heldAt(blocks[0]!);
+    const texts = textsOf(held);
+    const looks = blocks.map((block) => ({
+      block,
+      found: differences(texts, contentOf(block, Number.POSITIVE_INFINITY))
+    }));
+    const { block, found } = looks.reduce((best, look) => (look.found.length < best.found.length ? look : best));
+    this.#states.push({ block, held, messages });
+    if (found.length > 0)
       throw new Violation(
-        `what was told up to block ${block.height} is not its source's: ${strange} and ${rest.length} more`
+        `what was told up to block ${height} is not its source's: ${found[0]} and ${found.length - 1} more`
       );
   }
 
@@ -165,6 +184,7 @@ export class GoodSubscriber {
       const addresses = [...held.index_addresses].filter(([id]) => Number(id) <= base.addressCount);
       this.#states.push({ block: base, held: { ...held, index_addresses: new Map(addresses) }, messages: stands });
     }
-    if (this.#states.at(-1)?.block !== base) this.#states = [];
+    const state = this.#states.at(-1);
+    if (state && !isNamed(state.block, base)) this.#states = [];
   }
 }

@@ -1,7 +1,8 @@
 import { DIGEST_MISMATCH } from '../../actors/replica-verifier.ts';
 import type { ReplicaPhase } from '../../src/db/replica-state.ts';
-import { above, type Block, type Hashes, nameOf } from './chain.ts';
-import { contentOf, differences, readContent } from './content.ts';
+import type { DatabaseReport } from '../../src/wire/report.ts';
+import { above, at, type Block, BlockBook, type Hashes, nameOf } from './chain.ts';
+import { type Content, contentOf, differences, readContent } from './content.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 import type { MemoryServer } from './memory-server.ts';
 import type { SimulatedThread } from './threads.ts';
@@ -14,6 +15,8 @@ interface Biography {
   halt: string;
   /** A source lied to it in digests since it last counted as verified. */
   isDeceived: boolean;
+  /** Blocks of whose rows it was told digests since then. */
+  compared: Set<Block>;
   /** When its comparison under way first looked at the replica, and by which connection. */
   looked: { readonly by: MemoryConnection; readonly order: number } | null;
   /** Repairs of that comparison. */
@@ -32,6 +35,7 @@ export interface WitnessOptions {
 /** What is committed in the replica. */
 interface Standing {
   readonly height: number | null;
+  readonly block_time: number | null;
   readonly complete: boolean;
   readonly phase: ReplicaPhase;
   readonly verified_height: number | null;
@@ -41,15 +45,16 @@ interface Standing {
 
 /** As many repairs of one comparison are made before it is given up. */
 const MAX_REPAIRS = 20;
-const MARKER = 'SELECT height, complete, phase, verified_height, verified_at, repairs FROM sync_state';
+const MARKER = 'SELECT height, block_time, complete, phase, verified_height, verified_at, repairs FROM sync_state';
 
 /** Holds what is committed against the tree of blocks, after each step that changed it. */
 export class Witness {
   readonly #options: WitnessOptions;
-  readonly #blocks = new Map<string, Block>();
+  readonly #blocks = new BlockBook();
   readonly #lives = new Map<SimulatedThread, Biography>();
   #standing: Standing = {
     height: null,
+    block_time: null,
     complete: false,
     phase: 'bootstrapping',
     verified_height: null,
@@ -57,15 +62,20 @@ export class Witness {
     repairs: 0
   };
   #isHalted = false;
-  /** How the replica differs from its branch by the doing of others, and since which look or change. */
+  /** The block whose rows the replica holds, of those that have its name; null before the first. */
+  #held: Block | null = null;
+  /** How the replica differs from it by the doing of others, and since which look or change. */
   #blemishes = new Map<string, number>();
   /** Rollbacks may bring back what others did: it may be in the undo journal. */
   #isTainted = false;
   #order = 0;
+  #tamperedAt = 0;
   /** Halts that an operator is clearing. */
   clearings = 0;
   commits = 0;
   halts = 0;
+  /** How often a replica went on from rows of another block with the hashes of its own. */
+  unseen = 0;
 
   constructor(options: WitnessOptions) {
     this.#options = options;
@@ -73,7 +83,7 @@ export class Witness {
 
   /** A block that some source may tell of. */
   learn(block: Block): void {
-    this.#blocks.set(nameOf(block.hashes), block);
+    this.#blocks.add(block);
   }
 
   get standing(): Standing {
@@ -84,21 +94,30 @@ export class Witness {
     return this.#isHalted;
   }
 
-  /** Rows that are not those of the replica's branch. */
-  get blemishes(): readonly string[] {
-    return [...this.#blemishes.keys()];
+  /** How the replica differs from a block. */
+  blemishes(block: Block): readonly string[] {
+    const { server, epochSize } = this.#options;
+    return server.isInTransaction
+      ? ['a transaction is open']
+      : differences(readContent(server), contentOf(block, epochSize));
   }
 
   began(thread: SimulatedThread): void {
     const others = [...this.#lives.keys()].filter(({ life }) => life.isAlive);
     if (others.length > 0) throw new Violation(`a thread starts while ${others.length} other one lives`);
-    this.#lives.set(thread, { told: new Map(), halt: 'running', isDeceived: false, looked: null, repairs: 0 });
+    const life = { told: new Map(), halt: 'running', isDeceived: false, compared: new Set<Block>() };
+    this.#lives.set(thread, { ...life, looked: null, repairs: 0 });
   }
 
   told(thread: SimulatedThread, url: string, { hashes }: Block): void {
     const { told } = this.#lives.get(thread)!;
     const urls = told.get(nameOf(hashes)) ?? new Set();
     told.set(nameOf(hashes), urls.add(url));
+  }
+
+  /** A source told it digests of a block. */
+  compared(thread: SimulatedThread, block: Block): void {
+    this.#lives.get(thread)!.compared.add(block);
   }
 
   /** A source lied to it in digests. */
@@ -116,7 +135,8 @@ export class Witness {
   /** Somebody changed rows behind the service's back. */
   tampered(): void {
     this.#isTainted = true;
-    this.#note(this.#chainAt(this.#standing.height!), true, 'a replica that was changed by hand');
+    this.#note(this.#tipsAt(this.#standing.height!), true, 'a replica that was changed by hand');
+    this.#tamperedAt = ++this.#order;
   }
 
   haltMoved(thread: SimulatedThread, to: string): void {
@@ -130,6 +150,12 @@ export class Witness {
     const isIdle = /^(halted|inspecting|reconnecting|stopping|stopped|failed)/.test(to);
     if (!isIdle && this.#lives.get(thread)!.halt.startsWith('halted'))
       throw new Violation(`a thread that has halted goes on: ${to}`);
+  }
+
+  /** What a thread says of its replica to those who ask for its status. */
+  reported({ verification, verifiedHeight }: NonNullable<DatabaseReport['replica']>): void {
+    if (verification === 'verified' && verifiedHeight === null)
+      throw new Violation('a replica is said to be verified, and after a rollback it was not compared yet');
   }
 
   /** Called when halt files change. */
@@ -152,46 +178,79 @@ export class Witness {
     if (height === null || phase === 'bootstrapping') return;
     const rises = height > (before.height ?? 0);
     const falls = height < (before.height ?? 0);
-    const tip = this.#chainAt(height);
-    if (rises) this.#mayApply(life, tip, before);
+    const tips = this.#tipsAt(height);
+    if (rises) this.#mayApply(life, tips[0]!, before);
     else if (falls) this.#mayRollBack();
-    this.#look(tip, life, before);
+    this.#look(tips, life, before);
   }
 
   /** The rows of the replica are those of its branch, but for what others did. */
-  #look(tip: Block, life: Biography | undefined, before: Standing): void {
+  #look(tips: readonly Block[], life: Biography | undefined, before: Standing): void {
     const { height, complete, phase, repairs, verified_at } = this.#standing;
     const hasRepaired = repairs > before.repairs;
     const falls = height! < (before.height ?? 0);
     const mayDiffer = hasRepaired ? life?.isDeceived === true : falls && this.#isTainted;
-    this.#note(tip, mayDiffer, complete ? 'a complete replica' : `a replica that is ${phase}`);
+    this.#note(tips, mayDiffer, complete ? 'a complete replica' : `a replica that is ${phase}`);
     if (!life) return;
     if (hasRepaired && mayDiffer) this.#isTainted = true;
     if (hasRepaired && ++life.repairs > MAX_REPAIRS)
       throw new Violation(`${life.repairs} repairs in a row, and neither a halt nor an end`);
     if (verified_at === null || verified_at === before.verified_at) return;
     if (!life.isDeceived) this.#mayBeVerified(life);
-    Object.assign(life, { isDeceived: false, looked: null });
+    Object.assign(life, { isDeceived: false, looked: null, compared: new Set() });
   }
 
-  #mayBeVerified({ looked }: Biography): void {
+  #mayBeVerified({ looked, compared }: Biography): void {
     for (const [blemish, since] of this.#blemishes)
       if (looked === null || since < looked.order)
         throw new Violation(`the replica counts as verified, and differed before it was compared: ${blemish}`);
+    if (this.#blemishes.size === 0 && this.#standing.block_time !== this.#held!.time)
+      throw new Violation(
+        `the replica counts as verified, and its marker has another time than block ${this.#held!.height}`
+      );
+    const own = this.#contentOf(this.#held!);
+    const isSame = (block: Block) => differences(own, this.#contentOf(block)).length === 0;
+    if (this.#blemishes.size === 0 && ![...compared].some(isSame))
+      throw new Violation(`the replica counts as verified, and holds the rows of another block ${this.#held!.height}`);
   }
 
-  /** @param mayDiffer in other rows than before */
-  #note(tip: Block, mayDiffer: boolean, what: string): void {
-    const { server, epochSize } = this.#options;
-    const found = differences(readContent(server), contentOf(tip, epochSize));
+  #contentOf(block: Block): Content {
+    return contentOf(block, this.#options.epochSize);
+  }
+
+  /**
+   * @param tips of these it holds the rows of the one that it differs least from
+   * @param mayDiffer in other rows than before
+   */
+  #note(tips: readonly Block[], mayDiffer: boolean, what: string): void {
+    const own = readContent(this.#options.server);
+    const looks = tips.map((tip) => ({ tip, found: differences(own, this.#contentOf(tip)) }));
+    const { tip, found } = looks.reduce((best, look) => (look.found.length < best.found.length ? look : best));
     // An epoch is made of the log as it is.
     const isLogWrong = [...this.#blemishes.keys()].some((blemish) => blemish.startsWith('sync_meta'));
     const isMade = (blemish: string) => isLogWrong && blemish.startsWith('merkle_epochs');
-    const strange = found.find((blemish) => !this.#blemishes.has(blemish) && !isMade(blemish) && !mayDiffer);
-    if (strange !== undefined)
-      throw new Violation(`${what} differs at block ${tip.height}: ${found.length} rows, such as ${strange}`);
+    const isNew = (blemish: string) => !this.#blemishes.has(blemish) && !isMade(blemish) && !mayDiffer;
+    if (found.some(isNew)) {
+      const unseen = this.#unseen(tips, tip);
+      const strange = found.find((blemish) => isNew(blemish) && !unseen.has(blemish));
+      if (strange !== undefined)
+        throw new Violation(`${what} differs at block ${tip.height}: ${found.length} rows, such as ${strange}`);
+      this.#isTainted = true;
+      this.unseen++;
+    }
     const since = found.length === 0 ? 0 : ++this.#order;
     this.#blemishes = new Map(found.map((blemish) => [blemish, this.#blemishes.get(blemish) ?? since]));
+    this.#held = tip;
+  }
+
+  /** What hashes cannot tell: how the rows of blocks of one name differ, and those of the blocks that both stand on. */
+  #unseen(tips: readonly Block[], tip: Block): ReadonlySet<string> {
+    const here = this.#contentOf(tip);
+    const ofTwins = tips.flatMap((twin) => differences(this.#contentOf(twin), here));
+    const held = this.#held && at(this.#held, tip.height);
+    const below = held && at(tip, held.height);
+    if (!held || !below || held === below || nameOf(held.hashes) !== nameOf(below.hashes)) return new Set(ofTwins);
+    return new Set([...ofTwins, ...differences(this.#contentOf(held), this.#contentOf(below))]);
   }
 
   #isDurable(): boolean {
@@ -214,28 +273,29 @@ export class Witness {
 
   /** Only what comes back right after its repair is a reason to halt. */
   #mayMismatch({ isDeceived, looked }: Biography): void {
-    const isNew = [...this.#blemishes.values()].some((since) => looked !== null && since > looked.order);
+    const isNew = looked !== null && this.#tamperedAt > looked.order;
     if (!isDeceived && !isNew) throw new Violation('halted by a difference that neither a source nor a hand made');
   }
 
-  /** The replica's blocks without a gap, each with the hashes of one honest branch. */
-  #chainAt(height: number): Block {
+  /** The replica's blocks without a gap, each with the hashes of one honest branch. @returns all that may be its last one */
+  #tipsAt(height: number): readonly Block[] {
     const { server } = this.#options;
     const rows = server.read<Hashes & { block_index: number }>(
       'SELECT DISTINCT block_index, ledger_hash, actions_hash, contract_hash FROM blocks ORDER BY block_index'
     );
     const last = rows.at(-1);
-    const tip = last && this.#blocks.get(nameOf(last));
+    const tips = last ? this.#blocks.find(last) : [];
+    const [tip] = tips;
     if (!tip || tip.height !== height || rows.length !== height)
       throw new Violation(
         `the replica says block ${height}, and holds ${rows.length} blocks up to ${last?.block_index}`
       );
-    if (!tip.isHonest) throw new Violation(`block ${height} is one that only a lying source tells of`);
+    if (tip.kind === 'lie') throw new Violation(`block ${height} is one that only a lying source tells of`);
     for (const [index, block] of above(tip, 0).entries()) {
       if (rows[index]!.block_index !== block.height || nameOf(rows[index]!) !== nameOf(block.hashes))
         throw new Violation(`block ${block.height} of the replica is not of the branch of its tip`);
     }
-    return tip;
+    return tips;
   }
 
   #mayApply(life: Biography | undefined, { height, hashes }: Block, before: Standing): void {

@@ -99,7 +99,7 @@ export class World {
       refused: (why) => this.accuse(why),
       fate: (sql) => {
         const isFragile = this.#statementFaults > 0 && play.fragile?.(sql);
-        if (!scheduler.chance(isFragile ? 0.5 : this.#statementFaults)) return 'answered';
+        if (!scheduler.chance(isFragile ? 0.8 : this.#statementFaults)) return 'answered';
         const fate = scheduler.chance(0.5) ? 'lost' : 'unanswered';
         this.count(`statement ${fate}`);
         return fate;

@@ -127,6 +127,11 @@ export class FanOut {
     return this.#drain(lane);
   }
 
+  /** Of the last broadcast, the same object until the next one; null before the first. */
+  lastPoint(id: DatabaseId): BroadcastPoint | null {
+    return this.#lane(id).point;
+  }
+
   /** True when one more connection of this address is allowed. */
   admits(address: string): boolean {
     return !this.#closed && (this.#perAddress.get(address) ?? 0) < this.#config.WS_MAX_PER_IP;

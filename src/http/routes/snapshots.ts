@@ -12,6 +12,7 @@ import type { AppDeps } from '../deps.ts';
 import { createLimit, type Limit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
+import { RecentOrders } from '../recent-orders.ts';
 import { isBegun, sendArtifact, varyByCoding } from '../send-artifact.ts';
 import { readSnapshotQuery, SnapshotQuerySchema } from '../snapshot-query.ts';
 
@@ -38,7 +39,14 @@ const SNAPSHOT_DOC = {
   statuses: [206, 304, 416, 429]
 } as const;
 
-type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts'> & { readonly addressOf: AddressReader };
+type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts' | 'fanOut'> & {
+  readonly addressOf: AddressReader;
+};
+
+/** What a request is answered with. */
+interface Answering extends SnapshotDeps {
+  readonly orders: RecentOrders;
+}
 
 /**
  * `GET /snapshot/:dbType/:chain/:network` and `.../since/:blockHeight`.
@@ -51,6 +59,7 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
   const { addressOf } = deps;
   const full = createLimit(app, { name: 'snapshot-full', max: SNAPSHOT_RATE_FULL, windowMs: HOUR_MS, addressOf });
   const since = createLimit(app, { name: 'snapshot-since', max: SNAPSHOT_RATE_INCR, windowMs: HOUR_MS, addressOf });
+  const answering = { ...deps, orders: new RecentOrders() };
   const base = '/snapshot/:dbType/:chain/:network';
   for (const [path, limit, params, summary] of [
     [base, full, databaseParams(), 'All rows of the replicated tables'],
@@ -61,12 +70,12 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
       config: { mode: 'server', doc: { ...SNAPSHOT_DOC, summary } },
       schema: { params, querystring: SnapshotQuerySchema, response: { 200: SnapshotBodySchema } }
     } as const;
-    app.get(path, options, (request, reply) => answerGet(request, reply, deps, limit));
-    app.head(path, options, (request, reply) => answerHead(request, reply, deps));
+    app.get(path, options, (request, reply) => answerGet(request, reply, answering, limit));
+    app.head(path, options, (request, reply) => answerHead(request, reply, answering));
   }
 };
 
-async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: SnapshotDeps, limit: Limit) {
+async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: Answering, limit: Limit) {
   const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
   const coding = chooseCoding(request.headers['accept-encoding']);
   const resumed = findResumed(request, query, coding, deps);
@@ -82,7 +91,7 @@ async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: Sna
   return sendArtifact(obtained, request, reply);
 }
 
-async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: SnapshotDeps) {
+async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: Answering) {
   const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
   const coding = chooseCoding(request.headers['accept-encoding']);
   const artifact =
@@ -110,9 +119,12 @@ function findResumed(
 }
 
 /** The two 404 bodies are exact: clients tell by them that they are at the tip. */
-async function describe(request: FastifyRequest, query: SnapshotQuery, { directory }: SnapshotDeps) {
+async function describe(request: FastifyRequest, query: SnapshotQuery, { directory, fanOut, orders }: Answering) {
+  const id = databaseOf(request);
+  const actor = readyActor(directory, id);
   try {
-    return await readyActor(directory, databaseOf(request)).ask('snapshot.describe', { query });
+    const ask = () => actor.ask('snapshot.describe', { query });
+    return await orders.find(resourceOf({ id, query }), fanOut.lastPoint(id), ask);
   } catch (caught) {
     if (hasCode(caught, 'BLOCKS_EMPTY'))
       throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' }, { cause: caught });

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
 
-const MAX_AGE_MS = 100;
+const MAX_AGE_MS = 25;
 const MAX_ORDERS = 100;
 
 interface Asked {

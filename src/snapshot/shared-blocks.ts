@@ -10,8 +10,11 @@ export interface Block {
 
 /** With what else a connection pins, less than 256 KiB. */
 const BLOCK_BYTES = 224 * 1024;
-/** Blocks in memory beyond those that are held: for readers close behind. */
+/** Blocks of a file in memory beyond those that are held: for readers close behind. */
 const KEPT_BLOCKS = 9;
+/** Memory of blocks that are gone, for the next ones of any file: fresh memory costs more than what is read into it. */
+const SPARE: Buffer[] = [];
+const MAX_SPARE = 18;
 
 interface Held {
   readonly position: number;
@@ -27,8 +30,6 @@ interface Held {
  */
 export class SharedBlocks {
   readonly #blocks = new Map<number, Held>();
-  /** Of blocks that are gone: many readers, each at a place of its own, would otherwise take new memory for each block. */
-  #spare: Buffer[] = [];
 
   /** @param available bytes that the file holds from this position on; at least 1 */
   async take(file: FileHandle, position: number, available: number): Promise<Block> {
@@ -43,14 +44,14 @@ export class SharedBlocks {
     }
   }
 
-  /** Nobody reads the file for now. */
+  /** Nobody reads the file for now: no block is held. */
   clear(): void {
+    for (const { memory } of this.#blocks.values()) spare(memory);
     this.#blocks.clear();
-    this.#spare = [];
   }
 
   #begin(file: FileHandle, position: number, size: number): Held {
-    const memory = this.#spare.pop() ?? this.#takeUnused() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    const memory = SPARE.pop() ?? this.#takeUnused() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
     const held = { position, memory, bytes: fill(file, memory.subarray(0, size), position), holders: 0 };
     this.#blocks.set(position, held);
     return held;
@@ -70,8 +71,12 @@ export class SharedBlocks {
   #release(held: Held): void {
     if (--held.holders > 0 || this.#blocks.size <= KEPT_BLOCKS || this.#blocks.get(held.position) !== held) return;
     this.#blocks.delete(held.position);
-    if (this.#spare.length < KEPT_BLOCKS) this.#spare.push(held.memory);
+    spare(held.memory);
   }
+}
+
+function spare(memory: Buffer): void {
+  if (SPARE.length < MAX_SPARE) SPARE.push(memory);
 }
 
 async function fill(file: FileHandle, target: Buffer, position: number): Promise<Buffer> {

@@ -38,7 +38,7 @@ export interface Site extends House {
   readonly place: { readonly host: string; readonly port: number };
   /** Builds that were begun. */
   readonly builds: () => number;
-  /** Makes the next order another one, as a new block does. */
+  /** Broadcasts a new block, with which the next order is another one. */
   readonly newBlock: () => void;
   /** Ends the threads of running builds. */
   readonly killBuilds: () => void;
@@ -72,7 +72,14 @@ export async function open(coordinates: DatabaseCoordinates, options: HouseOptio
     ...house,
     place: { host: '127.0.0.1', port },
     builds: () => begun,
-    newBlock: () => tip++,
+    newBlock: () => {
+      tip++;
+      void house.fanOut.broadcast(INDEXER, [], {
+        height: tip,
+        blockTime: null,
+        hashes: { ledger_hash: `${tip}`, actions_hash: null, contract_hash: null }
+      });
+    },
     killBuilds: () => {
       killer.abort(new Error('killed'));
       killer = new AbortController();

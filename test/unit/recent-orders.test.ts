@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
-import { RecentOrders } from '../../src/http/recent-orders.ts';
+import { RecentOrders } from '../../src/snapshot/recent-orders.ts';
 
 /** Orders, and how often their source was asked. */
 function counted() {

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Artifact } from '../../snapshot/artifact.ts';
 import { resourceOf } from '../../snapshot/artifact-store.ts';
+import { RecentOrders } from '../../snapshot/recent-orders.ts';
 import { SCHEMA_VERSION } from '../../wire/database.ts';
 import { SNAPSHOT_HEADERS, SnapshotBodySchema, type SnapshotCoding, type SnapshotQuery } from '../../wire/snapshot.ts';
 import type { AddressReader } from '../address.ts';
@@ -12,7 +13,6 @@ import type { AppDeps } from '../deps.ts';
 import { createLimit, type Limit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
-import { RecentOrders } from '../recent-orders.ts';
 import { isBegun, sendArtifact, varyByCoding } from '../send-artifact.ts';
 import { readSnapshotQuery, SnapshotQuerySchema } from '../snapshot-query.ts';
 

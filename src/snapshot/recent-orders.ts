@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
 
+/** A block that the source has and did not broadcast yet is in the snapshots of those who ask so much later. */
 const MAX_AGE_MS = 25;
 const MAX_ORDERS = 100;
 

@@ -174,8 +174,7 @@ export class SourceTransparency {
   /** Other times under the same hashes are found by comparing: a group that was not broadcast may have left them. */
   #retime(heads: HeadLayout, from: number, to: number): Promise<void> {
     return this.#options.line.use(async (connection) => {
-      const moved = await readRetimed(connection, heads, from, to);
-      await recordBlocks(connection, moved.slice(0, BACKFILL_BLOCKS));
+      await recordBlocks(connection, await readRetimed(connection, heads, from, to));
     });
   }
 

@@ -192,22 +192,30 @@ export async function readUnrecorded(
   });
 }
 
-/** Recorded blocks of some heights, ascending, whose row has another time by now under the same hashes. */
+/** Blocks that `readRetimed` looks at in one go. */
+const RETIMED_BLOCKS = 2_000;
+
+/**
+ * Recorded blocks of some heights, ascending, whose row has another time by now under the same hashes.
+ *
+ * @returns the lowest one and those shortly above it; empty: there is none
+ */
 export async function readRetimed(
   connection: Connection,
   layout: HeadLayout,
   from: number,
   to: number
 ): Promise<readonly LoggedBlock[]> {
-  const found = await rows<{ height: number }>(
+  const [lowest] = await rows<{ height: number | null }>(
     connection,
-    `SELECT head.height FROM (SELECT ${layout.select} FROM ${layout.from} WHERE b.block_index BETWEEN ? AND ?) head
-     JOIN sync_meta ON sync_meta.block_index = head.height WHERE NOT (sync_meta.block_time <=> head.block_time) ORDER BY 1`,
+    `SELECT MIN(head.height) AS height FROM (SELECT ${layout.select} FROM ${layout.from} WHERE b.block_index BETWEEN ? AND ?) head
+     JOIN sync_meta ON sync_meta.block_index = head.height WHERE NOT (sync_meta.block_time <=> head.block_time)`,
     [from, to]
   );
-  if (found.length === 0) return [];
-  const [first, last] = [Number(found[0]!.height), Number(found.at(-1)!.height)];
-  return (await readUnrecorded(connection, layout, first, last)).filter(({ sameLeaf }) => sameLeaf);
+  if (lowest?.height == null) return [];
+  const first = Number(lowest.height);
+  const found = await readUnrecorded(connection, layout, first, Math.min(to, first + RETIMED_BLOCKS - 1));
+  return found.filter(({ sameLeaf }) => sameLeaf);
 }
 
 /** What the log says of a block. */

@@ -1,8 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads';
 import { PlatformError, type WireError } from '../src/errors.ts';
 import { entryUrl } from '../src/program.ts';
 import { type AskOptions, Channel, type Exchange, type Handlers, type Protocol } from './channel.ts';
+import { cpuMsOf } from './cpu.ts';
 import type { HostAsks } from './notices.ts';
+
+/** A thread that runs JavaScript answers sooner, in a loop too. */
+const CPU_PATIENCE_MS = 1_000;
+/** Of a thread that is in JavaScript or idle it takes milliseconds. */
+const END_PATIENCE_MS = 10_000;
 
 /** What the thread of a kind of actor starts from. */
 export function actorEntry(kind: 'decoder' | 'replica' | 'source'): URL {
@@ -21,6 +28,10 @@ export interface HandleOptions<ToMain extends Protocol> {
   /** Sees each ask of either side when it is settled. */
   readonly onMessage?: (exchange: Exchange) => void;
   readonly mailboxLimit: number;
+  /** The thread does not end: it is in a native call (JSON.parse of a huge text), which nothing interrupts. */
+  readonly onStuck?: () => void;
+  /** How long an end may take before it is told; default: ten seconds. */
+  readonly endPatienceMs?: number;
 }
 
 /** The main thread's end of one actor: its thread, the channel to it, and its death. */
@@ -28,10 +39,14 @@ export class ActorHandle<ToActor extends Protocol = Protocol, ToMain extends Pro
   readonly #thread: Worker;
   readonly #channel: Channel<ToMain, ToActor & HostAsks>;
   readonly #exited = Promise.withResolvers<PlatformError>();
+  readonly #onStuck: () => void;
+  readonly #endPatienceMs: number;
   #fault: PlatformError | undefined;
 
   constructor(options: HandleOptions<ToMain>) {
-    const { entry, name, workerData, resourceLimits = {} } = options;
+    const { entry, name, workerData, resourceLimits = {}, onStuck = () => undefined } = options;
+    this.#onStuck = onStuck;
+    this.#endPatienceMs = options.endPatienceMs ?? END_PATIENCE_MS;
     this.#thread = new Worker(entry, { name, workerData, resourceLimits });
     this.#channel = new Channel(this.#thread, {
       handlers: options.handlers,
@@ -67,9 +82,23 @@ export class ActorHandle<ToActor extends Protocol = Protocol, ToMain extends Pro
     this.#channel.tell(type, body, transfer);
   }
 
-  /** Ends the thread at once. A statement that it had running may go on in MariaDB. */
+  /** What the thread has computed since it started, in milliseconds; undefined when it does not answer within a second. */
+  async cpuMs(): Promise<number | undefined> {
+    const patience = new AbortController();
+    const late = sleep(CPU_PATIENCE_MS, undefined, { signal: patience.signal, ref: false }).catch(() => undefined);
+    const answer = this.#thread.cpuUsage().then(cpuMsOf, () => undefined); // a thread that is gone has no answer
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      patience.abort();
+    }
+  }
+
+  /** Ends the thread at once; one that does not end soon is told to `onStuck`. A statement that it had running may go on in MariaDB. */
   async terminate(): Promise<void> {
+    const patience = setTimeout(this.#onStuck, this.#endPatienceMs);
     await this.#thread.terminate();
+    clearTimeout(patience);
   }
 
   #die(exitCode: number): void {

@@ -6,6 +6,7 @@ import { PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
 import { count, takeTally } from '../src/tally.ts';
 import { type AskOptions, Channel, type Handlers, type Protocol, portableError } from './channel.ts';
+import { cpuMsOf } from './cpu.ts';
 import type { Beacon, HostNotices } from './notices.ts';
 import { observeMachine } from './observe.ts';
 
@@ -107,7 +108,8 @@ function startBeacon(
       oldestMs: Math.round(mailbox.oldestMs),
       heapUsedBytes: getHeapStatistics().used_heap_size,
       // A sample is the whole time between two looks, the pause between them included.
-      eventLoopDelayMs: Math.max(0, Math.round(delay.max / 1e6) - DELAY_RESOLUTION_MS)
+      eventLoopDelayMs: Math.max(0, Math.round(delay.max / 1e6) - DELAY_RESOLUTION_MS),
+      cpuMs: cpuMsOf(process.threadCpuUsage())
     });
     delay.reset();
   };

@@ -1,8 +1,9 @@
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { DatabaseMark } from '../src/db/database-mark.ts';
+import type { KeptWatch, OlderChanges, RecentBlock, ResumePoint } from '../src/db/source/resume-point.ts';
 import type { Logger } from '../src/log.ts';
 import { type DatabaseId, databaseKey } from '../src/wire/database.ts';
-import type { OlderChanges, RecentBlock, ResumePoint } from './protocol.ts';
 
 /** What a file holds; the id says whose it is, because a file name cannot say it unambiguously. */
 interface Entry {
@@ -97,24 +98,26 @@ export class BroadcastLog {
 }
 
 /** The shape of what this class wrote, whatever became of the file since. */
-function isPoint({
-  height,
-  hashes,
-  recent,
-  reorgs = 0,
-  lookupIds,
-  scopedIds,
-  mutableDigests,
-  scopedDigests
-}: ResumePoint): boolean {
+function isPoint({ of, height, hashes, recent, reorgs = 0, lookupIds, watches = {} }: ResumePoint): boolean {
   const isRecord = (value: unknown) => typeof value === 'object' && value !== null;
-  const isOlder = ({ rescoped, lastIdsBefore }: OlderChanges) =>
-    isRecord(rescoped) && Object.values(rescoped).every(Array.isArray) && isRecord(lastIdsBefore);
+  const isSpan = (span: unknown) => span === null || (Array.isArray(span) && span.every(Number.isSafeInteger));
+  const areSpans = (spans: unknown) => Array.isArray(spans) && spans.every(isSpan);
+  const isOlder = ({ spans, lastIdsBefore }: OlderChanges) =>
+    isRecord(spans) && Object.values(spans).every(areSpans) && isRecord(lastIdsBefore);
+  const isWatch = ({ from, lastId, shift, sums, pending }: KeptWatch) =>
+    (from === null || Number.isSafeInteger(from)) &&
+    [lastId, shift].every(Number.isSafeInteger) &&
+    (sums === null || isRecord(sums)) &&
+    areSpans(pending);
   const isBlock = ({ height: at, hashes: named, older }: RecentBlock) =>
     Number.isSafeInteger(at) && isRecord(named) && (older === undefined || older === null || isOlder(older));
+  const isMark = ({ place, samples }: DatabaseMark) =>
+    typeof place === 'string' && samples.every(({ columns }) => Array.isArray(columns));
   return (
+    (of === undefined || isMark(of)) &&
     [height, reorgs].every(Number.isSafeInteger) &&
-    [hashes, lookupIds, scopedIds, mutableDigests, scopedDigests].every(isRecord) &&
+    [hashes, lookupIds, watches].every(isRecord) &&
+    Object.values(watches).every((watch) => isRecord(watch) && isWatch(watch)) &&
     recent.every(isBlock)
   );
 }

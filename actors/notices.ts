@@ -9,6 +9,8 @@ export interface Beacon {
   readonly heapUsedBytes: number;
   /** The longest delay of the thread's event loop since the last beacon. */
   readonly eventLoopDelayMs: number;
+  /** What the thread has computed since it started. */
+  readonly cpuMs: number;
 }
 
 /** One change of state of one machine. */

@@ -1,8 +1,9 @@
 import type { PinnedValidator } from '../src/consensus/quorum.ts';
-import type { Standing } from '../src/db/standing.ts';
+import type { ResumePoint } from '../src/db/source/resume-point.ts';
+import type { SnapshotChecksums } from '../src/db/source/snapshot-checksums.ts';
 import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
 import type { Checkpoint } from '../src/wire/checkpoint.ts';
-import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
 import type { DigestQuery } from '../src/wire/digest.ts';
 import type { IndexMapDigest } from '../src/wire/index-map.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
@@ -16,6 +17,8 @@ import type {
   TransparencyPage
 } from '../src/wire/transparency.ts';
 
+export type { OlderChanges, RecentBlock, ResumePoint } from '../src/db/source/resume-point.ts';
+
 /** What a source actor's thread is started with. */
 export interface SourceActorData {
   readonly id: DatabaseId;
@@ -24,6 +27,8 @@ export interface SourceActorData {
   readonly coordinates: DatabaseCoordinates;
   /** Where the predecessor's broadcasts ended; null: start at the tip. */
   readonly resume: ResumePoint | null;
+  /** 32 hex digits, secret: what a source finds changes by. */
+  readonly finderKey: string;
   /** REPLICA_DB_READONLY=1: no write is even attempted. */
   readonly readOnly: boolean;
   /** Where rewritten epochs are written down. */
@@ -78,51 +83,11 @@ export interface ReplicaActorData {
   readonly logLevel: string;
 }
 
-/** One of the last broadcast blocks. */
-export interface RecentBlock {
-  readonly height: number;
-  readonly hashes: BlockHashes;
-  /** Lookup tables that had gained ids in its group by then, and their highest id before the group. */
-  readonly lookupsBefore?: Readonly<Record<string, number>>;
-  /** Of the last block of a group: what it told of older blocks, said again when a reorg undoes it; null: too much to list. */
-  readonly older?: OlderChanges | null;
-}
-
-/** What a group told beyond its own blocks, by scoped table. */
-export interface OlderChanges {
-  /** Older blocks that were sent again, ascending. */
-  readonly rescoped: Readonly<Record<string, readonly number[]>>;
-  /** Highest AUTO_INCREMENT id before the group, where it has grown. */
-  readonly lastIdsBefore: Readonly<Record<string, number>>;
-}
-
-/** Everything a successor needs to continue after the last broadcast, without a gap and without a change lost. */
-export interface ResumePoint {
-  /** -1: the database was empty, and its first block is the next. */
-  readonly height: number;
-  /** Time of that block; with height and hashes it is what a new subscriber's status message says. */
-  readonly blockTime: number | null;
-  readonly hashes: BlockHashes;
-  /** The last broadcast blocks, oldest first, at most 1000: where a reorg's fork is looked for. */
-  readonly recent: readonly RecentBlock[];
-  /** How many reorgs were ever broadcast; absent in what an earlier version left. */
-  readonly reorgs?: number;
-  /** First height of a group of which only a part was broadcast: the successor's next message continues it. */
-  readonly openGroup: number | null;
-  /** Highest id broadcast, by lookup table. */
-  readonly lookupIds: Readonly<Record<string, number>>;
-  /** Highest AUTO_INCREMENT id seen, by scoped table that has one: rows above it are new, whatever block they name. */
-  readonly scopedIds: Readonly<Record<string, number>>;
-  /** By mutable or derived table: figure of its content when it was last broadcast; one that differs now is sent whole. */
-  readonly mutableDigests: Readonly<Record<string, string>>;
-  /** By scoped table: digests over the figures of its last 1000 blocks up to `height`, one for each 50 of them. */
-  readonly scopedDigests: Readonly<Record<string, string>>;
-}
-
 /** One message for subscribers, encoded once. */
 export interface Broadcast {
   readonly type: 'block' | 'reorg';
   readonly height: number;
+  /** Empty: the message is larger than clients take, and those whom it is for are sent to the snapshot. */
   readonly bytes: Uint8Array;
   /** The same for `infra-only` subscribers of an indexer. */
   readonly infraBytes: Uint8Array | null;
@@ -135,20 +100,28 @@ export interface SnapshotOrder {
   readonly coordinates: DatabaseCoordinates;
   readonly query: SnapshotQuery;
   readonly localTables: readonly string[];
+  /** Under which the snapshot's state is read; never written down. */
+  readonly finderKey: string;
+  /** Blocks that a since-snapshot holds; absent of a full one. */
+  readonly behind?: number;
 }
 
 /** Asks of the main thread to a source actor. */
 export type SourceAsks = {
-  /** The body of `GET /schema`, as JSON text. */
-  'schema.read': { request: Record<string, never>; reply: { body: string; fingerprint: string } };
+  /** The body of `GET /schema`, as JSON text; null when `known` is its fingerprint. */
+  'schema.read': { request: { known?: string }; reply: { body: string | null; fingerprint: string } };
   /** What a snapshot would be built from now. @throws BLOCKS_EMPTY, BLOCKS_CAUGHT_UP */
   'snapshot.describe': { request: { query: SnapshotQuery }; reply: SnapshotOrder };
   /** A snapshot is about to be complete: answered when no group will begin before its state is noted. */
   'snapshot.hold': { request: { buildId: string; height: number }; reply: Record<string, never> };
   /** The state of a snapshot; null when it could not be read. Answered when it is reckoned with. */
-  'snapshot.note': { request: { buildId: string; standing: Standing | null }; reply: Record<string, never> };
-  /** The body of `GET /digest`, as JSON text. @throws BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE */
+  'snapshot.note': { request: { buildId: string; standing: SnapshotChecksums | null }; reply: Record<string, never> };
+  /** The body of `GET /digest`, as JSON text. @throws BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE, DIGEST_KEY_UNKNOWN */
   'digest.read': { request: { query: DigestQuery }; reply: { body: string } };
+  /** The body of `GET /digest/…/challenge/KEY`, as JSON text. @throws BLOCKS_EMPTY, RATE_LIMITED */
+  'digest.challenge': { request: { key: string }; reply: { body: string } };
+  /** The body of `GET /digest/…/key`, as JSON text, once a pass under the key has begun. @throws BLOCKS_EMPTY */
+  'digest.key': { request: Record<string, never>; reply: { body: string } };
   /** The body of `GET /snapshot-rows`, as JSON in that coding, or as it is. @throws REQUEST_INVALID */
   'lookups.page': {
     request: { table: string; afterId: number | null; limit: number; coding: SnapshotCoding | null };

@@ -15,11 +15,13 @@ const ER_NO_SUCH_THREAD = 1094;
  * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
 export async function reap(
-  control: Omit<DatabaseCoordinates, 'name'>,
+  { host, port, user, pass, socketPath }: Omit<DatabaseCoordinates, 'name'>,
   databaseName: string,
   generation: number
 ): Promise<number> {
-  const connection = await connect(control, { statementLimitS: 5 });
+  // In no database: that of a replica may not be made yet.
+  const server = { host, port, user, pass, ...(socketPath === undefined ? {} : { socketPath }) };
+  const connection = await connect(server, { statementLimitS: 5 });
   try {
     const tag = `/* ${statementTag(databaseName, generation)} */`;
     const left = await rows<{ id: number }>(

@@ -234,6 +234,8 @@ const CIRCUITS: Readonly<Record<string, Circuit>> = {
   trial: 'half-open'
 };
 
+const ownIds = (tables: readonly string[]) => Object.fromEntries(tables.map((table) => [table, 'own' as const]));
+
 function report(): void {
   const state = session.knownState;
   const tip = session.announcedTip;
@@ -259,10 +261,12 @@ function report(): void {
       etaSeconds: session.pace?.etaSeconds ?? null,
       halt: session.halt,
       verification: verifier.standing,
+      unconfirmed: verifier.unconfirmed,
       verifiedHeight: state?.verifiedHeight ?? null,
       verifiedAt: state?.verifiedAt ?? null,
       dispensers: state?.dispensers ?? null,
       repairs: state?.repairs ?? 0,
+      ids: state ? { '*': state.ids.source === null ? 'own' : 'source', ...ownIds(state.ids.own) } : {},
       floor: state?.floor ?? null,
       infraOnly: data.infraOnly ?? false,
       indexMapMismatches: indexMap.mismatches,

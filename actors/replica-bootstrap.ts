@@ -5,6 +5,7 @@ import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
 import { hasCode, PlatformError } from '../src/errors.ts';
 import { Download } from '../src/source/download.ts';
 import type { SourceSize } from '../src/source/source-client.ts';
+import { type BlockHashes, blockText, sameBlock } from '../src/wire/database.ts';
 import type { SourceCouncil } from './replica-council.ts';
 import type { ReplicaSession } from './replica-session.ts';
 import { checkBalances, checkBlocks, checkCounts, checkReferences, refusal } from './snapshot-check.ts';
@@ -20,6 +21,10 @@ export class ReplicaBootstrap {
   #plan: SchemaPlan | undefined;
   #download: Download | undefined;
   #loader: SnapshotLoader | undefined;
+  /** The snapshot's block as the sources named it before its rows were loaded; null where none could. */
+  #named: BlockHashes | null = null;
+  /** False while the snapshot's block is one that the sources have passed and cannot name: a catch-up settles it. */
+  #isSettled = true;
   /** First block of a truncated replica; null: its source's first. */
   #floor: number | null = null;
 
@@ -50,11 +55,12 @@ export class ReplicaBootstrap {
 
   /**
    * Begins the download, or resumes one whose rows may be in already. Rows are loaded only for a block that the sources agree on,
-   * and `check` finds no other.
+   * and `check` finds no other. Where nobody names the block yet, `check` asks once the rows are in.
    */
   async download(signal: AbortSignal): Promise<Outcome> {
     const { source, log, state } = this.#session;
     this.#download?.abort();
+    this.#isSettled = true;
     this.#floor = await this.#findFloor(signal);
     const path = this.#floor === null ? source.modePath('snapshot') : source.sincePath({ since: this.#floor - 1 });
     const size = await this.#tellSize(signal);
@@ -80,11 +86,23 @@ export class ReplicaBootstrap {
     this.#session.sourceAt(height);
     const resumedTables = Object.keys(progress.done).length;
     log.info({ height, etag, floor: this.#floor ?? undefined, resumedTables }, 'snapshot download begins');
+    this.#named = hashes ?? (await this.#statedHashes(height, signal));
+    return this.#named === null ? { kind: 'done' } : this.#confirm(height, this.#named, signal);
+  }
+
+  /** What the source says of a block where it stands just there; null where it stands elsewhere. */
+  async #statedHashes(height: number, signal: AbortSignal): Promise<BlockHashes | null> {
+    const status = await this.#session.source.status(signal);
+    return status.height === height && blockText(status.hashes) !== null ? status.hashes : null;
+  }
+
+  async #confirm(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Outcome> {
     const ruling = await this.#council.confirm(height, hashes, signal);
     if (ruling === 'other') {
       await this.#discard();
       throw refusal(`block ${height} is not in the chain of the source any more`);
     }
+    this.#isSettled = ruling !== 'untold';
     return { kind: ruling === 'halted' ? 'halted' : 'done' };
   }
 
@@ -114,11 +132,15 @@ export class ReplicaBootstrap {
   }
 
   /** Compares what is there with what was received and what the source said; only then the replica is complete. */
-  async check(signal: AbortSignal): Promise<void> {
+  async check(signal: AbortSignal): Promise<Outcome> {
     const { writer, data, log, source } = this.#session;
     const { head } = this.#download!;
     await finishTables(writer, this.#plan!.tables);
     const tip = await this.#unlessRefused(this.#checkContent(signal));
+    if (this.#named === null && tip.hashes !== null) {
+      const outcome = await this.#unlessRefused(this.#confirmTip(head.height, tip.hashes, signal));
+      if (outcome.kind !== 'done') return outcome;
+    }
     await writeReplicaState(writer, {
       height: head.height,
       blockTime: tip.blockTime,
@@ -126,10 +148,11 @@ export class ReplicaBootstrap {
       schemaFingerprint: this.#plan!.fingerprint,
       source: source.url,
       bootstrap: null,
+      ids: { source: source.url, own: [] },
       dispensers: this.#floor === null ? { height: head.height, at: new Date().toISOString() } : null,
       floor: this.#floor === null ? null : (tip.lowest ?? this.#floor),
       phase: 'catchingUp',
-      complete: true
+      complete: this.#isSettled
     });
     await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);
     await this.#session.reloadState();
@@ -140,12 +163,24 @@ export class ReplicaBootstrap {
       { height: head.height, tables: this.#plan!.tables.length },
       `bootstrap of ${data.coordinates.name} is complete`
     );
+    return { kind: 'done' };
+  }
+
+  /**
+   * Compares a block that is known from the body alone with what the sources say. A source that has gone on does not tell; the
+   * catch-up that follows compares the block with the source's chain before the replica is live.
+   */
+  async #confirmTip(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Outcome> {
+    const stated = await this.#statedHashes(height, signal);
+    if (stated !== null && !sameBlock(stated, hashes))
+      throw refusal(`block ${height} has other hashes than the source's status`);
+    return this.#confirm(height, hashes, signal);
   }
 
   async #checkContent(signal: AbortSignal) {
     await checkCounts(this.#session, this.#plan!, this.#loader!.received, signal);
     await this.#session.reloadSchema();
-    const tip = await checkBlocks(this.#session, this.#download!.head);
+    const tip = await checkBlocks(this.#session, this.#download!.head.height, this.#named);
     // Of a part of the history neither adds up.
     if (this.#floor === null) {
       await checkBalances(this.#session);

@@ -8,27 +8,34 @@ import { planRollback, rollBack } from '../src/db/rollback.ts';
 import { followSchema } from '../src/db/schema-writer.ts';
 import { readGroupsAbove } from '../src/db/undo-journal.ts';
 import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
-import { hasCode, type PlatformError } from '../src/errors.ts';
+import { hasCode, PlatformError } from '../src/errors.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import { ACCEPT_SNAPSHOT, readSnapshotHead } from '../src/source/snapshot-head.ts';
 import type { SinceQuery, SourceStatus } from '../src/source/source-client.ts';
 import type { OpenResponse } from '../src/source/source-connection.ts';
-import type { BlockHashes } from '../src/wire/database.ts';
+import { steadily } from '../src/source/steady.ts';
+import { type BlockHashes, unknownHashes } from '../src/wire/database.ts';
+import { withinHeap } from './heap-share.ts';
 import { refuseLoss } from './replica-adoption.ts';
 import type { Ruling, SourceCouncil } from './replica-council.ts';
 import { TOO_DEEP } from './replica-halt.ts';
 import { SourceHeads } from './replica-heads.ts';
 import type { ReplicaSession } from './replica-session.ts';
+import { filledLookups, withTables } from './whole-lookups.ts';
 
 /** A catch-up over more blocks than this runs in ranges, during which the replica is not complete. */
 const RANGE_BLOCKS = 5_000;
 const BATCH_BYTES = 2 ** 20;
+/** Of a since-snapshot, when it is expanded; what is beyond the memory of the thread is refused long before. */
+const MAX_SINCE_BYTES = 8 * 2 ** 30;
 /** A source looks for changes in as many blocks; what is held in memory bounds it too. */
 const OVERLAP_BLOCKS = 1_000;
 const OVERLAP_ROWS = 200_000;
 /** Between two looks at a source that has nothing new yet. */
 const IDLE_PAUSE_MS = 500;
 const CAUGHT_UP = /No data available after block/;
+
+type Standing = 'stands' | 'untold' | 'unsettled';
 
 /** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */
 export class ReplicaChain {
@@ -52,29 +59,35 @@ export class ReplicaChain {
     let state = await this.#session.reloadState();
     let mustReconcile = reconcile || state.phase === 'reconciling';
     const from = state.height ?? 0;
+    const tip = { height: -1, since: 0 };
+    let isUntold = false;
     for (let checked = false; ; ) {
       signal.throwIfAborted();
       const status = await source.status(signal);
       this.#session.sourceAt(status.height);
+      if (status.height !== tip.height) Object.assign(tip, { height: status.height, since: performance.now() });
       if (!checked) {
-        const forked = await this.#examine(state, status, signal);
-        if (forked) return forked;
-        checked = true;
+        const standing = await this.#examine(state, status, signal);
+        if (typeof standing === 'object') return standing;
+        isUntold = standing !== 'stands';
+        checked = standing !== 'unsettled';
       }
-      if (status.height !== null && status.height > state.height!) {
+      if (checked && status.height !== null && status.height > state.height!) {
         const before = state.height;
         const ruling = await this.#applySince(state, status, mustReconcile || state.phase === 'adopting', signal);
         if (ruling === 'halted') return { kind: 'halted' };
         state = await this.#session.reloadState();
         // A source that tells of blocks which its snapshots do not hold yet, or has left the branch that it told of.
         if (state.height === before) await subscription.pause(IDLE_PAUSE_MS, signal);
+        else isUntold = false;
         if (ruling === 'other') checked = false;
         mustReconcile = state.phase === 'reconciling';
         this.#session.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
-      } else if (mustReconcile) {
+      } else if (mustReconcile || isUntold) {
         await subscription.pause(IDLE_PAUSE_MS, signal);
         checked = false; // what comes may be another branch
       } else break;
+      if (isUntold) this.#council.throwIfLeftBehind(status.height ?? -1, performance.now() - tip.since);
     }
     this.#session.percent = null;
     if (!state.complete || state.phase !== 'following') {
@@ -162,20 +175,29 @@ export class ReplicaChain {
   }
 
   /**
-   * Whether the replica's tip stands: on the chain of the source that is followed, and for the majority of all.
+   * Whether the replica's tip stands: on the chain of the source that is followed, and for the majority of all. Where the others
+   * have passed it and cannot name it, the chain of the one that is followed counts, if a majority names the block where it ends.
    *
-   * @returns where it leads when it does not
+   * @returns where it leads when it does not stand; `untold`: it does if the block that a catch-up ends at is agreed on;
+   *   `unsettled`: the source that is followed has left it, and nobody names where that one stands now
    */
-  async #examine(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<Outcome | null> {
+  async #examine(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<Outcome | Standing> {
     const heads = new SourceHeads(this.#session, (height) => this.ownHashes(height), status, signal);
     const fork = await this.#findFork(state, status, heads);
-    if (fork === null && !this.#council.isSitting) return null;
+    if (fork === null && !this.#council.isSitting) return 'stands';
     const at = fork === null ? state.height! : Math.min(state.height!, status.height!);
     const own = await this.ownHashes(at);
-    if (own === null) return fork === null ? null : { kind: 'forked', height: fork };
-    const ruling = await this.#council.uphold(at, own, status.height === at ? status.hashes : null, signal);
+    if (own === null) return fork === null ? 'stands' : { kind: 'forked', height: fork };
+    const followed = { said: status.height === at ? status.hashes : null, hasBlock: fork === null };
+    let ruling = await this.#council.uphold(at, own, followed, signal);
+    if (ruling === 'untold') {
+      if (fork === null) return 'untold';
+      ruling = await this.#council.confirm(status.height!, status.hashes, signal);
+      if (ruling === 'other' || ruling === 'untold') return 'unsettled';
+      if (ruling === 'agreed') return { kind: 'forked', height: fork };
+    }
     if (ruling === 'halted') return { kind: 'halted' };
-    return ruling === 'agreed' ? null : { kind: 'forked', height: fork ?? at - 1 };
+    return ruling === 'agreed' ? 'stands' : { kind: 'forked', height: fork ?? at - 1 };
   }
 
   /** @returns the highest height that both chains share when the replica's tip is not on the source's chain; else null */
@@ -183,7 +205,9 @@ export class ReplicaChain {
     const tip = state.height!;
     if (status.height === null) return null;
     const at = Math.min(tip, status.height);
-    if ((await heads.isShared(at)) !== false) return null;
+    // A marker above the rows is as far from the source's chain as rows of another branch are.
+    const isMissing = !this.#session.context.schema.only && (await this.ownHashes(at)) === null;
+    if (!isMissing && (await heads.isShared(at)) !== false) return null;
     this.#session.log.warn({ block: at }, `hash chain discontinuity at block ${at + 1}`);
     const bases = (await readGroupsAbove(this.#session.writer, -1)).map(({ base }) => base.height);
     const candidates = bases.filter((height) => height < at);
@@ -209,7 +233,9 @@ export class ReplicaChain {
     // Balances that the last range does not touch come with no other, and a truncated replica cannot derive them.
     const far = tip - since > RANGE_BLOCKS && !isTruncated;
     if (far && state.complete) await writeReplicaState(this.#session.writer, { complete: false, phase: 'catchingUp' });
-    const lookups = whole || this.#session.contradicted ? [] : await this.#statedLookups();
+    const reconciles = whole || this.#session.contradicted;
+    const lookups = reconciles ? [] : await this.#statedLookups();
+    let wereWhole = lookups.length === 0;
     const from = state.schemaFingerprint === null ? since + 1 : await this.#overlapStart(since);
     const query: SinceQuery = { since: from - 1, lookups, ...(far ? { until: since + RANGE_BLOCKS } : {}) };
     const path = source.sincePath(query);
@@ -222,20 +248,29 @@ export class ReplicaChain {
     try {
       const head = readSnapshotHead(response.headers, source.id.dbType);
       if (head.height <= since) return 'agreed';
-      const ruling = far ? 'agreed' : await this.#council.confirm(head.height, head.hashes, signal);
+      const hashes = head.hashes ?? (head.height === tip ? status.hashes : unknownHashes(source.id.dbType));
+      const ruling = far ? 'agreed' : await this.#council.confirm(head.height, hashes, signal);
       if (ruling !== 'agreed') return ruling;
       const plain = head.fingerprint === null;
+      wereWhole = plain ? reconciles : wereWhole;
       if (plain || head.fingerprint !== state.schemaFingerprint) {
         await this.followSchema(head.fingerprint, signal);
       }
       const farPhase = state.phase === 'adopting' ? 'adopting' : whole ? 'reconciling' : 'catchingUp';
       const ends = { complete: !far, phase: far ? farPhase : 'following' } as const;
-      const target = { first: since + 1, last: head.height, hashes: head.hashes, source: source.url, ...ends };
-      const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
+      const target = { first: since + 1, last: head.height, hashes, source: source.url, ...ends };
+      const { maxRowBytes } = this.#session.data;
+      const limits = { maxRowBytes, batchBytes: BATCH_BYTES, maxBodyBytes: MAX_SINCE_BYTES };
+      const body = steadily(response.body, source.url);
       const current = await this.#session.reloadState();
+      const received = readSnapshot(body, head.coding, limits);
+      const batches = withinHeap(received, (held, limit) => tooLarge(source.url, held, limit));
+      const lookupsHere =
+        plain && reconciles ? await filledLookups(this.#session.writer, this.#session.context.schema) : null;
       const content = {
-        batches: readSnapshot(response.body, head.coding, limits),
-        whole: head.whole,
+        batches: lookupsHere ? withTables(batches, lookupsHere) : batches,
+        // Servers that do not mark whole tables send lookup tables whole all the same.
+        whole: lookupsHere ?? head.whole,
         // Which tables a server without fingerprints sends is not known: what it leaves out of older blocks stays.
         from: plain ? since + 1 : from,
         derives: (plain || far) && !isTruncated
@@ -246,7 +281,7 @@ export class ReplicaChain {
       return 'agreed';
     } catch (caught) {
       const isContradiction = hasCode(caught, 'ROW_CONTRADICTION') && caught.detail['forked'] === undefined;
-      if (isContradiction) await this.#contradicted(caught, lookups.length === 0);
+      if (isContradiction) await this.#contradicted(caught, wereWhole);
       throw caught;
     } finally {
       response.body.destroy();
@@ -282,8 +317,8 @@ export class ReplicaChain {
   }
 
   /** Whole lookup tables settle a contradiction; where they were whole already, only a bootstrap does. */
-  async #contradicted(caught: PlatformError, wasWhole: boolean): Promise<void> {
-    if (wasWhole) throw new ReplicaLost(caught);
+  async #contradicted(caught: PlatformError, wereWhole: boolean): Promise<void> {
+    if (wereWhole) throw new ReplicaLost(caught);
     this.#session.contradicted = true;
   }
 
@@ -307,4 +342,12 @@ export class ReplicaLost extends Error {
   constructor(cause: PlatformError) {
     super(cause.message, { cause });
   }
+}
+
+function tooLarge(source: string, heldBytes: number, limitBytes: number): PlatformError {
+  const [held, limit] = [heldBytes, limitBytes].map((bytes) => Math.round(bytes / 2 ** 20));
+  return new PlatformError('SOURCE_INVALID', {
+    reason: `the since-snapshot of ${source} takes more memory than ACTOR_MEMORY_MB leaves for it (${held} MiB of ${limit})`,
+    source
+  });
 }

@@ -12,16 +12,30 @@ const LOOK_MS = 500;
 const ASK_LIMIT_MS = 5_000;
 /** Blocks that were agreed on, and contradictions of them, that are remembered. */
 const MAX_REMEMBERED = 1_000;
+/** A source that holds a block up for longer with a word that the majority does not share is doubted, for so many blocks that it names right. */
+const HELD_UP_MS = 1_000;
+const DOUBTED_BLOCKS = 100;
 /** The reason of a halt by sources of which no majority agrees. */
 export const HASH_MISMATCH = 'hash-mismatch';
 
 type Observer = (event: InspectionEvent) => void;
 
-/** `other`: the majority names another block, and the source that is followed does not contradict it. */
-export type Ruling = 'agreed' | 'other' | 'halted';
+/**
+ * `other`: the majority names another block, and the source that is followed does not contradict it. `untold`: those that could
+ * name the block have passed it and cannot any more, and nobody contradicts; a later block that a majority names settles it.
+ */
+export type Ruling = 'agreed' | 'other' | 'untold' | 'halted';
+
+type Decision = { readonly agreed: string } | 'untold' | 'halted';
 
 type Words = Map<string, string>;
 type Report = (source: string, hash: string | null) => void;
+
+/** What the source that is followed says of a block of the replica. */
+export interface FollowedWord {
+  readonly said: BlockHashes | null;
+  readonly hasBlock: boolean;
+}
 
 interface Contradiction {
   readonly record: SourceRecord;
@@ -43,8 +57,12 @@ export class SourceCouncil {
   readonly #witnesses = new Map<SourceRecord, Witness>();
   readonly #agreed = new Map<number, string>();
   readonly #contradictions = new Map<string, Contradiction>();
+  /** Sources whose word holds no block up, with the blocks that they have still to name as the majority does. */
+  readonly #doubted = new Map<string, number>();
   /** Of the last block that was told to wait. */
   #waitsFor: number | null = null;
+  /** Of the last block that was told to be beyond what the sources can name. */
+  #untold: number | null = null;
   #wake: (() => void) | undefined;
 
   /** @param inspect makes an observer that sees the states of a contested height */
@@ -90,30 +108,40 @@ export class SourceCouncil {
     const said = blockText(hashes);
     if (this.isSitting && said === null) throw this.#refusal(height, 'has no hash');
     if (!this.isSitting || this.#agreed.get(height) === said) return 'agreed';
-    const agreed = await this.#decide(height, said, signal);
-    if (agreed === null) return 'halted';
-    return agreed === said ? 'agreed' : 'other';
+    const decision = await this.#decide(height, said, (word) => word === said, signal);
+    if (typeof decision === 'string') return decision;
+    return decision.agreed === said ? 'agreed' : 'other';
   }
 
   /**
    * Waits until a strict majority says whether a block of the replica stands: a rollback needs the same majority as a block.
    *
-   * @param said the hashes of the source that is followed, where they are known
-   * @returns `other` when the block is to be undone
+   * @param followed what the source that is followed says: its hashes, where they are known, and whether it seems to have the block
+   * @returns `other` when the block is to be undone; `untold` only where nobody contradicts the source that is followed
    * @throws {PlatformError} as `confirm`
    */
-  async uphold(height: number, own: BlockHashes, said: BlockHashes | null, signal: AbortSignal): Promise<Ruling> {
+  async uphold(height: number, own: BlockHashes, followed: FollowedWord, signal: AbortSignal): Promise<Ruling> {
     if (!this.isSitting) return 'other';
-    const agreed = await this.#decide(height, said && blockText(said), signal);
-    if (agreed === null) return 'halted';
-    if (agreed === blockText(own)) return 'agreed';
+    const ours = blockText(own);
+    const fits = (word: string) => (word === ours) === followed.hasBlock;
+    const decision = await this.#decide(height, followed.said && blockText(followed.said), fits, signal);
+    if (typeof decision === 'string') return decision;
+    if (decision.agreed === ours) return 'agreed';
     this.#agreed.clear();
     return 'other';
   }
 
-  /** True when a majority of the sources has blocks that the one which is followed does not send. */
-  areAhead(height: number): boolean {
-    return this.#isMajority((at) => at > height);
+  /**
+   * Leaves the source that is followed when a majority of the sources has had blocks for long that it does not send.
+   *
+   * @param height where it stands
+   * @throws {PlatformError} SOURCE_UNREACHABLE
+   */
+  throwIfLeftBehind(height: number, quietMs: number): void {
+    const { data, source } = this.#session;
+    if (quietMs < data.hashConfirmTimeoutMs || !this.#isMajority((at) => at > height)) return;
+    const reason = `${source.url} stays at block ${height}, behind the other sources`;
+    throw new PlatformError('SOURCE_UNREACHABLE', { reason, source: source.url });
   }
 
   /** Names those that still contradict what was agreed on when the time that an ordinary reorg takes is over. */
@@ -128,18 +156,33 @@ export class SourceCouncil {
     }
   }
 
-  /** @returns the hash that is agreed on; null when there is none, and replication is halted */
-  async #decide(height: number, said: string | null, signal: AbortSignal): Promise<string | null> {
+  /**
+   * @param fits whether a word leaves the height `untold`, rather than to wait for a majority
+   * @returns the hash that is agreed on, where there is one
+   */
+  async #decide(
+    height: number,
+    said: string | null,
+    fits: (word: string) => boolean,
+    signal: AbortSignal
+  ): Promise<Decision> {
     const { data, source, sources } = this.#session;
     const words: Words = new Map();
     let contested = false;
+    let contestedAt = 0;
+    let isFollowedMute = false;
     const askAgain = () => {
       contested = true;
+      contestedAt = performance.now();
       this.#mismatch(height, Object.fromEntries(words));
     };
     const observe = this.#inspect();
     const judge = createActor(verificationMachine.provide({ actions: { askAgain } }), {
-      input: { sources: sources.map(({ url }) => url), confirmTimeoutMs: data.hashConfirmTimeoutMs },
+      input: {
+        sources: sources.map(({ url }) => url),
+        doubted: [...this.#doubted.keys()],
+        confirmTimeoutMs: data.hashConfirmTimeoutMs
+      },
       inspect: (event) => contested && observe(event)
     });
     const report = (name: string, hash: string | null) => {
@@ -158,8 +201,13 @@ export class SourceCouncil {
           await this.#askAll(height, said, report, signal);
           judge.send({ type: 'round.ended' });
         } else if (performance.now() >= askAt) {
-          await this.#askSilent(height, words, report, signal);
-          if (judge.getSnapshot().matches('gathering')) this.#checkPatience(height, performance.now() - began);
+          isFollowedMute = await this.#askSilent(height, words, isFollowedMute, report, signal);
+          if (judge.getSnapshot().matches('gathering')) {
+            const waitedMs = performance.now() - began;
+            if ([...words.values()].every(fits) && this.#isUntold(height, words, isFollowedMute, waitedMs))
+              return 'untold';
+            this.#checkPatience(height, waitedMs);
+          }
           askAt = performance.now() + LOOK_MS;
         }
         if (!judge.getSnapshot().hasTag('hold')) break;
@@ -168,10 +216,14 @@ export class SourceCouncil {
         for (const [{ client }, witness] of this.#witnesses) report(client.url, witness.heard(height));
       }
       const { context } = judge.getSnapshot();
-      if (context.agreed === null) return await this.#halt(height, words);
+      if (context.agreed === null) {
+        await this.#halt(height, words);
+        return 'halted';
+      }
       this.#remember(height, context.agreed);
+      this.#weigh(height, context.agreed, words, contested ? performance.now() - contestedAt : 0);
       this.#judge(height, dissenters(context), words, contested);
-      return context.agreed;
+      return { agreed: context.agreed };
     } finally {
       judge.stop();
     }
@@ -185,25 +237,60 @@ export class SourceCouncil {
     await Promise.all([...asked, this.#askFollowed(height, said, report, signal)]);
   }
 
-  /** Those that have not spoken, as far as they can know. */
-  async #askSilent(height: number, words: Words, report: Report, signal: AbortSignal): Promise<void> {
+  /** Those that have not spoken, as far as they can know. @returns whether the source that is followed cannot name the block */
+  async #askSilent(
+    height: number,
+    words: Words,
+    isFollowedMute: boolean,
+    report: Report,
+    signal: AbortSignal
+  ): Promise<boolean> {
     const asked = [...this.#witnesses]
       .filter(([{ client }, { height: at }]) => !words.has(client.url) && (at === null || at >= height))
       .map(async ([{ client }, witness]) => report(client.url, await witness.ask(height, signal)));
-    const mustAsk = !words.has(this.#session.source.url);
-    await Promise.all([...asked, ...(mustAsk ? [this.#askFollowed(height, null, report, signal)] : [])]);
+    const mustAsk = !words.has(this.#session.source.url) && !isFollowedMute;
+    const [isMute] = await Promise.all([
+      mustAsk ? this.#askFollowed(height, null, report, signal) : isFollowedMute,
+      ...asked
+    ]);
+    return isMute;
   }
 
-  /** @param said stands where the source tells no hashes but in its stream */
-  async #askFollowed(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<void> {
+  /**
+   * @param said stands where the source tells no hashes but in its stream
+   * @returns whether it answered, and cannot name the block
+   */
+  async #askFollowed(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<boolean> {
     const { source } = this.#session;
-    const found = await askHashes(source, height, AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)])).catch(
+    const answer = await askHashes(source, height, AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)])).catch(
       () => null
     );
     signal.throwIfAborted();
-    const hashes = found?.get(height);
+    const hashes = answer?.hashes.get(height);
     if (hashes) report(source.url, blockText(hashes));
-    else if (found?.size === 0) report(source.url, said);
+    else if (answer?.hashes.size === 0) report(source.url, said);
+    return answer?.isMute ?? false;
+  }
+
+  /**
+   * True when no majority will ever name a block: those that have named it, and those that have passed it and cannot name it any
+   * more, are a majority together. One that fails or says nothing is waited for, and never counts.
+   */
+  #isUntold(height: number, words: Words, isFollowedMute: boolean, waitedMs: number): boolean {
+    const { log, sources, source, data } = this.#session;
+    const silent = [...this.#witnesses].filter(([{ client }]) => !words.has(client.url));
+    const mute = silent.filter(([, witness]) => witness.isMute(height)).map(([{ client }]) => client.url);
+    if (isFollowedMute && !words.has(source.url)) mute.push(source.url);
+    const known = words.size + mute.length;
+    const isOver = known === sources.length || waitedMs >= data.hashConfirmTimeoutMs;
+    if (mute.length === 0 || known * 2 <= sources.length || !isOver) return false;
+    if (this.#untold !== height)
+      log.warn(
+        { block: height, sources: mute },
+        `those that have passed block ${height} cannot name it any more: the next block that a majority of the sources names settles it`
+      );
+    this.#untold = height;
+    return true;
   }
 
   /** A block that nobody confirms is waited for, but not while the others are where the replica is, or further. */
@@ -242,6 +329,24 @@ export class SourceCouncil {
     if (!urls.includes(source.url)) return;
     this.#dissents(this.#session.followed, height);
     throw this.#refusal(height, 'is not the one that the majority of the sources names');
+  }
+
+  /** One that contradicts in its stream, and is silent when it is asked again, would hold each block up for all the time there is. */
+  #weigh(height: number, agreed: string, words: Words, heldUpMs: number): void {
+    for (const [url, hash] of words) {
+      const left = this.#doubted.get(url);
+      if (hash !== agreed && (left !== undefined || heldUpMs > HELD_UP_MS)) {
+        this.#doubted.set(url, DOUBTED_BLOCKS);
+        if (left === undefined)
+          this.#session.log.warn(
+            { block: height, source: url },
+            `${url} held block ${height} up and is in the minority: its word alone holds up no more until it has agreed with ${DOUBTED_BLOCKS} blocks`
+          );
+      } else if (left !== undefined && hash === agreed) {
+        if (left > 1) this.#doubted.set(url, left - 1);
+        else this.#doubted.delete(url);
+      }
+    }
   }
 
   #dissents(record: SourceRecord, height: number): void {
@@ -293,7 +398,7 @@ export class SourceCouncil {
     signal.throwIfAborted();
   }
 
-  async #halt(height: number, words: Words): Promise<null> {
+  async #halt(height: number, words: Words): Promise<void> {
     await this.#session.raiseHalt({
       block_index: height,
       reason: HASH_MISMATCH,
@@ -301,6 +406,5 @@ export class SourceCouncil {
       sources: this.#session.sources.map(({ url }) => url),
       detected_at: new Date().toISOString()
     });
-    return null;
   }
 }

@@ -1,11 +1,11 @@
 import type { Outcome } from '../machines/replica.ts';
+import { namesUnknownIds } from '../src/db/block-message.ts';
 import { applyBlocks } from '../src/db/block-writer.ts';
-import { strayScope } from '../src/db/classify.ts';
-import { describes, type ReplicaSchema } from '../src/db/replica-schema.ts';
-import { hasCode, PlatformError } from '../src/errors.ts';
+import { describes } from '../src/db/replica-schema.ts';
+import { hasCode, type PlatformError } from '../src/errors.ts';
 import { count, didWork } from '../src/tally.ts';
-import { type BlockHashes, hashesOf, sameBlock } from '../src/wire/database.ts';
-import { type BlockMessage, countRows, type Group } from '../src/wire/messages.ts';
+import { type BlockHashes, blockText, hashesOf, sameBlock } from '../src/wire/database.ts';
+import { type BlockMessage, countRows, type Group, previousHashes, type StatusMessage } from '../src/wire/messages.ts';
 import type { ReplicaChain } from './replica-chain.ts';
 import type { ReplicaCheckpoints } from './replica-checkpoints.ts';
 import { rootHalt } from './replica-commitment.ts';
@@ -69,9 +69,18 @@ export class ReplicaFollower {
     try {
       return await this.#follow(signal);
     } catch (caught) {
+      if (hasCode(caught, 'CHAIN_BROKEN')) return this.#goBack(caught);
       if (!hasCode(caught, 'STATE_ROOT_MISMATCH')) throw caught;
       return this.#halt(caught);
     }
+  }
+
+  /** The stored tip is not the block that the next one follows; its writer is gone, and the catch-up finds the fork. */
+  async #goBack(fault: PlatformError): Promise<Outcome> {
+    this.#session.log.warn({ err: fault }, `${fault.message}: catching up by snapshot`);
+    this.#session.drop(fault);
+    await this.#session.open();
+    return { kind: 'behind' };
   }
 
   async #follow(signal: AbortSignal): Promise<Outcome> {
@@ -97,6 +106,7 @@ export class ReplicaFollower {
         case 'status':
           this.#session.sourceAt(message.block_height);
           this.#announced = message.block_height ?? -1;
+          if (this.#group.length === 0 && this.#isOtherTip(message)) return { kind: 'behind' };
           break;
         case 'reorg': {
           this.#announced = message.block_index - 1;
@@ -114,6 +124,14 @@ export class ReplicaFollower {
     return { kind: 'done' };
   }
 
+  /** The source stands where the replica does, at another block: a reorg that no message told of. */
+  #isOtherTip({ block_height, ...named }: StatusMessage): boolean {
+    const { state, data } = this.#session;
+    const theirs = hashesOf(data.id.dbType, named);
+    if (block_height !== state.height || state.hashes === null || blockText(theirs) === null) return false;
+    return !sameBlock(theirs, state.hashes);
+  }
+
   /** No tree is made of rows of which a comparison by digests may still repair some. */
   async #compareRoots(): Promise<void> {
     const { commitment, context, state } = this.#session;
@@ -125,7 +143,8 @@ export class ReplicaFollower {
   async #leave(height: number, signal: AbortSignal): Promise<Outcome | null> {
     if (height > this.#session.state.height!) return null;
     const own = await this.#chain.ownHashes(height);
-    const ruling = own ? await this.#council.uphold(height, own, null, signal) : 'other';
+    const ruling = own ? await this.#council.uphold(height, own, { said: null, hasBlock: false }, signal) : 'other';
+    if (ruling === 'untold') return { kind: 'behind' };
     if (ruling === 'agreed') {
       // Another branch may have blocks with the same hashes and other rows; as blocks that are here already they are passed over.
       this.#verifier.hasten();
@@ -136,11 +155,8 @@ export class ReplicaFollower {
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE when the others have gone on for long */
   #checkOthers(quietMs: number): void {
-    const { state, data, source } = this.#session;
     this.#council.sweep();
-    if (quietMs < data.hashConfirmTimeoutMs || !this.#council.areAhead(state.height!)) return;
-    const reason = `${source.url} stays at block ${state.height}, behind the other sources`;
-    throw new PlatformError('SOURCE_UNREACHABLE', { reason, source: source.url });
+    this.#council.throwIfLeftBehind(this.#session.state.height!, quietMs);
   }
 
   /** @returns where it leads when it is not simply the next block */
@@ -166,6 +182,8 @@ export class ReplicaFollower {
     for (const each of messages) {
       const ruling = await this.#council.confirm(each.block_index, this.#hashes(each), signal);
       if (ruling === 'halted') return { kind: 'halted' };
+      // No live block is applied that no majority named: a catch-up ends at one that it does name.
+      if (ruling === 'untold') return { kind: 'behind' };
       // What the source sends instead follows; should it not, it is fetched.
       if (ruling === 'other') return null;
     }
@@ -197,7 +215,7 @@ export class ReplicaFollower {
     if (group.first !== state.height! + 1) return `blocks ${group.first} to ${group.last} do not follow the replica's`;
     if (at !== (before?.block_index ?? state.height!) + 1 || at > group.last) return `block ${at} does not follow`;
     if (this.#group.length >= MAX_GROUP_BLOCKS) return `more than ${MAX_GROUP_BLOCKS} blocks in one group`;
-    const previous = this.#previousHashes(message);
+    const previous = previousHashes(message);
     const own = before ? this.#hashes(before) : state.hashes;
     if (previous && own && !sameBlock(previous, own)) return `hash chain discontinuity at block ${at}`;
     return null;
@@ -205,12 +223,6 @@ export class ReplicaFollower {
 
   #hashes(message: BlockMessage): BlockHashes {
     return hashesOf(this.#session.data.id.dbType, message);
-  }
-
-  #previousHashes({ previous_hash }: BlockMessage): BlockHashes | null {
-    if (previous_hash == null) return null;
-    const { dbType } = this.#session.data.id;
-    return hashesOf(dbType, typeof previous_hash === 'string' ? { block_hash: previous_hash } : previous_hash);
   }
 
   /** A block that is here already was sent again; with other hashes it is another branch. */
@@ -236,8 +248,7 @@ export class ReplicaFollower {
       await this.#chain.followSchema(null, signal);
     }
     const { writer, context, state, source } = this.#session;
-    // Rows that vanished from older blocks of a table whose parent is not kept can only be found by comparison.
-    if (messages.some(({ rescoped }) => rescoped && hasStray(context.schema, rescoped))) this.#verifier.hasten();
+    if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#verifier.hasten();
     const target = {
       first: group.first,
       last: group.last,
@@ -267,11 +278,4 @@ export class ReplicaFollower {
     await this.#session.raiseHalt(rootHalt(fault, source.url));
     return { kind: 'halted' };
   }
-}
-
-function hasStray({ byName }: ReplicaSchema, tables: Readonly<Record<string, unknown>>): boolean {
-  return Object.keys(tables).some((name) => {
-    const table = byName.get(name);
-    return table !== undefined && strayScope(table.plan) !== null;
-  });
 }

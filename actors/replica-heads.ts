@@ -3,11 +3,14 @@ import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
 import { readLoggedHashes } from '../src/source/logged-hashes.ts';
 import { ACCEPT_SNAPSHOT, codingOf } from '../src/source/snapshot-head.ts';
 import type { SourceClient, SourceStatus } from '../src/source/source-client.ts';
+import { steadily } from '../src/source/steady.ts';
 import { type BlockHashes, sameBlock } from '../src/wire/database.ts';
 import type { WireRow } from '../src/wire/messages.ts';
 import type { ReplicaSession } from './replica-session.ts';
 
 const BATCH_BYTES = 2 ** 20;
+/** Rows of blocks that are kept of one answer; nobody goes back further. */
+const MAX_BLOCKS = 100_000;
 /** What a decoder's block is told by: its hash, or the id of it. */
 const HASH_COLUMNS = ['block_hash', 'block_hash_id'] as const;
 
@@ -80,11 +83,14 @@ export async function readBlockRows(
   try {
     if (response.status !== 200) return found;
     const coding = codingOf(response.headers);
-    for await (const batch of readSnapshot(response.body, coding, { maxRowBytes, batchBytes: BATCH_BYTES })) {
+    for await (const batch of readSnapshot(steadily(response.body, source.url), coding, {
+      maxRowBytes,
+      batchBytes: BATCH_BYTES
+    })) {
       const { table, rows: list, last } = batch;
       if (table !== 'blocks') continue;
       for (const row of list) found.set(Number(row['block_index']), row);
-      if (last) break;
+      if (last || found.size >= MAX_BLOCKS) break;
     }
     return found;
   } finally {

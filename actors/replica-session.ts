@@ -14,9 +14,15 @@ import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
 import { databaseKey } from '../src/wire/database.ts';
 import { INFRA_TABLES } from '../src/wire/messages.ts';
 import type { Halt } from '../src/wire/report.ts';
+import { FollowedMemory } from './followed-memory.ts';
 import type { ReplicaActorData } from './protocol.ts';
 import type { ReplicaCommitment } from './replica-commitment.ts';
 import { type HaltObserver, ReplicaHalt } from './replica-halt.ts';
+
+/** A source that was followed at a death is not followed again for so long, as long as there is another. */
+const DEATH_REST_MS = 300_000;
+/** A bootstrap goes on with its source after as many deaths less one: it would begin anew with another. */
+const DEATHS_OF_A_BOOTSTRAP = 3;
 
 /** What is known of one source. */
 export interface SourceRecord {
@@ -25,8 +31,10 @@ export interface SourceRecord {
   state: 'unknown' | 'followed' | 'heard' | 'failed' | 'waiting' | 'unserved';
   height: number | null;
   error: string | null;
-  /** How often it named another block than the majority. */
+  /** How often it named another block, or had other rows, than the majority. */
   dissents: number;
+  /** How its tables compared with the replica's when they were compared last; null: they were not. */
+  digests: string | null;
   /** It asked to be left alone until then, by a clock that nobody sets. */
   restUntil: number;
 }
@@ -42,7 +50,9 @@ export class ReplicaSession {
   readonly #sources: readonly SourceRecord[];
   readonly #halt: ReplicaHalt;
   readonly #heartbeats: Heartbeats | null;
+  readonly #memory: FollowedMemory;
   #followed = 0;
+  #hasLooked = false;
   #warned = false;
   #writer: Connection | undefined;
   #state: ReplicaState | undefined;
@@ -67,6 +77,7 @@ export class ReplicaSession {
     this.data = data;
     this.log = log;
     this.#halt = new ReplicaHalt({ file: this.file('halt.json'), log, inspect, writer: () => this.writer });
+    this.#memory = new FollowedMemory(this.file('followed.json'));
     this.changed = changed;
     const { sourceCa: ca, infraOnly = false } = data;
     this.commitment = commitment;
@@ -76,6 +87,7 @@ export class ReplicaSession {
       height: null,
       error: null,
       dissents: 0,
+      digests: null,
       restUntil: 0
     }));
     this.#heartbeats = data.validator ? this.#startHeartbeats(data.validator) : null;
@@ -102,15 +114,50 @@ export class ReplicaSession {
       this.#writer = await openWriter(coordinates, { generation });
       await this.#warnOfLazyLog(this.#writer);
     }
-    if (adopt && this.data.adopts && (await isForeign(this.#writer))) {
+    if (adopt && this.data.adopts && (await isForeign(this.#writer, id.dbType, this.data.localTables))) {
       await this.reloadSchema();
       await adopt();
     }
-    this.#state = await openReplicaState(this.#writer, id.dbType);
+    this.#state = await openReplicaState(this.#writer, id.dbType, this.data.localTables);
     this.#refuseOtherPart(this.#state);
     this.commitment?.align(this.#state.height);
     await this.#halt.find();
     await this.reloadSchema();
+    await this.#rememberFollowed();
+  }
+
+  /**
+   * Keeps which source is followed for the next actor, and looks, once, whether this one comes after a death. The source that was followed then may
+   * have caused it (what it sent took all memory), so another is tried first; later where a bootstrap is under way, for only its own source resumes it.
+   */
+  async #rememberFollowed(): Promise<void> {
+    const { height, phase, bootstrap } = this.state;
+    const progress = `${height} ${Object.keys(bootstrap?.done ?? {}).length}`;
+    if (!this.#hasLooked) {
+      this.#hasLooked = true;
+      const deaths = await this.#memory.findDeaths(progress);
+      const limit = phase === 'bootstrapping' ? DEATHS_OF_A_BOOTSTRAP : 1;
+      if (deaths !== null && deaths.count >= limit) this.#avoid(deaths.url);
+    }
+    await this.#memory
+      .keep(this.source.url, progress)
+      .catch((err: unknown) => this.log.warn({ err }, 'which source is followed cannot be kept'));
+  }
+
+  #avoid(url: string): void {
+    const record = this.#sources.find(({ client }) => client.url === url);
+    if (!record || this.#sources.length === 1) return;
+    const error = 'it was followed when the last actor died';
+    Object.assign(record, { state: 'failed', error, restUntil: performance.now() + DEATH_REST_MS });
+    this.log.warn({ source: url }, `another source is followed first: ${error}`);
+    if (this.followed === record) this.#followNext();
+  }
+
+  /** The next one that does not want to be left alone. */
+  #followNext(): void {
+    const count = this.#sources.length;
+    const others = this.#sources.map((_, index) => (this.#followed + 1 + index) % count);
+    this.#followed = others.reduce((best, index) => (this.#restOf(index) < this.#restOf(best) ? index : best));
   }
 
   /** What a replica holds is settled by its bootstrap; settings that ask for something else need another one. */
@@ -265,9 +312,7 @@ export class ReplicaSession {
     const state = retryAfterS > 0 ? 'waiting' : status === 404 ? 'unserved' : 'failed';
     const restUntil = performance.now() + 1000 * retryAfterS;
     Object.assign(this.followed, { state, error: fault.message, restUntil });
-    const count = this.#sources.length;
-    const others = this.#sources.map((_, index) => (this.#followed + 1 + index) % count);
-    this.#followed = others.reduce((best, index) => (this.#restOf(index) < this.#restOf(best) ? index : best));
+    this.#followNext();
     if (this.restMs > 0) this.log.warn({ waitS: Math.ceil(this.restMs / 1000) }, `${this.source.url} asks to wait`);
     if (!this.#sources.every((source) => source.state === 'unserved')) return fault;
     const reason = `no source serves ${databaseKey(this.data.id)}: ${this.#sources.map(({ client }) => client.url).join(', ')} answered 404`;
@@ -304,6 +349,9 @@ export class ReplicaSession {
     this.#heartbeats?.close();
     this.#subscription?.close();
     this.#writer?.destroy();
+    await this.#memory
+      .forget()
+      .catch((err: unknown) => this.log.warn({ err }, 'the next actor will take this end for a death'));
     await Promise.all(this.#sources.map(({ client }) => client.close()));
   }
 

@@ -1,11 +1,13 @@
 import type { Outcome } from '../machines/replica.ts';
-import { connect, statementTag } from '../src/db/connection.ts';
+import { type Connection, connect, statementTag } from '../src/db/connection.ts';
 import { type Comparison, DigestComparison } from '../src/db/digest-compare.ts';
 import { repair } from '../src/db/repair.ts';
 import { writeReplicaState } from '../src/db/replica-state.ts';
 import { hasCode, PlatformError } from '../src/errors.ts';
+import type { SourceClient } from '../src/source/source-client.ts';
 import { count } from '../src/tally.ts';
 import type { Verification } from '../src/wire/report.ts';
+import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
 import { Line } from './line.ts';
 import { ReplicaLost } from './replica-chain.ts';
 import type { ReplicaSession } from './replica-session.ts';
@@ -23,12 +25,18 @@ const EVERY_BLOCKS = 10;
 const SHARE = 50;
 /** Repairs of one comparison while the source itself changes, or while there is more to repair. */
 const MAX_ROUNDS = 20;
+/** Tables that are named, in the log and in the status. */
+const MAX_NAMED = 20;
 /** The reason of a halt by a difference that came back right after its repair. */
 export const DIGEST_MISMATCH = 'digest-mismatch';
 
+type Equal = Extract<Comparison, { kind: 'equal' }>;
 type Different = Extract<Comparison, { kind: 'different' }>;
 
-/** Compares the replica at rest with the source that is followed, and repairs what differs. */
+/**
+ * Compares the replica at rest with the source that is followed, and repairs what differs. Where sources are compared with each
+ * other, it counts as verified when a majority of them has the same rows.
+ */
 export class ReplicaVerifier {
   readonly #session: ReplicaSession;
   #standing: Verification = 'pending';
@@ -41,8 +49,17 @@ export class ReplicaVerifier {
   /** A difference that could not be located has led to a bootstrap already. */
   #began = false;
 
+  readonly #quorum: DigestQuorum;
+  #unconfirmed: readonly string[] = [];
+
   constructor(session: ReplicaSession) {
     this.#session = session;
+    this.#quorum = new DigestQuorum(session);
+  }
+
+  /** Tables of which no majority of the sources was found to have the replica's rows. */
+  get unconfirmed(): readonly string[] {
+    return this.#unconfirmed;
   }
 
   /** How the last comparison ended. */
@@ -87,7 +104,9 @@ export class ReplicaVerifier {
     const isEarly = this.#session.state.height! < this.#dueAt;
     const subscription = await this.#session.subscription();
     const look = setInterval(() => {
-      if (subscription.waiting > 0 && performance.now() - began > PATIENCE_MS) hurry.abort();
+      // What waits may say no more than where the source stands, or what a catch-up has brought.
+      const isBehind = subscription.waiting > 0 && (subscription.newest ?? -1) > this.#session.state.height!;
+      if (isBehind && performance.now() - began > PATIENCE_MS) hurry.abort();
     }, LOOK_MS);
     try {
       return await this.#settle(line, stop);
@@ -119,20 +138,21 @@ export class ReplicaVerifier {
       untilAborted(
         line.use((connection) => {
           const { context, source } = this.#session;
-          return work(new DigestComparison(connection, context.schema, source, { patient: true }));
+          return work(new DigestComparison(connection, context.schema, source, { patient: true, source: source.url }));
         }),
         signal
       );
     let found = await read((comparison) => comparison.compare(signal));
     let repaired: Different | null = null;
     for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
+      await this.#noteIds(found);
       const again = repaired && findAgain(repaired, found);
       if (again) return this.#halt(again, found);
       await this.#repair(found);
       repaired = found;
       found = await read((comparison) => comparison.recheck(repaired!, signal));
     }
-    if (found.kind === 'equal') await this.#verified(found.height);
+    if (found.kind === 'equal') await this.#conclude(found, line, signal);
     else if (found.kind === 'elsewhere') this.#missed(found);
     else throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than it can be compared' });
     return { kind: 'done' };
@@ -152,6 +172,52 @@ export class ReplicaVerifier {
       log.warn({ ...facts, source: source.url }, `table ${table} differed from its source: repaired`);
     }
     await this.#session.reloadState();
+  }
+
+  /** Of tables that are not named, an equal replica has the ids of this source. */
+  async #noteIds({ kind, ownIds }: Equal | Different): Promise<void> {
+    const { writer, state, source, log } = this.#session;
+    // What differs may be equal but for its ids, or is made so by a repair.
+    const own = kind === 'equal' ? ownIds : [...new Set([...state.ids.own, ...ownIds])].sort();
+    const ids = { source: kind === 'equal' ? source.url : state.ids.source, own };
+    if (JSON.stringify(ids) === JSON.stringify(state.ids)) return;
+    await writeReplicaState(writer, { ids });
+    await this.#session.reloadState();
+    const tables = own.filter((table) => !state.ids.own.includes(table));
+    if (tables.length > 0)
+      log.info({ tables, source: source.url }, 'these tables keep ids of their own: the source has others');
+  }
+
+  /** Equal to the source that is followed: what the others say decides. */
+  async #conclude(found: Equal, line: Line, signal: AbortSignal): Promise<void> {
+    const { height, said } = found;
+    await this.#noteIds(found);
+    if (!this.#quorum.isNeeded) return this.#verified(height);
+    const compare = (source: SourceClient) => (connection: Connection) =>
+      new DigestComparison(connection, this.#session.context.schema, source).attest(signal);
+    const { schema } = this.#session.context;
+    const equal = said.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
+    const verdict = await this.#quorum.judge(height, equal, (source) =>
+      untilAborted(line.use(compare(source)), signal)
+    );
+    this.#unconfirmed = verdict.unconfirmed.slice(0, MAX_NAMED);
+    if (verdict.unconfirmed.length === 0) return this.#verified(height);
+    this.#leaveUnconfirmed(height, verdict);
+  }
+
+  #leaveUnconfirmed(height: number, { isContradicted }: QuorumVerdict): void {
+    const { log, sources } = this.#session;
+    const tables = this.#unconfirmed;
+    count('digest.unconfirmed');
+    const said = Object.fromEntries(sources.map(({ url, digests }) => [url, digests]));
+    const level = isContradicted ? 'warn' : 'info';
+    log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
+    // What was verified before stays so while the others are only a block away.
+    const isLate = this.#misses + 1 >= MAX_MISSES;
+    if (isContradicted || isLate || this.#standing !== 'verified') this.#standing = 'unverified';
+    if (isContradicted) this.#atNextEpoch();
+    else this.#againSoon();
+    this.#session.changed();
   }
 
   async #verified(height: number): Promise<void> {

@@ -4,7 +4,7 @@ import { askHashes } from '../src/source/ask-hashes.ts';
 import type { SourceClient } from '../src/source/source-client.ts';
 import { Subscription } from '../src/source/subscription.ts';
 import { type BlockHashes, blockText, hashesOf } from '../src/wire/database.ts';
-import type { ServerMessage } from '../src/wire/messages.ts';
+import type { Announcement } from '../src/wire/messages.ts';
 import { readBlockRows } from './replica-heads.ts';
 
 const WAIT_MS = 30_000;
@@ -35,6 +35,10 @@ export class Witness {
   readonly #stopping = new AbortController();
   #infraOnly: boolean;
   #rowsReadAt = Number.NEGATIVE_INFINITY;
+  /** Whether its `blocks` rows name their hashes; null before it was asked for them. */
+  #rowsTell: boolean | null = null;
+  /** Blocks that it has passed and did not name when it was asked, since it was connected. */
+  readonly #mute = new Set<number>();
   /** Where it stands; null before it said so and while it is not connected. */
   height: number | null = null;
 
@@ -49,16 +53,31 @@ export class Witness {
     return this.#heard.get(height) ?? null;
   }
 
-  /** Asks by REST. @returns null when the source has no such block, or does not tell */
+  /** True when it has passed a block, and answered without naming it. No failure counts, and no silence. */
+  isMute(height: number): boolean {
+    return this.height !== null && this.height >= height && this.#mute.has(height) && !this.#heard.has(height);
+  }
+
+  /** Asks by REST, but not again what it could not answer. @returns null when the source has no such block, or does not tell */
   async ask(height: number, signal: AbortSignal): Promise<string | null> {
+    if (this.#mute.has(height)) return this.heard(height);
     const { client, maxRowBytes } = this.#options;
     const limit = AbortSignal.any([signal, this.#stopping.signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
     try {
-      for (const [at, hashes] of await askHashes(client, height, limit)) this.#keep(at, hashes);
+      const { hashes: told, isMute } = await askHashes(client, height, limit);
+      for (const [at, hashes] of told) this.#keep(at, hashes);
+      if (isMute && this.#rowsTell === false) this.#keepMute(height);
       if (!this.#heard.has(height) && performance.now() - this.#rowsReadAt > ROWS_PAUSE_MS) {
         this.#rowsReadAt = performance.now();
+        this.#rowsTell = false;
         const found = await readBlockRows(client, height, maxRowBytes, limit);
-        for (const [at, row] of found) this.#keep(at, hashesOf(client.id.dbType, row));
+        for (const [at, row] of found) {
+          const hashes = hashesOf(client.id.dbType, row);
+          if (blockText(hashes) === null) continue; // what it said by other means stands
+          this.#keep(at, hashes);
+          this.#rowsTell = true;
+        }
+        if (isMute && this.#rowsTell === false) this.#keepMute(height);
       }
     } catch (caught) {
       signal.throwIfAborted();
@@ -75,10 +94,10 @@ export class Witness {
     const { client, reconnectDelayMs, onWord } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      let subscription: Subscription | undefined;
+      let subscription: Subscription<Announcement> | undefined;
       try {
         const path = client.path('subscribe');
-        subscription = await Subscription.open(client, this.#infraOnly ? `${path}?sync_mode=infra-only` : path);
+        subscription = await Subscription.listen(client, this.#infraOnly ? `${path}?sync_mode=infra-only` : path);
         onWord(null);
         for (;;) {
           const message = await subscription.next(WAIT_MS, signal);
@@ -93,16 +112,18 @@ export class Witness {
       }
       // What it says while nobody listens may replace what it said before.
       this.#heard.clear();
+      this.#mute.clear();
       this.height = null;
       const delayMs = reconnectDelayMs * (0.75 + Math.random() / 2);
       await sleep(delayMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  #hear(message: ServerMessage): void {
+  #hear(message: Announcement): void {
     const { dbType } = this.#options.client.id;
     if (message.type === 'reorg') {
       for (const height of this.#heard.keys()) if (height >= message.block_index) this.#heard.delete(height);
+      for (const height of this.#mute) if (height >= message.block_index) this.#mute.delete(height);
       this.height = message.block_index - 1;
       return;
     }
@@ -110,6 +131,11 @@ export class Witness {
     if (this.height === null) return;
     const hash = this.#keep(this.height, hashesOf(dbType, message));
     if (hash !== null) this.#options.onWord({ height: this.height, hash });
+  }
+
+  #keepMute(height: number): void {
+    this.#mute.add(height);
+    if (this.#mute.size > MAX_HEARD) this.#mute.delete(this.#mute.keys().next().value!);
   }
 
   #keep(height: number, hashes: BlockHashes): string | null {

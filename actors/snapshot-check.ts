@@ -5,8 +5,7 @@ import type { SchemaPlan } from '../src/db/schema-writer.ts';
 import type { LoggedBlock } from '../src/db/transparency-log.ts';
 import { logBlocks } from '../src/db/written-blocks.ts';
 import { PlatformError } from '../src/errors.ts';
-import type { SnapshotHead } from '../src/source/snapshot-head.ts';
-import { sameBlock } from '../src/wire/database.ts';
+import { type BlockHashes, blockText, sameBlock } from '../src/wire/database.ts';
 import type { ReplicaSession } from './replica-session.ts';
 
 /** What is in is not what was sent. */
@@ -33,10 +32,15 @@ export async function checkCounts(
 /**
  * Heights without a gap, up to the source's block with the source's hashes; they become the transparency log.
  *
+ * @param hashes null where the source did not name the block: it is what the rows say
  * @returns the lowest height, and the last block; nulls where the replica has no blocks
  * @throws {PlatformError} SOURCE_INVALID
  */
-export async function checkBlocks({ writer, context, data }: ReplicaSession, { height, hashes }: SnapshotHead) {
+export async function checkBlocks(
+  { writer, context, data }: ReplicaSession,
+  height: number,
+  hashes: BlockHashes | null
+): Promise<{ lowest: number | null; blockTime: number | null; hashes: BlockHashes | null }> {
   const { heads: layout, only } = context.schema;
   if (only) return { lowest: null, blockTime: null, hashes };
   if (!layout) throw refusal('there is no table blocks');
@@ -52,7 +56,9 @@ export async function checkBlocks({ writer, context, data }: ReplicaSession, { h
     if (isIndexer) await logBlocks(writer, heads as readonly LoggedBlock[], data.epochSize);
     tip = heads.at(-1);
   }
-  if (!tip || !sameBlock(tip.hashes, hashes)) throw refusal(`block ${height} has other hashes than the source said`);
+  if (!tip || blockText(tip.hashes) === null) throw refusal(`block ${height} has no hash`);
+  if (hashes !== null && !sameBlock(tip.hashes, hashes))
+    throw refusal(`block ${height} has other hashes than the source said`);
   return { lowest, blockTime: tip.blockTime, hashes: tip.hashes };
 }
 

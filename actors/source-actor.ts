@@ -7,25 +7,22 @@ import { type SourceEffect, type SourceEvent, sourceMachine } from '../machines/
 import type { BucketBatch } from '../src/consensus/balance-tree.ts';
 import { readTip } from '../src/db/block-hashes.ts';
 import { connect, databaseError, statementTag } from '../src/db/connection.ts';
-import { readCreateTableTexts } from '../src/db/create-table-text.ts';
 import { IndexMap } from '../src/db/index-map.ts';
-import { readLayout } from '../src/db/source-layout.ts';
 import { readEpochs, readLatestEpoch, readProof, readRoots } from '../src/db/transparency-log.ts';
 import { PlatformError } from '../src/errors.ts';
 import { createLogger } from '../src/log.ts';
 import type { Circuit } from '../src/wire/report.ts';
-import type { SchemaRecord } from '../src/wire/schema.ts';
 import type { SnapshotQuery } from '../src/wire/snapshot.ts';
 import type { MerkleEpochsInput, MerkleEpochsOutput } from '../workers/merkle-epochs.ts';
 import { hostActor } from './actor-host.ts';
 import { Line } from './line.ts';
 import { stateText } from './observe.ts';
 import type { ActorNotices, MainAsks, SnapshotOrder, SourceActorData, SourceAsks } from './protocol.ts';
-import { recent } from './recent.ts';
 import { SourceDigests } from './source-digests.ts';
 import { SourceFeed } from './source-feed.ts';
 import { SourcePages } from './source-pages.ts';
 import { SourceRoots } from './source-roots.ts';
+import { SourceSchema } from './source-schema.ts';
 import { SourceTransparency } from './source-transparency.ts';
 
 const REPORT_INTERVAL_MS = 1_000;
@@ -37,18 +34,19 @@ const TRIAL_TIMEOUT_MS = 10 * 60_000;
 /** The front door takes messages within seconds; a silence this long means that nobody is there. */
 const BROADCAST_DEADLINE_MS = 120_000;
 const TASK_DEADLINE_MS = 60_000;
-/** A change of the schema between two blocks is told to those who ask for a snapshot so much later. */
-const LAYOUT_AGE_MS = 1_000;
 /** A snapshot build may hold the pool for long. */
 const TREE_TASK_DEADLINE_MS = 3_600_000;
 
 const data = workerData as SourceActorData;
-const { id, coordinates, localTables } = data;
+const { id, coordinates, localTables, finderKey } = data;
 const log = createLogger('source', data.logLevel).child({ database: id });
 const tag = statementTag(coordinates.name, data.generation);
-const reader = new Line(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S }));
-const open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
+const reader = new Line(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S, finderKey }));
+const open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S, finderKey });
 const control = new Line(open);
+/** Blocks wait for `reader` and `control` alone: what callers ask has connections of its own. */
+const questions = new Line(open);
+const logReader = new Line(open);
 const digests = new SourceDigests(data, open, {
   reorgs: () => feed.reorgs,
   isSettled: async (connection, layout, table, tip) =>
@@ -56,14 +54,7 @@ const digests = new SourceDigests(data, open, {
     (table !== 'sync_meta' || (await transparency.follows(connection, layout.heads!, tip.height)))
 });
 const pages = new SourcePages(data, open);
-/** Reading it takes longer than handing on a small snapshot that is there; each build reads its own. */
-const recentLayout = recent(LAYOUT_AGE_MS, () =>
-  control.use(async (connection) => {
-    const { heads, fingerprint } = await readLayout(connection, id.dbType, localTables);
-    if (!heads) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
-    return { heads, fingerprint };
-  })
-);
+const schema = new SourceSchema(data, questions);
 const indexMap = new IndexMap();
 /** Its first reading goes through a whole table: it has a connection of its own for as long as it takes. */
 const indexLine = new Line(open);
@@ -76,12 +67,14 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     await Promise.race([running, sleep(graceMs, undefined, { ref: false })]);
     reader.destroy();
     control.destroy();
+    questions.destroy();
+    logReader.destroy();
     indexLine.destroy();
     digests.destroy();
     pages.destroy();
   },
   handlers: {
-    'schema.read': readSchema,
+    'schema.read': (known) => schema.read(known),
     'snapshot.describe': describeSnapshot,
     'snapshot.hold': async ({ buildId, height }) => {
       await feed.readers.hold(buildId, height);
@@ -92,6 +85,8 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
       return {};
     },
     'digest.read': async ({ query }) => ({ body: await digests.read(query) }),
+    'digest.challenge': async ({ key }) => ({ body: await digests.challenge(key) }),
+    'digest.key': async () => ({ body: await digests.key() }),
     'lookups.page': (order) => pages.lookups(order),
     'dispensers.read': (order) => pages.dispensers(order),
     'checkpoint.read': (order) => pages.checkpoint(order),
@@ -113,6 +108,7 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
 const transparency = new SourceTransparency({
   data,
   line: control,
+  readLine: logReader,
   observe: host.observe('epochCommit'),
   computeRoots: async (epochs) => {
     const input: MerkleEpochsInput = { epochs };
@@ -128,7 +124,7 @@ const roots =
         data,
         log,
         domain: data.stateDomain,
-        open: () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S }),
+        open,
         changed: () => undefined, // reported with the next tick
         computeTops: async (batch) => {
           const order = { name: 'balance-tops', input: batch };
@@ -270,39 +266,28 @@ function report(): void {
     pollErrorCount,
     lastError: lastError ?? feed.gap ?? transparency.missing,
     schemaFingerprint: feed.fingerprint,
+    sweep: feed.sweep,
     ...(roots ? { stateCommitment: roots.report } : {})
   });
 }
 
-async function readSchema(): Promise<SourceAsks['schema.read']['reply']> {
-  return control.use(async (connection) => {
-    const layout = await readLayout(connection, id.dbType, localTables);
-    const classes = new Map(layout.plans.map((plan) => [plan.name, plan.class]));
-    const tables = await readCreateTableTexts(connection, layout);
-    const typed = layout.tables
-      .filter(({ name }) => tables[name] !== undefined)
-      .map((table) => ({ ...table, class: classes.get(table.name)! }));
-    const { fingerprint } = layout;
-    const { chain, network, dbType } = id;
-    const body = JSON.stringify({ chain, network, dbType, tables, typed, fingerprint } satisfies SchemaRecord);
-    return { body, fingerprint };
-  });
-}
-
 /**
- * The key changes with everything that changes the body, a reorg to blocks of the same hashes included, except in-place changes
+ * The key changes with everything that changes the body, another database in the same place or a reorg to blocks of the same hashes included, except in-place changes
  * between two blocks; with the schema a moment later.
  */
 async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<SnapshotOrder> {
-  const { heads, fingerprint } = await recentLayout();
+  const { heads, fingerprint } = await schema.recentLayout();
   const { reorgs } = feed;
-  const tip = await control.use((connection) => readTip(connection, heads));
+  const tip = await questions.use((connection) => readTip(connection, heads));
   if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
   if (query.inclusive && query.since !== null && query.since > tip.height) {
     throw new PlatformError('BLOCKS_CAUGHT_UP', { reason: `No data available after block ${query.since}` });
   }
+  // What else a mark holds is of the time when it was read.
+  const { place, server, created } = feed.mark ?? { place: coordinates.name, server: null, created: null };
   const key = createHash('sha256')
-    .update(JSON.stringify([id, reorgs, tip.height, tip.hashes, fingerprint, query]))
+    .update(JSON.stringify([id, place, server, created, reorgs, tip.height, tip.hashes, fingerprint, query]))
     .digest('hex');
-  return { key, id, coordinates, query, localTables };
+  const behind = query.since === null ? {} : { behind: Math.min(tip.height, query.until ?? tip.height) - query.since };
+  return { key, id, coordinates, query, localTables, finderKey, ...behind };
 }

@@ -1,30 +1,19 @@
-import { readTip } from '../src/db/block-hashes.ts';
 import { inSnapshot } from '../src/db/block-reader.ts';
 import type { Connection } from '../src/db/connection.ts';
-import {
-  digestPlans,
-  readDigests,
-  readRangeRows,
-  readRanges,
-  sumOf,
-  type TableFigures,
-  wholeTable
-} from '../src/db/digest.ts';
-import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
+import { digestPlans, readRangeRows, readRanges, sumOf, wholeTable } from '../src/db/digest.ts';
+import type { SourceLayout } from '../src/db/source-layout.ts';
 import { PlatformError } from '../src/errors.ts';
-import type { BlockHashes } from '../src/wire/database.ts';
 import type { DatabaseDigest, DigestQuery, RangeRows, TableRanges } from '../src/wire/digest.ts';
+import {
+  type DigestPass,
+  DigestPasses,
+  type DigestTip,
+  isSameTip,
+  readDigestTip,
+  unknownKey
+} from './digest-passes.ts';
 import { Line } from './line.ts';
 import type { SourceActorData } from './protocol.ts';
-
-/** The snapshot that an answer is read in. */
-interface Head {
-  readonly height: number;
-  readonly hashes: BlockHashes;
-  readonly fingerprint: string;
-  /** Those that were broadcast before it. */
-  readonly reorgs: number;
-}
 
 /** What is asked of the feed. */
 export interface DigestFeed {
@@ -34,108 +23,129 @@ export interface DigestFeed {
   readonly isSettled: SettledCheck;
 }
 
-type SettledCheck = (connection: Connection, layout: SourceLayout, table: string, tip: Head) => Promise<boolean>;
+type SettledCheck = (connection: Connection, layout: SourceLayout, table: string, tip: DigestTip) => Promise<boolean>;
+
+/** A query of one table. */
+type TableQuery = DigestQuery & { readonly table: string };
 
 /**
  * Answers what clients ask of digests, one after the other, on a connection of its own that lasts as long as someone waits:
- * polling is not delayed by it.
+ * polling is not delayed by it, nor by the passes over all tables.
  *
- * The digest of all tables is read once for each tip and kept until the next one, or a reorg. Tables may change in place between
- * two blocks: it is forgotten when a table or a range turns out to hold other rows than it says.
+ * Tables may change in place between two blocks: a pass is not begun anew for that before a table or a range turns out to hold
+ * other rows than it says.
  */
 export class SourceDigests {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
   readonly #line: Line;
+  readonly #passes: DigestPasses;
   readonly #feed: DigestFeed;
   #waiting = 0;
-  #kept: { readonly key: string; readonly tables: readonly TableFigures[] } | undefined;
 
   constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>, feed: DigestFeed) {
     this.#data = data;
     this.#line = new Line(open);
+    this.#passes = new DigestPasses(data, open, feed.reorgs);
     this.#feed = feed;
   }
 
-  /** @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE */
+  /** The tip and the key under which its digests are being made. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY */
+  async key(): Promise<string> {
+    return JSON.stringify((await this.#current()).head);
+  }
+
+  /** @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE, DIGEST_KEY_UNKNOWN */
   async read(query: DigestQuery): Promise<string> {
-    this.#waiting++;
-    try {
-      const answer = await this.#line.use((connection) => {
-        const reorgs = this.#feed.reorgs();
-        return inSnapshot(connection, async () => {
-          const layout = await readLayout(connection, this.#data.id.dbType, this.#data.localTables);
-          const tip = layout.heads && (await readTip(connection, layout.heads));
-          if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
-          return this.#answer(connection, layout, { ...tip, fingerprint: layout.fingerprint, reorgs }, query);
-        });
-      });
-      return JSON.stringify(answer);
-    } finally {
-      if (--this.#waiting === 0) this.#line.destroy();
-    }
+    const { table, key } = query;
+    if (table === null) return told(key === undefined ? await this.#current() : this.#passes.under(key));
+    if (key === undefined) throw new PlatformError('REQUEST_INVALID', { reason: 'a table is asked for under a key' });
+    return JSON.stringify(
+      await this.#look(async (connection, layout, tip) => {
+        const pass = this.#passes.under(key);
+        if (!isSameTip(pass.tip, tip)) throw unknownKey();
+        return this.#answer(connection, layout, pass, { ...query, table });
+      })
+    );
+  }
+
+  /** Digests of all tables under a key that the asker chose. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, RATE_LIMITED */
+  async challenge(key: string): Promise<string> {
+    return told(await this.#passes.challenge(key));
   }
 
   /** Ends what is under way. */
   destroy(): void {
     this.#line.destroy();
+    this.#passes.destroy();
+  }
+
+  async #current(): Promise<DigestPass> {
+    return this.#passes.at(await this.#look(async (_connection, _layout, tip) => tip));
+  }
+
+  async #look<T>(work: (connection: Connection, layout: SourceLayout, tip: DigestTip) => Promise<T>): Promise<T> {
+    this.#waiting++;
+    try {
+      return await this.#line.use((connection) => {
+        const reorgs = this.#feed.reorgs();
+        return inSnapshot(connection, async () => {
+          const { layout, tip } = await readDigestTip(connection, this.#data, reorgs);
+          return work(connection, layout, tip);
+        });
+      });
+    } finally {
+      if (--this.#waiting === 0) this.#line.destroy();
+    }
   }
 
   async #answer(
     connection: Connection,
     layout: SourceLayout,
-    tip: Head,
-    query: DigestQuery
-  ): Promise<DatabaseDigest | TableRanges | RangeRows> {
-    const { height, hashes, fingerprint, reorgs } = tip;
-    const head = { block_height: height, ...hashes, fingerprint };
-    const key = JSON.stringify([reorgs, head]);
-    if (query.table === null) {
-      const tables = await this.#digests(connection, layout, height, key);
-      return { ...head, tables: tables.map(({ ranges: _, ...table }) => table) };
-    }
-    const plan = digestPlans(layout).find(({ name }) => name === query.table);
-    if (!plan) throw new PlatformError('REQUEST_INVALID', { reason: `table ${query.table} is not compared` });
-    const kept = this.#kept?.key === key ? this.#kept.tables.find(({ table }) => table === plan.name) : undefined;
+    pass: DigestPass,
+    query: TableQuery
+  ): Promise<TableRanges | RangeRows> {
+    const { head, tip } = pass;
+    const { key } = head;
+    const { ids: withIds = true } = query;
+    const compared = digestPlans(layout, tip.height).find(({ name }) => name === query.table);
+    if (!compared) throw new PlatformError('REQUEST_INVALID', { reason: `table ${query.table} is not compared` });
+    const plan = { ...compared, withIds };
+    // A pass is made with ids.
+    const made = withIds ? pass.made?.find(({ table }) => table === plan.name) : undefined;
+    const whole = wholeTable(plan);
     if (query.range === null) {
-      const known = query.settled ? undefined : kept?.ranges;
-      const ranges = known ?? (await readRanges(connection, layout.tables, plan, wholeTable(plan, height)));
+      const known = query.settled ? undefined : made?.ranges;
+      const ranges = known ?? (await readRanges(connection, layout.tables, plan, whole, key));
       const sums = sumOf(ranges);
-      const isSaid = this.#check(kept?.digest, sums.digest);
+      const isSaid = isAsSaid(pass, made?.digest, sums.digest);
       const isSettled = () => this.#feed.isSettled(connection, layout, plan.name, tip);
       const settled = query.settled ? { settled: (await isSettled()) && isSaid } : {};
       return { ...head, table: plan.name, ...settled, ...sums, ranges: [...ranges] };
     }
     const { from, to, block } = query.range;
-    if (from > to || to > wholeTable(plan, height).to || (block !== null && plan.class !== 'scoped')) {
+    if (from > to || (block ?? to) > whole.to || (block !== null && plan.class !== 'scoped')) {
       throw new PlatformError('REQUEST_INVALID', { reason: `${plan.name} has no such range` });
     }
-    const said = block === null ? kept?.ranges.find((range) => range.from === from && range.to === to) : undefined;
+    const said = block === null ? made?.ranges.find((range) => range.from === from && range.to === to) : undefined;
     if (query.rows) {
-      const { rows, digest } = await readRangeRows(connection, layout.tables, plan, query.range);
-      this.#check(said?.digest, digest);
+      const { rows, digest } = await readRangeRows(connection, layout.tables, plan, query.range, key);
+      isAsSaid(pass, said?.digest, digest);
       return { ...head, table: plan.name, rows: rows.length, digest, data: rows };
     }
-    const ranges = await readRanges(connection, layout.tables, plan, query.range);
-    this.#check(said?.digest, sumOf(ranges).digest);
+    const ranges = await readRanges(connection, layout.tables, plan, query.range, key);
+    isAsSaid(pass, said?.digest, sumOf(ranges).digest);
     return { ...head, table: plan.name, ...sumOf(ranges), ranges };
   }
+}
 
-  async #digests(
-    connection: Connection,
-    layout: SourceLayout,
-    height: number,
-    key: string
-  ): Promise<readonly TableFigures[]> {
-    if (this.#kept?.key === key) return this.#kept.tables;
-    const tables = await readDigests(connection, layout, height);
-    this.#kept = { key, tables };
-    return tables;
-  }
+async function told({ head, tables }: DigestPass): Promise<string> {
+  const sums = (await tables).map(({ ranges: _, ...table }) => table);
+  return JSON.stringify({ ...head, tables: sums } satisfies DatabaseDigest);
+}
 
-  /** @returns false when what was said is forgotten */
-  #check(said: string | undefined, found: string): boolean {
-    const isSaid = said === undefined || said === found;
-    if (!isSaid) this.#kept = undefined;
-    return isSaid;
-  }
+/** @returns false when a pass turns out to say what is not there any more: it is stale from now on */
+function isAsSaid(pass: DigestPass, said: string | undefined, found: string): boolean {
+  const isSaid = said === undefined || said === found;
+  if (!isSaid) pass.isStale = true;
+  return isSaid;
 }

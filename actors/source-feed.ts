@@ -1,28 +1,35 @@
 import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../src/db/block-hashes.ts';
-import { type GroupBlock, inSnapshot, readGroup } from '../src/db/block-reader.ts';
+import { inSnapshot } from '../src/db/block-reader.ts';
 import type { Connection } from '../src/db/connection.ts';
+import { type DatabaseMark, findOtherDatabase, readMark } from '../src/db/database-mark.ts';
 import { inconsistentTables, readEngineState } from '../src/db/engine-guard.ts';
+import { type GroupBlock, readGroup } from '../src/db/source/group-reader.ts';
+import type { ResumePoint } from '../src/db/source/resume-point.ts';
+import { SourceMemory } from '../src/db/source/source-memory.ts';
+import { Sweep } from '../src/db/source/sweep.ts';
 import { readLayout, type SourceLayout } from '../src/db/source-layout.ts';
-import { SourceMemory } from '../src/db/source-memory.ts';
 import type { BroadcastBlock, LoggedBlock } from '../src/db/transparency-log.ts';
 import type { Logger } from '../src/log.ts';
 import { count } from '../src/tally.ts';
 import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../src/wire/block.ts';
 import { sameBlock } from '../src/wire/database.ts';
 import { countRows } from '../src/wire/messages.ts';
+import type { SweepReport } from '../src/wire/report.ts';
 import type { Line } from './line.ts';
-import type { Broadcast, ResumePoint, SourceActorData } from './protocol.ts';
+import type { Broadcast, SourceActorData } from './protocol.ts';
 import { SnapshotReaders } from './source-readers.ts';
 import type { SourceRoots } from './source-roots.ts';
 
 /** Messages that are handed over at once. */
 const BATCH_BYTES = 8 * 1024 * 1024;
+/** One part in so many of the time goes to the sweep. */
+const SWEEP_SHARE = 40;
 /** Seconds that statements may run: of a poll, and of a read of blocks. */
 const POLL_LIMIT_S = 5;
 const READ_LIMIT_S = 60;
 
 export interface FeedOptions {
-  readonly data: Pick<SourceActorData, 'id' | 'localTables' | 'resume'>;
+  readonly data: Pick<SourceActorData, 'id' | 'coordinates' | 'localTables' | 'resume'>;
   readonly log: Logger;
   /** Used by nothing else. */
   readonly reader: Line;
@@ -51,8 +58,11 @@ export class SourceFeed {
   #layout: SourceLayout | null = null;
   #fingerprint: string | null = null;
   #memory: SourceMemory | undefined;
+  #mark: DatabaseMark | undefined;
   #tip: BlockHead | null = null;
   #gap: string | null = null;
+  readonly #sweep = new Sweep();
+  #sweepAt = 0;
   /** Those who have a snapshot and go on with the next group. */
   readonly readers: SnapshotReaders;
 
@@ -60,7 +70,7 @@ export class SourceFeed {
     this.#options = options;
     this.readers = new SnapshotReaders({
       height: () => this.#memory?.height ?? null,
-      meet: (standing) => this.#memory?.meet(standing),
+      reconcile: (checksums) => this.#memory?.reconcileReaders(checksums),
       keep: () => this.#broadcast([])
     });
   }
@@ -77,6 +87,11 @@ export class SourceFeed {
   /** Of the broadcast ones: what was read before one is not what is there after it, also under the same hashes. */
   get reorgs(): number {
     return this.#memory?.reorgs ?? this.#options.data.resume?.reorgs ?? 0;
+  }
+
+  /** The database that is read, as it was found at the start. */
+  get mark(): DatabaseMark | null {
+    return this.#mark ?? null;
   }
 
   get fingerprint(): string | null {
@@ -96,14 +111,17 @@ export class SourceFeed {
       inSnapshot(connection, async () => {
         const layout = await this.#readLayout(connection);
         this.#tip = layout.heads && (await readTip(connection, layout.heads));
-        return data.resume
+        this.#mark = await readMark(connection, data.coordinates, layout);
+        const other = data.resume && (await findOtherDatabase(connection, layout, data.resume, this.#mark));
+        if (other) log.warn(`what was broadcast last is not of this database (${other}): starting at the tip`);
+        else if (!data.resume) log.info('no earlier broadcasts are known: starting at the tip');
+        return data.resume && !other
           ? SourceMemory.resume(connection, layout, data.resume)
           : SourceMemory.atTip(connection, layout, this.#tip);
       })
     );
     if (before !== (await this.#engineState())) return false;
     if (before !== null) log.warn('inconsistent-engine: tables outside InnoDB are read only while nothing changes');
-    if (!data.resume) log.info({ height: memory.height }, 'no earlier broadcasts are known: starting at the tip');
     this.#memory = memory;
     await this.#broadcast([]);
     this.readers.serve();
@@ -121,7 +139,7 @@ export class SourceFeed {
     if (memory?.height !== tip.height || !sameBlock(memory.hashes, tip.hashes)) return false;
     // The transparency log is made of the rows of another table.
     const plan = layout.plans.find(({ name }) => name === (table === 'sync_meta' ? 'blocks' : table));
-    return plan !== undefined && memory.holds(connection, layout, plan);
+    return plan !== undefined && memory.holds(connection, plan);
   }
 
   /** Looks at the tip and at the last broadcast block, with two cheap statements. */
@@ -163,7 +181,7 @@ export class SourceFeed {
           // Another schema may have other engines: the group is read again when that is known.
           if (isCovered && read.layout.fingerprint !== layout.fingerprint) this.#layout = null;
           if (isCovered && this.#layout === null) continue;
-          const block = roots && read.changes ? await roots.complete(connection, read, memory) : read;
+          const block = roots && read.changes ? await roots.complete(connection, read) : read;
           batch.add(block, this.#messageOf(block));
           if (batch.isFull && !block.changes) await this.#flush(batch);
         }
@@ -179,6 +197,30 @@ export class SourceFeed {
   /** Between two polls that found nothing. */
   async rest(): Promise<void> {
     await this.#options.roots?.rest(this.#started());
+    await this.#sweepOn();
+  }
+
+  /** How far the sweep over rows that no group looks at is. */
+  get sweep(): SweepReport {
+    return this.#sweep.report;
+  }
+
+  /** A step of the sweep, as long as steps take a small share of the time. */
+  async #sweepOn(): Promise<void> {
+    const memory = this.#started();
+    const layout = this.#layout;
+    if (!layout?.heads || performance.now() < this.#sweepAt) return;
+    const { heads } = layout;
+    const began = performance.now();
+    await this.#read((connection) =>
+      inSnapshot(connection, async () => {
+        // What the database has beyond the last broadcast block is no change of older rows.
+        const tip = await readTip(connection, heads);
+        if (tip?.height !== memory.height || !sameBlock(tip.hashes, memory.hashes)) return;
+        await this.#sweep.step(connection, layout, memory.watches, memory.height);
+      })
+    );
+    this.#sweepAt = performance.now() + SWEEP_SHARE * (performance.now() - began);
   }
 
   async #flush(batch: Batch): Promise<void> {
@@ -205,7 +247,11 @@ export class SourceFeed {
     const message = blockMessage(id, block);
     count('rows.out', countRows(message));
     const infraBytes = id.dbType === 'indexer' ? encodeMessage(infraOnly(message)) : null;
-    return { type: 'block', height: block.head.height, bytes: encodeMessage(message), infraBytes };
+    const bytes = encodeMessage(message);
+    const { height } = block.head;
+    if (bytes.length === 0)
+      this.#options.log.error({ height }, 'a block is larger than a message may be: subscribers catch up by snapshot');
+    return { type: 'block', height, bytes, infraBytes };
   }
 
   /** Finds the fork, and broadcasts the first orphaned height. */
@@ -227,7 +273,7 @@ export class SourceFeed {
     log.warn({ fork, height: memory.height, depth: memory.height - fork + 1 }, 'reorg');
     await this.#options.prune(fork);
     await this.#options.roots?.rollBack(fork);
-    memory.rollBack(fork, heads.find(({ height }) => height === fork - 1)?.blockTime ?? null);
+    memory.rollBack(fork, this.#layout, heads.find(({ height }) => height === fork - 1)?.blockTime ?? null);
     const message = reorgMessage(data.id, fork);
     const infraBytes = data.id.dbType === 'indexer' ? encodeMessage(message) : null;
     const broadcast: Broadcast = { type: 'reorg', height: fork, bytes: encodeMessage(message), infraBytes };
@@ -235,7 +281,9 @@ export class SourceFeed {
   }
 
   async #broadcast(messages: Broadcast[], readSince?: number): Promise<void> {
-    if (this.#memory) await this.#options.broadcast(messages, this.#memory.point(this.readers.isUncertain), readSince);
+    if (!this.#memory || !this.#mark) return;
+    const resume = { ...this.#memory.point(this.readers.isUncertain), of: this.#mark };
+    await this.#options.broadcast(messages, resume, readSince);
   }
 
   #started(): SourceMemory {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Standing } from '../src/db/standing.ts';
+import type { SnapshotChecksums } from '../src/db/source/snapshot-checksums.ts';
 
 export interface ReadersOptions {
   /** The last broadcast height; null before the feed has started. */
   readonly height: () => number | null;
   /** Reckons with what readers stand on. */
-  readonly meet: (standing: Standing) => void;
+  readonly reconcile: (checksums: SnapshotChecksums) => void;
   /** Keeps what a successor needs to know, `isUncertain` included. */
   readonly keep: () => Promise<void>;
   /** How long each side waits for the other: an orphaned block is never reached, and a build may die. Default 10 seconds. */
@@ -49,10 +49,10 @@ export class SnapshotReaders {
     await this.#options.keep();
   }
 
-  /** Takes note of a snapshot's state, and lets groups go on. @param standing null when it could not be read */
-  async note(buildId: string, standing: Standing | null): Promise<void> {
+  /** Takes note of a snapshot's state, and lets groups go on. @param checksums null when it could not be read */
+  async note(buildId: string, checksums: SnapshotChecksums | null): Promise<void> {
     const held = this.#held.get(buildId);
-    if (standing) await this.#inTurn(standing.height, true, () => this.#options.meet(standing));
+    if (checksums) await this.#inTurn(checksums.height, true, () => this.#options.reconcile(checksums));
     this.#held.delete(buildId);
     await this.#options.keep();
     held?.resolve();

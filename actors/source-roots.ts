@@ -1,7 +1,7 @@
-import type { GroupBlock } from '../src/db/block-reader.ts';
 import type { Connection } from '../src/db/connection.ts';
+import type { GroupBlock } from '../src/db/source/group-reader.ts';
+import type { SourceMemory } from '../src/db/source/source-memory.ts';
 import { readLayout } from '../src/db/source-layout.ts';
-import type { SourceMemory } from '../src/db/source-memory.ts';
 import { findStateTables, readBlockRoot, readLeaves } from '../src/db/state-reader.ts';
 import type { BalanceKey } from '../src/db/touched-balances.ts';
 import { hasCode } from '../src/errors.ts';
@@ -43,7 +43,7 @@ export class SourceRoots {
         this.#tracker.refrain('off', 'the source says the roots itself');
       else if (plan?.engine !== 'InnoDB' || !findStateTables(layout.plans, layout.tables).hasBalances)
         this.#tracker.refrain('unsupported', 'the tables are not as a balance tree needs them');
-      else if (await memory.holds(connection, layout, plan)) {
+      else if (await memory.holds(connection, plan)) {
         return this.#tracker.begin(connection, memory.height);
       } else this.#movedAt = memory.height;
       connection.destroy();
@@ -57,14 +57,13 @@ export class SourceRoots {
    * The last block of a group with the roots after it; those that its own tables carry stay.
    *
    * @param connection in the snapshot of the group's read
-   * @param memory before the group
    */
-  async complete(connection: Connection, block: GroupBlock, memory: SourceMemory): Promise<GroupBlock> {
+  async complete(connection: Connection, block: GroupBlock): Promise<GroupBlock> {
     const { commitments } = block.head;
     const carried = block.layout.heads?.commitments ?? [];
     const balances_root = carried.includes('balances_root')
       ? commitments!.balances_root
-      : await this.#balancesRoot(connection, block, memory);
+      : await this.#balancesRoot(connection, block);
     const block_merkle_root = carried.includes('block_merkle_root')
       ? commitments!.block_merkle_root
       : await this.#blockRoot(connection, block);
@@ -81,18 +80,12 @@ export class SourceRoots {
     return this.#tracker.rollBack(fork - 1);
   }
 
-  async #balancesRoot(
-    connection: Connection,
-    { group, changes, layout }: GroupBlock,
-    memory: SourceMemory
-  ): Promise<string | null> {
+  async #balancesRoot(connection: Connection, { group, changes, layout }: GroupBlock): Promise<string | null> {
     if (!this.#tracker.isFollowing) return null;
     const span = { base: group.first - 1, last: group.last };
     const change = changes?.tables.get('balances');
-    const touched = change ? change.touched : new Set<string>();
-    // Where it is not known what was broadcast, what the group touched may not be all that changed.
-    const isKnown = memory.tables.get('balances')?.figure != null;
-    if (!isKnown || !touched || touched.size > GROUP_LEAVES_MAX) return this.#tracker.advance(span, null, null);
+    const touched = change ? change.keys : new Set<string>();
+    if (!touched || touched.size > GROUP_LEAVES_MAX) return this.#tracker.advance(span, null, null);
     const { identity } = layout.plans.find(({ name }) => name === 'balances')!;
     const at = ['address_id', 'tick_id'].map((name) => identity!.indexOf(name));
     const keys = Array.from(touched, (text): BalanceKey => {

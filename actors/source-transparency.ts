@@ -5,6 +5,7 @@ import { epochCommitMachine } from '../machines/epoch-commit.ts';
 import { epochOf, type LeafHashes } from '../src/consensus/epoch-tree.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads, readFirstHeight, readTip } from '../src/db/block-hashes.ts';
 import type { Connection } from '../src/db/connection.ts';
+import { placeOf } from '../src/db/database-mark.ts';
 import { readLayout } from '../src/db/source-layout.ts';
 import {
   type BroadcastBlock,
@@ -37,8 +38,14 @@ const BACKFILL_EPOCHS = 50;
 const COMMIT_RETRY_MS = 1_000;
 
 export interface TransparencyOptions {
-  readonly data: Pick<SourceActorData, 'id' | 'readOnly' | 'epochSize' | 'stateDirectory' | 'localTables'>;
+  readonly data: Pick<
+    SourceActorData,
+    'id' | 'coordinates' | 'readOnly' | 'epochSize' | 'stateDirectory' | 'localTables'
+  >;
+  /** Blocks wait for what is recorded on it. */
   readonly line: Line;
+  /** What callers read of the log. */
+  readonly readLine: Line;
   readonly observe: (inspection: InspectionEvent) => void;
   /** Computes roots on the task pool. */
   readonly computeRoots: (
@@ -220,14 +227,20 @@ export class SourceTransparency {
   /** Runs a read of the log. @throws {PlatformError} DATABASE_UNUSABLE when its tables are missing */
   async read<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     if (this.missing !== null) throw new PlatformError('DATABASE_UNUSABLE', { reason: this.missing });
-    return this.#options.line.use(work);
+    return this.#options.readLine.use(work);
   }
 
   /** A line for each committed root that was given up, and for the one that took its place; a first commit is none. */
   async #audit(rewrite: EpochRewrite, fork: number): Promise<void> {
     if (rewrite.old_root === null) return;
-    const { stateDirectory, id } = this.#options.data;
-    const line = { database: databaseKey(id), ...rewrite, fork_height: fork, at: new Date().toISOString() };
+    const { stateDirectory, id, coordinates } = this.#options.data;
+    const line = {
+      database: databaseKey(id),
+      place: placeOf(coordinates),
+      ...rewrite,
+      fork_height: fork,
+      at: new Date().toISOString()
+    };
     await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
     await appendFile(join(stateDirectory, 'epoch-rewrites.jsonl'), `${JSON.stringify(line)}\n`, { mode: 0o600 });
   }

@@ -10,7 +10,9 @@ import { ActorHandle } from './actor-handle.ts';
 import { ActorRecord } from './actor-record.ts';
 import type { ActorState, ActorView, Death } from './actor-view.ts';
 import type { Handlers, Protocol } from './channel.ts';
+import type { Beacon } from './notices.ts';
 import { observeMachine } from './observe.ts';
+import type { StartGate } from './start-gate.ts';
 import type { Happening } from './timeline.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -34,6 +36,11 @@ export interface ActorKeeping<ToMain extends Protocol> {
   readonly onFatal: (error: PlatformError) => void;
   /** Ends what the dead thread left running in its database. */
   readonly reap: (generation: number) => Promise<void>;
+  /** A thread of this process cannot be ended. */
+  readonly onStuck: () => void;
+  readonly endPatienceMs: number | undefined;
+  /** Where a thread waits for its turn to start. */
+  readonly gate: StartGate;
   readonly restart: RestartInput;
   readonly beaconTimeoutMs: number;
   readonly reapDeadlineMs: number;
@@ -54,6 +61,8 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
   #reason: PlatformError | null = null;
   #handle: ActorHandle<ToActor, ToMain> | undefined;
   #watchdog: Watchdog | undefined;
+  /** Gives the turn to start back. */
+  #leaveGate: () => void = () => undefined;
   /** Fulfilled when the last thread and its statements are gone; the successor waits for it. */
   #past: Promise<void> = Promise.resolve();
   /** Why the thread is being ended from here; undefined when it dies by itself. */
@@ -140,7 +149,9 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
     this.#leave('starting', null);
     const generation = this.#record.startGeneration();
     await this.#past;
-    if (this.#state !== 'starting' || this.#record.generation !== generation) return;
+    const leaveGate = await this.#keeping.gate.enter();
+    if (this.#state !== 'starting' || this.#record.generation !== generation) return leaveGate();
+    this.#leaveGate = leaveGate;
     try {
       this.#spawn(generation);
     } catch (caught) {
@@ -150,7 +161,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
 
   #spawn(generation: number): void {
     const { id, entry, workerData, resourceLimits } = this.#spec;
-    const { handlers, log, mailboxLimit, beaconTimeoutMs } = this.#keeping;
+    const { handlers, log, mailboxLimit, beaconTimeoutMs, onStuck, endPatienceMs } = this.#keeping;
     const data = typeof workerData === 'function' ? (workerData as () => object)() : workerData;
     const handle = new ActorHandle<ToActor, ToMain>({
       entry,
@@ -159,12 +170,18 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       ...(resourceLimits ? { resourceLimits } : {}),
       handlers,
       mailboxLimit,
+      onStuck,
+      ...(endPatienceMs === undefined ? {} : { endPatienceMs }),
       onMessage: (message) => this.#keeping.tell({ kind: 'message', ...message }),
       onFault: (error, type) => log.warn({ err: error, type }, `an ask of the actor failed: ${error.message}`),
       onNotice: (type, body) => this.#notice(handle, type, body)
     });
     this.#handle = handle;
-    this.#watchdog = new Watchdog(beaconTimeoutMs, () => void this.kill('hung'));
+    this.#watchdog = new Watchdog({
+      timeoutMs: beaconTimeoutMs,
+      cpuMs: () => handle.cpuMs(),
+      onHung: () => void this.kill('hung')
+    });
     void handle.exited.then((error) => {
       if (handle === this.#handle) this.#bury(error);
     });
@@ -172,7 +189,8 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
 
   #notice(handle: ActorHandle<ToActor, ToMain>, type: string, body: unknown): void {
     if (type === 'beacon' && handle === this.#handle) {
-      this.#watchdog?.feed();
+      this.#watchdog?.feed((body as Beacon).cpuMs);
+      this.#leaveGate();
       this.#state = 'running';
     }
     if (type === 'tally') this.#keeping.onTally(body as Tally);
@@ -207,6 +225,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
     this.#handle = undefined;
     this.#ending = undefined;
     this.#watchdog?.stop();
+    this.#leaveGate();
     this.#state = state;
     this.#reason = reason;
   }

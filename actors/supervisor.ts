@@ -7,6 +7,7 @@ import { type DatabaseId, databaseKey } from '../src/wire/database.ts';
 import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState, ActorView } from './actor-view.ts';
 import type { Handlers, Protocol } from './channel.ts';
+import { StartGate } from './start-gate.ts';
 import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
 import { type Happening, Timeline, type TimelineEntry } from './timeline.ts';
 
@@ -30,8 +31,14 @@ export interface SupervisorOptions<ToMain extends Protocol> {
   /** Ends what a dead thread left running in its database; runs after each death, before the successor starts. */
   readonly reap?: (dead: { readonly spec: ActorSpec; readonly generation: number }) => Promise<void>;
   readonly restart?: RestartInput;
-  /** A thread whose last beacon is older is ended and restarted. */
+  /** A thread whose last beacon is older, and that computed meanwhile, is ended and restarted. @see Watchdog */
   readonly beaconTimeoutMs?: number;
+  /** Threads that load their modules at once; default: two per core. */
+  readonly startsAtOnce?: number;
+  /** A thread cannot be ended; default: the process is killed, for nothing else ends it then. */
+  readonly onStuck?: (id: DatabaseId) => void;
+  /** How long the end of a thread may take; default: ten seconds. */
+  readonly endPatienceMs?: number;
   readonly reapDeadlineMs?: number;
   /**
    * Number of each actor's first start; random unless a test says otherwise. Generations mark statements in MariaDB, and two
@@ -53,12 +60,14 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
   readonly #options: SupervisorOptions<ToMain>;
   readonly #firstGeneration: number;
   readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain>>();
+  readonly #gate: StartGate;
   /** All that happened to all actors, as far back as it is kept. */
   readonly timeline: Timeline;
 
   constructor(options: SupervisorOptions<ToMain>) {
     this.#options = options;
     this.timeline = new Timeline(options.timelineSize, options.onHappening);
+    this.#gate = new StartGate(options.startsAtOnce);
     this.#firstGeneration = options.firstGeneration ?? randomInt(2 ** 30) * 1_000 + 1;
   }
 
@@ -127,13 +136,17 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
   }
 
   #keeping(spec: ActorSpec) {
-    const { handlers, log, onNotice, onTally, onFatal, reap } = this.#options;
+    const { handlers, onNotice, onTally, onFatal, reap, onStuck } = this.#options;
+    const log = this.#options.log.child({ database: databaseKey(spec.id), actor: spec.kind });
     const bound = Object.entries(handlers).map(([type, handler]) => [
       type,
       (body: unknown) => handler(body as never, spec.id)
     ]);
     return {
-      log: log.child({ database: databaseKey(spec.id), actor: spec.kind }),
+      log,
+      gate: this.#gate,
+      endPatienceMs: this.#options.endPatienceMs,
+      onStuck: () => (onStuck ? onStuck(spec.id) : killProcess(log)),
       handlers: Object.fromEntries(bound) as Handlers<ToMain>,
       onNotice: (type: string, body: unknown) => onNotice(spec.id, type, body),
       onTally: (tally: Tally) => onTally?.(spec.id, tally),
@@ -148,4 +161,10 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
       tell: (happening: Happening) => this.timeline.add(spec.id, happening)
     };
   }
+}
+
+/** `process.exit` would wait for the thread. */
+function killProcess(log: Logger): void {
+  log.fatal('the thread cannot be ended: the process is killed, for its guardian to start it anew');
+  process.kill(process.pid, 'SIGKILL');
 }

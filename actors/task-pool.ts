@@ -7,6 +7,8 @@ import { entryUrl } from '../src/program.ts';
 import type { TaskOrder, TaskOutcome } from './task-entry.ts';
 
 export interface TaskPoolOptions {
+  /** What a thread starts from. */
+  readonly entry?: URL;
   /** The module of a task, by its name: in `workers/` unless a test says otherwise. */
   readonly locate?: (name: string) => URL;
   readonly maxThreads?: number;
@@ -28,13 +30,14 @@ export class TaskPool {
   readonly #pool: Piscina<TaskOrder, TaskOutcome>;
 
   constructor({
+    entry = entryUrl('actors/task-entry'),
     locate = (name) => entryUrl(`workers/${name}`),
     maxThreads = availableParallelism(),
     maxQueue = 64
   }: TaskPoolOptions = {}) {
     this.#locate = locate;
     this.#pool = new Piscina({
-      filename: fileURLToPath(entryUrl('actors/task-entry')),
+      filename: fileURLToPath(entry),
       minThreads: 1,
       maxThreads,
       maxQueue,

@@ -81,7 +81,7 @@ export const replicaMachine = setup({
     fetchSchema: named<void>('fetchSchema'),
     download: named<Outcome>('download'),
     load: named<void>('load'),
-    check: named<void>('check'),
+    check: named<Outcome>('check'),
     catchUp: named<Outcome, { readonly reconcile: boolean }>('catchUp'),
     verify: named<Outcome>('verify'),
     follow: named<Outcome>('follow'),
@@ -128,7 +128,13 @@ export const replicaMachine = setup({
           }
         },
         loading: { invoke: { src: 'load', onDone: 'checking', onError } },
-        checking: { invoke: { src: 'check', onDone: '#replica.catchingUp', onError } }
+        checking: {
+          invoke: {
+            src: 'check',
+            onDone: [{ guard: outcomeIs('halted'), target: '#replica.halted' }, { target: '#replica.catchingUp' }],
+            onError
+          }
+        }
       }
     },
     catchingUp: {

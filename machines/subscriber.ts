@@ -1,15 +1,16 @@
 import { assign, setup } from 'xstate';
 
 export interface SubscriberInput {
-  /** A send buffer above this is too much. */
+  /** More than this waiting in a send buffer is too much. */
   readonly maxBytes: number;
-  /** How long a send buffer that is not empty may make no downward progress, in milliseconds. */
+  /** How long a send buffer that is not empty may make no progress, in milliseconds. */
   readonly stallMs: number;
 }
 
 interface SubscriberContext extends SubscriberInput {
-  readonly bufferedBytes: number;
-  /** When the buffer last shrank, or was last empty. */
+  readonly waitingBytes: number;
+  readonly takenBytes: number;
+  /** When the network last took something, or the buffer was last empty. */
   readonly progressAt: number;
   /** Why it was dropped: the text for the log and the closing reason. */
   readonly reason: string | null;
@@ -17,21 +18,34 @@ interface SubscriberContext extends SubscriberInput {
 
 interface Measured {
   readonly type: 'buffer.measured';
-  readonly bufferedBytes: number;
+  /** Sent, and not taken by the network yet. */
+  readonly waitingBytes: number;
+  /** Taken by the network since the connection began: it never decreases. */
+  readonly takenBytes: number;
   /** Milliseconds of any clock that only moves forward. */
   readonly at: number;
 }
 
-/** An empty buffer and any drop count as progress; so does the first byte after emptiness. */
-function makesProgress(context: SubscriberContext, { bufferedBytes }: Measured): boolean {
-  return bufferedBytes === 0 || bufferedBytes < context.bufferedBytes || context.bufferedBytes === 0;
+/** A limit of the backpressure policy, and how much of it is used up. */
+export interface NearLimit {
+  readonly limit: 'ceiling' | 'stall';
+  readonly percent: number;
+}
+
+/** A subscriber is near a limit from this share of it on. */
+const NEAR_PERCENT = 50;
+
+/** An empty buffer and any byte taken count as progress; so does the first byte after emptiness. */
+function makesProgress(context: SubscriberContext, { waitingBytes, takenBytes }: Measured): boolean {
+  return waitingBytes === 0 || takenBytes > context.takenBytes || context.waitingBytes === 0;
 }
 
 /**
  * How one subscriber takes what it is sent: draining <-> stalled -> dropped.
  *
  * Pure policy, without a timer of its own: the caller measures the send buffer after each write and at intervals well
- * below the stall window, and closes the socket with `context.reason` when the state is `dropped`.
+ * below the stall window, and closes the socket with `context.reason` when the state is `dropped`. Progress is counted in
+ * bytes, not in messages: one large message may take a slow reader longer than the stall window.
  *
  * @see the specification, "Backpressure"
  */
@@ -39,11 +53,12 @@ export const subscriberMachine = setup({
   types: { input: {} as SubscriberInput, context: {} as SubscriberContext, events: {} as Measured },
   actions: {
     measure: assign(({ context, event }) => ({
-      bufferedBytes: event.bufferedBytes,
+      waitingBytes: event.waitingBytes,
+      takenBytes: event.takenBytes,
       progressAt: makesProgress(context, event) ? event.at : context.progressAt
     })),
     blameCeiling: assign({
-      reason: ({ event }) => `Backpressure: buffer ceiling exceeded (${event.bufferedBytes} bytes)`
+      reason: ({ event }) => `Backpressure: buffer ceiling exceeded (${event.waitingBytes} bytes)`
     }),
     blameStall: assign({
       reason: ({ context, event }) =>
@@ -51,14 +66,14 @@ export const subscriberMachine = setup({
     })
   },
   guards: {
-    exceedsCeiling: ({ context, event }) => event.bufferedBytes > context.maxBytes,
+    exceedsCeiling: ({ context, event }) => event.waitingBytes > context.maxBytes,
     outlastsWindow: ({ context, event }) =>
       !makesProgress(context, event) && event.at - context.progressAt >= context.stallMs,
     makesProgress: ({ context, event }) => makesProgress(context, event)
   }
 }).createMachine({
   id: 'subscriber',
-  context: ({ input }) => ({ ...input, bufferedBytes: 0, progressAt: 0, reason: null }),
+  context: ({ input }) => ({ ...input, waitingBytes: 0, takenBytes: 0, progressAt: 0, reason: null }),
   initial: 'draining',
   on: {
     'buffer.measured': [
@@ -70,3 +85,15 @@ export const subscriberMachine = setup({
   },
   states: { draining: {}, stalled: {}, dropped: { type: 'final' } }
 });
+
+/** Of the two limits the one that would drop it first, when at least half of it is used up; else null. @param at as in the events */
+export function nearLimit(
+  { waitingBytes, maxBytes, progressAt, stallMs }: Omit<SubscriberContext, 'reason' | 'takenBytes'>,
+  at: number
+): NearLimit | null {
+  const ceiling = Math.floor((waitingBytes / maxBytes) * 100);
+  const stall = waitingBytes === 0 ? 0 : Math.floor((Math.max(0, at - progressAt) / stallMs) * 100);
+  const nearest: NearLimit =
+    ceiling >= stall ? { limit: 'ceiling', percent: ceiling } : { limit: 'stall', percent: stall };
+  return nearest.percent >= NEAR_PERCENT ? nearest : null;
+}

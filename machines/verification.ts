@@ -3,6 +3,8 @@ import { assign, setup } from 'xstate';
 export interface VerificationInput {
   /** Every configured source, reachable or not. */
   readonly sources: readonly string[];
+  /** Those whose word does not hold a block up: they contradicted the majority before, and did not stand by it in time. Default: none. */
+  readonly doubted?: readonly string[];
   /** How long the sources are asked again after a disagreement, in milliseconds. */
   readonly confirmTimeoutMs: number;
 }
@@ -34,6 +36,10 @@ function majorityHash({ sources, reports }: Pick<VerificationContext, 'sources' 
 /** The sources that named another hash than the agreed one. */
 export function dissenters({ sources, reports, agreed }: VerificationContext): string[] {
   return agreed === null ? [] : sources.filter((name) => (reports[name] ?? agreed) !== agreed);
+}
+
+function isDoubted({ doubted = [] }: VerificationInput, source: string): boolean {
+  return doubted.includes(source);
 }
 
 function withReport({
@@ -73,11 +79,15 @@ export const verificationMachine = setup({
     isStranger: ({ context, event }) => event.type === 'hash.reported' && !context.sources.includes(event.source),
     contradictsAnother: ({ context, event }) =>
       event.type === 'hash.reported' &&
-      Object.entries(context.reports).some(([name, hash]) => name !== event.source && hash !== event.hash),
+      !isDoubted(context, event.source) &&
+      Object.entries(context.reports).some(
+        ([name, hash]) => name !== event.source && hash !== event.hash && !isDoubted(context, name)
+      ),
     completesMajority: (now) => majorityHash(withReport(now)) !== undefined,
     completesRound: (now) => {
       const after = withReport(now);
-      return Object.keys(after.reports).length === after.sources.length && majorityHash(after) !== undefined;
+      const isComplete = after.sources.every((name) => after.reports[name] !== undefined || isDoubted(after, name));
+      return isComplete && majorityHash(after) !== undefined;
     },
     hasMajority: ({ context }) => majorityHash(context) !== undefined
   },

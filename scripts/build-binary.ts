@@ -16,12 +16,12 @@ import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Script } from 'node:vm';
-import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
+import { BUNDLE, bundleEntries, ROOT } from './bundle.ts';
 
 /** Node needs it beside libc and libstdc++, and a machine without a compiler may not have it. */
 const LIBRARY = 'libatomic.so.1';
-const ROOT = join(import.meta.dirname, '..');
 const NODE = realpathSync(process.execPath);
 
 /**
@@ -35,13 +35,13 @@ async function buildBinary(out: string): Promise<void> {
     mkdirSync(out, { recursive: true });
     const binary = join(out, 'platform-node');
     const main = join(work, 'main.mjs');
-    await build({ ...BUNDLE, entryPoints: ['src/binary-main.ts'], outfile: main });
+    await build({ ...BUNDLE, minifyWhitespace: true, entryPoints: ['src/binary-main.ts'], outfile: main });
     const about = join(work, 'build.json');
     writeJson(about, describeBuild());
     const assets = {
       'build.json': about,
       ...(await bundleProgram(work)),
-      ...(await bundleEntries(join(work, 'entries'))),
+      ...(await entryAssets(join(work, 'entries'))),
       ...(await webAssets())
     };
     run('strip', '-o', join(work, 'node'), NODE);
@@ -66,24 +66,6 @@ async function buildBinary(out: string): Promise<void> {
   }
 }
 
-const BUNDLE = {
-  absWorkingDir: ROOT,
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  target: 'node26',
-  minifySyntax: true,
-  minifyWhitespace: true,
-  keepNames: true,
-  legalComments: 'none',
-  logLevel: 'warning',
-  // Native, and only for a setting of Piscina that is not used.
-  external: ['@napi-rs/nice']
-} as const satisfies BuildOptions;
-
-/** For what is CommonJS in an ES module. */
-const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
-
 /** Piscina starts its threads from a file beside its own: in the one file that is an entry as any other. */
 const piscinaWorker: Plugin = {
   name: 'piscina-worker',
@@ -103,6 +85,7 @@ async function bundleProgram(directory: string): Promise<Record<string, string>>
   const [program, bytecode] = [join(directory, 'program.cjs'), join(directory, 'program.bytecode')];
   await build({
     ...BUNDLE,
+    minifyWhitespace: true,
     entryPoints: ['src/main.ts'],
     outfile: program,
     format: 'cjs',
@@ -118,15 +101,8 @@ async function bundleProgram(directory: string): Promise<Record<string, string>>
 }
 
 /** Everything that a thread starts from. @returns the assets: each file, and the digests of all */
-async function bundleEntries(outdir: string): Promise<Record<string, string>> {
-  const actors = globSync('actors/*-actor.ts', { cwd: ROOT }).filter((path) =>
-    readFileSync(join(ROOT, path), 'utf8').includes(' hostActor<')
-  );
-  const files = [...actors, 'actors/task-entry.ts', ...globSync('workers/*.ts', { cwd: ROOT })].sort();
-  const entryPoints = Object.fromEntries(files.map((path) => [path.replace(/\.ts$/, ''), path]));
-  entryPoints['piscina-worker'] = 'node_modules/piscina/dist/worker.js';
-  const banner = { js: REQUIRE };
-  await build({ ...BUNDLE, entryPoints, outdir, banner, splitting: true, outExtension: { '.js': '.mjs' } });
+async function entryAssets(outdir: string): Promise<Record<string, string>> {
+  await bundleEntries(outdir, { minifyWhitespace: true });
   const names = globSync('**/*.mjs', { cwd: outdir }).sort();
   const digests = `${outdir}.json`;
   writeJson(digests, Object.fromEntries(names.map((name) => [name, sha256(join(outdir, name))])));

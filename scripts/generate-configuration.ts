@@ -14,7 +14,7 @@ const BY_USER: Readonly<Record<string, string>> = {
 export async function renderConfiguration(): Promise<string> {
   const sections: string[] = [
     '# Configuration',
-    'Generated from the schemas by `npm run configuration`. Do not edit. Values come from the environment, else from `config.json` in the working directory;\n`platform-node <command> --check-config` prints those in force.'
+    'Generated from the schemas by `npm run configuration`. Do not edit.\n\nValues come from the environment, else from `config.json` in the working directory;\n`platform-node <command> --check-config` prints those in force.'
   ];
   for (const name of COMMAND_NAMES) {
     const { variables, summary } = await loadCommand(name);

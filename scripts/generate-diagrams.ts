@@ -19,7 +19,7 @@ export async function renderDiagrams(): Promise<Map<string, string>> {
 }
 
 function page(file: string, machines: readonly AnyStateMachine[]): string {
-  const head = `Generated from [${file}](../../${file}) by \`npm run diagrams\`. Do not edit.`;
+  const head = `Generated from [${file}](../../${file}) by\n\`npm run diagrams\`. Do not edit.`;
   return [`# ${basename(file, '.ts')}`, head, ...machines.map(chart)].join('\n\n').concat('\n');
 }
 

@@ -122,3 +122,10 @@ parts=(web machines scripts/build-web.ts scripts/draw-chart.ts scripts/machine-e
 if [[ ! -e $CONSOLE || -n $(find "${parts[@]}" -newer "$CONSOLE" -print -quit) ]]; then
   step 'building the console page' scripts/run-node scripts/build-web.ts
 fi
+
+# So are the bundles that threads start from; they are made of everything that a thread may load.
+readonly ENTRIES=dist/entries/sources.json
+parts=(src actors machines workers package.json scripts/build-entries.ts scripts/bundle.ts package-lock.json)
+if [[ ! -e $ENTRIES || -n $(find "${parts[@]}" -newer "$ENTRIES" -print -quit) ]]; then
+  step 'building what threads start from' scripts/run-node scripts/build-entries.ts
+fi

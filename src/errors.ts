@@ -24,7 +24,13 @@ export const ERRORS = {
   /** Another process listens on the address. */
   PORT_IN_USE: { status: 500, policy: 'exit', hint: 'stop the other process or choose another port' },
   /** The directory for what the service keeps cannot be made or written to. */
-  STATE_UNUSABLE: { status: 500, policy: 'exit', hint: 'give SYNC_STATE_DIR a directory that this user may write to' },
+  STATE_UNUSABLE: {
+    status: 500,
+    policy: 'exit',
+    hint: 'name a directory that is missing still, or one that this user alone may write to'
+  },
+  /** Another process keeps its own things in the directory. */
+  STATE_LOCKED: { status: 500, policy: 'exit', hint: 'stop the other process, or name another directory' },
   /** The single-file program cannot write out what its threads start from. */
   TEMP_UNUSABLE: {
     status: 500,
@@ -65,6 +71,8 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'another writer was here; the actor starts over from the database'
   },
+  /** A live block does not follow the block that is stored before it: a missed reorg, or rows that were tampered with. */
+  CHAIN_BROKEN: { status: 409, policy: 'restart', hint: 'the replica goes back to the fork and catches up from there' },
   /** A row contradicts what the replica holds under the same identity. */
   ROW_CONTRADICTION: { status: 409, policy: 'restart', hint: 'the replica reconciles with its source' },
   /** A bulk load reported fewer rows or a warning, and strict INSERT named the row. */
@@ -79,7 +87,7 @@ export const ERRORS = {
   SOURCE_REFUSED: {
     status: 502,
     policy: 'restart',
-    hint: 'check SYNC_API_KEY and that the source serves this database'
+    hint: 'check SYNC_API_KEY or SYNC_SOURCE_API_KEYS, and that the source serves this database'
   },
   /** Every source answers that it does not have this database. */
   DATABASE_UNSERVED: {
@@ -110,7 +118,11 @@ export const ERRORS = {
   /** More rows in one range of a digest than one answer may hold. */
   RANGE_TOO_LARGE: { status: 413, policy: 'restart', hint: 'ask for the ranges within it, then for their rows' },
   /** Missing or wrong Bearer token. */
-  UNAUTHORIZED: { status: 401, policy: 'restart', hint: 'send Authorization: Bearer <SYNC_API_KEY>' },
+  UNAUTHORIZED: {
+    status: 401,
+    policy: 'restart',
+    hint: 'send Authorization: Bearer <SYNC_API_KEY>, as an operator <SYNC_OPERATOR_KEY>'
+  },
   /** The route belongs to the other mode. */
   WRONG_MODE: { status: 403, policy: 'restart', hint: 'ask a process in the other SYNC_MODE' },
   /** No further validator can be listed for the database. */
@@ -121,7 +133,9 @@ export const ERRORS = {
   },
   /** More requests than the limit allows. */
   RATE_LIMITED: { status: 429, policy: 'restart', hint: 'retry after the seconds in Retry-After' },
-  /** Too much that was asked for is not read by those who asked. */
+  /** Digests are not kept under this key any more: the source has gone on. */
+  DIGEST_KEY_UNKNOWN: { status: 409, policy: 'restart', hint: 'compare again from GET /digest/<database>/key' },
+  /** Too much that was asked for is not read by those who asked, or waits for its turn. */
   ANSWERS_WAITING: {
     status: 503,
     policy: 'restart',

@@ -15,8 +15,15 @@ const MAX_DELAY_MS = 30_000;
 /** Deaths in a row, none after a steady life, that are answered with a restart. */
 const MAX_RESTARTS = 20;
 const EXIT_GAVE_UP = 70;
-/** How long a service that lost its guardian may take for a graceful end. */
-const ORPHAN_GRACE_MS = 15_000;
+/** The grace of a service that named none. */
+const DEFAULT_GRACE_MS = 10_000;
+/**
+ * The C library's allocator keeps freed pieces of this many bytes and more for nobody: read buffers of 64 KiB, of which a message of
+ * 256 MiB is made, go back to the system when they are free. By its own rules a thread keeps up to 64 MiB of them for good.
+ */
+const MALLOC = { MALLOC_MMAP_THRESHOLD_: '65536' } as const;
+/** What a service may need beyond its grace: to end what did not end in it, and to close its files. */
+const STOP_MARGIN_MS = 10_000;
 
 /** Exit codes that a restart would not change; what a signal ends has none. */
 function isFinal(code: number | null): code is number {
@@ -27,17 +34,27 @@ function isFinal(code: number | null): code is number {
  * Runs this program once more as a child, the service, and keeps it alive.
  *
  * The child has its own process group, so that a terminal's signal reaches it once: from here. After a signal its exit is
- * final, as are the codes 0 and 64 to 78; any other end is followed by a restart with backoff. As the first process of a
- * container it also waits for the processes that lost their parents.
+ * final, as are the codes 0 and 64 to 78; any other end is followed by a restart with backoff. A service that a signal does not end within
+ * its grace and a margin is killed. As the first process of a container it also waits for the processes that lost their parents.
  *
  * @param argv the service's arguments; `--no-guardian` is added for the child
  * @returns the exit code to end with
  */
-export async function runGuarded(argv: readonly string[], log: Logger = createLogger('guardian')): Promise<number> {
+export async function runGuarded(
+  argv: readonly string[],
+  log: Logger = createLogger('guardian'),
+  marginMs = STOP_MARGIN_MS
+): Promise<number> {
   const stop = new AbortController();
   let service: ChildProcess | undefined;
+  let graceMs = DEFAULT_GRACE_MS;
+  const kill = () => {
+    log.fatal({ graceMs }, 'the service did not end after the signal and is killed');
+    service?.kill('SIGKILL');
+  };
   for (const signal of FORWARDED) {
     process.on(signal, () => {
+      if (!stop.signal.aborted) setTimeout(kill, graceMs + marginMs).unref();
       stop.abort();
       service?.kill(signal);
     });
@@ -49,6 +66,7 @@ export async function runGuarded(argv: readonly string[], log: Logger = createLo
   for (let deaths = 0; !stop.signal.aborted; ) {
     const startedAt = performance.now();
     service = start(argv, entries);
+    service.on('message', (named: { graceMs?: number }) => (graceMs = named.graceMs ?? graceMs));
     const end = await ended(service);
     if (isFinal(end.code)) return end.code;
     if (stop.signal.aborted) return end.code ?? 128 + constants.signals[end.signal ?? 'SIGKILL'];
@@ -69,7 +87,7 @@ function start(argv: readonly string[], entries: Environment): ChildProcess {
   return spawn(command, [...first, ...argv, '--no-guardian'], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     detached: true,
-    env: { ...environment, ...entries }
+    env: { ...MALLOC, ...environment, ...entries }
   });
 }
 
@@ -85,12 +103,21 @@ function ended(service: ChildProcess): Promise<End> {
   return promise;
 }
 
+let graceInService = DEFAULT_GRACE_MS;
+
+/** In the service: how long it may take to stop after a signal. */
+export function nameGrace(graceMs: number): void {
+  graceInService = graceMs;
+  if (process.connected) process.send?.({ graceMs });
+}
+
 /** In the service: when the guardian is gone, end as by SIGTERM, and by force when that takes too long. */
 export function endWithGuardian(): void {
   if (!process.connected) return;
   process.channel?.unref();
   process.once('disconnect', () => {
-    setTimeout(() => process.exit(1), ORPHAN_GRACE_MS).unref();
+    // `process.exit` would wait for a thread that cannot be interrupted.
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), graceInService + STOP_MARGIN_MS).unref();
     process.kill(process.pid, 'SIGTERM');
   });
 }

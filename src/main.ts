@@ -14,13 +14,14 @@ const UNGUARDED = [NO_GUARDIAN, '--help', '-h', '--check-config'];
 
 /** `platform-node <command>`. @returns the exit code */
 async function runCommandLine([name, ...argv]: readonly string[], env: Environment): Promise<number> {
+  let command: Command | undefined;
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
     if (name === '--version' || name === '-v') return print(describeVersion());
     const isService = SERVICES.includes(name);
     // Before the command is loaded: a guardian needs nothing of it.
     if (isService && !UNGUARDED.some((option) => argv.includes(option))) return await runGuarded([name, ...argv]);
-    const command = await loadCommand(name);
+    command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
     if (argv.includes('--check-config')) return checkConfig(command, env);
     if (!isService) return await command.run(argv, env);
@@ -28,7 +29,7 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     const own = argv.filter((option) => option !== NO_GUARDIAN);
     return await command.run(own, env);
   } catch (caught) {
-    return report(caught, name, env);
+    return report(caught, name, env, command);
   }
 }
 
@@ -45,13 +46,20 @@ function checkConfig({ name, variables, checks = {} }: Command, env: Environment
 }
 
 /** One line a fault, the remedy in the last. A stack only where someone debugs. */
-function report(caught: unknown, name: string | undefined, env: Environment): number {
+function report(caught: unknown, name: string | undefined, env: Environment, command: Command | undefined): number {
   const error = PlatformError.from(caught);
   const lines = error.message.split('\n');
-  const remedy = lines.length === 1 ? `${lines.pop()}. ${error.hint}` : error.hint;
+  const hint = error.code === 'DATABASE_REFUSED' ? `${error.hint}${accountOf(command)}` : error.hint;
+  const remedy = lines.length === 1 ? `${lines.pop()}. ${hint}` : hint;
   for (const line of [...lines, remedy]) console.error(`platform-node ${name ?? ''}: ${line}`);
   if (['debug', 'trace'].includes(env['LOG_LEVEL'] ?? '')) console.error(error.cause ?? error);
   return exitCodeOf(error.code);
+}
+
+/** The variables by which a service names its database and account; nothing where it has none. */
+function accountOf(command: Command | undefined): string {
+  const names = Object.keys(command?.variables ?? {}).filter((name) => /_DB_(HOST|PORT|NAME|USER|PASS)$/.test(name));
+  return names.length > 0 ? ` (${names.join(', ')})` : '';
 }
 
 void runCommandLine(process.argv.slice(2), environment).then((code) => process.exit(code));

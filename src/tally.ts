@@ -10,7 +10,7 @@ export type Count =
   /** How comparisons of a replica with its source ended; `repaired` counts tables. */
   | `digest.${(typeof DIGEST_OUTCOMES)[number]}`;
 
-export const DIGEST_OUTCOMES = ['equal', 'repaired', 'elsewhere', 'unverified', 'mismatch'] as const;
+export const DIGEST_OUTCOMES = ['equal', 'repaired', 'elsewhere', 'unconfirmed', 'unverified', 'mismatch'] as const;
 
 /** A piece of work that is over, with its parts one after another. Times are Unix milliseconds. */
 export interface Work {

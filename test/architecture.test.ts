@@ -21,10 +21,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/program.ts': ['node:', 'package.json', 'src/entry-directory.ts'],
   'src/entry-directory.ts': ['node:', 'src/config/', 'src/errors.ts'],
   'src/orphans.ts': ['node:'],
+  'src/directory-lock.ts': ['node:', 'src/errors.ts'],
+  'src/private-directory.ts': ['node:', 'src/errors.ts'],
   'src/binary-main.ts': ['node:'],
-  'src/door/': ['node:', '@fastify/rate-limit'],
+  'src/door/': ['node:', '@fastify/rate-limit', 'src/errors.ts'],
   'src/jsonrpc.ts': ['node:crypto', '@fastify/rate-limit', 'fastify', 'typebox', 'src/errors.ts'],
   'src/config/': ['node:', 'src/coin/', 'src/errors.ts'],
+  // What a thread may hold is its own to say.
+  'src/wire/parsed-limit.ts': ['node:'],
   'src/wire/': ['typebox', 'src/errors.ts'],
   'src/consensus/': ['node:crypto', 'tweetnacl', 'src/errors.ts'],
   'machines/': ['xstate', 'src/consensus/', 'src/errors.ts'],
@@ -97,6 +101,17 @@ test('imports point downwards only', () => {
     files.flatMap(({ file, source }) => forbiddenImports(file, source)),
     []
   );
+});
+
+test('the stand-ins for peers of other makes share no code with the project', () => {
+  const allowed = /^(?:node:|ws$|mysql2\/promise$|\.\/)/;
+  const stands = globSync('test/support/stand-in/*.ts');
+  assert.ok(stands.length > 0);
+  for (const file of stands) {
+    const imports = [...readFileSync(file, 'utf8').matchAll(/ from '([^']+)'/g)].map(([, target = '']) => target);
+    const foreign = imports.filter((target) => !allowed.test(target));
+    assert.deepEqual(foreign, [], file);
+  }
 });
 
 test('the environment is read only in src/config', () => {

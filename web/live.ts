@@ -8,7 +8,9 @@ export interface LiveDatabase extends Omit<ActorView, 'transitions'> {
   /** `indexer/bitcoin/mainnet` */
   readonly key: string;
   readonly report: DatabaseReport | null;
+  /** The slowest of them. */
   readonly subscribers: readonly SubscriberView[];
+  readonly subscriber_count: number;
 }
 
 /** An answer of `GET /debug/live`. */
@@ -18,7 +20,7 @@ export interface Live {
   readonly mode: 'server' | 'client';
   /** What `GET /readyz` says. */
   readonly readiness: string;
-  /** A key is configured: there are operators, and their buttons. */
+  /** The key is an operator's, who has buttons. */
   readonly operated: boolean;
   readonly seq: number;
   readonly databases: readonly LiveDatabase[];

@@ -58,7 +58,8 @@ function askForKey(): void {
   };
   main.replaceChildren(
     h('h2', {}, 'This service has a key'),
-    h('p', {}, 'It is its SYNC_API_KEY. It is kept until this tab is closed, and sent to this service only.'),
+    h('p', {}, 'It is its SYNC_API_KEY; an operator gives its SYNC_OPERATOR_KEY, where there is one.'),
+    h('p', {}, 'The key is kept until this tab is closed, and sent to this service only.'),
     h('form', { submit }, h('label', { for: 'key' }, 'Key'), field, h('button', {}, 'Open'))
   );
   field.focus();

@@ -44,7 +44,7 @@ export class Overview implements View {
   }
 
   #cells(database: LiveDatabase, state: LiveState): Cell[] {
-    const { key, report, restarts, subscribers } = database;
+    const { key, report, restarts, subscriber_count } = database;
     const rate = state.rate(key);
     const lag = report?.lagBlocks ?? null;
     return [
@@ -57,7 +57,7 @@ export class Overview implements View {
       progress(database, state),
       circuitCell(database),
       verified(database),
-      report?.mode === 'server' ? count(subscribers.length) : '–',
+      report?.mode === 'server' ? count(subscriber_count) : '–',
       restartsLeft(database),
       { text: why(database) || (restarts.total > 0 ? `restarts: ${restarts.total}` : ''), kind: 'wide' }
     ];

@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { type Connection, connect } from '../src/db/connection.ts';
 import { streamRowBytes, type TakeRowBytes } from '../src/db/row-stream.ts';
 import { planSnapshot, type SnapshotPlan, type TableRead } from '../src/db/snapshot-plan.ts';
-import { readStanding } from '../src/db/standing.ts';
+import { readSnapshotChecksums } from '../src/db/source/snapshot-checksums.ts';
 import { PlatformError } from '../src/errors.ts';
 import type { BuildInput, BuildProgress, BuildResult } from '../src/snapshot/build-messages.ts';
 import { openCompressor } from '../src/snapshot/coding.ts';
@@ -29,7 +29,8 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
   const { coordinates } = order;
   const connection = await connect(coordinates, {
     tag: `platform-snapshot ${coordinates.name} ${buildId}`,
-    statementLimitS: Math.ceil(budgetMs / 1000)
+    statementLimitS: Math.ceil(budgetMs / 1000),
+    finderKey: order.finderKey
   });
   let file: FileHandle | undefined;
   let sizeBytes = 0;
@@ -62,7 +63,7 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
     const written = { sizeBytes, settledAt: isSettled ? plan.head.height : null };
     tell({ type: 'written', ...written });
     // Reading this takes as long as some of the rows: the body does not wait for it.
-    const standing = isSettled ? await readStanding(connection, plan.layout, plan.head, plan.first) : null;
+    const standing = isSettled ? await readSnapshotChecksums(connection, plan.layout, plan.head, plan.first) : null;
     return { written, standing };
   } finally {
     watchdog.stop();

@@ -29,6 +29,7 @@ const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   PROCESS_EXITED: EXIT.software,
   PORT_IN_USE: EXIT.system,
   STATE_UNUSABLE: EXIT.create,
+  STATE_LOCKED: EXIT.create,
   TEMP_UNUSABLE: EXIT.create,
   DISK_FULL: EXIT.io,
   DATABASE_REFUSED: EXIT.permission,

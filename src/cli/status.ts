@@ -34,7 +34,7 @@ export const statusCommand: Command = {
     });
     const { SYNC_API_KEY, SYNC_API_PORT } = loadSettings({ variables }, env).values;
     const url = readUrl(options.url ?? `http://127.0.0.1:${SYNC_API_PORT}`);
-    const address = { url, apiKey: options.key ?? SYNC_API_KEY };
+    const address = { url, apiKey: options.key ?? SYNC_API_KEY?.[0] };
     if (options.live) {
       await checkAlive(address);
       return 0;

@@ -1,4 +1,4 @@
-import type { SyncConfig } from '../config/sync.ts';
+import { type SyncConfig, sourcesOf } from '../config/sync.ts';
 import { connect, rows } from '../db/connection.ts';
 import { isForeign, type ReplicaState, readReplicaState } from '../db/replica-state.ts';
 import { hasCode, PlatformError } from '../errors.ts';
@@ -8,7 +8,7 @@ import { coordinatesOf } from '../sync/actor-specs.ts';
 import { partOf, refuseUnmatched } from '../sync/chain-settings.ts';
 import { excludeDatabases } from '../sync/exclusions.ts';
 import { readSourceCa } from '../sync/source-ca.ts';
-import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
+import { type DatabaseCoordinates, type DatabaseId, type DbType, databaseKey } from '../wire/database.ts';
 
 /** A bulk load's usual pace, checks included: a figure for a plan, not a promise. */
 const ROWS_PER_SECOND = 60_000;
@@ -54,7 +54,7 @@ async function plan(
 ): Promise<PlannedDatabase> {
   const common = { database: databaseKey(id), replica: to.name };
   const unknown = { rows: null, bytes: null, minutes: null };
-  const found = await readReplica(to);
+  const found = await readReplica(to, id.dbType, config.SYNC_LOCAL_TABLES);
   if (found === 'foreign')
     return { ...common, ...unknown, action: 'refused: it holds tables of another maker', possible: false };
   const source = await askSources(id, config, ca);
@@ -77,13 +77,17 @@ async function plan(
 }
 
 /** @returns null for a database that is empty or not there */
-async function readReplica(to: DatabaseCoordinates): Promise<ReplicaState | 'foreign' | null> {
+async function readReplica(
+  to: DatabaseCoordinates,
+  dbType: DbType,
+  localTables: readonly string[]
+): Promise<ReplicaState | 'foreign' | null> {
   const connection = await connect({ ...to, name: 'information_schema' });
   try {
     const [there] = await rows(connection, 'SELECT 1 FROM SCHEMATA WHERE SCHEMA_NAME = ?', [to.name]);
     if (!there) return null;
     await connection.query(`USE \`${to.name}\``);
-    if (await isForeign(connection)) return 'foreign';
+    if (await isForeign(connection, dbType, localTables)) return 'foreign';
     const [marker] = await rows(connection, "SHOW TABLES LIKE 'sync_state'");
     return marker ? await readReplicaState(connection) : null;
   } finally {
@@ -98,8 +102,7 @@ async function askSources(
   ca: string | undefined
 ): Promise<{ height: number | null; size: SourceSize | null } | string> {
   const faults: string[] = [];
-  for (const [index, url] of (config.SYNC_SOURCES ?? []).entries()) {
-    const apiKey = config.SYNC_SOURCE_API_KEYS?.[index] ?? config.SYNC_API_KEY;
+  for (const { url, apiKey } of sourcesOf(config)) {
     const source = new SourceClient(url, apiKey, id, { ca });
     try {
       const { height } = await source.status();

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { findSyncFaults, findSyncWarnings, syncVariables } from '../config/sync.ts';
+import { nameGrace } from '../guardian.ts';
 import { createLogger } from '../log.ts';
 import { startSync } from '../sync/service.ts';
 import { databaseKey } from '../wire/database.ts';
@@ -36,6 +37,7 @@ export const syncCommand = {
     }
     const log = createLogger('sync', values.LOG_LEVEL);
     for (const warning of [...warnings, ...findSyncWarnings(values)]) log.warn(warning);
+    nameGrace(values.SHUTDOWN_GRACE_MS);
     const stopping = new AbortController();
     const stop = () => stopping.abort();
     process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop);

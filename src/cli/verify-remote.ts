@@ -36,6 +36,8 @@ export interface RemoteOptions {
   readonly table: string | undefined;
   readonly local: readonly string[];
   readonly repair: boolean;
+  /** AUTO_INCREMENT ids count in every table. */
+  readonly ids: boolean;
 }
 
 /** What differed in one table: rows that go, rows that come, and the bytes that are fetched for it. */
@@ -98,13 +100,13 @@ async function compareAndRepair(
   writer: Connection,
   reader: Connection,
   source: SourceClient,
-  { local, table, repair: wanted }: RemoteOptions
+  { local, table, repair: wanted, ids: allIds }: RemoteOptions
 ): Promise<RemoteVerdict> {
   if (!(await isMarked(reader)))
     throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the database is no replica that this client made' });
   const { infraOnly } = await readReplicaState(reader);
   const schema = await readReplicaSchema(reader, source.id.dbType, local, infraOnly ? INFRA_TABLES : null);
-  const comparison = new DigestComparison(reader, schema, source, { only: table });
+  const comparison = new DigestComparison(reader, schema, source, { only: table, allIds });
   const differences = new Map<string, RemoteDifference>();
   let found = await compareAtOneHeight(comparison);
   for (let round = 0; found.kind === 'different'; round++) {
@@ -114,7 +116,9 @@ async function compareAndRepair(
     found = await comparison.recheck(found);
   }
   if (found.kind === 'equal' && wanted && table === undefined) {
-    await writeReplicaState(writer, { verifiedHeight: found.height, verifiedAt: new Date().toISOString() });
+    const { ids } = await readReplicaState(writer);
+    const verified = { verifiedHeight: found.height, verifiedAt: new Date().toISOString() };
+    await writeReplicaState(writer, { ...verified, ids: { ...ids, own: found.ownIds } });
   }
   const said = found.kind === 'elsewhere' ? null : found.said.tables.filter((each) => comparison.covers(each));
   return {

@@ -24,6 +24,7 @@ export const verifyCommand: Command = {
     '--table <name>   compare only this table',
     '--local <a,b>    further tables that never travel',
     '--limit <n>      differing rows listed per table; default 20',
+    '--ids            AUTO_INCREMENT ids count in every table, also where the replica keeps its own',
     "--strict         a decoder's dispensers, which have a height of their own, must be equal too, and rows of",
     '                 one block or action must stand in the same order of ids',
     '--json           the verdict as one JSON document',
@@ -35,12 +36,13 @@ export const verifyCommand: Command = {
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
-    const { source, replica, table, local, limit, strict, json, ...network } = readOptions(argv, {
+    const { source, replica, table, local, limit, ids, strict, json, ...network } = readOptions(argv, {
       source: { type: 'string' },
       replica: { type: 'string' },
       table: { type: 'string' },
       local: { type: 'string', default: '' },
       limit: { type: 'string', default: '20' },
+      ids: { type: 'boolean', default: false },
       strict: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       database: { type: 'string' },
@@ -58,10 +60,11 @@ export const verifyCommand: Command = {
       const found = await verifyRemote({
         source,
         replica,
-        key: key ?? loadSettings({ variables }, env).values.SYNC_API_KEY,
+        key: key ?? loadSettings({ variables }, env).values.SYNC_API_KEY?.[0],
         database,
         table,
         local: local.split(',').filter(Boolean),
+        ids,
         repair
       });
       console.log(json ? JSON.stringify(found) : renderRemoteVerdict(found));
@@ -74,6 +77,7 @@ export const verifyCommand: Command = {
     const verdict = await compareDatabases(source, replica, {
       limit: readNumber('--limit', limit, 1, MAX_LISTED_ROWS),
       strict,
+      ids,
       local: local.split(',').filter(Boolean),
       ...(table === undefined ? {} : { table })
     });

@@ -1,6 +1,6 @@
 import { CHAINS, type ChainNetwork, findChainNetwork, NETWORKS } from '../coin/chains.ts';
 import { DEFAULT_PAYLOAD_MAGIC } from '../coin/payload.ts';
-import { choice, flag, integer, port, text, type Values } from './variables.ts';
+import { choice, flag, integer, parsed, port, readDatabaseName, text, type Values } from './variables.ts';
 
 const NETWORK_NAMES = CHAINS.flatMap((chain) => NETWORKS.map((network) => `${chain}-${network}` as const));
 
@@ -18,7 +18,7 @@ export const decoderVariables = {
   NODE_RPC_TIMEOUT: integer({ default: 30_000, min: 100, max: 600_000, doc: 'ms that one call of the node may take' }),
   DECODER_DB_HOST: text({ required: true, doc: 'MariaDB of the decoder', example: '127.0.0.1' }),
   DECODER_DB_PORT: port({ default: 3306, doc: 'its port' }),
-  DECODER_DB_NAME: text({
+  DECODER_DB_NAME: parsed(readDatabaseName, {
     required: true,
     doc: 'its database, made when it is missing',
     example: 'Platform_LTC_Regtest_Decoder'

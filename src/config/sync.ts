@@ -1,6 +1,8 @@
+import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { readPinnedValidators } from './pinned-validators.ts';
+import { readTokenPlaces, readTokens } from './tokens.ts';
 import {
   choice,
   flag,
@@ -36,6 +38,15 @@ function readOrigin(entry: string): string {
   return entry;
 }
 
+/** `10.0.0.1` or `10.0.0.0/8`. */
+function readProxy(entry: string): string {
+  const [address = '', prefix = '0', ...more] = entry.split('/');
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (more.length > 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > bits)
+    throw new Error(`must be addresses or subnets such as 10.0.0.0/8, not "${entry}"`);
+  return entry;
+}
+
 /** An Ed25519 public key, or the seed of a private one. */
 function readKey(entry: string): string {
   if (!/^[0-9a-fA-F]{64}$/.test(entry)) throw new Error('must be 64 hex digits');
@@ -65,7 +76,14 @@ export const syncVariables = {
   HUB_API_KEY: text({ doc: 'sent to the hub as x-api-key', secret: true }),
   HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between looks at the hub for new databases' }),
   MAX_HUB_WAIT_MS: integer({ default: 300_000, doc: 'ms to wait for the hub at start before giving up' }),
-  SYNC_API_KEY: text({ doc: 'Bearer token: asked of callers, and sent to the sources', secret: true }),
+  SYNC_API_KEY: parsed(readTokens, {
+    doc: 'Bearer token: asked of callers, and sent to the sources; of several (OLD,NEW) all are taken and the first is sent',
+    secret: true
+  }),
+  SYNC_OPERATOR_KEY: parsed(readTokens, {
+    doc: 'Bearer token without which no halt is cleared and no actor ended or restarted; unset: SYNC_API_KEY does',
+    secret: true
+  }),
   SYNC_SOURCES: list(readBaseUrl, {
     doc: 'client: base URLs of sync servers',
     example: 'http://sync1:3006,http://sync2:3006'
@@ -74,13 +92,13 @@ export const syncVariables = {
     doc: "client: PEM file of the authorities that the sources' certificates are checked against, beside the system's",
     example: '/etc/ssl/private-ca.pem'
   }),
-  SYNC_SOURCE_API_KEYS: list((entry) => entry, {
-    doc: 'client: Bearer tokens of the sources, in their order',
+  SYNC_SOURCE_API_KEYS: parsed(readTokenPlaces, {
+    doc: 'client: Bearer token for each of SYNC_SOURCES, in their order (a,,c: the second gets none); SYNC_API_KEY goes to no source then',
     secret: true
   }),
   VERIFY_HASHES: flag({
     default: false,
-    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES names its hashes'
+    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES names its hashes, and count as verified when one has its rows'
   }),
   HASH_CONFIRM_TIMEOUT: integer({
     default: 10_000,
@@ -143,7 +161,11 @@ export const syncVariables = {
   SNAPSHOT_RATE_FULL: integer({ default: 12, min: 1, doc: 'full snapshots per hour and address' }),
   SNAPSHOT_RATE_INCR: integer({ default: 600, min: 1, doc: 'incremental snapshots per hour and address' }),
   SNAPSHOT_CACHE_DIR: text({ doc: 'where artifacts are kept; default: below SYNC_STATE_DIR' }),
-  SNAPSHOT_CACHE_MAX_BYTES: integer({ default: 4 * 2 ** 30, min: 2 ** 20, doc: 'bytes of artifacts kept' }),
+  SNAPSHOT_CACHE_MAX_BYTES: integer({
+    default: 4 * 2 ** 30,
+    min: 2 ** 20,
+    doc: 'bytes of artifacts, those that are read included'
+  }),
   SNAPSHOT_BUILD_BUDGET_MS: integer({
     default: 1_800_000,
     min: 1_000,
@@ -155,7 +177,12 @@ export const syncVariables = {
     max: 65_536,
     doc: "MiB of heap that one database's thread may take; above it the thread ends and is started again"
   }),
-  MAX_CONCURRENT_SNAPSHOTS: integer({ default: 2, min: 1, max: 64, doc: 'snapshot builds at once' }),
+  MAX_CONCURRENT_SNAPSHOTS: integer({
+    default: 2,
+    min: 1,
+    max: 64,
+    doc: 'snapshot builds at once, beside a short one'
+  }),
   MAX_ROW_BYTES: integer({ default: 64 * 2 ** 20, min: 1024, doc: 'client: longest row taken from a source' }),
   HTTP_MAX_PER_IP: integer({
     default: 256,
@@ -168,11 +195,29 @@ export const syncVariables = {
     doc: 'connections of all addresses, WebSockets among them; each needs a file descriptor'
   }),
   WS_MAX_PER_IP: integer({ default: 100, min: 1, doc: 'WebSocket connections per address' }),
-  WS_BACKPRESSURE_MAX_BYTES: integer({ default: 16 * 2 ** 20, min: 65_536, doc: 'send-buffer ceiling per subscriber' }),
-  WS_BACKPRESSURE_STALL_MS: integer({ default: 30_000, min: 10, doc: 'ms a send buffer may make no progress' }),
+  WS_MAX_MESSAGE_BYTES: integer({
+    default: 256 * 2 ** 20,
+    min: 65_536,
+    max: 256 * 2 ** 20,
+    doc: 'bytes of a message; subscribers to whom a larger one would go are disconnected, and catch up by snapshot'
+  }),
+  WS_BACKPRESSURE_MAX_BYTES: integer({
+    default: 16 * 2 ** 20,
+    min: 65_536,
+    doc: 'bytes that may wait in the send buffer of a subscriber'
+  }),
+  WS_BACKPRESSURE_STALL_MS: integer({
+    default: 30_000,
+    min: 10,
+    doc: 'ms in which the network may take nothing of a send buffer that is not empty'
+  }),
   WS_STATUS_INTERVAL: integer({ default: 60_000, min: 10, doc: 'ms between status messages' }),
   WS_PING_INTERVAL: integer({ default: 30_000, min: 10, doc: 'ms between pings' }),
   VALIDATOR_HEARTBEAT_TTL: integer({ default: 60_000, min: 10, doc: 'ms a validator is listed after its last word' }),
+  SYNC_PUBLIC_HOSTS: list((host) => host.toLowerCase(), {
+    doc: 'server: hosts, with port where it is not the usual one, by which clients reach it; an `auth` that names another is ignored. Unset: the Host of the request',
+    example: 'sync.example.org,10.0.0.5:8080'
+  }),
   VALIDATOR_PUBKEYS: list(readKey, {
     doc: 'server: public keys of the validators that are served first; unset: any valid key',
     example: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
@@ -201,7 +246,7 @@ export const syncVariables = {
   CLIENT_RECONNECT_DELAY: integer({ default: 5000, min: 10, doc: 'client: ms before reconnecting' }),
   CIRCUIT_FAILURES: integer({ default: 10, min: 1, doc: 'consecutive failures that open a circuit' }),
   CIRCUIT_COOLDOWN_MS: integer({ default: 30_000, min: 10, doc: 'ms a circuit stays open' }),
-  TRUST_PROXY: list((entry) => entry, {
+  TRUST_PROXY: list(readProxy, {
     doc: 'addresses of proxies whose X-Forwarded-For counts',
     example: '10.0.0.1'
   }),
@@ -236,13 +281,49 @@ function partialSettings(config: SyncConfig): { readonly variable: string; reado
   ];
 }
 
+/**
+ * Each of SYNC_SOURCES with the one token that is sent to it: its own where SYNC_SOURCE_API_KEYS is set, else the first of
+ * SYNC_API_KEY. A source that is named twice comes once: it has one vote.
+ */
+export function sourcesOf({
+  SYNC_SOURCES = [],
+  SYNC_SOURCE_API_KEYS: own,
+  SYNC_API_KEY: shared
+}: Pick<SyncConfig, 'SYNC_SOURCES' | 'SYNC_SOURCE_API_KEYS' | 'SYNC_API_KEY'>): {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+}[] {
+  return SYNC_SOURCES.map((url, index) => ({ url, apiKey: own ? (own[index] ?? undefined) : shared?.[0] })).filter(
+    ({ url }, index) => SYNC_SOURCES.indexOf(url) === index
+  );
+}
+
 /** @returns one sentence for each setting that does less than it seems to */
 export function findSyncWarnings(config: SyncConfig): string[] {
   const warnings: string[] = [];
   if (config.SYNC_MODE === 'client' && config.VERIFY_HASHES && new Set(config.SYNC_SOURCES).size < 2) {
     warnings.push('VERIFY_HASHES compares nothing: SYNC_SOURCES names fewer than two sources');
   }
+  if (config.SYNC_API_KEY && !config.SYNC_OPERATOR_KEY) {
+    const sent =
+      config.SYNC_MODE === 'client' && !config.SYNC_SOURCE_API_KEYS ? ', and each of the sources gets it' : '';
+    warnings.push(
+      `SYNC_OPERATOR_KEY is not set: whoever reads with SYNC_API_KEY may also clear halts and end actors${sent}`
+    );
+  }
   return warnings;
+}
+
+function findKeyFaults({ SYNC_API_KEY = [], SYNC_OPERATOR_KEY = [], ...client }: SyncConfig): string[] {
+  const faults: string[] = [];
+  const [keys, sources] = [client.SYNC_SOURCE_API_KEYS?.length, client.SYNC_SOURCES?.length];
+  if (client.SYNC_MODE === 'client' && keys !== undefined && sources !== undefined && keys !== sources)
+    faults.push(
+      `SYNC_SOURCE_API_KEYS has ${keys} places for the ${sources} SYNC_SOURCES: one for each, in their order; an empty place sends no key; example: SYNC_SOURCE_API_KEYS=key-of-a,,key-of-c`
+    );
+  if (SYNC_OPERATOR_KEY.some((key) => SYNC_API_KEY.includes(key)))
+    faults.push('SYNC_OPERATOR_KEY=[secret] must differ from SYNC_API_KEY: whoever reads could operate');
+  return faults;
 }
 
 function findCheckpointFaults(config: SyncConfig): string[] {
@@ -261,7 +342,7 @@ function findCheckpointFaults(config: SyncConfig): string[] {
 
 /** What one variable alone cannot tell. @returns one sentence a fault; empty when all is well */
 export function findSyncFaults(config: SyncConfig): string[] {
-  const faults: string[] = [];
+  const faults = findKeyFaults(config);
   if (!config.HUB_API_HOST && !config.HUB_VALIDATORS) {
     faults.push(
       'missing required environment variable HUB_API_HOST: the hub says which chains exist; example: HUB_API_HOST=127.0.0.1'

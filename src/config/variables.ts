@@ -4,7 +4,7 @@ import { PlatformError } from '../errors.ts';
 /** One variable: how its text is read, what it means, and what stands in when it is unset. */
 export interface Variable<T> {
   readonly doc: string;
-  /** Shown in --help and in the error when the value is wrong. */
+  /** Shown in --help and in the error when the value is wrong; empty where no value is right. */
   readonly example: string;
   readonly fallback: T | undefined;
   readonly required: boolean;
@@ -77,6 +77,15 @@ export const text = <O extends WithNeed<string>>(options: O) => variable<string,
 /** A text in a form that `parse` checks. */
 export const parsed = <T, O extends WithNeed<T>>(parse: (text: string) => T, options: O) =>
   variable<T, O>(parse, 'text', options);
+
+/** What this program cannot do yet: to ignore it would be worse than not to start. @param reason why, and what to do */
+export const unsupported = ({ doc, reason }: { readonly doc: string; readonly reason: string }) => ({
+  ...text({ doc }),
+  example: '',
+  parse: (): undefined => {
+    throw new Error(`is refused: ${reason}`);
+  }
+});
 
 /** A whole number within bounds. */
 export const integer = <O extends WithNeed<number> & { readonly min?: number; readonly max?: number }>(options: O) =>
@@ -184,6 +193,12 @@ function readFamily(name: string, known: readonly string[]): { variable: string;
   });
 }
 
+/** Name of a database that a service makes. */
+export function readDatabaseName(name: string): string {
+  if (!/^[A-Za-z0-9_]{1,64}$/.test(name)) throw new Error('must be 1 to 64 letters, digits or _');
+  return name;
+}
+
 /** Base URL, http or https, without query, fragment or credentials; no trailing slash. */
 export function readBaseUrl(entry: string): string {
   const url = URL.canParse(entry) ? new URL(entry) : undefined;
@@ -226,7 +241,8 @@ export function loadConfig<V extends Variables>(
       return row.parse(raw);
     } catch (reason) {
       const shown = row.secret ? '[secret]' : JSON.stringify(raw.slice(0, 80));
-      faults.push(`${name}=${shown} ${(reason as Error).message}; example: ${name}=${row.example}`);
+      const example = row.example === '' ? '' : `; example: ${name}=${row.example}`;
+      faults.push(`${name}=${shown} ${(reason as Error).message}${example}`);
       return undefined;
     }
   };
@@ -269,7 +285,7 @@ export function loadConfig<V extends Variables>(
 
 /** A value of config.json as the environment would have it: a list of words with commas between them, all else that is no word as JSON. */
 function textOf(value: unknown): string {
-  const isPlain = (each: unknown) => typeof each !== 'object';
+  const isPlain = (each: unknown) => typeof each !== 'object' || each === null;
   return isPlain(value) || (Array.isArray(value) && value.every(isPlain)) ? String(value) : JSON.stringify(value);
 }
 

@@ -13,14 +13,18 @@ export function signingKey(seed: string): SigningKey {
   return { pubkey: Buffer.from(publicKey).toString('hex'), secret: secretKey };
 }
 
-/** Signs the decimal text of a Unix time. @returns hex */
-export function signTime(ts: number, { secret }: SigningKey): string {
-  return Buffer.from(nacl.sign.detached(timeText(ts), secret)).toString('hex');
+/** Signs a Unix time: its decimal text, or that and the name of the one server that is to believe it. @returns hex */
+export function signTime(ts: number, { secret }: SigningKey, server?: string): string {
+  return Buffer.from(nacl.sign.detached(signedText(ts, server), secret)).toString('hex');
 }
 
-/** True when the key's owner signed this time. @param pubkey 64 hex digits @param sig 128 hex digits */
-export function isTimeSigned(ts: number, { pubkey, sig }: { readonly pubkey: string; readonly sig: string }): boolean {
-  return nacl.sign.detached.verify(timeText(ts), Buffer.from(sig, 'hex'), Buffer.from(pubkey, 'hex'));
+/** True when the key's owner signed this time, for this server if one is named. @param pubkey 64 hex digits @param sig 128 hex digits */
+export function isTimeSigned(
+  ts: number,
+  { pubkey, sig, server }: { readonly pubkey: string; readonly sig: string; readonly server?: string }
+): boolean {
+  return nacl.sign.detached.verify(signedText(ts, server), Buffer.from(sig, 'hex'), Buffer.from(pubkey, 'hex'));
 }
 
-const timeText = (ts: number): Uint8Array => Buffer.from(String(ts));
+const signedText = (ts: number, server: string | undefined): Uint8Array =>
+  Buffer.from(server === undefined ? String(ts) : `platform-sync auth\n${server}\n${ts}`);

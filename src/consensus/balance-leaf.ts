@@ -32,11 +32,20 @@ export function balanceLeaf(
  * @throws {PlatformError} STATE_UNENCODABLE for what is negative, finer than that, or no decimal
  */
 export function plainAmount(stored: string): string | null {
-  const [, whole, fraction = ''] = /^0*(\d+)(?:\.(\d*?)0*)?$/.exec(stored) ?? [];
+  // One repeat at a time: two that may take the same zeros try every place where one could end and the other begin.
+  const [, digits, decimals = ''] = /^(\d+)(?:\.(\d*))?$/.exec(stored) ?? [];
+  const whole = digits?.replace(/^0+(?=\d)/, '');
+  const fraction = withoutTrailingZeros(decimals);
   if (whole === undefined || fraction.length > FRACTION_DIGITS) {
     throw new PlatformError('STATE_UNENCODABLE', {
       reason: `a balance of ${stored.slice(0, 80)} is no plain decimal of at most ${FRACTION_DIGITS} places`
     });
   }
   return whole === '0' && fraction === '' ? null : `${whole}.${fraction.padEnd(FRACTION_DIGITS, '0')}`;
+}
+
+function withoutTrailingZeros(decimals: string): string {
+  let end = decimals.length;
+  while (decimals[end - 1] === '0') end--;
+  return decimals.slice(0, end);
 }

@@ -1,6 +1,7 @@
 import { hasCode, PlatformError } from '../errors.ts';
 import type { TypedTable } from '../wire/schema.ts';
 import { readBlockHeads, readHeadPages } from './block-hashes.ts';
+import { CarriedIds } from './carried-ids.ts';
 import { type Connection, databaseError, rows } from './connection.ts';
 import { printAdditions } from './ddl.ts';
 import { deriveTouched, touchedInSpan } from './derived-balances.ts';
@@ -38,7 +39,7 @@ export async function examineForeign(connection: Connection, plan: SchemaPlan): 
   }
   const [found] = await rows(
     connection,
-    'SELECT COUNT(*) AS n, MIN(block_index) AS lowest, MAX(block_index) AS tip, COUNT(DISTINCT block_index) AS heights FROM blocks'
+    'SELECT COUNT(block_index) AS n, MIN(block_index) AS lowest, MAX(block_index) AS tip, COUNT(DISTINCT block_index) AS heights FROM blocks'
   );
   const [count, heights, lowest, tip] = ['n', 'heights', 'lowest', 'tip'].map((name) => Number(found![name]));
   if (count === 0) throw refusal('it has no blocks');
@@ -117,7 +118,8 @@ async function cutBack(
     const touched = derived ? await touchedInSpan(connection, schema, derived, span) : [];
     await deleteSpan(connection, schema, span);
     // There is nothing to undo to: the replica begins here.
-    const group = new GroupTransaction(connection, schema, { keep: async () => undefined }, span);
+    const journal = { keep: async () => undefined };
+    const group = new GroupTransaction(connection, schema, span, { journal, ids: new CarriedIds([]) });
     if (derived) await deriveTouched(connection, group, derived, touched);
     await connection.query('COMMIT');
   } catch (caught) {

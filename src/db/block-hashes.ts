@@ -20,6 +20,8 @@ export interface BlockHead {
   readonly hashes: BlockHashes;
   /** Indexer only. */
   readonly commitments: Commitments | null;
+  /** Decoder only: the hash of the block before, where the table keeps it. */
+  readonly parent?: string | null;
 }
 
 /** How this database's `blocks` table is read, whichever way it keeps its hashes. */
@@ -37,6 +39,7 @@ const HASHES = {
   indexer: ['ledger_hash', 'actions_hash', 'contract_hash'],
   decoder: ['block_hash']
 } as const satisfies Record<DbType, readonly string[]>;
+const PARENT = 'previous_block_hash';
 const COMMITMENTS = ['state_hash', 'balances_root', 'block_merkle_root', 'state_root'] as const;
 /** Heights of which heads are read at once. */
 const HEADS_PAGE = 1_000;
@@ -61,7 +64,7 @@ export function headLayout(tables: readonly TypedTable[], dbType: DbType): HeadL
     joins.push(`LEFT JOIN index_transactions ${name} ON ${name}.id = b.${quoteName(`${name}_id`)}`);
     return `${name}.hash`;
   };
-  const names = [...HASHES[dbType], ...(dbType === 'indexer' ? COMMITMENTS : [])];
+  const names = [...HASHES[dbType], ...(dbType === 'indexer' ? COMMITMENTS : [PARENT])];
   const fields = names.map((name) => ({ name, sql: hash(name) }));
   if (!column('block_index') || fields[0]?.sql === 'NULL') {
     throw new PlatformError('DATABASE_UNUSABLE', {
@@ -156,7 +159,9 @@ function distinctHeads(found: readonly Record<string, unknown>[], dbType: DbType
       height,
       blockTime: row['block_time'] == null ? null : Number(row['block_time']),
       hashes: pick(row, HASHES[dbType]) as BlockHashes,
-      commitments: dbType === 'indexer' ? (pick(row, COMMITMENTS) as unknown as Commitments) : null
+      commitments: dbType === 'indexer' ? (pick(row, COMMITMENTS) as unknown as Commitments) : null,
+      // The first block's parent is kept as an empty text by some.
+      ...(dbType === 'decoder' && { parent: row[PARENT] ? String(row[PARENT]) : null })
     });
   }
   return [...byHeight.values()];

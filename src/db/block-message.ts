@@ -1,12 +1,11 @@
 import { PlatformError } from '../errors.ts';
-import type { BlockMessage, WireRow, WireRows } from '../wire/messages.ts';
-import { strayScope } from './classify.ts';
-import { canonicalRows, type GroupTransaction, type Merge } from './group-transaction.ts';
+import type { BlockMessage, WireRow } from '../wire/messages.ts';
+import type { CarriedIds } from './carried-ids.ts';
+import { canonicalRows, type GroupTransaction, type Span, type TableWants, wantsOf } from './group-transaction.ts';
 import {
   type CanonicalRow,
   canonicalRow,
   findTable,
-  keyText,
   type ReplicaSchema,
   type ReplicaTable,
   travels
@@ -14,144 +13,151 @@ import {
 
 const CONTROL = new Set(['sync_meta', 'merkle_epochs']);
 
-/** The tables of some rows, parents first. */
-function* ordered(schema: ReplicaSchema, given: WireRows | undefined): Generator<[ReplicaTable, WireRow[]]> {
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Collected = Mutable<TableWants> & {
+  fresh: CanonicalRow[];
+  upserts: CanonicalRow[];
+  gone: TableWants['gone'][number][];
+};
+
+/** The tables of some rows, parents first. @throws {PlatformError} SOURCE_INVALID for unknown ones */
+function* ordered<T>(
+  schema: ReplicaSchema,
+  given: Readonly<Record<string, T>> | undefined
+): Generator<[ReplicaTable, T]> {
   if (!given) return;
   for (const name of Object.keys(given)) if (!CONTROL.has(name)) findTable(schema, name);
   for (const table of schema.tables) {
-    const list = Object.hasOwn(given, table.name) ? given[table.name] : undefined;
-    if (list && travels(table) && table.plan.class !== 'snapshotOnly') yield [table, list];
+    if (Object.hasOwn(given, table.name) && travels(table) && table.plan.class !== 'snapshotOnly')
+      yield [table, given[table.name]!];
   }
 }
 
-/**
- * Makes the rows of older blocks what a message says they are, before new ones come: those may take the key of one that goes.
- */
-export async function replaceOlder(
-  group: GroupTransaction,
-  schema: ReplicaSchema,
-  message: BlockMessage
-): Promise<void> {
-  const { data, rescoped = {} } = message;
-  if (Object.keys(rescoped).length === 0) return;
-  const parts: { table: ReplicaTable; existing: CanonicalRow[]; list: CanonicalRow[] }[] = [];
-  const unsent = Object.keys(rescoped).filter((name) => !Object.hasOwn(data, name));
-  for (const [table, list] of ordered(schema, { ...data, ...Object.fromEntries(unsent.map((name) => [name, []])) })) {
-    const all = canonicalRows(table, list);
-    const stray = strayScope(table.plan);
-    if (stray && Object.hasOwn(rescoped, table.name)) {
-      // Which rows are those blocks' is not known here; those that share a transaction or an action are of one block.
-      parts.push({ table, existing: await group.readAlike(table, stray, all), list: all });
+/** Gathers what the messages of one group say, table by table. */
+export class GroupIntake {
+  readonly #group: GroupTransaction;
+  readonly #schema: ReplicaSchema;
+  readonly #span: Span;
+  readonly #ids: CarriedIds;
+  /** Balances are not the messages' to say. */
+  readonly #derives: boolean;
+  readonly #tables = new Map<string, Collected>();
+
+  constructor(
+    group: GroupTransaction,
+    schema: ReplicaSchema,
+    { span, ids, derives }: { readonly span: Span; readonly ids: CarriedIds; readonly derives: boolean }
+  ) {
+    this.#group = group;
+    this.#schema = schema;
+    this.#span = span;
+    this.#ids = ids;
+    this.#derives = derives;
+  }
+
+  /** Sorted as the schema is. */
+  get wants(): readonly TableWants[] {
+    return this.#schema.tables.flatMap(({ name }) => this.#tables.get(name) ?? []);
+  }
+
+  /** @throws {PlatformError} SOURCE_INVALID */
+  async add(message: BlockMessage): Promise<void> {
+    for (const [table, { rows }] of ordered(this.#schema, message.ranges))
+      this.#group.parents.learn(table, canonicalRows(table, rows));
+    for (const [table, list] of ordered(this.#schema, message.data))
+      await this.#addRows(table, canonicalRows(table, list));
+    for (const [table, { column, spans, rows }] of ordered(this.#schema, message.ranges)) {
+      const list = canonicalRows(table, rows);
+      // The replica's own ids lie elsewhere: what went from there is found by comparison.
+      if (this.#isOwnId(table, column)) append(this.#of(table).upserts, list);
+      else this.#of(table).spans = { column, spans, list };
     }
-    if (!table.plan.scope) continue;
-    group.learnParents(table, all);
-    const older = olderBlocks(message, table);
-    if (older.size === 0) continue;
-    const blocks = await group.blocksOf(table, all);
-    const existing = await group.readBlocks(
-      table,
-      [...older].map((height) => ({ first: height, last: height }))
-    );
-    parts.push({ table, existing, list: all.filter((_, index) => older.has(blocks[index] ?? -1)) });
+    for (const [table, list] of ordered(this.#schema, message.deleted_rows)) {
+      if (!Object.keys(list[0] ?? {}).every((column) => this.#isOwnId(table, column)))
+        append(this.#of(table).gone, namedRows(table, list));
+    }
+    for (const [table, list] of ordered(this.#schema, message.updated_rows)) {
+      if (this.#derives && table.plan.class === 'derived') continue;
+      // What stands in a part that is sent whole stands here for clients that know no parts: equal rows would be doubled.
+      const isPart = message.ranges !== undefined && Object.hasOwn(message.ranges, table.name);
+      if (isPart && (table.plan.scope !== null || table.identity === null)) continue;
+      append(this.#of(table).upserts, canonicalRows(table, list));
+    }
   }
-  for (const { table, existing, list } of parts) await group.replaceRows(table, existing, list);
-}
 
-/** Blocks below the group of which a message holds all rows of a table. */
-function olderBlocks({ rescoped, group, block_index }: BlockMessage, { name }: ReplicaTable): ReadonlySet<number> {
-  const first = group?.first ?? block_index;
-  const heights = rescoped && Object.hasOwn(rescoped, name) ? rescoped[name]! : [];
-  return new Set(heights.filter((height) => height < first));
-}
-
-/** Takes the rows of a message into its group. @param derives balances are not the message's to say */
-export async function applyMessage(
-  group: GroupTransaction,
-  schema: ReplicaSchema,
-  message: BlockMessage,
-  derives: boolean
-): Promise<void> {
-  const { block_index: height, whole = [] } = message;
-  for (const [table, list] of ordered(schema, message.deleted_rows)) {
-    await group.removeByIdentity(table, identitiesOf(table, list));
-  }
-  const wholeTables = new Set(whole);
-  const own = [...ordered(schema, message.data)];
-  const changed = [...ordered(schema, message.updated_rows)].filter(
-    ([{ name, plan }]) => !wholeTables.has(name) && !(derives && plan.class === 'derived')
-  );
-  const merges = own.flatMap(([table, list]): Merge[] => {
+  async #addRows(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
     const { class: tableClass } = table.plan;
-    const isState = tableClass === 'mutable' || (tableClass === 'derived' && !message.group && !derives);
-    if (tableClass !== 'lookup' && !isState) return [];
-    return [{ table, list: canonicalRows(table, list), known: isState ? 'replace' : 'refuse' }];
-  });
-  const comesAlone = ({ name, plan }: ReplicaTable) => plan.class !== 'scoped' && !Object.hasOwn(message.data, name);
-  for (const [table, list] of changed) {
-    if (comesAlone(table)) merges.push({ table, list: canonicalRows(table, list), known: 'replace' });
+    const wants = this.#of(table);
+    if (tableClass === 'scoped') await this.#addScoped(wants, list);
+    else if (tableClass === 'lookup') {
+      append(wants.upserts, list);
+      wants.known = 'refuse';
+    } else if (tableClass === 'mutable' || !this.#derives) append(wants.upserts, list);
   }
-  await group.mergeAll(merges);
-  for (const [table, list] of own) {
-    if (table.plan.class === 'scoped') await applyScoped(group, table, list, height, olderBlocks(message, table));
+
+  /** Rows of the group's blocks, and rows beside these. */
+  async #addScoped({ table, fresh, upserts }: Collected, list: readonly CanonicalRow[]): Promise<void> {
+    const { first, last } = this.#span;
+    this.#group.parents.learn(table, list);
+    const blocks = await this.#group.parents.blocksOf(table, list);
+    for (const [index, row] of list.entries()) {
+      const block = blocks[index] ?? null;
+      (block !== null && block >= first && block <= last ? fresh : upserts).push(row);
+    }
   }
-  for (const [table, list] of changed) {
-    if (!comesAlone(table)) await group.merge(table, canonicalRows(table, list), 'replace');
+
+  #isOwnId(table: ReplicaTable, column: string | null): boolean {
+    return table.surrogate !== null && table.codecs[table.surrogate]!.name === column && this.#ids.isOwn(table);
   }
-  for (const name of wholeTables) {
-    const table = findTable(schema, name);
-    if (!table || table.plan.class === 'scoped') continue;
-    const list = canonicalRows(table, message.updated_rows?.[name] ?? []);
-    const received = new Set(table.identity ? list.map((row) => keyText(row, table.identity!)) : []);
-    await group.replaceWhole(table, received, [await group.comparePage(table, list)]);
+
+  #of(table: ReplicaTable): Collected {
+    const known = this.#tables.get(table.name);
+    if (known) return known;
+    const wants: Collected = { ...wantsOf(table), fresh: [], upserts: [], gone: [] };
+    this.#tables.set(table.name, wants);
+    return wants;
   }
 }
 
-/**
- * Rows of a scoped table: new rows of the message's own block, and what came beside them, which is merged.
- *
- * @param replaced older blocks, whose rows stand already
- */
-async function applyScoped(
-  group: GroupTransaction,
-  table: ReplicaTable,
-  list: readonly WireRow[],
-  own: number,
-  replaced: ReadonlySet<number>
-): Promise<void> {
-  const all = canonicalRows(table, list);
-  group.learnParents(table, all);
-  const blocks = await group.blocksOf(table, all);
-  const fresh = all.filter((_, index) => blocks[index] === own);
-  await group.insertScoped(table, fresh);
-  for (const [height, rest] of Map.groupBy(all.keys(), (index) => blocks[index] ?? null)) {
-    if (height === own || (height !== null && replaced.has(height))) continue;
-    await group.merge(
-      table,
-      rest.map((index) => all[index]!),
-      'replace',
-      height
-    );
-  }
+/** One by one: a list of hundreds of thousands does not fit on the stack as arguments. */
+function append<T>(into: T[], list: readonly T[]): void {
+  for (const item of list) into.push(item);
 }
 
-/** Rows of which only the identity columns are given. */
-function identitiesOf(table: ReplicaTable, list: readonly WireRow[]): (readonly (string | null)[])[] {
-  const { identity } = table;
-  if (identity === null) {
-    throw new PlatformError('SOURCE_INVALID', {
-      reason: `deleted rows of ${table.name}, which has no key`,
-      table: table.name
-    });
-  }
-  const columns = table.plan.columns.filter(({ name }) =>
-    identity.some((position) => table.codecs[position]!.name === name)
-  );
-  const codecs = identity.map((position) => table.codecs[position]!);
-  const narrow = { ...table, codecs, plan: { ...table.plan, columns } };
-  return list.map((row) => {
-    const values = canonicalRow(narrow, row);
-    const full: (string | null)[] = table.codecs.map(() => null);
-    for (const [index, position] of identity.entries()) full[position] = values[index]!;
-    return full;
+/** True when a message takes away rows by ids that a replica whose own ids these are does not have. */
+export function namesUnknownIds({ byName }: ReplicaSchema, own: readonly string[], message: BlockMessage): boolean {
+  return own.some((name) => {
+    const table = byName.get(name);
+    const id = table?.surrogate == null ? undefined : table.codecs[table.surrogate]!.name;
+    const gone = Object.keys(message.deleted_rows?.[name]?.[0] ?? {});
+    return id !== undefined && (gone.join() === id || message.ranges?.[name]?.column === id);
   });
+}
+
+/** Rows of which only a key is given: that of the identity, of a row, or the surrogate. @throws {PlatformError} SOURCE_INVALID */
+function namedRows(table: ReplicaTable, list: readonly WireRow[]): TableWants['gone'] {
+  const { identity, rowKey, surrogate } = table;
+  const keys = [identity, rowKey, surrogate === null ? null : [surrogate]].filter((key) => key !== null);
+  const nameOf = (key: readonly number[]) =>
+    key
+      .map((at) => table.codecs[at]!.name)
+      .sort()
+      .join();
+  return [...Map.groupBy(list, (row) => Object.keys(row).sort().join())].map(([names, rows]) => {
+    const key = keys.find((each) => nameOf(each) === names);
+    if (key) return { key, list: rows.map((row) => rowOf(table, key, row)) };
+    const reason = `deleted rows of ${table.name} are named by ${names.slice(0, 100) || 'nothing'}, which is no key of it`;
+    throw new PlatformError('SOURCE_INVALID', { reason, table: table.name });
+  });
+}
+
+/** A row that has only the values of a key. */
+function rowOf(table: ReplicaTable, key: readonly number[], row: WireRow): CanonicalRow {
+  const codecs = key.map((at) => table.codecs[at]!);
+  const names = new Set(codecs.map(({ name }) => name));
+  const columns = table.plan.columns.filter(({ name }) => names.has(name));
+  const values = canonicalRow({ ...table, codecs, plan: { ...table.plan, columns } }, row);
+  const full: (string | null)[] = table.codecs.map(() => null);
+  for (const [index, at] of key.entries()) full[at] = values[index]!;
+  return full;
 }

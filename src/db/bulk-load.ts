@@ -100,7 +100,7 @@ async function insertStrictly(
   list: readonly CanonicalRow[]
 ): Promise<void> {
   try {
-    await insertRows(connection, table, list, true);
+    await insertRows(connection, table, list);
   } catch (caught) {
     const words = refusalOf(caught);
     if (words === null) throw caught;

@@ -5,9 +5,11 @@ import { type Connection, quoteName, rows } from './connection.ts';
 import type { SourceLayout } from './source-layout.ts';
 
 const TABLE = 'state_checkpoints';
+/** The `chain` of a row is a chain's name or its coin. */
+const COINS: Readonly<Record<string, string>> = { bitcoin: 'BTC', litecoin: 'LTC', dogecoin: 'DOGE' };
 
 /**
- * The checkpoint of one block; the latest of several.
+ * The checkpoint of one block of the database's own chain; the latest of several. The table may hold those of other chains too.
  *
  * @param height null: the highest block that has one
  * @throws {PlatformError} RECORD_UNKNOWN where there is none, or no such table
@@ -24,10 +26,14 @@ export async function readCheckpoint(
     throw new PlatformError('RECORD_UNKNOWN', { reason: 'this database records no checkpoints' });
   }
   const order = ['block_index', 'checkpoint_seq'].filter((name) => columns.has(name)).map((name) => `${name} DESC`);
+  const conditions: [sql: string, value: unknown][] = [];
+  if (height !== null) conditions.push(['block_index = ?', height]);
+  if (columns.has('chain')) conditions.push(['chain IN (?)', [chain, COINS[chain] ?? chain]]);
+  if (columns.has('network')) conditions.push(['network = ?', network]);
   const [row] = await rows(
     connection,
-    `SELECT * FROM ${quoteName(TABLE)} ${height === null ? '' : 'WHERE block_index = ?'} ORDER BY ${order.join(', ')} LIMIT 1`,
-    height === null ? [] : [height]
+    `SELECT * FROM ${quoteName(TABLE)} WHERE ${conditions.map(([sql]) => sql).join(' AND ') || 'TRUE'} ORDER BY ${order.join(', ')} LIMIT 1`,
+    conditions.map(([, value]) => value)
   );
   if (!row) {
     const reason = height === null ? 'there is no checkpoint yet' : `block ${height} has no checkpoint`;

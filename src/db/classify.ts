@@ -1,5 +1,5 @@
 import type { DbType } from '../wire/database.ts';
-import type { TableClass, TypedColumn, TypedTable } from '../wire/schema.ts';
+import type { TableClass, TypedColumn, TypedKey, TypedTable } from '../wire/schema.ts';
 import HINTS from './topology-hints.json' with { type: 'json' };
 
 /** The columns that can tie a row to a block, in the order in which they are tried. */
@@ -21,7 +21,7 @@ export interface TablePlan {
   readonly storedColumns: readonly TypedColumn[];
   /** Scoped tables: the column, and the table to join for the block (null when the column is `block_index`). */
   readonly scope: { readonly column: ScopeColumn; readonly parent: string | null } | null;
-  /** Columns that name a row: `id` of lookups, else a UNIQUE key without the surrogate; null: the whole row without it. */
+  /** Columns that name a row (unless one of them is NULL): `id` of lookups, else a UNIQUE key without the surrogate; null: the whole row without it. */
   readonly identity: readonly string[] | null;
   /** AUTO_INCREMENT column whose values are the replica's own after the bootstrap; null where there is none. */
   readonly surrogate: string | null;
@@ -59,7 +59,7 @@ export function classifyTables(
       columns: table.columns,
       storedColumns: table.columns.filter((column) => column.generated === null),
       scope: tableClass === 'scoped' ? scope : null,
-      identity: tableClass === 'lookup' ? ['id'] : findIdentity(table, surrogate),
+      identity: tableClass === 'lookup' ? ['id'] : findIdentity(table, surrogate, tableClass === 'derived'),
       surrogate,
       engine: table.engine
     };
@@ -69,7 +69,7 @@ export function classifyTables(
 /** The class that a table's name alone decides; null where its columns do. */
 export function classByName(name: string, dbType: DbType, localTables: readonly string[]): TableClass | null {
   const hint = HINTS.find((row) => row.table === name && (row.dbType === undefined || row.dbType === dbType));
-  if (hint) return hint.class as TableClass;
+  if (hint?.class !== undefined) return hint.class as TableClass;
   return name.startsWith('sync_') || localTables.includes(name) ? 'local' : null;
 }
 
@@ -81,24 +81,42 @@ function findClass(table: TypedTable, dbType: DbType, hasScope: boolean, localTa
   return hasScope ? 'scoped' : 'mutable';
 }
 
-/** The column that would say the block of a table's rows where the parent that says it is not kept; else null. */
-export function strayScope({ scope, columns }: TablePlan): ScopeColumn | null {
-  if (scope) return null;
-  return SCOPE_COLUMNS.find((column) => columns.some(({ name, nullable }) => name === column && !nullable)) ?? null;
+/**
+ * What ties a table's rows to their blocks.
+ *
+ * A NOT NULL column comes before one that may be NULL, because an action's nullable `block_index` may be another chain's
+ * height. Among those, `block_index` is taken unless only another one has an index. An indexed `block_index` that may be
+ * NULL is better than none: definitions in use allow NULL where no row of a block has it.
+ */
+function findScope(table: TypedTable, byName: ReadonlyMap<string, TypedTable>): TablePlan['scope'] {
+  const scopes = SCOPE_COLUMNS.filter((column) => hasNumber(table, column)).flatMap((column) =>
+    scopeBy(column, table, byName)
+  );
+  const required = scopes.filter(({ column }) =>
+    table.columns.some(({ name, nullable }) => name === column && !nullable)
+  );
+  const isIndexed = ({ column }: { readonly column: string }) =>
+    table.keys.some(({ kind, columns }) => kind === 'BTREE' && columns[0]?.name === column);
+  const nullable = scopes.find((scope) => scope.column === 'block_index' && isIndexed(scope));
+  return required.find(isIndexed) ?? required[0] ?? nullable ?? null;
 }
 
-/** A column that may be NULL is no scope, nor is one whose parent table cannot say the block. */
-function findScope(table: TypedTable, byName: ReadonlyMap<string, TypedTable>): TablePlan['scope'] {
-  for (const column of SCOPE_COLUMNS) {
-    if (!table.columns.some(({ name, nullable }) => name === column && !nullable)) continue;
-    if (column === 'block_index') return { column, parent: null };
-    const parent = SCOPE_PARENT[column];
-    const parentHasBlock = byName
-      .get(parent)
-      ?.columns.some(({ name, nullable }) => name === 'block_index' && !nullable);
-    if (parentHasBlock && parent !== table.name) return { column, parent };
-  }
-  return null;
+/** A scope by one column; none where the table that would say the block cannot. */
+function scopeBy(
+  column: ScopeColumn,
+  { name: own }: TypedTable,
+  byName: ReadonlyMap<string, TypedTable>
+): NonNullable<TablePlan['scope']>[] {
+  if (column === 'block_index') return [{ column, parent: null }];
+  const parent = SCOPE_PARENT[column];
+  const said = byName.get(parent);
+  const hasBlock = said !== undefined && hasNumber(said, 'block_index') && hasNumber(said, column);
+  return hasBlock && parent !== own ? [{ column, parent }] : [];
+}
+
+/** Heights and counters are integers; a column of another type that has the name of one ties nothing to a block. */
+function hasNumber({ columns }: TypedTable, column: string): boolean {
+  return columns.some(({ name, type }) => name === column && /int/i.test(type));
 }
 
 /** Scope columns and columns that other tables refer to carry meaning, so they are no surrogates. */
@@ -108,18 +126,26 @@ function findSurrogate(table: TypedTable, referenced: ReadonlySet<string>): stri
   return referenced.has(`${table.name}.${column}`) ? null : column;
 }
 
-function findIdentity(table: TypedTable, surrogate: string | null): readonly string[] | null {
-  const required = new Set(
-    table.columns.filter(({ nullable, generated }) => !nullable && generated === null).map(({ name }) => name)
+/** @param nullable accepts, where there is no better one, a key whose columns may be NULL: it names the rows without NULL */
+function findIdentity(table: TypedTable, surrogate: string | null, nullable: boolean): readonly string[] | null {
+  const usable = new Map(
+    table.columns.filter(({ generated }) => generated === null).map(({ name, nullable }) => [name, nullable])
   );
-  const usable = table.keys
+  const mayBeNull = (key: TypedKey) => key.columns.some(({ name }) => usable.get(name) === true);
+  const keys = table.keys
     .filter(
       (key) =>
         key.unique &&
-        key.columns.every(({ name, prefix }) => required.has(name) && prefix === null && name !== surrogate)
+        (nullable || !mayBeNull(key)) &&
+        key.columns.every(({ name, prefix }) => usable.has(name) && prefix === null && name !== surrogate)
     )
-    .sort((a, b) => Number(b.name === 'PRIMARY') - Number(a.name === 'PRIMARY') || (a.name < b.name ? -1 : 1));
-  return usable[0]?.columns.map(({ name }) => name) ?? null;
+    .sort(
+      (a, b) =>
+        Number(mayBeNull(a)) - Number(mayBeNull(b)) ||
+        Number(b.name === 'PRIMARY') - Number(a.name === 'PRIMARY') ||
+        (a.name < b.name ? -1 : 1)
+    );
+  return keys[0]?.columns.map(({ name }) => name) ?? null;
 }
 
 /** The columns that digests and comparisons cover: all but generated ones and the surrogate. */

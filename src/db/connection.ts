@@ -10,6 +10,7 @@ import {
 import { PlatformError } from '../errors.ts';
 import { tookQuery } from '../tally.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
+import { FINDER_KEY, keyLiteral } from './keys.ts';
 
 export type { Connection, Pool, QueryOptions } from 'mysql2/promise';
 export type SqlRow = Record<string, unknown>;
@@ -28,6 +29,7 @@ const SESSION = [
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Statements and the texts that rows are compared by are shorter. */
 const SMALLEST_PACKET = 4 * 2 ** 20;
+const SHA256_OF_ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
 
 /**
  * How values arrive: integers beyond 2^53 as decimal strings, DECIMAL as strings, dates as MariaDB prints them,
@@ -67,6 +69,8 @@ export interface ConnectOptions {
   readonly statementLimitS?: number;
   /** It takes several statements in one message: see `StatementBatch`. */
   readonly several?: boolean;
+  /** 32 hex digits under which it reads figures of tables, named `FINDER_KEY` in SQL. */
+  readonly finderKey?: string;
 }
 
 /** The tag of one start of one actor. */
@@ -81,7 +85,7 @@ export function statementTag(databaseName: string, generation: number): string {
  */
 export async function connect(
   to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string },
-  { tag, statementLimitS, several = false }: ConnectOptions = {}
+  { tag, statementLimitS, several = false, finderKey }: ConnectOptions = {}
 ): Promise<Connection> {
   let connection: Connection | undefined;
   try {
@@ -90,7 +94,8 @@ export async function connect(
     connection.on('error', () => undefined);
     failWhenDestroyed(connection);
     for (const statement of SESSION) await connection.query(statement);
-    await checkPacket(connection);
+    await checkServer(connection);
+    if (finderKey !== undefined) await connection.query(`SET ${FINDER_KEY} = ${keyLiteral(finderKey)}`);
     if (statementLimitS !== undefined) await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
     if (tag !== undefined) markStatements(connection, tag);
     timeStatements(connection);
@@ -101,11 +106,18 @@ export async function connect(
   }
 }
 
-/** A text that is longer is NULL to SQL functions, without an error. */
-async function checkPacket(connection: Connection): Promise<void> {
-  const [setting] = await rows<{ bytes: number }>(connection, 'SELECT @@max_allowed_packet AS bytes');
-  if (Number(setting?.bytes) >= SMALLEST_PACKET) return;
-  const reason = `max_allowed_packet of the server is ${setting?.bytes}: set it to ${SMALLEST_PACKET} or more`;
+/** A text longer than a packet is NULL to SQL functions, without an error; so are the hashes of a server whose TLS library lacks them. */
+async function checkServer(connection: Connection): Promise<void> {
+  const [found] = await rows<{ bytes: number; hash: string | null }>(
+    connection,
+    "SELECT @@max_allowed_packet AS bytes, SHA2('abc', 256) AS hash"
+  );
+  if (Number(found?.bytes) < SMALLEST_PACKET) {
+    const reason = `max_allowed_packet of the server is ${found?.bytes}: set it to ${SMALLEST_PACKET} or more`;
+    throw new PlatformError('DATABASE_UNUSABLE', { reason });
+  }
+  if (found?.hash === SHA256_OF_ABC) return;
+  const reason = `SHA2('abc', 256) is ${found?.hash} on this server: rows cannot be compared; use a MariaDB that was built with SHA-2`;
   throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 

@@ -1,7 +1,8 @@
 import type { WireRows } from '../wire/messages.ts';
 import { quoteName, rows } from './connection.ts';
-import { canonicalRows, type GroupTransaction, type Span, selectSpan } from './group-transaction.ts';
+import { canonicalRows, type GroupTransaction, type Span, selectSpan, wantsOf } from './group-transaction.ts';
 import { type CanonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
+import { isNamed } from './row-difference.ts';
 import { selectByIdentity } from './row-statements.ts';
 import { toLiteral } from './sql-literal.ts';
 import type { Statements } from './statement-batch.ts';
@@ -30,10 +31,14 @@ export async function deriveBalances(
   await deriveTouched(connection, group, table, touched);
 }
 
-/** Makes the balances of some pairs what their credits and debits add up to. @param touched rows of nothing but the pair */
+/**
+ * Makes the balances of some pairs what their credits and debits add up to; a pair that adds up to nothing has no row.
+ *
+ * @param touched rows of nothing but the pair
+ */
 export async function deriveTouched(
   connection: Statements,
-  group: Pick<GroupTransaction, 'merge'>,
+  group: Pick<GroupTransaction, 'take'>,
   table: ReplicaTable,
   touched: readonly CanonicalRow[]
 ): Promise<void> {
@@ -44,14 +49,16 @@ export async function deriveTouched(
     const existing = await selectByIdentity(connection, table, pairs);
     const here = new Map(existing.map((row) => [keyText(row, table.identity!), row]));
     const changed: CanonicalRow[] = [];
+    const emptied: CanonicalRow[] = [];
     for (const pair of pairs) {
       const key = keyText(pair, table.identity!);
       const own = here.get(key);
-      const sum = sums.get(key);
-      // A pair that credits or debits name has a balance, if only of zero.
-      if (own || sum !== undefined) changed.push((own ?? pair).with(amount, amountText(table, sum ?? '0')));
+      const sum = sums.get(key) ?? '0';
+      if (Number(sum) !== 0) changed.push((own ?? pair).with(amount, amountText(table, sum)));
+      else if (own) emptied.push(own);
     }
-    await group.merge(table, changed, 'replace');
+    const gone = [{ key: table.identity!, list: emptied }];
+    await group.take([{ ...wantsOf(table), upserts: changed, gone }]);
   }
 }
 
@@ -86,6 +93,7 @@ function touchedKeys(
     for (const row of rowsOf(feeder)) {
       const key: (string | null)[] = balances.codecs.map(() => null);
       for (const [index, at] of balances.identity!.entries()) key[at] = row[from[index]!] ?? null;
+      if (!isNamed(balances, key)) continue; // whose it is nobody knows
       found.set(keyText(key, balances.identity!), key);
     }
   }

@@ -1,10 +1,18 @@
 import { PlatformError } from '../errors.ts';
 import { type BlockHashes, sameBlock } from '../wire/database.ts';
-import type { DatabaseDigest, DigestRange, RangeDigest, RangeRows, TableDigest, TableRanges } from '../wire/digest.ts';
-import type { TablePlan } from './classify.ts';
+import type { DatabaseDigest, DigestKey, DigestRange, RangeDigest, TableDigest, TableRanges } from '../wire/digest.ts';
+import { mayOwnIds } from './carried-ids.ts';
 import type { Connection } from './connection.ts';
-import { digestPlans, readDigests, readRanges, sumOf, type TableFigures, wholeTable } from './digest.ts';
-import { findSpans, RangeDifference, readAt, SourceMoved } from './range-difference.ts';
+import {
+  type DigestPlan,
+  digestPlans,
+  readDigests,
+  readRanges,
+  sumOf,
+  type TableFigures,
+  wholeTable
+} from './digest.ts';
+import { findSpans, RangeDifference, type RangeSource, readAt, SourceMoved } from './range-difference.ts';
 import { type CanonicalRow, type ReplicaSchema, travels } from './replica-schema.ts';
 import { type ReplicaState, readReplicaState } from './replica-state.ts';
 import type { SourceLayout } from './source-layout.ts';
@@ -12,12 +20,11 @@ import type { SourceLayout } from './source-layout.ts';
 /** Differing rows of one comparison; what is left is found by the next. */
 const MAX_DIFFERING_ROWS = 100_000;
 
-/** What a comparison asks of the source; ranges that are too large are refused with RANGE_TOO_LARGE. */
-export interface DigestSource {
-  digest(signal?: AbortSignal): Promise<DatabaseDigest>;
-  /** @param settled asks whether the table is still what was broadcast */
-  digestRanges(table: string, range: DigestRange | null, signal?: AbortSignal, settled?: boolean): Promise<TableRanges>;
-  digestRows(table: string, range: DigestRange, signal?: AbortSignal): Promise<RangeRows>;
+/** What a comparison asks of the source. */
+export interface DigestSource extends RangeSource {
+  /** The key of the digests of its tip, at once: both sides make them at the same time. */
+  digestKey(signal?: AbortSignal): Promise<DigestKey>;
+  digest(key: string, signal?: AbortSignal): Promise<DatabaseDigest>;
 }
 
 /** What differs in one table. */
@@ -34,6 +41,8 @@ export interface TableDifference {
   readonly outside: Pick<TableDigest, 'rows' | 'digest'>;
   /** Size of the rows that were fetched. */
   readonly bytes: number;
+  /** AUTO_INCREMENT ids were compared. */
+  readonly withIds: boolean;
 }
 
 /** What comparing a replica with its source found. */
@@ -46,7 +55,13 @@ export type Comparison =
       /** Tables that differ, and that the source has changed since its block. */
       readonly unsettled?: readonly string[];
     }
-  | { readonly kind: 'equal'; readonly height: number; readonly said: DatabaseDigest }
+  | {
+      readonly kind: 'equal';
+      readonly height: number;
+      readonly said: DatabaseDigest;
+      /** Tables that are equal but for their ids. */
+      readonly ownIds: readonly string[];
+    }
   | {
       readonly kind: 'different';
       readonly height: number;
@@ -54,6 +69,19 @@ export type Comparison =
       readonly tables: readonly TableDifference[];
       /** Further tables that differ, or may: what they lack is found once the others are repaired. */
       readonly more: readonly string[];
+      /** Tables that are compared without their ids. */
+      readonly ownIds: readonly string[];
+    };
+
+/** What a source that is not followed says of the replica's tables. */
+export type Attestation =
+  | { readonly kind: 'elsewhere'; readonly sourceHeight: number }
+  | {
+      readonly kind: 'told';
+      readonly equal: readonly string[];
+      readonly different: readonly string[];
+      /** Tables that differ, and that the source has changed since its block: nothing can be said of them. */
+      readonly unsettled: readonly string[];
     };
 
 export interface CompareOptions {
@@ -61,6 +89,13 @@ export interface CompareOptions {
   readonly only?: string | undefined;
   /** A table that the source has changed since its last block is not compared: the next block carries that. */
   readonly patient?: boolean;
+  /**
+   * Its name. Where the replica has the ids of another one, tables in which they differ are compared without them. Absent: of
+   * such tables only those that the replica's marker names.
+   */
+  readonly source?: string;
+  /** Ids count in every table. */
+  readonly allIds?: boolean;
 }
 
 /** Compares one replica with one source. All reads of one call are of one snapshot. */
@@ -82,30 +117,113 @@ export class DigestComparison {
     await this.#snapshot();
     const own = await readReplicaState(this.#connection);
     try {
-      return await this.#compareAt(own, own.height ?? -1, signal);
+      const { said, pairs } = await this.#pairs(own, own.schemaFingerprint, signal);
+      const settled = await this.#leaveOutOwnIds(own, said, pairs, signal);
+      return await this.#differences(said, own.height!, settled, signal);
     } catch (caught) {
       if (!(caught instanceof SourceMoved)) throw caught;
       return { kind: 'elsewhere', height: own.height ?? -1, sourceHeight: caught.height };
     }
   }
 
-  async #compareAt(own: ReplicaState, height: number, signal: AbortSignal | undefined): Promise<Comparison> {
+  /**
+   * Says which tables the source has as the replica has them, and fetches nothing of the others. Definitions may differ, where rows
+   * do not.
+   *
+   * @throws {PlatformError} as `compare`
+   */
+  async attest(signal?: AbortSignal): Promise<Attestation> {
+    await this.#snapshot();
+    const own = await readReplicaState(this.#connection);
+    const { equal, different, unsettled } = {
+      equal: [] as string[],
+      different: [] as string[],
+      unsettled: [] as string[]
+    };
+    try {
+      const { said, pairs } = await this.#pairs(own, null, signal);
+      for (const pair of pairs) {
+        const { table } = pair.claimed;
+        if (isSame(pair.ours, pair.claimed)) equal.push(table);
+        else {
+          // Each source deals ids of its own; the followed one's are those of the replica.
+          const { claimed, ours, theirs } = await this.#reread(pair, own, said, true, signal);
+          if (isSame(ours, claimed)) equal.push(table);
+          else (theirs?.settled === false ? unsettled : different).push(table);
+        }
+      }
+    } catch (caught) {
+      if (!(caught instanceof SourceMoved)) throw caught;
+      return { kind: 'elsewhere', sourceHeight: caught.height };
+    }
+    return { kind: 'told', equal, different, unsettled };
+  }
+
+  /** What the source says of each table, with what is here. @param fingerprint of the schema it must have; null: any @throws {SourceMoved} */
+  async #pairs(
+    own: ReplicaState,
+    fingerprint: string | null,
+    signal: AbortSignal | undefined
+  ): Promise<{ readonly said: DatabaseDigest; readonly pairs: readonly Pair[] }> {
+    const height = own.height ?? -1;
+    const head = await this.#source.digestKey(signal);
+    if (!isAt(head, own.height, own.hashes, fingerprint)) throw new SourceMoved(head.block_height);
     const useless = new AbortController();
-    const asking = this.#source.digest(signal).then((said) => {
-      if (!isAt(said, own.height, own.hashes, own.schemaFingerprint)) useless.abort();
-      return said;
-    });
     const either = AbortSignal.any([useless.signal, ...(signal ? [signal] : [])]);
-    const reading = readDigests(this.#connection, this.#layout, height, either);
+    const reading = readDigests(this.#connection, this.#layout, height, head.key, either);
     reading.catch(() => undefined);
-    const said = await asking;
-    if (useless.signal.aborted) throw new SourceMoved(said.block_height);
+    const said = await readAt(this.#source.digest(head.key, signal), head).catch((caught: unknown) => {
+      useless.abort();
+      throw caught;
+    });
     const claims = said.tables.filter((table) => this.covers(table));
     const here = new Map((await reading).map((figures) => [figures.table, figures]));
-    const pairs = claims.map((claimed) => ({ claimed, theirs: null, ours: here.get(claimed.table) ?? NOTHING }));
-    if (own.floor === null) return this.#differences(said, height, pairs, signal);
-    const above = await this.#aboveFloor(said, pairs, { from: own.floor, to: height, block: null }, signal);
-    return this.#differences(said, height, above, signal);
+    const plans = new Map(digestPlans(this.#layout, height).map((plan) => [plan.name, plan]));
+    const pairs = claims.map((claimed) => {
+      const plan = plans.get(claimed.table) ?? null;
+      return { claimed, plan, theirs: null, ours: here.get(claimed.table) ?? NOTHING };
+    });
+    if (own.floor === null) return { said, pairs };
+    return { said, pairs: await this.#aboveFloor(said, pairs, own.floor, signal) };
+  }
+
+  /** Where the replica may have ids of its own, and has others than the source, equal rows have no ids. */
+  async #leaveOutOwnIds(
+    own: ReplicaState,
+    said: DatabaseDigest,
+    pairs: readonly Pair[],
+    signal: AbortSignal | undefined
+  ): Promise<readonly Pair[]> {
+    const { source, allIds = false } = this.#options;
+    const isOther = source !== undefined && source !== own.ids.source;
+    const found: Pair[] = [];
+    for (const pair of pairs) {
+      const table = this.#schema.byName.get(pair.claimed.table);
+      const mayDiffer = table && mayOwnIds(table) && (isOther || own.ids.own.includes(table.name)) && !allIds;
+      const isEqual = isSame(pair.ours, pair.claimed);
+      found.push(mayDiffer && !isEqual ? await this.#reread(pair, own, said, this.#options.patient, signal) : pair);
+    }
+    return found;
+  }
+
+  /** Asks again of a table, without its ids if it has any, and whether the source has changed it since its block. */
+  async #reread(
+    pair: Pair,
+    { floor }: ReplicaState,
+    said: DatabaseDigest,
+    settled: boolean | undefined,
+    signal: AbortSignal | undefined
+  ): Promise<Pair> {
+    const { claimed, plan: known } = pair;
+    const { table } = claimed;
+    const withIds = known?.surrogate == null;
+    const range = floor === null || known?.class !== 'scoped' ? null : above(known, floor);
+    const asked = this.#source.digestRanges(table, range, said.key, signal, settled && range === null, withIds);
+    const theirs = await readAt(asked, said);
+    if (known === null || withIds) return { ...pair, theirs };
+    const plan = { ...known, withIds };
+    const ranges = await readRanges(this.#connection, this.#typed, plan, range ?? wholeTable(plan), said.key);
+    return { claimed: { ...claimed, ...sumOf(theirs.ranges) }, plan, theirs, ours: { ...sumOf(ranges), ranges } };
   }
 
   /**
@@ -115,19 +233,22 @@ export class DigestComparison {
   async #aboveFloor(
     said: DatabaseDigest,
     pairs: readonly Pair[],
-    range: DigestRange,
+    floor: number,
     signal: AbortSignal | undefined
   ): Promise<readonly Pair[]> {
     const found: Pair[] = [];
     for (const pair of pairs) {
-      const { table, class: tableClass } = pair.claimed;
-      const plan = this.#planOf(table);
-      if (tableClass === 'derived') continue;
-      if (tableClass === 'scoped' && plan) {
-        const theirs = readAt(await this.#source.digestRanges(table, range, signal), said);
-        const ranges = await readRanges(this.#connection, this.#typed, plan, range);
-        const claimed = { ...pair.claimed, ...sumOf(theirs.ranges) };
-        found.push({ claimed, theirs, ours: { ...sumOf(ranges), ranges } });
+      const { plan, claimed } = pair;
+      if (claimed.class === 'derived') continue;
+      // What is equal as a whole has no rows below the floor.
+      if (claimed.class === 'scoped' && plan && !isSame(pair.ours, claimed)) {
+        const range = above(plan, floor);
+        const [theirs, ranges] = await Promise.all([
+          readAt(this.#source.digestRanges(claimed.table, range, said.key, signal), said),
+          readRanges(this.#connection, this.#typed, plan, range, said.key)
+        ]);
+        const ours = { ...sumOf(ranges), ranges };
+        found.push({ claimed: { ...claimed, ...sumOf(theirs.ranges) }, plan, theirs, ours });
       } else found.push(pair);
     }
     return found;
@@ -135,17 +256,20 @@ export class DigestComparison {
 
   /** Compares again after a repair: only what was repaired is read anew, as long as the source says the same as before. */
   async recheck(before: Extract<Comparison, { kind: 'different' }>, signal?: AbortSignal): Promise<Comparison> {
-    const said = await this.#source.digest(signal);
-    if (before.more.length > 0 || JSON.stringify(said) !== JSON.stringify(before.said)) return this.compare(signal);
+    if (before.more.length > 0) return this.compare(signal);
+    const said = await readAt(this.#source.digest(before.said.key, signal), before.said).catch(whereMoved);
+    if (JSON.stringify(said) !== JSON.stringify(before.said)) return this.compare(signal);
     await this.#snapshot();
-    for (const { table, spans, claimed, outside } of before.tables) {
+    const plans = new Map(digestPlans(this.#layout, before.height).map((plan) => [plan.name, plan]));
+    for (const { table, spans, claimed, outside, withIds } of before.tables) {
       const inside: RangeDigest[] = [];
+      const plan = { ...plans.get(table)!, withIds };
       for (const span of spans)
-        inside.push(...(await readRanges(this.#connection, this.#typed, this.#planOf(table)!, span)));
+        inside.push(...(await readRanges(this.#connection, this.#typed, plan, span, before.said.key)));
       const now = sumOf([...inside, { from: 0, to: 0, ...outside }]);
       if (!isSame(now, claimed)) return this.compare(signal);
     }
-    return { kind: 'equal', height: before.height, said };
+    return { kind: 'equal', height: before.height, said: before.said, ownIds: before.ownIds };
   }
 
   async #snapshot(): Promise<void> {
@@ -162,10 +286,6 @@ export class DigestComparison {
     return { dbType, tables: this.#typed, plans: tables.map(({ plan }) => plan), heads, fingerprint: '' };
   }
 
-  #planOf(table: string): TablePlan | undefined {
-    return digestPlans(this.#layout).find(({ name }) => name === table);
-  }
-
   async #differences(
     said: DatabaseDigest,
     height: number,
@@ -173,13 +293,13 @@ export class DigestComparison {
     signal: AbortSignal | undefined
   ): Promise<Comparison> {
     const differing = pairs.filter(({ claimed, ours }) => !isSame(ours, claimed));
-    if (differing.length === 0) return { kind: 'equal', height, said };
+    const ownIds = pairs.filter(({ plan }) => plan?.withIds === false).map(({ claimed }) => claimed.table);
+    if (differing.length === 0) return { kind: 'equal', height, said, ownIds };
     const names = new Set(differing.map(({ claimed }) => claimed.table));
     const tables: TableDifference[] = [];
     let found = 0;
     const more = new Set<string>();
-    for (const { claimed, theirs: known, ours } of differing) {
-      const plan = this.#planOf(claimed.table);
+    for (const { claimed, plan, theirs: known, ours } of differing) {
       if (!plan)
         throw new PlatformError('SOURCE_INVALID', {
           reason: `the replica has no table ${claimed.table}`,
@@ -191,27 +311,26 @@ export class DigestComparison {
         more.add(plan.name);
         continue;
       }
-      const asked = known ?? (await this.#source.digestRanges(claimed.table, null, signal, this.#options.patient));
-      const theirs = readAt(asked, said);
+      const ask = () => this.#source.digestRanges(claimed.table, null, said.key, signal, this.#options.patient);
+      const theirs = known ?? (await readAt(ask(), said));
       if (this.#options.patient && theirs.settled === false) {
         more.add(plan.name);
         continue;
       }
       const room = MAX_DIFFERING_ROWS - found;
-      const { isCut, difference, rows } = await this.#differenceOf(plan, { claimed, theirs, ours }, said, room, signal);
+      const { isCut, difference, rows } = await this.#differenceOf({ claimed, plan, theirs, ours }, said, room, signal);
       if (isCut) more.add(plan.name);
       found += rows;
       tables.push(difference);
     }
     if (tables.length === 0 && this.#options.patient)
       return { kind: 'elsewhere', height, sourceHeight: said.block_height, unsettled: [...more] };
-    return { kind: 'different', height, said, tables, more: [...more] };
+    return { kind: 'different', height, said, tables, more: [...more], ownIds };
   }
 
   /** @param room rows after which no other span is taken: then `isCut` */
   async #differenceOf(
-    plan: TablePlan,
-    { claimed, theirs, ours }: Pair & { readonly theirs: TableRanges },
+    { claimed, plan, theirs, ours }: Pair & { readonly plan: DigestPlan; readonly theirs: TableRanges },
     said: DatabaseDigest,
     room: number,
     signal: AbortSignal | undefined
@@ -221,7 +340,7 @@ export class DigestComparison {
     const taken: DigestRange[] = [];
     let isCut = false;
     if (plan.class !== claimed.class) {
-      const whole = wholeTable(plan, said.block_height);
+      const whole = wholeTable(plan);
       await found.takeAll(theirs.ranges, whole);
       taken.push(whole);
     } else {
@@ -235,7 +354,9 @@ export class DigestComparison {
     }
     const isOutside = ({ from, to }: RangeDigest) => !taken.some((span) => from >= span.from && to <= span.to);
     const outside = sumOf(ours.ranges.filter(isOutside));
-    const difference = { table: plan.name, ...found.difference(), spans: taken, claimed, outside, bytes: found.bytes };
+    const { bytes } = found;
+    const { name, withIds } = plan;
+    const difference = { table: name, ...found.difference(), spans: taken, claimed, outside, bytes, withIds };
     return { difference, rows: found.size, isCut };
   }
 
@@ -249,14 +370,26 @@ export class DigestComparison {
   }
 }
 
+function whereMoved(caught: unknown): null {
+  if (caught instanceof SourceMoved) return null;
+  throw caught;
+}
+
 const NOTHING: Pick<TableFigures, 'rows' | 'digest' | 'ranges'> = { rows: 0, digest: '0', ranges: [] };
 
 /** One table as both sides have it. */
 interface Pair {
   readonly claimed: TableDigest;
+  /** Null: the replica has no such table. */
+  readonly plan: DigestPlan | null;
   /** The source's ranges where they were asked for already. */
   readonly theirs: TableRanges | null;
   readonly ours: Pick<TableFigures, 'rows' | 'digest' | 'ranges'>;
+}
+
+/** The positions that a truncated replica has. */
+function above(plan: DigestPlan, floor: number): DigestRange {
+  return { ...wholeTable(plan), from: floor };
 }
 
 type Figures = Pick<TableDigest, 'rows' | 'digest'>;
@@ -265,12 +398,7 @@ function isSame(a: Figures, b: Figures): boolean {
   return a.rows === b.rows && BigInt(a.digest) === BigInt(b.digest);
 }
 
-function isAt(
-  said: DatabaseDigest,
-  height: number | null,
-  hashes: BlockHashes | null,
-  fingerprint: string | null
-): boolean {
+function isAt(said: DigestKey, height: number | null, hashes: BlockHashes | null, fingerprint: string | null): boolean {
   if (said.block_height !== height || hashes === null || !sameBlock(said as BlockHashes, hashes)) return false;
   return fingerprint === null || said.fingerprint === fingerprint;
 }

@@ -3,14 +3,18 @@ import { type DigestRange, MAX_RANGE_BYTES, MAX_RANGE_ROWS, MAX_RANGES, type Ran
 import type { TableClass, TypedColumn, TypedTable } from '../wire/schema.ts';
 import { comparedColumns, type TablePlan } from './classify.ts';
 import { type Connection, quoteName, rows, type SqlRow } from './connection.ts';
-import { canonicalTextSql, selectList } from './row-codec.ts';
+import { keyLiteral } from './keys.ts';
+import { positionSql, selectList, slotSql, wordSql } from './row-codec.ts';
 import { streamRows } from './row-stream.ts';
 import { scopeSql } from './scope-sql.ts';
 import type { SourceLayout } from './source-layout.ts';
 import { readUnrecorded } from './transparency-log.ts';
 
-/** The highest position by hash. */
+/** The highest position by hash, and how many of them one of 4096 equal ranges has. */
 const LAST_HASH = 2 ** 32 - 1;
+const WHOLE_WIDTH = 2 ** 32 / MAX_RANGES;
+/** The position of rows without a block. */
+const NO_BLOCK = -1;
 const COMPARED_CLASSES: ReadonlySet<TableClass> = new Set(['scoped', 'lookup', 'mutable', 'derived']);
 /** What the transparency log says of a block; its ids and times of logging are each side's own. */
 const LOGGED = new Set(['block_index', 'block_time', 'ledger_hash', 'actions_hash', 'contract_hash']);
@@ -24,11 +28,20 @@ export interface TableFigures {
   readonly ranges: readonly RangeDigest[];
 }
 
+/** How one table is compared at a height. */
+export interface DigestPlan extends TablePlan {
+  /** Rows of scoped tables that lie above it are ahead: together at the position above it. */
+  readonly tip: number;
+  /** AUTO_INCREMENT ids count. */
+  readonly withIds: boolean;
+}
+
 /** The tables that two sides compare, and how: the transparency log counts as scoped by block. */
-export function digestPlans(layout: SourceLayout): TablePlan[] {
+export function digestPlans(layout: SourceLayout, height: number): DigestPlan[] {
   return layout.plans
     .map((plan) => (plan.name === 'sync_meta' && layout.dbType === 'indexer' ? logPlan(plan) : plan))
-    .filter((plan) => COMPARED_CLASSES.has(plan.class));
+    .filter((plan) => COMPARED_CLASSES.has(plan.class))
+    .map((plan) => ({ ...plan, tip: height, withIds: true }));
 }
 
 function logPlan(plan: TablePlan): TablePlan {
@@ -37,18 +50,23 @@ function logPlan(plan: TablePlan): TablePlan {
   return { ...plan, class: 'scoped', columns, storedColumns: columns, scope, identity: ['block_index'] };
 }
 
-/** Rows and digests of all tables up to a height, each range by range. Run it in a consistent snapshot. */
+/**
+ * Rows and digests of all tables at a height, each range by range. Run it in a consistent snapshot.
+ *
+ * @param key 32 hex digits that nobody knew when the rows were written
+ */
 export async function readDigests(
   connection: Connection,
   layout: SourceLayout,
   height: number,
+  key: string,
   signal?: AbortSignal
 ): Promise<TableFigures[]> {
   const tables: TableFigures[] = [];
-  for (const plan of digestPlans(layout)) {
+  for (const plan of digestPlans(layout, height)) {
     signal?.throwIfAborted();
     if (plan.name === 'sync_meta' && !(await reachesTip(connection, layout, height))) continue;
-    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan, height));
+    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan), key);
     tables.push({ table: plan.name, class: plan.class, ...sumOf(ranges), ranges });
   }
   return tables;
@@ -72,9 +90,10 @@ export function sumOf(ranges: readonly RangeDigest[]): { readonly rows: number; 
   return { rows: count, digest: String(sum) };
 }
 
-/** All positions that rows of a table can have. */
-export function wholeTable({ class: tableClass }: TablePlan, height: number): DigestRange {
-  return tableClass === 'scoped' ? { from: -1, to: height, block: null } : { from: 0, to: LAST_HASH, block: null };
+/** All positions that rows of a table can have; the log is only ever of blocks that are there. */
+export function wholeTable({ name, class: tableClass, tip }: DigestPlan): DigestRange {
+  if (tableClass !== 'scoped') return { from: 0, to: LAST_HASH, block: null };
+  return { from: NO_BLOCK, to: name === 'sync_meta' ? tip : tip + 1, block: null };
 }
 
 /**
@@ -82,27 +101,31 @@ export function wholeTable({ class: tableClass }: TablePlan, height: number): Di
  *
  * @returns null when it cannot be divided: its rows are equal, or as good as
  */
-export function dividable(plan: TablePlan, { from, to, block }: DigestRange): DigestRange | null {
+export function dividable(plan: DigestPlan, { from, to, block }: DigestRange): DigestRange | null {
   if (to > from) return { from, to, block };
-  return plan.class === 'scoped' && block === null && from >= 0 ? { from: 0, to: LAST_HASH, block: from } : null;
+  return plan.class === 'scoped' && block === null ? { from: 0, to: LAST_HASH, block: from } : null;
 }
 
 /** Digests of the at most 4096 equal parts of a range; parts without rows are left out. */
 export async function readRanges(
   connection: Connection,
   tables: readonly TypedTable[],
-  plan: TablePlan,
-  range: DigestRange
+  plan: DigestPlan,
+  range: DigestRange,
+  key: string
 ): Promise<RangeDigest[]> {
   const width = Math.ceil((range.to - range.from + 1) / MAX_RANGES);
-  const { from, position, where } = place(plan, tables, range);
+  const { from, position, where, isByHash } = place(plan, tables, range, key);
+  // The first digits of the hash are the range: no arithmetic for each row of a whole table.
+  const inHex = isByHash && width === WHOLE_WIDTH;
+  const slotOf = inHex ? slotSql(keyLiteral(key), identityOf(plan), 'r') : `(${position} - ${range.from}) DIV ${width}`;
   const found = await rows(
     connection,
-    `SELECT (${position} - ${range.from}) DIV ${width} AS slot, COUNT(*) AS n, SUM(${rowHash(plan)}) AS digest FROM ${from} WHERE ${where} GROUP BY 1`
+    `SELECT ${slotOf} AS slot, COUNT(*) AS n, SUM(${word(plan, key)}) AS digest FROM ${from} WHERE ${where} GROUP BY 1`
   );
   return found
     .map(({ slot, n, digest }) => {
-      const start = range.from + Number(slot) * width;
+      const start = range.from + (inHex ? Number.parseInt(String(slot), 16) : Number(slot)) * width;
       return { from: start, to: Math.min(range.to, start + width - 1), rows: Number(n), digest: String(digest) };
     })
     .sort((a, b) => a.from - b.from);
@@ -121,14 +144,15 @@ export interface RangeContent {
 export async function readRangeRows(
   connection: Connection,
   tables: readonly TypedTable[],
-  plan: TablePlan,
+  plan: DigestPlan,
   range: DigestRange,
+  key: string,
   { bounded }: { readonly bounded: boolean } = { bounded: true }
 ): Promise<RangeContent> {
-  const { from, where } = place(plan, tables, range);
+  const { from, where } = place(plan, tables, range, key);
   const list = [
     ...plan.storedColumns.map((column) => selectList([column], 'r')),
-    `${rowHash(plan)} AS ${quoteName(HASH_ALIAS)}`
+    `${word(plan, key)} AS ${quoteName(HASH_ALIAS)}`
   ];
   const sql = `SELECT ${list.join(', ')} FROM ${from} WHERE ${where}`;
   const found: SqlRow[] = [];
@@ -154,56 +178,62 @@ function tooLarge({ name }: TablePlan, { from, to }: DigestRange): PlatformError
   return new PlatformError('RANGE_TOO_LARGE', { reason, table: name });
 }
 
+interface Place {
+  readonly from: string;
+  readonly position: string;
+  readonly where: string;
+  /** Positions are hashes, not blocks. */
+  readonly isByHash: boolean;
+}
+
 /** Where the rows (alias `r`) of a range are, and what their positions are. */
 function place(
-  plan: TablePlan,
+  plan: DigestPlan,
   tables: readonly TypedTable[],
-  { from: first, to: last, block }: DigestRange
-): { readonly from: string; readonly position: string; readonly where: string } {
-  if (plan.class === 'scoped') {
-    // Rows whose parent is not there have no block; where they are not asked for, an index can lead to the others.
-    const source = scopeSql(plan, tables, first < 0);
-    if (block === null) {
-      // A number below 0 is no block either.
-      const where = first < 0 ? `${source.block} <= ${last}` : `${source.block} BETWEEN ${first} AND ${last}`;
-      return { from: source.from, position: `GREATEST(CAST(${source.block} AS SIGNED), -1)`, where };
-    }
-    const position = hashPosition(plan);
-    return {
-      from: source.from,
-      position,
-      where: `${source.block} = ${block} AND ${position} BETWEEN ${first} AND ${last}`
-    };
-  }
-  const position = hashPosition(plan);
-  const isWhole = first === 0 && last === LAST_HASH;
-  return {
-    from: `${quoteName(plan.name)} r`,
-    position,
-    where: isWhole ? 'TRUE' : `${position} BETWEEN ${first} AND ${last}`
-  };
+  { from: first, to: last, block }: DigestRange,
+  key: string
+): Place {
+  const position = hashPosition(plan, key);
+  const within = first === 0 && last === LAST_HASH ? 'TRUE' : `${position} BETWEEN ${first} AND ${last}`;
+  if (plan.class !== 'scoped') return { from: `${quoteName(plan.name)} r`, position, where: within, isByHash: true };
+  // Rows without a block, or without the parent that says it: where they are not asked for, an index can lead to the others.
+  const source = scopeSql(plan, tables, (block ?? first) === NO_BLOCK);
+  const inBlocks = (from: number, to: number) => blockCondition(source.block, plan.tip, from, to);
+  if (block !== null)
+    return { from: source.from, position, where: `${inBlocks(block, block)} AND ${within}`, isByHash: true };
+  const clipped = `LEAST(GREATEST(CAST(${source.block} AS SIGNED), ${NO_BLOCK}), ${plan.tip + 1})`;
+  return { from: source.from, position: clipped, where: inBlocks(first, last), isByHash: false };
+}
+
+/** A number below 0 is no block, and those above the tip are one position. */
+function blockCondition(block: string, tip: number, first: number, last: number): string {
+  const parts = [
+    ...(first === NO_BLOCK ? [] : [`${block} >= ${first}`]),
+    ...(last > tip ? [] : [last === NO_BLOCK ? `${block} < 0` : `${block} <= ${last}`])
+  ];
+  return parts.length === 0 ? 'TRUE' : parts.join(' AND ');
 }
 
 /** The same on both sides whatever the rest of the row says. */
-function hashPosition(plan: TablePlan): string {
-  const columns = plan.identity
-    ? plan.storedColumns.filter(({ name }) => plan.identity!.includes(name))
-    : comparedColumns(plan);
-  return `CRC32(${rowText(columns)})`;
+function hashPosition(plan: DigestPlan, key: string): string {
+  return positionSql(keyLiteral(key), identityOf(plan), 'r');
 }
 
-/**
- * The product of two CRCs with different polynomials: 64 bits, at half the cost of a cryptographic hash. A CRC alone is linear: rows
- * that swap a value would too often leave a sum as it was; products tell them.
- */
-function rowHash(plan: TablePlan): string {
-  const text = rowText(comparedColumns(plan));
-  return `CRC32(${text}) * CRC32C(${text})`;
+function word(plan: DigestPlan, key: string): string {
+  return wordSql(keyLiteral(key), byName(countedColumns(plan)), 'r');
 }
 
-/** The canonical text of some columns, in the order of their names. */
-function rowText(columns: readonly TypedColumn[]): string {
-  if (columns.length === 0) return "''";
-  const sorted = [...columns].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return canonicalTextSql(sorted, 'r');
+function countedColumns(plan: DigestPlan): readonly TypedColumn[] {
+  return plan.withIds ? plan.storedColumns : comparedColumns(plan);
+}
+
+/** Where only the id names a row, it says its position. */
+function identityOf(plan: DigestPlan): readonly TypedColumn[] {
+  const names = plan.identity ?? (plan.withIds && plan.surrogate !== null ? [plan.surrogate] : null);
+  return byName(names ? plan.storedColumns.filter(({ name }) => names.includes(name)) : countedColumns(plan));
+}
+
+/** Two servers may have them in another order. */
+function byName(columns: readonly TypedColumn[]): readonly TypedColumn[] {
+  return [...columns].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -1,12 +1,13 @@
 import { readTip } from './block-hashes.ts';
 import type { TablePlan } from './classify.ts';
-import { type Connection, quoteName } from './connection.ts';
-import { readFigures, readTableFigure } from './scope-sql.ts';
-import { WINDOW } from './scoped-window.ts';
+import type { Connection } from './connection.ts';
+import { NO_ROWS, together } from './source/checksum-map.ts';
+import { rangingOf, readChecksums } from './source/ranging.ts';
+import { HIGHEST, LOWEST } from './source/spans.ts';
+import { readTableFacts } from './source/table-facts.ts';
+import { SMALL_ROWS } from './source/table-watch.ts';
+import { windowStart } from './source/watch-reader.ts';
 import { readLayout, type SourceLayout } from './source-layout.ts';
-
-/** Lookup ids below the highest that are compared. */
-const LOOKUP_IDS = 10_000;
 
 /** Replicated tables that a consistent snapshot does not cover: their rows show as soon as they are written. */
 export function inconsistentTables(layout: SourceLayout): TablePlan[] {
@@ -16,7 +17,8 @@ export function inconsistentTables(layout: SourceLayout): TablePlan[] {
 }
 
 /**
- * Tip, its hashes and the figures of tables that no snapshot covers; equal before and after a read, the read is whole.
+ * Tip, its hashes and the checksums of tables that no snapshot covers, of large ones those of their newest rows; equal before
+ * and after a read, the read is whole.
  *
  * Call it outside of any snapshot.
  *
@@ -30,17 +32,15 @@ export async function readEngineState(
   const layout = await readLayout(connection, dbType, localTables);
   const plans = inconsistentTables(layout);
   if (plans.length === 0 || !layout.heads) return null;
-  const tip = await readTip(connection, layout.heads);
-  const state: unknown[] = [tip];
+  const facts = await readTableFacts(connection);
+  const state: unknown[] = [await readTip(connection, layout.heads)];
   for (const plan of plans) {
-    if (plan.class === 'scoped') {
-      const from = Math.max(0, (tip?.height ?? 0) - WINDOW);
-      const figures = await readFigures(connection, plan, layout.tables, from, Number.MAX_SAFE_INTEGER);
-      state.push(plan.name, [...figures]);
-    } else if (plan.class === 'lookup') {
-      const newest = `r.id > (SELECT COALESCE(MAX(id), 0) FROM ${quoteName(plan.name)}) - ${LOOKUP_IDS}`;
-      state.push(plan.name, await readTableFigure(connection, plan, newest));
-    } else state.push(plan.name, await readTableFigure(connection, plan));
+    const ranging = rangingOf(plan, layout.tables);
+    const isLarge = ranging.isIndexed && (facts.get(plan.name)?.rows ?? 0) > SMALL_ROWS;
+    const from = isLarge ? await windowStart(connection, plan, ranging) : LOWEST;
+    const found = await readChecksums(connection, plan, ranging, from === LOWEST ? null : [[from, HIGHEST]]);
+    const { rows, sum } = [...found.values()].reduce(together, NO_ROWS);
+    state.push([plan.name, from, rows, String(sum)]);
   }
   return JSON.stringify(state);
 }

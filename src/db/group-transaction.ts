@@ -1,19 +1,19 @@
 import { PlatformError } from '../errors.ts';
-import type { WireRow } from '../wire/messages.ts';
+import type { TableSpans, WireRow } from '../wire/messages.ts';
+import { type CarriedIds, mayOwnIds } from './carried-ids.ts';
 import { quoteName, rows } from './connection.ts';
 import { heightsOf } from './heights.ts';
+import { ParentBlocks } from './parent-blocks.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
-import { deleteRows, insertRows, selectByIdentity, selectWhere } from './row-statements.ts';
-import { toLiteral } from './sql-literal.ts';
+import { differ, isNamed, NO_DIFFERENCE, type RowDifference, union } from './row-difference.ts';
+import { selectSpans } from './row-spans.ts';
+import { deleteRows, insertRows, selectByIdentity, selectByKey, selectWhere } from './row-statements.ts';
 import type { Statements } from './statement-batch.ts';
 import type { TouchedBalances } from './touched-balances.ts';
 import type { UndoJournal } from './undo-journal.ts';
+import { YieldingInsert } from './yielding-insert.ts';
 
-/** Blocks of parents that are remembered within a group. */
-const PARENT_CACHE = 2_000_000;
 const SCAN_PAGE_ROWS = 20_000;
-/** Values of one condition. */
-const ALIKE_VALUES = 5_000;
 
 /** The blocks of one group. */
 export interface Span {
@@ -21,39 +21,74 @@ export interface Span {
   readonly last: number;
 }
 
+/** What a group is to make of one table. */
+export interface TableWants {
+  readonly table: ReplicaTable;
+  /** Rows of the group's own blocks, of which nothing is here. */
+  readonly fresh: readonly CanonicalRow[];
+  /** Rows that replace those with their identity; of rows that nothing names, as many are added as are not here. */
+  readonly upserts: readonly CanonicalRow[];
+  /** What to do when a row has another value here. */
+  readonly known: 'replace' | 'refuse';
+  /** Rows that go, by the values at some positions. */
+  readonly gone: readonly { readonly key: readonly number[]; readonly list: readonly CanonicalRow[] }[];
+  /** Parts of the table that these rows are the whole of. */
+  readonly spans: (Pick<TableSpans, 'column' | 'spans'> & { readonly list: readonly CanonicalRow[] }) | null;
+}
+
+/** What a group changes in one table. */
+export interface TableChange extends RowDifference {
+  readonly table: ReplicaTable;
+  /** Rows to add whose ids are still to be dealt. */
+  readonly unsettled: readonly CanonicalRow[];
+  readonly fresh: readonly CanonicalRow[];
+}
+
+/** What a transaction needs to know beside its statements. */
+export interface GroupOptions {
+  readonly journal: Pick<UndoJournal, 'keep'>;
+  readonly ids: CarriedIds;
+  /** Takes note of the balances that change. */
+  readonly touched?: TouchedBalances;
+  /**
+   * A row that takes the place of one that nothing told of does not end the transaction: `evict` takes that one away, `own` lets
+   * the table have ids of its own. Absent: it ends it.
+   */
+  readonly collisions?: 'evict' | 'own';
+}
+
 /**
- * The changes of one group within its transaction, each with its undo image.
+ * The changes of one group within its transaction, each with its undo image. Everything that goes is read first; then it goes,
+ * from all tables; then new rows come, with the source's ids.
  *
  * Rows that stand in blocks of the group itself need no image: a rollback deletes them by scope.
  */
 export class GroupTransaction {
   readonly #connection: Statements;
   readonly #schema: ReplicaSchema;
-  readonly #journal: Pick<UndoJournal, 'keep'>;
   readonly #span: Span;
-  readonly #touched: TouchedBalances | undefined;
-  readonly #blockOfParent = new Map<string, number>();
+  readonly #options: GroupOptions;
+  readonly #parents: ParentBlocks;
+  readonly #insert: YieldingInsert | null;
   readonly #changedBlocks = new Set<number>();
-  #isAhead = false;
+  readonly #parentNames: ReadonlySet<string>;
+  #mayHoldEarly = false;
 
-  /** @param touched takes note of the balances that change */
-  constructor(
-    connection: Statements,
-    schema: ReplicaSchema,
-    journal: Pick<UndoJournal, 'keep'>,
-    span: Span,
-    touched?: TouchedBalances
-  ) {
+  constructor(connection: Statements, schema: ReplicaSchema, span: Span, options: GroupOptions) {
     this.#connection = connection;
     this.#schema = schema;
-    this.#journal = journal;
     this.#span = span;
-    this.#touched = touched;
+    this.#options = options;
+    this.#parents = new ParentBlocks(connection, schema, span);
+    this.#parentNames = new Set(schema.tables.flatMap(({ plan }) => plan.scope?.parent ?? []));
+    this.#insert = options.collisions
+      ? new YieldingInsert(connection, options.ids, options.collisions, (table, list) => this.#remove(table, list))
+      : null;
   }
 
-  /** Whether rows may stand in blocks above the group's. */
-  get isAhead(): boolean {
-    return this.#isAhead;
+  /** Whether rows may stand in blocks above the group's, or wait for the row that says their block. */
+  get mayHoldEarly(): boolean {
+    return this.#mayHoldEarly;
   }
 
   /** Ascending heights below the group whose row in `blocks` changed. */
@@ -61,7 +96,11 @@ export class GroupTransaction {
     return [...this.#changedBlocks].sort((a, b) => a - b);
   }
 
-  /** Removes rows that stand in the group's blocks already: leftovers of a source that sent them early. */
+  get parents(): ParentBlocks {
+    return this.#parents;
+  }
+
+  /** Removes rows that stand in the group's blocks already: a source that sent them early sends them again with their block. */
   async clearSpan(): Promise<void> {
     const { first } = this.#span;
     const direct = this.#schema.tables.filter(({ plan }) => plan.scope !== null && plan.scope.parent === null);
@@ -76,233 +115,225 @@ export class GroupTransaction {
         .join(' UNION ALL ')
     );
     const occupied = new Set(found.map(({ name }) => name));
-    if (occupied.size === 0) return;
-    this.#isAhead = true;
+    if (occupied.size > 0) this.#mayHoldEarly = true;
     const affected = this.#schema.tables.filter(
       ({ name, plan }) => occupied.has(name) || (plan.scope?.parent != null && occupied.has(plan.scope.parent))
     );
     for (const table of affected.reverse()) {
-      const existing = await selectSpan(this.#connection, table, this.#span);
-      await this.#remove(table, existing, true);
+      await this.#remove(table, await selectSpan(this.#connection, table, this.#span));
     }
   }
 
-  /** New rows of the group's own blocks, whose scopes are empty; the replica deals their surrogate ids, in the source's order. */
-  async insertScoped(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
-    await insertRows(this.#connection, table, inSourceOrder(table, list), false);
+  /**
+   * Removes rows that waited for a parent which the group brings: they are among the rows of its blocks.
+   *
+   * @returns what was removed, table by table
+   */
+  async clearWaiting(tables: readonly ReplicaTable[] = this.#schema.tables): Promise<readonly CanonicalRow[][]> {
+    const waiting = tables.flatMap((table) => {
+      const values = this.#parents.arriving(table);
+      return values.size === 0 ? [] : [{ table, values }];
+    });
+    const found = await Promise.all(
+      waiting.map(async ({ table, values }) => {
+        const { column } = table.plan.scope!;
+        const at = table.codecs.findIndex(({ name }) => name === column);
+        const list = await selectSpans(this.#connection, table, { column, spans: [extent(values)] });
+        return list.filter((row) => values.has(row[at]!));
+      })
+    );
+    for (const [index, { table }] of waiting.entries()) await this.#remove(table, found[index]!);
+    return found;
+  }
+
+  /** Makes tables, of which none comes twice, what the group says they are; `sorted` as the schema is: parents first. */
+  async take(sorted: readonly TableWants[]): Promise<void> {
+    await this.write(await Promise.all(sorted.map((wants) => this.read(wants))));
+  }
+
+  /** What of a table changes. Nothing is written. @throws {PlatformError} ROW_CONTRADICTION */
+  async read(wants: TableWants): Promise<TableChange> {
+    const { table, spans, upserts, gone } = wants;
+    const [inSpans, named, vanished] = await Promise.all([
+      spans ? selectSpans(this.#connection, table, spans) : [],
+      this.compareRows(table, upserts, 'replace'),
+      Promise.all(gone.map(({ key, list }) => selectByKey(this.#connection, table, key, list))),
+      this.#noteEarly(table, spans?.list ?? [])
+    ]);
+    // A lookup's id may be dealt again: the row that had it is told to go.
+    if (wants.known === 'refuse') refuse(table, differ(named.surplus, vanished.flat(), table.all).surplus);
+    const within = differ(inSpans, spans?.list ?? [], this.equality(table));
+    const told = [within.surplus, named.surplus, ...vanished];
+    told.push(await this.#selectMoved(table, within.missing, union(table, told)));
+    const missing = onlyOnce(table, [within.missing, named.missing]);
+    return this.settle({ table, surplus: union(table, told), missing, fresh: wants.fresh });
   }
 
   /**
-   * Upserts rows by their identity; rows without one are added as often as the replica lacks them.
+   * What rows to upsert change: they replace those with their identity; of rows that nothing names, as many come as are not here.
    *
-   * @param height the rows' block when they are scoped
    * @throws {PlatformError} ROW_CONTRADICTION
    */
-  async merge(
+  async compareRows(
     table: ReplicaTable,
     list: readonly CanonicalRow[],
-    known: Merge['known'],
-    height: number | null = null
-  ): Promise<void> {
-    const difference = await this.#compare(table, list);
-    if (table.plan.scope && (height === null || height > this.#span.last)) this.#isAhead = true;
-    await this.#settle({ table, known }, difference, height === null || !this.#owns(height));
+    known: TableWants['known']
+  ): Promise<RowDifference> {
+    if (list.length === 0) return NO_DIFFERENCE;
+    const [difference] = await Promise.all([this.#compare(table, list), this.#noteEarly(table, list)]);
+    if (known === 'refuse') refuse(table, difference.surplus);
+    return difference;
   }
 
-  /** As `merge`, for rows that have no block of tables of which none comes twice: what the replica has of them is read at once. */
-  async mergeAll(merges: readonly Merge[]): Promise<void> {
-    const differences = await Promise.all(merges.map(({ table, list }) => this.#compare(table, list)));
-    for (const [index, merge] of merges.entries()) await this.#settle(merge, differences[index]!, true);
-  }
-
-  async #settle(
-    { table, known }: Pick<Merge, 'table' | 'known'>,
-    { surplus, missing }: PageDifference,
-    keep: boolean
-  ): Promise<void> {
-    if (known === 'refuse' && surplus.length > 0) {
-      const identity = table.identity!.map((position) => surplus[0]![position]);
-      const reason = `table ${table.name} holds another row as ${identity.join(', ')} than the source`;
-      throw new PlatformError('ROW_CONTRADICTION', { reason, table: table.name });
+  /** Which of the new rows take over an id of the replica's own, and which are to get one. */
+  settle({ table, surplus, missing, fresh }: Omit<TableChange, 'unsettled'>): TableChange {
+    const { surrogate, identity } = table;
+    const { ids } = this.#options;
+    if (surrogate === null) return { table, surplus, missing, unsettled: [], fresh };
+    if (!ids.isOwn(table)) {
+      const isDealt = (row: CanonicalRow) => row[surrogate] !== null;
+      if (missing.every(isDealt)) return { table, surplus, missing, unsettled: [], fresh };
+      const unsettled = missing.filter((row) => !isDealt(row));
+      return { table, surplus, missing: missing.filter(isDealt), unsettled, fresh };
     }
-    await this.#remove(table, surplus, keep);
-    await this.#add(table, missing, keep);
+    const freed = new Map(identity ? surplus.map((row) => [keyText(row, identity), row[surrogate]!]) : []);
+    const settled: CanonicalRow[] = [];
+    const unsettled: CanonicalRow[] = [];
+    for (const row of missing) {
+      const own = identity && isNamed(table, row) ? freed.get(keyText(row, identity)) : undefined;
+      if (own === undefined) unsettled.push(row);
+      else settled.push(row.with(surrogate, own));
+    }
+    return { table, surplus, missing: settled, unsettled, fresh };
   }
 
-  /** Removes the rows that have these identities, where they are. */
-  async removeByIdentity(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
-    await this.#remove(table, await selectByIdentity(this.#connection, table, list), true);
+  /** Carries out changes of different tables, `sorted` as the schema is. */
+  async write(sorted: readonly TableChange[]): Promise<void> {
+    for (const { table, surplus } of sorted.toReversed()) await this.#remove(table, surplus);
+    for (const { table, missing, unsettled, fresh } of sorted) {
+      await this.#add(table, missing);
+      if (unsettled.length > 0) await this.#add(table, await this.#deal(table, unsettled));
+      await this.#addFresh(table, fresh);
+    }
   }
 
-  /** What one page of a table that is received whole changes here; for `replaceWhole`. */
-  async comparePage(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<PageDifference> {
-    if (table.identity === null) return { surplus: [], missing: list };
-    return this.#compare(table, list);
+  async #addFresh(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
+    if (list.length === 0) return;
+    if (this.#options.ids.isOwn(table)) await insertRows(this.#connection, table, await this.#deal(table, list));
+    else if (this.#insert) await this.#insert.run(table, list);
+    else await insertRows(this.#connection, table, list);
+  }
+
+  #deal(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<readonly CanonicalRow[]> {
+    // What gets an id here may have another one at the source.
+    if (mayOwnIds(table)) this.#options.ids.own(table);
+    return this.#options.ids.deal(this.#connection, table, list);
+  }
+
+  /** The positions by which two rows of a table are equal. */
+  equality(table: ReplicaTable): readonly number[] {
+    return this.#options.ids.positions(table);
+  }
+
+  /** What one page of a table that is received whole changes here; for `compareWhole`. */
+  async comparePage(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<RowDifference> {
+    const named = list.filter((row) => isNamed(table, row));
+    const unnamed = named.length === list.length ? [] : list.filter((row) => !isNamed(table, row));
+    const { surplus, missing } = await this.#compare(table, named);
+    return { surplus, missing: [...missing, ...unnamed] };
   }
 
   /**
-   * Ends a table that was received whole: what the source has not goes, what differs is replaced, what is missing comes.
+   * What a table that was received whole changes here: what the source has not goes, what differs is replaced, what is missing
+   * comes.
    *
-   * @param received identities of all rows received; of no use for a table without one
+   * @param received identities of all rows received
    */
-  async replaceWhole(
+  async compareWhole(
     table: ReplicaTable,
-    received: ReadonlySet<string>,
-    pages: readonly PageDifference[]
-  ): Promise<void> {
-    const missing = pages.flatMap((page) => page.missing);
-    if (table.identity === null) {
-      return this.#replaceMultiset(table, await selectWhere(this.#connection, table, '1'), missing, true);
-    }
+    pages: readonly RowDifference[],
+    received: ReadonlySet<string>
+  ): Promise<RowDifference> {
     const surplus = pages.flatMap((page) => page.surplus);
+    const wanted = pages.flatMap((page) => page.missing);
+    const unnamed: CanonicalRow[] = [];
     for await (const page of scanTable(this.#connection, table)) {
-      surplus.push(...page.filter((row) => !received.has(keyText(row, table.identity!))));
+      for (const row of page) {
+        if (!isNamed(table, row)) unnamed.push(row);
+        else if (!received.has(keyText(row, table.identity!))) surplus.push(row);
+      }
     }
-    await this.#remove(table, surplus, true);
-    await this.#add(table, missing, true);
-  }
-
-  /** The rows of some blocks. Which they are the parents say: read those of all tables before any are changed. */
-  async readBlocks(table: ReplicaTable, heights: readonly Span[]): Promise<CanonicalRow[]> {
-    const found: CanonicalRow[] = [];
-    for (const span of heights) found.push(...(await selectSpan(this.#connection, table, span)));
-    return found;
-  }
-
-  /** The rows that have the same value in this column as one of those. */
-  async readAlike(table: ReplicaTable, column: string, list: readonly CanonicalRow[]): Promise<CanonicalRow[]> {
-    const position = table.codecs.findIndex(({ name }) => name === column);
-    const values = [...new Set(list.map((row) => row[position]!))];
-    const found: CanonicalRow[] = [];
-    for (let at = 0; at < values.length; at += ALIKE_VALUES) {
-      const some = values.slice(at, at + ALIKE_VALUES).map((value) => toLiteral(table.codecs[position]!, value));
-      found.push(...(await selectWhere(this.#connection, table, `t.${quoteName(column)} IN (${some.join(',')})`)));
-    }
-    return found;
-  }
-
-  /** Makes rows of older blocks the given ones; a row that moved between them goes before it comes. */
-  async replaceRows(
-    table: ReplicaTable,
-    existing: readonly CanonicalRow[],
-    list: readonly CanonicalRow[]
-  ): Promise<void> {
-    await this.#replaceMultiset(table, existing, list, true);
-  }
-
-  /** Takes note of the blocks that rows of a parent table say, before the rows are written. */
-  learnParents(table: ReplicaTable, list: readonly CanonicalRow[]): void {
-    const block = table.codecs.findIndex(({ name }) => name === 'block_index');
-    for (const column of new Set(
-      this.#schema.tables.map(({ plan }) => (plan.scope?.parent === table.name ? plan.scope.column : null))
-    )) {
-      if (column === null) continue;
-      const position = table.codecs.findIndex(({ name }) => name === column);
-      for (const row of list) this.#blockOfParent.set(`${table.name}.${row[position]}`, Number(row[block]));
-    }
-  }
-
-  /** The block of each row of a scoped table; null where its parent is unknown. */
-  async blocksOf(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<(number | null)[]> {
-    const { column, parent } = table.plan.scope!;
-    const position = table.codecs.findIndex(({ name }) => name === column);
-    if (parent === null) return list.map((row) => Number(row[position]));
-    const cacheKey = (value: string) => `${parent}.${value}`;
-    const wanted = new Set(
-      list.map((row) => row[position]!).filter((value) => !this.#blockOfParent.has(cacheKey(value)))
+    const rest = differ(
+      unnamed,
+      wanted.filter((row) => !isNamed(table, row)),
+      this.equality(table)
     );
-    if (this.#blockOfParent.size > PARENT_CACHE) this.#blockOfParent.clear();
-    if (wanted.size > 0) {
-      const codec = table.codecs[position]!;
-      const values = [...wanted].map((value) => toLiteral(codec, value)).join(',');
-      const found = await rows(
-        this.#connection,
-        `SELECT ${quoteName(column)} AS scope, block_index FROM ${quoteName(parent)} WHERE ${quoteName(column)} IN (${values})`
-      );
-      for (const row of found) this.#blockOfParent.set(cacheKey(String(row['scope'])), Number(row['block_index']));
-    }
-    return list.map((row) => this.#blockOfParent.get(cacheKey(row[position]!)) ?? null);
+    const named = wanted.filter((row) => isNamed(table, row));
+    return { surplus: [...surplus, ...rest.surplus], missing: [...named, ...rest.missing] };
   }
 
-  #owns(height: number): boolean {
-    return height >= this.#span.first && height <= this.#span.last;
+  /** The rows of the blocks from a height to the group. Which they are the parents say: read those of all tables before any are changed. */
+  readOverlap(table: ReplicaTable, from: number): Promise<CanonicalRow[]> {
+    return selectSpan(this.#connection, table, { first: from, last: this.#span.first - 1 });
   }
 
-  /** With an identity, `missing` rows take over the surrogate of the row that they replace. */
-  async #compare(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<PageDifference> {
-    const existing = await selectByIdentity(this.#connection, table, list);
-    if (table.identity === null) {
-      const here = new Map<string, number>();
-      for (const row of existing)
-        here.set(keyText(row, table.compared), (here.get(keyText(row, table.compared)) ?? 0) + 1);
-      const missing = list.filter((row) => {
-        const text = keyText(row, table.compared);
-        const count = here.get(text) ?? 0;
-        here.set(text, count - 1);
-        return count <= 0;
-      });
-      return { surplus: [], missing: missing.map((row) => withSurrogate(table, row, null)) };
-    }
-    const byIdentity = new Map(existing.map((row) => [keyText(row, table.identity!), row]));
-    const surplus: CanonicalRow[] = [];
-    const missing: CanonicalRow[] = [];
-    for (const row of new Map(list.map((each) => [keyText(each, table.identity!), each])).values()) {
-      const own = byIdentity.get(keyText(row, table.identity));
-      if (own && keyText(own, table.compared) === keyText(row, table.compared)) continue;
-      if (own) surplus.push(own);
-      missing.push(own ? withSurrogate(table, row, own) : withSurrogate(table, row, null));
-    }
-    return { surplus, missing };
+  /** Rows that differ from those with their identities; where nothing names them, as many as are not here. */
+  async #compare(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<RowDifference> {
+    const { identity } = table;
+    const positions = this.equality(table);
+    const named = list.filter((row) => isNamed(table, row));
+    const unnamed = named.length === list.length ? [] : list.filter((row) => !isNamed(table, row));
+    const wanted = identity ? [...new Map(named.map((row) => [keyText(row, identity), row])).values()] : [];
+    const [existing, alike] = await Promise.all([
+      selectByIdentity(this.#connection, table, wanted),
+      selectByIdentity(this.#connection, table, unnamed)
+    ]);
+    const { surplus, missing } = differ(existing, wanted, positions);
+    return { surplus, missing: [...missing, ...differ(alike, unnamed, positions).missing] };
   }
 
-  /** Equal rows stay as they are, with their surrogates. */
-  async #replaceMultiset(
+  /** Rows that stand elsewhere, and have the identity or the id of one that comes. */
+  async #selectMoved(
     table: ReplicaTable,
-    existing: readonly CanonicalRow[],
-    list: readonly CanonicalRow[],
-    keep: boolean
-  ): Promise<void> {
-    const wanted = new Map<string, number>();
-    for (const row of list) {
-      const text = keyText(row, table.compared);
-      wanted.set(text, (wanted.get(text) ?? 0) + 1);
-    }
-    const take = (counts: Map<string, number>, row: CanonicalRow): boolean => {
-      const text = keyText(row, table.compared);
-      const count = counts.get(text) ?? 0;
-      counts.set(text, count - 1);
-      return count > 0;
-    };
-    const left = new Map(wanted);
-    const surplus = existing.filter((row) => !take(left, row));
-    // What is left of the counts after the rows that stay is what has to come.
-    const missing = inSourceOrder(table, list).filter((row) => take(left, row));
-    await this.#remove(table, surplus, keep);
-    await this.#add(
-      table,
-      missing.map((row) => withSurrogate(table, row, null)),
-      keep
-    );
+    missing: readonly CanonicalRow[],
+    told: readonly CanonicalRow[]
+  ): Promise<readonly CanonicalRow[]> {
+    const { identity, surrogate } = table;
+    const keys = [identity, surrogate === null || this.#options.ids.isOwn(table) ? null : [surrogate]];
+    const lists = keys.map(async (key) => {
+      if (key === null || missing.length === 0) return [];
+      const known = new Set(told.map((row) => keyText(row, key)));
+      const asked = missing.filter((row) => key.every((at) => row[at] !== null) && !known.has(keyText(row, key)));
+      return asked.length === 0 ? [] : selectByKey(this.#connection, table, key, asked);
+    });
+    return union(table, await Promise.all(lists));
   }
 
-  async #remove(table: ReplicaTable, list: readonly CanonicalRow[], keep: boolean): Promise<void> {
+  /** Takes note of rows that stand in no block of the group or below it. */
+  async #noteEarly(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
+    if (!table.plan.scope || list.length === 0 || this.#mayHoldEarly) return;
+    const blocks = await this.#parents.blocksOf(table, list);
+    if (blocks.some((block) => block === null || block > this.#span.last)) this.#mayHoldEarly = true;
+  }
+
+  async #remove(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
     if (list.length === 0) return;
-    this.#touched?.note('removed', table, list);
-    if (keep) await this.#journal.keep('removed', table, list);
+    // Rows that hung on a parent which goes wait for it to come again.
+    if (this.#parentNames.has(table.name)) this.#mayHoldEarly = true;
+    this.#options.touched?.note('removed', table, list);
+    await this.#options.journal.keep('removed', table, list);
     this.#noteBlocks(table, list);
     await deleteRows(this.#connection, table, list);
   }
 
-  async #add(table: ReplicaTable, list: readonly CanonicalRow[], keep: boolean): Promise<void> {
+  async #add(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
     if (list.length === 0) return;
-    this.#touched?.note('added', table, list);
-    if (keep) await this.#journal.keep('added', table, list);
+    this.#options.touched?.note('added', table, list);
     this.#noteBlocks(table, list);
-    const { surrogate } = table;
-    const settled = surrogate === null ? list : list.filter((row) => row[surrogate] !== null);
-    const fresh = surrogate === null ? [] : list.filter((row) => row[surrogate] === null);
-    await insertRows(this.#connection, table, settled, true);
-    await insertRows(this.#connection, table, fresh, false);
+    const yielding = this.#options.ids.isOwn(table) ? null : this.#insert;
+    const added = yielding ? await yielding.run(table, list) : list;
+    await this.#options.journal.keep('added', table, added);
+    if (!yielding) await insertRows(this.#connection, table, list);
   }
 
   #noteBlocks(table: ReplicaTable, list: readonly CanonicalRow[]): void {
@@ -312,25 +343,19 @@ export class GroupTransaction {
   }
 }
 
-/** Rows to upsert by their identity. */
-export interface Merge {
-  readonly table: ReplicaTable;
-  readonly list: readonly CanonicalRow[];
-  /** What to do with a row that has another value here. */
-  readonly known: 'replace' | 'refuse';
-}
-
-/** What a page of received rows changes here. */
-export interface PageDifference {
-  /** Rows of this database to take away. */
-  readonly surplus: readonly CanonicalRow[];
-  /** Rows to add; their surrogate is null when the replica is to deal it. */
-  readonly missing: readonly CanonicalRow[];
+/** A group that wants nothing of a table. */
+export function wantsOf(table: ReplicaTable): TableWants {
+  return { table, fresh: [], upserts: [], known: 'replace', gone: [], spans: null };
 }
 
 /** Wire rows in canonical form. */
 export function canonicalRows(table: ReplicaTable, list: readonly WireRow[]): CanonicalRow[] {
   return list.map((row) => canonicalRow(table, row));
+}
+
+/** The texts by which `compareWhole` knows the rows that were received. */
+export function namesOf(table: ReplicaTable, list: readonly CanonicalRow[]): ReadonlySet<string> {
+  return new Set(table.identity ? list.map((row) => keyText(row, table.identity!)) : []);
 }
 
 /** The rows of a scoped table in some blocks. */
@@ -345,15 +370,31 @@ export function selectSpan(
   return selectWhere(connection, table, '1', join);
 }
 
-function withSurrogate(table: ReplicaTable, row: CanonicalRow, own: CanonicalRow | null): CanonicalRow {
-  const { surrogate } = table;
-  return surrogate === null ? row : row.with(surrogate, own === null ? null : own[surrogate]!);
+/** Of rows that their table's identity names, one of each name, the last. */
+function onlyOnce(table: ReplicaTable, lists: readonly (readonly CanonicalRow[])[]): readonly CanonicalRow[] {
+  const filled = lists.filter((list) => list.length > 0);
+  const { identity } = table;
+  if (filled.length < 2 || identity === null) return filled.flat();
+  const unnamed = filled.flat().filter((row) => !isNamed(table, row));
+  const named = filled.flat().filter((row) => isNamed(table, row));
+  return [...new Map(named.map((row) => [keyText(row, identity), row])).values(), ...unnamed];
 }
 
-function inSourceOrder(table: ReplicaTable, list: readonly CanonicalRow[]): readonly CanonicalRow[] {
-  const { surrogate } = table;
-  if (surrogate === null) return list;
-  return list.toSorted((a, b) => Number(a[surrogate]) - Number(b[surrogate]));
+function extent(values: ReadonlySet<string>): [number, number] {
+  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of values) {
+    from = Math.min(from, Number(value));
+    to = Math.max(to, Number(value));
+  }
+  return [from, to];
+}
+
+/** @throws {PlatformError} ROW_CONTRADICTION when there is such a row */
+function refuse(table: ReplicaTable, [row]: readonly CanonicalRow[]): void {
+  if (!row) return;
+  const identity = table.identity!.map((position) => row[position]);
+  const reason = `table ${table.name} holds another row as ${identity.join(', ')} than the source`;
+  throw new PlatformError('ROW_CONTRADICTION', { reason, table: table.name });
 }
 
 /** All rows of a table, in pages where its key allows it. */

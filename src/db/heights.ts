@@ -17,8 +17,8 @@ export function runsOf(heights: Iterable<number>): HeightRun[] {
   return runs;
 }
 
-/** The heights that rows with these columns, `block_index` among them, are of. */
+/** The heights that rows with these columns, `block_index` among them, are of; a row may be of none. */
 export function heightsOf(columns: readonly string[], list: readonly CanonicalRow[]): number[] {
   const at = columns.indexOf('block_index');
-  return list.map((row) => Number(row[at]));
+  return list.flatMap((row) => (row[at] == null ? [] : Number(row[at])));
 }

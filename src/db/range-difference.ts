@@ -1,7 +1,7 @@
 import { hasCode, PlatformError } from '../errors.ts';
 import { type BlockHashes, sameBlock } from '../wire/database.ts';
 import {
-  type DatabaseDigest,
+  type DigestKey,
   type DigestRange,
   MAX_RANGE_ROWS,
   type RangeDigest,
@@ -10,24 +10,32 @@ import {
 } from '../wire/digest.ts';
 import type { WireRow } from '../wire/messages.ts';
 import type { TypedTable } from '../wire/schema.ts';
-import type { TablePlan } from './classify.ts';
 import type { Connection } from './connection.ts';
-import { dividable, readRangeRows, readRanges } from './digest.ts';
-import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './replica-schema.ts';
+import { type DigestPlan, dividable, readRangeRows, readRanges } from './digest.ts';
+import { type CanonicalRow, canonicalRow, type ReplicaTable } from './replica-schema.ts';
+import { differ } from './row-difference.ts';
 
 /** Differing ranges that lie near each other are fetched together, up to so many rows. */
 const FETCH_ROWS = 2_000;
 
-/** Where the rows of a source come from. */
+/** Where the rows of a source come from; ranges that are too large are refused with RANGE_TOO_LARGE. */
 export interface RangeSource {
-  digestRanges(table: string, range: DigestRange, signal?: AbortSignal): Promise<TableRanges>;
-  digestRows(table: string, range: DigestRange, signal?: AbortSignal): Promise<RangeRows>;
+  /** @param range null: the whole table @param settled asks whether the table is still what was broadcast */
+  digestRanges(
+    table: string,
+    range: DigestRange | null,
+    key: string,
+    signal?: AbortSignal,
+    settled?: boolean,
+    ids?: boolean
+  ): Promise<TableRanges>;
+  digestRows(table: string, range: DigestRange, key: string, signal?: AbortSignal, ids?: boolean): Promise<RangeRows>;
 }
 
-/** The snapshot that an answer was read in. */
-export type DigestHead = Omit<DatabaseDigest, 'tables'>;
+/** The snapshot that an answer was read in, and its key. */
+export type DigestHead = DigestKey;
 
-/** The source answered from another block or schema than its first answer: what it says now is no difference. */
+/** The source answered from another block, schema or key than its first answer: what it says now is no difference. */
 export class SourceMoved extends Error {
   readonly height: number;
 
@@ -37,9 +45,13 @@ export class SourceMoved extends Error {
   }
 }
 
-/** An answer that was read where the first one was. @throws {SourceMoved} */
-export function readAt<T extends DigestHead>(answer: T, head: DigestHead): T {
+/** An answer that was read where the first one was, and made under its key. @throws {SourceMoved} */
+export async function readAt<T extends DigestHead>(asked: Promise<T>, head: DigestHead): Promise<T> {
+  const answer = await asked.catch((caught: unknown) => {
+    throw hasCode(caught, 'DIGEST_KEY_UNKNOWN') ? new SourceMoved(head.block_height) : caught;
+  });
   const isThere =
+    answer.key === head.key &&
     answer.block_height === head.block_height &&
     sameBlock(answer as BlockHashes, head as BlockHashes) &&
     answer.fingerprint === head.fingerprint;
@@ -82,7 +94,7 @@ export function findSpans(theirs: readonly RangeDigest[], ours: readonly RangeDi
 export class RangeDifference {
   readonly #connection: Connection;
   readonly #typed: readonly TypedTable[];
-  readonly #plan: TablePlan;
+  readonly #plan: DigestPlan;
   readonly #table: ReplicaTable;
   readonly #source: RangeSource;
   readonly #head: DigestHead;
@@ -94,7 +106,7 @@ export class RangeDifference {
   constructor(
     connection: Connection,
     typed: readonly TypedTable[],
-    plan: TablePlan,
+    plan: DigestPlan,
     table: ReplicaTable,
     source: RangeSource,
     head: DigestHead,
@@ -122,7 +134,7 @@ export class RangeDifference {
     if (span.rows > MAX_RANGE_ROWS) return this.#divide(span);
     const [theirs, own] = await Promise.all([
       this.#fetch(span),
-      readRangeRows(this.#connection, this.#typed, this.#plan, span, { bounded: false })
+      readRangeRows(this.#connection, this.#typed, this.#plan, span, this.#head.key, { bounded: false })
     ]);
     if (theirs === null) return this.#divide(span);
     this.#compare(own.rows, theirs);
@@ -138,7 +150,7 @@ export class RangeDifference {
     const [from, to] = [Math.min(...theirs.map((range) => range.from)), Math.max(...theirs.map((range) => range.to))];
     try {
       const wanted = theirs.length > 0 ? await this.#rowsOfSource({ from, to, block: null }) : [];
-      const held = await readRangeRows(this.#connection, this.#typed, this.#plan, own);
+      const held = await readRangeRows(this.#connection, this.#typed, this.#plan, own, this.#head.key);
       this.#compare(held.rows, wanted);
     } catch (caught) {
       if (!hasCode(caught, 'RANGE_TOO_LARGE')) throw caught;
@@ -158,7 +170,9 @@ export class RangeDifference {
   }
 
   async #rowsOfSource(range: DigestRange): Promise<readonly WireRow[]> {
-    const { data } = readAt(await this.#source.digestRows(this.#plan.name, range, this.#signal), this.#head);
+    const { key } = this.#head;
+    const { name, withIds } = this.#plan;
+    const { data } = await readAt(this.#source.digestRows(name, range, key, this.#signal, withIds), this.#head);
     this.bytes += JSON.stringify(data).length;
     return data;
   }
@@ -169,8 +183,11 @@ export class RangeDifference {
       const reason = `more rows of ${this.#plan.name} are alike than one answer may hold: they cannot be compared`;
       throw new PlatformError('RANGE_TOO_LARGE', { reason, table: this.#plan.name });
     }
-    const theirs = readAt(await this.#source.digestRanges(this.#plan.name, within, this.#signal), this.#head);
-    const ours = await readRanges(this.#connection, this.#typed, this.#plan, within);
+    const { key } = this.#head;
+    const { name, withIds } = this.#plan;
+    const asked = this.#source.digestRanges(name, within, key, this.#signal, false, withIds);
+    const theirs = await readAt(asked, this.#head);
+    const ours = await readRanges(this.#connection, this.#typed, this.#plan, within, key);
     for (const span of findSpans(theirs.ranges, ours, within.block)) {
       // A source that names the same range again would be asked for ever.
       if (span.block === range.block && span.from <= range.from && span.to >= range.to) return this.#divideAlike(range);
@@ -185,17 +202,10 @@ export class RangeDifference {
   }
 
   #compare(own: readonly WireRow[], theirs: readonly WireRow[]): void {
-    const counts = new Map<string, number>();
-    const text = (row: CanonicalRow) => keyText(row, this.#table.compared);
     const wanted = theirs.map((row) => canonicalRow(this.#table, row));
     const held = own.map((row) => canonicalRow(this.#table, row));
-    const take = (row: CanonicalRow): boolean => {
-      const count = counts.get(text(row)) ?? 0;
-      counts.set(text(row), count - 1);
-      return count > 0;
-    };
-    for (const row of wanted) counts.set(text(row), (counts.get(text(row)) ?? 0) + 1);
-    for (const row of held) if (!take(row)) this.#surplus.push(row);
-    for (const row of wanted) if (take(row)) this.#missing.push(row);
+    const found = differ(held, wanted, this.#plan.withIds ? this.#table.all : this.#table.compared);
+    for (const row of found.surplus) this.#surplus.push(row);
+    for (const row of found.missing) this.#missing.push(row);
   }
 }

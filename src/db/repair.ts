@@ -1,11 +1,12 @@
 import { PlatformError } from '../errors.ts';
 import { readBlockHeads } from './block-hashes.ts';
 import type { WriterContext } from './block-writer.ts';
+import { CarriedIds } from './carried-ids.ts';
 import { type Connection, databaseError } from './connection.ts';
 import type { TableDifference } from './digest-compare.ts';
 import { type CanonicalRow, keyText, type ReplicaTable } from './replica-schema.ts';
 import { writeReplicaState } from './replica-state.ts';
-import { deleteRows, insertRows, selectByIdentity } from './row-statements.ts';
+import { deleteRows, insertRows, selectByKey } from './row-statements.ts';
 import { StatementBatch, type Statements, write } from './statement-batch.ts';
 import { logAnew } from './written-blocks.ts';
 
@@ -30,6 +31,7 @@ export async function repair(
   });
   try {
     const batch = new StatementBatch(connection);
+    const ids = new CarriedIds(parts.filter(({ withIds }) => !withIds).map(({ table }) => table.name));
     await write(batch, 'BEGIN');
     await countRepair(batch, height);
     for (const { table, surplus } of parts.toReversed()) {
@@ -37,7 +39,7 @@ export async function repair(
     }
     for (const { table, surplus, missing, spans } of parts) {
       if (table.name === 'sync_meta') await logAnew(batch, schema.heads!, spans, height, epochSize);
-      else await add(batch, table, surplus, missing);
+      else await add(batch, table, ids, { surplus, missing });
     }
     const heads = parts.some(({ table }) => table.name === 'blocks') ? schema.heads : null;
     const [tip] = heads ? await readBlockHeads(batch, heads, height, height) : [];
@@ -62,30 +64,31 @@ async function countRepair(connection: Statements, height: number): Promise<void
   throw new PlatformError('REPLICA_MOVED', { reason: `the replica is no longer at block ${height}` });
 }
 
-/** A row that takes the place of another keeps its surrogate; where no identity tells which one, those that are free go in the source's order. */
+/**
+ * Adds rows with the source's ids. Where ids are the replica's own, a row that takes the place of another keeps its id, and
+ * others get the next ones in the source's order.
+ */
 async function add(
   connection: Statements,
   table: ReplicaTable,
-  surplus: readonly CanonicalRow[],
-  missing: readonly CanonicalRow[]
+  ids: CarriedIds,
+  { surplus, missing }: Pick<TableDifference, 'surplus' | 'missing'>
 ): Promise<void> {
   if (missing.length === 0) return;
   const { surrogate, identity } = table;
-  if (identity) {
+  const isOwn = ids.isOwn(table);
+  const keys = [identity, surrogate === null || isOwn ? null : [surrogate]].filter((key) => key !== null);
+  for (const key of keys) {
     // Where a row hides from the comparison, above the tip say, its place is taken all the same.
-    const hidden = await selectByIdentity(connection, table, missing);
+    const named = missing.filter((row) => key.every((at) => row[at] !== null));
+    const hidden = await selectByKey(connection, table, key, named);
     if (hidden.length > 0) await deleteRows(connection, table, hidden);
   }
-  if (surrogate === null) return insertRows(connection, table, missing, true);
+  if (surrogate === null || !isOwn) return insertRows(connection, table, missing);
   const freed = new Map(identity ? surplus.map((row) => [keyText(row, identity), row[surrogate]!]) : []);
-  const inOrder = surplus.map((row) => row[surrogate]!).sort((a, b) => Number(a) - Number(b));
-  const kept: CanonicalRow[] = [];
-  const fresh: CanonicalRow[] = [];
-  for (const row of missing.toSorted((a, b) => Number(a[surrogate]) - Number(b[surrogate]))) {
-    const own = identity ? freed.get(keyText(row, identity)) : inOrder.shift();
-    if (own) kept.push(row.with(surrogate, own));
-    else fresh.push(row);
-  }
-  await insertRows(connection, table, kept, true);
-  await insertRows(connection, table, fresh, false);
+  const ownOf = (row: CanonicalRow) => (identity ? freed.get(keyText(row, identity)) : undefined);
+  const kept = missing.filter((row) => ownOf(row) !== undefined).map((row) => row.with(surrogate, ownOf(row)!));
+  await insertRows(connection, table, kept);
+  const fresh = missing.filter((row) => ownOf(row) === undefined);
+  if (fresh.length > 0) await insertRows(connection, table, await ids.deal(connection, table, fresh));
 }

@@ -19,7 +19,7 @@ export async function replaceTable(
   try {
     await connection.query('START TRANSACTION');
     await connection.query(`DELETE FROM ${quoteName(table.name)}`);
-    await insertRows(connection, table, fresh, true);
+    await insertRows(connection, table, fresh);
     await writeReplicaState(connection, change);
     await connection.query('COMMIT');
   } catch (caught) {

@@ -3,7 +3,7 @@ import type { DbType } from '../wire/database.ts';
 import type { WireRow, WireRows } from '../wire/messages.ts';
 import type { TypedTable } from '../wire/schema.ts';
 import type { HeadLayout } from './block-hashes.ts';
-import { classByName, comparedColumns, type TablePlan, UNSEEN } from './classify.ts';
+import { classByName, type TablePlan, UNSEEN } from './classify.ts';
 import type { Connection } from './connection.ts';
 import { readLayout } from './source-layout.ts';
 import { type ColumnCodec, canonicalValue, columnCodec } from './sql-literal.ts';
@@ -17,10 +17,15 @@ export interface ReplicaTable {
   readonly plan: TablePlan;
   /** Stored columns, in table order; a canonical row has a value for each. */
   readonly codecs: readonly ColumnCodec[];
-  /** Positions of all stored columns but the surrogate. */
+  /** Positions of all stored columns. */
+  readonly all: readonly number[];
+  /** Positions of all stored columns but the surrogate: what equal rows have in common where ids are the replica's own. */
   readonly compared: readonly number[];
   readonly surrogate: number | null;
-  /** Positions of the columns that name a row to the source and to us; null: the whole row without the surrogate. */
+  /**
+   * Positions of the columns that name a row, unless one of them is NULL, to the source and to us: a unique key, if only the
+   * surrogate; null: the whole row.
+   */
   readonly identity: readonly number[] | null;
   /** Positions of the columns by which exactly one row of this database is found; null: there is no such key. */
   readonly rowKey: readonly number[] | null;
@@ -84,13 +89,19 @@ function replicaTable(plan: TablePlan, table: TypedTable): ReplicaTable {
   const codecs = plan.storedColumns.map((column) => columnCodec(column, keyColumns));
   const position = new Map(codecs.map(({ name }, index) => [name, index]));
   const positions = (names: readonly string[]) => names.map((name) => position.get(name)!);
+  const surrogate = plan.surrogate === null ? null : position.get(plan.surrogate)!;
+  const isKey = table.keys.some(
+    ({ unique, columns }) => unique && columns.length === 1 && columns[0]!.name === plan.surrogate
+  );
+  const named = plan.identity ?? (isKey ? [plan.surrogate!] : null);
   return {
     name: plan.name,
     plan,
     codecs,
-    compared: positions(comparedColumns(plan).map(({ name }) => name)),
-    surrogate: plan.surrogate === null ? null : position.get(plan.surrogate)!,
-    identity: plan.identity === null ? null : positions(plan.identity),
+    all: codecs.map((_, index) => index),
+    compared: positions(plan.storedColumns.map(({ name }) => name).filter((name) => name !== plan.surrogate)),
+    surrogate,
+    identity: named === null ? null : positions(named),
     rowKey: findRowKey(table, position)
   };
 }

@@ -1,6 +1,8 @@
 import { PlatformError } from '../errors.ts';
 import type { BlockHashes, DbType } from '../wire/database.ts';
 import type { Halt } from '../wire/report.ts';
+import type { IdOrigin } from './carried-ids.ts';
+import { classByName } from './classify.ts';
 import { type Connection, rows } from './connection.ts';
 import { type Statements, write } from './statement-batch.ts';
 import { createControlTables, isoTime } from './transparency-log.ts';
@@ -45,6 +47,7 @@ export interface ReplicaState {
   readonly dispensers: AsOf | null;
   /** How often rows that differed from the source's were replaced. */
   readonly repairs: number;
+  readonly ids: IdOrigin;
 }
 
 const TABLES = [
@@ -52,7 +55,7 @@ const TABLES = [
     id TINYINT UNSIGNED NOT NULL PRIMARY KEY, complete TINYINT(1) NOT NULL, phase VARCHAR(32) NOT NULL, height BIGINT NULL,
     block_time BIGINT NULL, hashes TEXT NULL, schema_fingerprint VARCHAR(64) NULL, source TEXT NULL, bootstrap LONGTEXT NULL,
     verified_height BIGINT NULL, verified_at VARCHAR(32) NULL, repairs BIGINT UNSIGNED NOT NULL DEFAULT 0,
-    floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0, dispensers TEXT NULL,
+    floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0, dispensers TEXT NULL, ids TEXT NULL,
     updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
   // For replicas that were made before there were comparisons and parts.
@@ -61,7 +64,7 @@ const TABLES = [
     ADD COLUMN IF NOT EXISTS repairs BIGINT UNSIGNED NOT NULL DEFAULT 0 AFTER verified_at,
     ADD COLUMN IF NOT EXISTS floor BIGINT NULL AFTER repairs,
     ADD COLUMN IF NOT EXISTS infra_only TINYINT(1) NOT NULL DEFAULT 0 AFTER floor,
-    ADD COLUMN IF NOT EXISTS dispensers TEXT NULL AFTER infra_only`,
+    ADD COLUMN IF NOT EXISTS dispensers TEXT NULL AFTER infra_only, ADD COLUMN IF NOT EXISTS ids TEXT NULL AFTER dispensers`,
   `CREATE TABLE IF NOT EXISTS sync_undo (
     seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
     kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
@@ -85,23 +88,33 @@ export async function isMarked(connection: Connection): Promise<boolean> {
   return Number(row?.['n']) === MARKER_COLUMNS.length;
 }
 
-/** True for a database with tables but without our marker. */
-export async function isForeign(connection: Connection): Promise<boolean> {
-  const [row] = await rows(
+/** True for a database without our marker that has tables beside those of its own node, which are never touched. */
+export async function isForeign(
+  connection: Connection,
+  dbType: DbType,
+  localTables: readonly string[] = []
+): Promise<boolean> {
+  const found = await rows<{ name: string }>(
     connection,
-    `SELECT COUNT(*) AS n FROM information_schema.TABLES
-     WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME NOT IN ('sync_undo', 'sync_halt')`
+    'SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()'
   );
-  return Number(row?.['n']) > 0 && !(await isMarked(connection));
+  const isOwn = (name: string) =>
+    ['sync_undo', 'sync_halt'].includes(name) ||
+    (classByName(name, dbType, localTables) === 'local' && !name.startsWith('sync_'));
+  return found.some(({ name }) => !isOwn(name)) && !(await isMarked(connection));
 }
 
 /**
- * Reads the marker, making it in a database without tables.
+ * Reads the marker, making it in a database that has no tables but those of its own node.
  *
  * @throws {PlatformError} REPLICA_FOREIGN when there are tables but no marker: nothing is touched then
  */
-export async function openReplicaState(connection: Connection, dbType: DbType): Promise<ReplicaState> {
-  if (await isForeign(connection)) {
+export async function openReplicaState(
+  connection: Connection,
+  dbType: DbType,
+  localTables: readonly string[] = []
+): Promise<ReplicaState> {
+  if (await isForeign(connection, dbType, localTables)) {
     const reason = 'the database has tables, but this client did not make them';
     throw new PlatformError('REPLICA_FOREIGN', { reason });
   }
@@ -139,7 +152,7 @@ export async function markAdopted(
 }
 
 /** The marker as it stands. */
-export async function readReplicaState(connection: Connection): Promise<ReplicaState> {
+export async function readReplicaState(connection: Statements): Promise<ReplicaState> {
   const [row] = await rows(connection, 'SELECT * FROM sync_state WHERE id = 1');
   if (!row) throw new PlatformError('DATABASE_UNUSABLE', { reason: 'table sync_state has no row' });
   const json = <T>(value: unknown) => (value === null ? null : (JSON.parse(String(value)) as T));
@@ -158,7 +171,8 @@ export async function readReplicaState(connection: Connection): Promise<ReplicaS
     floor: number(row['floor']),
     infraOnly: Number(row['infra_only']) === 1,
     dispensers: json<AsOf>(row['dispensers']),
-    repairs: Number(row['repairs'])
+    repairs: Number(row['repairs']),
+    ids: json<IdOrigin>(row['ids']) ?? { source: null, own: [] }
   };
 }
 
@@ -176,7 +190,8 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
   floor: 'floor',
   infraOnly: 'infra_only',
   dispensers: 'dispensers',
-  repairs: 'repairs'
+  repairs: 'repairs',
+  ids: 'ids'
 };
 
 /** Changes some fields of the marker, as part of the caller's transaction if there is one. */

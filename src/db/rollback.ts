@@ -108,7 +108,7 @@ async function undo(connection: Statements, schema: ReplicaSchema, step: UndoSte
   );
   const list = step.rows.map((row) => positions.map((at) => row[at]!));
   if (step.kind === 'added') await deleteReceived(connection, then, list);
-  else await insertRows(connection, then, list, true);
+  else await insertRows(connection, then, list);
 }
 
 /** The table with only the columns that it had when the step was kept and still has; a key of others names no row. */
@@ -121,6 +121,7 @@ function asItWas(table: ReplicaTable, columns: readonly string[]): ReplicaTable 
   return {
     ...table,
     codecs,
+    all: codecs.map((_, index) => index),
     compared: move(table.compared).filter((at) => at >= 0),
     surrogate: surrogate < 0 ? null : surrogate,
     identity: moveKey(table.identity),

@@ -47,31 +47,65 @@ export function toWireRows<R extends SqlRow>(rows: R[], columns: readonly TypedC
   return rows;
 }
 
-/**
- * The sum of this over rows is an order-independent digest; NULL, '' and 'NULL' differ, and columns cannot run together.
- *
- * @returns an SQL expression of type unsigned 32-bit
- */
+/** SHA-256 of a row's canonical text, as SQL: 32 bytes that no key goes into. */
 export function rowHashSql(columns: readonly TypedColumn[], alias?: string): string {
-  return `CRC32(${canonicalTextSql(columns, alias)})`;
+  return `UNHEX(SHA2(${canonicalTextSql(columns, alias)}, 256))`;
 }
 
-/** Longer values stand for themselves by length and MD5: a text beyond `max_allowed_packet` would be NULL, on one side only perhaps. */
+/**
+ * 64 bits of a row under a key, as SQL. Exact sums of them tell sets of rows apart, unless whoever wrote the rows knew the key.
+ *
+ * @param key SQL text of 32 hex digits. It stands first: behind the text it would add the same to texts that collide.
+ */
+export function wordSql(key: string, columns: readonly TypedColumn[], alias?: string): string {
+  return leadingBits(keyedHash([key, ...partsSql(columns, alias)]), 64);
+}
+
+/** A row's position, 0 to 2^32 - 1, by the columns that name it, as SQL. Nobody who does not know the key can choose it. */
+export function positionSql(key: string, identity: readonly TypedColumn[], alias?: string): string {
+  return leadingBits(keyedHash([key, "'p'", ...partsSql(identity, alias)]), 32);
+}
+
+/**
+ * Which of 4096 parts of its table a row is in when nothing but its content names it, as SQL: the first 12 bits of its hash. Equal
+ * on both sides, whatever the order of their columns.
+ */
+export function contentSlotSql(columns: readonly TypedColumn[], alias?: string): string {
+  const sorted = columns.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return `CONV(LEFT(SHA2(${canonicalTextSql(sorted, alias)}, 256), 3), 16, 10) + 0`;
+}
+
+/** Which of 4096 equal ranges a row's position is in, as SQL: three hex digits. */
+export function slotSql(key: string, identity: readonly TypedColumn[], alias?: string): string {
+  return `LEFT(${keyedHash([key, "'p'", ...partsSql(identity, alias)])}, 3)`;
+}
+
+const keyedHash = (parts: readonly string[]): string => `SHA2(CONCAT_WS('|', ${parts.join(', ')}), 256)`;
+const leadingBits = (hash: string, bits: 32 | 64): string =>
+  `CAST(CONV(LEFT(${hash}, ${bits / 4}), 16, 10) AS UNSIGNED)`;
+
+/** Longer values stand for themselves by length and SHA-256: a text beyond `max_allowed_packet` would be NULL, on one side only perhaps. */
 const LONGEST_BYTES = 2048;
 const MAY_BE_LONG = /^(medium|long)?(blob|text)\b/i;
 /** Every character of these sets has a place of its own in utf8mb4; in others some bytes are no character at all. */
 const UNICODE = /^(utf8|ucs2|utf16|utf32|latin1$|ascii$)/;
 
-/** The canonical text of a row, as SQL: equal for equal rows on any server, whatever the session's character set. */
+/**
+ * The canonical text of a row, as SQL: equal for equal rows on any server, whatever the session's character set, and another one
+ * for other rows of the same columns. Who changes it changes `DIGEST_ALGORITHM` and `FIGURE_ALGORITHM` too.
+ */
 export function canonicalTextSql(columns: readonly TypedColumn[], alias?: string): string {
+  return columns.length === 0 ? "''" : `CONCAT_WS('|', ${partsSql(columns, alias).join(', ')})`;
+}
+
+function partsSql(columns: readonly TypedColumn[], alias?: string): string[] {
   const prefix = alias ? `${alias}.` : '';
-  const parts = columns.map((column) => {
+  return columns.map((column) => {
     const name = `${prefix}${quoteName(column.name)}`;
     const text = valueTextSql(column, name);
     if (!MAY_BE_LONG.test(column.type)) return `IFNULL(${text}, 'n')`;
-    return `IFNULL(IF(LENGTH(${name}) > ${LONGEST_BYTES}, CONCAT('l', LENGTH(${name}), ':', MD5(${name})), ${text}), 'n')`;
+    return `IFNULL(IF(LENGTH(${name}) > ${LONGEST_BYTES}, CONCAT('s', LENGTH(${name}), ':', SHA2(${name}, 256)), ${text}), 'n')`;
   });
-  return `CONCAT_WS('|', ${parts.join(', ')})`;
 }
 
 function valueTextSql(column: TypedColumn, name: string): string {

@@ -1,6 +1,7 @@
 import type { SnapshotBatch } from '../snapshot/snapshot-reader.ts';
-import { canonicalRows, type GroupTransaction, type PageDifference, type Span } from './group-transaction.ts';
+import { canonicalRows, type GroupTransaction, namesOf, type Span, wantsOf } from './group-transaction.ts';
 import { type CanonicalRow, findTable, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
+import { differ, type RowDifference, union } from './row-difference.ts';
 
 /** A since-snapshot, as its headers and its request describe it. */
 export interface SinceContent {
@@ -23,14 +24,16 @@ interface Derived {
 /** A table that comes whole. */
 interface Whole {
   readonly received: Set<string>;
-  readonly pages: PageDifference[];
+  readonly pages: RowDifference[];
 }
 
-/** A scoped table whose rows come just now. */
+/** A table whose rows come just now. */
 interface Arriving {
   readonly table: ReplicaTable;
   /** Rows of blocks that the replica has already. */
   readonly overlap: CanonicalRow[];
+  /** What else changes. */
+  changes: RowDifference[];
   /** Rows of new blocks that wait until those which they may take the place of are gone. */
   fresh: CanonicalRow[];
 }
@@ -48,6 +51,7 @@ export class SinceApplication {
   readonly #derived: readonly Derived[];
   /** What the replica has of the blocks that come again, by scoped table that did not come yet. */
   readonly #before = new Map<string, readonly CanonicalRow[]>();
+  readonly #begun = new Set<string>();
   #arriving: Arriving | undefined;
 
   constructor(group: GroupTransaction, schema: ReplicaSchema, target: Span, content: SinceContent) {
@@ -67,19 +71,24 @@ export class SinceApplication {
     const { from } = this.#content;
     const { first } = this.#target;
     for (const table of from < first ? this.#schema.tables : []) {
-      if (!table.plan.scope) continue;
-      this.#before.set(table.name, await this.#group.readBlocks(table, [{ first: from, last: first - 1 }]));
+      if (table.plan.scope) this.#before.set(table.name, await this.#group.readOverlap(table, from));
     }
     for await (const batch of this.#content.batches) await this.#take(batch);
     await this.#arrived();
-    for (const table of this.#schema.tables.toReversed()) await this.#replace(table, []);
+    for (const table of this.#schema.tables.toReversed()) {
+      await this.#begin(table);
+      await this.#replace({ table, overlap: [], changes: [], fresh: [] });
+    }
     for (const table of this.#schema.tables) {
       const whole = this.#whole.get(table.name);
-      if (whole) await this.#group.replaceWhole(table, whole.received, whole.pages);
+      if (!whole) continue;
+      const { surplus, missing } = await this.#group.compareWhole(table, whole.pages, whole.received);
+      await this.#write(table, [{ surplus, missing }], []);
     }
     for (const { table, touched, received } of this.#content.derives ? [] : this.#derived) {
       const vanished = [...touched].filter(([key]) => !received.has(key)).map(([, row]) => row);
-      await this.#group.removeByIdentity(table, vanished);
+      if (vanished.length > 0)
+        await this.#group.take([{ ...wantsOf(table), gone: [{ key: table.identity!, list: vanished }] }]);
     }
   }
 
@@ -96,57 +105,82 @@ export class SinceApplication {
     const whole = this.#whole.get(name);
     if (this.#arriving && this.#arriving.table !== table) await this.#arrived();
     if (whole) {
-      if (table.identity) for (const row of list) whole.received.add(keyText(row, table.identity));
+      for (const text of namesOf(table, list)) whole.received.add(text);
       whole.pages.push(await this.#group.comparePage(table, list));
-    } else if (tableClass === 'derived' && this.#content.derives) {
       return;
-    } else if (tableClass === 'scoped' && section === 'tables') await this.#takeScoped(table, list);
+    }
+    if (tableClass === 'derived' && this.#content.derives) return;
+    this.#arriving ??= await this.#begin(table);
+    if (tableClass === 'scoped' && section === 'tables') await this.#takeScoped(this.#arriving, list);
     else {
       const derived = this.#derived.find((each) => each.table === table);
       for (const row of derived ? list : []) derived!.received.add(keyText(row, table.identity!));
-      await this.#group.merge(table, list, tableClass === 'lookup' ? 'refuse' : 'replace');
+      await this.#takeBeside(this.#arriving, list);
     }
   }
 
+  /** Its parents are here, for they come first. */
+  async #begin(table: ReplicaTable): Promise<Arriving> {
+    const arriving = { table, overlap: [], changes: [], fresh: [] };
+    if (!table.plan.scope || this.#begun.has(table.name)) return arriving;
+    this.#begun.add(table.name);
+    const removed = (await this.#group.clearWaiting([table])).flat();
+    const before = this.#before.get(table.name);
+    if (before && removed.length > 0) this.#before.set(table.name, differ(before, removed, table.all).surplus);
+    return arriving;
+  }
+
+  async #takeBeside(arriving: Arriving, list: readonly CanonicalRow[]): Promise<void> {
+    const { table, changes } = arriving;
+    changes.push(await this.#group.compareRows(table, list, table.plan.class === 'lookup' ? 'refuse' : 'replace'));
+    if (changes.reduce((sum, { missing }) => sum + missing.length, 0) <= MAX_WAITING_ROWS) return;
+    arriving.changes = [];
+    await this.#write(table, changes, []);
+  }
+
   /** Rows of new blocks, of blocks that are here, and what came beside them. */
-  async #takeScoped(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
+  async #takeScoped(arriving: Arriving, list: readonly CanonicalRow[]): Promise<void> {
+    const { table, overlap, fresh } = arriving;
     const { first, last } = this.#target;
     const { from } = this.#content;
     this.#touch(table, list);
-    this.#group.learnParents(table, list);
-    const blocks = await this.#group.blocksOf(table, list);
-    this.#arriving ??= { table, overlap: [], fresh: [] };
-    const { overlap, fresh } = this.#arriving;
+    this.#group.parents.learn(table, list);
+    const blocks = await this.#group.parents.blocksOf(table, list);
     const beside: CanonicalRow[] = [];
     for (const [index, row] of list.entries()) {
       const block = blocks[index] ?? null;
       if (block === null || block < from || block > last) beside.push(row);
       else (block < first ? overlap : fresh).push(row);
     }
-    if (fresh.length > MAX_WAITING_ROWS) await this.#insertFresh(this.#arriving);
-    await this.#group.merge(table, beside, 'replace');
+    await this.#takeBeside(arriving, beside);
+    if (fresh.length <= MAX_WAITING_ROWS) return;
+    arriving.fresh = [];
+    await this.#write(table, [], fresh);
   }
 
-  /** All rows of a scoped table are here: what the replica has of the blocks that came again goes before new rows come. */
+  /** All rows of a table are here: what goes, goes before new rows come. */
   async #arrived(): Promise<void> {
     const arriving = this.#arriving;
     if (!arriving) return;
     this.#arriving = undefined;
-    await this.#replace(arriving.table, arriving.overlap);
-    await this.#insertFresh(arriving);
+    await this.#replace(arriving);
   }
 
-  async #replace(table: ReplicaTable, overlap: readonly CanonicalRow[]): Promise<void> {
+  async #replace({ table, overlap, changes, fresh }: Arriving): Promise<void> {
     const before = this.#before.get(table.name);
-    if (!before) return;
     this.#before.delete(table.name);
-    await this.#group.replaceRows(table, before, overlap);
+    const replaced = before ? [differ(before, overlap, this.#group.equality(table))] : [];
+    await this.#write(table, [...replaced, ...changes], fresh);
   }
 
-  async #insertFresh(arriving: Arriving): Promise<void> {
-    const { table, fresh } = arriving;
-    arriving.fresh = [];
-    await this.#group.insertScoped(table, fresh);
+  async #write(table: ReplicaTable, changes: readonly RowDifference[], fresh: readonly CanonicalRow[]): Promise<void> {
+    const surplus = union(
+      table,
+      changes.map((change) => change.surplus)
+    );
+    const missing = changes.flatMap((change) => change.missing);
+    if (surplus.length + missing.length + fresh.length === 0) return;
+    await this.#group.write([this.#group.settle({ table, surplus, missing, fresh })]);
   }
 
   /** A derived row is sent when rows with its key are; when it is not, it is gone. */

@@ -4,14 +4,16 @@ import { INFRA_TABLES } from '../wire/messages.ts';
 import type { TypedColumn } from '../wire/schema.ts';
 import type { SnapshotQuery } from '../wire/snapshot.ts';
 import { type BlockHead, readBlockHeads, readTip } from './block-hashes.ts';
-import { DERIVED_WHOLE_ROWS } from './change-finder.ts';
 import type { TablePlan } from './classify.ts';
 import { type Connection, quoteName, rows } from './connection.ts';
 import { lookupDigest } from './lookup-digest.ts';
 import { selectList } from './row-codec.ts';
 import { rowOrder, scopeSql } from './scope-sql.ts';
 import { readLayout, type SourceLayout } from './source-layout.ts';
+import HINTS from './topology-hints.json' with { type: 'json' };
 
+/** A derived table up to this size goes whole, and what changes later in others. */
+const WHOLE_ROWS = 20_000;
 /** As far back as a source looks for changes in older blocks. */
 const CHANGED_BLOCKS = 1_000;
 
@@ -69,11 +71,13 @@ export async function planSnapshot(
   const tables: TableRead[] = [];
   const updatedRows: TableRead[] = [];
   const wholeTables: string[] = [];
+  // A decoder's clients know no `updated_rows`: what has no block comes with the blocks' rows.
+  const changed = id.dbType === 'decoder' ? tables : updatedRows;
   for (const plan of plans) {
     if (plan.class === 'scoped') {
       tables.push(readScope(plan, layout, first, head.height));
-      if (query.inclusive && mayChangeInPlace(plan, layout))
-        updatedRows.push(readScope(plan, layout, older, first - 1));
+      if (query.inclusive && changesLater(plan))
+        updatedRows.push(readScope(plan, layout, (await isSmall(connection, plan)) ? 0 : older, first - 1));
     } else if (plan.name === 'sync_meta') tables.push(readBlocks(plan, layout, first, head.height));
     else if (plan.class === 'lookup') {
       const delta = await readDelta(connection, plan, query.lookups);
@@ -81,19 +85,18 @@ export async function planSnapshot(
       if (!delta) wholeTables.push(plan.name);
     } else if (query.until !== null) continue;
     else if (plan.class === 'derived' && (query.inclusive || !(await isSmall(connection, plan))))
-      updatedRows.push(readTouched(plan, layout, query.inclusive ? older : first));
+      changed.push(readTouched(plan, layout, query.inclusive ? older : first));
     else if (plan.class === 'mutable' || plan.class === 'derived') {
-      updatedRows.push(readWhole(plan, layout, null));
+      changed.push(readWhole(plan, layout, null));
       wholeTables.push(plan.name);
     }
   }
   return { ...common, tables, updatedRows, wholeTables };
 }
 
-/** Rows that a client can replace by their key, in an indexer's tables that no other table hangs on. */
-function mayChangeInPlace({ name, identity }: TablePlan, { dbType, plans }: SourceLayout): boolean {
-  const isParent = name === 'blocks' || plans.some(({ scope }) => scope?.parent === name);
-  return dbType === 'indexer' && identity !== null && !isParent;
+/** Whether rows of older blocks change, or come: a client that knows no parts of tables is sent them anew. */
+function changesLater({ name }: TablePlan): boolean {
+  return HINTS.some(({ table, late }) => table === name && late === true);
 }
 
 function travels(plan: TablePlan, { dbType }: SourceLayout, query: SnapshotQuery): boolean {
@@ -143,7 +146,7 @@ async function readDelta(
 
 /** What no row names any more, because the block that it came with was taken back before it was whole, only all rows can tell. */
 async function isSmall(connection: Connection, { name }: TablePlan): Promise<boolean> {
-  const limit = DERIVED_WHOLE_ROWS + 1;
+  const limit = WHOLE_ROWS + 1;
   const found = await rows(connection, `SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${quoteName(name)} LIMIT ${limit}) r`);
   return Number(found[0]?.['n']) < limit;
 }

@@ -40,7 +40,9 @@ const INTEGER = /^-?\d{1,20}$/;
 const DECIMAL = /^-?\d{1,65}(\.\d{1,38})?$/;
 const FLOAT = /^-?\d{1,330}(\.\d{1,1100})?(e[+-]?\d{1,4})?$/i;
 const MOMENT = /^-?[\d:. -]{1,32}$/;
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const NOT_BASE64 = /[^A-Za-z0-9+/]/;
+/** BIT(64), the longest. */
+const MAX_BIT_BYTES = 8;
 
 /**
  * A wire value in the one form that both comparisons and printing start from: null, or text; for binary columns a
@@ -60,6 +62,7 @@ export function canonicalValue(codec: ColumnCodec, value: unknown): string | nul
     case 'float':
       return float(codec, value);
     case 'bit':
+      return bits(codec, value);
     case 'binary':
       return bytes(codec, value);
     case 'moment':
@@ -107,9 +110,21 @@ function documentText(codec: ColumnCodec, value: unknown): string {
 function bytes(codec: ColumnCodec, value: unknown): string {
   if (typeof value === 'object' && value !== null && Object.keys(value).length === 1 && BINARY_KEY in value) {
     const base64 = value[BINARY_KEY];
-    if (typeof base64 === 'string' && BASE64.test(base64)) return Buffer.from(base64, 'base64').toString('latin1');
+    if (typeof base64 === 'string' && isBase64(base64)) return Buffer.from(base64, 'base64').toString('latin1');
   }
   return refuse(codec, value, `is no {"${BINARY_KEY}": base64}`);
+}
+
+/** Printing a longer number in decimals would take hours. */
+function bits(codec: ColumnCodec, value: unknown): string {
+  const given = bytes(codec, value);
+  return given.length <= MAX_BIT_BYTES ? given : refuse(codec, value, `is longer than ${MAX_BIT_BYTES} bytes`);
+}
+
+/** One pass without a nested repeat: that would need more stack than there is for some megabytes. */
+function isBase64(text: string): boolean {
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
+  return text.length % 4 === 0 && !NOT_BASE64.test(text.slice(0, text.length - padding));
 }
 
 function wellFormed(codec: ColumnCodec, value: unknown): string {
@@ -118,7 +133,8 @@ function wellFormed(codec: ColumnCodec, value: unknown): string {
 }
 
 function refuse(codec: ColumnCodec, value: unknown, reason: string): never {
-  const shown = (JSON.stringify(value) ?? String(value)).slice(0, 100);
+  const start = (_: string, inner: unknown) => (typeof inner === 'string' ? inner.slice(0, 100) : inner);
+  const shown = (JSON.stringify(value, start) ?? String(value)).slice(0, 100);
   throw new PlatformError('SOURCE_INVALID', {
     reason: `a value of ${codec.kind} column ${codec.name} ${reason}: ${shown}`,
     column: codec.name
@@ -164,16 +180,26 @@ function hexOf(latin1: string): string {
 
 /** Text as a quoted SQL literal; safe for every string while backslashes escape, which the session settings ensure. */
 export function quoteText(text: string): string {
-  return `'${text.replace(/['\\\0]/g, (found) => (found === '\0' ? '\\0' : `\\${found}`))}'`;
+  return `'${inParts(text, (part) => part.replace(/['\\]/g, '\\$&').replace(/\0/g, '\\0'))}'`;
 }
 
 const ESCAPED = /[\\\t\n\r\0]/g;
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '\\0' };
 
+/** `replace` keeps a list of all that it found: where a row of 64 MiB is nothing else, that is more than a thread's heap. */
+const ESCAPED_AT_ONCE = 2 ** 16;
+
+function inParts(text: string, print: (part: string) => string): string {
+  if (text.length <= ESCAPED_AT_ONCE) return print(text);
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; at += ESCAPED_AT_ONCE) parts.push(print(text.slice(at, at + ESCAPED_AT_ONCE)));
+  return parts.join('');
+}
+
 /** A canonical value as a field of a tab-separated LOAD DATA file with backslash escapes. */
 export function toField(canonical: string | null): string {
   if (canonical === null) return '\\N';
-  return canonical.replace(ESCAPED, (found) => ESCAPES[found]!);
+  return inParts(canonical, (part) => part.replace(ESCAPED, (found) => ESCAPES[found]!));
 }
 
 /** True for columns whose values may hold any character. */

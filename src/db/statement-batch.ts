@@ -1,4 +1,4 @@
-import { type Connection, type QueryOptions, tagged } from './connection.ts';
+import { type Connection, type QueryOptions, refusalOf, tagged } from './connection.ts';
 
 /** What runs statements, in order: a connection each at once, a batch several in one message. */
 export type Statements = Pick<Connection, 'query'>;
@@ -23,6 +23,25 @@ export async function write(to: Statements, sql: string, values: readonly unknow
 }
 
 /**
+ * Runs a statement that may be refused without an end of the transaction; MariaDB has then taken back what it did of it.
+ *
+ * @returns the refusal; null when it was carried out
+ * @throws whatever the driver throws of a statement before it, and when the connection is lost
+ */
+export async function attempt(to: Statements, sql: string): Promise<Refusal | null> {
+  if (to instanceof StatementBatch) return to.attempt(sql);
+  return to.query(sql).then(() => null, refusal);
+}
+
+/** What MariaDB says when it refuses a statement. */
+export type Refusal = Error & { readonly errno: number };
+
+function refusal(caught: unknown): Refusal {
+  if (refusalOf(caught) === null) throw caught;
+  return caught as Refusal;
+}
+
+/**
  * The statements of one transaction: those that are only written wait for the next whose answer is needed, and go to MariaDB
  * with it; answers that are asked for at once come at once. None is carried out after one that failed, COMMIT least of all.
  *
@@ -32,6 +51,8 @@ export class StatementBatch implements Statements {
   readonly #connection: Connection;
   #waiting: Waiting[] = [];
   #characters = 0;
+  /** What waits goes as soon as whoever asks now has asked. */
+  #isDue = false;
   /** Of the messages so far, one after the other. */
   #sent: Promise<void> = Promise.resolve();
   #fault: { readonly caught: unknown } | null = null;
@@ -44,16 +65,41 @@ export class StatementBatch implements Statements {
   readonly query = ((statement: string | QueryOptions, given?: unknown[]) => {
     const { sql, values = given ?? [] } = typeof statement === 'string' ? { sql: statement } : statement;
     const answer = Promise.withResolvers<Answer>();
-    const isFirst = this.#waiting.every((other) => other.answer === null);
     this.#enqueue(sql, values as unknown[], answer);
-    if (isFirst) queueMicrotask(() => (this.#sent = this.#sent.then(() => this.#send())));
+    if (!this.#isDue) queueMicrotask(() => this.#sendNext());
+    this.#isDue = true;
     return answer.promise;
   }) as Connection['query'];
+
+  /** As `query`, for an answer that can wait until others are asked for, or this turn of the event loop ends. */
+  along(sql: string, values: readonly unknown[]): Promise<Answer> {
+    const answer = Promise.withResolvers<Answer>();
+    this.#enqueue(sql, values, answer);
+    setImmediate(() => this.#sendNext());
+    return answer.promise;
+  }
 
   /** @throws as `query`, when what waits fills a message */
   async add(sql: string, values: readonly unknown[]): Promise<void> {
     this.#enqueue(sql, values, null);
     if (this.#characters > MESSAGE_CHARACTERS) await this.query('DO 0');
+  }
+
+  /** After all that was said before it. */
+  attempt(sql: string): Promise<Refusal | null> {
+    const answered = this.#sent
+      .then(() => this.#send())
+      .then(() => {
+        if (this.#fault) throw this.#fault.caught;
+        return this.#connection.query({ sql, values: null }).then(() => null, refusal);
+      });
+    this.#sent = answered.then(
+      () => undefined,
+      (caught: unknown) => {
+        this.#fault ??= { caught };
+      }
+    );
+    return answered;
   }
 
   #enqueue(sql: string, values: readonly unknown[], answer: Waiting['answer']): void {
@@ -62,8 +108,13 @@ export class StatementBatch implements Statements {
     this.#characters += text.length;
   }
 
+  #sendNext(): void {
+    this.#sent = this.#sent.then(() => this.#send());
+  }
+
   /** All that waits. */
   async #send(): Promise<void> {
+    this.#isDue = false;
     const taken = this.#waiting;
     this.#waiting = [];
     this.#characters = 0;

@@ -14,11 +14,30 @@ export interface NamedBlock {
   readonly hashes: BlockHashes;
 }
 
-/** The blocks that are there now must be without a gap and the ones that the source named. They become the transparency log. */
+/** What is said of the block that live blocks follow. */
+export interface PreviousBlock {
+  /** By the source; null where it names no previous hash. */
+  readonly told: BlockHashes | null;
+  /** By the marker. */
+  readonly kept: BlockHashes | null;
+}
+
+/** Blocks that were written, by what their source says of them. */
+export interface WrittenSpan extends Span {
+  readonly hashes: BlockHashes;
+  /** Live blocks: the block before them. Absent: it is not compared. */
+  readonly previous?: PreviousBlock;
+}
+
+/**
+ * The blocks that are there now must be without a gap and the ones that the source named. They become the transparency log.
+ *
+ * @throws {PlatformError} SOURCE_INVALID; CHAIN_BROKEN when live blocks do not follow the stored block before them
+ */
 export async function checkBlocks(
   connection: Statements,
   schema: ReplicaSchema,
-  { first, last, hashes }: Span & { readonly hashes: BlockHashes },
+  { first, last, hashes, previous }: WrittenSpan,
   named: readonly NamedBlock[],
   epochSize: number
 ): Promise<BlockHead> {
@@ -27,7 +46,11 @@ export async function checkBlocks(
   const { dbType } = schema.heads;
   const namedAt = new Map(named.map(({ height, hashes }) => [height, hashes]));
   let tip: BlockHead | undefined;
-  for await (const { from, to, heads } of readHeadPages(connection, schema.heads, first, last)) {
+  const start = previous === undefined ? first : first - 1;
+  for await (const { from: begin, to, heads: found } of readHeadPages(connection, schema.heads, start, last)) {
+    const from = Math.max(begin, first);
+    const heads = found.filter(({ height }) => height >= first);
+    if (begin < first) checkContinuity(found, first, previous!);
     for (const [index, head] of heads.entries()) {
       if (head.height !== from + index) throw badBlock(from + index, 'is missing');
       const given = namedAt.get(head.height);
@@ -39,6 +62,16 @@ export async function checkBlocks(
     tip = heads.at(-1);
   }
   return tip!;
+}
+
+/** The rows of the block before must be the block that the marker and the source name; the source by the new block's own row if by no more. */
+function checkContinuity(heads: readonly BlockHead[], first: number, { told, kept }: PreviousBlock): void {
+  const [stored, next] = [first - 1, first].map((height) => heads.find((head) => head.height === height));
+  const parent = next?.parent == null ? null : { block_hash: next.parent };
+  const named = [kept, told ?? parent].filter((hashes) => hashes !== null);
+  if (named.every((hashes) => stored && sameBlock(stored.hashes, hashes))) return;
+  const reason = `hash chain discontinuity at block ${first}`;
+  throw new PlatformError('CHAIN_BROKEN', { reason, block: first });
 }
 
 function badBlock(height: number, what: string): PlatformError {
@@ -74,7 +107,7 @@ export async function logAnew(
   for (const { from, to } of runs) {
     await write(
       connection,
-      'DELETE FROM sync_meta WHERE block_index BETWEEN ? AND ? AND block_index NOT IN (SELECT block_index FROM blocks)',
+      'DELETE FROM sync_meta WHERE block_index BETWEEN ? AND ? AND NOT EXISTS (SELECT 1 FROM blocks WHERE blocks.block_index = sync_meta.block_index)',
       [Math.max(0, from), to]
     );
     for await (const { heads } of readHeadPages(connection, layout, Math.max(0, from), to)) {

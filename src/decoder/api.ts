@@ -1,8 +1,8 @@
 import rateLimit from '@fastify/rate-limit';
-import { type FastifyInstance, fastify, LogController } from 'fastify';
+import { fastify, LogController } from 'fastify';
 import { Callers } from '../door/callers.ts';
 import { frontDoor } from '../door/front-door.ts';
-import { PlatformError } from '../errors.ts';
+import { listen } from '../door/listen.ts';
 import { jsonRpc, type RpcMethod } from '../jsonrpc.ts';
 import type { Logger } from '../log.ts';
 import { type DecoderView, healthOf, latestBlockOf, liveOf, type StallLimits, statusOf } from './health.ts';
@@ -60,9 +60,8 @@ export async function startDecoderApi(options: DecoderApiOptions): Promise<Decod
       return reply.code(live.running && live.db && !live.stalled ? 200 : 503).send(live);
     });
   });
-  await listen(app, host, options.port);
-  const address = app.server.address();
-  return { port: typeof address === 'object' && address ? address.port : options.port, close: () => app.close() };
+  const variables = { host: 'DECODER_API_HOST', port: 'DECODER_API_PORT' };
+  return { port: await listen(app, { host, port: options.port, variables }), close: () => app.close() };
 }
 
 function methodsOf(view: () => DecoderView): Readonly<Record<string, RpcMethod>> {
@@ -71,15 +70,4 @@ function methodsOf(view: () => DecoderView): Readonly<Record<string, RpcMethod>>
     health: { write: false, run: () => healthOf(view(), monotonicMs()) },
     getlatestblock: { write: false, run: () => latestBlockOf(view(), monotonicMs()) }
   };
-}
-
-async function listen(app: Pick<FastifyInstance, 'listen'>, host: string, port: number): Promise<void> {
-  try {
-    await app.listen({ host, port });
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const isTaken = code === 'EADDRINUSE';
-    const reason = isTaken ? `another process listens on ${host}:${port}` : `cannot listen on ${host}:${port}: ${code}`;
-    throw new PlatformError(isTaken ? 'PORT_IN_USE' : 'CONFIG_INVALID', { reason }, { cause });
-  }
 }

@@ -35,7 +35,7 @@ export class DecoderLoop {
   /**
    * Works until the signal, and returns after the iteration that is under way, its connections released.
    *
-   * @throws {PlatformError} what waiting does not mend: CONFIG_INVALID, DATABASE_REFUSED, NODE_MISMATCH, INTERNAL
+   * @throws {PlatformError} what waiting does not mend: DATABASE_REFUSED, NODE_MISMATCH, INTERNAL
    */
   async run(signal: AbortSignal): Promise<void> {
     const stop = () => this.#machine.send({ type: 'stop.requested' });

@@ -1,5 +1,4 @@
 import { type Connection, connect, quoteName, rows } from '../db/connection.ts';
-import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 
 /** Row of both lookup tables that stands for "none". */
@@ -94,17 +93,11 @@ export async function createDecoderTables(connection: Pick<Connection, 'query'>)
 }
 
 /**
- * Checks the database's name and creates the database when it is missing.
+ * Creates the database when it is missing.
  *
- * @throws {PlatformError} CONFIG_INVALID, DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
 export async function createDecoderDatabase({ name, ...server }: DatabaseCoordinates): Promise<void> {
-  if (!/^[A-Za-z0-9_]{1,64}$/.test(name)) {
-    const shown = JSON.stringify(name.slice(0, 80));
-    throw new PlatformError('CONFIG_INVALID', {
-      reason: `DECODER_DB_NAME=${shown} must be 1 to 64 letters, digits or _`
-    });
-  }
   const connection = await connect(server);
   try {
     const found = await rows(connection, 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [name]);

@@ -28,7 +28,7 @@ const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
  *
  * There is one writer at a time: the advisory lock is held until `close`, or until the connection is lost.
  *
- * @throws {PlatformError} CONFIG_INVALID (the name), DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
 export async function openDecoderStore(
   database: DatabaseCoordinates,

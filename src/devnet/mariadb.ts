@@ -98,6 +98,7 @@ export async function startMariaDb(
       '--character-set-server=utf8mb4',
       '--innodb-buffer-pool-size=256M',
       '--innodb-flush-log-at-trx-commit=2',
+      '--sync-frm=OFF', // 145 tables are made in 0.5 s instead of 5
       '--local-infile=1',
       '--max-connections=300',
       '--performance-schema=OFF',

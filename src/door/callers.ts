@@ -17,6 +17,8 @@ const CREDIT_PER_S = 1_000;
 const FAULT_COST = 250;
 /** Its chunks may have a byte each, and the parser hands them over one by one. */
 export const CHUNKS_COST = 100;
+/** Who does not wait as it was told to: its answers come later and later. */
+const HASTE_COST = 20;
 const TIDY_EVERY = 1_000;
 
 interface Caller {
@@ -59,6 +61,12 @@ export class Callers {
     const address = this.#addressOf(socket);
     const credit = address === undefined ? 0 : charge(this.#callerAt(address), 1);
     return credit < 0 ? (-credit / CREDIT_PER_S) * 1_000 : 0;
+  }
+
+  /** Counts a request that was refused because it came too soon (429). */
+  refuse(socket: Socket): void {
+    const address = this.#addressOf(socket);
+    if (address !== undefined) charge(this.#callerAt(address), HASTE_COST);
   }
 
   /** Counts what breaks the rules, or may cost as much; without credit, all that its address has open is ended, but its WebSockets. */

@@ -46,7 +46,10 @@ const BODY_LIMIT_BYTES = 4_096;
  */
 export function createApp(deps: AppDeps): FastifyInstance {
   const { config, log, directory, fanOut } = deps;
-  const authenticator = createAuthenticator(config.SYNC_API_KEY);
+  const authenticator = createAuthenticator({
+    readers: config.SYNC_API_KEY,
+    operators: config.SYNC_OPERATOR_KEY
+  });
   const addressOf = createAddressReader(config.TRUST_PROXY);
   const callers = new Callers({
     maxPerAddress: config.HTTP_MAX_PER_IP + config.WS_MAX_PER_IP,
@@ -100,16 +103,16 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.register(healthRoutes, deps);
   app.register(statusRoutes, deps);
   app.register(catalogRoutes, deps);
-  app.register(schemaRoutes, deps);
+  app.register(schemaRoutes, { ...deps, addressOf });
   app.register(snapshotRoutes, { ...deps, addressOf });
   app.register(pageRoutes, { ...deps, addressOf });
-  app.register(checkpointRoutes, deps);
+  app.register(checkpointRoutes, { ...deps, addressOf });
   app.register(digestRoutes, { ...deps, addressOf });
   app.register(transparencyRoutes, { ...deps, addressOf });
   app.register(subscribeRoutes, { ...deps, addressOf, onFault: (socket) => callers.fail(socket) });
   app.register(validatorRoutes, { ...deps, addressOf });
   app.register(haltRoutes, { ...deps, addressOf });
-  app.register(debugRoutes, { ...deps, addressOf });
+  app.register(debugRoutes, { ...deps, addressOf, authenticator });
   app.register(documentationRoutes, { document });
   app.register(consoleRoutes, deps);
   app.register(metricsRoutes, deps);
@@ -118,6 +121,10 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.addHook('onResponse', async ({ routeOptions, method }, reply) =>
     deps.metrics.answered(routeOptions.url ?? 'unknown', method, reply.statusCode, reply.elapsedTime / 1000)
   );
+
+  app.addHook('onResponse', async ({ raw }, { statusCode }) => {
+    if (statusCode === 429) callers.refuse(raw.socket);
+  });
 
   app.addHook('onError', async (_request, _reply, { code = 'INTERNAL' }) => deps.metrics.refused(code));
 

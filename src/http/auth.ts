@@ -8,27 +8,41 @@ export const SUBPROTOCOL = 'platform-sync.v1';
 export interface Authenticator {
   /** False: every route is open but those of an operator. */
   readonly configured: boolean;
-  /** @param upgrade true also takes the token from the WebSocket subprotocols, where browsers have to put it */
+  /**
+   * Whether the caller may read.
+   *
+   * @param upgrade true also takes the token from the WebSocket subprotocols, where browsers have to put it
+   */
   admits(headers: IncomingHttpHeaders, upgrade: boolean): boolean;
+  /** Whether the caller may change what the service does; never without a token. */
+  admitsOperator(headers: IncomingHttpHeaders): boolean;
 }
 
-/** @param keys SYNC_API_KEY: one token, or two with a comma between them while one replaces the other */
-export function createAuthenticator(keys: string | undefined): Authenticator {
-  const accepted = (keys ?? '')
-    .split(',')
-    .map((key) => key.trim())
-    .filter((key) => key !== '')
-    .map(digest);
+/** The tokens that are taken: several while one replaces another. */
+export interface AcceptedTokens {
+  /** SYNC_API_KEY. */
+  readonly readers?: readonly string[] | undefined;
+  /** SYNC_OPERATOR_KEY, which also reads; without it the readers operate. */
+  readonly operators?: readonly string[] | undefined;
+}
+
+/** The rule for these tokens. */
+export function createAuthenticator({ readers = [], operators = [] }: AcceptedTokens): Authenticator {
+  const reading = [...readers, ...operators].map(digest);
+  const operating = (operators.length > 0 ? operators : readers).map(digest);
   return {
-    configured: accepted.length > 0,
-    admits: (headers, upgrade) => {
-      const token = bearerToken(headers) ?? (upgrade ? subprotocolToken(headers) : undefined);
-      if (token === undefined) return false;
-      const offered = digest(token);
-      // Every key is compared, so that the time tells nothing.
-      return accepted.filter((key) => timingSafeEqual(key, offered)).length > 0;
-    }
+    configured: readers.length > 0,
+    admits: (headers, upgrade) =>
+      isAmong(reading, bearerToken(headers) ?? (upgrade ? subprotocolToken(headers) : undefined)),
+    admitsOperator: (headers) => isAmong(operating, bearerToken(headers))
   };
+}
+
+/** Every key is compared, so that the time tells nothing. */
+function isAmong(accepted: readonly Buffer[], token: string | undefined): boolean {
+  if (token === undefined) return false;
+  const offered = digest(token);
+  return accepted.filter((key) => timingSafeEqual(key, offered)).length > 0;
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -10,7 +10,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route belongs to this SYNC_MODE only. */
     readonly mode?: 'server' | 'client';
-    /** The route needs a configured key and its Bearer, also where all else is open. */
+    /** The route changes what the service does: it needs an operator's Bearer, also where all else is open. */
     readonly operator?: boolean;
     /** The route is about databases of this type only; the reason is the text of its refusal of others. */
     readonly only?: { readonly dbType: DbType; readonly reason: string };
@@ -39,8 +39,10 @@ export function checkRequest(request: FastifyRequest, { authenticator, mode, dir
   const { config } = request.routeOptions;
   const isUpgrade = request.headers.upgrade?.toLowerCase() === 'websocket';
   if (config.open) return;
-  if ((authenticator.configured || config.operator) && !authenticator.admits(request.headers, isUpgrade))
+  if (authenticator.configured && !authenticator.admits(request.headers, isUpgrade))
     throw new PlatformError('UNAUTHORIZED', { reason: 'missing or invalid Bearer token' });
+  if (config.operator && !authenticator.admitsOperator(request.headers))
+    throw new PlatformError('UNAUTHORIZED', { reason: "missing or invalid Bearer token of the service's operator" });
   if (request.is404) return;
   const { dbType } = request.params as Partial<DatabaseId>;
   if (dbType !== undefined) checkDbType(dbType, config.only);

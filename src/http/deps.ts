@@ -17,6 +17,7 @@ export type HttpConfig = Pick<
   SyncConfig,
   | 'SYNC_MODE'
   | 'SYNC_API_KEY'
+  | 'SYNC_OPERATOR_KEY'
   | 'SYNC_SINCE_INCLUSIVE'
   | 'SNAPSHOT_RATE_FULL'
   | 'SNAPSHOT_RATE_INCR'

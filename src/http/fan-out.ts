@@ -7,6 +7,7 @@ import type { Logger } from '../log.ts';
 import { type DatabaseId, databaseKey, unknownHashes } from '../wire/database.ts';
 import type { StatusMessage } from '../wire/messages.ts';
 import type { DatabaseReport } from '../wire/report.ts';
+import type { SendBuffer } from './send-buffer.ts';
 import { Subscriber, type SubscriberView } from './subscriber.ts';
 import { ValidatorAuth } from './validator-auth.ts';
 import { ValidatorBook } from './validators.ts';
@@ -20,12 +21,14 @@ export interface FanOutOptions {
   readonly config: Pick<
     SyncConfig,
     | 'WS_MAX_PER_IP'
+    | 'WS_MAX_MESSAGE_BYTES'
     | 'WS_BACKPRESSURE_MAX_BYTES'
     | 'WS_BACKPRESSURE_STALL_MS'
     | 'WS_STATUS_INTERVAL'
     | 'WS_PING_INTERVAL'
     | 'VALIDATOR_HEARTBEAT_TTL'
     | 'VALIDATOR_PUBKEYS'
+    | 'SYNC_PUBLIC_HOSTS'
   >;
   readonly log: Logger;
   /** What the source last reported: the status of a database without any broadcast yet. */
@@ -36,6 +39,10 @@ export interface Subscription {
   readonly infraOnly: boolean;
   /** Under which it is counted. */
   readonly address: string;
+  /** What it asked for, as its `Host` says: a name of this server where none is configured. */
+  readonly host?: string | undefined;
+  /** What its connection has to send. */
+  readonly sendBuffer: () => SendBuffer;
   /** Told when it breaks the rules of WebSocket, or sends too much. */
   readonly onFault?: () => void;
 }
@@ -65,6 +72,7 @@ const SLICE = 200;
 /** An actor awaits each broadcast; so much still waiting means that nobody does. */
 const MAX_QUEUED = 10_000;
 const SERVICE_RESTART = 1012;
+const TOO_LARGE = 'the message is larger than clients take';
 const GOING_DOWN = 'the server is going down; reconnect';
 /** A list of validators that is full is said this often. */
 const FULL_NOTICE_MS = 60_000;
@@ -73,7 +81,8 @@ const FULL_NOTICE_MS = 60_000;
  * Hands each message of a source to all subscribers of its database, the same bytes to each, in order.
  *
  * A subscriber gets `status` first and then every message accepted after it, each once: no gap, no repeat, also
- * while the source's actor dies and comes back. What subscribers say of themselves goes into `validators`.
+ * while the source's actor dies and comes back. One for whom a message is too large gets none from there on and is disconnected: it
+ * comes back to a status above its own block, and catches up by snapshot. What subscribers say of themselves goes into `validators`.
  *
  * @see the specification, "Events" and "Backpressure"
  */
@@ -138,9 +147,14 @@ export class FanOut {
   }
 
   /** Takes a connection that was upgraded, and sends it its status at once. */
-  subscribe(id: DatabaseId, socket: WebSocket, { infraOnly, address, onFault }: Subscription): void {
+  subscribe(
+    id: DatabaseId,
+    socket: WebSocket,
+    { infraOnly, address, host = '', sendBuffer, onFault }: Subscription
+  ): void {
     const lane = this.#lane(id);
     const status = this.#status(lane);
+    const hosts = this.#config.SYNC_PUBLIC_HOSTS ?? [host.toLowerCase()];
     let name: string | null = null;
     const leave = () => {
       lane.validators.delete(subscriber);
@@ -148,6 +162,7 @@ export class FanOut {
     };
     const subscriber = new Subscriber(socket, {
       infraOnly,
+      sendBuffer,
       onFlood: () => onFault?.(),
       height: status.block_height,
       limits: { maxBytes: this.#config.WS_BACKPRESSURE_MAX_BYTES, stallMs: this.#config.WS_BACKPRESSURE_STALL_MS },
@@ -159,7 +174,7 @@ export class FanOut {
       },
       onHeartbeat: (appliedHeight) => this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight),
       onAuth: (message) => {
-        name = this.#auth.identify(message);
+        name = this.#auth.identify(message, Date.now(), hosts);
         if (name !== null && lane.others.delete(subscriber)) lane.validators.add(subscriber);
         return name !== null;
       }
@@ -235,6 +250,10 @@ export class FanOut {
         for (const target of targets) {
           if (++sent % SLICE === 0) await nextTurn();
           const message = target.infraOnly ? infra : full;
+          if (message.length === 0 || message.length > this.#config.WS_MAX_MESSAGE_BYTES) {
+            target.drop(`${TOO_LARGE} (block ${height}): catch up by snapshot`);
+            continue;
+          }
           target.send(message, height);
           this.#messages += 1;
           this.#bytes += message.length;

@@ -99,7 +99,9 @@ export function documentRoutes(app: FastifyInstance, version: string): () => Ope
       tags: TAGS.map((name) => ({ name })),
       paths,
       components: {
-        securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'SYNC_API_KEY, when it is set' } },
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer', description: 'SYNC_API_KEY, when it is set, or SYNC_OPERATOR_KEY' }
+        },
         schemas: NAMED_SCHEMAS
       }
     };

@@ -11,7 +11,8 @@ const PIECE_BYTES = 64 * 1024;
 const STALL_MS = 10_000;
 
 interface Held {
-  readonly sizeBytes: number;
+  /** Several answers may share one, which takes its room once. */
+  readonly body: Buffer;
   takenAt: number;
 }
 
@@ -35,23 +36,28 @@ export class Outbox {
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
     if (payload.length <= LARGE_BYTES) return payload;
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
-    this.#makeRoom(body.length);
-    const held = { sizeBytes: body.length, takenAt: performance.now() };
+    this.#makeRoom(body);
+    const held = { body, takenAt: performance.now() };
     this.#held.set(reply, held);
     reply.raw.once('close', () => this.#held.delete(reply));
     reply.header('content-length', body.length);
     return Readable.from(pieces(body, held), { objectMode: false, highWaterMark: PIECE_BYTES });
   }
 
-  #makeRoom(size: number): void {
-    const bytes = () => [...this.#held.values()].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  #makeRoom(body: Buffer): void {
+    const bodies = () => new Set([...this.#held.values()].map((held) => held.body));
+    const hasRoom = () =>
+      bodies()
+        .add(body)
+        .values()
+        .reduce((sum, { length }) => sum + length, 0) <= this.#mostBytes;
     for (const [reply, { takenAt }] of this.#held) {
-      if (bytes() + size <= this.#mostBytes) return;
+      if (hasRoom()) return;
       if (performance.now() - takenAt < this.#stallMs) continue;
       reply.raw.destroy();
       this.#held.delete(reply);
     }
-    if (this.#held.size > 0 && bytes() + size > this.#mostBytes)
+    if (this.#held.size > 0 && !hasRoom())
       throw new PlatformError('ANSWERS_WAITING', { reason: `${this.#held.size} large answers are not taken yet` });
   }
 }

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Artifact } from '../snapshot/artifact.ts';
 import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../snapshot/byte-range.ts';
+import type { Reader } from '../snapshot/reader.ts';
 import { count } from '../tally.ts';
 
 /** Says that the answer depends on the client's content codings, beside what else it depends on. */
@@ -26,7 +27,8 @@ export function isBegun(artifact: Artifact, { headers }: FastifyRequest): boolea
  *
  * @see RFC 9110 sections 13 and 14
  */
-export async function sendArtifact(artifact: Artifact, request: FastifyRequest, reply: FastifyReply) {
+export async function sendArtifact(artifact: Artifact, request: FastifyRequest, reply: FastifyReply, reader: Reader) {
+  reader.enter(artifact);
   await artifact.whenOpened();
   const { headers, method } = request;
   varyByCoding(reply).headers({ etag: artifact.etag, 'accept-ranges': 'bytes', ...artifact.headers });
@@ -45,14 +47,14 @@ export async function sendArtifact(artifact: Artifact, request: FastifyRequest, 
       .code(206)
       .header('content-range', `bytes ${start}-${end}/${complete ? sizeBytes : '*'}`)
       .header('content-length', end - start + 1);
-    return sendBody(artifact.read(start, end), reply);
+    return sendBody(artifact.read(start, end), reply, reader);
   }
   if (complete) reply.header('content-length', sizeBytes);
-  return method === 'HEAD' ? reply.send() : sendBody(artifact.read(0, null), reply);
+  return method === 'HEAD' ? reply.send() : sendBody(artifact.read(0, null), reply, reader);
 }
 
 /** Not as a stream: a block's memory may be used again only when the socket has taken its bytes. */
-async function sendBody(blocks: AsyncIterable<Uint8Array>, reply: FastifyReply): Promise<void> {
+async function sendBody(blocks: AsyncIterable<Uint8Array>, reply: FastifyReply, reader: Reader): Promise<void> {
   const { raw, server } = reply.hijack();
   if (!server.server.listening) reply.header('connection', 'close');
   raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
@@ -61,6 +63,7 @@ async function sendBody(blocks: AsyncIterable<Uint8Array>, reply: FastifyReply):
       await myTurn(block.length);
       count('snapshotBytes.out', block.length);
       await write(raw, block);
+      reader.took(block.length);
     }
     raw.end();
   } catch {

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { Compile } from 'typebox/compile';
 import type { WebSocket } from 'ws';
 import { type ActorRefFrom, createActor } from 'xstate';
-import { type SubscriberInput, subscriberMachine } from '../../machines/subscriber.ts';
+import { type NearLimit, nearLimit, type SubscriberInput, subscriberMachine } from '../../machines/subscriber.ts';
 import { type AuthMessage, AuthMessageSchema, HeartbeatMessageSchema } from '../wire/validator.ts';
+import type { SendBuffer } from './send-buffer.ts';
 
 /** What `/status` shows of one subscriber; no address. */
 export interface SubscriberView {
@@ -11,10 +12,12 @@ export interface SubscriberView {
   readonly lastSentBlock: number | null;
   readonly appliedBlock: number | null;
   readonly lag: number | null;
-  /** Of its machine: `stalled` while its buffer does not get shorter. */
+  /** Of its machine: `stalled` while the network takes nothing of its buffer. */
   readonly state: 'draining' | 'stalled' | 'dropped';
   /** Bytes handed to its socket and not taken by the network yet. */
   readonly bufferedBytes: number;
+  /** The limit of the backpressure policy that it is near; absent when it is near none. */
+  readonly nearLimit?: NearLimit;
 }
 
 export interface SubscriberOptions {
@@ -22,6 +25,7 @@ export interface SubscriberOptions {
   /** The last block broadcast when it came. */
   readonly height: number | null;
   readonly limits: SubscriberInput;
+  readonly sendBuffer: () => SendBuffer;
   /** Called once, when it sends too much. */
   readonly onFlood: () => void;
   /** Called once, before the connection is closed, with the text of the log line and closing reason. */
@@ -53,7 +57,7 @@ export class Subscriber {
   readonly #flow: ActorRefFrom<typeof subscriberMachine>;
   #lastSent: number | null;
   #applied: number | null = null;
-  #buffered = 0;
+  #waiting = 0;
   #answered = true;
   #authAttempts = 0;
   #frames = 0;
@@ -75,21 +79,22 @@ export class Subscriber {
 
   get view(): SubscriberView {
     const lag = this.#applied === null || this.#lastSent === null ? null : Math.max(0, this.#lastSent - this.#applied);
+    const { value, context } = this.#flow.getSnapshot();
+    const near = nearLimit(context, performance.now());
     return {
       id: this.id,
       lastSentBlock: this.#lastSent,
       appliedBlock: this.#applied,
       lag,
-      state: this.#flow.getSnapshot().value,
-      bufferedBytes: this.socket.bufferedAmount
+      state: value,
+      bufferedBytes: this.#options.sendBuffer().waitingBytes,
+      ...(near ? { nearLimit: near } : {})
     };
   }
 
   /** @param height the last block that the subscriber has been sent with this message; undefined when it is about none */
   send(message: string | Buffer, height?: number): void {
     if (this.socket.readyState !== this.socket.OPEN) return;
-    // What has drained by now would be hidden by what is added.
-    if (this.socket.bufferedAmount < this.#buffered) this.measure();
     this.socket.send(message, { binary: false });
     if (height !== undefined) this.#lastSent = height;
     this.measure();
@@ -97,23 +102,26 @@ export class Subscriber {
 
   /** Looks at the send buffer and drops the connection by the backpressure policy. */
   measure(): void {
-    const before = this.#buffered;
-    this.#buffered = this.socket.bufferedAmount;
-    if ((before === 0 && this.#buffered === 0) || this.#flow.getSnapshot().status !== 'active') return;
-    this.#flow.send({ type: 'buffer.measured', bufferedBytes: this.#buffered, at: performance.now() });
+    const before = this.#waiting;
+    const buffer = this.#options.sendBuffer();
+    this.#waiting = buffer.waitingBytes;
+    if ((before === 0 && this.#waiting === 0) || this.#flow.getSnapshot().status !== 'active') return;
+    this.#flow.send({ type: 'buffer.measured', ...buffer, at: performance.now() });
     const { status, context } = this.#flow.getSnapshot();
-    if (status !== 'active' && context.reason !== null) this.#drop(context.reason);
+    if (status !== 'active' && context.reason !== null) this.drop(context.reason);
   }
 
   /** Terminates a connection that did not answer the last ping; one whose buffer is not empty is the policy's to judge. */
   ping(): void {
-    if (this.#buffered > 0) return;
+    if (this.#waiting > 0) return;
     if (this.#answered) this.socket.ping();
     else this.socket.terminate();
     this.#answered = false;
   }
 
-  #drop(reason: string): void {
+  /** Gives it up: it gets nothing more. */
+  drop(reason: string): void {
+    if (this.socket.readyState !== this.socket.OPEN) return;
     this.#options.onDrop(reason);
     this.socket.close(POLICY_CLOSE, reason);
   }
@@ -126,7 +134,7 @@ export class Subscriber {
     this.#frames += 1;
     if (this.#frames === MAX_FRAMES + 1) {
       this.#options.onFlood();
-      this.#drop(`more than ${MAX_FRAMES} messages in ${FRAME_WINDOW_MS / 1000} s`);
+      this.drop(`more than ${MAX_FRAMES} messages in ${FRAME_WINDOW_MS / 1000} s`);
     }
     if (this.#frames === 2 * MAX_FRAMES) this.socket.terminate(); // it does not listen
   }

@@ -8,23 +8,40 @@ import type { DiscoveredDatabase } from './discovery.ts';
 /** In SYNC_STATE_DIR. */
 const FILE = 'databases.json';
 const Known = Compile(
-  Type.Array(Type.Object({ id: DatabaseIdSchema, name: Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }) }))
+  Type.Object({
+    mode: Type.String(),
+    hubs: Type.Array(Type.String()),
+    databases: Type.Array(Type.Object({ id: DatabaseIdSchema, name: Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }) }))
+  })
 );
+
+/** Who asked whom. */
+export interface AskedHubs {
+  /** SYNC_MODE. */
+  readonly mode: string;
+  /** `host:port` of each. */
+  readonly hubs: readonly string[];
+}
 
 /**
  * What the hub named last, for a process that starts while the hub is away. Names only: accounts are kept nowhere.
+ *
+ * What a process of the other mode kept, or was told by other hubs, counts as absent.
  */
 export class KnownDatabases {
   readonly #path: string;
+  readonly #asked: AskedHubs;
   #kept = '';
 
-  constructor(directory: string) {
+  constructor(directory: string, asked: AskedHubs) {
     this.#path = join(directory, FILE);
+    this.#asked = asked;
   }
 
   /** @throws whatever the file system throws */
   async keep(databases: readonly DiscoveredDatabase[]): Promise<void> {
-    const text = JSON.stringify(databases.map(({ id, coordinates }) => ({ id, name: coordinates.name })));
+    const named = databases.map(({ id, coordinates }) => ({ id, name: coordinates.name }));
+    const text = JSON.stringify({ ...this.#asked, databases: named });
     if (text === this.#kept) return;
     await writeFile(`${this.#path}.new`, text, { mode: 0o600 });
     await rename(`${this.#path}.new`, this.#path);
@@ -35,8 +52,12 @@ export class KnownDatabases {
   async recall(): Promise<readonly DiscoveredDatabase[] | null> {
     try {
       const kept: unknown = JSON.parse(await readFile(this.#path, 'utf8'));
-      if (!Known.Check(kept)) return null;
-      return kept.map(({ id, name }) => ({ id, coordinates: { host: '', port: 0, user: '', pass: '', name } }));
+      const { mode, hubs } = this.#asked;
+      if (!Known.Check(kept) || kept.mode !== mode || !kept.hubs.some((hub) => hubs.includes(hub))) return null;
+      return kept.databases.map(({ id, name }) => ({
+        id,
+        coordinates: { host: '', port: 0, user: '', pass: '', name }
+      }));
     } catch {
       return null;
     }

@@ -2,7 +2,7 @@ import { fastify, LogController } from 'fastify';
 import type { BreakerInput } from '../../machines/circuit-breaker.ts';
 import { Callers } from '../door/callers.ts';
 import { frontDoor } from '../door/front-door.ts';
-import { PlatformError } from '../errors.ts';
+import { listen } from '../door/listen.ts';
 import { jsonRpc } from '../jsonrpc.ts';
 import type { Logger } from '../log.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
@@ -39,7 +39,7 @@ const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
  *
  * @param signal ends the waiting for the database; a hub that has started is ended with `stop`
  * @returns when its database is ready
- * @throws {PlatformError} PORT_IN_USE, DATABASE_REFUSED
+ * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID (the address), DATABASE_REFUSED
  */
 export async function startHub(options: HubOptions, signal = new AbortController().signal): Promise<Hub> {
   const { host, log, apiKey } = options;
@@ -50,6 +50,7 @@ export async function startHub(options: HubOptions, signal = new AbortController
     ...frontDoor({ callers: new Callers({ maxPerAddress: MAX_PER_ADDRESS }), maxConnections: MAX_CONNECTIONS }),
     forceCloseConnections: 'idle'
   });
+  let { port } = options;
   let isStopping = false;
   app.addHook('onSend', async (_, reply) => {
     if (isStopping) reply.header('connection', 'close'); // or the stop would wait for it, idle
@@ -68,7 +69,7 @@ export async function startHub(options: HubOptions, signal = new AbortController
     await store.close();
   };
   try {
-    await app.listen({ host, port: options.port }).catch((cause) => refuseAddress(cause, `${host}:${options.port}`));
+    port = await listen(app, { host, port, variables: { host: 'HUB_HOST', port: 'HUB_PORT' } });
     if (apiKey === undefined && !LOOPBACK.test(host)) {
       log.warn(
         `HUB_API_KEY is not set and the hub listens on ${host}: ANYONE who reaches this port can change the configuration, and read its database passwords`
@@ -79,15 +80,6 @@ export async function startHub(options: HubOptions, signal = new AbortController
     await stop();
     throw caught;
   }
-  const address = app.server.address();
-  const port = typeof address === 'object' && address ? address.port : options.port;
   log.info({ host, port, database: options.database.name }, `hub ready on ${host}:${port}`);
   return { port, stop };
-}
-
-function refuseAddress(cause: NodeJS.ErrnoException, address: string): never {
-  if (cause.code === 'EADDRINUSE') {
-    throw new PlatformError('PORT_IN_USE', { reason: `another process listens on ${address}` }, { cause });
-  }
-  throw new PlatformError('CONFIG_INVALID', { reason: `cannot listen on ${address}: ${cause.code}` }, { cause });
 }

@@ -1,44 +1,28 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, rm, statfs } from 'node:fs/promises';
+import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MessageChannel, type Transferable } from 'node:worker_threads';
-import { LRUCache } from 'lru-cache';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
-import type { Standing } from '../db/standing.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { NO_TRACE, type Trace } from '../trace.ts';
 import { databaseKey } from '../wire/database.ts';
 import type { SnapshotCoding } from '../wire/snapshot.ts';
 import { Artifact } from './artifact.ts';
-import type { BuildInput, BuildProgress, BuildResult, WrittenBody } from './build-messages.ts';
+import { ArtifactShelf } from './artifact-shelf.ts';
+import { BuildSlots, type Slot } from './build-slots.ts';
+import { Reader } from './reader.ts';
+import { buildSnapshot, type SnapshotSource, type TaskRunner } from './snapshot-build.ts';
 
 export { Artifact, type ArtifactHeaders } from './artifact.ts';
-
-/** The part of the task pool that builds need. */
-export interface TaskRunner {
-  /** @throws whatever the task threw; an aborted signal ends the task's thread */
-  run(
-    name: string,
-    input: unknown,
-    options?: { readonly transfer?: readonly Transferable[]; readonly signal?: AbortSignal }
-  ): Promise<unknown>;
-}
-
-/** What a snapshot's source does for those who go on from it with the next group. */
-export interface SnapshotSource {
-  /** Waited for before a body ends: no group begins before `note`. */
-  hold(order: SnapshotOrder, buildId: string, height: number): Promise<unknown>;
-  /** Tells it the state that readers stand on; null when that could not be read. */
-  note(order: SnapshotOrder, buildId: string, standing: Standing | null): Promise<unknown>;
-}
+export { Reader } from './reader.ts';
+export type { SnapshotSource, TaskRunner } from './snapshot-build.ts';
 
 export interface ArtifactStoreOptions {
-  /** Made private (0700); artifacts of an earlier process in it are removed. */
+  /** Made private (0700) where it is missing; artifacts of an earlier process in it are removed. */
   readonly directory: string;
-  /** Finished artifacts above this go, the longest unused first. */
+  /** Of all artifacts, those that are read included; `maxBuilds` of them have room however large they are. */
   readonly maxBytes: number;
-  /** Builds at once in this process; beyond them SNAPSHOT_BUSY. */
+  /** Builds at once in this process, beside a short one; who finds no place in time gets SNAPSHOT_BUSY. */
   readonly maxBuilds: number;
   /** A build that takes longer has failed: its read holds back the purge of the database it reads. */
   readonly budgetMs: number;
@@ -52,27 +36,33 @@ export interface ArtifactStoreOptions {
   readonly maxAgeMs?: number;
   /** Free disk below this refuses a build. Default 512 MiB. */
   readonly minFreeBytes?: number;
+  /** How long a caller waits for a place to build in. Default 3 seconds. */
+  readonly patienceMs?: number;
+  /** A build that nobody reads for so long is ended, a since-snapshot after a second; whose connection broke comes back sooner. Default 10 seconds. */
+  readonly unreadMs?: number;
   /** A build without a sign of progress for so long has failed. Default 3 minutes. */
   readonly stallMs?: number;
 }
 
+/** @see ArtifactStoreOptions.unreadMs */
+const SHORT_UNREAD_MS = 1_000;
 const EXTENSIONS: Readonly<Record<SnapshotCoding, string>> = { gzip: 'json.gz', zstd: 'json.zst' };
 const FILE_PATTERN = /^[0-9a-f]{32}\.json\.(gz|zst)$/;
-const MAX_BUILDS_PER_SERVER = 2;
+/** A since-snapshot of so many blocks is short. */
+const SHORT_BLOCKS = 100;
 
 /**
  * Snapshot files, built once and shared by everyone who asks for the same in the same coding.
  *
- * At most one build per order and coding runs; an artifact that is being built or read keeps its file; a failed one is gone.
+ * At most one build per order and coding runs; an artifact that is being built or read keeps its file, unless its readers have to
+ * give way to others; a failed one is gone.
  */
 export class ArtifactStore {
   readonly #options: Required<ArtifactStoreOptions>;
-  /** Bodies that are not complete, with the database server that each is read from. */
-  readonly #builds = new Map<Artifact, string>();
+  readonly #shelf: ArtifactShelf;
+  readonly #slots: BuildSlots;
   /** Builds that have not ended. */
   readonly #running = new Set<Promise<void>>();
-  /** By build id. The newest stays however large it is, so that it can be shared at all. */
-  readonly #finished: LRUCache<string, Artifact>;
   /** Size of the last full snapshot by resource: what the next one will need. */
   readonly #lastSizes = new Map<string, number>();
   readonly #closing = new AbortController();
@@ -85,7 +75,6 @@ export class ArtifactStore {
     const { directory } = options;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      await chmod(directory, 0o700);
       const stale = (await readdir(directory)).filter((name) => FILE_PATTERN.test(name));
       await Promise.all(stale.map((name) => rm(join(directory, name), { force: true })));
     } catch (caught) {
@@ -100,52 +89,49 @@ export class ArtifactStore {
       trace: NO_TRACE,
       maxAgeMs: 600_000,
       minFreeBytes: 512 * 2 ** 20,
+      patienceMs: 3_000,
+      unreadMs: 10_000,
       stallMs: 180_000,
       ...options
     };
-    const { maxBytes } = options;
-    this.#finished = new LRUCache({
-      maxSize: maxBytes,
-      sizeCalculation: ({ sizeBytes }) => Math.min(sizeBytes, maxBytes),
-      dispose: (artifact) => void artifact.whenIdle().then(() => this.#remove(artifact))
-    });
+    const { maxBytes, maxBuilds, patienceMs } = this.#options;
+    this.#slots = new BuildSlots({ maxBuilds, patienceMs });
+    this.#shelf = new ArtifactShelf({ maxBytes, always: maxBuilds, remove: (artifact) => this.#remove(artifact) });
   }
 
   /** The artifact that this order would share, if it is there already. Nothing is built. */
   find(order: SnapshotOrder, coding: SnapshotCoding): Artifact | undefined {
     const key = keyOf(order, coding);
     const isFresh = ({ createdAt }: Artifact) => performance.now() - createdAt < this.#options.maxAgeMs;
-    return this.#list().find((artifact) => artifact.key === key && (this.#builds.has(artifact) || isFresh(artifact)));
+    return this.#shelf.list().find((artifact) => artifact.key === key && (!artifact.complete || isFresh(artifact)));
   }
 
   /** A download that goes on: the artifact of this resource with this entity tag, also when a newer one is there. */
   findTagged(resource: string, etag: string): Artifact | undefined {
-    return this.#list().find((artifact) => artifact.resource === resource && artifact.etag === etag);
+    return this.#shelf.list().find((artifact) => artifact.resource === resource && artifact.etag === etag);
   }
 
   /**
    * The artifact for this order, shared or newly begun; its headers are known when the promise is fulfilled.
    *
+   * @param reader who wants it, and keeps it until it leaves; by default nobody
    * @throws {PlatformError} SNAPSHOT_BUSY, DISK_FULL, SNAPSHOT_FAILED
    */
-  async obtain(order: SnapshotOrder, coding: SnapshotCoding): Promise<Artifact> {
+  async obtain(order: SnapshotOrder, coding: SnapshotCoding, reader = new Reader('nobody')): Promise<Artifact> {
     const shared = this.find(order, coding);
     if (shared) this.#shared += 1;
-    const artifact = shared ?? this.#begin(order, coding);
-    this.#finished.get(artifact.buildId); // used now
+    const artifact = shared ?? (await this.#beginOrShare(order, coding, reader));
+    reader.enter(artifact);
+    this.#shelf.use(artifact);
     return artifact.whenOpened();
   }
 
   /** Since the start, but `running`, `bytes` and `oldestBuildMs`: what there is now. */
   get figures() {
     const [built, failed, shared] = [this.#built, this.#failed, this.#shared];
-    const oldest = Math.min(performance.now(), ...[...this.#builds.keys()].map(({ createdAt }) => createdAt));
-    const now = {
-      running: this.#builds.size,
-      bytes: this.#finished.calculatedSize,
-      oldestBuildMs: performance.now() - oldest
-    };
-    return { built, failed, shared, ...now };
+    const { growing, bytes } = this.#shelf;
+    const oldest = Math.min(performance.now(), ...[...growing].map(({ createdAt }) => createdAt));
+    return { built, failed, shared, running: growing.size, bytes, oldestBuildMs: performance.now() - oldest };
   }
 
   /** Ends the builds and waits until their threads are gone. */
@@ -154,114 +140,104 @@ export class ArtifactStore {
     await Promise.all(this.#running);
   }
 
-  #list(): Artifact[] {
-    return [...this.#builds.keys(), ...this.#finished.values()];
+  async #beginOrShare(order: SnapshotOrder, coding: SnapshotCoding, reader: Reader): Promise<Artifact> {
+    const { coordinates, query, behind } = order;
+    const server = coordinates.socketPath ?? `${coordinates.host}:${coordinates.port}`;
+    const isShort = query.since !== null && behind !== undefined && behind <= SHORT_BLOCKS;
+    const begun = () => this.find(order, coding);
+    const slot = await this.#slots.take({ server, reader, isShort, isBegun: () => begun() !== undefined });
+    try {
+      const shared = begun();
+      if (shared) {
+        if (slot) this.#slots.release(slot);
+        return shared;
+      }
+      if (!slot || this.#closing.signal.aborted || reader.isGone)
+        throw new PlatformError('SNAPSHOT_BUSY', { reason: 'what it waited for has ended meanwhile' });
+      if (!this.#shelf.makeRoom(this.#lastSizes.get(resourceOf(order)) ?? 0, reader.address))
+        throw new PlatformError('SNAPSHOT_BUSY', {
+          reason: 'snapshots that are being read take all the room there is'
+        });
+      return this.#begin(order, coding, reader, slot);
+    } catch (caught) {
+      if (slot) this.#slots.release(slot);
+      throw caught;
+    }
   }
 
-  #begin(order: SnapshotOrder, coding: SnapshotCoding): Artifact {
-    const { coordinates } = order;
-    const server = coordinates.socketPath ?? `${coordinates.host}:${coordinates.port}`;
-    const onServer = [...this.#builds.values()].filter((each) => each === server).length;
-    const { maxBuilds } = this.#options;
-    if (
-      this.#closing.signal.aborted ||
-      this.#builds.size >= maxBuilds ||
-      this.#running.size >= 2 * maxBuilds ||
-      onServer >= MAX_BUILDS_PER_SERVER
-    )
-      throw new PlatformError('SNAPSHOT_BUSY', { reason: `${this.#builds.size} snapshot builds are running` });
+  #begin(order: SnapshotOrder, coding: SnapshotCoding, reader: Reader, slot: Slot): Artifact {
     const buildId = randomBytes(16).toString('hex');
+    const stop = new AbortController();
+    const giveUp = (reason: string) => {
+      stop.abort(new PlatformError('SNAPSHOT_BUSY', { reason, buildId }));
+      this.#shelf.fail(artifact); // it is shared no more
+      this.#slots.release(slot, running);
+    };
+    const giveUpUnread = (): boolean => {
+      const isUnread = artifact.readers.size === 0 && this.#shelf.growing.has(artifact);
+      if (isUnread) giveUp('nobody reads it');
+      return isUnread;
+    };
+    // Nobody goes on in the middle of a since-snapshot.
+    const isShort = order.query.since !== null;
+    const unreadMs = Math.min(this.#options.unreadMs, isShort ? SHORT_UNREAD_MS : Number.POSITIVE_INFINITY);
     const artifact = new Artifact({
       buildId,
       coding,
       path: join(this.#options.directory, `${buildId}.${EXTENSIONS[coding]}`),
       resource: resourceOf(order),
-      key: keyOf(order, coding)
+      key: keyOf(order, coding),
+      onLeft: () => {
+        setTimeout(giveUpUnread, unreadMs).unref();
+        this.#slots.serve();
+      }
     });
-    this.#builds.set(artifact, server);
+    reader.enter(artifact);
+    this.#shelf.grow(artifact);
+    slot.build = { readers: artifact.readers, giveUp };
     const facts = { database: databaseKey(order.id), build: buildId, coding };
-    const built = this.#options.trace.step('snapshot.build', facts, () => this.#build(artifact, order));
-    const running = built.finally(() => this.#running.delete(running));
+    const built = this.#options.trace.step('snapshot.build', facts, () =>
+      this.#build(artifact, order, slot, stop.signal, isShort ? giveUpUnread : () => false)
+    );
+    const running: Promise<void> = built.finally(() => {
+      this.#running.delete(running);
+      this.#slots.release(slot);
+    });
     this.#running.add(running);
+    this.#slots.serve(); // others may wait for the same
     return artifact;
   }
 
-  /** The body ends before the state that its readers stand on is known; the build ends after that. */
-  async #build(artifact: Artifact, order: SnapshotOrder): Promise<void> {
-    const { buildId, coding, resource } = artifact;
-    const log = this.#options.log.child({ database: databaseKey(order.id), build: buildId, coding });
-    const startedAt = performance.now();
-    const end = async ({ sizeBytes, settledAt }: WrittenBody): Promise<void> => {
-      if (settledAt !== null) await this.#tell(order, (source) => source.hold(order, buildId, settledAt));
-      artifact.finish(sizeBytes);
-      if (order.query.since === null) this.#lastSizes.set(resource, sizeBytes);
-      this.#builds.delete(artifact);
-      this.#finished.set(buildId, artifact);
-      this.#built += 1;
-      log.info({ sizeBytes, ms: Math.round(performance.now() - startedAt) }, 'snapshot built');
-    };
-    let ended: Promise<void> | undefined;
-    let standing: Standing | null = null;
-    try {
-      await this.#checkDisk(resource);
-      const result = await this.#runTask(artifact, order, (written) => {
-        ended = end(written);
-      });
-      ended ??= end(result.written);
-      standing = result.standing;
-    } catch (caught) {
-      const error = PlatformError.from(caught, 'SNAPSHOT_FAILED');
-      log.error({ err: error }, 'snapshot build failed');
-      if (!ended) {
-        this.#failed += 1;
-        await this.#remove(artifact);
-        this.#builds.delete(artifact);
-        artifact.fail(error);
-        return;
-      }
-      void ended.then(() => this.#finished.delete(buildId)); // nobody else is to go on from it
-    }
-    await ended;
-    await this.#tell(order, (source) => source.note(order, buildId, standing));
-  }
-
-  async #runTask(
+  #build(
     artifact: Artifact,
     order: SnapshotOrder,
-    onWritten: (written: WrittenBody) => void
-  ): Promise<BuildResult> {
-    const { tasks, stallMs, budgetMs } = this.#options;
-    const { buildId, coding, path } = artifact;
-    const stop = new AbortController();
-    const stopWith = (reason: string) => stop.abort(new PlatformError('SNAPSHOT_FAILED', { reason, buildId }));
-    const watchdog = setTimeout(() => stopWith(`no progress for ${stallMs} ms`), stallMs);
-    const budget = setTimeout(
-      () => stopWith(`longer than its budget of ${budgetMs} ms: raise SNAPSHOT_BUILD_BUDGET_MS or read from a replica`),
-      budgetMs
-    );
-    const { port1: here, port2: there } = new MessageChannel();
-    here.on('message', (progress: BuildProgress) => {
-      watchdog.refresh();
-      if (progress.type === 'opened') artifact.opened(progress.headers);
-      else if (progress.type === 'grew') artifact.grew(progress.sizeBytes);
-      else onWritten(progress);
-    });
-    const signal = AbortSignal.any([stop.signal, this.#closing.signal]);
-    try {
-      const input: BuildInput = { order, coding, path, buildId, budgetMs, progress: there };
-      return (await tasks.run('build-snapshot', input, { transfer: [there], signal })) as BuildResult;
-    } finally {
-      clearTimeout(watchdog);
-      clearTimeout(budget);
-      here.close();
-    }
-  }
-
-  /** A source that cannot take note is no reason to refuse: a comparison of digests finds what a reader misses then. */
-  async #tell({ id }: SnapshotOrder, what: (source: SnapshotSource) => Promise<unknown>): Promise<void> {
-    await what(this.#options.source).catch((caught: unknown) =>
-      this.#options.log.warn({ err: caught, database: databaseKey(id) }, 'a source took no note of a snapshot')
-    );
+    slot: Slot,
+    stop: AbortSignal,
+    giveUpUnread: () => boolean
+  ): Promise<void> {
+    const ended = Promise.withResolvers<void>();
+    const release = () => this.#slots.release(slot, ended.promise);
+    return buildSnapshot(artifact, order, {
+      ...this.#options,
+      signal: AbortSignal.any([stop, this.#closing.signal]),
+      giveUpUnread,
+      checkDisk: () => this.#checkDisk(artifact.resource),
+      onGrown: () => this.#shelf.makeRoom(0, null),
+      onComplete: (sizeBytes) => {
+        if (order.query.since === null) this.#lastSizes.set(artifact.resource, sizeBytes);
+        this.#shelf.finish(artifact);
+        this.#shelf.makeRoom(0, null);
+        this.#built += 1;
+        release();
+      },
+      onFailed: async (error) => {
+        if (error.code !== 'SNAPSHOT_BUSY') this.#failed += 1;
+        await this.#remove(artifact);
+        this.#shelf.fail(artifact);
+        release();
+      },
+      onUnsettled: () => this.#shelf.drop(artifact)
+    }).finally(() => ended.resolve());
   }
 
   async #checkDisk(resource: string): Promise<void> {

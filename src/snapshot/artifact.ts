@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { PlatformError } from '../errors.ts';
 import type { SnapshotCoding } from '../wire/snapshot.ts';
+import type { Reader } from './reader.ts';
 import { type Block, SharedBlocks } from './shared-blocks.ts';
 
 /** Response headers that the build's own read decided, by lower-case name. */
@@ -25,7 +26,10 @@ export class Artifact {
   #sizeBytes = 0;
   #complete = false;
   #error: PlatformError | undefined;
-  #readers = 0;
+  /** Readings of the file that have not ended. */
+  #readings = 0;
+  readonly #readers = new Set<Reader>();
+  readonly #onLeft: () => void;
   #changed = Promise.withResolvers<void>();
   readonly #blocks = new SharedBlocks();
 
@@ -35,12 +39,15 @@ export class Artifact {
     readonly path: string;
     readonly resource: string;
     readonly key: string;
+    /** Called when its last reader has left. */
+    readonly onLeft?: () => void;
   }) {
     this.buildId = options.buildId;
     this.coding = options.coding;
     this.path = options.path;
     this.resource = options.resource;
     this.key = options.key;
+    this.#onLeft = options.onLeft ?? (() => undefined);
   }
 
   /** Strong: two builds at one height differ in bytes, and so do two codings. */
@@ -61,7 +68,22 @@ export class Artifact {
   }
   /** True while it is being built or read: such an artifact stays. */
   get inUse(): boolean {
-    return this.#readers > 0 || (!this.#complete && this.#error === undefined);
+    return this.#readers.size > 0 || this.#readings > 0 || (!this.#complete && this.#error === undefined);
+  }
+
+  /** Those who wait for it or read it. */
+  get readers(): ReadonlySet<Reader> {
+    return this.#readers;
+  }
+
+  enter(reader: Reader): void {
+    this.#readers.add(reader);
+  }
+
+  leave(reader: Reader): void {
+    if (!this.#readers.delete(reader) || this.#readers.size > 0) return;
+    this.#notify();
+    this.#onLeft();
   }
 
   opened(headers: ArtifactHeaders): void {
@@ -109,7 +131,7 @@ export class Artifact {
    * @throws {PlatformError} what the build failed with, however much was read
    */
   async *read(start: number, end: number | null): AsyncGenerator<Uint8Array> {
-    this.#readers++;
+    this.#readings++;
     let file: FileHandle | undefined;
     let block: Block | undefined;
     try {
@@ -127,7 +149,7 @@ export class Artifact {
       }
     } finally {
       block?.release();
-      if (--this.#readers === 0) this.#blocks.clear();
+      if (--this.#readings === 0) this.#blocks.clear();
       this.#notify();
       await file?.close();
     }

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { SnapshotOrder } from '../../actors/protocol.ts';
-import type { Standing } from '../db/standing.ts';
+import type { SnapshotChecksums } from '../db/source/snapshot-checksums.ts';
 import type { SnapshotCoding } from '../wire/snapshot.ts';
 import type { ArtifactHeaders } from './artifact.ts';
 
@@ -36,5 +36,5 @@ export interface BuildResult {
   /** As told by `written`, which may come later than this. */
   readonly written: WrittenBody;
   /** What a reader stands on who goes on from here; null where the snapshot does not hold all of its block's state. */
-  readonly standing: Standing | null;
+  readonly standing: SnapshotChecksums | null;
 }

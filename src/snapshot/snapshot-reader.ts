@@ -1,6 +1,7 @@
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import { PlatformError } from '../errors.ts';
 import { count as tally } from '../tally.ts';
+import { checkCost } from '../wire/json.ts';
 import type { WireRow } from '../wire/messages.ts';
 import type { SnapshotCoding } from '../wire/snapshot.ts';
 import { RowSplitter, type Section, type SnapshotFacts, type SplitterLimits } from './row-splitter.ts';
@@ -12,6 +13,12 @@ const MAX_WINDOW_LOG = 23;
 /** Rows as text are some ten times as long as compressed. */
 const MAX_RATIO = 300;
 const UNSUSPICIOUS_BYTES = 16 * 2 ** 20;
+
+/** What of a body is taken. */
+export interface SnapshotLimits extends SplitterLimits {
+  /** Of the body when it is expanded; default: no bound. */
+  readonly maxBodyBytes?: number;
+}
 
 /** Consecutive rows of one table of a snapshot. */
 export interface SnapshotBatch {
@@ -31,10 +38,10 @@ export interface SnapshotBatch {
 export async function* readSnapshot(
   body: AsyncIterable<Uint8Array>,
   coding: SnapshotCoding,
-  limits: SplitterLimits
+  limits: SnapshotLimits
 ): AsyncGenerator<SnapshotBatch, SnapshotFacts> {
   const splitter = new RowSplitter(limits);
-  for await (const chunk of decompress(body, coding)) {
+  for await (const chunk of decompress(body, coding, limits.maxBodyBytes)) {
     for (const { section, table, count, json, last } of splitter.push(chunk)) {
       tally('rows.in', count);
       yield { section, table, rows: parseRows(json, count, table), last };
@@ -47,9 +54,15 @@ export async function* readSnapshot(
 function parseRows(json: Buffer, count: number, table: string): WireRow[] {
   let rows: unknown;
   try {
+    checkCost(json);
     rows = JSON.parse(`[${json.toString('utf8')}]`);
   } catch (cause) {
-    throw new PlatformError('SOURCE_INVALID', { reason: `rows of ${table} are no JSON`, table }, { cause });
+    const why = (cause as Error).message.slice(0, 100);
+    throw new PlatformError(
+      'SOURCE_INVALID',
+      { reason: `rows of ${table} are refused as JSON: ${why}`, table },
+      { cause }
+    );
   }
   if (!Array.isArray(rows) || rows.length !== count) {
     throw new PlatformError('SOURCE_INVALID', { reason: `rows of ${table} are ill-formed`, table });
@@ -62,14 +75,18 @@ function openDecompressor(coding: SnapshotCoding) {
   return createZstdDecompress({ chunkSize: CHUNK_BYTES, params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG } });
 }
 
-async function* decompress(source: AsyncIterable<Uint8Array>, coding: SnapshotCoding): AsyncGenerator<Uint8Array> {
+async function* decompress(
+  source: AsyncIterable<Uint8Array>,
+  coding: SnapshotCoding,
+  maxBytes = Number.POSITIVE_INFINITY
+): AsyncGenerator<Uint8Array> {
   const inflate = openDecompressor(coding);
   let received = 0;
   let given = 0;
   const feeding = feed(source, inflate, (bytes) => {
     received += bytes;
   });
-  feeding.catch((cause: Error) => inflate.destroy(cause));
+  feeding.catch((cause: Error) => inflate.destroy(PlatformError.from(cause, 'SOURCE_UNREACHABLE')));
   try {
     for await (const chunk of inflate as AsyncIterable<Uint8Array>) {
       given += chunk.length;
@@ -77,6 +94,10 @@ async function* decompress(source: AsyncIterable<Uint8Array>, coding: SnapshotCo
         const reason = `the compressed body is more than ${MAX_RATIO} times as long when it is expanded: it is made to fill the disk`;
         throw new PlatformError('SOURCE_INVALID', { reason });
       }
+      if (given > maxBytes)
+        throw new PlatformError('SOURCE_INVALID', {
+          reason: `the body is longer than ${maxBytes} bytes when it is expanded`
+        });
       yield chunk;
     }
     await feeding;

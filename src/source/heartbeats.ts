@@ -48,7 +48,7 @@ export class Heartbeats {
   tick(now = performance.now()): void {
     const { applied, stream, identity } = this.#options;
     const open = stream();
-    if (open && open !== this.#greeted && open.say(authMessage(identity))) this.#greeted = open;
+    if (open && open !== this.#greeted && open.say(authMessage(identity, open.serverName))) this.#greeted = open;
     const reached = applied();
     if (!reached || !this.#isDue(reached.height, open, now - this.#reportedAt)) return;
     const message: HeartbeatMessage = { type: 'heartbeat', appliedBlock: reached.height };

@@ -1,5 +1,5 @@
 import { PlatformError } from '../errors.ts';
-import { type BlockHashes, type DbType, hashesOf, SCHEMA_VERSION } from '../wire/database.ts';
+import { type BlockHashes, blockText, type DbType, hashesOf, SCHEMA_VERSION } from '../wire/database.ts';
 import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../wire/snapshot.ts';
 
 /** Asks for a snapshot's body as zstd, which is smaller and costs less; a source that has none sends gzip. */
@@ -8,7 +8,8 @@ export const ACCEPT_SNAPSHOT = { 'accept-encoding': 'zstd, gzip;q=0.5' } as cons
 /** What the response headers of a snapshot say. */
 export interface SnapshotHead {
   readonly height: number;
-  readonly hashes: BlockHashes;
+  /** Null where the headers do not name the block: some servers' full snapshots of a decoder. */
+  readonly hashes: BlockHashes | null;
   readonly coding: SnapshotCoding;
   /** A strong validator: equal tags mean equal bytes. Null where the source has none. */
   readonly etag: string | null;
@@ -38,7 +39,7 @@ export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbTy
   };
   return {
     height,
-    hashes: hashesOf(dbType, values),
+    hashes: named(hashesOf(dbType, values)),
     coding: codingOf(headers),
     etag: etag !== undefined && /^"[^"]{1,200}"$/.test(etag) ? etag : null,
     whole: new Set((text('wholeTables') ?? '').split(',').filter(Boolean)),
@@ -46,6 +47,8 @@ export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbTy
     rows: wholeNumber(text('rows'))
   };
 }
+
+const named = (hashes: BlockHashes): BlockHashes | null => (blockText(hashes) === null ? null : hashes);
 
 /** How a snapshot's body is compressed. @throws {PlatformError} SOURCE_INVALID */
 export function codingOf(headers: Readonly<Record<string, string>>): SnapshotCoding {

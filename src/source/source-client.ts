@@ -1,5 +1,4 @@
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { hasCode, PlatformError } from '../errors.ts';
 import { ByName } from '../wire/by-name.ts';
 import { type Checkpoint, CheckpointSchema } from '../wire/checkpoint.ts';
@@ -7,6 +6,8 @@ import { type BlockHashes, type DatabaseId, hashesOf } from '../wire/database.ts
 import {
   type DatabaseDigest,
   DatabaseDigestSchema,
+  type DigestKey,
+  DigestKeySchema,
   type DigestQuery,
   type DigestRange,
   digestParameters,
@@ -18,10 +19,11 @@ import {
 import { type IndexMapDigest, IndexMapSchema } from '../wire/index-map.ts';
 import { type Dispensers, DispensersSchema } from '../wire/pages.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../wire/schema.ts';
+import { type Shape, shapeOf } from '../wire/shape.ts';
 import { SNAPSHOT_HEADERS } from '../wire/snapshot.ts';
 import type { HeartbeatBody } from '../wire/validator.ts';
-import { readSnapshotHead, wholeNumber } from './snapshot-head.ts';
-import { type Shape, SourceConnection } from './source-connection.ts';
+import { readSnapshotHead, type SnapshotHead, wholeNumber } from './snapshot-head.ts';
+import { SourceConnection } from './source-connection.ts';
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
@@ -33,16 +35,22 @@ const StatusSchema = Type.Object({
   contract_hash: Hash,
   block_hash: Hash
 });
-const isStatus = Compile(StatusSchema);
+const isStatus = shapeOf(StatusSchema);
 const LogEntry = Type.Object({ block_index: Height, ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash });
-const isLogPage = Compile(Type.Object({ results: Type.Array(LogEntry, { maxItems: 1_000 }) }));
-const isTree = Compile(ByName(Type.Unknown()));
-const isCheckpoint = Compile(CheckpointSchema);
-const isSchemaRecord = Compile(SchemaRecordSchema);
-const isDatabaseDigest = Compile(DatabaseDigestSchema);
-const isTableRanges = Compile(TableRangesSchema);
-const isDispensers = Compile(DispensersSchema);
-const isRangeRows = Compile(RangeRowsSchema);
+const isLogPage = shapeOf(Type.Object({ results: Type.Array(LogEntry, { maxItems: 1_000 }) }));
+const isTree = shapeOf(ByName(Type.Unknown()));
+const isCheckpoint = shapeOf(CheckpointSchema);
+const isSchemaRecord = shapeOf(SchemaRecordSchema);
+const isDatabaseDigest = shapeOf(DatabaseDigestSchema);
+const isDigestKey = shapeOf(DigestKeySchema);
+const isTableRanges = shapeOf(TableRangesSchema);
+const isDispensers = shapeOf(DispensersSchema);
+const isRangeRows = shapeOf(RangeRowsSchema);
+
+const PART_REFUSALS: Readonly<Record<string, 'RANGE_TOO_LARGE' | 'DIGEST_KEY_UNKNOWN'>> = {
+  409: 'DIGEST_KEY_UNKNOWN',
+  413: 'RANGE_TOO_LARGE'
+};
 
 const CatalogEntry = Type.Object({
   coin: Type.String(),
@@ -51,7 +59,7 @@ const CatalogEntry = Type.Object({
   total_bytes: Type.Optional(Height),
   row_estimate: Type.Optional(Height)
 });
-const isCatalog = Compile(Type.Object({ databases: Type.Array(CatalogEntry, { maxItems: 10_000 }) }));
+const isCatalog = shapeOf(Type.Object({ databases: Type.Array(CatalogEntry, { maxItems: 10_000 }) }));
 
 /** How large a database is at its source. */
 export interface SourceSize {
@@ -139,6 +147,16 @@ export class SourceClient extends SourceConnection {
    * @returns null when the source does not tell
    */
   async hashesAt(height: number, signal?: AbortSignal): Promise<BlockHashes | null> {
+    const head = await this.headAt(height, signal);
+    return head?.height === height ? head.hashes : null;
+  }
+
+  /**
+   * The headers of a snapshot that is asked to end at a block. Servers of other makes end it at their tip.
+   *
+   * @returns null when the source does not answer with a snapshot
+   */
+  async headAt(height: number, signal?: AbortSignal): Promise<SnapshotHead | null> {
     if (height === 0) return null;
     const response = await this.get(
       this.sincePath({ since: height - 1, until: height, skipLookups: true }),
@@ -146,9 +164,7 @@ export class SourceClient extends SourceConnection {
       signal
     );
     response.body.on('error', () => undefined).destroy();
-    if (response.status !== 200) return null;
-    const head = readSnapshotHead(response.headers, this.id.dbType);
-    return head.height === height ? head.hashes : null;
+    return response.status === 200 ? readSnapshotHead(response.headers, this.id.dbType) : null;
   }
 
   /** A decoder's dispensers, and the source's tip when it read them, where it says so. */
@@ -170,28 +186,50 @@ export class SourceClient extends SourceConnection {
     }
   }
 
-  /** Digests of all tables. @throws {PlatformError} SOURCE_REFUSED with `status` 404 where the source has no such route */
-  async digest(signal?: AbortSignal): Promise<DatabaseDigest> {
-    return this.#json(this.#digestPath({ table: null, range: null, rows: false }), isDatabaseDigest, signal);
+  /**
+   * The key of the digests that the source is making, or has made, of its tip.
+   *
+   * @throws {PlatformError} SOURCE_REFUSED with `status` 404 where the source has no such route; SOURCE_INVALID where its digests are of
+   * another algorithm: then nothing is compared, because a weaker one is what an attacker would ask for
+   */
+  async digestKey(signal?: AbortSignal): Promise<DigestKey> {
+    return this.#json(`${this.path('digest')}/key`, isDigestKey, signal);
   }
 
-  /** Digests of the ranges of one table, or of those within a range of it. */
+  /** Digests of all tables under a key that was given, once they are made. @throws {PlatformError} DIGEST_KEY_UNKNOWN */
+  async digest(key: string, signal?: AbortSignal): Promise<DatabaseDigest> {
+    return this.#digestPart({ table: null, range: null, rows: false, key }, isDatabaseDigest, signal);
+  }
+
+  /** Digests of the ranges of one table, or of those within a range of it. @throws {PlatformError} DIGEST_KEY_UNKNOWN */
   async digestRanges(
     table: string,
     range: DigestRange | null,
+    key: string,
     signal?: AbortSignal,
-    settled = false
+    settled = false,
+    ids = true
   ): Promise<TableRanges> {
-    return this.#json(this.#digestPath({ table, range, rows: false, settled }), isTableRanges, signal);
+    return this.#digestPart({ table, range, rows: false, settled, ids, key }, isTableRanges, signal);
   }
 
-  /** The rows of a range. @throws {PlatformError} RANGE_TOO_LARGE when they are too many for one answer */
-  async digestRows(table: string, range: DigestRange, signal?: AbortSignal): Promise<RangeRows> {
+  /** The rows of a range. @throws {PlatformError} DIGEST_KEY_UNKNOWN, RANGE_TOO_LARGE when they are too many for one answer */
+  async digestRows(
+    table: string,
+    range: DigestRange,
+    key: string,
+    signal?: AbortSignal,
+    ids = true
+  ): Promise<RangeRows> {
+    return this.#digestPart({ table, range, rows: true, ids, key }, isRangeRows, signal);
+  }
+
+  async #digestPart<T>(query: DigestQuery, shape: Shape<T>, signal?: AbortSignal): Promise<T> {
     try {
-      return await this.#json(this.#digestPath({ table, range, rows: true }), isRangeRows, signal);
+      return await this.#json(this.#digestPath(query), shape, signal);
     } catch (caught) {
-      if (!hasCode(caught, 'SOURCE_REFUSED') || caught.detail['status'] !== 413) throw caught;
-      throw new PlatformError('RANGE_TOO_LARGE', { reason: caught.message, table });
+      const code = hasCode(caught, 'SOURCE_REFUSED') && PART_REFUSALS[String(caught.detail['status'])];
+      throw code ? new PlatformError(code, { reason: caught.message, table: query.table }) : caught;
     }
   }
 

@@ -1,10 +1,12 @@
 import { pipeline } from 'node:stream';
 import { getCACertificates } from 'node:tls';
 import { createGunzip } from 'node:zlib';
-import { Agent, type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
 import { PlatformError } from '../errors.ts';
 import { readBounded } from '../wire/bounded.ts';
 import { parseJson } from '../wire/json.ts';
+import type { Shape } from '../wire/shape.ts';
+import { steadily } from './steady.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A snapshot's headers come when its build has begun. */
@@ -21,11 +23,6 @@ export interface OpenResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Dispatcher.ResponseData['body'];
-}
-
-/** A compiled schema. */
-export interface Shape<T> {
-  Check(value: unknown): value is T;
 }
 
 /** HTTP to one sync server. Its answers are hostile until checked; redirects are never followed. */
@@ -60,8 +57,8 @@ export class SourceConnection {
         statusCode,
         headers: received,
         body
-      } = await request(`${this.url}${path}`, {
-        dispatcher: this.#agent,
+      } = await this.#request(path, {
+        method: 'GET',
         headers: { 'accept-encoding': 'gzip', ...this.authorization, ...headers },
         signal: signal ?? null
       });
@@ -78,8 +75,7 @@ export class SourceConnection {
   /** Sends JSON whose answer says nothing but that it was taken. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
   async post(path: string, value: object, signal?: AbortSignal): Promise<void> {
     try {
-      const { statusCode, body } = await request(`${this.url}${path}`, {
-        dispatcher: this.#agent,
+      const { statusCode, body } = await this.#request(path, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...this.authorization },
         body: JSON.stringify(value),
@@ -90,6 +86,11 @@ export class SourceConnection {
     } catch (caught) {
       throw sourceError(caught, this.url, path);
     }
+  }
+
+  #request(path: string, options: Omit<Dispatcher.RequestOptions, 'origin' | 'path'>) {
+    const { origin, pathname, search } = new URL(`${this.url}${path}`);
+    return this.#agent.request({ ...options, origin, path: `${pathname}${search}` });
   }
 
   /** Turns an unwanted answer into an error that carries the source's own words, and how long it wants to be left alone. */
@@ -111,7 +112,9 @@ export class SourceConnection {
     if (response.status !== 200) return this.refuse(response, path);
     let value: unknown;
     try {
-      value = parseJson(await readBounded(plainBody(response), MAX_JSON_BYTES, () => tooLong(MAX_JSON_BYTES)));
+      value = parseJson(
+        await readBounded(steadily(plainBody(response), this.url), MAX_JSON_BYTES, () => tooLong(MAX_JSON_BYTES))
+      );
     } catch (caught) {
       if (caught instanceof SyntaxError) throw this.invalid(path, `is refused as JSON: ${caught.message.slice(0, 80)}`);
       throw sourceError(caught, this.url, path);

@@ -1,17 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Compile } from 'typebox/compile';
 import WebSocket from 'ws';
 import { PlatformError } from '../errors.ts';
 import { count } from '../tally.ts';
+import { envelopeOf } from '../wire/envelope.ts';
 import { parseJson } from '../wire/json.ts';
-import { type ServerMessage, ServerMessageSchema } from '../wire/messages.ts';
-import type { AuthMessage, HeartbeatMessage } from '../wire/validator.ts';
+import {
+  type Announcement,
+  AnnouncementSchema,
+  MAX_MESSAGE_BYTES,
+  type ServerMessage,
+  ServerMessageSchema
+} from '../wire/messages.ts';
+import { MAX_TEXT_BYTES } from '../wire/parsed-limit.ts';
+import { type Shape, shapeOf } from '../wire/shape.ts';
+import { AUTH_HEADER, type AuthMessage, type HeartbeatMessage } from '../wire/validator.ts';
 import type { SourceClient } from './source-client.ts';
 import { readRetryAfter, sourceError } from './source-connection.ts';
 
-const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
 /** What may wait to be applied; beyond it the replica drops the connection and catches up by REST. */
-const MAX_QUEUE_BYTES = 256 * 2 ** 20;
+const MAX_QUEUE_BYTES = Math.min(256 * 2 ** 20, MAX_TEXT_BYTES);
 /** What one message counts at least: an empty one takes memory too. */
 const LEAST_BYTES = 1024;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -19,7 +26,26 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const SILENCE_LIMIT_MS = 90_000;
 const WATCH_MS = 1_000;
 
-const isServerMessage = Compile(ServerMessageSchema);
+/** How much of each message a subscription reads. */
+interface Reading<M extends Announcement> {
+  readonly maxMessageBytes: number;
+  /** What of a message is kept until it is taken. */
+  readonly kept: (data: Buffer) => Buffer;
+  readonly shape: Shape<M>;
+}
+
+const WHOLE: Reading<ServerMessage> = {
+  maxMessageBytes: MAX_MESSAGE_BYTES,
+  kept: (data) => data,
+  shape: shapeOf(ServerMessageSchema)
+};
+/** Rows are let go as they come, and never parsed. A source that sends more in one message is asked by REST. */
+const ENVELOPES: Reading<Announcement> = {
+  maxMessageBytes: Math.min(64 * 2 ** 20, MAX_TEXT_BYTES),
+  kept: (data) => Buffer.from(envelopeOf(data)),
+  shape: shapeOf(AnnouncementSchema)
+};
+
 /** The beginning of a message that says where its source stands. */
 const HEAD = /^\{"type":"(block|reorg)"[^{[]*?"block_index":(\d{1,15})\b/;
 const HEAD_BYTES = 512;
@@ -27,7 +53,8 @@ const HEAD_BYTES = 512;
 const weightOf = ({ length }: Buffer): number => Math.max(length, LEAST_BYTES);
 
 /** One live stream of one source: messages are taken one by one, in order. */
-export class Subscription {
+export class Subscription<M extends Announcement = ServerMessage> {
+  readonly #reading: Reading<M>;
   readonly #socket: WebSocket;
   readonly #source: SourceClient;
   readonly #queue: Buffer[] = [];
@@ -37,16 +64,22 @@ export class Subscription {
   #fault: PlatformError | undefined;
   #heardAt = performance.now();
   #newest: number | null = null;
+  /** Host and port that were asked for, where the server understands an `auth` that names it. */
+  serverName: string | undefined;
   /** Called when a message came. */
   onArrival: () => void = () => undefined;
 
-  private constructor(source: SourceClient, socket: WebSocket) {
+  private constructor(source: SourceClient, socket: WebSocket, reading: Reading<M>) {
     this.#source = source;
+    this.#reading = reading;
     this.#socket = socket;
     const heard = () => {
       this.#heardAt = performance.now();
     };
     socket.on('ping', heard).on('pong', heard);
+    socket.on('upgrade', ({ headers }) => {
+      if (headers[AUTH_HEADER] === 'bound') this.serverName = new URL(source.url).host;
+    });
     socket.on('message', (data: Buffer) => {
       heard();
       this.#take(data);
@@ -65,12 +98,25 @@ export class Subscription {
   }
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
-  static async open(source: SourceClient, path = source.modePath('subscribe')): Promise<Subscription> {
+  static async open(source: SourceClient): Promise<Subscription> {
+    return Subscription.#connect(source, source.modePath('subscribe'), WHOLE);
+  }
+
+  /** To what a source says its blocks are, without their rows. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
+  static async listen(source: SourceClient, path: string): Promise<Subscription<Announcement>> {
+    return Subscription.#connect(source, path, ENVELOPES);
+  }
+
+  static async #connect<M extends Announcement>(
+    source: SourceClient,
+    path: string,
+    reading: Reading<M>
+  ): Promise<Subscription<M>> {
     const url = `${source.url.replace(/^http/, 'ws')}${path}`;
     const socket = new WebSocket(url, {
       headers: source.authorization,
       ...(source.authorities ? { ca: [...source.authorities] } : {}),
-      maxPayload: MAX_MESSAGE_BYTES,
+      maxPayload: reading.maxMessageBytes,
       perMessageDeflate: false,
       followRedirects: false,
       handshakeTimeout: HANDSHAKE_TIMEOUT_MS
@@ -89,7 +135,7 @@ export class Subscription {
       );
       socket.terminate();
     });
-    const subscription = new Subscription(source, socket);
+    const subscription = new Subscription<M>(source, socket, reading);
     await promise;
     return subscription;
   }
@@ -101,7 +147,7 @@ export class Subscription {
   }
 
   /** The next message, or null after `waitMs` without one. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_INVALID */
-  async next(waitMs: number, signal: AbortSignal): Promise<ServerMessage | null> {
+  async next(waitMs: number, signal: AbortSignal): Promise<M | null> {
     if (this.#queue.length === 0 && !this.#fault) await this.#arrival(waitMs, signal);
     const data = this.#queue.shift();
     if (data !== undefined) {
@@ -154,9 +200,10 @@ export class Subscription {
     this.#wake = undefined;
   }
 
-  #take(data: Buffer): void {
+  #take(received: Buffer): void {
     if (this.#fault) return;
-    count('bytes.in', data.length);
+    count('bytes.in', received.length);
+    const data = this.#reading.kept(received);
     if (this.#queuedBytes + weightOf(data) > MAX_QUEUE_BYTES) {
       this.#end(
         new PlatformError('SOURCE_UNREACHABLE', {
@@ -175,19 +222,21 @@ export class Subscription {
     this.#wake?.();
   }
 
-  #parse(data: Buffer): ServerMessage {
+  #parse(data: Buffer): M {
     let message: unknown;
     try {
       message = parseJson(data);
     } catch (cause) {
       throw new PlatformError(
         'SOURCE_INVALID',
-        { reason: `${this.#source.url} sent a message that is no JSON` },
+        {
+          reason: `${this.#source.url} sent a message that is refused as JSON: ${(cause as Error).message.slice(0, 100)}`
+        },
         { cause }
       );
     }
     const { chain, network, dbType } = this.#source.id;
-    if (!isServerMessage.Check(message)) {
+    if (!this.#reading.shape.Check(message)) {
       throw new PlatformError('SOURCE_INVALID', {
         reason: `${this.#source.url} sent a message of another shape than the contract`
       });

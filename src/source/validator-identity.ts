@@ -17,11 +17,12 @@ export function validatorIdentity(seed: string, id?: string): ValidatorIdentity 
   return { id: id ?? signingKey(seed).pubkey, seed, lastSigned };
 }
 
-/** Proves who this process is; no two messages have the same time. */
-export function authMessage({ seed, lastSigned }: ValidatorIdentity): AuthMessage {
+/** Proves who this process is; no two messages have the same time. @param server the only one that is to believe it, if it can */
+export function authMessage({ seed, lastSigned }: ValidatorIdentity, server?: string): AuthMessage {
   const key = signingKey(seed);
   const ts = nextSecond(lastSigned, Math.floor(Date.now() / 1000));
-  return { type: 'auth', pubkey: key.pubkey, sig: signTime(ts, key), ts };
+  const bound = server === undefined ? {} : { server };
+  return { type: 'auth', pubkey: key.pubkey, sig: signTime(ts, key, server), ts, ...bound };
 }
 
 function nextSecond(lastSigned: Uint32Array<SharedArrayBuffer>, now: number): number {

@@ -1,7 +1,7 @@
 import { actorEntry } from '../../actors/actor-handle.ts';
 import type { ReplicaActorData, ResumePoint, SourceActorData } from '../../actors/protocol.ts';
 import type { ActorSpec } from '../../actors/supervisor.ts';
-import type { SyncConfig } from '../config/sync.ts';
+import { type SyncConfig, sourcesOf } from '../config/sync.ts';
 import { PlatformError } from '../errors.ts';
 import type { ValidatorIdentity } from '../source/validator-identity.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
@@ -31,15 +31,10 @@ interface Lookups {
   readonly sourceCa: string | undefined;
   /** True for a replica that is taken over when another client made it. */
   readonly adopts: (id: DatabaseId) => boolean;
+  /** By which the sources of this process find changes; empty in client mode. */
+  readonly finderKey: string;
   /** As whom this process reports to its sources; null in server mode. */
   readonly validator: ValidatorIdentity | null;
-}
-
-/** Each source once: one that is named twice has one vote. */
-function sourcesOf({ SYNC_SOURCES = [], SYNC_SOURCE_API_KEYS, SYNC_API_KEY }: SyncConfig): ReplicaActorData['sources'] {
-  return SYNC_SOURCES.map((url, index) => ({ url, apiKey: SYNC_SOURCE_API_KEYS?.[index] ?? SYNC_API_KEY })).filter(
-    ({ url }, index) => SYNC_SOURCES.indexOf(url) === index
-  );
 }
 
 /** The actor of one database in this process's mode. */
@@ -54,6 +49,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
     const workerData = (): Started<SourceActorData> => ({
       coordinates: coordinates(),
       resume: lookups.resume(id),
+      finderKey: lookups.finderKey,
       readOnly: config.REPLICA_DB_READONLY,
       stateDirectory: config.SYNC_STATE_DIR,
       pollIntervalMs: config.BLOCK_POLL_INTERVAL,

@@ -21,6 +21,7 @@ interface Following {
   readonly resume: (id: DatabaseId) => ResumePoint | null;
   readonly adopts: (id: DatabaseId) => boolean;
   readonly sourceCa: string | undefined;
+  readonly finderKey: string;
   readonly validator: ValidatorIdentity | null;
 }
 
@@ -35,7 +36,7 @@ const SOLVED_OUTSIDE: ReadonlySet<ErrorCode> = new Set(['DATABASE_REFUSED', 'REP
  */
 export async function followRoster(
   named: readonly DiscoveredDatabase[],
-  { config, log, roster, supervisor, whereIs, resume, adopts, sourceCa, validator }: Following
+  { config, log, roster, supervisor, whereIs, resume, adopts, sourceCa, finderKey, validator }: Following
 ): Promise<void> {
   const graceMs = config.SHUTDOWN_GRACE_MS;
   const exclusions = config.SYNC_MODE === 'client' ? config.SYNC_EXCLUDE : [];
@@ -51,7 +52,7 @@ export async function followRoster(
   }
   for (const { id } of appeared) {
     log.info({ database: databaseKey(id) }, 'database found');
-    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume, adopts, sourceCa, validator }));
+    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume, adopts, sourceCa, finderKey, validator }));
   }
   const waiting = supervisor
     .list()

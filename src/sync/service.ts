@@ -6,7 +6,8 @@ import { TaskPool } from '../../actors/task-pool.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import type { SyncConfig } from '../config/sync.ts';
 import { connect } from '../db/connection.ts';
-import { hasCode, PlatformError } from '../errors.ts';
+import { listen } from '../door/listen.ts';
+import { hasCode } from '../errors.ts';
 import { createApp } from '../http/app.ts';
 import { prepareConsoleFiles } from '../http/console-files.ts';
 import { FanOut } from '../http/fan-out.ts';
@@ -22,11 +23,12 @@ import { type DatabaseId, databaseKey } from '../wire/database.ts';
 import { coordinatesOf } from './actor-specs.ts';
 import { createActors } from './actors.ts';
 import { CatalogCache } from './catalog.ts';
+import { openFinderKey } from './finder-key.ts';
 import { followRoster } from './follow-roster.ts';
 import { watchHub } from './hub-watch.ts';
 import { Roster } from './roster.ts';
 import { readSourceCa } from './source-ca.ts';
-import { openStateDirectory } from './state-directory.ts';
+import { openStateDirectories } from './state-directories.ts';
 import { openValidatorIdentity } from './validator-key.ts';
 
 const HUB_TIMEOUT_MS = 10_000;
@@ -48,17 +50,18 @@ export interface SyncService {
  *
  * @param adopts says which replicas are taken over when another client made them
  * @returns when the front door listens; the first databases follow when the hub has answered
- * @throws {PlatformError} PORT_IN_USE, STATE_UNUSABLE, DATABASE_REFUSED (REPLICA_DB_*), DISK_FULL
+ * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID, STATE_UNUSABLE, STATE_LOCKED, DATABASE_REFUSED (REPLICA_DB_*), DISK_FULL
  */
 export async function startSync(
   config: SyncConfig,
   log: Logger,
   adopts: (id: DatabaseId) => boolean = () => false
 ): Promise<SyncService> {
-  await openStateDirectory(config.SYNC_STATE_DIR);
+  const directories = await openStateDirectories(config, log);
   await checkReplicaAccount(config, log);
   const sourceCa = await readSourceCa(config);
   const validator = config.SYNC_MODE === 'client' ? await openValidatorIdentity(config) : null;
+  const finderKey = config.SYNC_MODE === 'server' ? await openFinderKey(config.SYNC_STATE_DIR) : '';
   if (validator) log.info({ validator: validator.id }, 'sources list this client under its validator id');
 
   const tracing = await openTraces(config);
@@ -67,9 +70,8 @@ export async function startSync(
   // Builds take minutes: they leave a thread to the tasks that take milliseconds.
   const tasks = new TaskPool({ maxThreads: Math.max(availableParallelism(), config.MAX_CONCURRENT_SNAPSHOTS + 1) });
   const broadcasts = await BroadcastLog.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
-  const snapshots = config.SNAPSHOT_CACHE_DIR ?? join(config.SYNC_STATE_DIR, 'snapshots');
   const artifacts = await ArtifactStore.open({
-    directory: snapshots,
+    directory: directories.snapshots,
     maxBytes: config.SNAPSHOT_CACHE_MAX_BYTES,
     maxBuilds: config.MAX_CONCURRENT_SNAPSHOTS,
     budgetMs: config.SNAPSHOT_BUILD_BUDGET_MS,
@@ -104,7 +106,10 @@ export async function startSync(
     snapshots: () => artifacts.figures,
     hubIsUp: () => hubIsUp,
     waitingTasks: () => tasks.queueDepth,
-    freeBytes: async () => ({ state: await freeBytes(config.SYNC_STATE_DIR), snapshots: await freeBytes(snapshots) }),
+    freeBytes: async () => ({
+      state: await freeBytes(directories.state),
+      snapshots: await freeBytes(directories.snapshots)
+    }),
     databases: () =>
       supervisor
         .list()
@@ -159,20 +164,29 @@ export async function startSync(
     }
   });
 
-  const port = await listen(app, config);
+  const place = {
+    host: config.SYNC_API_HOST,
+    port: config.SYNC_API_PORT,
+    variables: { host: 'SYNC_API_HOST', port: 'SYNC_API_PORT' }
+  };
+  const port = await listen(app, place, {
+    listenTextResolver: (address) => `sync ${config.SYNC_MODE} listens on ${address}`
+  });
   if (!config.SYNC_API_KEY && !['127.0.0.1', '::1', 'localhost'].includes(config.SYNC_API_HOST)) {
     log.warn(`SYNC_API_KEY is not set and ${config.SYNC_API_HOST}:${port} is open to everyone who reaches it`);
   }
 
   const stopping = new AbortController();
+  const hubs = config.HUB_VALIDATORS ?? [{ host: config.HUB_API_HOST ?? '', port: config.HUB_PORT }];
+  const asked = { mode: config.SYNC_MODE, hubs: hubs.map(({ host, port: hubPort }) => `${host}:${hubPort}`) };
   const watching = watchHub({
     hub: createHubClient({
-      hosts: config.HUB_VALIDATORS ?? [{ host: config.HUB_API_HOST ?? '', port: config.HUB_PORT }],
+      hosts: hubs,
       apiKey: config.HUB_API_KEY,
       timeoutMs: HUB_TIMEOUT_MS
     }),
     needsCoordinates: !config.REPLICA_DB_HOST,
-    memory: config.REPLICA_DB_HOST ? new KnownDatabases(config.SYNC_STATE_DIR) : undefined,
+    memory: config.REPLICA_DB_HOST ? new KnownDatabases(config.SYNC_STATE_DIR, asked) : undefined,
     onAnswer: (answered) => {
       hubIsUp = answered;
     },
@@ -190,6 +204,7 @@ export async function startSync(
         resume: (id) => broadcasts.last(id),
         adopts,
         sourceCa,
+        finderKey,
         validator
       })
   });
@@ -206,6 +221,7 @@ export async function startSync(
       await tasks.close();
       await broadcasts.close();
       await tracing?.close();
+      directories.release();
       fatal.resolve();
     }
   };
@@ -217,28 +233,6 @@ async function openTraces(config: SyncConfig): Promise<Tracing | undefined> {
   const { openTracing } = await import('../tracing.ts');
   const { name, version } = manifest;
   return openTracing(config.OTEL_EXPORTER_OTLP_ENDPOINT, { name: `${name} ${config.SYNC_MODE}`, version });
-}
-
-async function listen(app: ReturnType<typeof createApp>, config: SyncConfig): Promise<number> {
-  const place = `${config.SYNC_API_HOST}:${config.SYNC_API_PORT}`;
-  try {
-    await app.listen({
-      host: config.SYNC_API_HOST,
-      port: config.SYNC_API_PORT,
-      listenTextResolver: (address) => `sync ${config.SYNC_MODE} listens on ${address}`
-    });
-  } catch (caught) {
-    const { code } = caught as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE')
-      throw new PlatformError('PORT_IN_USE', { reason: `another process listens on ${place}` }, { cause: caught });
-    throw new PlatformError(
-      'CONFIG_INVALID',
-      { reason: `SYNC_API_HOST: cannot listen on ${place}: ${code}` },
-      { cause: caught }
-    );
-  }
-  const address = app.server.address();
-  return typeof address === 'object' && address ? address.port : config.SYNC_API_PORT;
 }
 
 async function freeBytes(directory: string): Promise<number> {

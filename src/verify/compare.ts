@@ -1,5 +1,6 @@
 import { PlatformError } from '../errors.ts';
 import { type Differences, findDifferences, type RowDifference } from './differences.ts';
+import { readComparesIds } from './ids.ts';
 import { isInPart, type Part, readPart } from './part.ts';
 import { rowHash } from './row-text.ts';
 import { readSchema, type Schema, schemaDifferences } from './schema.ts';
@@ -13,6 +14,8 @@ export interface CompareOptions {
   readonly limit?: number;
   /** A table with a height of its own (a decoder's `dispensers`) must be equal too, and so must the order within scopes. */
   readonly strict?: boolean;
+  /** AUTO_INCREMENT ids count in every table, also where the replica says that they are its own. */
+  readonly ids?: boolean;
   /** Further tables that never travel. */
   readonly local?: readonly string[];
 }
@@ -27,6 +30,8 @@ export interface TableVerdict {
   readonly equal: boolean;
   /** The table has a height of its own; unless strict, only its definition decides. */
   readonly asOf: boolean;
+  /** The table has AUTO_INCREMENT ids that are the replica's own, and did not count. */
+  readonly ownIds: boolean;
   readonly rows: Pair<number | null>;
   /** Sum of 64 bits per row, decimal; null where the table is missing. */
   readonly digest: Pair<string | null>;
@@ -83,11 +88,12 @@ async function compareSides(
 ): Promise<Omit<Verdict, 'durationMs'>> {
   const [ours, theirs] = await Promise.all([readSchema(source), readSchema(replica)]);
   const part = await readPart(replica, theirs);
+  const comparesIds = options.ids ? () => true : await readComparesIds(replica, theirs);
   const sourceHeight = await heightOf(source, ours);
   const replicaHeight = part?.infraOnly ? part.height : await heightOf(replica, theirs);
   const tables: TableVerdict[] = [];
   for (const name of tableNames(ours, theirs, part, options))
-    tables.push(await compareTable(source, replica, ours, theirs, part, name, options));
+    tables.push(await compareTable(source, replica, ours, theirs, part, name, comparesIds(name), options));
   const isFine = ({ equal, asOf, sameOrder, schema }: TableVerdict) =>
     options.strict ? equal && sameOrder : equal || (asOf && schema.length === 0);
   return {
@@ -127,6 +133,7 @@ async function compareTable(
   theirs: Schema,
   part: Part | null,
   name: string,
+  ids: boolean,
   { limit = 20, local = [] }: CompareOptions
 ): Promise<TableVerdict> {
   const [a, b] = [ours.tables.get(name), theirs.tables.get(name)];
@@ -139,6 +146,7 @@ async function compareTable(
       table: name,
       equal: false,
       asOf: false,
+      ownIds: false,
       rows,
       digest: { source: null, replica: null },
       sameOrder: false,
@@ -147,8 +155,9 @@ async function compareTable(
       more: false
     };
   }
-  const schema = schemaDifferences(a, b);
-  const selection = selectFrom(a, b, ours, part, new Set(local));
+  // Each side makes these by itself, so by definitions of its own release or make.
+  const schema = isControl(name) ? [] : schemaDifferences(a, b);
+  const selection = selectFrom(a, b, ours, part, { local: new Set(local), ids });
   const [left, right] = await Promise.all([digestOf(source, selection), digestOf(replica, selection)]);
   const same = left.rows === right.rows && left.digest === right.digest;
   const found: Differences = same
@@ -158,6 +167,7 @@ async function compareTable(
     table: name,
     equal: same && schema.length === 0,
     asOf: selection.asOf,
+    ownIds: selection.ownIds,
     rows: { source: left.rows, replica: right.rows },
     digest: { source: left.digest, replica: right.digest },
     sameOrder: same && (await orderDigest(source, selection)) === (await orderDigest(replica, selection)),

@@ -53,10 +53,17 @@ export function isInPart(part: Part | null, table: string): boolean {
   return part === null || part.floor === null || !NEVER_ABOVE_A_FLOOR.has(table);
 }
 
+/** A column that may be NULL ties rows to blocks only where no other does, and never those of a lookup table. */
+function scopeOf(name: string, columns: Table['columns']): (typeof SCOPES)[number] | undefined {
+  const required = SCOPES.find(([scope]) => columns.some((own) => own.name === scope && !own.nullable));
+  if (required || name.startsWith('index_')) return required;
+  return SCOPES.find(([scope, parent]) => parent === null && columns.some((own) => own.name === scope));
+}
+
 /** The rows of a table that a part has, as what goes after FROM. */
 export function rowsInPart(part: Part | null, { name, columns }: Table, { tables }: Schema): string {
   const floor = part?.floor ?? null;
-  const [column, parent] = SCOPES.find(([scope]) => columns.some((own) => own.name === scope && !own.nullable)) ?? [];
+  const [column, parent] = scopeOf(name, columns) ?? [];
   if (floor === null || column === undefined || (parent && !tables.has(parent))) return quoted(name);
   const above = `block_index >= ${floor}`;
   const where = parent === null ? above : `${column} IN (SELECT ${column} FROM ${quoted(parent!)} WHERE ${above})`;

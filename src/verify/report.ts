@@ -20,8 +20,9 @@ export function renderVerdict({ equal, heights, part, tables, durationMs }: Verd
   return lines.join('\n');
 }
 
-function renderTable({ table, equal, asOf, sameOrder, rows, schema, differences, more }: TableVerdict): string[] {
-  const apart = asOf ? ' (has a height of its own)' : '';
+function renderTable(verdict: TableVerdict): string[] {
+  const { table, equal, asOf, ownIds, sameOrder, rows, schema, differences, more } = verdict;
+  const apart = `${asOf ? ' (has a height of its own)' : ''}${ownIds ? ' (without its ids: see --ids)' : ''}`;
   const order = sameOrder ? '' : ', but in another order of ids';
   if (equal) return [`  equal      ${table}: ${rows.source} rows${order}${apart}`];
   const lines = [

@@ -12,6 +12,8 @@ export interface Selection {
   readonly identity: readonly string[] | null;
   /** Rows of one scope follow each other in the order of an id whose values do not count; null: order means nothing. */
   readonly order: { readonly scope: string; readonly by: string } | null;
+  /** The table has AUTO_INCREMENT ids that do not count. */
+  readonly ownIds: boolean;
   /** The table has a height of its own and is reported apart. */
   readonly asOf: boolean;
 }
@@ -22,7 +24,6 @@ const NODE_LOCAL = new Set([
   'merkle_reorgs',
   'state_tree_roots',
   'state_tree_nodes',
-  'escrow_leaf_journal',
   'icons',
   'price_snapshots',
   'oracle_prices',
@@ -34,10 +35,17 @@ const NODE_LOCAL = new Set([
   'attestation_responses',
   'pending_hub_pushes',
   'recovery_pending_rewards',
-  'hub_push_deliveries'
+  'hub_push_deliveries',
+  'policy_snapshots',
+  'list_snapshots',
+  'remote_token_snapshots',
+  'anchor_reward_attestations',
+  'cross_chain_call_rejections',
+  'schema_migrations',
+  'dispenser_extension_undo'
 ]);
 
-/** Columns that each side fills by itself, beside surrogates and generated ones. */
+/** Columns that each side fills by itself, beside generated ones and ids that do not count. */
 const OWN_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['sync_meta', ['id', 'logged_at']],
   ['merkle_epochs', ['id', 'created_at']]
@@ -60,27 +68,32 @@ export function isControl(name: string): boolean {
  * Decides what of a table is compared, from the source's schema and which part of it the replica has.
  *
  * @param local further names of tables that never travel
+ * @param ids AUTO_INCREMENT ids count
  */
 export function selectFrom(
   source: Table,
   replica: Table,
   schema: Schema,
   part: Part | null,
-  local: ReadonlySet<string>
+  { local, ids }: { readonly local: ReadonlySet<string>; readonly ids: boolean }
 ): Selection {
   const isDecoder = schema.tables.get('blocks')?.columns.some(({ name }) => name === 'block_hash_id') ?? false;
   const isLookup = source.name.startsWith('index_') || (isDecoder && source.name === 'pubkeys');
   const isOwn = ({ name, autoIncrement, generated }: Column): boolean => {
     if (generated || OWN_COLUMNS.get(source.name)?.includes(name)) return true;
     const referring = schema.referenced.get(`${source.name}.${name}`) ?? [];
-    if (!autoIncrement || SCOPES.includes(name) || !referring.every((table) => isLocal(table, local))) return false;
+    if (ids || !autoIncrement || SCOPES.includes(name) || !referring.every((table) => isLocal(table, local)))
+      return false;
     return !(isLookup && name === 'id');
   };
   const theirs = new Set(replica.columns.filter(({ generated }) => !generated).map(({ name }) => name));
   const columns = source.columns.filter((column) => !isOwn(column) && theirs.has(column.name));
   const names = new Set(columns.filter(({ nullable }) => !nullable).map(({ name }) => name));
-  const key = source.keys.find(({ unique, columns: parts }) => unique && parts?.every((part) => names.has(part)));
   const surrogate = source.columns.find((column) => column.autoIncrement && isOwn(column))?.name;
+  const counter = source.columns.find(({ autoIncrement }) => autoIncrement)?.name;
+  const keys = source.keys.filter(({ unique, columns: parts }) => unique && parts?.every((part) => names.has(part)));
+  // A row whose id differs is one that changed, where something else names it.
+  const key = keys.find(({ columns: parts }) => !parts?.includes(counter ?? '')) ?? keys[0];
   const scope = SCOPES.find((name) => names.has(name));
   return {
     name: source.name,
@@ -88,6 +101,7 @@ export function selectFrom(
     columns,
     identity: key?.columns ?? null,
     order: surrogate !== undefined && scope !== undefined && theirs.has(surrogate) ? { scope, by: surrogate } : null,
+    ownIds: surrogate !== undefined && !OWN_COLUMNS.has(source.name),
     asOf: isDecoder && source.name === 'dispensers'
   };
 }

@@ -1,12 +1,26 @@
-import type { GroupBlock } from '../db/block-reader.ts';
+import type { FoundChanges } from '../db/source/found-changes.ts';
+import type { GroupBlock } from '../db/source/group-reader.ts';
 import { type BlockHashes, type DatabaseId, SCHEMA_VERSION } from './database.ts';
-import { type BlockMessage, INFRA_TABLES, type ReorgMessage, type ServerMessage, type WireRows } from './messages.ts';
+import {
+  type BlockMessage,
+  INFRA_TABLES,
+  MAX_MESSAGE_BYTES,
+  type ReorgMessage,
+  type ServerMessage,
+  type WireRows
+} from './messages.ts';
 
 /** The message of one block as read. @see the specification, "Server to client" */
 export function blockMessage(id: DatabaseId, block: GroupBlock): BlockMessage {
   const { head, changes, rows } = block;
   const isIndexer = id.dbType === 'indexer';
   const header = { block_index: head.height, block_time: head.blockTime, ...head.hashes };
+  const changed = changes && changedRows(changes);
+  const { updated_rows: all = {}, ...parts } = changed ?? {};
+  const derived = block.layout.plans.filter((plan) => plan.class === 'derived').map(({ name }) => name);
+  // A decoder's clients know no `updated_rows`; an indexer's balances come with the block that moves them.
+  const isOwn = (table: string) => !isIndexer || derived.includes(table);
+  const [beside, updated_rows] = [true, false].map((own) => tablesOf(all, (table) => isOwn(table) === own));
   return {
     type: 'block',
     chain: id.chain,
@@ -18,8 +32,9 @@ export function blockMessage(id: DatabaseId, block: GroupBlock): BlockMessage {
     previous_hash: previousHash(block.previous),
     ...(head.commitments ?? {}),
     schema_fingerprint: block.layout.fingerprint,
-    data: isIndexer ? { ...rows, sync_meta: [header] } : rows,
-    ...(changes ? changedRows(changes) : {})
+    data: { ...rows, ...beside, ...(isIndexer ? { sync_meta: [header] } : {}) },
+    ...(isIndexer && changed ? { updated_rows: updated_rows! } : {}),
+    ...parts
   };
 }
 
@@ -27,48 +42,111 @@ function previousHash(previous: BlockHashes | null): NonNullable<BlockMessage['p
   return previous && 'block_hash' in previous ? previous.block_hash : previous;
 }
 
-function changedRows({ tables, rescoped, vanishedIds }: NonNullable<GroupBlock['changes']>): Partial<BlockMessage> {
+function changedRows({ tables, stamped, vanishedIds }: FoundChanges): Partial<BlockMessage> {
   const updated: WireRows = {};
   const deleted: WireRows = {};
-  const whole: string[] = [];
+  const ranges: NonNullable<BlockMessage['ranges']> = {};
   for (const [table, change] of tables) {
     if (change.updated.length > 0) updated[table] = change.updated;
     if (change.deleted.length > 0) deleted[table] = change.deleted;
-    if (change.whole) whole.push(table);
+    if (change.ranges)
+      ranges[table] = { ...change.ranges, spans: change.ranges.spans.map((span) => span && [...span]) };
   }
+  for (const [table, list] of stamped) updated[table] = list;
   for (const [table, ids] of vanishedIds) deleted[table] = ids.map((id) => ({ id }));
   return {
     updated_rows: updated,
     ...(Object.keys(deleted).length > 0 ? { deleted_rows: deleted } : {}),
-    ...(whole.length > 0 ? { whole } : {}),
-    ...(Object.keys(rescoped).length > 0 ? { rescoped: rescoped as BlockMessage['rescoped'] & object } : {})
+    ...(Object.keys(ranges).length > 0 ? { ranges } : {})
   };
 }
 
 /** The same message for `infra-only` subscribers. */
 export function infraOnly(message: BlockMessage): BlockMessage {
-  const { data, updated_rows, deleted_rows, whole, rescoped, ...envelope } = message;
+  const { data, updated_rows, deleted_rows, ranges, ...envelope } = message;
   return {
     ...envelope,
     sync_mode: 'infra-only',
     data: infraTables(data),
     ...(updated_rows ? { updated_rows: infraTables(updated_rows) } : {}),
     ...(deleted_rows ? { deleted_rows: infraTables(deleted_rows) } : {}),
-    ...(whole ? { whole: whole.filter((table) => INFRA_TABLES.has(table)) } : {}),
-    ...(rescoped ? { rescoped: infraTables(rescoped) } : {})
+    ...(ranges ? { ranges: infraTables(ranges) } : {})
   };
 }
 
-function infraTables<T>(tables: Record<string, T>): Record<string, T> {
-  return Object.fromEntries(Object.entries(tables).filter(([table]) => INFRA_TABLES.has(table)));
+function tablesOf<T>(tables: Record<string, T>, holds: (table: string) => boolean): Record<string, T> {
+  return Object.fromEntries(Object.entries(tables).filter(([table]) => holds(table)));
 }
+
+const infraTables = <T>(tables: Record<string, T>): Record<string, T> =>
+  tablesOf(tables, (table) => INFRA_TABLES.has(table));
 
 /** @param height the first orphaned block */
 export function reorgMessage({ dbType, chain, network }: DatabaseId, height: number): ReorgMessage {
   return { type: 'reorg', chain, network, dbType, block_index: height };
 }
 
-/** A message's bytes, in a buffer of their own that can be transferred to another thread. */
-export function encodeMessage(message: ServerMessage): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(JSON.stringify(message));
+/** Rows that are made text at once: so many, or as many as are expected to have so many characters. */
+const SLICE_ROWS = 64;
+const SLICE_CHARS = 2 ** 18;
+/** Text that is turned into bytes at once. */
+const PART_CHARS = 2 ** 20;
+
+/**
+ * A message's bytes, in a buffer of their own that can be transferred to another thread; none (an empty buffer) when it is larger
+ * than clients take, which costs no more memory than that.
+ */
+export function encodeMessage(message: ServerMessage, maxBytes = MAX_MESSAGE_BYTES): Uint8Array<ArrayBuffer> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let [text, sizeBytes] = ['', 0];
+  const flush = () => {
+    parts.push(new TextEncoder().encode(text));
+    sizeBytes += parts.at(-1)!.length;
+    text = '';
+  };
+  for (const piece of piecesOf(message)) {
+    text += piece;
+    if (text.length >= PART_CHARS) flush();
+    if (sizeBytes + text.length > maxBytes) return new Uint8Array(0);
+  }
+  flush();
+  if (sizeBytes > maxBytes) return new Uint8Array(0);
+  return parts.length === 1 ? parts[0]! : concat(parts, sizeBytes);
+}
+
+/** What JSON.stringify says of it, in pieces that are never too long for a string: of each table a few rows at a time. */
+function* piecesOf(value: unknown): Generator<string> {
+  if (Array.isArray(value)) yield* piecesOfRows(value);
+  else if (typeof value !== 'object' || value === null) yield JSON.stringify(value);
+  else {
+    let before = '{';
+    for (const [key, member] of Object.entries(value)) {
+      if (member === undefined) continue;
+      yield `${before}${JSON.stringify(key)}:`;
+      yield* piecesOf(member);
+      before = ',';
+    }
+    yield before === '{' ? '{}' : '}';
+  }
+}
+
+function* piecesOfRows(rows: readonly unknown[]): Generator<string> {
+  yield '[';
+  for (let [at, count] = [0, 1]; at < rows.length; ) {
+    const text = JSON.stringify(rows.slice(at, at + count)).slice(1, -1);
+    yield at > 0 ? `,${text}` : text;
+    at += count;
+    count = Math.max(1, Math.min(SLICE_ROWS, Math.floor((count * SLICE_CHARS) / (text.length + 1))));
+  }
+  yield ']';
+}
+
+function concat(parts: readonly Uint8Array[], sizeBytes: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(sizeBytes);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

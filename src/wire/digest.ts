@@ -8,6 +8,9 @@ export const MAX_RANGES = 4096;
 export const MAX_RANGE_ROWS = 20_000;
 export const MAX_RANGE_BYTES = 16 * 2 ** 20;
 
+/** What digests are sums of; who makes them in another way names another one, and nothing is compared. */
+export const DIGEST_ALGORITHM = 'sha256-sum64/2';
+
 const Position = Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER });
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Sum = Type.String({ pattern: '^\\d{1,40}$' });
@@ -15,18 +18,25 @@ const Name = Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' });
 const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
 const Class = Type.Unsafe<TableClass>(Type.Union(TABLE_CLASSES.map((name) => Type.Literal(name))));
 
-/** The snapshot that an answer was read in. */
+/** Keys of digests: 32 hex digits. */
+export const DIGEST_KEY_PATTERN = '^[0-9a-f]{32}$';
+const Key = Type.String({ pattern: DIGEST_KEY_PATTERN });
+
+/** The snapshot that an answer was read in, and the key under which its digests are made. */
 const Head = {
   block_height: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   ledger_hash: Hash,
   actions_hash: Hash,
   contract_hash: Hash,
   block_hash: Hash,
-  fingerprint: Type.String({ maxLength: 64 })
+  fingerprint: Type.String({ maxLength: 64 }),
+  algorithm: Type.Literal(DIGEST_ALGORITHM),
+  key: Key
 };
 
 export const RangeDigestSchema = Type.Object({ from: Position, to: Position, rows: Count, digest: Sum });
 export const TableDigestSchema = Type.Object({ table: Name, class: Class, rows: Count, digest: Sum });
+export const DigestKeySchema = Type.Object(Head);
 export const DatabaseDigestSchema = Type.Object({ ...Head, tables: Type.Array(TableDigestSchema, { maxItems: 4096 }) });
 export const TableRangesSchema = Type.Object({
   ...Head,
@@ -49,26 +59,31 @@ export const RangeRowsSchema = Type.Object({
 /** Rows between two positions: their number, and the order-independent sum of their hashes. */
 export type RangeDigest = Static<typeof RangeDigestSchema>;
 export type TableDigest = Static<typeof TableDigestSchema>;
-/** `GET /digest/:dbType/:chain/:network` without parameters. */
+/** `GET /digest/:dbType/:chain/:network/key`: what is being made, before it is there. */
+export type DigestKey = Static<typeof DigestKeySchema>;
+/** `GET /digest/:dbType/:chain/:network` without a table. */
 export type DatabaseDigest = Static<typeof DatabaseDigestSchema>;
-/** The same with `table`, and perhaps a range. */
+/** The same with `table` and `key`, and perhaps a range. */
 export type TableRanges = Static<typeof TableRangesSchema>;
 /** The same with a range and `rows=1`. */
 export type RangeRows = Static<typeof RangeRowsSchema>;
 
-const Digits = Type.String({ pattern: '^\\d{1,15}$' });
+const Place = Type.String({ pattern: '^(-1|\\d{1,15})$' });
 export const DigestParametersSchema = Type.Object({
   table: Type.Optional(Name),
-  from: Type.Optional(Type.String({ pattern: '^(-1|\\d{1,15})$' })),
-  to: Type.Optional(Type.String({ pattern: '^(-1|\\d{1,15})$' })),
-  block: Type.Optional(Digits),
+  from: Type.Optional(Place),
+  to: Type.Optional(Place),
+  block: Type.Optional(Place),
   rows: Type.Optional(Type.Literal('1')),
-  settled: Type.Optional(Type.Literal('1'))
+  settled: Type.Optional(Type.Literal('1')),
+  ids: Type.Optional(Type.Literal('0')),
+  key: Type.Optional(Key)
 });
 
 /**
- * A range of one table's rows. A position is the row's block in a scoped table (-1: no block is known), else the CRC-32 of
- * its identity; with `block`, of the rows of that one block of a scoped table, it is the latter again.
+ * A range of one table's rows. A position is the row's block in a scoped table (-1: it has none, the one above the tip: it lies
+ * ahead), else the first 32 bits of the keyed hash of its identity; with `block`, of the rows at that one position of a scoped table, it
+ * is the latter again.
  */
 export interface DigestRange {
   readonly from: number;
@@ -76,17 +91,21 @@ export interface DigestRange {
   readonly block: number | null;
 }
 
-/** What is asked of a digest: all tables, one table's ranges (of a range of it), or the rows of a range. */
+/** What is asked of a digest: all tables, one table's ranges (of a range of it), or the rows of a range. Of a table it names the key. */
 export interface DigestQuery {
   readonly table: string | null;
   readonly range: DigestRange | null;
   readonly rows: boolean;
   /** With a whole table: whether it is still what was broadcast of the tip, which costs one more pass over its newest blocks. */
   readonly settled?: boolean;
+  /** False: without the AUTO_INCREMENT ids, for a table in which the asker has others. */
+  readonly ids?: boolean;
+  /** The key of the digests that the answer belongs to; needed with a table, and without one those of the tip are given. */
+  readonly key?: string;
 }
 
 /** The parameters of a query, as the route reads them. */
-export function digestParameters({ table, range, rows, settled }: DigestQuery): URLSearchParams {
+export function digestParameters({ table, range, rows, settled, ids = true, key }: DigestQuery): URLSearchParams {
   const parameters = new URLSearchParams();
   if (table !== null) parameters.set('table', table);
   if (range) {
@@ -96,5 +115,7 @@ export function digestParameters({ table, range, rows, settled }: DigestQuery): 
   }
   if (rows) parameters.set('rows', '1');
   if (settled) parameters.set('settled', '1');
+  if (!ids) parameters.set('ids', '0');
+  if (key !== undefined) parameters.set('key', key);
   return parameters;
 }

@@ -1,3 +1,5 @@
+import { MAX_PARSED_BYTES } from './parsed-limit.ts';
+
 /** Deeper than any document of the contract; a row may hold JSON of its own, nested to 64. */
 const MAX_DEPTH = 100;
 
@@ -8,16 +10,37 @@ const BACKSLASH = 0x5c;
 const STEP = new Int8Array(256);
 STEP[0x7b] = STEP[0x5b] = 1;
 STEP[0x7d] = STEP[0x5d] = -1;
+/** What a byte outside of texts makes the parser allocate, about: an empty object or list, a member, an element. */
+const COST = new Uint8Array(256);
+COST[0x7b] = COST[0x5b] = 64;
+COST[0x2c] = COST[0x3a] = 24;
+/** A text that is shorter cannot cost too much. */
+const UNSUSPICIOUS_BYTES = MAX_PARSED_BYTES / 66;
 
 /**
- * JSON that came from outside. Each level of nesting costs the parser a hundred times the memory of its one byte, so its depth is
- * bounded before it begins.
+ * JSON that came from outside. Each level of nesting costs the parser a hundred times the memory of its one byte, and an empty object
+ * twenty times that of its two, so its depth and its values are bounded before it begins: nothing ends it then, not the end of its thread.
  *
- * @throws {SyntaxError} for what is no JSON, no UTF-8, or nested deeper than 100
+ * @throws {SyntaxError} for what is no JSON, no UTF-8, nested deeper than 100, or too large once it is parsed
  */
 export function parseJson(bytes: Uint8Array, parse: (text: string) => unknown = JSON.parse): unknown {
   if (depthOf(bytes) > MAX_DEPTH) throw new SyntaxError(`JSON nested deeper than ${MAX_DEPTH}`);
+  checkCost(bytes);
   return parse(decode(bytes));
+}
+
+/** @throws {SyntaxError} for JSON that would take more than MAX_PARSED_BYTES, as a text and as values */
+export function checkCost(bytes: Uint8Array): void {
+  const { length } = bytes;
+  if (length <= UNSUSPICIOUS_BYTES) return;
+  let cost = 2 * length;
+  for (let at = 0; at < length; at++) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) at = endOfText(bytes, at);
+    else cost += COST[byte]!;
+  }
+  if (cost > MAX_PARSED_BYTES)
+    throw new SyntaxError(`JSON of too many values: ${length} bytes would take ${cost} once they are parsed`);
 }
 
 function decode(bytes: Uint8Array): string {
@@ -34,12 +57,19 @@ function depthOf(bytes: Uint8Array): number {
   let deepest = 0;
   for (let at = 0, depth = 0; at < length && deepest <= MAX_DEPTH; at++) {
     const byte = bytes[at]!;
-    if (byte === QUOTE) {
-      for (at++; at < length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++;
-    } else {
+    if (byte === QUOTE) at = endOfText(bytes, at);
+    else {
       depth += STEP[byte]!;
       if (depth > deepest) deepest = depth;
     }
   }
   return deepest;
+}
+
+/** The quote that ends the text which begins at a quote. */
+export function endOfText(bytes: Uint8Array, start: number): number {
+  const { length } = bytes;
+  let at = start + 1;
+  for (; at < length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++;
+  return at;
 }

@@ -1,7 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from './by-name.ts';
-import { DatabaseIdSchema } from './database.ts';
+import { type BlockHashes, DatabaseIdSchema, hashesOf } from './database.ts';
 import { IDENTIFIER_PATTERN } from './schema.ts';
+
+/** A client ends a connection on which a longer message comes, and a server sends none. */
+export const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Hash = Type.Union([Type.String({ maxLength: 250 }), Type.Null()]);
@@ -34,13 +37,25 @@ export type StatusMessage = Static<typeof StatusMessageSchema>;
 export const GroupSchema = Type.Object({ first: Height, last: Height });
 export type Group = Static<typeof GroupSchema>;
 
+/** From and to, inclusive; the largest safe integers stand for no bound. Null: the rows in which the column is NULL. */
+const Span = Type.Union([Type.Tuple([Type.Integer(), Type.Integer()]), Type.Null()]);
+
+/** Parts of one table that are sent whole. */
+export const TableRangesMessageSchema = Type.Object({
+  /** An integer column; null: slots 0 to 4095, the first 12 bits of a row's hash. */
+  column: Type.Union([Type.String({ pattern: IDENTIFIER_PATTERN }), Type.Null()]),
+  spans: Type.Array(Span),
+  /** Every row that lies in one of the spans and in no block of the group; others there are gone. */
+  rows: Type.Array(ByName(Type.Unknown()))
+});
+export type TableSpans = Static<typeof TableRangesMessageSchema>;
+
 /**
  * One block.
  *
  * `data` holds the rows of the block and new lookup rows. The rest says what changed elsewhere, in the last message of a group:
- * `updated_rows` (upserts of mutable and derived rows), `deleted_rows` (identity columns of vanished mutable rows),
- * `whole` (tables of which `updated_rows` holds every row there is), and `rescoped` (older blocks whose rows of a table,
- * all of them in `data`, replace what the replica has; possibly none).
+ * `updated_rows` (upserts of mutable and derived rows), `deleted_rows` (identity columns of vanished mutable rows), and `ranges`:
+ * parts of tables whole, for what changed in older blocks, in rows without a block, and in tables whose rows have none.
  */
 export const BlockMessageSchema = Type.Object({
   type: Type.Literal('block'),
@@ -58,13 +73,18 @@ export const BlockMessageSchema = Type.Object({
   data: Rows,
   updated_rows: Type.Optional(Rows),
   deleted_rows: Type.Optional(Rows),
-  whole: Type.Optional(Type.Array(Type.String({ pattern: IDENTIFIER_PATTERN }))),
-  rescoped: Type.Optional(ByName(Type.Array(Height))),
+  ranges: Type.Optional(ByName(TableRangesMessageSchema)),
   /** Schema fingerprint at this block; when it changes, a client fetches `/schema` before it applies. */
   schema_fingerprint: Type.Optional(Type.String({ maxLength: 64 })),
   sync_mode: Type.Optional(Type.String())
 });
 export type BlockMessage = Static<typeof BlockMessageSchema>;
+
+/** The block before a message's, as its source names it; null where it does not. */
+export function previousHashes({ dbType, previous_hash }: BlockMessage): BlockHashes | null {
+  if (previous_hash == null) return null;
+  return hashesOf(dbType, typeof previous_hash === 'string' ? { block_hash: previous_hash } : previous_hash);
+}
 
 /** Rows that a block brings. */
 export function countRows({ data, updated_rows = {} }: Pick<BlockMessage, 'data' | 'updated_rows'>): number {
@@ -78,6 +98,17 @@ export const ReorgMessageSchema = Type.Object({
   block_index: Height
 });
 export type ReorgMessage = Static<typeof ReorgMessageSchema>;
+
+/** What a message says before its rows: which block it is. */
+const BlockHeadSchema = Type.Object({
+  type: Type.Literal('block'),
+  ...DatabaseIdSchema.properties,
+  block_index: Height,
+  ...hashes
+});
+/** A message without its rows, for those who listen to what a source says its blocks are. */
+export const AnnouncementSchema = Type.Union([StatusMessageSchema, BlockHeadSchema, ReorgMessageSchema]);
+export type Announcement = Static<typeof AnnouncementSchema>;
 
 export const ServerMessageSchema = Type.Union([StatusMessageSchema, BlockMessageSchema, ReorgMessageSchema]);
 export type ServerMessage = Static<typeof ServerMessageSchema>;

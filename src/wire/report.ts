@@ -29,6 +29,14 @@ export interface StateCommitment {
   readonly reason: string | null;
 }
 
+/** How far a source is with looking at the rows that no block told of. */
+export interface SweepReport {
+  /** Passes over all tables since the start; the first one learns what is there. */
+  readonly passes: number;
+  /** Blocks that the last pass took; null before the first has ended. */
+  readonly blocks: number | null;
+}
+
 /** What an actor last said of its database. Routes answer from this, so a stuck database cannot stall them. */
 export interface DatabaseReport {
   readonly id: DatabaseId;
@@ -51,6 +59,8 @@ export interface DatabaseReport {
   readonly schemaFingerprint: string | null;
   /** Indexer only. */
   readonly stateCommitment?: StateCommitment;
+  /** Server only. */
+  readonly sweep?: SweepReport;
   /** Client only. */
   readonly replica?: {
     readonly complete: boolean;
@@ -62,6 +72,8 @@ export interface DatabaseReport {
     readonly halt: Halt | null;
     /** How the last comparison with the source ended. */
     readonly verification: Verification;
+    /** Tables that no majority of the sources was found to have as the replica has them. */
+    readonly unconfirmed: readonly string[];
     /** The last height at which all tables were found equal to the source's, and when that was. */
     readonly verifiedHeight: number | null;
     readonly verifiedAt: string | null;
@@ -69,6 +81,8 @@ export interface DatabaseReport {
     readonly dispensers: { readonly height: number | null; readonly at: string } | null;
     /** How often rows that differed from the source's were replaced. */
     readonly repairs: number;
+    /** Whose AUTO_INCREMENT ids each table has; `*` stands for all that are not named. */
+    readonly ids: Readonly<Record<string, 'source' | 'own'>>;
     /** Lowest block of a truncated replica; null: it has the whole history. */
     readonly floor: number | null;
     readonly infraOnly: boolean;
@@ -81,8 +95,10 @@ export interface DatabaseReport {
       readonly state: string;
       readonly height: number | null;
       readonly error: string | null;
-      /** How often it named another block than the majority. */
+      /** How often it named another block, or had other rows, than the majority. */
       readonly dissents: number;
+      /** How its tables compared with the replica's when they were compared last; null: they were not. */
+      readonly digests: string | null;
     }[];
     readonly reorgs: number;
   };

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
 import { ByName } from './by-name.ts';
+import { shapeOf } from './shape.ts';
 
 /** Table and column names that a replica makes; anything else it refuses by name, unless its operator keeps the table local. */
 export const IDENTIFIER_PATTERN = '^[A-Za-z0-9_]{1,64}$';
@@ -74,11 +74,10 @@ export const TypedTableSchema = Type.Object({
 /** One table as information_schema describes it. */
 export type TypedTable = Static<typeof TypedTableSchema>;
 
-let typedTable: Validator | undefined;
+const typedTable = shapeOf(TypedTableSchema);
 
 /** True for a description within the bounds of its schema, however it was come by. */
 export function isTypedTable(table: TypedTable): boolean {
-  typedTable ??= Compile(TypedTableSchema);
   return typedTable.Check(table);
 }
 

@@ -8,12 +8,19 @@ const UnixTime = Type.Number({ minimum: 0 });
 export const HeartbeatMessageSchema = Type.Object({ type: Type.Literal('heartbeat'), appliedBlock: Height });
 export type HeartbeatMessage = Static<typeof HeartbeatMessageSchema>;
 
-/** Who a subscriber is: Ed25519 over the decimal text of `ts`; said once, within five seconds of connecting. */
+/** Header of the answer to an upgrade: `bound` where the server understands an `auth` that names it. */
+export const AUTH_HEADER = 'x-platform-auth';
+
+/**
+ * Who a subscriber is: Ed25519 over the decimal text of `ts`; said once, within five seconds of connecting. With `server`, the host (and
+ * port) that the client asked for, the signature is over `platform-sync auth`, that name and `ts`, a line each, and holds at no other.
+ */
 export const AuthMessageSchema = Type.Object({
   type: Type.Literal('auth'),
   pubkey: Type.String({ pattern: '^[0-9a-fA-F]{64}$' }),
   sig: Type.String({ pattern: '^[0-9a-fA-F]{128}$' }),
-  ts: UnixTime
+  ts: UnixTime,
+  server: Type.Optional(Type.String({ minLength: 1, maxLength: 261 }))
 });
 export type AuthMessage = Static<typeof AuthMessageSchema>;
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, quoteName } from '../../src/db/connection.ts';
 import type { Random } from '../../src/devnet/random.ts';
 import { freeze, thaw } from '../support/freeze.ts';
+import { VICES } from './hostile-source.ts';
 import { runInThread } from './inspector.ts';
 import { FAULT_KINDS, type FaultKind } from './plan.ts';
 import { isAlive, type Service } from './service.ts';
@@ -19,6 +20,9 @@ const CROWD = 500;
 const STEADY_MS = 65_000;
 /** What MariaDB is given to be well again. */
 const MARIADB_REST_MS = 15_000;
+
+/** A client has tried all its sources by then. */
+const FOLLOWED_AFTER_MS = 3_000;
 
 /** What runs in a thread to end it, or its process. */
 const SCRIPTS: Readonly<Partial<Record<FaultKind, string>>> = {
@@ -128,6 +132,9 @@ export class Faults {
         return [servers[0]!];
       case 'killHub':
         return this.#kill(hub, hub.pid);
+      case 'hostileSource':
+        await this.#turnHostile(random);
+        return everyClient;
       case 'slowSubscribers':
         await this.#system.crowdIn(CROWD, server.url);
         await sleep(random.between(2_000, 6_000));
@@ -206,6 +213,18 @@ export class Faults {
     await connection.query(`SELECT * FROM ${quoteName('sync_state')} FOR UPDATE`);
     await sleep(ms);
     await connection.end();
+  }
+
+  /** Of a client that only hears this source, or follows it, as it does when it reaches no other. */
+  async #turnHostile(random: Random): Promise<void> {
+    const { source, others } = random.pick(this.#system.hostile as [System['hostile'][0]]);
+    const [vice, ms, isFollowed] = [random.pick(VICES), random.between(1_000, 6_000), random.pick([true, false])];
+    if (isFollowed) {
+      for (const link of others) link.block();
+      await sleep(FOLLOWED_AFTER_MS);
+      for (const link of others) link.open();
+    }
+    await source.turn(vice, ms);
   }
 
   /** Fills the first server's disk while it is asked for a snapshot. */

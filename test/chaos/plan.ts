@@ -24,7 +24,8 @@ const WEIGHTS = {
   clockJump: 4,
   fullDisk: 2,
   killHub: 4,
-  slowSubscribers: 3
+  slowSubscribers: 3,
+  hostileSource: 8
 } as const;
 
 export type FaultKind = keyof typeof WEIGHTS;

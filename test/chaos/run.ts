@@ -12,6 +12,13 @@ const RECOVERY_DEADLINE_MS = 180_000;
 /** A run this long lets MariaDB stand still until every circuit has opened. */
 const LONG_RUN_S = 120;
 
+export interface ChaosOptions {
+  readonly seed: string;
+  readonly seconds: number;
+  /** Default: all that this system can suffer. */
+  readonly kinds?: readonly FaultKind[];
+}
+
 export interface ChaosReport {
   readonly faults: number;
   readonly violations: readonly string[];
@@ -26,7 +33,7 @@ interface Dealt {
 
 /** One run: faults from a seed for so many seconds, then peace, then every promise is looked at. */
 export async function runChaos(
-  { seed, seconds }: { readonly seed: string; readonly seconds: number },
+  { seed, seconds, kinds }: ChaosOptions,
   print: (line: string) => void = () => undefined
 ): Promise<ChaosReport> {
   const began = performance.now();
@@ -41,7 +48,7 @@ export async function runChaos(
   const violations: string[] = [];
   const pending = new Set<Promise<void>>();
   const end = performance.now() + seconds * 1_000;
-  for (const { number, kind, pauseMs, random } of planFaults(seed, faults.kinds)) {
+  for (const { number, kind, pauseMs, random } of planFaults(seed, kinds ?? faults.kinds)) {
     await sleep(Math.min(pauseMs, Math.max(0, end - performance.now())));
     if (performance.now() >= end) break;
     const dealing = faults.deal(kind, random).then(

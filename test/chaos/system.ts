@@ -12,6 +12,7 @@ import { atEnd, endAll } from '../support/cleanup.ts';
 import { createIndexer } from '../support/generated-indexer.ts';
 import { type Link, openLink } from '../support/link.ts';
 import { eventually, temporaryDirectory } from '../support/sync-process.ts';
+import { HostileSource } from './hostile-source.ts';
 import { MARK, Service } from './service.ts';
 import { mountSmallDisk } from './small-disk.ts';
 import { Subscriber } from './subscriber.ts';
@@ -47,6 +48,8 @@ export class System {
   readonly clients: Replica[] = [];
   /** One for each client and server. */
   readonly links: Link[] = [];
+  /** The third source of two clients, with the wires to their others: where those are blocked, it is followed. */
+  readonly hostile: { readonly source: HostileSource; readonly others: readonly Link[] }[] = [];
   readonly subscribers: Subscriber[] = [];
   /** Promises that were broken while it ran, in sentences. */
   readonly violations: string[] = [];
@@ -113,14 +116,21 @@ export class System {
       const port = await freePort();
       const links = await Promise.all(this.servers.map(({ url }) => openLink(url)));
       this.links.push(...links);
+      // The second and third prefer the other server.
+      const ways = (number === 1 ? links : links.toReversed()).map(({ url }) => url);
+      if (number > 1) {
+        const source = await HostileSource.open(this.servers[number % SERVERS]!.url);
+        this.hostile.push({ source, others: links });
+        ways.push(source.url);
+      }
       const prefix = `replica${number}_`;
       const service = this.#service(`client${number}`, 'sync', port, {
         ...common,
         SYNC_MODE: 'client',
         SYNC_API_PORT: String(port),
         SYNC_STATE_DIR: join(this.directory, `state-client${number}`),
-        // The second and third prefer the other server.
-        SYNC_SOURCES: (number === 1 ? links : links.toReversed()).map(({ url }) => url).join(','),
+        SYNC_SOURCES: ways.join(','),
+        VERIFY_HASHES: String(number > 1),
         ...Object.fromEntries(Object.entries(account).map(([name, value]) => [`REPLICA_DB_${name}`, value])),
         REPLICA_DB_PREFIX: prefix,
         CLIENT_RECONNECT_DELAY: '200'

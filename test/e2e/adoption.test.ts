@@ -19,7 +19,7 @@ async function copy(from: DatabaseCoordinates, to: DatabaseCoordinates): Promise
   const statements = tables.flatMap(({ name }) => [
     `CREATE TABLE ${to.name}.${name} LIKE ${from.name}.${name}`,
     name === 'contract_state'
-      ? `INSERT INTO ${to.name}.${name} (id, contract_index, state_key, state_value, block_index) SELECT id, contract_index, state_key, state_value, block_index FROM ${name}`
+      ? `INSERT INTO ${to.name}.${name} (id, contract_index, state_key, state_value, block_index, action_index) SELECT id, contract_index, state_key, state_value, block_index, action_index FROM ${name}`
       : `INSERT INTO ${to.name}.${name} SELECT * FROM ${name}`
   ]);
   await sql(from, `DROP DATABASE IF EXISTS ${to.name}`, `CREATE DATABASE ${to.name}`, ...statements);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { chmodSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
@@ -64,35 +65,56 @@ test('a hub that does not answer ends the service with 69', async () => {
 
 test('credentials that MariaDB refuses end hub and client with 77', async () => {
   const { host, port, user } = await testServer();
-  const line = new RegExp(
-    `Access denied for user '${user}'.*host=${host}:${port}.*check the name of the database, user, password and GRANTs`
-  );
-  await assertRefused('hub', await hubEnv(), 77, line);
+  const line = (pass: string) =>
+    new RegExp(`Access denied for user '${user}'.*host=${host}:${port}.*password and GRANTs \\([^)]*${pass}[^)]*\\)`);
+  await assertRefused('hub', await hubEnv(), 77, line('HUB_DB_PASS'));
   const replica = { REPLICA_DB_HOST: host, REPLICA_DB_PORT: String(port), REPLICA_DB_USER: user };
   const client = { SYNC_MODE: 'client', SYNC_SOURCES: 'http://127.0.0.1:9', REPLICA_DB_PASS: 'not-the-password' };
-  await assertRefused('sync', { ...(await syncEnv()), ...replica, ...client }, 77, line);
+  await assertRefused('sync', { ...(await syncEnv()), ...replica, ...client }, 77, line('REPLICA_DB_PASS'));
 });
+
+function decoderEnv(): Record<string, string> {
+  return {
+    NETWORK: 'litecoin-regtest',
+    NODE_USER: 'node',
+    NODE_PASSWORD: 'not-the-password',
+    DECODER_API_HOST: '127.0.0.1',
+    DECODER_API_PORT: '0',
+    DECODER_DB_HOST: '127.0.0.1',
+    DECODER_DB_NAME: 'decoder_that_is_never_made',
+    DECODER_DB_USER: 'nobody',
+    DECODER_DB_PASS: 'not-the-password'
+  };
+}
 
 test('a port where somebody listens ends each service with 71', async () => {
   const occupant = createServer().listen(0, '127.0.0.1');
   atEnd(async () => void occupant.close());
   await once(occupant, 'listening');
   const port = String((occupant.address() as AddressInfo).port);
-  const line = new RegExp(`another process listens on 127\\.0\\.0\\.1:${port} .*choose another port`);
-  const decoder = {
-    NETWORK: 'litecoin-regtest',
-    NODE_USER: 'node',
-    NODE_PASSWORD: 'not-the-password',
-    DECODER_API_HOST: '127.0.0.1',
-    DECODER_API_PORT: port,
-    DECODER_DB_HOST: '127.0.0.1',
-    DECODER_DB_NAME: 'decoder_that_is_never_made',
-    DECODER_DB_USER: 'nobody',
-    DECODER_DB_PASS: 'not-the-password'
-  };
-  await assertRefused('sync', { ...(await syncEnv()), SYNC_API_PORT: port }, 71, line);
-  await assertRefused('hub', { ...(await hubEnv()), HUB_PORT: port }, 71, line);
-  await assertRefused('decoder', decoder, 71, line);
+  const line = (variable: string) =>
+    new RegExp(`${variable}=${port}: another process listens on 127\\.0\\.0\\.1:${port} .*choose another port`);
+  const decoder = { ...decoderEnv(), DECODER_API_PORT: port };
+  await assertRefused('sync', { ...(await syncEnv()), SYNC_API_PORT: port }, 71, line('SYNC_API_PORT'));
+  await assertRefused('hub', { ...(await hubEnv()), HUB_PORT: port }, 71, line('HUB_PORT'));
+  await assertRefused('decoder', decoder, 71, line('DECODER_API_PORT'));
+});
+
+test('an address that this machine does not have ends each service with 78, by the name of its variable', async () => {
+  const [host, line] = ['192.0.2.1', (variable: string) => new RegExp(`${variable}=192\\.0\\.2\\.1: cannot listen `)];
+  const decoder = { ...decoderEnv(), DECODER_API_HOST: host };
+  await assertRefused('sync', { ...(await syncEnv()), SYNC_API_HOST: host }, 78, line('SYNC_API_HOST'));
+  await assertRefused('hub', { ...(await hubEnv()), HUB_HOST: host }, 78, line('HUB_HOST'));
+  await assertRefused('decoder', decoder, 78, line('DECODER_API_HOST'));
+});
+
+test('73: a directory that others can write to, by the name of its variable; it stays as it is', async () => {
+  const open = temporaryDirectory('open-to-all');
+  chmodSync(open, 0o1777);
+  const line = (variable: string) => new RegExp(`${variable}=\\S+ can be written to by other users \\(mode 1777\\)`);
+  await assertRefused('sync', { ...(await syncEnv()), SNAPSHOT_CACHE_DIR: open }, 73, line('SNAPSHOT_CACHE_DIR'));
+  await assertRefused('sync', { ...(await syncEnv()), SYNC_STATE_DIR: open }, 73, line('SYNC_STATE_DIR'));
+  assert.equal(statSync(open).mode & 0o7777, 0o1777);
 });
 
 test('a hub without entries, an unknown dbType, and credentials of the hub that the authoritative MariaDB refuses', async () => {

@@ -22,7 +22,7 @@ const BY_HAND: readonly [what: string, ...statements: string[]][] = [
   ['scoped without a block of its own: a parent that is gone', 'DELETE FROM actions ORDER BY action_index LIMIT 1'],
   [
     'lookup',
-    "UPDATE index_addresses SET address = CONCAT(address, 'x') ORDER BY id LIMIT 1",
+    "UPDATE index_addresses SET address = CONCAT(address, 'x') WHERE id NOT IN (SELECT address_id FROM balances) ORDER BY id DESC LIMIT 1",
     'DELETE FROM index_transactions ORDER BY id LIMIT 2'
   ],
   [
@@ -182,6 +182,37 @@ test('a source whose digest lies halts the replica after one repair, until an op
   honest = true;
   assert.equal(await client.post('/halt/clear/indexer/litecoin/regtest'), 200);
   await verifiedAt(pair, client, await fillEpoch(pair.source));
+  await client.end();
+  await pair.server.end();
+});
+
+test('a source whose digests are of no algorithm, or of another one, leaves the replica unverified: there is no weaker one', async () => {
+  const pair = await createPair();
+  let isNamed = false;
+  const old = await startLyingSource(pair.server.url, (path, body) => {
+    if (!path.startsWith('/digest/')) return body;
+    isNamed = !isNamed;
+    return { ...body, algorithm: isNamed ? 'crc32-product/1' : undefined };
+  });
+  const client = await pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: old.url });
+  await eventually(
+    'it is unverified',
+    30_000,
+    async () => (await pair.status(client))['verification'] === 'unverified'
+  );
+  await sql(pair.replica, 'UPDATE tokens SET supply = supply + 1 ORDER BY id LIMIT 1');
+  await fillEpoch(pair.source);
+  await eventually(
+    'it is asked again',
+    30_000,
+    async () => old.paths.filter((path) => path.startsWith('/digest/')).length > 2
+  );
+  const { verification, verified_height, repairs } = await pair.status(client);
+  assert.deepEqual([verification, verified_height, repairs], ['unverified', null, 0]);
+  assert.deepEqual(
+    old.paths.filter((path) => path.startsWith('/digest/') && !path.endsWith('/key')),
+    []
+  );
   await client.end();
   await pair.server.end();
 });

@@ -57,7 +57,13 @@ async function startHouse() {
     [],
     // A disk of its own, whose size can be changed.
     MAY_MOUNT
-      ? ['unshare', '-rm', 'sh', '-c', `mount -t tmpfs -o size=${AMPLE} disk '${snapshots}' && exec "$0" "$@"`]
+      ? [
+          'unshare',
+          '-rm',
+          'sh',
+          '-c',
+          `mount -t tmpfs -o size=${AMPLE},mode=0700 disk '${snapshots}' && exec "$0" "$@"`
+        ]
       : []
   );
   const sourceLink = await openLink(server.url);

@@ -11,6 +11,7 @@ import { eventually, type SyncProcess } from '../support/sync-process.ts';
 const DEPTH = 20;
 const FIRST = 100;
 const BLOCKS = 60;
+const DEADLINE_MS = 60_000;
 /** Ids that the replica deals itself, and the time of logging. */
 const OWN = new Set(['id', 'logged_at']);
 let pair: SyncPair;
@@ -59,7 +60,7 @@ const TRUNCATED = [
 
 async function liveAt(client: SyncProcess, height: number): Promise<Record<string, unknown>> {
   let last: Record<string, unknown> = {};
-  await eventually(`live and verified at ${height}`, 30_000, async () => {
+  await eventually(`live and verified at ${height}`, DEADLINE_MS, async () => {
     last = await pair.status(client);
     return last['phase'] === 'live' && last['block_height'] === height && last['verification'] === 'verified';
   }).catch((fault: Error) => {
@@ -92,13 +93,15 @@ test('a truncated replica holds the newest blocks, says so, is verified from its
 
 test('REPLICA_PARTIAL: a truncated replica with VERIFY_STATE_COMMITMENT, and a full one where infra-only is asked for', async () => {
   const client = await pair.startClient();
-  await eventually('it is refused', 30_000, async () => client.log().includes('set VERIFY_STATE_COMMITMENT=false'));
+  await eventually('it is refused', DEADLINE_MS, async () =>
+    client.log().includes('set VERIFY_STATE_COMMITMENT=false')
+  );
   await client.end();
   const other = await pair.startClient({
     SYNC_SUBSCRIBE_LITECOIN_REGTEST: 'infra-only',
     VERIFY_STATE_COMMITMENT: 'false'
   });
-  await eventually('it is refused', 30_000, async () =>
+  await eventually('it is refused', DEADLINE_MS, async () =>
     other.log().includes('is a full replica, SYNC_SUBSCRIBE_LITECOIN_REGTEST asks for infra-only')
   );
   await other.end();
@@ -125,7 +128,7 @@ test('an infra-only replica has ten tables, equal to the source, through live bl
   await assertSame(INFRA_TABLES, replica);
   await client.end();
   // Of an older block: what a client that was away asks for does not tell it, and in this replica no table says whose block it is.
-  await sql(pair.source, 'UPDATE delegations SET deactivation_block = 1000000 ORDER BY action_index LIMIT 1');
+  await sql(pair.source, 'UPDATE delegations SET deactivation_block = 7 ORDER BY action_index LIMIT 1');
   tip = await reorg(pair.source, 2, 4, 'infra away');
   const again = await pair.startClient(env);
   await liveAt(again, tip);

@@ -1,10 +1,4 @@
-import { appendBacklog, appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
+import { growthOf } from '../support/tables-in-use/growth.ts';
 import { replicationTests } from './replication.ts';
 
-replicationTests({
-  dbType: 'indexer',
-  create: (to) => createIndexer(to, { seed: 'replication', blocks: 400, rows: 100_000 }),
-  append: appendBlocks,
-  backlog: appendBacklog,
-  reorg
-});
+replicationTests('indexer', growthOf('indexer'), { seed: 'replication', blocks: 400, rows: 60_000 });

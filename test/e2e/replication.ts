@@ -1,21 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
+import type { DbType } from '../../src/wire/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { differences, pause, type SyncPair, startPair } from '../support/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync-process.ts';
-
-/** How a kind of database is made up and grows. */
-export interface Generator {
-  readonly dbType: DbType;
-  create(to: DatabaseCoordinates): Promise<void>;
-  /** @returns the new height */
-  append(to: DatabaseCoordinates, count: number, seed: string, pauseMs?: number): Promise<number>;
-  /** All in one database transaction: one poll finds them together. */
-  backlog(to: DatabaseCoordinates, count: number, seed: string): Promise<number>;
-  /** Removes `depth` blocks and adds `count` of another branch. */
-  reorg(to: DatabaseCoordinates, depth: number, count: number, seed: string): Promise<number>;
-}
+import type { GeneratedSize, Growth } from '../support/tables-in-use/growth.ts';
 
 async function assertEqual(pair: SyncPair, client: SyncProcess, height: number): Promise<void> {
   const verdict = await pair.settle(client, height);
@@ -32,11 +21,11 @@ function repairsIn(log: string): string {
 }
 
 /** The promise of the service, tried on one kind of database: after whatever happens, replica and source are equal to the row. */
-export function replicationTests(generator: Generator): void {
-  const { dbType, append, backlog, reorg } = generator;
+export function replicationTests(dbType: DbType, growth: Growth, size: GeneratedSize): void {
+  const { appendBlocks: append, appendBacklog: backlog, reorg } = growth;
   const prepare = async (label: string): Promise<SyncPair> => {
     const source = await createDatabase(label);
-    await generator.create(source);
+    await growth.create(source, size);
     return startPair(dbType, source);
   };
 

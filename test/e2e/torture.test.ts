@@ -7,9 +7,10 @@ import { runCase } from '../torture/run.ts';
 const BLOCKS: Readonly<Record<DbType, number>> = { indexer: 45, decoder: 20 };
 
 for (const [dbType, blocks] of Object.entries(BLOCKS) as [DbType, number][]) {
-  test(`${dbType}: ${blocks} blocks of an invented schema and history, under kills and cuts, end equal`, async () => {
-    const { failure, settled } = await runCase({ seed: 'of the suite', dbType, blocks, without: [] });
-    assert.equal(failure, null, failure ? `step ${failure.step}: ${failure.reason}\n${failure.detail}` : '');
-    assert.ok(settled > 0);
-  });
+  for (const schema of ['invented', 'in-use'] as const)
+    test(`${dbType}: ${blocks} blocks of ${schema} tables, under kills and cuts, end equal`, async () => {
+      const { failure, settled } = await runCase({ seed: 'of the suite', dbType, schema, blocks, without: [] });
+      assert.equal(failure, null, failure ? `step ${failure.step}: ${failure.reason}\n${failure.detail}` : '');
+      assert.ok(settled > 0);
+    });
 }

@@ -9,6 +9,7 @@ import { createDatabase } from '../support/mariadb.ts';
 
 /** Far below the 30 seconds that the statements take. */
 const PATIENCE_MS = 10_000;
+type Server = Parameters<typeof reap>[0];
 const ENTRY = new URL('../fixtures/sleeping-actor.ts', import.meta.url);
 
 test('what a dead thread left running is ended at once; other generations and databases go on', async () => {
@@ -45,4 +46,12 @@ test('what a dead thread left running is ended at once; other generations and da
     await reap(coordinates, coordinates.name, generation);
   }
   await until([]);
+});
+
+test('a database that is not made yet has nothing to end', async () => {
+  const coordinates = await createDatabase('reap');
+  assert.equal(
+    await reap({ ...coordinates, name: `${coordinates.name}_not_made` } as object as Server, 'not_made', 1),
+    0
+  );
 });

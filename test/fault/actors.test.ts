@@ -192,6 +192,39 @@ test('a thread that hangs is ended by the watchdog and restarted', async () => {
   assert.equal(supervisor.list()[0]!.restarts.causes[0]!.cause, 'hung');
 });
 
+test('a thread that is silent because it still loads its modules is waited for', async () => {
+  const { supervisor } = open({ beaconTimeoutMs: 200 });
+  supervisor.start(spec({ loadMs: 1_000 }));
+  await until(() => supervisor.state(ID) === 'running');
+  assert.deepEqual(supervisor.list()[0]!.restarts.causes, []);
+});
+
+test('threads start one after another, as many at once as there are turns', async () => {
+  const ids = ['a', 'b', 'c', 'd'].map((chain) => ({ ...ID, chain }));
+  const { supervisor } = open({ startsAtOnce: 1 });
+  for (const id of ids) supervisor.start(spec({ loadMs: 300 }, id));
+  const up = () => ids.filter((id) => supervisor.state(id) === 'running').map(({ chain }) => chain);
+  const seen = new Set<string>();
+  await until(() => {
+    seen.add(up().join(''));
+    return up().length === ids.length;
+  });
+  assert.deepEqual([...seen], ['', 'a', 'ab', 'abc', 'abcd']);
+});
+
+test('a thread that cannot be ended is told, for only the end of the process ends it', async () => {
+  const stuck: DatabaseId[] = [];
+  const { supervisor } = open({ endPatienceMs: 100, onStuck: (id) => void stuck.push(id) });
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  const blocked = supervisor.handle(ID).ask('block', null);
+  blocked.catch(() => undefined);
+  await sleep(200);
+  void supervisor.kill(ID);
+  await until(() => stuck.length > 0);
+  assert.deepEqual(stuck, [ID]);
+});
+
 test('stopping is graceful within the grace and by force after it; a stopped actor can be started again', async () => {
   const reaped: number[] = [];
   const { supervisor } = open({ reap: async ({ generation }) => void reaped.push(generation) });

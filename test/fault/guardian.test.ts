@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -98,6 +98,17 @@ test('each signal is forwarded once; the end that follows a stop is final and le
   assert.equal(await ended(), 0);
   await untilGone(pid);
   assert.deepEqual(said.map(({ event }) => event).slice(-3), ['up', 'SIGHUP', 'SIGTERM']);
+});
+
+test('a service that a signal does not end is killed after its grace and a margin', async () => {
+  const { guardian, next, ended } = startGuarded('deaf');
+  const { pid } = await next('up');
+  await sleep(200);
+  guardian.kill('SIGTERM');
+  const began = performance.now();
+  assert.equal(await ended(), 128 + constants.signals.SIGKILL);
+  assert.ok(performance.now() - began < 10_000);
+  await untilGone(pid);
 });
 
 for (const code of [64, 78, 0]) {

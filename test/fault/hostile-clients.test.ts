@@ -404,6 +404,22 @@ describe('ANSWERS_WAITING', () => {
   });
 });
 
+test('who asks on and on when it is told to come later is answered later and later', async (t) => {
+  t.mock.method(performance, 'now', () => 1_000);
+  const callers = new Callers({ maxPerAddress: 1 });
+  const socket = { remoteAddress: '10.0.0.1' } as Socket;
+  const waits = Array.from({ length: 600 }, () => {
+    callers.refuse(socket);
+    return callers.ask(socket);
+  });
+  assert.deepEqual([waits[400], waits.at(-1)], [0, 1_000]);
+  assert.equal(callers.ask({ remoteAddress: '10.0.0.2' } as Socket), 0);
+  const refuse = t.mock.method(Callers.prototype, 'refuse');
+  const { app } = await openHouse({ answers: { 'schema.read': () => ({ body: '{}', fingerprint: 'f' }) } });
+  for (let n = 0; n < 603; n++) await app.inject(`/schema/${AT}`);
+  assert.equal(refuse.mock.callCount(), 3);
+});
+
 test('nothing is read from a database for who has left before its turn', async () => {
   let asked = 0;
   let answer: (() => void) | undefined;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants, crc32, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { createRandom } from '../../src/devnet/random.ts';
-import { readSnapshot, type SnapshotBatch } from '../../src/snapshot/snapshot-reader.ts';
+import { readSnapshot, type SnapshotBatch, type SnapshotLimits } from '../../src/snapshot/snapshot-reader.ts';
 import type { SnapshotCoding } from '../../src/wire/snapshot.ts';
 
 const LIMITS = { maxRowBytes: 2 ** 20, batchBytes: 4096 };
@@ -24,7 +24,7 @@ async function* inPieces(bytes: Buffer, size = 16_384): AsyncGenerator<Buffer> {
 }
 
 /** Everything that is read, when it is read to its end. */
-async function readAll(bytes: AsyncIterable<Buffer>, coding: SnapshotCoding = 'gzip', limits = LIMITS) {
+async function readAll(bytes: AsyncIterable<Buffer>, coding: SnapshotCoding = 'gzip', limits: SnapshotLimits = LIMITS) {
   const batches = readSnapshot(bytes, coding, limits);
   const rows: unknown[] = [];
   let next: IteratorResult<SnapshotBatch, unknown> = await batches.next();
@@ -115,4 +115,23 @@ test('SOURCE_INVALID: a row that never ends, and one nested 200 levels, in bound
   assert.ok(process.memoryUsage().rss - before < 100 * MEGABYTE);
   const deep = `{"tables":{"t":[{"a":${'{"a":'.repeat(200)}1${'}'.repeat(200)}}]}}`;
   await assert.rejects(drain(inPieces(gzipSync(deep))), { code: 'SOURCE_INVALID', message: /nested deeper/ });
+});
+
+test('SOURCE_INVALID: a body that is longer than it may be when it is expanded', async () => {
+  const limits = { ...LIMITS, maxBodyBytes: BODY.length - 1 };
+  await assert.rejects(readAll(inPieces(CODED.gzip), 'gzip', limits), {
+    code: 'SOURCE_INVALID',
+    message: /longer than/
+  });
+  await readAll(inPieces(CODED.gzip), 'gzip', { ...LIMITS, maxBodyBytes: BODY.length });
+});
+
+test('SOURCE_INVALID: a row of the longest that is taken, made of empty objects, is not parsed', async () => {
+  const rows = [Buffer.from('{"tables":{"t":[{"a":['), Buffer.alloc(60 * MEGABYTE, '{},'), Buffer.from('{}]}]}}')];
+  const limits = { maxRowBytes: 64 * MEGABYTE, batchBytes: 4096 };
+  const stored = gzipSync(Buffer.concat(rows), { level: 0 });
+  await assert.rejects(readAll(inPieces(stored), 'gzip', limits), {
+    code: 'SOURCE_INVALID',
+    message: /too many values/
+  });
 });

@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { headLayout, readBlockHeads, readTip } from '../../src/db/block-hashes.ts';
-import { type GroupBlock, inSnapshot, readGroup } from '../../src/db/block-reader.ts';
+import { inSnapshot } from '../../src/db/block-reader.ts';
 import { type Connection, connect } from '../../src/db/connection.ts';
 import { inconsistentTables, readEngineState } from '../../src/db/engine-guard.ts';
+import { type GroupBlock, readGroup } from '../../src/db/source/group-reader.ts';
+import { SourceMemory } from '../../src/db/source/source-memory.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
-import { SourceMemory } from '../../src/db/source-memory.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { TEST_KEY } from '../support/source-thread.ts';
 
 async function open(dbType: DbType, ...statements: string[]) {
   const database = await createDatabase('reader');
-  const connection = await connect(database);
+  const connection = await connect(database, { finderKey: TEST_KEY });
   for (const statement of statements) await connection.query(statement);
   return { database, connection, layout: await readLayout(connection, dbType) };
 }
@@ -22,6 +24,13 @@ async function startAtTip(connection: Connection, dbType: DbType): Promise<Sourc
     const layout = await readLayout(connection, dbType);
     return SourceMemory.atTip(connection, layout, layout.heads && (await readTip(connection, layout.heads)));
   });
+}
+
+/** The tables of which a group sends more than its blocks' own rows. */
+function sentOf(block: GroupBlock | undefined): string[] {
+  return [...(block?.changes?.tables ?? [])].flatMap(([name, { ranges, updated }]) =>
+    ranges || updated.length > 0 ? [name] : []
+  );
 }
 
 /** Reads the new group and remembers it as broadcast. */
@@ -37,6 +46,25 @@ async function takeGroup(connection: Connection, dbType: DbType, memory: SourceM
 const HASHES = 'ledger_hash VARCHAR(64) NULL, actions_hash VARCHAR(64) NULL, contract_hash VARCHAR(64) NULL';
 const INDEX_TRANSACTIONS =
   'CREATE TABLE index_transactions (id INT AUTO_INCREMENT PRIMARY KEY, hash VARCHAR(64) NOT NULL)';
+
+test('new lookup rows of a group come with its first block, and again with its last for those who have a block in between', async (t) => {
+  const { connection } = await open(
+    'decoder',
+    INDEX_TRANSACTIONS,
+    'CREATE TABLE index_addresses (id INT AUTO_INCREMENT PRIMARY KEY, address VARCHAR(64) NOT NULL)',
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL, block_hash VARCHAR(64) NOT NULL)',
+    "INSERT INTO blocks VALUES (1, 10, 'h1')"
+  );
+  t.after(() => connection.destroy());
+  const memory = await startAtTip(connection, 'decoder');
+  await connection.query("INSERT INTO index_addresses (address) VALUES ('one'), ('two')");
+  await connection.query("INSERT INTO blocks VALUES (2, 20, 'h2'), (3, 30, 'h3'), (4, 40, 'h4')");
+  const idsOf = ({ rows }: GroupBlock) => (rows['index_addresses'] ?? []).map(({ id }) => id);
+  assert.deepEqual((await takeGroup(connection, 'decoder', memory)).map(idsOf), [[1, 2], [], [1, 2]]);
+  await connection.query("INSERT INTO index_addresses (address) VALUES ('three')");
+  await connection.query("INSERT INTO blocks VALUES (5, 50, 'h5')");
+  assert.deepEqual((await takeGroup(connection, 'decoder', memory)).map(idsOf), [[3]]);
+});
 
 test('hashes are found as columns of blocks', async (t) => {
   const { connection, layout } = await open(
@@ -122,7 +150,7 @@ const CHAIN = [
 const block = (height: number) => `INSERT INTO blocks VALUES (${height}, 1, 'l${height}', 'a${height}', 'c${height}')`;
 
 async function run(to: DatabaseCoordinates, ...statements: string[]): Promise<void> {
-  const connection = await connect(to);
+  const connection = await connect(to, { finderKey: TEST_KEY });
   for (const statement of statements) await connection.query(statement);
   connection.destroy();
 }
@@ -154,11 +182,16 @@ test('a group is one snapshot: what is written while it is read comes with the n
     seen[1]?.rows['outputs']?.map((row) => row['vout']),
     [0, 1]
   );
-  assert.deepEqual([seen[0]?.changes, seen[1]?.changes?.tables.size], [null, 0]);
+  assert.deepEqual([seen[0]?.changes, sentOf(seen[1])], [null, []]);
   const [next] = await takeGroup(connection, 'indexer', memory);
   assert.equal(next?.head.height, 4);
-  assert.deepEqual(next.changes?.rescoped, { outputs: [2] });
-  assert.deepEqual(next.changes?.tables.get('notes')?.updated, [{ note: 'late' }]);
+  assert.deepEqual(sentOf(next), ['outputs', 'notes']);
+  const outputs = next.changes?.tables.get('outputs')?.ranges;
+  assert.deepEqual([outputs?.column, outputs?.spans, outputs?.rows.length], ['tx_index', [[1, 1]], 2]);
+  assert.deepEqual(
+    next.changes?.tables.get('notes')?.ranges?.rows.map(({ note }) => note),
+    ['late']
+  );
 });
 
 test('a lookup row that commits below the watermark is not lost', async (t) => {

@@ -9,7 +9,7 @@ import { silentLogger } from '../../src/log.ts';
 import type { WireRows } from '../../src/wire/messages.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { replicaSession } from '../support/replica-session.ts';
-import { startToldSource } from '../support/told-source.ts';
+import { startToldSource, type Told } from '../support/told-source.ts';
 
 const TABLES = [
   'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_hash VARCHAR(64) NOT NULL)',
@@ -29,16 +29,28 @@ const GOOD: WireRows = {
   balances: [{ id: 1, ...pair, amount: '2.00000000' }]
 };
 
-/** Loads a snapshot of block 7 and checks it. @param meddle what a hand does in between */
+interface Attempt {
+  /** What the headers name; null: nothing. */
+  readonly blockHash?: string | null;
+  readonly again?: boolean;
+  /** What a hand does between loading and checking. */
+  readonly meddle?: (own: Connection) => Promise<unknown>;
+  /** Where the source stands while the rows are loaded, and when they are checked. */
+  readonly stands?: readonly [Told['status'], Told['status']];
+}
+
+/** Loads a snapshot of block 7 and checks it. */
 async function bootstrap(
   tables: WireRows,
-  { blockHash = 'h7', again = false, meddle = async (_: Connection): Promise<unknown> => null } = {}
+  { blockHash = 'h7', again = false, meddle = async () => null, stands = [undefined, undefined] }: Attempt = {}
 ) {
   const source = await createDatabase('told');
   const control = await connect(source);
   for (const statement of TABLES) await control.query(statement);
   const { tables: typed } = await readTopology(control);
-  const { url } = await startToldSource({ typed, fingerprint: null, height: 7, blockHash, tables });
+  const [loading, checking] = stands.map((status) => (status ? { status } : {}));
+  const told: Told = { typed, fingerprint: null, height: 7, blockHash, tables, ...loading };
+  const { url } = await startToldSource(told);
   const warnings: string[] = [];
   const log = Object.assign(Object.create(silentLogger), {
     warn: (_: unknown, text: string) => void warnings.push(text)
@@ -57,6 +69,7 @@ async function bootstrap(
   const own = await connect(to);
   if (again) await attempt();
   await meddle(own);
+  Object.assign(told, checking);
   const outcome = await loader.check(signal).then(
     () => 'complete',
     (fault: Error) => fault.message
@@ -66,7 +79,7 @@ async function bootstrap(
   return { outcome, complete, height, warnings: warnings.filter((text) => !text.includes('flush each commit')) };
 }
 
-async function refused(tables: WireRows, reason: RegExp, options: Parameters<typeof bootstrap>[1] = {}) {
+async function refused(tables: WireRows, reason: RegExp, options: Attempt = {}) {
   const { outcome, complete, height } = await bootstrap(tables, options);
   assert.match(outcome, reason);
   assert.deepEqual([complete, height], [false, null]);
@@ -98,6 +111,24 @@ test('SOURCE_INVALID: the highest block is not the one that the headers name', (
 
 test('SOURCE_INVALID: the last block has another hash than the headers name', () =>
   refused(GOOD, /block 7 has other hashes than the source said/, { blockHash: 'other' }));
+
+const at = (block_height: number, block_hash = `h${block_height}`) => ({ block_height, block_hash });
+
+test('a snapshot whose headers name no block is the block of its rows: its source says so, or has gone on', async () => {
+  const complete = { outcome: 'complete', complete: true, height: 7, warnings: [] };
+  assert.deepEqual(await bootstrap(GOOD, { blockHash: null, stands: [at(7), at(9)] }), complete);
+  assert.deepEqual(await bootstrap(GOOD, { blockHash: null, stands: [at(6), at(7)] }), complete);
+  assert.deepEqual(await bootstrap(GOOD, { blockHash: null, stands: [at(8), at(9)] }), complete);
+});
+
+test('SOURCE_INVALID: the rows of a snapshot whose headers name no block are not the block of its source', async () => {
+  const stands = (first: Told['status'], second: Told['status']): Attempt => ({
+    blockHash: null,
+    stands: [first, second]
+  });
+  await refused(GOOD, /block 7 has other hashes than the source said/, stands(at(7, 'other'), at(8)));
+  await refused(GOOD, /block 7 has other hashes than the source's status/, stands(at(6), at(7, 'other')));
+});
 
 test("balances that are not credits - debits are told; they are the source's", async () => {
   const { outcome, warnings } = await bootstrap({ ...GOOD, debits: [] });

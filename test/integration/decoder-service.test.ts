@@ -245,4 +245,5 @@ test('PORT_IN_USE: an occupied port ends with 71', async () => {
   const port = String(coin.node.rpcPort);
   const decoder = await startDecoder(await createDatabase('decoder_port'), { DECODER_API_PORT: port });
   assert.equal(await decoder.exited, 71, decoder.output());
+  assert.match(decoder.output(), new RegExp(`DECODER_API_PORT=${port}: another process listens`));
 });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { type Connection, connect, quoteName } from '../../src/db/connection.ts';
 import {
@@ -10,7 +11,6 @@ import {
   sumOf,
   wholeTable
 } from '../../src/db/digest.ts';
-import { readLateScopes } from '../../src/db/scoped-window.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
@@ -21,6 +21,7 @@ import { sql } from '../support/sql.ts';
 
 const SIZE = { seed: 'digest', blocks: 30, rows: 3_000 };
 const HEIGHT = 129;
+const KEY = '0123456789abcdef0123456789abcdef';
 
 /** A database and an equal one: every table made by the same statement, filled in the opposite order. */
 async function createTwins(dbType: DbType): Promise<[DatabaseCoordinates, DatabaseCoordinates]> {
@@ -56,7 +57,9 @@ async function inDatabase<T>(to: DatabaseCoordinates, work: (connection: Connect
 }
 
 async function digestsOf(to: DatabaseCoordinates, dbType: DbType) {
-  return inDatabase(to, async (connection) => readDigests(connection, await readLayout(connection, dbType), HEIGHT));
+  return inDatabase(to, async (connection) =>
+    readDigests(connection, await readLayout(connection, dbType), HEIGHT, KEY)
+  );
 }
 
 /** Tables whose figures differ, with the number of ranges that do. */
@@ -89,15 +92,15 @@ for (const dbType of ['indexer', 'decoder'] as const) {
     const [first] = await createTwins(dbType);
     await inDatabase(first, async (connection) => {
       const layout = await readLayout(connection, dbType);
-      for (const plan of digestPlans(layout)) {
-        const whole = wholeTable(plan, HEIGHT);
-        const all = await readRanges(connection, layout.tables, plan, whole);
+      for (const plan of digestPlans(layout, HEIGHT)) {
+        const whole = wholeTable(plan);
+        const all = await readRanges(connection, layout.tables, plan, whole, KEY);
         const half = { ...whole, to: Math.floor((whole.from + whole.to) / 2) };
         const parts = [half, { ...whole, from: half.to + 1 }];
         const sums = [];
         for (const part of parts) {
-          const ranges = await readRanges(connection, layout.tables, plan, part);
-          const { rows, digest } = await readRangeRows(connection, layout.tables, plan, part);
+          const ranges = await readRanges(connection, layout.tables, plan, part, KEY);
+          const { rows, digest } = await readRangeRows(connection, layout.tables, plan, part, KEY);
           assert.deepEqual(sumOf(ranges), { rows: rows.length, digest }, plan.name);
           sums.push({ from: 0, to: 0, ...sumOf(ranges) });
         }
@@ -105,7 +108,7 @@ for (const dbType of ['indexer', 'decoder'] as const) {
         const largest = all.toSorted((a, b) => b.rows - a.rows)[0];
         const within = largest && dividable(plan, { ...largest, block: null });
         if (!within || plan.class !== 'scoped') continue;
-        const deeper = await readRanges(connection, layout.tables, plan, within);
+        const deeper = await readRanges(connection, layout.tables, plan, within, KEY);
         assert.deepEqual(sumOf(deeper), { rows: largest.rows, digest: largest.digest }, `${plan.name} within a block`);
       }
     });
@@ -145,7 +148,7 @@ for (const dbType of ['indexer', 'decoder'] as const) {
       await connection.query('START TRANSACTION');
       const [result] = await connection.query(statement);
       assert.ok((result as { affectedRows: number }).affectedRows > 0, what);
-      const other = await readDigests(connection, await readLayout(connection, dbType), HEIGHT);
+      const other = await readDigests(connection, await readLayout(connection, dbType), HEIGHT, KEY);
       connection.destroy();
       const own = await digestsOf(twins[0], dbType);
       const names = own.filter((each, at) => each.digest !== other[at]!.digest).map((each) => each.table);
@@ -163,9 +166,8 @@ test('rows that swap a value never leave the digest as it was', async () => {
   );
   await inDatabase(to, async (connection) => {
     const layout = await readLayout(connection, 'decoder');
-    const plan = digestPlans(layout).find(({ name }) => name === 'pairs')!;
-    const digest = async () =>
-      sumOf(await readRanges(connection, layout.tables, plan, wholeTable(plan, HEIGHT))).digest;
+    const plan = digestPlans(layout, HEIGHT).find(({ name }) => name === 'pairs')!;
+    const digest = async () => sumOf(await readRanges(connection, layout.tables, plan, wholeTable(plan), KEY)).digest;
     const seen = new Set([await digest()]);
     for (let a = 1; a <= 200; a += 1) {
       for (const column of ['v', 't']) {
@@ -180,6 +182,35 @@ test('rows that swap a value never leave the digest as it was', async () => {
   });
 });
 
+test('the sums are those of the bytes that are written down: the key first, then the parts by name', async () => {
+  const to = await createDatabase('digest');
+  const long = 'y'.repeat(3_000);
+  await sql(
+    to,
+    'CREATE TABLE vectors (k INT PRIMARY KEY, t VARCHAR(9) NULL, a TEXT NULL)',
+    `INSERT INTO vectors VALUES (1, 'é', NULL), (2, NULL, '${long}')`
+  );
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+  const texts = [`${KEY}|n|v1|t1:é`, `${KEY}|s3000:${sha256(long)}|v2|n`];
+  const words = texts.map((text) => BigInt(`0x${sha256(text).slice(0, 16)}`));
+  await inDatabase(to, async (connection) => {
+    const layout = await readLayout(connection, 'decoder');
+    const plan = digestPlans(layout, HEIGHT).find(({ name }) => name === 'vectors')!;
+    const whole = wholeTable(plan);
+    const width = 2 ** 20;
+    const expected = [1, 2]
+      .map((k, at) => {
+        const from = Math.floor(Number.parseInt(sha256(`${KEY}|p|v${k}`).slice(0, 8), 16) / width) * width;
+        return { from, to: from + width - 1, rows: 1, digest: String(words[at]) };
+      })
+      .sort((a, b) => a.from - b.from);
+    assert.deepEqual(await readRanges(connection, layout.tables, plan, whole, KEY), expected);
+    const { from } = expected[0]!;
+    const part = { from, to: from + width - 1, block: null };
+    assert.deepEqual(sumOf(await readRanges(connection, layout.tables, plan, part, KEY)), sumOf([expected[0]!]));
+  });
+});
+
 test('columns may be called as the parts of a digest are', async () => {
   const to = await createDatabase('digest');
   await sql(
@@ -189,10 +220,10 @@ test('columns may be called as the parts of a digest are', async () => {
   );
   await inDatabase(to, async (connection) => {
     const layout = await readLayout(connection, 'decoder');
-    const plan = digestPlans(layout).find(({ name }) => name === 'named')!;
-    const whole = wholeTable(plan, HEIGHT);
-    assert.ok((await readRanges(connection, layout.tables, plan, whole)).length > 40);
-    const { rows } = await readRangeRows(connection, layout.tables, plan, whole);
+    const plan = digestPlans(layout, HEIGHT).find(({ name }) => name === 'named')!;
+    const whole = wholeTable(plan);
+    assert.ok((await readRanges(connection, layout.tables, plan, whole, KEY)).length > 40);
+    const { rows } = await readRangeRows(connection, layout.tables, plan, whole, KEY);
     assert.deepEqual(Object.keys(rows[0]!), ['platform_hash', 'slot', 'n', 'digest', 'r']);
   });
 });
@@ -201,7 +232,7 @@ test('bytes that are no character, and the last of a long text, are seen', async
   const to = await createDatabase('digest');
   const digest = () =>
     inDatabase(to, async (connection) => {
-      const [table] = await readDigests(connection, await readLayout(connection, 'decoder'), HEIGHT);
+      const [table] = await readDigests(connection, await readLayout(connection, 'decoder'), HEIGHT, KEY);
       return table!.digest;
     });
   await sql(
@@ -234,28 +265,35 @@ test('a row whose parent is not there is seen; it has no block', async () => {
   assert.equal(credits.ranges[0]?.rows, 1);
 });
 
-test('rows of numbers below 0, which are no blocks, are seen with those that have none; no message can name them', async () => {
+test('rows without a block, and of numbers below 0, are seen together, and so are those ahead of the tip', async () => {
   const to = await createDatabase('digest');
   await sql(
     to,
-    'CREATE TABLE marked (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT NOT NULL)',
-    'INSERT INTO marked (block_index) VALUES (-7), (-1), (3), (3)'
+    'CREATE TABLE marked (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT NULL, KEY (block_index))',
+    `INSERT INTO marked (block_index) VALUES (-7), (-1), (NULL), (3), (3), (${HEIGHT + 1}), (${HEIGHT + 9})`
   );
   await inDatabase(to, async (connection) => {
     const layout = await readLayout(connection, 'decoder');
-    const plan = digestPlans(layout).find(({ name }) => name === 'marked')!;
-    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan, HEIGHT));
+    const plan = digestPlans(layout, HEIGHT).find(({ name }) => name === 'marked')!;
+    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan), KEY);
     assert.deepEqual(
       ranges.map(({ from, rows }) => [from, rows]),
       [
-        [-1, 2],
-        [3, 2]
+        [-1, 3],
+        [3, 2],
+        [HEIGHT + 1, 2]
       ]
     );
-    const { rows } = await readRangeRows(connection, layout.tables, plan, { from: -1, to: -1, block: null });
-    assert.deepEqual(rows.map((row) => row['block_index']).sort(), [-1, -7]);
-    const memory = { signature: '', from: 10, figures: new Map(), lastId: 0 };
-    assert.deepEqual(await readLateScopes(connection, layout, plan, memory), [3]);
+    const { rows } = await readRangeRows(connection, layout.tables, plan, { from: -1, to: -1, block: null }, KEY);
+    assert.deepEqual(rows.map((row) => String(row['block_index'])).sort(), ['-1', '-7', 'null']);
+    for (const [at, count] of [
+      [-1, 3],
+      [HEIGHT + 1, 2]
+    ] as const) {
+      const within = dividable(plan, { from: at, to: at, block: null })!;
+      assert.equal(within.block, at);
+      assert.equal(sumOf(await readRanges(connection, layout.tables, plan, within, KEY)).rows, count);
+    }
   });
 });
 
@@ -265,10 +303,10 @@ test('a range that is too large for one answer is refused, and can be divided', 
   await sql(to, 'CREATE TABLE many (id INT PRIMARY KEY)', 'INSERT INTO many SELECT seq FROM seq_1_to_20001');
   await inDatabase(to, async (connection) => {
     const layout = await readLayout(connection, 'decoder');
-    const plan = digestPlans(layout).find(({ name }) => name === 'many')!;
-    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan, HEIGHT));
+    const plan = digestPlans(layout, HEIGHT).find(({ name }) => name === 'many')!;
+    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan), KEY);
     assert.ok(ranges.length > 3_900, `${ranges.length} ranges`);
-    await assert.rejects(readRangeRows(connection, layout.tables, plan, wholeTable(plan, HEIGHT)), (error) =>
+    await assert.rejects(readRangeRows(connection, layout.tables, plan, wholeTable(plan), KEY), (error) =>
       hasCode(error, 'RANGE_TOO_LARGE')
     );
   });

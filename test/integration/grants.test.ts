@@ -127,6 +127,11 @@ test('client: bootstrap, blocks, a reorg and a new schema end equal', async () =
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
 });
 
+/** An answer without what each server draws a key of its own for. */
+function withoutKey(body: unknown): unknown {
+  return JSON.parse(JSON.stringify(body, (name, value) => (name === 'key' || name === 'digest' ? undefined : value)));
+}
+
 test('read-only server: REPLICA_DB_* in place of what the hub says, equal answers, and not one writing statement', async () => {
   const reader = await startServer({
     ...{ REPLICA_DB_READONLY: 1, REPLICA_DB_HOST: '127.0.0.1', REPLICA_DB_PORT: mariadb.port },
@@ -143,7 +148,7 @@ test('read-only server: REPLICA_DB_* in place of what the hub says, equal answer
   ]) {
     const [theirs, ours] = [await origin.get(path), await reader.get(path)];
     assert.equal(ours.status, 200, path);
-    assert.deepEqual(ours.body, theirs.body, path);
+    assert.deepEqual(withoutKey(ours.body), withoutKey(theirs.body), path);
   }
   const [theirs, ours] = [await origin.get(STATUS), await reader.get(STATUS)];
   assert.equal(ours.body['ledger_hash'], theirs.body['ledger_hash']);

@@ -49,7 +49,7 @@ test('a body ends when no group can begin before its source is told what the rea
   isHeld.resolve();
   gunzipSync(await growing.body());
   await isNoted.promise;
-  assert.deepEqual(told, ['hold 9', 'note 9, 2 tables']);
+  assert.deepEqual(told, ['hold 9', 'note 9, 3 tables']);
   assert.equal((await download(site)).headers.etag, etag);
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -187,6 +188,90 @@ describe('backpressure', () => {
     await until(() => good.heard.at(-1)?.block_index === 57, 'the good one has all');
     assert.deepEqual(heights(good), range(8, 57));
   });
+});
+
+/** Reads at a steady rate, in small pieces. */
+function readSteadily({ socket }: Listener, bytesPerSecond: number) {
+  const connection = (socket as unknown as { _socket: Socket })._socket;
+  const began = performance.now();
+  let bytes = 0;
+  connection.on('data', ({ length }: Buffer) => {
+    bytes += length;
+    const aheadMs = (bytes / bytesPerSecond) * 1_000 - (performance.now() - began);
+    if (aheadMs < 5) return;
+    connection.pause();
+    setTimeout(() => connection.resume(), aheadMs);
+  });
+}
+
+describe('a reader slower than the stall window takes for all that waits', () => {
+  const BLOCKS = 12;
+  const BLOCK_BYTES = 3_000_000;
+  const STALL_MS = 1_000;
+
+  test('is not dropped while it reads, and gets every block', async () => {
+    const house = await openHouse({
+      config: { WS_BACKPRESSURE_STALL_MS: STALL_MS, WS_BACKPRESSURE_MAX_BYTES: 64 * 2 ** 20 }
+    });
+    const slow = await subscribe(await listen(house));
+    readSteadily(slow, 12_000_000);
+    const began = performance.now();
+    await send(
+      house.fanOut,
+      range(8, 7 + BLOCKS).map((height) => block(height, BLOCK_BYTES))
+    );
+    await until(() => slow.heard.at(-1)?.block_index === 7 + BLOCKS || slow.socket.readyState !== 1, 'the last block');
+    assert.deepEqual(heights(slow), range(8, 7 + BLOCKS));
+    assert.deepEqual(house.fanOut.figures.drops, {});
+    assert.equal(house.fanOut.subscribers(INDEXER).length, 1);
+    assert.ok(performance.now() - began > 2 * STALL_MS, 'it took much longer than the window');
+  });
+
+  test('/status says which limit it is near, and that it is near none when it has all', async () => {
+    const house = await openHouse({ config: { WS_BACKPRESSURE_MAX_BYTES: 40_000_000 } });
+    const slow = await subscribe(await listen(house));
+    const nearLimit = async () =>
+      (await house.app.inject(`/status/indexer/${AT}`)).json().subscribers[0].nearLimit as object | undefined;
+    assert.equal(await nearLimit(), undefined);
+    slow.socket.pause();
+    await send(
+      house.fanOut,
+      range(8, 7 + BLOCKS).map((height) => block(height, BLOCK_BYTES))
+    );
+    const { limit, percent } = (await nearLimit()) as { limit: string; percent: number };
+    assert.equal(limit, 'ceiling');
+    const { bufferedBytes } = house.fanOut.subscribers(INDEXER)[0]!;
+    assert.equal(percent, Math.floor((bufferedBytes / 40_000_000) * 100));
+    assert.ok(bufferedBytes < BLOCKS * BLOCK_BYTES, 'what the kernel took does not wait');
+    slow.socket.resume();
+    await until(() => heights(slow).length === BLOCKS, 'all blocks');
+    await until(() => house.fanOut.subscribers(INDEXER)[0]?.nearLimit === undefined, 'near none');
+    assert.equal(house.fanOut.subscribers(INDEXER)[0]?.bufferedBytes, 0);
+  });
+});
+
+test('a message that is larger than may be is sent to nobody: those whom it is for catch up, others go on', async () => {
+  const house = await openHouse({ config: { WS_MAX_MESSAGE_BYTES: 100_000 } });
+  const place = await listen(house);
+  const [full, infra] = [
+    await subscribe(place),
+    await subscribe(place, `/subscribe/indexer/${AT}?sync_mode=infra-only`)
+  ];
+  const large = (height: number, bytes: Uint8Array): Broadcast => ({ ...block(height), bytes });
+  await send(house.fanOut, [block(8), large(9, block(9, 100_000).bytes), block(10)]);
+  assert.deepEqual(await full.closed, {
+    code: 1008,
+    reason: 'the message is larger than clients take (block 9): catch up by snapshot'
+  });
+  assert.deepEqual(heights(full), [8]);
+  const back = await subscribe(place);
+  await until(() => back.heard.length === 1, 'its status');
+  assert.equal(back.heard[0]?.block_height, 10, 'above its own block: it asks for what it lacks');
+  await send(house.fanOut, [large(11, new Uint8Array(0))]); // not even its source could make it
+  assert.equal((await back.closed).code, 1008);
+  await until(() => heights(infra).length === 4, 'the other has all');
+  assert.deepEqual(heights(infra), range(8, 11));
+  assert.deepEqual(house.fanOut.figures.drops, { 'the message is larger than clients take': 2 });
 });
 
 test('refusals come as HTTP before the upgrade: 401, 400, 404, 429, 503', async () => {

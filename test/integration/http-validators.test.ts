@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import type { Broadcast } from '../../actors/protocol.ts';
@@ -6,7 +7,7 @@ import { signingKey, signTime } from '../../src/consensus/auth-signature.ts';
 import { Heartbeats } from '../../src/source/heartbeats.ts';
 import { SourceClient } from '../../src/source/source-client.ts';
 import { Subscription } from '../../src/source/subscription.ts';
-import { validatorIdentity } from '../../src/source/validator-identity.ts';
+import { authMessage, validatorIdentity } from '../../src/source/validator-identity.ts';
 import { type Listener, listen, subscribe, until } from '../support/listener.ts';
 import { type House, INDEXER, INDEXER_HASHES, openHouse } from '../unit/http-house.ts';
 
@@ -90,6 +91,30 @@ test('validators are written first, and stay listed for their lifetime when they
   await validator.closed;
   await until(() => house.fanOut.subscribers(INDEXER).length === 1, 'a validator that left is gone');
   assert.equal((await validators(house))[KEY.pubkey]?.applied_height, 4, 'its entry stays for its lifetime');
+});
+
+test('a client names the server that it signs for, and no other server believes what it signed', async () => {
+  const [here, there] = [await openHouse(), await openHouse({ config: { SYNC_PUBLIC_HOSTS: ['there.example'] } })];
+  const place = await listen(here);
+  const client = new SourceClient(`http://${place}`, undefined, INDEXER);
+  const subscription = await Subscription.open(client);
+  assert.equal(subscription.serverName, place);
+  const signed = authMessage(validatorIdentity('33'.repeat(32)), subscription.serverName);
+  subscription.say(signed);
+  subscription.say({ type: 'heartbeat', appliedBlock: 5 });
+  await until(() => here.fanOut.validators.list(INDEXER).length === 1, 'the heartbeat');
+  assert.equal(here.fanOut.validators.list(INDEXER)[0]?.[0], signed.pubkey);
+  const repeated = new WebSocket(`ws://${await listen(there)}/subscribe/indexer/bitcoin/regtest`, {
+    headers: { host: place }
+  });
+  await once(repeated, 'open');
+  repeated.send(JSON.stringify(signed));
+  repeated.send(JSON.stringify({ type: 'heartbeat', appliedBlock: 5 }));
+  await until(() => there.fanOut.validators.list(INDEXER).length === 1, 'the heartbeat');
+  assert.match(there.fanOut.validators.list(INDEXER)[0]![0], /^ws-/);
+  repeated.terminate();
+  subscription.close();
+  await client.close();
 });
 
 test('an auth later than five seconds after connecting is ignored', async (t) => {

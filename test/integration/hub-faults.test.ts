@@ -13,6 +13,7 @@ import { freePort, PRIVATE_ACCOUNT, startMariaDb } from '../../src/devnet/mariad
 import { startHub } from '../../src/hub/server.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { runCommandLine } from '../support/command-line.ts';
 import { freeze, thaw } from '../support/freeze.ts';
 import { createDatabase, testServer } from '../support/mariadb.ts';
 import { recordPipes } from '../support/records.ts';
@@ -118,7 +119,9 @@ test('final exit and one line: the port is taken', async (t) => {
   assert.equal(await hub.ended, exitCodeOf('PORT_IN_USE'));
   assert.match(
     hub.said.err,
-    new RegExp(`^platform-node hub: another process listens on 127\\.0\\.0\\.1:${port} \\(PORT_IN_USE\\)[^\\n]*\\n$`)
+    new RegExp(
+      `^platform-node hub: HUB_PORT=${port}: another process listens on 127\\.0\\.0\\.1:${port} \\(PORT_IN_USE\\)[^\\n]*\\n$`
+    )
   );
 });
 
@@ -223,4 +226,16 @@ test('a request that is under way when the hub stops is finished, and the stop w
   assert.ok(Date.now() - released < 5_000);
   assert.equal((await rows(other, 'SELECT * FROM configs')).length, 1);
   await other.end();
+});
+
+test('78: P2P_VALIDATOR_ADDR asks for a mode that there is not; it is refused by name, not ignored', async () => {
+  const { host, port, user, pass } = await testServer();
+  const env = {
+    ...{ HUB_HOST: '127.0.0.1', HUB_PORT: '0', HUB_DB_NAME: 'hub_never_made' },
+    ...{ HUB_DB_HOST: host, HUB_DB_PORT: String(port), HUB_DB_USER: user, HUB_DB_PASS: pass },
+    P2P_VALIDATOR_ADDR: '10.0.0.5:10001'
+  };
+  const { code, stderr } = await runCommandLine(['hub', '--no-guardian'], env);
+  assert.equal(code, 78, stderr);
+  assert.match(stderr, /P2P_VALIDATOR_ADDR="10\.0\.0\.5:10001" is refused: this hub has no validator mode yet/);
 });

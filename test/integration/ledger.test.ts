@@ -8,7 +8,7 @@ import { LEDGER_TABLES } from '../../src/devnet/ledger/schema.ts';
 import { LedgerWriter } from '../../src/devnet/ledger/writer.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { appendBacklog, appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
+import { appendBacklog, appendBlocks, createIndexer, reorg } from '../support/devnet-ledger.ts';
 import { createDatabase } from '../support/mariadb.ts';
 
 async function read<T extends Record<string, unknown>>(from: DatabaseCoordinates, sql: string): Promise<T[]> {

@@ -13,11 +13,6 @@ import { eventually, startSyncProcess, temporaryDirectory } from '../support/syn
 
 const source = await createDatabase('checkpoints');
 await createIndexer(source, { seed: 'checkpoints', blocks: 10, rows: 300 });
-await sql(
-  source,
-  `CREATE TABLE state_checkpoints (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT UNSIGNED NOT NULL, checkpoint_seq INT,
-     ledger_hash VARCHAR(64), actions_hash VARCHAR(64), validator_signatures LONGTEXT)`
-);
 const server = await startSyncProcess({
   HUB_API_HOST: '127.0.0.1',
   HUB_PORT: await startTestHub([['indexer', source]]),
@@ -37,9 +32,9 @@ const validators = KEYS.map(({ publicKey }, index) => ({ pubkey: hex(publicKey),
 async function checkpoint(height: number, signers: number, falsified = ''): Promise<void> {
   await sql(
     source,
-    `INSERT INTO state_checkpoints (block_index, checkpoint_seq, ledger_hash, actions_hash)
-     SELECT b.block_index, b.block_index, CONCAT('${falsified}', SUBSTR(l.hash, ${falsified.length + 1})), a.hash FROM blocks b
-     JOIN index_transactions l ON l.id = b.ledger_hash_id JOIN index_transactions a ON a.id = b.actions_hash_id
+    `INSERT INTO state_checkpoints (chain, network, block_index, checkpoint_seq, ledger_hash, actions_hash, block_hash, contract_hash, snapshot_block, validator_signatures)
+     SELECT 'LTC', 'regtest', b.block_index, b.block_index, CONCAT('${falsified}', SUBSTR(l.hash, ${falsified.length + 1})), a.hash, '', c.hash, 0, '[]' FROM blocks b
+     JOIN index_transactions c ON c.id = b.contract_hash_id JOIN index_transactions l ON l.id = b.ledger_hash_id JOIN index_transactions a ON a.id = b.actions_hash_id
      WHERE b.block_index = ${height}`
   );
   let body: Record<string, unknown> = {};

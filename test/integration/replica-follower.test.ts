@@ -51,6 +51,43 @@ test('a live block whose previous hash is not that of the block here is not appl
   await end();
 });
 
+test('CHAIN_BROKEN: a hand changed the stored hash of the tip: the next block is not applied, and the fork check follows', async () => {
+  const { to, source, session, ended, end } = await follow();
+  const hand = await connect(to);
+  await hand.query("UPDATE blocks SET block_hash = 'tampered'");
+  source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
+  assert.deepEqual(await ended, { kind: 'behind' });
+  assert.equal(session.state.height, 0);
+  assert.deepEqual(await rows(hand, 'SELECT block_index FROM blocks WHERE block_index > 0'), []);
+  assert.deepEqual(await rows(session.writer, 'SELECT 1 AS open'), [{ open: 1 }]);
+  await hand.end();
+  await end();
+});
+
+test('CHAIN_BROKEN: a source that names no previous hash is held to the parent in its own rows', async () => {
+  const { to, told, source, ended, end } = await follow();
+  const hand = await connect(to);
+  await hand.query('ALTER TABLE blocks ADD COLUMN previous_block_hash VARCHAR(64) NULL');
+  const { data, ...message } = FIRST;
+  const [row] = data['blocks']!;
+  told.typed = (await readTopology(hand)).tables.filter(({ name }) => !name.startsWith('sync_'));
+  const blocks = [{ ...row!, previous_block_hash: 'another' }];
+  source.say({ ...message, schema_fingerprint: 'new', data: { ...data, blocks } });
+  assert.deepEqual(await ended, { kind: 'behind' });
+  assert.deepEqual(await rows(hand, 'SELECT block_index FROM blocks'), [{ block_index: 0 }]);
+  await hand.end();
+  await end();
+});
+
+test('a status at the height of the replica that names another block leads to the fork check', async () => {
+  const { source, ended, end } = await follow();
+  const at = { chain: 'litecoin', network: 'regtest', dbType: 'decoder' } as const;
+  source.say({ type: 'status', ...at, block_height: 0, block_time: null, block_hash: 'h0' });
+  source.say({ type: 'status', ...at, block_height: 0, block_time: null, block_hash: 'another' });
+  assert.deepEqual(await ended, { kind: 'behind' });
+  await end();
+});
+
 test('a block within a group whose previous hash is not that of the block before it ends the group unapplied', async () => {
   const { source, session, ended, end } = await follow();
   const group = { first: 1, last: 2 };

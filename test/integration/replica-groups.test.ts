@@ -20,15 +20,16 @@ import {
   FIRST,
   follow,
   laterSource,
+  ofBlocks,
   SECOND
 } from '../support/small-replica.ts';
 
-test('a group is applied whole: equal rows, lookups with their ids, surrogates of its own in the order of the source', async () => {
+test('a group is applied whole: equal rows, and every id the source has', async () => {
   const { writer } = await createReplica();
   await apply(writer, [FIRST]);
   const { sends, notes, index_names } = await content(writer);
   assert.equal(sends!.length, 2);
-  assert.deepEqual(notes, ['{"id":1,"block_index":1,"text":"zero"}', '{"id":2,"block_index":1,"text":"one"}']);
+  assert.deepEqual(notes, ['{"id":70,"block_index":1,"text":"zero"}', '{"id":71,"block_index":1,"text":"one"}']);
   assert.deepEqual(index_names, ['{"id":5,"name":"five"}']);
   const state = await readReplicaState(writer);
   assert.deepEqual([state.height, state.complete, state.hashes], [1, true, { block_hash: 'h1' }]);
@@ -46,7 +47,7 @@ test('undoing a group restores every row and every surrogate, whatever the group
     '{"tx_index":10,"memo":"same"}',
     '{"tx_index":30,"memo":"new"}'
   ]);
-  assert.deepEqual(during['tokens'], ['{"id":1,"tick":"AAA","supply":"9.00000000"}']);
+  assert.deepEqual(during['tokens'], ['{"id":900,"tick":"AAA","supply":"9.00000000"}']);
   assert.equal(during['transactions']!.length, 4);
   assert.equal(during['settings']!.length, 2);
 
@@ -67,11 +68,11 @@ test('rows that came before their block are replaced when it comes, however many
   const early = { notes: [{ id: 7, block_index: 4, text: 'early' }] };
   await follow(writer, [block(1, {}), block(2, early), block(3, {})]);
   const before = await content(writer);
-  assert.deepEqual(before['notes'], ['{"id":1,"block_index":4,"text":"early"}']);
+  assert.deepEqual(before['notes'], ['{"id":7,"block_index":4,"text":"early"}']);
   const due = block(4, { notes: [{ id: 8, block_index: 4, text: 'due' }] });
   await follow(writer, [due]);
   const { notes } = await content(writer);
-  assert.deepEqual(notes, ['{"id":2,"block_index":4,"text":"due"}']);
+  assert.deepEqual(notes, ['{"id":8,"block_index":4,"text":"due"}']);
   const undone = await planRollback(writer, 4, 3);
   await rollBack(writer, await context(writer), await readReplicaState(writer), undone!);
   assert.deepEqual(await content(writer), before);
@@ -83,6 +84,45 @@ test('rows that came before their block are replaced when it comes, however many
   await another.end();
 });
 
+test('rows that came before the row which says their block are replaced when it comes, and wait again after its undoing', async () => {
+  const { writer } = await createReplica();
+  const waiting = {
+    sends: { column: 'tx_index', spans: [[40, 40] as [number, number]], rows: [{ tx_index: 40, memo: 'early' }] }
+  };
+  await follow(writer, [block(1, {}), block(2, {}, { ranges: waiting })]);
+  const before = await content(writer);
+  const due = block(3, {
+    transactions: [{ tx_index: 40, block_index: 3 }],
+    sends: [
+      { tx_index: 40, memo: 'early' },
+      { tx_index: 40, memo: 'due' }
+    ]
+  });
+  await follow(writer, [due]);
+  assert.deepEqual((await content(writer))['sends'], [
+    '{"tx_index":40,"memo":"due"}',
+    '{"tx_index":40,"memo":"early"}'
+  ]);
+  await rollBack(writer, await context(writer), await readReplicaState(writer), (await planRollback(writer, 3, 2))!);
+  assert.deepEqual(await content(writer), before);
+  await writer.end();
+});
+
+test('a row of an older block that a message tells twice, for clients that know no ranges too, comes once', async () => {
+  const { writer } = await createReplica();
+  const first = block(1, { transactions: [{ tx_index: 10, block_index: 1 }], sends: [{ tx_index: 10, memo: 'paid' }] });
+  const refund = { tx_index: 10, memo: 'refund' };
+  const ranges = {
+    sends: { column: 'tx_index', spans: [[10, 10] as [number, number]], rows: [{ tx_index: 10, memo: 'paid' }, refund] }
+  };
+  await follow(writer, [first, block(2, {}, { ranges, updated_rows: { sends: [refund] } })]);
+  assert.deepEqual((await content(writer))['sends'], [
+    '{"tx_index":10,"memo":"paid"}',
+    '{"tx_index":10,"memo":"refund"}'
+  ]);
+  await writer.end();
+});
+
 test('several groups are undone newest first, also where a later one changed rows of an earlier one', async () => {
   const { writer } = await createReplica();
   await apply(writer, [FIRST]);
@@ -91,9 +131,9 @@ test('several groups are undone newest first, also where a later one changed row
   await apply(writer, [
     block(
       3,
-      { notes: [{ id: 81, block_index: 2, text: 'b' }] },
+      {},
       {
-        rescoped: { notes: [2] },
+        ranges: { notes: ofBlocks([2], [{ id: 81, block_index: 2, text: 'b' }]) },
         updated_rows: { tokens: [{ id: 900, tick: 'AAA', supply: '5.00000000' }] }
       }
     )
@@ -138,7 +178,7 @@ test('of a source without groups, balances are derived from credits and debits, 
       `CREATE TABLE ${name} (block_index INT NOT NULL, address_id INT NOT NULL, tick_id INT NOT NULL, amount VARCHAR(80) NOT NULL)`
     );
   await writer.query(
-    'CREATE TABLE balances (id INT AUTO_INCREMENT PRIMARY KEY, address_id INT NOT NULL, tick_id INT NOT NULL, amount VARCHAR(80) NOT NULL, UNIQUE KEY pair (address_id, tick_id))'
+    'CREATE TABLE balances (id INT AUTO_INCREMENT PRIMARY KEY, address_id INT NULL, tick_id INT NULL, amount VARCHAR(80) NULL, UNIQUE KEY pair (address_id, tick_id))'
   );
   await writeReplicaState(writer, { complete: true, phase: 'following', height: 0 });
   const ofBlock = (height: number, credits: string[], debits: string[]): BlockMessage => {
@@ -173,7 +213,7 @@ test('of a source without groups, balances are derived from credits and debits, 
     ]);
     amounts.push((await rows(writer, 'SELECT amount FROM balances')).map(({ amount }) => amount).join());
   }
-  assert.deepEqual(amounts, ['3.5', '3', '0']);
+  assert.deepEqual(amounts, ['3.5', '3', '']);
   await rollBack(
     writer,
     { schema, epochSize: 10 },
@@ -181,6 +221,38 @@ test('of a source without groups, balances are derived from credits and debits, 
     (await planRollback(writer, 3, 1))!
   );
   assert.deepEqual(await rows(writer, 'SELECT id, amount FROM balances'), [{ id: 1, amount: '3.5' }]);
+  assert.deepEqual((await readReplicaState(writer)).ids.own, ['balances'], 'nobody said this id');
+  await writer.end();
+});
+
+test('balances are replaced and deleted by their pair, which may be NULL by definition, with the ids of the source', async () => {
+  const to = await createDatabase('pairs');
+  const writer = await openWriter(to, { generation: 1 });
+  await openReplicaState(writer, 'indexer');
+  await writer.query('CREATE TABLE blocks (block_index INT NULL, ledger_hash CHAR(2) NOT NULL, KEY (block_index))');
+  await writer.query(
+    'CREATE TABLE balances (id INT AUTO_INCREMENT PRIMARY KEY, address_id INT NULL, tick_id INT NULL, amount VARCHAR(80) NULL, UNIQUE KEY pair (address_id, tick_id))'
+  );
+  await writeReplicaState(writer, { complete: true, phase: 'following', height: 0 });
+  const known = { schema: await readReplicaSchema(writer, 'indexer', []), maxRollbackDepth: 10, epochSize: 10 };
+  const hashes = { ledger_hash: 'aa', actions_hash: null, contract_hash: null };
+  const read = async () =>
+    (await rows(writer, 'SELECT * FROM balances ORDER BY id')).map((row) => Object.values(row).join(' '));
+  const take = async (at: number, more: Partial<BlockMessage>) => {
+    const message = { ...block(at, {}, { dbType: 'indexer', ledger_hash: 'aa', ...more }) };
+    message.data = { blocks: [{ block_index: at, ledger_hash: 'aa' }] };
+    const target = { first: at, last: at, hashes, source: 't', complete: true, phase: 'following' } as const;
+    await applyBlocks(writer, known, await readReplicaState(writer), target, [message]);
+  };
+  const of = (id: number, tick: number, amount: string) => ({ id, address_id: 1, tick_id: tick, amount });
+  await take(1, { updated_rows: { balances: [of(4, 1, '5'), of(9, 2, '7')] } });
+  await take(2, {
+    updated_rows: { balances: [of(4, 1, '6'), of(12, 3, '1')] },
+    deleted_rows: { balances: [{ address_id: 1, tick_id: 2 }] }
+  });
+  assert.deepEqual(await read(), ['4 1 1 6', '12 1 3 1']);
+  await rollBack(writer, known, await readReplicaState(writer), (await planRollback(writer, 2, 1))!);
+  assert.deepEqual(await read(), ['4 1 1 5', '9 1 2 7']);
   await writer.end();
 });
 
@@ -190,7 +262,7 @@ test('a since-snapshot makes whole tables and the blocks that it repeats equal t
   const before = await content(writer);
   await applySnapshot(writer, 3, laterSource());
   assert.deepEqual(await content(writer), {
-    blocks: [1, 2, 3].map((height) => `{"block_index":${height},"block_hash":"h${height}"}`),
+    blocks: [0, 1, 2, 3].map((height) => `{"block_index":${height},"block_hash":"h${height}"}`),
     transactions: [
       '{"tx_index":10,"block_index":1}',
       '{"tx_index":12,"block_index":1}',
@@ -202,9 +274,9 @@ test('a since-snapshot makes whole tables and the blocks that it repeats equal t
       '{"tx_index":30,"memo":"new"}',
       '{"tx_index":30,"memo":"new"}'
     ],
-    notes: ['{"id":1,"block_index":1,"text":"zero"}'],
+    notes: ['{"id":70,"block_index":1,"text":"zero"}'],
     index_names: ['{"id":5,"name":"six"}', '{"id":6,"name":"five"}'],
-    tokens: ['{"id":2,"tick":"BBB","supply":"7.00000000"}'],
+    tokens: ['{"id":901,"tick":"BBB","supply":"7.00000000"}'],
     settings: []
   });
   await rollBack(writer, await context(writer), await readReplicaState(writer), (await planRollback(writer, 3, 2))!);
@@ -238,7 +310,7 @@ test('a key that moves between blocks, also to a new one earlier in the group, i
   const group = { first: 3, last: 4 };
   await apply(writer, [
     block(3, { notes: MOVED.slice(0, 1) }, { group }),
-    block(4, { notes: MOVED.slice(1) }, { group, rescoped: { notes: [1, 2] } })
+    block(4, {}, { group, ranges: { notes: ofBlocks([1, 2], MOVED.slice(1)) } })
   ]);
   assert.deepEqual(await notesOf(writer), MOVED_TEXTS);
   await writer.end();

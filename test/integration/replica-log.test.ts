@@ -11,7 +11,7 @@ import { hasCode } from '../../src/errors.ts';
 import type { SnapshotBatch } from '../../src/snapshot/snapshot-reader.ts';
 import type { WireRow } from '../../src/wire/messages.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { batch, block } from '../support/small-replica.ts';
+import { batch, block, ofBlocks } from '../support/small-replica.ts';
 
 const HASH = 'aa';
 
@@ -38,8 +38,9 @@ async function openIndexer() {
     /** One block, and older rows of `blocks` with it. */
     async take(height: number, older: readonly WireRow[] = []): Promise<void> {
       const { block_hash: _, ...message } = block(height, {}, { dbType: 'indexer', ledger_hash: HASH });
-      const rescoped = { blocks: older.map((each) => Number(each['block_index'])) };
-      const told = { ...message, rescoped, data: { blocks: [...older, row(height, 10 * height)] } };
+      const heights = older.map((each) => Number(each['block_index']));
+      const ranges = { blocks: ofBlocks(heights, [...older]) };
+      const told = { ...message, ranges, data: { blocks: [row(height, 10 * height)] } };
       await applyBlocks(writer, known, await readReplicaState(writer), target(height), [told]);
     },
     /** Times of the log, which must say what `blocks` says, and the root of the first epoch. */
@@ -87,7 +88,7 @@ test('the log follows older rows of blocks: a message changes them, a since-snap
   const [surplus, missing] = [30, 39].map((time) => [canonicalRow(known.schema.byName.get('blocks')!, row(3, time))]);
   const sums = { rows: 0, digest: '0' };
   const found = { surplus: surplus!, missing: missing!, spans: [], claimed: sums, outside: sums, bytes: 0 };
-  await repair(writer, known, 3, [{ table: 'blocks', ...found }]);
+  await repair(writer, known, 3, [{ table: 'blocks', withIds: true, ...found }]);
   assert.equal((await readReplicaState(writer)).blockTime, 39, 'of the block that the replica stands at');
   await writer.end();
 });

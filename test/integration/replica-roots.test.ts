@@ -31,7 +31,7 @@ async function untilReady(pair: SyncPair, client: SyncProcess): Promise<void> {
 
 /** A row in which a source lies; its hashes and roots are right. By the root that gives it away. */
 const LIES: Readonly<Record<string, (block: Body) => WireRow | undefined>> = {
-  balances_root: ({ updated_rows }) => (updated_rows as Record<string, WireRow[]> | undefined)?.['balances']?.[0],
+  balances_root: ({ data }) => (data as Record<string, WireRow[]> | undefined)?.['balances']?.[0],
   // A block with rows of contracts has no such root.
   block_merkle_root: ({ data, block_merkle_root }) =>
     block_merkle_root === null ? undefined : (data as Record<string, WireRow[]>)['credits']?.[0]

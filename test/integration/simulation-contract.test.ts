@@ -4,6 +4,7 @@ import { createRandom } from '../../src/devnet/random.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { BlockMessage } from '../../src/wire/messages.ts';
 import { above, type Block, blockRow, extend } from '../simulation/chain.ts';
+import { SIMULATED_KEY as KEY } from '../simulation/dialect.ts';
 import { answerDigest } from '../simulation/digests.ts';
 import { installDoubles } from '../simulation/doubles/install.ts';
 import { MemoryServer } from '../simulation/memory-server.ts';
@@ -27,9 +28,9 @@ const { readReplicaSchema, canonicalRow } = await import('../../src/db/replica-s
 const state = await import('../../src/db/replica-state.ts');
 const { readLayout } = await import('../../src/db/source-layout.ts');
 const { digestPlans, readDigests, readRangeRows, readRanges, wholeTable } = await import('../../src/db/digest.ts');
-const { readGroup } = await import('../../src/db/block-reader.ts');
+const { readGroup } = await import('../../src/db/source/group-reader.ts');
 const { readTip } = await import('../../src/db/block-hashes.ts');
-const { SourceMemory } = await import('../../src/db/source-memory.ts');
+const { SourceMemory } = await import('../../src/db/source/source-memory.ts');
 const { pruneFrom, readOpenEpochs } = await import('../../src/db/transparency-log.ts');
 
 type Connection = Awaited<ReturnType<typeof openWriter>>;
@@ -234,12 +235,12 @@ test('digests, ranges and their rows are the same, and those that simulated sour
   const found = await same(async (writer) => {
     const layout = await readLayout(writer, 'indexer');
     await writer.query(SNAPSHOT);
-    const figures = await readDigests(writer, layout, end.height);
+    const figures = await readDigests(writer, layout, end.height, KEY);
     const parts = [];
-    for (const plan of digestPlans(layout)) {
-      const { rows: all, digest } = await readRangeRows(writer, layout.tables, plan, wholeTable(plan, end.height));
+    for (const plan of digestPlans(layout, end.height)) {
+      const { rows: all, digest } = await readRangeRows(writer, layout.tables, plan, wholeTable(plan), KEY);
       const block = { from: 0, to: 2 ** 32 - 1, block: 2 };
-      const within = plan.class === 'scoped' ? await readRanges(writer, layout.tables, plan, block) : [];
+      const within = plan.class === 'scoped' ? await readRanges(writer, layout.tables, plan, block, KEY) : [];
       parts.push([plan.name, unnumbered(all), digest, within]);
     }
     await writer.query('COMMIT');
@@ -248,12 +249,14 @@ test('digests, ranges and their rows are the same, and those that simulated sour
   const { figures, parts } = found as { figures: { table: string }[]; parts: [string, string[], string, unknown[]][] };
   assert.equal(figures.length, 5);
   for (const { ranges, ...told } of figures as ({ table: string; ranges: unknown } & Record<string, unknown>)[]) {
-    const whole = answerDigest(end, { table: null, range: null, rows: false }, null) as { tables: { table: string }[] };
+    const whole = answerDigest(end, { table: null, range: null, rows: false }, KEY, null) as {
+      tables: { table: string }[];
+    };
     assert.deepEqual(
       whole.tables.find(({ table }) => table === told.table),
       told
     );
-    assert.deepEqual(answerDigest(end, { table: told.table, range: null, rows: false }, null), {
+    assert.deepEqual(answerDigest(end, { table: told.table, range: null, rows: false }, KEY, null), {
       table: told.table,
       rows: told['rows'],
       digest: told['digest'],
@@ -262,11 +265,11 @@ test('digests, ranges and their rows are the same, and those that simulated sour
   }
   for (const [table, all, digest, within] of parts) {
     const range = { from: -1, to: 2 ** 32 - 1, block: null };
-    const told = answerDigest(end, { table, range, rows: true }, null) as { data: object[]; digest: string };
+    const told = answerDigest(end, { table, range, rows: true }, KEY, null) as { data: object[]; digest: string };
     assert.deepEqual([unnumbered(told.data), told.digest], [all, digest]);
     if (within.length === 0) continue;
     const ofBlock = { table, range: { ...range, from: 0, block: 2 }, rows: false };
-    assert.deepEqual((answerDigest(end, ofBlock, null) as { ranges: unknown }).ranges, within);
+    assert.deepEqual((answerDigest(end, ofBlock, KEY, null) as { ranges: unknown }).ranges, within);
   }
 });
 
@@ -292,28 +295,34 @@ test('a source reads the same blocks in one group, with what changed beside them
   const last = extend(next, createRandom('last'), 'busy');
   const found = await same(async (writer) => {
     const layout = await readLayout(writer, 'indexer');
+    await writer.query(`SET @platform_key = '${KEY}'`);
     const memory = await SourceMemory.atTip(writer, layout, await readTip(writer, layout.heads!));
     const before = memory.point(false);
     await apply(writer, [next, last]);
     const group = [];
     for await (const block of readGroup(writer, 'indexer', [], memory)) group.push(block);
     for (const block of group) memory.accept(block);
-    const { tokens: told } = memory.point().mutableDigests;
+    const isTold = memory.watches.get('tokens')!.pending.length === 0;
     // Replicas undo what the group changed: a successor must say it again.
-    memory.rollBack(next.height);
-    assert.deepEqual([told === '?', memory.point().mutableDigests['tokens']], [false, '?']);
+    memory.rollBack(next.height, layout);
+    assert.deepEqual([isTold, memory.watches.get('tokens')!.pending.length > 0], [true, true]);
     const resumed = await SourceMemory.resume(writer, layout, before);
     await writer.query('DELETE FROM merkle_epochs WHERE epoch = 2');
     const open = await readOpenEpochs(writer, EPOCH_SIZE, last.height);
     const point = resumed.point(false);
     const pruned = await pruneFrom(writer, last.height);
     const plain = (value: unknown) =>
-      JSON.parse(JSON.stringify(value, (key, part) => (key === 'id' ? 0 : part instanceof Map ? [...part] : part)));
+      JSON.parse(
+        JSON.stringify(value, (key, part) => {
+          if (typeof part === 'bigint') return String(part);
+          return ['id', 'updateTime', 'isSettled'].includes(key) ? 0 : part instanceof Map ? [...part] : part;
+        })
+      );
     return plain({
-      before: { ...before, scopedIds: 0 },
+      before,
       group: group.map(({ layout: _, ...block }) => block),
       open,
-      point: { ...point, scopedIds: 0 },
+      point,
       pruned
     });
   });

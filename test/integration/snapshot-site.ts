@@ -7,6 +7,7 @@ import type { TaskRunner } from '../../src/snapshot/artifact-store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { SnapshotQuery } from '../../src/wire/snapshot.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { TEST_KEY } from '../support/source-thread.ts';
 import { type House, type HouseOptions, openHouse } from '../unit/http-house.ts';
 import { INDEXER, openPool } from './snapshot-support.ts';
 
@@ -61,7 +62,7 @@ export async function open(coordinates: DatabaseCoordinates, options: HouseOptio
       'snapshot.describe': ({ query }: { query: SnapshotQuery }) => {
         if (query.since === 1_000) throw new PlatformError('BLOCKS_CAUGHT_UP', {});
         if (query.since === 2_000) throw new PlatformError('BLOCKS_EMPTY', {});
-        return { key: `tip ${tip}`, id: INDEXER, coordinates, query, localTables: [] };
+        return { key: `tip ${tip}`, id: INDEXER, coordinates, query, localTables: [], finderKey: TEST_KEY };
       }
     },
     ...options

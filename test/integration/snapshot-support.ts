@@ -12,6 +12,7 @@ import type { BuildInput, BuildProgress } from '../../src/snapshot/build-message
 import type { DatabaseCoordinates, DatabaseId } from '../../src/wire/database.ts';
 import type { WireRows } from '../../src/wire/messages.ts';
 import type { SnapshotCoding, SnapshotQuery } from '../../src/wire/snapshot.ts';
+import { TEST_KEY } from '../support/source-thread.ts';
 
 export const INDEXER: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
 
@@ -51,7 +52,7 @@ export function orderOf(
   changes: Partial<SnapshotQuery> = {},
   id: DatabaseId = INDEXER
 ): SnapshotOrder {
-  return { key: 'k', id, coordinates, query: { ...FULL, ...changes }, localTables: [] };
+  return { key: 'k', id, coordinates, query: { ...FULL, ...changes }, localTables: [], finderKey: TEST_KEY };
 }
 
 /** Builds one snapshot and reads it back. */

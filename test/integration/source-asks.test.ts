@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { connect } from '../../src/db/connection.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { SchemaRecord } from '../../src/wire/schema.ts';
 import type { SnapshotQuery } from '../../src/wire/snapshot.ts';
 import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { SourceThread } from '../support/source-thread.ts';
-import { sql } from '../support/sql.ts';
+import { addEmptyBlock, sql } from '../support/sql.ts';
 import { FULL } from './snapshot-support.ts';
 
 test('the schema of the replicated tables, as text and typed', async (t) => {
@@ -19,7 +20,7 @@ test('the schema of the replicated tables, as text and typed', async (t) => {
   const source = SourceThread.start(t, database, 'indexer');
   await source.reaches(102);
   const { body, fingerprint } = await source.handle.ask('schema.read', {});
-  const schema = JSON.parse(body) as SchemaRecord;
+  const schema = JSON.parse(body!) as SchemaRecord;
   assert.deepEqual([schema.chain, schema.network, schema.dbType], ['litecoin', 'regtest', 'indexer']);
   for (const table of ['sync_meta', 'merkle_epochs', 'sync_halt', 'mempool_transactions', 'icons']) {
     assert.equal(schema.tables[table], undefined, table);
@@ -36,6 +37,39 @@ test('the schema of the replicated tables, as text and typed', async (t) => {
     'derived'
   ]);
   assert.equal(schema.fingerprint, fingerprint);
+});
+
+test('the schema is told once to who knows its fingerprint, and anew as soon as it changes', async (t) => {
+  const database = await createDatabase('asks');
+  await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
+  const source = SourceThread.start(t, database, 'indexer');
+  await source.reaches(102);
+  const { body, fingerprint } = await source.handle.ask('schema.read', {});
+  assert.deepEqual(await source.handle.ask('schema.read', { known: fingerprint }), { body: null, fingerprint });
+  assert.equal((await source.handle.ask('schema.read', {})).body, body);
+  await sql(database, 'ALTER TABLE tokens ADD said_of_late INT');
+  const later = await source.handle.ask('schema.read', { known: fingerprint });
+  assert.notEqual(later.fingerprint, fingerprint);
+  assert.match((JSON.parse(later.body!) as SchemaRecord).tables['tokens']!, /said_of_late/);
+});
+
+test('no block waits for what callers ask, however long that takes', async (t) => {
+  const database = await createDatabase('asks');
+  await createIndexer(database, { seed: 'a', blocks: 3, rows: 60 });
+  const source = SourceThread.start(t, database, 'indexer');
+  await source.reaches(102);
+  const other = await connect(database);
+  t.after(() => other.destroy());
+  await other.query('LOCK TABLES merkle_epochs WRITE');
+  let isAnswered = false;
+  const answer = source.handle.ask('transparency.latest', {}, { deadlineMs: 30_000 }).then(() => {
+    isAnswered = true;
+  });
+  await source.reaches(await addEmptyBlock(database));
+  assert.equal(isAnswered, false);
+  assert.deepEqual((await source.handle.ask('snapshot.describe', { query: FULL })).query, FULL);
+  await other.query('UNLOCK TABLES');
+  await answer;
 });
 
 test('equal questions at one tip are one build; another tip or query is another, and one after a reorg to the same hashes', async (t) => {

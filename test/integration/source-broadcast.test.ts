@@ -78,6 +78,7 @@ test('a reorg of the tip at equal height is seen', async (t) => {
 test('rows changed in place, deleted and dated back travel with the next block', async (t) => {
   const database = await createDatabase('source');
   await createIndexer(database, { seed: 'a', blocks: 40, rows: 1_200 });
+  await sql(database, 'CREATE TABLE capabilities (name VARCHAR(64) NOT NULL, version VARCHAR(16) NOT NULL)');
   const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
   await settle(139);
   await sql(
@@ -86,25 +87,25 @@ test('rows changed in place, deleted and dated back travel with the next block',
     "UPDATE sends SET amount = '7' ORDER BY action_index LIMIT 2",
     "UPDATE tokens SET description = 'changed' ORDER BY tick_id LIMIT 1",
     'DELETE FROM balances ORDER BY address_id LIMIT 1',
-    "INSERT INTO validator_rewards (block_index, address_id, amount, share) VALUES (101, 1, '5', 0.1)",
+    "INSERT INTO validator_rewards (block_index, source_id, signing_pubkey_id, reward_type, amount) VALUES (101, 1, 1, 'late', '5')",
     "INSERT INTO capabilities (name, version) VALUES ('twice', '1'), ('twice', '1')",
     'DELETE FROM events ORDER BY id LIMIT 1',
-    'INSERT INTO icons (tick_id) VALUES (9999)'
+    'INSERT INTO icons (token_id) VALUES (9999)'
   );
   await settle(await addEmptyBlock(database));
   const last = source.messages.at(-1);
-  assert.ok(last?.type === 'block' && last.rescoped && last.deleted_rows);
-  assert.ok(last.rescoped['credits'] && last.rescoped['sends']);
-  assert.deepEqual(last.rescoped['validator_rewards'], [101]);
+  assert.ok(last?.type === 'block' && last.ranges && last.deleted_rows);
+  assert.ok(last.ranges['credits'] && last.ranges['sends']);
+  assert.deepEqual(last.ranges['validator_rewards']?.spans, [[101, 101]]);
   assert.equal(last.deleted_rows['balances']?.length, 1);
-  assert.ok(last.whole?.includes('capabilities'), 'equal rows without a key can only be sent whole');
+  assert.equal(last.updated_rows?.['capabilities']?.length, 2);
   assert.equal(last.data['icons'] ?? last.updated_rows?.['icons'], undefined, 'node-local tables stay where they are');
   await settle(await addEmptyBlock(database));
   const next = source.messages.at(-1);
   assert.ok(next?.type === 'block');
   assert.deepEqual(Object.keys(next.data).sort(), ['blocks', 'sync_meta'], 'what did not change is not sent again');
   assert.deepEqual(next.updated_rows, {});
-  assert.equal(next.rescoped, undefined);
+  assert.equal(next.ranges, undefined);
 });
 
 test('rows older than the compared blocks are found by their new ids', async (t) => {
@@ -120,12 +121,13 @@ test('rows older than the compared blocks are found by their new ids', async (t)
   await settle(1_109);
   await sql(
     database,
-    "INSERT INTO validator_rewards (block_index, address_id, amount, share) VALUES (103, 1, '5', 0.1)"
+    "INSERT INTO validator_rewards (block_index, source_id, signing_pubkey_id, reward_type, amount) VALUES (103, 1, 1, 'late', '5')"
   );
   await settle(await addEmptyBlock(database));
   const last = source.messages.at(-1);
   assert.ok(last?.type === 'block');
-  assert.deepEqual(last.rescoped, { validator_rewards: [103] });
+  assert.deepEqual(Object.keys(last.ranges ?? {}), ['validator_rewards']);
+  assert.deepEqual(last.ranges?.['validator_rewards']?.spans, [[103, 103]]);
 });
 
 test('tables outside InnoDB are replicated while nothing moves under the read', async (t) => {
@@ -148,7 +150,7 @@ test('an infra-only message holds the ten tables only', async (t) => {
   for (const message of source.infra) {
     assert.ok(message.type === 'block');
     assert.equal(message.sync_mode, 'infra-only');
-    const tables = [message.data, message.updated_rows ?? {}, message.rescoped ?? {}].flatMap(Object.keys);
+    const tables = [message.data, message.updated_rows ?? {}, message.ranges ?? {}].flatMap(Object.keys);
     assert.deepEqual(
       tables.filter((table) => !INFRA_TABLES.has(table)),
       []
@@ -194,7 +196,14 @@ test('what a snapshot saw between two blocks, and what changed back since, does 
   await watch.settle(await appendBlocks(database, 1, 'a'));
   const last = watch.source.messages.at(-1);
   assert.ok(last?.type === 'block');
-  assert.deepEqual([last.whole?.includes('zz_state'), last.rescoped?.['zz_log']], [true, [110, 119]]);
+  assert.deepEqual(
+    last.ranges?.['zz_state']?.rows.map(({ name }) => name),
+    ['a']
+  );
+  assert.deepEqual(last.ranges['zz_log']?.spans, [
+    [110, 110],
+    [119, 119]
+  ]);
 });
 
 test('lookup rows that a reorg had not taken yet when a snapshot was read do not stay with its readers', async (t) => {
@@ -231,7 +240,7 @@ test('from the end of a snapshot until its state is noted no group begins, and t
   const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
   await settle(104);
   await source.handle.ask('snapshot.hold', { buildId: 'one', height: 104 });
-  const standing = { height: 104, from: 0, tables: { tokens: '0' }, scoped: {}, lookups: {} };
+  const standing = { height: 104, tables: { tokens: { from: null, to: null, entries: [] } }, lookups: {} };
   await appendBlocks(database, 1, 'a');
   await source.until(() => source.report?.tip === 105, 'the new tip');
   await source.handle.ask('schema.read', {});
@@ -239,7 +248,7 @@ test('from the end of a snapshot until its state is noted no group begins, and t
   await source.handle.ask('snapshot.note', { buildId: 'one', standing });
   await settle(105);
   const last = source.messages.at(-1);
-  assert.ok(last?.type === 'block' && last.whole?.includes('tokens'));
+  assert.ok(last?.type === 'block' && (last.updated_rows?.['tokens'] ?? last.ranges?.['tokens']?.rows)?.length);
 });
 
 test('a snapshot of a block that was not broadcast yet ends when it is', async (t) => {
@@ -275,7 +284,8 @@ test('a source that dies before it knows what a snapshot saw leaves to its succe
   await watch.settle(await appendBlocks(database, 1, 'a'));
   const last = watch.source.messages.at(-1);
   assert.ok(last?.type === 'block');
-  assert.ok(last.whole?.includes('zz_state') && last.rescoped?.['zz_log']?.includes(103));
+  assert.equal(last.ranges?.['zz_state']?.rows.length, 1);
+  assert.ok(last.ranges['zz_log']?.rows.some((row) => row['block_index'] === 103));
 });
 
 test('a schema change between two blocks travels with the next one', async (t) => {

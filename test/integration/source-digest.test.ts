@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hasCode } from '../../src/errors.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import type { DatabaseDigest, DigestQuery, DigestRange, RangeRows, TableRanges } from '../../src/wire/digest.ts';
+import type {
+  DatabaseDigest,
+  DigestKey,
+  DigestQuery,
+  DigestRange,
+  RangeRows,
+  TableRanges
+} from '../../src/wire/digest.ts';
 import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { SourceThread } from '../support/source-thread.ts';
@@ -17,10 +24,16 @@ async function open(t: TestContext): Promise<{ database: DatabaseCoordinates; so
 }
 
 async function ask<T>(source: SourceThread, query: Partial<DigestQuery> = {}): Promise<T> {
+  const key = query.table ? { key: await keyOf(source) } : {};
   const { body } = await source.handle.ask('digest.read', {
-    query: { table: null, range: null, rows: false, ...query }
+    query: { table: null, range: null, rows: false, ...key, ...query }
   });
   return JSON.parse(body) as T;
+}
+
+async function keyOf(source: SourceThread): Promise<string> {
+  const { body } = await source.handle.ask('digest.key', {});
+  return (JSON.parse(body) as DigestKey).key;
 }
 
 const whole = ({ ranges }: TableRanges): DigestRange => ({ from: ranges[0]!.from, to: ranges.at(-1)!.to, block: null });
@@ -80,7 +93,7 @@ test('after a reorg the same hashes have other digests; a table whose digest is 
   await addEmptyBlock(database);
   await source.reaches(height);
   const after = await ask<DatabaseDigest>(source);
-  assert.deepEqual({ ...after, tables: [] }, { ...before, tables: [] });
+  assert.deepEqual({ ...after, key: '', tables: [] }, { ...before, key: '', tables: [] });
   for (const table of ['blocks', 'tokens', 'sync_meta'])
     assert.notDeepEqual(digestsOf(after.tables, table), digestsOf(before.tables, table), table);
   // A log that is wrong for whatever reason is no replica's to follow, and is put right.
@@ -130,8 +143,9 @@ test('what cannot be answered is refused by name, and the next question is answe
     { table: 'nowhere' },
     { table: 'icons' },
     { table: 'credits', range: { ...range, from: 11 } },
-    { table: 'credits', range: { ...range, to: 105 } },
+    { table: 'credits', range: { ...range, to: 106 } },
     { table: 'tokens', range: { ...range, to: 2 ** 32 } },
+    { table: 'credits', range: { ...range, block: 106 } },
     { table: 'tokens', range: { ...range, block: 3 } }
   ];
   for (const query of refused) {
@@ -145,4 +159,43 @@ test('BLOCKS_EMPTY before the first block', async (t) => {
   t.after(() => source.kill());
   await source.until(() => source.report?.phase === 'polling.caughtUp', 'a poll');
   await assert.rejects(ask(source), (error) => hasCode(error, 'BLOCKS_EMPTY'));
+});
+
+test('a key is drawn for each tip and told at once; what is asked under it is of its tip, or refused', async (t) => {
+  const { database, source } = await open(t);
+  const keys = await Promise.all(Array.from({ length: 8 }, () => keyOf(source)));
+  assert.equal(new Set(keys).size, 1, 'one for all who ask at one tip');
+  const [key] = keys as [string];
+  const all = await ask<DatabaseDigest>(source, { key });
+  assert.deepEqual([all.key, all.algorithm], [key, 'sha256-sum64/2']);
+  await source.reaches(await appendBlocks(database, 1, 'd'));
+  // Who was told the key of a tip gets the digests of it, also when the source has gone on.
+  assert.deepEqual(await ask<DatabaseDigest>(source, { key }), all);
+  const isGone = (error: unknown) => hasCode(error, 'DIGEST_KEY_UNKNOWN');
+  await assert.rejects(ask(source, { table: 'tokens', key }), isGone);
+  const next = await keyOf(source);
+  assert.notEqual(next, key);
+  assert.equal((await ask<TableRanges>(source, { table: 'tokens', key: next })).key, next);
+  await source.reaches(await appendBlocks(database, 1, 'd'));
+  await keyOf(source);
+  await assert.rejects(ask(source, { key }), isGone);
+  await assert.rejects(ask(source, { key: 'ab'.repeat(16) }), isGone);
+});
+
+test('a challenge has the key that was asked for; one at a time, four an hour', async (t) => {
+  const { source } = await open(t);
+  const challenge = async (key: string) => {
+    const { body } = await source.handle.ask('digest.challenge', { key });
+    return JSON.parse(body) as DatabaseDigest;
+  };
+  const key = 'ab'.repeat(16);
+  const first = challenge(key);
+  const isRefused = (error: unknown) => hasCode(error, 'RATE_LIMITED');
+  await assert.rejects(challenge(key), isRefused);
+  const said = await first;
+  assert.equal(said.key, key);
+  assert.deepEqual(await challenge(key), said, 'the same rows, the same sums');
+  assert.notDeepEqual((await challenge('cd'.repeat(16))).tables, said.tables);
+  await challenge(key);
+  await assert.rejects(challenge(key), isRefused);
 });

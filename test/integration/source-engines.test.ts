@@ -6,6 +6,7 @@ import { type Connection, connect } from '../../src/db/connection.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { BlockMessage } from '../../src/wire/messages.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { TEST_KEY } from '../support/source-thread.ts';
 import { sql } from '../support/sql.ts';
 
 /** A line on which something happens in the database while a read is under way. */
@@ -31,12 +32,17 @@ test('inconsistent-engine: a group during whose read a table outside InnoDB move
     'CREATE TABLE old (block_index INT NOT NULL, v INT NOT NULL, KEY (block_index)) ENGINE=MyISAM',
     "INSERT INTO blocks VALUES (1, 'h1')"
   );
-  const open = () => connect(database);
+  const open = () => connect(database, { finderKey: TEST_KEY });
   const [reader, control] = [new MeddledLine(open), new Line(open)];
   t.after(() => [reader, control].forEach((line) => void line.destroy()));
   const sent: BlockMessage[] = [];
   const feed = new SourceFeed({
-    data: { id: { dbType: 'decoder', chain: 'litecoin', network: 'regtest' }, localTables: [], resume: null },
+    data: {
+      id: { dbType: 'decoder', chain: 'litecoin', network: 'regtest' },
+      coordinates: database,
+      localTables: [],
+      resume: null
+    },
     log: silentLogger,
     reader,
     control,

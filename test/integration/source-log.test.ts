@@ -15,9 +15,7 @@ const pointAt = (height: number): ResumePoint => ({
   recent: [],
   openGroup: null,
   lookupIds: {},
-  scopedIds: {},
-  mutableDigests: {},
-  scopedDigests: {}
+  watches: {}
 });
 
 function directory(t: TestContext): string {

@@ -104,19 +104,19 @@ test('a checkpoint is the latest row of its block; RECORD_UNKNOWN without the ro
   const source = SourceThread.start(t, database, 'indexer');
   const ask = (height: number | null) => source.handle.ask('checkpoint.read', { height });
   const unknown = (error: unknown) => hasCode(error, 'RECORD_UNKNOWN');
+  const add = (chain: string, network: string, height: number, seq: number, ledgerHash: string, signatures: string) =>
+    sql(
+      database,
+      `INSERT INTO state_checkpoints (chain, network, block_index, checkpoint_seq, snapshot_block, block_hash, ledger_hash, actions_hash, contract_hash, state_root, validator_signatures)
+       VALUES ('${chain}', '${network}', ${height}, ${seq}, 7, 'b', '${ledgerHash}', 'a', 'c', '0a0b', '${signatures}')`
+    );
   await assert.rejects(ask(null), unknown);
-  await sql(
-    database,
-    `CREATE TABLE state_checkpoints (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT UNSIGNED NOT NULL, checkpoint_seq INT,
-       block_hash VARCHAR(64), ledger_hash VARCHAR(64), state_root BINARY(2), validator_signatures LONGTEXT, note TEXT)`
-  );
-  await assert.rejects(ask(null), unknown);
-  await sql(
-    database,
-    `INSERT INTO state_checkpoints (block_index, checkpoint_seq, block_hash, ledger_hash, state_root, validator_signatures) VALUES
-      (50, 1, 'b', 'old', x'0a0b', '[]'), (50, 2, 'b', 'new', x'0a0b', '[{"pubkey":"01","sig":"02","at":3},{"pubkey":4}]'),
-      (60, 3, 'c', 'top', NULL, NULL)`
-  );
+  await add('LTC', 'regtest', 50, 1, 'old', '[]');
+  await add('litecoin', 'regtest', 50, 2, 'new', '[{"pubkey":"01","sig":"02","at":3},{"pubkey":4}]');
+  await add('LTC', 'regtest', 60, 3, 'top', '[]');
+  // Heights of other chains are none of this one.
+  await add('DOGE', 'regtest', 50, 9, 'of another chain', '[]');
+  await add('LTC', 'mainnet', 900, 9, 'of another network', '[]');
   assert.equal((await ask(null)).block_index, 60);
   assert.deepEqual((await ask(60)).validator_signatures, []);
   const found = await ask(50);
@@ -124,10 +124,12 @@ test('a checkpoint is the latest row of its block; RECORD_UNKNOWN without the ro
     { ...found, validator_signatures: found.validator_signatures.map(({ pubkey, sig }) => ({ pubkey, sig })) },
     {
       ...{ chain: 'litecoin', network: 'regtest', block_index: 50, block_hash: 'b', ledger_hash: 'new' },
-      ...{ actions_hash: null, contract_hash: null, checkpoint_seq: 2, snapshot_block: null, state_root: '0a0b' },
+      ...{ actions_hash: 'a', contract_hash: 'c', checkpoint_seq: 2, snapshot_block: 7, state_root: '0a0b' },
       ...{ state_root_version: null, block_merkle_root: null, block_merkle_version: null },
       validator_signatures: [{ pubkey: '01', sig: '02' }]
     }
   );
   await assert.rejects(ask(55), unknown);
+  await sql(database, 'DROP TABLE state_checkpoints');
+  await assert.rejects(ask(50), unknown);
 });

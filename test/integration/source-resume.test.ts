@@ -19,7 +19,7 @@ test('a successor continues after the last broadcast: no height twice, no change
     'DELETE FROM credits ORDER BY action_index DESC LIMIT 1',
     'DELETE FROM balances ORDER BY address_id LIMIT 2',
     "UPDATE tokens SET description = 'changed' ORDER BY tick_id LIMIT 1",
-    "INSERT INTO validator_rewards (block_index, address_id, amount, share) VALUES (101, 1, '5', 0.1)"
+    "INSERT INTO validator_rewards (block_index, source_id, signing_pubkey_id, reward_type, amount) VALUES (101, 1, 1, 'late', '5')"
   );
   watch.resume();
   await watch.settle(164);
@@ -39,7 +39,7 @@ test('a successor to which nothing happened says nothing', async (t) => {
   await watch.settle(await addEmptyBlock(database));
   const [message] = watch.source.messages;
   assert.ok(message?.type === 'block');
-  assert.deepEqual([message.updated_rows, message.rescoped, message.whole], [{}, undefined, undefined]);
+  assert.deepEqual([message.updated_rows, message.ranges], [{}, undefined]);
 });
 
 test('changes without a new block wait for the successor to the successor', async (t) => {
@@ -102,9 +102,9 @@ for (const who of TELLERS) {
     await sql(database, "UPDATE sends SET amount = '8' ORDER BY action_index LIMIT 1");
     await watch.settle(await appendBacklog(database, 4, 'a'));
     const told = watch.source.messages.at(-1);
-    assert.ok(told?.type === 'block' && told.group?.first === 140 && told.rescoped?.['sends']?.length === 1);
+    assert.ok(told?.type === 'block' && told.group?.first === 140 && told.ranges?.['sends']?.spans.length === 1);
     const { recent } = watch.source.resume!;
-    assert.ok(recent.at(-1)?.older?.rescoped['sends']);
+    assert.ok(recent.at(-1)?.older?.spans['sends']);
     if (who === TELLERS[2]) {
       const unlisted = recent.map((block) => (block.older ? { ...block, older: null } : block));
       watch.source.resume = { ...watch.source.resume!, recent: unlisted };

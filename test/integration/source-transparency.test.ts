@@ -89,12 +89,14 @@ test('what an attempt left in the log that nobody was told of gives way; what it
   const transparency = new SourceTransparency({
     data: {
       id: { dbType: 'indexer', chain: 'litecoin', network: 'regtest' },
+      coordinates: database,
       readOnly: false,
       epochSize: 10,
       stateDirectory: mkdtempSync(join(tmpdir(), 'log-')),
       localTables: []
     },
     line,
+    readLine: line,
     observe: () => undefined,
     computeRoots: async (epochs) => {
       if (isBusy) throw new Error('the pool is busy');
@@ -227,6 +229,7 @@ test('two servers on one database write one log', async (t) => {
 test('a read-only database is served without one writing statement', async (t) => {
   const database = await createDatabase('log');
   await createIndexer(database, { seed: 'a', blocks: 15, rows: 200 });
+  await sql(database, 'DROP TABLE sync_meta', 'DROP TABLE merkle_epochs');
   const { host, port } = await testServer();
   const reader = { ...database, host, port, user: `r_${database.name.slice(-10)}`, pass: 'reader' };
   await sql(

@@ -20,6 +20,69 @@ test('surrogate ids do not count, ids of lookups do', async () => {
   assert.equal(lookup.equal, false);
 });
 
+const ORIGIN = 'CREATE TABLE sync_state (id INT PRIMARY KEY, ids TEXT NULL)';
+const mark = (source: string | null, ...own: string[]) =>
+  `INSERT INTO sync_state VALUES (1, '${JSON.stringify({ source, own })}')`;
+
+test('surrogate ids count where the marker says that they are the source’s, and everywhere when asked', async () => {
+  const setup = [
+    'CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL, UNIQUE KEY (v))',
+    'INSERT INTO t VALUES (1, 10)',
+    ORIGIN
+  ];
+  const moved = 'UPDATE t SET id = 7';
+  const carried = await compare(setup, [], [moved, mark('a source')]);
+  assert.deepEqual([carried.equal, only(carried).ownIds], [false, false]);
+  assert.deepEqual(only(carried).differences, [
+    { kind: 'changed', key: { v: '10' }, columns: { id: { source: '1', replica: '7' } } }
+  ]);
+  for (const own of [mark('a source', 't'), mark(null)]) {
+    const verdict = await compare(setup, [], [moved, own]);
+    assert.deepEqual([verdict.equal, only(verdict).ownIds], [true, true]);
+    assert.match(renderVerdict(verdict), /without its ids/);
+    assert.equal((await compare(setup, [], [moved, own], { ids: true })).equal, false);
+  }
+});
+
+test('of a truncated replica the rows of its blocks are compared, also where the block may be NULL by definition', async () => {
+  const setup = [
+    'CREATE TABLE blocks (block_index INT NULL, hash INT, KEY (block_index))',
+    'CREATE TABLE anchors (action_index INT NOT NULL, block_index INT NULL, KEY (block_index))',
+    'CREATE TABLE actions (action_index INT PRIMARY KEY, block_index INT NOT NULL)',
+    'INSERT INTO blocks VALUES (5, 5), (6, 6)',
+    'INSERT INTO actions VALUES (50, 5), (60, 6)',
+    'INSERT INTO anchors VALUES (60, 1)'
+  ];
+  const floor = [
+    'CREATE TABLE sync_state (id INT PRIMARY KEY, floor INT, infra_only INT, height INT)',
+    'INSERT INTO sync_state VALUES (1, 6, 0, 6)',
+    'DELETE FROM blocks WHERE block_index = 5',
+    'DELETE FROM actions WHERE block_index = 5'
+  ];
+  const below = ['INSERT INTO blocks VALUES (NULL, 1), (4, 4)', 'INSERT INTO anchors VALUES (50, 9), (77, 9)'];
+  assert.equal((await compare(setup, below, floor)).equal, true);
+  const changed = await compare(setup, below, [
+    ...floor,
+    'UPDATE blocks SET hash = 7',
+    'UPDATE anchors SET block_index = 2'
+  ]);
+  assert.deepEqual([only(changed, 'blocks').equal, only(changed, 'anchors').equal], [false, false]);
+});
+
+test('rows without a block, without their parent and ahead of the tip are compared as all others', async () => {
+  const setup = [
+    'CREATE TABLE blocks (block_index INT NULL, hash INT, KEY (block_index))',
+    'INSERT INTO blocks VALUES (1, 1)',
+    'CREATE TABLE actions (action_index INT PRIMARY KEY, block_index INT NULL, KEY (block_index))',
+    'CREATE TABLE sends (action_index INT NOT NULL)'
+  ];
+  const rows = ['INSERT INTO actions VALUES (1, NULL), (2, -1), (3, 9)', 'INSERT INTO sends VALUES (77), (1)'];
+  assert.equal((await compare(setup, rows, rows)).equal, true);
+  for (const change of ['block_index = 0 WHERE action_index = 1', 'block_index = 10 WHERE action_index = 3'])
+    assert.equal((await compare(setup, rows, [...rows, `UPDATE actions SET ${change}`])).equal, false);
+  assert.equal((await compare(setup, rows, [...rows, 'DELETE FROM sends WHERE action_index = 77'])).equal, false);
+});
+
 test('the order of surrogate ids within a scope decides when strict', async () => {
   const setup = ['CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT NOT NULL, v INT)'];
   const rows = ['INSERT INTO t (block_index, v) VALUES (1, 10), (1, 20), (2, 30), (2, 30)'];
@@ -108,6 +171,14 @@ test("local and sync-owned tables do not count, sync_meta's rows do", async () =
   assert.equal(other.equal, false);
   assert.equal((await compare([], [], [meta])).equal, true, 'a source that records nothing');
   assert.equal((await compare([], [meta], [])).equal, false);
+});
+
+test('the definition of a table that each side makes by itself does not count, its rows do', async () => {
+  const tables = ['CREATE TABLE merkle_epochs (id INT AUTO_INCREMENT PRIMARY KEY, epoch INT NOT NULL)'];
+  const wider = ['ALTER TABLE merkle_epochs MODIFY epoch BIGINT UNSIGNED NOT NULL'];
+  const one = ['INSERT INTO merkle_epochs (epoch) VALUES (1)'];
+  assert.equal((await compare(tables, one, [...wider, ...one])).equal, true);
+  assert.equal((await compare(tables, one, wider)).equal, false);
 });
 
 test('generated columns do not count', async () => {

@@ -12,8 +12,11 @@ export interface Hashes {
 export const nameOf = ({ ledger_hash, actions_hash, contract_hash }: Hashes): string =>
   `${ledger_hash} ${actions_hash} ${contract_hash}`;
 
-/** `quiet`: without actions of its own, which is all that hashes cover; `lie`: what only a lying source says. */
-export type Kind = 'busy' | 'quiet' | 'lie';
+/**
+ * `quiet`: without actions of its own, which is all that hashes cover; `lie`: what only a lying source says; `false`: an honest block's
+ * hashes with other rows, which only a lying source says.
+ */
+export type Kind = 'busy' | 'quiet' | 'lie' | 'false';
 
 /** One block of the tree of all branches, with what a database holds at it. */
 export interface Block {
@@ -78,6 +81,31 @@ export function extend(parent: Block | null, random: Random, kind: Kind, like?: 
   const time = 1_700_000_000 + 100 * height + 10 * random.between(0, 4);
   const amended: Block['amended'] = parent?.amended ?? new Map();
   return { height, parent, kind, time, hashes, transfers, amended, addresses, addressCount, tokens };
+}
+
+/** What a source may say that lies about rows under an honest block's hashes: those of any table, which no hash covers. */
+export function falsify(block: Block, random: Random): Block {
+  const { time, transfers, addresses } = block;
+  const other = { ...block, kind: 'false' } as const;
+  const tick = random.pick(TICKS);
+  switch (random.pick(['tokens', 'transfers', 'addresses', 'time'])) {
+    case 'transfers':
+      if (transfers.length > 0) return { ...other, transfers: transfers.map((row) => ({ ...row, amount: 9 })) };
+      break;
+    case 'addresses':
+      if (addresses.length > 0)
+        return {
+          ...other,
+          addresses: addresses.map((row) => ({ ...row, address: `false ${block.height} ${String(row['id'])}` }))
+        };
+      break;
+    case 'time':
+      return { ...other, time: time + 5 };
+  }
+  const tokens = new Map(block.tokens);
+  if (tokens.has(tick) && random.next() < 0.5) tokens.delete(tick);
+  else tokens.set(tick, { id: ++serial * 10, tick, supply: 1_000_000 + random.between(1, 1_000_000) });
+  return { ...other, tokens };
 }
 
 /** The same block, which changes the transfers of an older one in place; another branch may well do the same. */

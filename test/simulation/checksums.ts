@@ -1,22 +1,10 @@
-import { crc32 as crcOf } from 'node:zlib';
+import { hash } from 'node:crypto';
 
-/** Castagnoli's polynomial, reflected. */
-const CASTAGNOLI = 0x82f63b78;
-const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let value = byte;
-  for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ CASTAGNOLI : value >>> 1;
-  return value;
-});
+/** SHA-256 of a text in UTF-8, or of bytes, as hex: MariaDB's SHA2 of 256 bits. */
+export const sha256 = (text: string | Uint8Array): string => hash('sha256', text);
 
-/** CRC-32 of a text in UTF-8, as MariaDB's CRC32. */
-export const crc32 = (text: string): number => crcOf(text);
+/** The first 64 bits of a keyed text's hash: what a row counts for in a digest or a figure. */
+export const word = (text: string): bigint => BigInt(`0x${sha256(text).slice(0, 16)}`);
 
-/** CRC-32C of a text in UTF-8, as MariaDB's CRC32C. */
-export function crc32c(text: string): number {
-  let sum = 0xffffffff;
-  for (const byte of Buffer.from(text)) sum = TABLE[(sum ^ byte) & 0xff]! ^ (sum >>> 8);
-  return (sum ^ 0xffffffff) >>> 0;
-}
-
-/** What a row's text counts for in a digest. */
-export const rowHash = (text: string): bigint => BigInt(crc32(text)) * BigInt(crc32c(text));
+/** The first 32 bits of a keyed text's hash: a row's position. */
+export const position = (text: string): number => Number.parseInt(sha256(text).slice(0, 8), 16);

@@ -15,22 +15,27 @@ const TEXTS: Readonly<Record<string, string>> = {
   merkle_epochs: "epoch || ' ' || merkle_root || ' ' || leaf_count"
 };
 
-/** What is committed; there must be no transaction under way. */
-export function readContent(server: MemoryServer): Content {
+/** The ids of rows that nothing else names: a replica's are its source's. */
+const IDS = { 'transfers by id': "id || ' ' || block_index" };
+
+/** What is committed; there must be no transaction under way. @param withIds the database is a replica */
+export function readContent(server: MemoryServer, withIds = false): Content {
   const read = (table: string, text: string) =>
     server.read<{ text: string }>(`SELECT ${text} AS text FROM ${table}`).map((row) => row.text);
-  return Object.fromEntries(Object.entries(TEXTS).map(([table, text]) => [table, read(table, text)]));
+  const texts = Object.entries(TEXTS).map(([table, text]) => [table, read(table, text)] as const);
+  const ids = Object.entries(IDS).map(([name, text]) => [name, read(name.split(' ')[0]!, text)] as const);
+  return Object.fromEntries(withIds ? [...texts, ...ids] : texts);
 }
 
 /** What a database holds at a block: its transparency log is its blocks, and each full epoch has the root of its leaves. */
 export function contentOf(tip: Block, epochSize: number): Content {
   const blocks = above(tip, 0);
+  const transfers = blocks.flatMap((block) => transfersOf(tip, block));
   return {
     index_addresses: blocks.flatMap(({ addresses }) => addresses).map((row) => `${row['id']} ${row['address']}`),
     blocks: blocks.map(({ height, time }) => `${height} ${time}`),
-    transfers: blocks
-      .flatMap((block) => transfersOf(tip, block))
-      .map((row) => `${row['block_index']} ${row['address_id']} ${row['amount']}`),
+    transfers: transfers.map((row) => `${row['block_index']} ${row['address_id']} ${row['amount']}`),
+    'transfers by id': transfers.map((row) => `${row['id']} ${row['block_index']}`),
     tokens: [...tip.tokens.values()].map((row) => `${row['tick']} ${row['supply']}`),
     sync_meta: blocks.map(logText),
     merkle_epochs: blocks

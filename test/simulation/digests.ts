@@ -2,7 +2,7 @@ import { type DigestQuery, MAX_RANGES, type RangeDigest } from '../../src/wire/d
 import type { WireRow } from '../../src/wire/messages.ts';
 import type { TableClass } from '../../src/wire/schema.ts';
 import { above, type Block, blockRow, transfersOf } from './chain.ts';
-import { crc32, rowHash } from './checksums.ts';
+import { position as positionOf, word } from './checksums.ts';
 
 /** How a source lies of one table: its sums are not those of its rows, or differ each time, or its rows are other ones. */
 export interface DigestLie {
@@ -17,6 +17,8 @@ interface ComparedTable {
   readonly class: TableClass;
   /** Compared columns, in the order of their names. */
   readonly columns: readonly string[];
+  /** The column whose values are the source's own; null: there is none. */
+  readonly surrogate: string | null;
   /** What tells where a row is that no block has. */
   readonly identity: readonly string[];
   /** A value that a lie may have another of. */
@@ -37,6 +39,7 @@ const COMPARED: readonly ComparedTable[] = [
     name: 'index_addresses',
     class: 'lookup',
     columns: ['address', 'id'],
+    surrogate: null,
     identity: ['id'],
     figure: 'address',
     rows: (tip) => above(tip, 0).flatMap(({ addresses }) => addresses)
@@ -44,15 +47,17 @@ const COMPARED: readonly ComparedTable[] = [
   {
     name: 'blocks',
     class: 'scoped',
-    columns: LOG_COLUMNS,
-    identity: LOG_COLUMNS,
+    columns: [...LOG_COLUMNS, 'id'].sort(),
+    surrogate: 'id',
+    identity: ['id'],
     figure: 'block_time',
     rows: (tip) => above(tip, 0).map(blockRow)
   },
   {
     name: 'tokens',
     class: 'mutable',
-    columns: ['supply', 'tick'],
+    columns: ['id', 'supply', 'tick'],
+    surrogate: 'id',
     identity: ['tick'],
     figure: 'supply',
     rows: (tip) => [...tip.tokens.values()]
@@ -60,8 +65,9 @@ const COMPARED: readonly ComparedTable[] = [
   {
     name: 'transfers',
     class: 'scoped',
-    columns: ['address_id', 'amount', 'block_index'],
-    identity: ['address_id', 'amount', 'block_index'],
+    columns: ['address_id', 'amount', 'block_index', 'id'],
+    surrogate: 'id',
+    identity: ['id'],
     figure: 'amount',
     rows: (tip) => above(tip, 0).flatMap((block) => transfersOf(tip, block))
   },
@@ -69,6 +75,7 @@ const COMPARED: readonly ComparedTable[] = [
     name: 'sync_meta',
     class: 'scoped',
     columns: LOG_COLUMNS,
+    surrogate: null,
     identity: ['block_index'],
     figure: 'block_time',
     rows: (tip) => above(tip, 0).map(loggedRow)
@@ -79,37 +86,47 @@ const COMPARED: readonly ComparedTable[] = [
 export const COMPARED_TABLES: readonly string[] = COMPARED.map(({ name }) => name);
 
 /** What a source at a tip answers. @returns null where it has no such table */
-export function answerDigest(tip: Block, query: DigestQuery, lie: DigestLie | null): object | null {
+export function answerDigest(tip: Block, query: DigestQuery, key: string, lie: DigestLie | null): object | null {
   if (query.table === null) {
     const tables = COMPARED.map((table) => {
-      const { ranges: _, ...sums } = summed(rangesOf(table, tip, whole(table, tip), lie));
+      const { ranges: _, ...sums } = summed(rangesOf(table, tip, whole(table, tip), key, lie));
       return { table: table.name, class: table.class, ...sums };
     });
     return { tables };
   }
-  const table = COMPARED.find(({ name }) => name === query.table);
-  if (!table) return null;
+  const known = COMPARED.find(({ name }) => name === query.table);
+  if (!known) return null;
+  const table = query.ids === false ? withoutIds(known) : known;
   const range = query.range ?? whole(table, tip);
-  if (!query.rows) return { table: table.name, ...summed(rangesOf(table, tip, range, lie)) };
-  const found = placedRows(table, tip, range, lie);
+  if (!query.rows) return { table: table.name, ...summed(rangesOf(table, tip, range, key, lie)) };
+  const found = placedRows(table, tip, range, key, lie);
   const digest = found.reduce((sum, { hash }) => sum + hash, 0n);
   return { table: table.name, rows: found.length, digest: String(digest), data: found.map(({ row }) => row) };
 }
 
 type Range = NonNullable<DigestQuery['range']>;
 
-const whole = ({ class: kind }: ComparedTable, { height }: Block): Range =>
-  kind === 'scoped' ? { from: -1, to: height, block: null } : { from: 0, to: LAST_HASH, block: null };
+/** In the place of its rows' ids, all their other columns name them. */
+function withoutIds(table: ComparedTable): ComparedTable {
+  const columns = table.columns.filter((name) => name !== table.surrogate);
+  return { ...table, columns, identity: table.identity.includes(table.surrogate ?? '') ? columns : table.identity };
+}
+
+/** Of a log there is nothing ahead of the tip. */
+const whole = ({ name, class: kind }: ComparedTable, { height }: Block): Range =>
+  kind === 'scoped'
+    ? { from: -1, to: name === 'sync_meta' ? height : height + 1, block: null }
+    : { from: 0, to: LAST_HASH, block: null };
 
 function summed(ranges: readonly RangeDigest[]) {
   const rows = ranges.reduce((sum, range) => sum + range.rows, 0);
   return { rows, digest: String(ranges.reduce((sum, range) => sum + BigInt(range.digest), 0n)), ranges };
 }
 
-function rangesOf(table: ComparedTable, tip: Block, range: Range, lie: DigestLie | null): RangeDigest[] {
+function rangesOf(table: ComparedTable, tip: Block, range: Range, key: string, lie: DigestLie | null): RangeDigest[] {
   const width = Math.ceil((range.to - range.from + 1) / MAX_RANGES);
   const slots = new Map<number, { rows: number; sum: bigint }>();
-  for (const { position, hash } of placedRows(table, tip, range, lie)) {
+  for (const { position, hash } of placedRows(table, tip, range, key, lie)) {
     const from = range.from + Math.floor((position - range.from) / width) * width;
     const slot = slots.get(from) ?? { rows: 0, sum: 0n };
     slots.set(from, { rows: slot.rows + 1, sum: slot.sum + hash });
@@ -129,13 +146,13 @@ interface PlacedRow {
   readonly hash: bigint;
 }
 
-function placedRows(table: ComparedTable, tip: Block, range: Range, lie: DigestLie | null): PlacedRow[] {
+function placedRows(table: ComparedTable, tip: Block, range: Range, key: string, lie: DigestLie | null): PlacedRow[] {
   const { from, to, block } = range;
   return table
     .rows(tip)
     .map((row, index) => (index === 0 && lie?.table === table.name && lie.kind === 'row' ? falsified(table, row) : row))
     .filter((row) => block === null || row['block_index'] === block)
-    .map((row) => placed(table, row, block !== null))
+    .map((row) => placed(table, row, key, block !== null))
     .filter(({ position }) => position >= from && position <= to);
 }
 
@@ -144,16 +161,15 @@ function falsified({ figure }: ComparedTable, row: WireRow): WireRow {
   return { ...row, [figure]: typeof value === 'number' ? value + 1_000 : `${String(value)}x` };
 }
 
-const known = new WeakMap<WireRow, { readonly hash: bigint; readonly byHash: number }>();
-
-function placed({ class: kind, columns, identity }: ComparedTable, row: WireRow, isOfBlock: boolean): PlacedRow {
-  let sums = known.get(row);
-  if (!sums) {
-    sums = { hash: rowHash(textOf(row, columns)), byHash: crc32(textOf(row, identity)) };
-    known.set(row, sums);
-  }
-  const position = kind === 'scoped' && !isOfBlock ? Number(row['block_index']) : sums.byHash;
-  return { row, position, hash: sums.hash };
+function placed(
+  { class: kind, columns, identity }: ComparedTable,
+  row: WireRow,
+  key: string,
+  isOfBlock: boolean
+): PlacedRow {
+  const isByHash = kind !== 'scoped' || isOfBlock;
+  const position = isByHash ? positionOf(`${key}|p|${textOf(row, identity)}`) : Number(row['block_index']);
+  return { row, position, hash: word(`${key}|${textOf(row, columns)}`) };
 }
 
 /** The canonical text of some columns. */

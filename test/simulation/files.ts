@@ -23,8 +23,9 @@ export class MemoryFiles {
     this.#changed = changed;
   }
 
-  get count(): number {
-    return this.#texts.size;
+  /** Files whose names end so. */
+  count(ending: string): number {
+    return [...this.#texts.keys()].filter((path) => path.endsWith(ending)).length;
   }
 
   readFile(path: string): Promise<string> {

@@ -115,7 +115,7 @@ const named = (blocks: readonly Block[]): string[] =>
 const filled = (blocks: readonly Block[], tip: Block): string[] =>
   blocks.flatMap((block) => [insert('blocks', blockRow(block)), ...transferred(transfersOf(tip, block))]);
 
-const transferred = (rows: readonly WireRow[]): string[] => rows.map(({ id: _, ...row }) => insert('transfers', row));
+const transferred = (rows: readonly WireRow[]): string[] => rows.map((row) => insert('transfers', row));
 
 const added = (blocks: readonly Block[], tip: Block): string[] => [...named(blocks), ...filled(blocks, tip)];
 
@@ -134,7 +134,7 @@ function exchanged(before: Block['tokens'], after: Block['tokens']): string[] {
     const old = before.get(tick);
     if (!old) statements.push(insert('tokens', row));
     else if (old !== row)
-      statements.push(format('UPDATE tokens SET supply = ? WHERE tick = ?', [row['supply'] as number, tick]));
+      statements.push(format('UPDATE tokens SET ? WHERE tick = ?', [{ id: row['id'], supply: row['supply'] }, tick]));
   }
   return statements;
 }

@@ -1,3 +1,4 @@
+import { sha256 } from './checksums.ts';
 import { withoutTag } from './dialect.ts';
 import { type Answer, lost, MemoryConnection } from './memory-connection.ts';
 import { type MemoryResult, type MemoryRow, MemoryTables } from './memory-tables.ts';
@@ -32,10 +33,11 @@ const CALM: Weather = {
   now: () => new Date().toISOString().slice(0, 23).replace('T', ' '),
   committed: () => undefined
 };
+const MAX_PACKET = 16_777_216;
 /** What is asked of the server's settings. */
 const VARIABLES: Readonly<Record<string, number>> = {
   innodb_flush_log_at_trx_commit: 1,
-  max_allowed_packet: 16_777_216
+  max_allowed_packet: MAX_PACKET
 };
 const DUPLICATE_KEY = 1062;
 const UNKNOWN_STATEMENT = 1064;
@@ -163,6 +165,9 @@ export class MemoryServer {
   /** Statements about the server itself. */
   #answerItself(sql: string): MemoryResult | null {
     if (/^(SET|USE|DO) /.test(sql)) return NOTHING;
+    if (sql === "SHOW GLOBAL VARIABLES LIKE 'server_uid'") return [{ Variable_name: 'server_uid', Value: 'simulated' }];
+    if (sql === "SELECT @@max_allowed_packet AS bytes, SHA2('abc', 256) AS hash")
+      return [{ bytes: MAX_PACKET, hash: sha256('abc') }];
     const [, variable = '', as = ''] = /^SELECT @@(?:GLOBAL\.)?(\w+) AS (\w+)$/.exec(sql) ?? [];
     if (variable in VARIABLES) return [{ [as]: VARIABLES[variable] }];
     const [, used] = /^SELECT IS_USED_LOCK\('([^']*)'\)/.exec(sql) ?? [];

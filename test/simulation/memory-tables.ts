@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parseCreateTable } from '../../src/db/create-table-parser.ts';
-import { crc32, crc32c, rowHash } from './checksums.ts';
+import { position, sha256, word } from './checksums.ts';
 import { printCreateTable, readCreateTable, translate } from './dialect.ts';
 
 export type MemoryRow = Record<string, unknown>;
@@ -10,7 +10,7 @@ export type MemoryResult = MemoryRow[] | { readonly affectedRows: number };
 /** What these tables of information_schema hold is what CREATE TABLE said. */
 const INFORMATION = [
   'COLUMNS (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA, GENERATION_EXPRESSION)',
-  'TABLES (TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE)',
+  'TABLES (TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, UPDATE_TIME, CREATE_TIME, AUTO_INCREMENT)',
   'STATISTICS (TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, COLLATION, SUB_PART, INDEX_TYPE, SEQ_IN_INDEX)',
   'CHECK_CONSTRAINTS (CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, CHECK_CLAUSE)',
   'KEY_COLUMN_USAGE (CONSTRAINT_SCHEMA, TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME, REFERENCED_TABLE_SCHEMA, ORDINAL_POSITION)',
@@ -34,23 +34,22 @@ export class MemoryTables {
     const sqlite = this.#sqlite;
     sqlite.function('DATABASE', () => database);
     sqlite.function('UTC_TIMESTAMP', { varargs: true }, () => now());
+    sqlite.function('SHA2', { deterministic: true }, (text) => sha256(String(text)));
+    sqlite.function('ROW_HASH', { deterministic: true }, (text) => Buffer.from(sha256(String(text)), 'hex'));
+    sqlite.function('SLOT_OF', { deterministic: true }, (text) => sha256(String(text)).slice(0, 3));
+    sqlite.function('CONV', { deterministic: true, varargs: true }, (digits) =>
+      BigInt(Number.parseInt(String(digits), 16))
+    );
+    sqlite.function('UNIX_TIMESTAMP', { varargs: true }, () => null);
+    sqlite.function('NOW', () => now());
     // A number of JavaScript is no integer to SQLite.
-    sqlite.function('CRC32', { deterministic: true }, (text) => BigInt(crc32(String(text))));
-    sqlite.function('CRC32C', { deterministic: true }, (text) => BigInt(crc32c(String(text))));
+    sqlite.function('POSITION_OF', { deterministic: true }, (text) => BigInt(position(String(text))));
     // 64 bits without a sign are more than SQLite's own numbers hold.
-    sqlite.function('ROW_HASH', { deterministic: true }, (text) => String(rowHash(String(text))));
-    const exactly = (add: (sum: bigint, value: bigint) => bigint) => ({
+    sqlite.function('WORD_OF', { deterministic: true }, (text) => String(word(String(text))));
+    sqlite.aggregate('SUM_EXACTLY', {
       start: '0',
-      step: (sum: string, value: unknown) => String(add(BigInt(sum), BigInt(value as number | string)))
+      step: (sum: string, value: unknown) => String(BigInt(sum) + BigInt(value as string))
     });
-    sqlite.aggregate(
-      'SUM_EXACTLY',
-      exactly((sum, value) => sum + value)
-    );
-    sqlite.aggregate(
-      'SUM_OF_SQUARES',
-      exactly((sum, value) => sum + value * value)
-    );
   }
 
   /** A database without tables. */
@@ -69,9 +68,7 @@ export class MemoryTables {
   }
 
   read<T = MemoryRow>(sql: string): T[] {
-    return this.#prepare(sql)
-      .all()
-      .map((row) => ({ ...row })) as unknown as T[];
+    return this.#prepare(sql).all().map(asDriverGives) as unknown as T[];
   }
 
   /** Everything but the beginnings and ends of transactions. */
@@ -104,7 +101,7 @@ export class MemoryTables {
     const known = this.read(`SELECT 1 FROM information_schema.TABLES WHERE TABLE_NAME = '${name}'`);
     if (known.length > 0) return { affectedRows: 0 };
     this.#sqlite.exec(printCreateTable(parts));
-    this.#insert('TABLES', [this.#database, name, 'BASE TABLE', 'InnoDB']);
+    this.#insert('TABLES', [this.#database, name, 'BASE TABLE', 'InnoDB', 0, null, this.#now(), null]);
     const isPrinted = sql.startsWith('CREATE TABLE `');
     const { columns, keys } = isPrinted
       ? parseCreateTable(name, sql)
@@ -129,6 +126,12 @@ export class MemoryTables {
     this.#sqlite.prepare(`INSERT INTO information_schema_${table} VALUES (${places})`).run(...values);
   }
 }
+
+/** Bytes as a Buffer. */
+const asDriverGives = (row: Record<string, unknown>): MemoryRow =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, value instanceof Uint8Array ? Buffer.from(value) : value])
+  );
 
 const plainColumn = ({ name, type, isKey }: { name: string; type: string; isKey: boolean }) => ({
   name,

@@ -1,4 +1,3 @@
-import { actorEntry } from '../../actors/actor-handle.ts';
 import type { MainAsks, ReplicaActorData } from '../../actors/protocol.ts';
 import { reap } from '../../actors/reaper.ts';
 import { HASH_MISMATCH } from '../../actors/replica-council.ts';
@@ -19,6 +18,8 @@ import { Witness } from './witness.ts';
 import { ACTOR, ID, type Plague, threadOf, World } from './world.ts';
 
 /** In peace blocks come until an epoch ends: what a comparison may find is found then. */
+/** From its source, for only there doubles take the place of modules. */
+const ENTRY = new URL('../../actors/replica-actor.ts', import.meta.url);
 const CALM_BLOCK_MS = 5_000;
 
 /** A statement whose answer nobody waits for any more is over by then. */
@@ -55,7 +56,7 @@ export class ReplicaEpisode implements Episode {
       server,
       epochSize,
       judges: verifies ? sourceCount : null,
-      haltFiles: () => files.count
+      haltFiles: () => files.count('.halt.json')
     });
     const hear = (note: (thread: SimulatedThread) => void) => {
       const thread = threadOf(current.getStore());
@@ -69,7 +70,7 @@ export class ReplicaEpisode implements Episode {
       learn: (block) => this.#witness.learn(block),
       listener: {
         told: (url, block) => hear((thread) => this.#witness.told(thread, url, block)),
-        compared: (block) => hear((thread) => this.#witness.compared(thread, block)),
+        compared: (url, block) => hear((thread) => this.#witness.compared(thread, url, block)),
         deceived: () => hear((thread) => this.#witness.deceived(thread))
       }
     });
@@ -116,7 +117,7 @@ export class ReplicaEpisode implements Episode {
       },
       firstGeneration
     });
-    supervisor.start({ id: ID, kind: 'replica', entry: actorEntry('replica'), workerData: this.#data });
+    supervisor.start({ id: ID, kind: 'replica', entry: ENTRY, workerData: this.#data });
     return supervisor;
   }
 

@@ -1,5 +1,4 @@
 import type { WebSocket } from 'ws';
-import { actorEntry } from '../../actors/actor-handle.ts';
 import { BroadcastLog } from '../../actors/broadcast-log.ts';
 import type { SourceActorData } from '../../actors/protocol.ts';
 import { FanOut } from '../../src/http/fan-out.ts';
@@ -9,6 +8,7 @@ import { NO_TRACE } from '../../src/trace.ts';
 import merkleEpochs, { type MerkleEpochsInput } from '../../workers/merkle-epochs.ts';
 import { above, amend, at, type Block, BlockBook, extend, type Kind, nextKind } from './chain.ts';
 import { contentOf, differences, logText, readContent } from './content.ts';
+import { SIMULATED_KEY } from './dialect.ts';
 import type { Episode, EpisodeReport } from './episode.ts';
 import { Indexer } from './indexer.ts';
 import { type DrainingSocket, GoodSubscriber } from './subscriber.ts';
@@ -16,13 +16,17 @@ import type { SimulatedThread } from './threads.ts';
 import { Violation } from './violation.ts';
 import { ACTOR, ID, World } from './world.ts';
 
+/** From its source, for only there doubles take the place of modules. */
+const ENTRY = new URL('../../actors/source-actor.ts', import.meta.url);
 const FAN_OUT = {
   WS_MAX_PER_IP: 100,
+  WS_MAX_MESSAGE_BYTES: 2 ** 28,
   WS_BACKPRESSURE_MAX_BYTES: 2 ** 20,
   WS_BACKPRESSURE_STALL_MS: 120_000,
   WS_STATUS_INTERVAL: 60_000,
   WS_PING_INTERVAL: 30_000,
   VALIDATOR_HEARTBEAT_TTL: 60_000,
+  SYNC_PUBLIC_HOSTS: undefined,
   VALIDATOR_PUBKEYS: undefined
 };
 /** A subscriber whose connection is gone comes again. */
@@ -71,6 +75,7 @@ export class SourceEpisode implements Episode {
     this.#data = {
       ...ACTOR,
       coordinates: world.coordinates,
+      finderKey: SIMULATED_KEY,
       readOnly: false,
       pollIntervalMs: random.pick([200, 1_000, 5_000]),
       epochSize: random.pick([3, 4, 7]),
@@ -124,7 +129,7 @@ export class SourceEpisode implements Episode {
       trace: NO_TRACE
     });
     const workerData = () => ({ ...this.#data, resume: broadcasts.last(ID) });
-    supervisor.start({ id: ID, kind: 'source', entry: actorEntry('source'), workerData });
+    supervisor.start({ id: ID, kind: 'source', entry: ENTRY, workerData });
     this.#subscribe(fanOut);
     return supervisor;
   }
@@ -136,7 +141,11 @@ export class SourceEpisode implements Episode {
       const socket = this.#subscriber.connect();
       socket.on('close', () => this.#subscribe(fanOut));
       this.#socket = socket;
-      fanOut.subscribe(ID, socket as unknown as WebSocket, { infraOnly: false, address: 'subscriber' });
+      fanOut.subscribe(ID, socket as unknown as WebSocket, {
+        infraOnly: false,
+        address: 'subscriber',
+        sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 })
+      });
     });
   }
 

@@ -1,7 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import type { DigestQuery } from '../../src/wire/digest.ts';
+import { DIGEST_ALGORITHM, type DigestQuery } from '../../src/wire/digest.ts';
 import type { WireRow, WireRows } from '../../src/wire/messages.ts';
 import { above, at, type Block, blockRow, fork, sharedByName, transfersOf } from './chain.ts';
+import { sha256 } from './checksums.ts';
 import { answerDigest, type DigestLie } from './digests.ts';
 import type { Peer, Reply, ServerSocket } from './network.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -15,7 +16,7 @@ const STATUS_MS = 60_000;
 export interface Listener {
   told(url: string, block: Block): void;
   /** A digest of a block was told. */
-  compared(tip: Block): void;
+  compared(url: string, tip: Block): void;
   /** A digest was told that is a lie. */
   deceived(): void;
 }
@@ -42,11 +43,15 @@ export class SimulatedSource implements Peer {
   /** Messages of its stream are left out or come twice, or none comes at all. */
   stutters: 'no' | 'some' | 'all' = 'no';
   digestLie: DigestLie | null = null;
+  /** It tells by its stream alone. */
+  isMute = false;
   restless = RESTLESS;
   readonly #offersDigests: boolean;
   readonly #scheduler: Scheduler;
   readonly #listener: Listener;
   readonly #sockets = new Set<ServerSocket>();
+  readonly #keys = new WeakMap<Block, string>();
+  #keysDrawn = 0;
   /** The blocks from whose rows clients go on with the next group: the last one that was told, and others of its name. */
   #bases: readonly Block[];
 
@@ -97,6 +102,7 @@ export class SimulatedSource implements Peer {
   }
 
   answer(path: string): Reply {
+    if (this.isMute) return json(503, { error: 'nothing is told' });
     const tip = this.otherTip !== null && this.#scheduler.chance(0.5) ? this.otherTip : this.tip;
     const { pathname, searchParams } = new URL(path, 'http://source');
     const [, route] = pathname.split('/');
@@ -117,27 +123,38 @@ export class SimulatedSource implements Peer {
       }
       case 'snapshot':
         return this.#snapshot(tip, since === undefined ? null : Number(since), searchParams);
-      case 'digest':
+      case 'digest': {
         if (!this.#offersDigests) return json(404, { error: 'no such route: digest' });
-        return this.#digest(this.#scheduler.chance(this.restless.behind) ? (tip.parent ?? tip) : tip, searchParams);
+        const seen = this.#scheduler.chance(this.restless.behind) ? (tip.parent ?? tip) : tip;
+        return pathname.endsWith('/key') ? json(200, this.#digestHead(seen)) : this.#digest(seen, searchParams);
+      }
       default:
         return json(404, { error: `no such route: ${route}` });
     }
+  }
+
+  /** A tip's digests have a key of their own, also where its hashes are those of another one. */
+  #digestHead(tip: Block) {
+    const key = this.#keys.get(tip) ?? sha256(`${this.url} ${this.#keysDrawn++}`).slice(0, 32);
+    this.#keys.set(tip, key);
+    const { height, hashes } = tip;
+    return { block_height: height, ...hashes, fingerprint: FINGERPRINT, algorithm: DIGEST_ALGORITHM, key };
   }
 
   #digest(tip: Block, query: URLSearchParams): Reply {
     const number = (name: string) => Number(query.get(name));
     const block = query.has('block') ? number('block') : null;
     const range = query.has('from') ? { from: number('from'), to: number('to'), block } : null;
-    const asked: DigestQuery = { table: query.get('table'), range, rows: query.has('rows') };
+    const asked: DigestQuery = { table: query.get('table'), range, rows: query.has('rows'), ids: !query.has('ids') };
     const lie = this.digestLie;
-    const found = answerDigest(tip, asked, lie);
+    const head = this.#digestHead(tip);
+    if (query.get('key') !== head.key) return json(409, { error: 'digests are not kept under this key any more' });
+    const found = answerDigest(tip, asked, head.key, lie);
     if (found === null) return json(400, { error: `table ${asked.table} is not compared` });
     const isSettled = this.#bases[0] === this.tip && !this.#scheduler.chance(this.restless.unsettled);
     const settled = query.has('settled') ? { settled: isSettled } : {};
-    const head = { block_height: tip.height, ...tip.hashes, fingerprint: FINGERPRINT };
     return json(200, { ...head, ...settled, ...found }, () => {
-      this.#listener.compared(tip);
+      this.#listener.compared(this.url, tip);
       if (lie) this.#listener.deceived();
     });
   }
@@ -211,7 +228,7 @@ const message = (type: string, body: object): string => JSON.stringify({ type, .
 export function blockMessage(block: Block, group: readonly Block[], bases: readonly Block[]): string {
   const { height, parent, time, hashes, addresses } = block;
   const last = group.at(-1)!;
-  const { rescoped, rows, ...tokens } = block === last ? changesBetween(bases, last) : NOTHING;
+  const changes = block === last ? changesBetween(bases, last) : {};
   return message('block', {
     schema_version: 7,
     block_index: height,
@@ -222,14 +239,19 @@ export function blockMessage(block: Block, group: readonly Block[], bases: reado
     schema_fingerprint: FINGERPRINT,
     data: filled({
       index_addresses: addresses,
-      blocks: [...rows.blocks, blockRow(block)],
-      transfers: [...rows.transfers, ...transfersOf(last, block)]
+      blocks: [blockRow(block)],
+      transfers: transfersOf(last, block)
     }),
-    ...(block === last ? { rescoped: filled(rescoped), ...tokens } : {})
+    ...changes
   });
 }
 
-const NOTHING = { rescoped: { blocks: [], transfers: [] }, rows: { blocks: [], transfers: [] } };
+/** All rows of some blocks. */
+const ofBlocks = (blocks: readonly Block[], rows: readonly WireRow[]) => ({
+  column: 'block_index',
+  spans: blocks.map(({ height }) => [height, height]),
+  rows
+});
 
 /** What the last block of a group tells of tokens and of older blocks. */
 function changesBetween(bases: readonly Block[], tip: Block) {
@@ -245,7 +267,12 @@ function changesBetween(bases: readonly Block[], tip: Block) {
   return {
     updated_rows: filled({ tokens: [...tokens.values()].filter(isElsewhere) }),
     deleted_rows: filled({ tokens: [...gone].map((tick) => ({ tick })) }),
-    rescoped: { blocks: blocks.map(({ height }) => height), transfers: amended.map(({ height }) => height) },
-    rows: { blocks: blocks.map(blockRow), transfers: amended.flatMap((block) => transfersOf(tip, block)) }
+    ranges: {
+      blocks: ofBlocks(blocks, blocks.map(blockRow)),
+      transfers: ofBlocks(
+        amended,
+        amended.flatMap((block) => transfersOf(tip, block))
+      )
+    }
   };
 }

@@ -1,4 +1,4 @@
-import { amend, at, type Block, extend, type Kind, nextKind } from './chain.ts';
+import { amend, at, type Block, extend, falsify, type Kind, nextKind } from './chain.ts';
 import { COMPARED_TABLES, type DigestLie } from './digests.ts';
 import { type Listener, SimulatedSource } from './source.ts';
 import type { Plague, World } from './world.ts';
@@ -75,8 +75,9 @@ export class Sources {
   }
 
   #show(source: SimulatedSource): void {
-    if (source.tip.kind !== 'lie' || this.#world.isPeace) source.adopt(this.tip);
-    else source.adopt(this.#extend(source.tip, 'lie'));
+    const { kind } = source.tip;
+    if (this.#world.isPeace || (kind !== 'lie' && kind !== 'false')) source.adopt(this.tip);
+    else source.adopt(kind === 'lie' ? this.#extend(source.tip, 'lie') : this.#falsified(this.tip));
     if (source.otherTip) source.otherTip = this.tip;
   }
 
@@ -90,6 +91,7 @@ export class Sources {
       ['source stutters', () => this.#stutter(source)],
       ['source lies', () => this.#lie(source)]
     ];
+    if (this.#options.verifies) plagues.push(['source lies about rows', () => this.#lieAboutRows(source)]);
     if (this.#options.offersDigests) plagues.push(['source lies in digests', () => this.#lieInDigests(source)]);
     return plagues;
   }
@@ -134,20 +136,40 @@ export class Sources {
     });
   }
 
-  /** At most one of three lies, or one of two; alone, a source is believed. */
+  /** Where sources are compared at most one of three lies, or one of two; alone, a source is believed. */
+  get #hasLiar(): boolean {
+    return this.#all.some(({ tip, digestLie }) => tip.kind === 'lie' || tip.kind === 'false' || digestLie !== null);
+  }
+
+  #falsified(tip: Block): Block {
+    const block = falsify(tip, this.#world.scheduler.random);
+    this.#options.learn(block);
+    return block;
+  }
+
+  /** It says the same of its rows everywhere: in its stream, its snapshots and its digests. */
+  #lieAboutRows(source: SimulatedSource): void {
+    if (this.#hasLiar) return;
+    const { scheduler } = this.#world;
+    source.adopt(this.#falsified(this.tip));
+    scheduler.after(scheduler.delay(5_000, 300_000), () => this.#repent(source));
+  }
+
   #lie(source: SimulatedSource): void {
-    if (!this.#options.verifies || this.#all.some(({ tip }) => tip.kind === 'lie')) return;
+    if (!this.#options.verifies || this.#hasLiar) return;
     const { scheduler } = this.#world;
     const { random } = scheduler;
     if (scheduler.chance(0.3)) source.otherTip = source.tip;
+    else source.isMute = scheduler.chance(0.3);
     const from = at(source.tip, Math.max(1, source.tip.height - random.between(0, 2)));
     const like = at(source.tip, from!.height + 1) ?? undefined;
     source.adopt(this.#extend(from, 'lie', scheduler.chance(0.5) ? like : undefined));
     scheduler.after(scheduler.delay(5_000, 300_000), () => this.#repent(source));
   }
 
-  /** Digests are nobody's to compare but the source's that is followed: it is believed, or found to contradict itself. */
+  /** Where sources are not compared, who is followed is believed, or found to contradict itself. */
   #lieInDigests(source: SimulatedSource): void {
+    if (this.#options.verifies && this.#hasLiar) return;
     const { scheduler } = this.#world;
     const { random } = scheduler;
     const kind = random.pick(['sum', 'mood', 'row'] as const);
@@ -172,6 +194,7 @@ export class Sources {
 
   #repent(source: SimulatedSource): void {
     source.otherTip = null;
+    source.isMute = false;
     source.stutters = 'no';
     source.adopt(this.tip);
   }

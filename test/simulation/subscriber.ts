@@ -9,7 +9,6 @@ import { Violation } from './violation.ts';
 export class DrainingSocket extends EventEmitter {
   readonly OPEN = 1;
   readyState = 1;
-  readonly bufferedAmount = 0;
   readonly #hear: (message: ServerMessage) => void;
 
   constructor(hear: (message: ServerMessage) => void) {
@@ -150,7 +149,7 @@ export class GoodSubscriber {
     this.#group = [];
     if (!before && blocks.length > 1) return;
     const held = before ? messages.reduce(applied, before) : heldAt(blocks[0]!);
-    const texts = textsOf(held);
+    const texts = textsOf(held, height);
     const looks = blocks.map((block) => ({
       block,
       found: differences(texts, contentOf(block, Number.POSITIVE_INFINITY))

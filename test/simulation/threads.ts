@@ -30,7 +30,7 @@ export class SimulatedThread extends EventEmitter {
   readonly #stage: Stage;
   /** The process that it is a part of. */
   readonly #owner = current.getStore() ?? null;
-  #isFrozen = false;
+  #frozenAt: number | null = null;
   #exited = Promise.withResolvers<number>();
 
   constructor(stage: Stage, entry: URL, { name, workerData }: ThreadOptions, setData: (data: unknown) => void) {
@@ -69,8 +69,14 @@ export class SimulatedThread extends EventEmitter {
   /** Nothing of it goes on, as in an endless loop, and it still has to be ended. */
   freeze(): void {
     this.life.isAlive = false;
-    this.#isFrozen = true;
+    this.#frozenAt = performance.now();
     this.#stage.watch.froze(this);
+  }
+
+  /** A loop computes all the time; the rest takes none of the world's. */
+  async cpuUsage(): Promise<{ readonly user: number; readonly system: number }> {
+    const { user, system } = process.threadCpuUsage();
+    return { user: user + (this.#frozenAt === null ? 0 : (performance.now() - this.#frozenAt) * 1_000), system };
   }
 
   /** Ends it with its whole process. */
@@ -81,9 +87,9 @@ export class SimulatedThread extends EventEmitter {
 
   /** Ends it, in the middle of whatever it awaits. */
   async terminate(code = 1): Promise<number> {
-    if (this.life.isAlive || this.#isFrozen) {
+    if (this.life.isAlive || this.#frozenAt !== null) {
       this.life.isAlive = false;
-      this.#isFrozen = false;
+      this.#frozenAt = null;
       this.#stage.watch.died(this);
       const { scheduler } = this.#stage;
       const end = () => {

@@ -15,8 +15,8 @@ interface Biography {
   halt: string;
   /** A source lied to it in digests since it last counted as verified. */
   isDeceived: boolean;
-  /** Blocks of whose rows it was told digests since then. */
-  compared: Set<Block>;
+  /** Blocks of whose rows it was told digests since then, with the sources that told them. */
+  compared: Map<Block, Set<string>>;
   /** When its comparison under way first looked at the replica, and by which connection. */
   looked: { readonly by: MemoryConnection; readonly order: number } | null;
   /** Repairs of that comparison. */
@@ -99,13 +99,13 @@ export class Witness {
     const { server, epochSize } = this.#options;
     return server.isInTransaction
       ? ['a transaction is open']
-      : differences(readContent(server), contentOf(block, epochSize));
+      : differences(readContent(server, true), contentOf(block, epochSize));
   }
 
   began(thread: SimulatedThread): void {
     const others = [...this.#lives.keys()].filter(({ life }) => life.isAlive);
     if (others.length > 0) throw new Violation(`a thread starts while ${others.length} other one lives`);
-    const life = { told: new Map(), halt: 'running', isDeceived: false, compared: new Set<Block>() };
+    const life = { told: new Map(), halt: 'running', isDeceived: false, compared: new Map<Block, Set<string>>() };
     this.#lives.set(thread, { ...life, looked: null, repairs: 0 });
   }
 
@@ -116,8 +116,9 @@ export class Witness {
   }
 
   /** A source told it digests of a block. */
-  compared(thread: SimulatedThread, block: Block): void {
-    this.#lives.get(thread)!.compared.add(block);
+  compared(thread: SimulatedThread, url: string, block: Block): void {
+    const { compared } = this.#lives.get(thread)!;
+    compared.set(block, (compared.get(block) ?? new Set()).add(url));
   }
 
   /** A source lied to it in digests. */
@@ -196,13 +197,15 @@ export class Witness {
     if (hasRepaired && ++life.repairs > MAX_REPAIRS)
       throw new Violation(`${life.repairs} repairs in a row, and neither a halt nor an end`);
     if (verified_at === null || verified_at === before.verified_at) return;
-    if (!life.isDeceived) this.#mayBeVerified(life);
-    Object.assign(life, { isDeceived: false, looked: null, compared: new Set() });
+    // Where sources are compared, one that lies must not deceive.
+    if (!life.isDeceived || this.#options.judges !== null) this.#mayBeVerified(life);
+    Object.assign(life, { isDeceived: false, looked: null, compared: new Map() });
   }
 
   #mayBeVerified({ looked, compared }: Biography): void {
+    const isTampered = looked !== null && this.#tamperedAt > looked.order;
     for (const [blemish, since] of this.#blemishes)
-      if (looked === null || since < looked.order)
+      if (looked === null || since < looked.order || !isTampered)
         throw new Violation(`the replica counts as verified, and differed before it was compared: ${blemish}`);
     if (this.#blemishes.size === 0 && this.#standing.block_time !== this.#held!.time)
       throw new Violation(
@@ -210,8 +213,13 @@ export class Witness {
       );
     const own = this.#contentOf(this.#held!);
     const isSame = (block: Block) => differences(own, this.#contentOf(block)).length === 0;
-    if (this.#blemishes.size === 0 && ![...compared].some(isSame))
-      throw new Violation(`the replica counts as verified, and holds the rows of another block ${this.#held!.height}`);
+    const tellers = new Set([...compared].filter(([block]) => isSame(block)).flatMap(([, urls]) => [...urls]));
+    const { judges } = this.#options;
+    const needed = judges === null ? 1 : Math.floor(judges / 2) + 1;
+    if (this.#blemishes.size === 0 && tellers.size < needed)
+      throw new Violation(
+        `the replica counts as verified, and ${tellers.size} sources told digests of the rows that it holds of block ${this.#held!.height}`
+      );
   }
 
   #contentOf(block: Block): Content {
@@ -223,7 +231,7 @@ export class Witness {
    * @param mayDiffer in other rows than before
    */
   #note(tips: readonly Block[], mayDiffer: boolean, what: string): void {
-    const own = readContent(this.#options.server);
+    const own = readContent(this.#options.server, true);
     const looks = tips.map((tip) => ({ tip, found: differences(own, this.#contentOf(tip)) }));
     const { tip, found } = looks.reduce((best, look) => (look.found.length < best.found.length ? look : best));
     // An epoch is made of the log as it is.

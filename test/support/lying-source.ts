@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, request } from 'node:http';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import WebSocket, { WebSocketServer } from 'ws';
 import { atEnd } from './cleanup.ts';
@@ -9,13 +9,15 @@ type Body = Record<string, unknown>;
  * A way to a sync server on which the bodies of some answers are changed; all else passes, subscriptions included.
  *
  * @param lacks routes that are answered with 404
- * @param live what comes in place of each message of a subscription
+ * @param live what comes in place of each message of a subscription; bytes as they are
+ * @param answers true for a request that it answers itself
  */
 export async function startLyingSource(
   url: string,
   lie: (path: string, body: Body) => unknown = (_, body) => body,
   lacks: (path: string) => boolean = () => false,
-  live?: (message: Body) => readonly Body[]
+  live?: (message: Body) => readonly (Body | Buffer)[],
+  answers: (request: IncomingMessage, response: ServerResponse) => boolean = () => false
 ): Promise<{ readonly url: string; readonly paths: readonly string[] }> {
   const { hostname, port } = new URL(url);
   const paths: string[] = [];
@@ -25,6 +27,7 @@ export async function startLyingSource(
     const path = incoming.url ?? '';
     paths.push(path);
     if (lacks(path)) return void response.writeHead(404, { 'content-type': 'application/json' }).end('{}');
+    if (answers(incoming, response)) return;
     const outgoing = ask(incoming);
     outgoing.on('error', () => response.destroy());
     outgoing.on('response', async (answer) => {
@@ -47,7 +50,8 @@ export async function startLyingSource(
           headers: authorization ? { authorization } : {}
         });
         peer.on('message', (data: Buffer) => {
-          for (const message of live(JSON.parse(data.toString()) as Body)) client.send(JSON.stringify(message));
+          for (const message of live(JSON.parse(data.toString()) as Body))
+            client.send(Buffer.isBuffer(message) ? message : JSON.stringify(message), { binary: false });
         });
         peer.on('error', () => client.terminate()).on('close', () => client.close());
         client.on('error', () => peer.terminate()).on('close', () => peer.terminate());

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { TablePlan } from '../../src/db/classify.ts';
 import { connect, quoteName, rows, type SqlRow } from '../../src/db/connection.ts';
 import { selectList } from '../../src/db/row-codec.ts';
 import { readLayout, type SourceLayout } from '../../src/db/source-layout.ts';
@@ -97,6 +99,8 @@ export class MemoryReplica {
     for (const [table, list] of Object.entries(message.data)) {
       if (table === 'sync_meta') continue;
       const plan = this.#plan(table);
+      // A decoder's new rows of tables without a block come with the block's own.
+      if (plan.class === 'mutable') this.#upsert(table, list);
       if (plan.class === 'lookup') {
         const ids = new Set(list.map((row) => row['id']));
         this.#keep(table, (row) => !ids.has(row['id']));
@@ -107,26 +111,46 @@ export class MemoryReplica {
       if (tableClass !== 'scoped') continue;
       this.#keep(name, (row) => this.#blockOf(name, row) !== message.block_index);
       this.#list(name).push(...(message.data[name] ?? []));
-      const older = new Set(message.rescoped?.[name] ?? []);
-      // Older blocks' rows are all in this message: those that were there before it go.
-      const received = new Set(message.data[name] ?? []);
-      this.#keep(name, (row) => received.has(row) || !older.has(this.#blockOf(name, row) ?? -1));
     }
   }
 
   #applyChanges(message: BlockMessage): void {
-    for (const table of message.whole ?? []) this.#tables.set(table, []);
-    const matches = (identity: readonly string[], a: WireRow, b: WireRow) =>
-      identity.every((name) => JSON.stringify(a[name]) === JSON.stringify(b[name]));
     for (const [table, list] of Object.entries(message.deleted_rows ?? {})) {
-      const { identity } = this.#plan(table);
-      this.#keep(table, (row) => !list.some((gone) => matches(identity ?? [], row, gone)));
+      this.#keep(table, (row) => !list.some((gone) => matches(Object.keys(gone), row, gone)));
     }
-    for (const [table, list] of Object.entries(message.updated_rows ?? {})) {
-      const { identity } = this.#plan(table);
-      if (identity) this.#keep(table, (row) => !list.some((changed) => matches(identity, row, changed)));
+    const { first, last } = message.group!;
+    for (const [table, { column, spans, rows: list }] of Object.entries(message.ranges ?? {})) {
+      const plan = this.#plan(table);
+      const isWithin = (row: WireRow) =>
+        spans.some((span) => {
+          const value = column === null ? slotOf(plan, row) : row[column];
+          return span === null || value === null
+            ? span === value
+            : Number(value) >= span[0] && Number(value) <= span[1];
+        });
+      const isOwn = (row: WireRow) => {
+        const block = this.#blockOf(table, row);
+        return block !== null && block >= first && block <= last;
+      };
+      this.#keep(table, (row) => isOwn(row) || !isWithin(row));
       this.#list(table).push(...list);
     }
+    for (const [table, list] of Object.entries(message.updated_rows ?? {})) {
+      const { identity, surrogate, class: kind } = this.#plan(table);
+      // What others are told of older blocks is in the ranges, and so are rows that nothing names.
+      if (kind === 'scoped' || (message.ranges?.[table] && !identity && surrogate === null)) continue;
+      this.#upsert(table, list);
+    }
+    for (const [table, list] of Object.entries(message.data)) {
+      if (table !== 'sync_meta' && this.#plan(table).class === 'derived') this.#upsert(table, list);
+    }
+  }
+
+  #upsert(table: string, list: readonly WireRow[]): void {
+    const { identity, surrogate } = this.#plan(table);
+    const key = identity ?? (surrogate === null ? null : [surrogate]);
+    if (key) this.#keep(table, (row) => !list.some((changed) => matches(key, row, changed)));
+    this.#list(table).push(...list);
   }
 
   /** Follows the source's schema, as a replica does when a message names another fingerprint; new columns get their defaults. */
@@ -161,6 +185,22 @@ export class MemoryReplica {
       })
       .map(({ name }) => name);
   }
+}
+
+function matches(key: readonly string[], a: WireRow, b: WireRow): boolean {
+  return key.every((name) => JSON.stringify(a[name]) === JSON.stringify(b[name]));
+}
+
+/** The first 12 bits of the SHA-256 over a row's canonical text, for texts and whole numbers. */
+function slotOf({ storedColumns }: TablePlan, row: WireRow): number {
+  const parts = storedColumns
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ name, charset }) => {
+      const value = row[name];
+      if (value === null) return 'n';
+      return charset === null ? `v${String(value)}` : `t${[...String(value)].length}:${String(value)}`;
+    });
+  return Number.parseInt(createHash('sha256').update(parts.join('|')).digest('hex').slice(0, 3), 16);
 }
 
 async function readAll(to: DatabaseCoordinates, dbType: DbType): Promise<{ layout: SourceLayout; tables: Tables }> {

@@ -1,3 +1,4 @@
+import type { ResourceLimits } from 'node:worker_threads';
 import { ActorHandle, actorEntry } from '../../actors/actor-handle.ts';
 import type { MainAsks, ReplicaActorData, ReplicaAsks } from '../../actors/protocol.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
@@ -17,7 +18,8 @@ export class ReplicaThread {
     to: DatabaseCoordinates,
     dbType: DbType,
     sources: readonly string[],
-    options: Partial<ReplicaActorData> = {}
+    options: Partial<ReplicaActorData> = {},
+    resourceLimits: ResourceLimits = {}
   ) {
     const workerData: ReplicaActorData = {
       id: { dbType, chain: 'litecoin', network: 'regtest' },
@@ -42,6 +44,7 @@ export class ReplicaThread {
       entry: actorEntry('replica'),
       name: `test ${to.name}`,
       workerData,
+      resourceLimits,
       mailboxLimit: 64,
       onFault: () => undefined,
       onNotice: (type, body) => {

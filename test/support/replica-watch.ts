@@ -4,11 +4,11 @@ import type { SourceActorData } from '../../actors/protocol.ts';
 import { readTip } from '../../src/db/block-hashes.ts';
 import { inSnapshot } from '../../src/db/block-reader.ts';
 import { connect } from '../../src/db/connection.ts';
+import { readSnapshotChecksums } from '../../src/db/source/snapshot-checksums.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
-import { readStanding } from '../../src/db/standing.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
 import { MemoryReplica } from './memory-replica.ts';
-import { SourceThread } from './source-thread.ts';
+import { SourceThread, TEST_KEY } from './source-thread.ts';
 
 /** A source actor and a replica in memory that follows it; after each settling both must hold the same. */
 export class ReplicaWatch {
@@ -46,10 +46,10 @@ export class ReplicaWatch {
 
   /** Loads the replica anew from a snapshot of the source as it is now, of which the source takes note. */
   async reload(): Promise<void> {
-    const connection = await connect(this.#database);
+    const connection = await connect(this.#database, { finderKey: TEST_KEY });
     const standing = await inSnapshot(connection, async () => {
       const layout = await readLayout(connection, this.#dbType, []);
-      return readStanding(connection, layout, (await readTip(connection, layout.heads!))!);
+      return readSnapshotChecksums(connection, layout, (await readTip(connection, layout.heads!))!);
     });
     await connection.end();
     this.replica = await MemoryReplica.bootstrap(this.#database, this.#dbType);

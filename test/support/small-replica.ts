@@ -11,7 +11,7 @@ import {
 import { openWriter } from '../../src/db/writer-connection.ts';
 import type { SnapshotBatch } from '../../src/snapshot/snapshot-reader.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import type { BlockMessage, WireRow } from '../../src/wire/messages.ts';
+import type { BlockMessage, TableSpans, WireRow } from '../../src/wire/messages.ts';
 import { createDatabase } from './mariadb.ts';
 
 const TABLES = [
@@ -25,7 +25,7 @@ const TABLES = [
 ];
 const NAMES = ['blocks', 'transactions', 'sends', 'notes', 'index_names', 'tokens', 'settings'];
 
-/** A complete replica without blocks, at height 0. */
+/** A complete replica of nothing but block 0. */
 export async function createReplica(
   at?: DatabaseCoordinates
 ): Promise<{ to: DatabaseCoordinates; writer: Connection }> {
@@ -33,6 +33,7 @@ export async function createReplica(
   const writer = await openWriter(to, { generation: 1 });
   await openReplicaState(writer, 'decoder');
   for (const statement of TABLES) await writer.query(statement);
+  await writer.query("INSERT INTO blocks VALUES (0, 'h0')");
   await writeReplicaState(writer, { complete: true, phase: 'following', height: 0, hashes: { block_hash: 'h0' } });
   return { to, writer };
 }
@@ -99,6 +100,13 @@ export async function content(connection: Connection): Promise<Record<string, st
   return found;
 }
 
+/** The whole of some blocks of a table. */
+export const ofBlocks = (heights: readonly number[], list: WireRow[]): TableSpans => ({
+  column: 'block_index',
+  spans: heights.map((height) => [height, height]),
+  rows: list
+});
+
 export const FIRST = block(
   1,
   {
@@ -120,7 +128,7 @@ export const FIRST = block(
         { id: 901, tick: 'BBB', supply: '2.00000000' }
       ]
     },
-    whole: ['settings']
+    ranges: { settings: { column: null, spans: [[0, 4095]], rows: [] } }
   }
 );
 
@@ -138,22 +146,24 @@ export const SECOND = [
         { tx_index: 30, block_index: 3 },
         { tx_index: 11, block_index: 1 }
       ],
-      sends: [
-        { tx_index: 30, memo: 'new' },
-        { tx_index: 10, memo: 'late' },
-        { tx_index: 10, memo: 'same' }
-      ],
-      notes: [{ id: 99, block_index: 1, text: 'changed' }]
+      sends: [{ tx_index: 30, memo: 'new' }]
     },
     {
       group: { first: 2, last: 3 },
-      rescoped: { sends: [1], notes: [1] },
-      updated_rows: {
-        tokens: [{ id: 900, tick: 'AAA', supply: '9.00000000' }],
-        settings: [{ text: null }, { text: 'x' }]
+      ranges: {
+        sends: {
+          column: 'tx_index',
+          spans: [[10, 11]],
+          rows: [
+            { tx_index: 10, memo: 'late' },
+            { tx_index: 10, memo: 'same' }
+          ]
+        },
+        notes: ofBlocks([1], [{ id: 99, block_index: 1, text: 'changed' }]),
+        settings: { column: null, spans: [[0, 4095]], rows: [{ text: null }, { text: 'x' }] }
       },
-      deleted_rows: { tokens: [{ tick: 'BBB' }] },
-      whole: ['settings']
+      updated_rows: { tokens: [{ id: 900, tick: 'AAA', supply: '9.00000000' }] },
+      deleted_rows: { tokens: [{ tick: 'BBB' }] }
     }
   )
 ];

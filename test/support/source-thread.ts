@@ -13,6 +13,8 @@ import balanceTops from '../../workers/balance-tops.ts';
 import merkleEpochs, { type MerkleEpochsInput } from '../../workers/merkle-epochs.ts';
 
 const DEADLINE_MS = 20_000;
+/** The finder's key of sources and snapshots under test. */
+export const TEST_KEY = '0123456789abcdef0123456789abcdef';
 
 /** A real source actor in its thread, and everything that it said. */
 export class SourceThread {
@@ -38,6 +40,7 @@ export class SourceThread {
       generation: 1,
       coordinates: to,
       resume: null,
+      finderKey: TEST_KEY,
       readOnly: false,
       stateDirectory: this.stateDirectory,
       pollIntervalMs: 20,

@@ -48,7 +48,8 @@ export async function startSyncProcess(
   env: Readonly<Record<string, string | number>>,
   options: readonly string[] = [],
   /** A command that runs another one, with its own arguments. */
-  within: readonly string[] = []
+  within: readonly string[] = [],
+  readyDeadlineMs = READY_DEADLINE_MS
 ): Promise<SyncProcess> {
   const port = env['SYNC_API_PORT'] ?? (await freePort());
   const directory = temporaryDirectory('sync');
@@ -83,7 +84,7 @@ export async function startSyncProcess(
     post: async (path) => (await fetch(`${url}${path}`, { method: 'POST', headers })).status,
     end: (signal = 'SIGTERM') => endChild(child, signal)
   };
-  await eventually('the front door answers', READY_DEADLINE_MS, async () => {
+  await eventually('the front door answers', readyDeadlineMs, async () => {
     if (child.exitCode !== null) throw new Error(`sync ended with ${child.exitCode}:\n${service.log()}`);
     return await service.get('/health').then(
       () => true,

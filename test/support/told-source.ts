@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { BlockMessage, WireRows } from '../../src/wire/messages.ts';
+import type { ServerMessage, WireRows } from '../../src/wire/messages.ts';
 import type { TypedTable } from '../../src/wire/schema.ts';
 import { atEnd } from './cleanup.ts';
 
@@ -12,15 +12,21 @@ export interface Told {
   /** Null: as a server that says nothing of it. */
   fingerprint: string | null;
   height: number;
-  blockHash: string;
+  /** Null: its snapshots do not name their block. */
+  blockHash: string | null;
+  /** What its status says; absent: it has none. */
+  status?: { readonly block_height: number; readonly block_hash: string };
   tables: WireRows;
 }
 
 /** A sync server that says what a test tells it to, true or not: schema, full snapshot and live stream; no digests. */
-export async function startToldSource(told: Told): Promise<{ readonly url: string; say(message: BlockMessage): void }> {
+export async function startToldSource(
+  told: Told
+): Promise<{ readonly url: string; say(message: ServerMessage): void }> {
   const server = createServer((request, response) => {
     const [, route] = request.url?.split(/[/?]/) ?? [];
-    const { typed, fingerprint, height, blockHash, tables } = told;
+    const { typed, fingerprint, height, blockHash, tables, status } = told;
+    if (route === 'status' && status) return void response.end(JSON.stringify(status));
     if (route === 'schema')
       return void response.end(
         JSON.stringify({
@@ -36,7 +42,7 @@ export async function startToldSource(told: Told): Promise<{ readonly url: strin
     const body = gzipSync(JSON.stringify({ schema_version: 3, block_height: height, tables }));
     const headers = {
       'x-block-height': height,
-      'x-block-hash': blockHash,
+      ...(blockHash !== null && { 'x-block-hash': blockHash }),
       ...(fingerprint && { 'x-schema-fingerprint': fingerprint })
     };
     response.writeHead(200, { ...headers, 'content-encoding': 'gzip', 'content-length': body.length }).end(body);

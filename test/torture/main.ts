@@ -8,30 +8,33 @@ import { type Outcome, runCase } from './run.ts';
 import { shrink } from './shrink.ts';
 
 /*
- * npm run torture -- --blocks N --seed S [--seeds COUNT] [--db indexer|decoder|both] [--without a,b] [--shrink] [--keep]
+ * npm run torture -- --blocks N --seed S [--seeds COUNT] [--db indexer|decoder|both] [--tables in-use|invented|both]
+ *                    [--without a,b] [--shrink] [--keep]
  *
- * `--seeds` runs so many cases, with the seeds S, S + 1, …; with `--db both` every third is a decoder's. `--without` leaves out
- * tables (t3), operations (rekey), steps (reorg) and disturbances (killClient). A case fails when replica and source differ at
+ * `--seeds` runs so many cases, with the seeds S, S + 1, …; with `--db both` every third is a decoder's, and with
+ * `--tables both` every second has an invented schema, the others the tables of databases in use. `--without` leaves out tables (t3),
+ * operations (rekey), late changes (stakeSlashed), steps (reorg) and disturbances (killClient). A case fails when replica and source differ at
  * a comparison, when the replica stops, and when it had to mend itself by a repair or a new bootstrap.
  *
- * The writer keeps to what real sources do; it does not, for now: change or delete scoped rows of blocks that lie more than
+ * The writer of invented schemas keeps to what real sources do; it does not, for now: change or delete scoped rows of blocks that lie more than
  * 1000 below the tip; change lookup rows in place; write scoped rows whose parent row is missing; write -0; name members of ENUM
  * or SET with four-byte text, which MariaDB itself tells as '?'; drop tables and columns.
  */
 const options = readArguments(
-  'npm run torture -- [--blocks 100] [--seed 1] [--seeds 1] [--db indexer|decoder|both] [--without a,b] [--shrink] [--keep]',
+  'npm run torture -- [--blocks 100] [--seed 1] [--seeds 1] [--db indexer|decoder|both] [--tables in-use|invented|both] [--without a,b] [--shrink] [--keep]',
   {
     blocks: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '1' },
     db: { type: 'string', default: 'indexer' },
+    tables: { type: 'string', default: 'both' },
     without: { type: 'string', default: '' },
     shrink: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false }
   },
   ({ blocks, seeds, ...others }) => {
-    const reason = `--db ${others.db} must be indexer, decoder or both`;
-    if (!['indexer', 'decoder', 'both'].includes(others.db)) throw new PlatformError('COMMAND_INVALID', { reason });
+    oneOf('--db', others.db, ['indexer', 'decoder', 'both']);
+    oneOf('--tables', others.tables, ['in-use', 'invented', 'both']);
     return {
       ...others,
       blocks: readNumber('--blocks', blocks, 1, 1_000_000),
@@ -40,9 +43,14 @@ const options = readArguments(
   }
 );
 
+function oneOf(name: string, value: string, allowed: readonly string[]): void {
+  const reason = `${name} ${value} must be one of ${allowed.join(', ')}`;
+  if (!allowed.includes(value)) throw new PlatformError('COMMAND_INVALID', { reason });
+}
+
 function command(of: Case): string {
   const without = of.without.length > 0 ? ` --without ${of.without.join(',')}` : '';
-  return `npm run torture -- --db ${of.dbType} --blocks ${of.blocks} --seed ${of.seed}${without}`;
+  return `npm run torture -- --db ${of.dbType} --tables ${of.schema} --blocks ${of.blocks} --seed ${of.seed}${without}`;
 }
 
 function* cases(): Generator<Case> {
@@ -51,7 +59,12 @@ function* cases(): Generator<Case> {
   for (let index = 0; index < count; index += 1) {
     const seed = count === 1 ? options.seed : String(Number(options.seed) + index);
     const isDecoder = options.db === 'decoder' || (options.db === 'both' && index % 3 === 2);
-    yield { seed, dbType: isDecoder ? 'decoder' : 'indexer', blocks, without };
+    const isInvented = options.tables === 'invented' || (options.tables === 'both' && index % 2 === 1);
+    yield {
+      ...{ seed, blocks, without },
+      dbType: isDecoder ? 'decoder' : 'indexer',
+      schema: isInvented ? 'invented' : 'in-use'
+    };
   }
 }
 
@@ -64,7 +77,7 @@ function report(of: Case, { blocks, settled, durationMs, failure }: Outcome): vo
     );
   else
     console.log(
-      `${of.dbType} seed ${of.seed}: ${blocks} blocks, ${settled} comparisons, 0 differences, 0 repairs, ${seconds(durationMs)}`
+      `${of.dbType}, ${of.schema} tables, seed ${of.seed}: ${blocks} blocks, ${settled} comparisons, 0 differences, 0 repairs, ${seconds(durationMs)}`
     );
 }
 

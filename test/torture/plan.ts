@@ -35,9 +35,11 @@ export type Step =
 export interface Case {
   readonly seed: string;
   readonly dbType: DbType;
+  /** Tables that are made up, or those that databases in use have. */
+  readonly schema: 'invented' | 'in-use';
   /** Blocks that are written, those that a reorg takes back included. */
   readonly blocks: number;
-  /** Tables, operations, kinds of steps and disturbances that are left out. */
+  /** Tables, operations or kinds of late changes, kinds of steps and disturbances that are left out. */
   readonly without: readonly string[];
 }
 

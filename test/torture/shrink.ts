@@ -1,3 +1,4 @@
+import { LATE_KINDS } from '../support/tables-in-use/late-changes.ts';
 import { type Case, DISTURBANCES, OPERATIONS, STEP_KINDS } from './plan.ts';
 import { type Outcome, runCase } from './run.ts';
 
@@ -34,8 +35,9 @@ export async function shrink(of: Case, outcome: Outcome, tell: (line: string) =>
   await fewerBlocks();
   const kinds = STEP_KINDS.filter((kind) => kind !== 'settle' && kind !== 'blocks');
   await dropSome([...kinds, ...DISTURBANCES], smallest, keeps, () => smallest);
-  await dropSome(outcome.tables, smallest, keeps, () => smallest);
-  await dropSome(OPERATIONS, smallest, keeps, () => smallest);
+  if (of.schema === 'invented') await dropSome(outcome.tables, smallest, keeps, () => smallest);
+  const operations = of.schema === 'invented' ? OPERATIONS : LATE_KINDS;
+  await dropSome(operations, smallest, keeps, () => smallest);
   await fewerBlocks();
   return smallest;
 }

@@ -13,8 +13,23 @@ const FIRST_BLOCKS = 8;
 const FIRST_TABLES = 12;
 const ADDRESSES = 6;
 
-/** Writes the history of one case into a source, as an indexer or decoder does: in transactions of whole blocks. */
-export class TortureWriter {
+/** Writes the history of one case into a source. */
+export interface CaseWriter {
+  readonly height: number;
+  /** Rows or tables changed since the newest block: the next one tells of it. */
+  readonly isLate: boolean;
+  readonly tables: readonly string[];
+  /**
+   * Does one step of the plan. What it wrote is committed when it returns.
+   *
+   * @param whileHeld called when blocks that are held are written and nobody may see them
+   */
+  write(step: Extract<Step, { kind: 'blocks' | 'reorg' | 'alter' }>, whileHeld?: () => Promise<void>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Writes an invented schema and history, as an indexer or decoder does: in transactions of whole blocks. */
+export class InventedWriter implements CaseWriter {
   readonly #case: Case;
   readonly #connection: Connection;
   readonly #tables: InventedTable[] = [];
@@ -30,8 +45,8 @@ export class TortureWriter {
   }
 
   /** Makes the schema and the first blocks. */
-  static async open(of: Case, source: DatabaseCoordinates): Promise<TortureWriter> {
-    const writer = new TortureWriter(of, await connect(source));
+  static async open(of: Case, source: DatabaseCoordinates): Promise<InventedWriter> {
+    const writer = new InventedWriter(of, await connect(source));
     for (const [name, definition] of Object.entries(BASE_TABLES[of.dbType]))
       await writer.#connection.query(
         `CREATE TABLE ${name} (${definition}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci`
@@ -47,7 +62,6 @@ export class TortureWriter {
     return this.#height;
   }
 
-  /** Rows or tables changed since the newest block: the next one tells of it. */
   get isLate(): boolean {
     return this.#isLate;
   }
@@ -60,11 +74,6 @@ export class TortureWriter {
     await this.#connection.end();
   }
 
-  /**
-   * Does one step of the plan. What it wrote is committed when it returns.
-   *
-   * @param whileHeld called when blocks that are held are written and nobody may see them
-   */
   async write(
     step: Extract<Step, { kind: 'blocks' | 'reorg' | 'alter' }>,
     whileHeld: () => Promise<void> = async () => undefined

@@ -8,10 +8,12 @@ interface Sketch {
   readonly columns: string;
   /** First is the primary key. */
   readonly keys?: readonly string[];
+  /** Columns with an index that is not unique. */
+  readonly indexes?: readonly string[];
   readonly refersTo?: { readonly table: string; readonly column: string };
 }
 
-function table(name: string, { columns, keys = [], refersTo }: Sketch): TypedTable {
+function table(name: string, { columns, keys = [], indexes = [], refersTo }: Sketch): TypedTable {
   return {
     name,
     engine: 'InnoDB',
@@ -29,10 +31,10 @@ function table(name: string, { columns, keys = [], refersTo }: Sketch): TypedTab
         json: false
       })
     ),
-    keys: keys.map(
+    keys: [...keys, ...indexes].map(
       (text, index): TypedKey => ({
-        name: index === 0 ? 'PRIMARY' : `key${index}`,
-        unique: true,
+        name: index === 0 && keys.length > 0 ? 'PRIMARY' : `key${index}`,
+        unique: index < keys.length,
         kind: 'BTREE',
         columns: text.split(' ').map((column) => ({ name: column, prefix: null, descending: false }))
       })
@@ -70,6 +72,37 @@ test('a table is scoped by the first of its scope columns that cannot be NULL', 
   });
   assert.deepEqual(plan('a', { columns: 'action_index v' }).scope, { column: 'action_index', parent: 'actions' });
   assert.equal(plan('a', { columns: 'id# action_index?', keys: ['id'] }).class, 'mutable');
+});
+
+test('a scope column with an index comes before one without', () => {
+  const both = { columns: 'action_index block_index v', keys: ['action_index'] };
+  assert.equal(plan('a', both).scope?.column, 'action_index');
+  assert.equal(plan('a', { ...both, indexes: ['block_index'] }).scope?.column, 'block_index');
+  assert.equal(plan('a', { columns: 'block_index action_index' }).scope?.column, 'block_index');
+});
+
+test('an indexed block_index that may be NULL is a scope where there is no better one', () => {
+  const block = { column: 'block_index', parent: null };
+  assert.deepEqual(plan('a', { columns: 'id# block_index?', keys: ['id'], indexes: ['block_index'] }).scope, block);
+  assert.equal(plan('a', { columns: 'id# block_index?', keys: ['id'] }).class, 'mutable');
+  const foreign = { columns: 'block_index? action_index', keys: ['action_index'], indexes: ['block_index'] };
+  assert.deepEqual(plan('a', foreign).scope, { column: 'action_index', parent: 'actions' });
+  const transactions = table('transactions', {
+    columns: 'tx_index block_index?',
+    keys: ['tx_index'],
+    indexes: ['block_index']
+  });
+  const outputs = table('transaction_outputs', { columns: 'tx_index vout', keys: ['tx_index vout'] });
+  const plans = classifyTables([transactions, outputs], 'decoder');
+  assert.deepEqual(
+    plans.map(({ scope }) => scope),
+    [block, { column: 'tx_index', parent: 'transactions' }]
+  );
+});
+
+test('balances are named by a unique key whose columns may be NULL', () => {
+  const balances = { columns: 'id# address_id? tick_id?', keys: ['id', 'address_id tick_id'] };
+  assert.deepEqual(plan('balances', balances).identity, ['address_id', 'tick_id']);
 });
 
 test('a column whose parent table cannot say the block is no scope', () => {

@@ -3,6 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { decoderVariables } from '../../src/config/decoder.ts';
+import { hubVariables } from '../../src/config/hub.ts';
+import { syncVariables } from '../../src/config/sync.ts';
 import {
   choice,
   describeConfig,
@@ -16,7 +19,8 @@ import {
   port,
   readBaseUrl,
   readConfigFile,
-  text
+  text,
+  type Variables
 } from '../../src/config/variables.ts';
 import { PlatformError } from '../../src/errors.ts';
 import fc from '../support/fast-check.ts';
@@ -87,6 +91,28 @@ test('property: each wrong variable is faulted, by name, and no other', () => {
       assert.deepEqual(faults.map((fault) => fault.split('=', 1)[0]).sort(), [...names].sort());
     })
   );
+});
+
+test('every setting of every service: what is wrong with it is told by its name, and every fault names one', () => {
+  const bad = ['x y', '-1', '{', 'a,b', 'http://', '10.0.0.0/99', '99999999999999999999', 'é'];
+  for (const variables of [syncVariables, hubVariables, decoderVariables]) {
+    for (const family of Object.keys(variables)) {
+      const name = family.replace('<CHAIN>', 'BTC').replace('<NETWORK>', 'MAINNET');
+      for (const value of bad) {
+        let faults: string[] = [];
+        try {
+          loadConfig<Variables>(variables, { env: { [name]: value } });
+        } catch (caught) {
+          faults = String((caught as PlatformError).detail['reason']).split('\n');
+        }
+        const others = faults.filter((fault) => !fault.startsWith('missing required environment variable '));
+        for (const fault of others) assert.ok(fault.startsWith(`${name}=`), `${name}=${value}: ${fault}`);
+      }
+    }
+  }
+  assert.throws(() => loadConfig(syncVariables, { env: { SYNC_MODE: 'server', TRUST_PROXY: '10.0.0.0/33' } }), {
+    message: /^TRUST_PROXY="10\.0\.0\.0\/33" must be addresses or subnets/
+  });
 });
 
 test('property: a secret is in no fault, no description and no help', () => {

@@ -4,6 +4,7 @@ import { Compile } from 'typebox/compile';
 import { findSpans } from '../../src/db/range-difference.ts';
 import {
   DatabaseDigestSchema,
+  DIGEST_ALGORITHM,
   DigestParametersSchema,
   type DigestQuery,
   digestParameters,
@@ -11,15 +12,16 @@ import {
   TableRangesSchema
 } from '../../src/wire/digest.ts';
 
-const HEAD = { block_height: 7, block_hash: 'aa', fingerprint: 'f' };
+const KEY = 'ab'.repeat(16);
+const HEAD = { block_height: 7, block_hash: 'aa', fingerprint: 'f', algorithm: DIGEST_ALGORITHM, key: KEY };
 const TABLE = { table: 'sends', rows: 3, digest: '18446744073709551616' };
 
 test('what a client asks passes the schema of the route', () => {
   const isParameters = Compile(DigestParametersSchema);
   const queries: DigestQuery[] = [
     { table: null, range: null, rows: false },
-    { table: 'sends', range: null, rows: false },
-    { table: 'sends', range: null, rows: false, settled: true },
+    { table: null, range: null, rows: false, key: KEY },
+    { table: 'sends', range: null, rows: false, settled: true, key: KEY },
     { table: 'sends', range: { from: -1, to: 7, block: null }, rows: false },
     { table: 'sends', range: { from: 0, to: 4_294_967_295, block: 7 }, rows: true }
   ];
@@ -45,7 +47,11 @@ test('answers of the right shape pass, and nothing else does', () => {
     { ...HEAD, tables: [{ ...TABLE, class: 'scoped', table: 'a`b' }] },
     { ...HEAD, block_height: -1, tables: [] },
     { ...HEAD, block_height: '7', tables: [] },
-    { ...HEAD }
+    { ...HEAD },
+    { ...HEAD, algorithm: undefined, tables: [] },
+    { ...HEAD, algorithm: 'crc32-product/1', tables: [] },
+    { ...HEAD, key: 'AB'.repeat(16), tables: [] },
+    { ...HEAD, key: undefined, tables: [] }
   ];
   for (const body of refused) assert.equal(isDigest.Check(body), false, JSON.stringify(body));
   assert.equal(isRanges.Check({ ...HEAD, ...TABLE, ranges: [{ from: -2, to: 0, rows: 3, digest: '9' }] }), false);

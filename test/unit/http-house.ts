@@ -40,8 +40,11 @@ export function reportOf(id: DatabaseId, changes: Partial<DatabaseReport> = {}):
 
 type Answers = Partial<Record<Parameters<ActorAsks['ask']>[0], (body: never) => unknown>>;
 
+type Keys = 'SYNC_API_KEY' | 'SYNC_OPERATOR_KEY';
+
 export interface HouseOptions {
-  readonly config?: Partial<HttpConfig & FanOutOptions['config']>;
+  /** Keys as the variables have them: several with commas between them. */
+  readonly config?: Partial<Omit<HttpConfig, Keys> & FanOutOptions['config'] & Readonly<Record<Keys, string>>>;
   readonly reports?: readonly DatabaseReport[];
   readonly known?: readonly DatabaseId[];
   readonly discovered?: boolean;
@@ -55,7 +58,8 @@ export interface HouseOptions {
   readonly actorsView?: () => readonly ActorView[];
 }
 
-function actorViewOf(id: DatabaseId): ActorView {
+/** An actor of which nothing is to be said. */
+export function actorViewOf(id: DatabaseId): ActorView {
   const restarts = { inWindow: 0, budget: 10, total: 0, causes: [] };
   const state = { state: 'running', reason: null, generation: 1, machines: {}, waiting: null, beacon: null } as const;
   return { id, kind: 'source', ...state, restarts, transitions: [] };
@@ -75,7 +79,6 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-http-'));
   const config = {
     SYNC_MODE: 'server' as const,
-    SYNC_API_KEY: undefined,
     SYNC_SINCE_INCLUSIVE: false,
     SNAPSHOT_RATE_FULL: 12,
     SNAPSHOT_RATE_INCR: 600,
@@ -86,13 +89,17 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     READY_MAX_LAG: 3,
     SHUTDOWN_GRACE_MS: 1_000,
     WS_MAX_PER_IP: 100,
+    WS_MAX_MESSAGE_BYTES: 256 * 2 ** 20,
     WS_BACKPRESSURE_MAX_BYTES: 16 * 2 ** 20,
     WS_BACKPRESSURE_STALL_MS: 30_000,
     WS_STATUS_INTERVAL: 60_000,
     WS_PING_INTERVAL: 30_000,
     VALIDATOR_HEARTBEAT_TTL: 60_000,
     VALIDATOR_PUBKEYS: undefined,
-    ...options.config
+    SYNC_PUBLIC_HOSTS: undefined,
+    ...options.config,
+    SYNC_API_KEY: options.config?.SYNC_API_KEY?.split(','),
+    SYNC_OPERATOR_KEY: options.config?.SYNC_OPERATOR_KEY?.split(',')
   };
   const reports = new Map(
     (options.reports ?? [reportOf(INDEXER), reportOf(DECODER)]).map((r) => [databaseKey(r.id), r])

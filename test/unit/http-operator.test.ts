@@ -1,10 +1,24 @@
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
+import type { WebSocket } from 'ws';
 import { Timeline } from '../../actors/timeline.ts';
-import { INDEXER, openHouse, reportOf } from './http-house.ts';
+import { actorViewOf, INDEXER, openHouse, reportOf } from './http-house.ts';
 
 const BEARER = { authorization: 'Bearer k1' };
 const AT = 'bitcoin/regtest';
+
+/** The server's end of a connection on which nothing is heard. */
+class DeafSocket extends EventEmitter {
+  readonly OPEN = 1;
+  readonly readyState = 1;
+  send(): void {
+    this.emit('sent');
+  }
+  close(): void {
+    this.emit('close');
+  }
+}
 
 test('202: an operator kills and restarts actors; 404 for a database that is not there', async () => {
   const { app, acts } = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
@@ -36,6 +50,39 @@ test('200: /debug/live tells actors, reports and subscribers, and what happened 
   assert.deepEqual((await app.inject('/debug/live?after=3')).json().entries.length, 1);
   assert.deepEqual((await app.inject('/debug/live?after=4')).json().entries, []);
   assert.equal((await app.inject('/debug/live?after=-1')).statusCode, 400);
+});
+
+test('/debug/live: many subscribers and entries are told in part, one look serves everybody for a moment, 429 beyond 600 a minute', async () => {
+  const timeline = new Timeline();
+  for (let generation = 1; generation <= 1_500; generation++)
+    timeline.add(INDEXER, { kind: 'start', at: generation, generation });
+  let looks = 0;
+  const house = await openHouse({
+    timeline,
+    reports: [reportOf(INDEXER)],
+    actorsView: () => {
+      looks++;
+      return [actorViewOf(INDEXER)];
+    }
+  });
+  for (let n = 0; n < 300; n++) {
+    house.fanOut.subscribe(INDEXER, new DeafSocket() as unknown as WebSocket, {
+      infraOnly: false,
+      address: `10.0.0.${n}`,
+      sendBuffer: () => ({ waitingBytes: n, takenBytes: 0 })
+    });
+  }
+  const ask = async (after: number) => (await house.app.inject(`/debug/live?after=${after}`)).json();
+  const { seq, entries, databases } = await ask(0);
+  assert.deepEqual([seq, entries.length, entries[0].seq], [1_000, 1_000, 1]);
+  assert.deepEqual([databases[0].subscriber_count, databases[0].subscribers.length], [300, 200]);
+  assert.equal(databases[0].subscribers[0].bufferedBytes, 299, 'the slowest are told');
+  const rest = await ask(seq);
+  assert.deepEqual([rest.seq, rest.entries.length], [1_500, 500]);
+  assert.ok(looks <= 2, `${looks} looks`);
+  for (let n = 2; n < 600; n++) await ask(9_999);
+  assert.equal((await house.app.inject('/debug/live')).statusCode, 429);
+  assert.equal((await house.app.inject({ url: '/debug/live', remoteAddress: '10.0.0.1' })).statusCode, 200);
 });
 
 describe('POST /halt/clear', async () => {

@@ -4,7 +4,7 @@ import type { DatabaseReport } from '../../src/wire/report.ts';
 import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from './http-house.ts';
 
 const AT = 'bitcoin/regtest';
-const SOURCES = [{ url: 'http://one:3006', state: 'followed', height: 9, error: null, dissents: 1 }];
+const SOURCES = [{ url: 'http://one:3006', state: 'followed', height: 9, error: null, dissents: 1, digests: null }];
 const REPLICA: NonNullable<DatabaseReport['replica']> = {
   complete: true,
   percent: 41,
@@ -12,10 +12,12 @@ const REPLICA: NonNullable<DatabaseReport['replica']> = {
   etaSeconds: 60,
   halt: null,
   verification: 'verified',
+  unconfirmed: [],
   verifiedHeight: 4,
   verifiedAt: '2026-01-02T03:04:05.000Z',
   dispensers: null,
   repairs: 2,
+  ids: { '*': 'source', tokens: 'own' },
   floor: 90,
   infraOnly: false,
   checkpointHeight: 50,
@@ -79,9 +81,11 @@ test('200: a client shows the state of its replica', async () => {
     halted: true,
     reason: 'hash mismatch',
     verification: 'verified',
+    unconfirmed: [],
     verified_height: 4,
     verified_at: '2026-01-02T03:04:05.000Z',
     repairs: 2,
+    ids: { '*': 'source', tokens: 'own' },
     floor: 90,
     sync_mode: 'full',
     checkpoint_height: 50,

@@ -10,11 +10,17 @@ const MESSAGE = Buffer.alloc(12);
 class SlowSocket extends EventEmitter {
   readonly OPEN = 1;
   readyState = 1;
-  bufferedAmount = 0;
+  waitingBytes = 0;
+  takenBytes = 0;
   closed: string | null = null;
 
   send(data: Buffer): void {
-    this.bufferedAmount += data.length;
+    this.waitingBytes += data.length;
+  }
+
+  take(bytes: number): void {
+    this.waitingBytes -= bytes;
+    this.takenBytes += bytes;
   }
 
   close(_code: number, reason: string): void {
@@ -31,6 +37,7 @@ test('stall: progress counts also when each message adds more than has drained, 
     infraOnly: false,
     height: null,
     limits: { maxBytes: 1_000_000, stallMs: 30_000 },
+    sendBuffer: () => socket,
     onFlood: () => undefined,
     onDrop: () => undefined,
     onHeartbeat: () => undefined,
@@ -38,7 +45,7 @@ test('stall: progress counts also when each message adds more than has drained, 
   });
   const second = (drained: number) => {
     now += 1_000;
-    socket.bufferedAmount -= drained;
+    socket.take(drained);
     subscriber.send(MESSAGE);
     subscriber.measure();
   };

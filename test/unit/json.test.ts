@@ -21,6 +21,19 @@ test('brackets within texts, behind any escape, are no nesting', () => {
   assert.deepEqual(parse(text), JSON.parse(text));
 });
 
+test('values that would take more memory than any message of the contract are refused before they are parsed', () => {
+  const filled = (values: string) => Buffer.concat([Buffer.from('['), Buffer.alloc(48 * 2 ** 20, values)]);
+  const unread = () => assert.fail('read');
+  for (const values of ['{},', '[],'])
+    assert.throws(() => parseJson(filled(values), unread), /too many values/, values);
+  for (const values of ['1,', '"{}[]",'])
+    assert.equal(
+      parseJson(filled(values), () => 'read'),
+      'read',
+      values
+    );
+});
+
 test('what is no UTF-8 is refused', () => {
   assert.throws(() => parseJson(Buffer.from('"\xff"', 'latin1')), /no UTF-8/);
 });

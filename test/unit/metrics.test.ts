@@ -15,15 +15,17 @@ const replica = {
   etaSeconds: null,
   halt: { block_index: 5, reason: 'x', mismatches: null, sources: null, detected_at: '' },
   verification: 'verified' as const,
+  unconfirmed: [],
   verifiedHeight: 6,
   verifiedAt: '',
   repairs: 2,
+  ids: {},
   dispensers: null,
   floor: null,
   infraOnly: false,
   checkpointHeight: null,
   indexMapMismatches: 4,
-  sources: [{ url: 'http://a', state: 'failed', height: 9, error: 'no answer', dissents: 3 }],
+  sources: [{ url: 'http://a', state: 'failed', height: 9, error: 'no answer', dissents: 3, digests: null }],
   reorgs: 1
 };
 
@@ -33,7 +35,7 @@ function measured(mode: 'server' | 'client'): MeasuredDatabase {
       id: INDEXER,
       state: 'running',
       restarts: { inWindow: 3, budget: 10, total: 3, causes: [] },
-      beacon: { mailboxDepth: 2, oldestMs: 1500, heapUsedBytes: 10, eventLoopDelayMs: 4, at: 0 }
+      beacon: { mailboxDepth: 2, oldestMs: 1500, heapUsedBytes: 10, eventLoopDelayMs: 4, cpuMs: 200, at: 0 }
     },
     report: reportOf(INDEXER, mode === 'client' ? { mode, replica } : { circuit: 'open' }),
     subscribers: [

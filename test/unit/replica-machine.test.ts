@@ -15,6 +15,8 @@ interface Script {
   readonly load?: PlatformError[];
   /** Without it, every snapshot is worth loading. */
   readonly download?: Outcome[];
+  /** Without it, every snapshot that is loaded stands. */
+  readonly check?: Outcome[];
 }
 
 /** Runs the chart over scripted effects. @returns the states it went through, and the actor */
@@ -36,7 +38,7 @@ async function run(script: Script) {
         fetchSchema: done,
         download: fromPromise<Outcome, void>(() => Promise.resolve(script.download?.shift() ?? DONE)),
         load: fromPromise<void, void>(() => (script.load?.length ? play<void>(script.load) : Promise.resolve())),
-        check: done,
+        check: fromPromise<Outcome, void>(() => Promise.resolve(script.check?.shift() ?? DONE)),
         catchUp: fromPromise<Outcome, { readonly reconcile: boolean }>(() => play(script.catchUp)),
         verify: fromPromise<Outcome, void>(() => Promise.resolve(script.verify?.shift() ?? DONE)),
         follow: fromPromise<Outcome, void>(() => play(script.follow)),
@@ -130,6 +132,7 @@ test('sources that disagree halt the replica wherever it is, before a snapshot i
   const empty = { halted: false, bootstrapped: false };
   const scripts: [Script, string][] = [
     [{ inspect: empty, download: [halted] }, 'bootstrapping.downloading'],
+    [{ inspect: empty, check: [halted] }, 'bootstrapping.checking'],
     [{ catchUp: [halted] }, 'catchingUp'],
     [{ catchUp: [DONE], follow: [halted] }, 'live'],
     [{ catchUp: [{ kind: 'forked', height: 3 }, halted], rollBack: [DONE] }, 'reconciling']

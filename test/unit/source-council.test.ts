@@ -18,7 +18,10 @@ const hashes = (hash: string) => ({ ledger_hash: hash, actions_hash: 'aa', contr
 const signal = AbortSignal.timeout(30_000);
 
 /** A peer that names one hash for each of its blocks, by status, transparency log and stream. */
-async function startSource(tip: number, initially: string) {
+async function startSource(initialTip: number, initially: string) {
+  let tip = initialTip;
+  let isSilent = false;
+  let endsAtTip = false;
   const paths: string[] = [];
   const sockets: WebSocket[] = [];
   let hash = initially;
@@ -27,8 +30,11 @@ async function startSource(tip: number, initially: string) {
     Array.from({ length: Math.min(limit, tip + 1) }, (_, index) => ({ block_index: tip - index, ...hashes(hash) }));
   const server = createServer((request, response) => {
     paths.push(request.url ?? '');
+    if (isSilent) return;
     const limit = /roots.*limit=(\d+)/.exec(request.url ?? '')?.[1];
     const isStatus = request.url?.startsWith('/status');
+    if (endsAtTip && request.url?.startsWith('/snapshot'))
+      return void response.writeHead(200, { 'x-block-height': tip, 'content-encoding': 'gzip' }).end();
     response.statusCode = limit || isStatus ? 200 : 404;
     response.end(JSON.stringify(limit ? { results: log(Number(limit)) } : isStatus ? head() : {}));
   });
@@ -47,7 +53,13 @@ async function startSource(tip: number, initially: string) {
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, paths, says: (next: string) => (hash = next) };
+  const grow = () => {
+    tip++;
+    for (const client of sockets) client.send(JSON.stringify({ type: 'status', ...head() }));
+  };
+  /** Its snapshots end at its tip, whatever is asked for, and name no block. */
+  const isOfAnotherMake = () => (endsAtTip = true);
+  return { url, paths, grow, isOfAnotherMake, says: (next: string) => (hash = next), hush: () => (isSilent = true) };
 }
 
 type Source = Awaited<ReturnType<typeof startSource>>;
@@ -107,6 +119,28 @@ test('a contested block is held, told with who said what, and applied when the m
   assert.ok(c.paths.includes('/subscribe/indexer/bitcoin/regtest?sync_mode=infra-only'));
 });
 
+test('one that contests in its stream and is silent when asked again holds up one block, not each', async () => {
+  const [a, b, liar] = [await startSource(7, 'x'), await startSource(7, 'x'), await startSource(7, 'y')];
+  const { council, session, lines } = sit([a, liar, b], 2_000);
+  const heard = () => session.sources.filter(({ state }) => state === 'heard').length;
+  await eventually('both others are heard', 10_000, async () => heard() === 2);
+  liar.hush();
+  const decide = async (height: number) => {
+    const began = performance.now();
+    assert.equal(await council.confirm(height, hashes('x'), signal), 'agreed');
+    return performance.now() - began;
+  };
+  assert.ok((await decide(7)) > 1_000, 'its word is waited for once');
+  assert.ok(lines.some(({ msg }) => msg.startsWith(`${liar.url} held block 7 up`)));
+  for (let height = 8; height < 13; height++) {
+    for (const source of [a, b, liar]) source.grow();
+    await eventually('the others have said so', 5_000, async () =>
+      session.sources.slice(1).every((source) => source.height === height)
+    );
+    assert.ok((await decide(height)) < 1_000, `block ${height}`);
+  }
+});
+
 test('SOURCE_INVALID: the source that is followed is in the minority', async () => {
   const [a, b, c] = [await startSource(7, 'x'), await startSource(7, 'y'), await startSource(7, 'y')];
   const { council, session } = sit([a, b, c]);
@@ -124,8 +158,8 @@ test('two sources that pass through a reorg one after the other: the block is he
 test('a rollback is granted when the majority has another block, and refused when it has ours', async () => {
   const [a, b] = [await startSource(7, 'x'), await startSource(7, 'x')];
   const { council } = sit([a, b]);
-  assert.equal(await council.uphold(7, hashes('x'), null, signal), 'agreed');
-  assert.equal(await council.uphold(5, hashes('z'), null, signal), 'other');
+  assert.equal(await council.uphold(7, hashes('x'), { said: null, hasBlock: true }, signal), 'agreed');
+  assert.equal(await council.uphold(5, hashes('z'), { said: null, hasBlock: false }, signal), 'other');
 });
 
 test('a block of which nobody else tells waits, until the wait is given up', async () => {
@@ -137,13 +171,42 @@ test('a block of which nobody else tells waits, until the wait is given up', asy
   assert.equal(lines.filter(({ msg }) => msg === 'block 9 waits for a majority of the sources').length, 1);
 });
 
+test('a block that the others have passed and cannot name is left to a later one; one that fails is waited for', async () => {
+  const [a, b, c] = [await startSource(2_000, 'x'), await startSource(2_000, 'x'), await startSource(2_000, 'x')];
+  const { council, lines } = sit([a, b, c], 100);
+  const brief = AbortSignal.timeout(1_500);
+  await assert.rejects(council.confirm(7, hashes('x'), brief));
+  assert.ok(brief.aborted);
+  b.isOfAnotherMake();
+  assert.equal(await council.confirm(7, hashes('x'), signal), 'untold');
+  assert.equal(await council.confirm(7, hashes('x'), signal), 'untold', 'it is not remembered as agreed on');
+  assert.equal(await council.uphold(7, hashes('x'), { said: hashes('x'), hasBlock: true }, signal), 'untold');
+  assert.equal(await council.uphold(7, hashes('z'), { said: hashes('x'), hasBlock: false }, signal), 'untold');
+  const told = lines.filter(({ msg }) => msg.startsWith('those that have passed block 7 cannot name it'));
+  assert.deepEqual(
+    told.map((line) => (line as { sources?: unknown }).sources),
+    [[b.url]]
+  );
+  assert.equal(await council.confirm(2_000, hashes('x'), signal), 'agreed');
+});
+
+test('a block of the replica that another source names is not left to a later one when the followed source has left it', async () => {
+  const [a, b, c] = [await startSource(2_000, 'x'), await startSource(7, 'z'), await startSource(2_000, 'x')];
+  c.isOfAnotherMake();
+  const { council, session } = sit([a, b, c], 100);
+  await eventually('the others are heard', 10_000, async () => session.sources[1]?.height === 7);
+  const brief = AbortSignal.timeout(1_500);
+  await assert.rejects(council.uphold(7, hashes('z'), { said: null, hasBlock: false }, brief));
+  assert.ok(brief.aborted);
+});
+
 test('hashes are asked for in the leanest way: the status at its height, else one page of the log', async () => {
   const source = await startSource(20, 'x');
   const client = new SourceClient(source.url, undefined, ID);
-  assert.deepEqual([...(await askHashes(client, 20, signal)).keys()], [20]);
-  assert.deepEqual([...(await askHashes(client, 25, signal)).keys()], [20]);
+  assert.deepEqual([...(await askHashes(client, 20, signal)).hashes.keys()], [20]);
+  assert.deepEqual([...(await askHashes(client, 25, signal)).hashes.keys()], [20]);
   assert.deepEqual(source.paths, ['/status/indexer/bitcoin/regtest', '/status/indexer/bitcoin/regtest']);
-  assert.deepEqual((await askHashes(client, 15, signal)).get(15), hashes('x'));
+  assert.deepEqual((await askHashes(client, 15, signal)).hashes.get(15), hashes('x'));
   assert.equal(source.paths.at(-1), '/transparency/indexer/bitcoin/regtest/roots?page=0&limit=16');
   await client.close();
 });

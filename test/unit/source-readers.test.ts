@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SnapshotReaders } from '../../actors/source-readers.ts';
 
-const STANDING = { height: 5, from: 0, tables: {}, scoped: {}, lookups: {} };
+const STANDING = { height: 5, tables: {}, lookups: {} };
 
 /** Readers of a source at block 5, and what became of them, in order. */
 function open(patienceMs = 10_000) {
@@ -10,7 +10,7 @@ function open(patienceMs = 10_000) {
   const readers: SnapshotReaders = new SnapshotReaders({
     patienceMs,
     height: () => 5,
-    meet: ({ height }) => void seen.push(`met at ${height}`),
+    reconcile: ({ height }) => void seen.push(`met at ${height}`),
     keep: async () => void seen.push(readers.isUncertain ? 'uncertain' : 'certain')
   });
   const group = () => readers.between(async () => void seen.push('group'));

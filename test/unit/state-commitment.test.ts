@@ -72,17 +72,22 @@ test('golden vectors: block_merkle_root', () => {
   }
 });
 
+const zeros = '0'.repeat(2 ** 20);
+
 test('amounts are plain decimals with exactly 18 fractional digits; zero has no leaf', () => {
   assert.equal(plainAmount('1'), '1.000000000000000000');
   assert.equal(plainAmount('0021.50'), '21.500000000000000000');
   assert.equal(plainAmount('0.0000000000000000010000'), '0.000000000000000001');
   assert.equal(plainAmount('5.'), '5.000000000000000000');
   for (const zero of ['0', '000', '0.0', '0.000000000000000000000']) assert.equal(plainAmount(zero), null);
+  assert.equal(plainAmount(`${zeros}7.5${zeros}`), '7.500000000000000000');
 });
 
 test('STATE_UNENCODABLE: an amount that is negative, finer than 18 places or no decimal, and a zero byte in a field', () => {
   for (const bad of ['-1', '0.0000000000000000001', '1e5', '', '.5', ' 1', 'NaN'])
     assert.throws(() => plainAmount(bad), { code: 'STATE_UNENCODABLE' }, bad);
+  for (const endless of [`${zeros}x`, `1.${zeros}x`, `1.${zeros}1`])
+    assert.throws(() => plainAmount(endless), { code: 'STATE_UNENCODABLE' });
   const names = { chain: 'litecoin', network: 'regtest' };
   assert.throws(() => balanceLeaf(hashes, names, { address: 'a\0b', tick: 't', amount: '1' }), {
     code: 'STATE_UNENCODABLE'

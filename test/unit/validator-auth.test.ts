@@ -55,6 +55,23 @@ test('accepted within 300 s of the clock, either way, and each (pubkey, ts) once
   assert.equal(auth.identify(upper, NOW_S * 1000), null, 'the same key spelled otherwise');
 });
 
+test('a signature that names its server holds at that one alone, and its key is not believed without a name from then on', () => {
+  const [here, elsewhere] = [new ValidatorAuth(undefined), new ValidatorAuth(undefined)];
+  const bound = (ts: number, server: string) => ({ ...message(ts), sig: signTime(ts, KEY, server), server });
+  const at = (auth: ValidatorAuth, what: AuthMessage, hosts = ['a.example']) =>
+    auth.identify(what, NOW_S * 1000, hosts);
+  assert.equal(at(here, bound(NOW_S, 'a.example')), KEY.pubkey);
+  assert.equal(at(here, bound(NOW_S, 'a.example')), null, 'a second time');
+  assert.equal(at(elsewhere, bound(NOW_S, 'a.example'), ['b.example']), null, 'at another server');
+  assert.equal(at(elsewhere, { ...bound(NOW_S, 'a.example'), server: 'b.example' }, ['b.example']), null, 'renamed');
+  const { server: _, ...nameless } = bound(NOW_S, 'a.example');
+  assert.equal(at(elsewhere, nameless), null, 'its name taken away');
+  assert.equal(at(elsewhere, message(NOW_S)), KEY.pubkey, 'others send the plain form');
+  assert.equal(at(here, message(NOW_S + 1)), null, 'which may be another server’s to repeat');
+  assert.equal(at(here, message(NOW_S, OTHER)), OTHER.pubkey);
+  assert.equal(at(here, bound(NOW_S + 2, 'A.example')), KEY.pubkey, 'names have no case');
+});
+
 test('a time ahead of the clock stays remembered for as long as it would be accepted', () => {
   const auth = new ValidatorAuth(undefined);
   const ahead = message(NOW_S + 300);

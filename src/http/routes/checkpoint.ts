@@ -1,12 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import { CheckpointSchema } from '../../wire/checkpoint.ts';
+import type { AddressReader } from '../address.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
+import { createLimit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
+import { Turns } from '../turns.ts';
+
+const REQUESTS_PER_MINUTE = 600;
 
 /** `GET /checkpoint/indexer/:chain/:network/{latest,:height}`: a signed state root, where the database records them. */
-export const checkpointRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'directory'>> = async (app, { directory }) => {
+export const checkpointRoutes: FastifyPluginAsyncTypebox<
+  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
+> = async (app, { directory, addressOf }) => {
+  const limit = createLimit(app, { name: 'checkpoint', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
+  limit.guard(app);
+  const turns = new Turns(addressOf);
   const base = '/checkpoint/:dbType/:chain/:network';
   const config = {
     mode: 'server',
@@ -15,17 +26,22 @@ export const checkpointRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'director
     doc: {
       tag: 'Transparency',
       summary: 'A state root with its signatures, where the database records them',
-      description: 'Signed is the UTF-8 text of the RFC 8785 form of the record without `validator_signatures`.'
+      description: 'Signed is the UTF-8 text of the RFC 8785 form of the record without `validator_signatures`.',
+      statuses: [429]
     }
   } as const;
+  const read = (request: FastifyRequest, height: number | null) => {
+    const actor = readyActor(directory, databaseOf(request));
+    return turns.take(request, request.url, () => actor.ask('checkpoint.read', { height }));
+  };
   const response = { 200: CheckpointSchema };
 
   app.get(`${base}/latest`, { config, schema: { params: databaseParams(), response } }, async (request) =>
-    readyActor(directory, databaseOf(request)).ask('checkpoint.read', { height: null })
+    read(request, null)
   );
 
   const params = databaseParams({ height: wholeNumber({ min: 0 }) });
   app.get(`${base}/:height`, { config, schema: { params, response } }, async (request) =>
-    readyActor(directory, databaseOf(request)).ask('checkpoint.read', { height: Number(request.params.height) })
+    read(request, Number(request.params.height))
   );
 };

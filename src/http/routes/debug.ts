@@ -1,15 +1,26 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { DatabaseIdSchema, databaseKey } from '../../wire/database.ts';
+import { type DatabaseId, DatabaseIdSchema, databaseKey } from '../../wire/database.ts';
 import type { AddressReader } from '../address.ts';
+import type { Authenticator } from '../auth.ts';
 import { databaseOf } from '../checks.ts';
 import type { AppDeps } from '../deps.ts';
+import { createLimit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readiness } from '../readiness.ts';
+import type { SubscriberView } from '../subscriber.ts';
 
 const AfterSchema = Type.Object({
   after: Type.Optional(wholeNumber({ min: 0, note: 'the last entry that the caller has' }))
 });
+
+/** A console looks twice a second. */
+const REQUESTS_PER_MINUTE = 600;
+/** So long one look at the databases serves everybody. */
+const LOOK_MS = 250;
+/** Of each database the slowest subscribers are told, and so many entries at once: `seq` is then that of the last one. */
+const MAX_SUBSCRIBERS = 200;
+const MAX_ENTRIES = 1_000;
 
 const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ...DatabaseIdSchema.properties });
 const ACTIONS = {
@@ -24,6 +35,7 @@ type DebugDeps = Pick<
   'version' | 'config' | 'actorsView' | 'timeline' | 'control' | 'directory' | 'fanOut'
 > & {
   readonly addressOf: AddressReader;
+  readonly authenticator: Authenticator;
 };
 
 /**
@@ -31,7 +43,7 @@ type DebugDeps = Pick<
  * subscribers and what happened since, for the console. For an operator: `POST /debug/actors/:dbType/:chain/:network/ACTION`.
  */
 export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
-  const { version, config, actorsView, timeline, control, directory, fanOut, addressOf } = deps;
+  const { version, config, actorsView, timeline, control, directory, fanOut, addressOf, authenticator } = deps;
 
   app.get(
     '/debug/actors',
@@ -45,23 +57,48 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
 
   const live = {
     tag: 'Operator',
-    summary: 'The same with reports, subscribers and what happened since an entry'
+    summary: 'The same with reports, subscribers and what happened since an entry',
+    statuses: [429]
   } as const;
-  app.get('/debug/live', { config: { doc: live }, schema: { querystring: AfterSchema } }, async (request) => ({
-    now: Date.now(),
-    version,
-    mode: config.SYNC_MODE,
-    readiness: readiness(directory, config.READY_MAX_LAG),
-    operated: config.SYNC_API_KEY !== undefined,
-    seq: timeline.seq,
-    databases: actorsView().map(({ transitions: _, ...actor }) => ({
+  const subscribersOf = (id: DatabaseId) => {
+    const all = config.SYNC_MODE === 'server' ? fanOut.subscribers(id) : [];
+    return { subscribers: all.toSorted(slowestFirst).slice(0, MAX_SUBSCRIBERS), subscriber_count: all.length };
+  };
+  let databases = { text: '', at: Number.NEGATIVE_INFINITY };
+  const look = () => {
+    if (performance.now() - databases.at < LOOK_MS) return databases.text;
+    const found = actorsView().map(({ transitions: _, ...actor }) => ({
       key: databaseKey(actor.id),
       ...actor,
       report: directory.lastReport(actor.id) ?? null,
-      subscribers: config.SYNC_MODE === 'server' ? fanOut.subscribers(actor.id) : []
-    })),
-    entries: timeline.since(Number(request.query.after ?? 0))
-  }));
+      ...subscribersOf(actor.id)
+    }));
+    databases = { text: JSON.stringify(found), at: performance.now() };
+    return databases.text;
+  };
+  const limitedRoutes: FastifyPluginAsyncTypebox = async (limited) => {
+    createLimit(limited, { name: 'debug-live', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf }).guard(limited);
+    limited.get(
+      '/debug/live',
+      { config: { doc: live }, schema: { querystring: AfterSchema } },
+      async (request, reply) => {
+        const entries = timeline.since(Number(request.query.after ?? 0)).slice(0, MAX_ENTRIES);
+        const head = {
+          now: Date.now(),
+          version,
+          mode: config.SYNC_MODE,
+          readiness: readiness(directory, config.READY_MAX_LAG),
+          operated: authenticator.admitsOperator(request.headers),
+          seq: entries.length === MAX_ENTRIES ? entries.at(-1)!.seq : timeline.seq,
+          entries
+        };
+        return reply
+          .type('application/json; charset=utf-8')
+          .send(`${JSON.stringify(head).slice(0, -1)},"databases":${look()}}`);
+      }
+    );
+  };
+  await app.register(limitedRoutes);
 
   for (const action of ['kill', 'restart', 'pause', 'verify'] as const) {
     app.post(
@@ -70,7 +107,11 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
         config: {
           operator: true,
           ...(action === 'verify' ? { mode: 'client' as const } : {}),
-          doc: { tag: 'Operator', summary: ACTIONS[action], description: 'Always needs a configured key.' }
+          doc: {
+            tag: 'Operator',
+            summary: ACTIONS[action],
+            description: 'Needs the SYNC_OPERATOR_KEY; where that is not set, the SYNC_API_KEY.'
+          }
         },
         schema: { params: databaseParams(), response: { 202: AnswerSchema } }
       },
@@ -83,3 +124,8 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
     );
   }
 };
+
+function slowestFirst(a: SubscriberView, b: SubscriberView): number {
+  const [stalledA, stalledB] = [a.state === 'stalled', b.state === 'stalled'];
+  return Number(stalledB) - Number(stalledA) || (b.lag ?? -1) - (a.lag ?? -1) || b.bufferedBytes - a.bufferedBytes;
+}

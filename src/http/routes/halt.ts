@@ -25,7 +25,7 @@ export const haltRoutes: FastifyPluginAsyncTypebox<
     doc: {
       tag: 'Operator',
       summary: 'Lets a halted replica go on',
-      description: 'Always needs a configured key.'
+      description: 'Needs the SYNC_OPERATOR_KEY; where that is not set, the SYNC_API_KEY.'
     }
   } as const;
   app.post(

@@ -52,7 +52,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
 > = async (app, { directory, addressOf }) => {
   const limit = createLimit(app, { name: 'snapshot-rows', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
-  const turns = new Turns();
+  const turns = new Turns(addressOf);
 
   app.get(
     '/snapshot-rows/:dbType/:chain/:network/:table',
@@ -71,7 +71,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
         limit: Math.min(Number(asked ?? DEFAULT_LIMIT), MAX_LIMIT)
       };
       const actor = readyActor(directory, databaseOf(request));
-      const { body, maxId, hasMore } = await turns.take(request, () =>
+      const { body, maxId, hasMore } = await turns.take(request, JSON.stringify(order), () =>
         actor.ask('lookups.page', order, { deadlineMs: DEADLINE_MS })
       );
       if (maxId !== null) reply.header(PAGE_HEADERS.maxId, maxId);
@@ -94,7 +94,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
     async (request, reply) => {
       const actor = readyActor(directory, databaseOf(request));
       const coding = chooseOptionalCoding(request.headers['accept-encoding']);
-      const { body, height } = await turns.take(request, () =>
+      const { body, height } = await turns.take(request, `dispensers ${coding}`, () =>
         actor.ask('dispensers.read', { coding }, { deadlineMs: DEADLINE_MS })
       );
       if (height !== null) reply.header(SNAPSHOT_HEADERS.height, height);

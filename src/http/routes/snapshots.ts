@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Artifact } from '../../snapshot/artifact.ts';
-import { resourceOf } from '../../snapshot/artifact-store.ts';
+import { Reader, resourceOf } from '../../snapshot/artifact-store.ts';
 import { RecentOrders } from '../../snapshot/recent-orders.ts';
 import { SCHEMA_VERSION } from '../../wire/database.ts';
 import { SNAPSHOT_HEADERS, SnapshotBodySchema, type SnapshotCoding, type SnapshotQuery } from '../../wire/snapshot.ts';
@@ -15,8 +15,11 @@ import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 import { isBegun, sendArtifact, varyByCoding } from '../send-artifact.ts';
 import { readSnapshotQuery, SnapshotQuerySchema } from '../snapshot-query.ts';
+import { Turns } from '../turns.ts';
 
 const HOUR_MS = 3_600_000;
+/** Of questions to a source, which are no snapshots yet: HEAD, and GET with conditions. */
+const CHECKS_PER_MINUTE = 600;
 
 const SinceParamsSchema = databaseParams({ blockHeight: wholeNumber({ min: 0 }) });
 const SNAPSHOT_DOC = {
@@ -46,20 +49,24 @@ type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts' | 'fanOut
 /** What a request is answered with. */
 interface Answering extends SnapshotDeps {
   readonly orders: RecentOrders;
+  readonly checks: Limit;
+  readonly turns: Turns;
 }
 
 /**
  * `GET /snapshot/:dbType/:chain/:network` and `.../since/:blockHeight`.
  *
  * What counts against the hourly limits is a body from its first byte on; 304, ranges of an artifact that was begun
- * before, and refusals do not. HEAD tells what is known and never starts a build.
+ * before, and refusals do not. HEAD tells what is known and never starts a build. What has to be asked of the source has a
+ * limit of its own.
  */
 export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (app, deps) => {
   const { SNAPSHOT_RATE_FULL, SNAPSHOT_RATE_INCR } = deps.config;
   const { addressOf } = deps;
   const full = createLimit(app, { name: 'snapshot-full', max: SNAPSHOT_RATE_FULL, windowMs: HOUR_MS, addressOf });
   const since = createLimit(app, { name: 'snapshot-since', max: SNAPSHOT_RATE_INCR, windowMs: HOUR_MS, addressOf });
-  const answering = { ...deps, orders: new RecentOrders() };
+  const checks = createLimit(app, { name: 'snapshot-check', max: CHECKS_PER_MINUTE, windowMs: 60_000, addressOf });
+  const answering = { ...deps, orders: new RecentOrders(), checks, turns: new Turns(addressOf) };
   const base = '/snapshot/:dbType/:chain/:network';
   for (const [path, limit, params, summary] of [
     [base, full, databaseParams(), 'All rows of the replicated tables'],
@@ -78,25 +85,37 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
 async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: Answering, limit: Limit) {
   const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
   const coding = chooseCoding(request.headers['accept-encoding']);
+  const reader = readerOf(request, reply, deps);
   const resumed = findResumed(request, query, coding, deps);
-  if (resumed && isBegun(resumed, request)) return sendArtifact(resumed, request, reply);
+  if (resumed && isBegun(resumed, request)) return sendArtifact(resumed, request, reply, reader);
   const isConditional = request.headers['if-none-match'] ?? request.headers.range;
   if (isConditional === undefined) await limit.check(request, reply);
-  const order = await describe(request, query, deps);
+  const order = await describe(request, reply, query, deps);
   const begun = deps.artifacts.find(order, coding);
-  if (begun && isBegun(begun, request)) return sendArtifact(begun, request, reply);
+  if (begun && isBegun(begun, request)) return sendArtifact(begun, request, reply, reader);
   await limit.check(request, reply);
-  const obtained = await deps.artifacts.obtain(order, coding);
+  const obtained = await deps.artifacts.obtain(order, coding, reader).catch(async (caught: unknown) => {
+    if (reader.isGone) await limit.take(request, reply); // it left what it had begun
+    throw caught;
+  });
   await limit.take(request, reply);
-  return sendArtifact(obtained, request, reply);
+  return sendArtifact(obtained, request, reply, reader);
+}
+
+/** Whoever asks, until its answer is at an end or its connection is. */
+function readerOf(request: FastifyRequest, reply: FastifyReply, { addressOf }: SnapshotDeps): Reader {
+  const reader = new Reader(addressOf(request.raw), () => reply.raw.destroy());
+  reply.raw.once('close', () => reader.leave());
+  return reader;
 }
 
 async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: Answering) {
   const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
   const coding = chooseCoding(request.headers['accept-encoding']);
   const artifact =
-    findResumed(request, query, coding, deps) ?? deps.artifacts.find(await describe(request, query, deps), coding);
-  if (artifact) return sendArtifact(artifact, request, reply);
+    findResumed(request, query, coding, deps) ??
+    deps.artifacts.find(await describe(request, reply, query, deps), coding);
+  if (artifact) return sendArtifact(artifact, request, reply, readerOf(request, reply, deps));
   const { dbType } = databaseOf(request);
   return varyByCoding(reply)
     .header(SNAPSHOT_HEADERS.schemaVersion, SCHEMA_VERSION[dbType])
@@ -119,12 +138,19 @@ function findResumed(
 }
 
 /** The two 404 bodies are exact: clients tell by them that they are at the tip. */
-async function describe(request: FastifyRequest, query: SnapshotQuery, { directory, fanOut, orders }: Answering) {
+async function describe(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  query: SnapshotQuery,
+  { directory, fanOut, orders, checks, turns }: Answering
+) {
   const id = databaseOf(request);
   const actor = readyActor(directory, id);
+  await checks.take(request, reply);
   try {
     const ask = () => actor.ask('snapshot.describe', { query });
-    return await orders.find(resourceOf({ id, query }), fanOut.lastPoint(id), ask);
+    const resource = resourceOf({ id, query });
+    return await turns.take(request, resource, () => orders.find(resource, fanOut.lastPoint(id), ask));
   } catch (caught) {
     if (hasCode(caught, 'BLOCKS_EMPTY'))
       throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' }, { cause: caught });

@@ -27,7 +27,18 @@ const DatabaseStatusSchema = Type.Object({
   phase: TextOrNull,
   subscribers: Type.Optional(
     Type.Array(
-      Type.Object({ id: Type.String(), lastSentBlock: NumberOrNull, appliedBlock: NumberOrNull, lag: NumberOrNull })
+      Type.Object({
+        id: Type.String(),
+        lastSentBlock: NumberOrNull,
+        appliedBlock: NumberOrNull,
+        lag: NumberOrNull,
+        nearLimit: Type.Optional(
+          Type.Object(
+            { limit: Type.Union([Type.Literal('ceiling'), Type.Literal('stall')]), percent: Type.Number() },
+            { description: 'the backpressure limit that will drop it first, from half of it on' }
+          )
+        )
+      })
     )
   ),
   state_commitment: Type.Optional(
@@ -39,6 +50,12 @@ const DatabaseStatusSchema = Type.Object({
       reason: TextOrNull
     })
   ),
+  sweep: Type.Optional(
+    Type.Object(
+      { passes: Type.Number(), blocks: NumberOrNull },
+      { description: 'passes over rows that no block told of, and the blocks that the last one took' }
+    )
+  ),
   percent: Type.Optional(NumberOrNull),
   rows_per_second: Type.Optional(NumberOrNull),
   eta_seconds: Type.Optional(NumberOrNull),
@@ -46,9 +63,11 @@ const DatabaseStatusSchema = Type.Object({
   halted: Type.Optional(Type.Boolean()),
   reason: Type.Optional(TextOrNull),
   verification: Type.Optional(TextOrNull),
+  unconfirmed: Type.Optional(Type.Array(Type.String())),
   verified_height: Type.Optional(NumberOrNull),
   verified_at: Type.Optional(TextOrNull),
   repairs: Type.Optional(Type.Number()),
+  ids: Type.Optional(ByName(Type.String())),
   dispensers: Type.Optional(
     Type.Union([Type.Object({ block_height: NumberOrNull, as_of: Type.String({ format: 'date-time' }) }), Type.Null()])
   ),
@@ -63,7 +82,8 @@ const DatabaseStatusSchema = Type.Object({
         state: Type.String(),
         height: NumberOrNull,
         error: TextOrNull,
-        dissents: Type.Number()
+        dissents: Type.Number(),
+        digests: TextOrNull
       })
     )
   )
@@ -124,7 +144,8 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     phase: report?.phase ?? null,
     ...(report?.stateCommitment ? { state_commitment: report.stateCommitment } : {})
   };
-  if (config.SYNC_MODE === 'server') return { ...common, subscribers: fanOut.subscribers(id) };
+  if (config.SYNC_MODE === 'server')
+    return { ...common, subscribers: fanOut.subscribers(id), ...(report?.sweep ? { sweep: report.sweep } : {}) };
   const { percent = null, halt = null, verification = null, verifiedHeight = null } = report?.replica ?? {};
   return {
     ...common,
@@ -135,9 +156,11 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     halted: halt !== null,
     reason: halt?.reason ?? null,
     verification,
+    unconfirmed: [...(report?.replica?.unconfirmed ?? [])],
     verified_height: verifiedHeight,
     verified_at: report?.replica?.verifiedAt ?? null,
     repairs: report?.replica?.repairs ?? 0,
+    ids: { ...report?.replica?.ids },
     ...(id.dbType === 'decoder' ? { dispensers: asOf(report?.replica?.dispensers) } : {}),
     floor: report?.replica?.floor ?? null,
     sync_mode: report?.replica?.infraOnly ? 'infra-only' : 'full',

@@ -6,6 +6,7 @@ import Type from 'typebox';
 import { WebSocketServer } from 'ws';
 import { hangUp } from '../../door/front-door.ts';
 import { PlatformError } from '../../errors.ts';
+import { AUTH_HEADER } from '../../wire/validator.ts';
 import type { AddressReader } from '../address.ts';
 import { SUBPROTOCOL } from '../auth.ts';
 import { databaseOf } from '../checks.ts';
@@ -13,6 +14,7 @@ import type { AppDeps } from '../deps.ts';
 import { databaseParams, oneOf, SYNC_MODE_NOTE, SYNC_MODES } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 import type { RouteDoc } from '../route-doc.ts';
+import { readSendBuffer } from '../send-buffer.ts';
 
 const MAX_CLIENT_MESSAGE_BYTES = 4096;
 /** Pieces in which one message may come: each keeps all 64 KiB that it was read with. */
@@ -60,6 +62,8 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false)
   } as ConstructorParameters<typeof WebSocketServer>[0]);
 
+  sockets.on('headers', (headers) => headers.push(`${AUTH_HEADER}: bound`));
+
   app.server.on('upgrade', (raw, socket, head) => {
     upgrades.set(raw, { socket, head });
     socket.on('error', () => socket.destroy());
@@ -95,8 +99,15 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
         throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
       reply.hijack();
       reply.raw.detachSocket(upgrade.socket as Parameters<ServerResponse['detachSocket']>[0]);
+      const connection = request.raw.socket;
       sockets.handleUpgrade(request.raw, upgrade.socket, upgrade.head, (socket) =>
-        fanOut.subscribe(id, socket, { infraOnly, address, onFault: () => onFault(request.raw.socket) })
+        fanOut.subscribe(id, socket, {
+          infraOnly,
+          address,
+          host: request.raw.headers.host,
+          sendBuffer: () => readSendBuffer(connection),
+          onFault: () => onFault(connection)
+        })
       );
     }
   );

@@ -16,6 +16,7 @@ import { createLimit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 import type { RouteDoc } from '../route-doc.ts';
+import { Turns } from '../turns.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 const DEFAULT_LIMIT = 100;
@@ -49,6 +50,7 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
   app.setErrorHandler(errorHandler({ withCode: false }));
   const limit = createLimit(app, { name: 'transparency', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
+  const turns = new Turns(addressOf);
   const base = '/transparency/:dbType/:chain/:network';
   const config = {
     only: { dbType: 'indexer', reason: INDEXER_ONLY },
@@ -63,7 +65,10 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
       config: { ...config, doc: ROOTS_DOC },
       schema: { params: databaseParams(), querystring: RootsQuerySchema, response: { 200: TransparencyPageSchema } }
     },
-    async (request) => readyActor(directory, databaseOf(request)).ask('transparency.roots', pageOf(request.query))
+    async (request) => {
+      const actor = readyActor(directory, databaseOf(request));
+      return turns.take(request, request.url, () => actor.ask('transparency.roots', pageOf(request.query)));
+    }
   );
 
   app.get(
@@ -72,7 +77,10 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
       config: { ...ofServer, doc: EPOCHS_DOC },
       schema: { params: databaseParams(), querystring: RootsQuerySchema, response: { 200: EpochPageSchema } }
     },
-    async (request) => readyActor(directory, databaseOf(request)).ask('transparency.epochs', pageOf(request.query))
+    async (request) => {
+      const actor = readyActor(directory, databaseOf(request));
+      return turns.take(request, request.url, () => actor.ask('transparency.epochs', pageOf(request.query)));
+    }
   );
 
   app.get(
@@ -86,7 +94,8 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
     },
     async (request) => {
       const blockIndex = Number(request.params.block_index);
-      return readyActor(directory, databaseOf(request)).ask('transparency.proof', { blockIndex });
+      const actor = readyActor(directory, databaseOf(request));
+      return turns.take(request, request.url, () => actor.ask('transparency.proof', { blockIndex }));
     }
   );
 
@@ -96,7 +105,10 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
       config: { ...ofServer, doc: LATEST_DOC },
       schema: { params: databaseParams(), response: { 200: Type.Union([EpochRootSchema, NoEpochSchema]) } }
     },
-    async (request) => readyActor(directory, databaseOf(request)).ask('transparency.latest', {})
+    async (request) => {
+      const actor = readyActor(directory, databaseOf(request));
+      return turns.take(request, request.url, () => actor.ask('transparency.latest', {}));
+    }
   );
 };
 

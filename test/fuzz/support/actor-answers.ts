@@ -19,7 +19,13 @@ export const ANSWERS = {
       assert.ok(isName(table) && isWhole(id) && /^[0-9a-f]{64}$/.test(digest));
     throw new PlatformError('BLOCKS_CAUGHT_UP', {});
   },
-  'digest.read': ({ query: { table, range, rows } }: { query: DigestQuery }) => {
+  'digest.key': () => ({ body: '{}' }),
+  'digest.challenge': ({ key }: { key: string }) => {
+    assert.match(key, /^[0-9a-f]{32}$/);
+    return { body: '{}' };
+  },
+  'digest.read': ({ query: { table, range, rows, key } }: { query: DigestQuery }) => {
+    assert.match(key ?? '', table === null ? /^([0-9a-f]{32})?$/ : /^[0-9a-f]{32}$/);
     assert.ok(table === null ? !range && !rows : isName(table));
     if (range) assert.ok([range.from, range.to, range.block ?? 0].every(isPosition));
     return { body: '{}' };

@@ -12,7 +12,7 @@ import { hostileText, mutatedText, ODD_NUMBERS } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';
 
 const KEYS = ['first-key', 'second-key'];
-const authenticator = createAuthenticator(KEYS.join(' , '));
+const authenticator = createAuthenticator({ readers: KEYS });
 const addressOf = createAddressReader(['10.0.0.0/8', '::1', 'fd00::/8']);
 const ETAG = '"abc"';
 const HOUR_S = 3_600;

@@ -14,13 +14,14 @@ const OPEN = /^\/(?:livez|readyz)?(?:\?|$)/;
 const ROUTES = pieces(
   `/status || /status/I || /health || /catalog || /schema/I || /snapshot/I || /snapshot/I/since/N ||
 /snapshot-rows/I/T || /snapshot-dispensers/D || /checkpoint/I/latest || /checkpoint/I/N || /digest/I ||
+/digest/I/key || /digest/I/challenge/abababababababababababababababab ||
 /transparency/I/roots || /livez || /transparency/I/epochs || /transparency/I/proof/N ||
 /transparency/I/root/latest || /subscribe/I || /readyz || /metrics || /validator-heartbeat/I ||
 /validator-status || /validator-status/I || /halt/clear/I || /debug/actors || /debug/live || / ||
 /debug/actors/I/kill || /openapi.json || /docs || /console/x.js || /nowhere`
 );
 const PARAMETERS = pieces(
-  `until || skip_lookups || lookups || sync_mode || table || from || to || block || rows || settled || after_id ||
+  `until || skip_lookups || lookups || sync_mode || table || key || from || to || block || rows || settled || after_id ||
 limit || page || after || __proto__ || constructor || table[] || a.b`
 );
 const HEADERS = pieces(
@@ -33,7 +34,7 @@ const VALUES = [
   ...pieces(`bytes=0- || bytes=-5 || bytes=5-2 || bytes=0-1,4-5 || * || "tag" || W/"tag" || gzip;q=1.001 || zstd, gzip;q=0 ||
 1 || 0 || -1 || infra-only || full || index_actions ||
 index_actions:5:abababababababababababababababababababababababababababababababab || websocket ||
-application/json || https://a.example || 10.1.2.3, 192.0.2.1 || ::1 || platform-sync.v1 || Bearer x || POST ||
+application/json || https://a.example || 10.1.2.3, 192.0.2.1 || ::1 || platform-sync.v1 || Bearer x || POST || abababababababababababababababab ||
 00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01 || 100-continue`),
   `bearer.${Buffer.from('x').toString('base64url')}`,
   ...[`Bearer ${KEY}x`, `bearer ${KEY.toUpperCase()}`, `Bearer ${KEY} ${KEY}`]

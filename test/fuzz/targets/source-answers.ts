@@ -7,13 +7,15 @@ import type { ErrorCode } from '../../../src/errors.ts';
 import { askHashes } from '../../../src/source/ask-hashes.ts';
 import { readLoggedHashes } from '../../../src/source/logged-hashes.ts';
 import { SourceClient } from '../../../src/source/source-client.ts';
+import { DIGEST_ALGORITHM } from '../../../src/wire/digest.ts';
 import { hostileAnswer } from '../support/hostile-answer.ts';
 import { beyondGrammar } from '../support/printed-grammar.ts';
 import { RawPeer } from '../support/raw-peer.ts';
 import { outcome, target } from '../support/target.ts';
 
 const HASHES = { ledger_hash: 'aa', actions_hash: 'bb', contract_hash: null };
-const HEAD = { block_height: 9, ...HASHES, fingerprint: 'ff' };
+const KEY = 'ab'.repeat(16);
+const HEAD = { block_height: 9, ...HASHES, fingerprint: 'ff', algorithm: DIGEST_ALGORITHM, key: KEY };
 const TYPED = parseCreateTable('t', 'CREATE TABLE `t` (`a` int(11) NOT NULL, `b` text, PRIMARY KEY (`a`))');
 const TABLE = 'CREATE TABLE `u` (`a` int(11) DEFAULT 5) ENGINE=InnoDB';
 const SCHEMA = { chain: 'c', network: 'n', dbType: 'indexer', tables: { u: TABLE } };
@@ -88,20 +90,21 @@ const ASKS: Readonly<Record<string, Ask>> = {
       assert.equal(isQuorum(signedWeight(record, signatures, VALIDATORS)), false);
     }
   },
+  digestKey: { specimen: HEAD, ask: (source, signal) => source.digestKey(signal) },
   digest: {
     specimen: { ...HEAD, tables: [{ table: 't', class: 'mutable', rows: 5, digest: '12' }] },
     ask: async (source, signal) => {
-      for (const { rows, digest } of (await source.digest(signal)).tables)
+      for (const { rows, digest } of (await source.digest(KEY, signal)).tables)
         assert.ok(isHeight(rows) && BigInt(digest) >= 0n);
     }
   },
   ranges: {
     specimen: { ...HEAD, table: 't', rows: 5, digest: '12', ranges: [{ from: -1, to: 3, rows: 5, digest: '12' }] },
-    ask: (source, signal) => source.digestRanges('t', null, signal)
+    ask: (source, signal) => source.digestRanges('t', null, KEY, signal)
   },
   rows: {
     specimen: { ...HEAD, table: 't', rows: 5, digest: '12', data: [{ a: 1 }] },
-    ask: (source, signal) => source.digestRows('t', RANGE, signal)
+    ask: (source, signal) => source.digestRows('t', RANGE, KEY, signal)
   },
   hashesAt: { specimen: {}, ask: (source, signal) => source.hashesAt(5, signal) },
   heartbeat: {
@@ -126,7 +129,8 @@ const REFUSALS: readonly ErrorCode[] = [
   'SOURCE_REFUSED',
   'SOURCE_UNREACHABLE',
   'SCHEMA_REFUSED',
-  'RANGE_TOO_LARGE'
+  'RANGE_TOO_LARGE',
+  'DIGEST_KEY_UNKNOWN'
 ];
 
 const opened = async () => {

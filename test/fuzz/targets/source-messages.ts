@@ -24,8 +24,7 @@ const BLOCK = {
   data: { blocks: [{ block_index: 5, note: { deep: [1, null] } }], sends: [] },
   updated_rows: { balances: [{ id: 1 }] },
   deleted_rows: { orders: [{ id: 2 }] },
-  whole: ['balances'],
-  rescoped: { sends: [3, 4] },
+  ranges: { sends: { column: 'block_index', spans: [[3, 4], null], rows: [{ block_index: 3 }] } },
   schema_fingerprint: 'ff'
 };
 const STATUS = { type: 'status', ...ID, block_height: 5, block_time: null, ...HASHES };
@@ -59,7 +58,7 @@ const specimens = fc.oneof(
     .tuple(hostileText, hostileText, fc.constantFrom<unknown>([], {}, null, 5, [5], [[]]))
     .map(([one, other, rows]) => ({
       ...BLOCK,
-      ...{ data: { [one]: rows, blocks: [] }, rescoped: { [other]: [], [one]: [5] } }
+      ...{ data: { [one]: rows, blocks: [] }, ranges: { [other]: [], [one]: { column: other, spans: [[5, 5]], rows } } }
     }))
 );
 const isHeight = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
@@ -96,7 +95,10 @@ export const sourceMessages = target<Message>({
     if (value.type === 'reorg') return;
     for (const rows of [value.data, value.updated_rows ?? {}, value.deleted_rows ?? {}])
       for (const [table, list] of Object.entries(rows)) assert.ok(Array.isArray(list), table);
-    for (const heights of Object.values(value.rescoped ?? {})) assert.ok(heights.every(isHeight));
+    for (const { spans, rows } of Object.values(value.ranges ?? {})) {
+      assert.ok(Array.isArray(rows));
+      assert.ok(spans.flat().every((bound) => bound === null || Number.isInteger(bound)));
+    }
   },
   growing: {
     nesting: (length) => message(JSON.stringify(BLOCK).replace('null', `${'['.repeat(length)}${']'.repeat(length)}`)),

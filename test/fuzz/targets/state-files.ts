@@ -17,10 +17,11 @@ import { outcome, target } from '../support/target.ts';
 
 const ID: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
 const HASHES = { ledger_hash: 'aa', actions_hash: 'bb', contract_hash: null };
-const RECENT = { height: 5, hashes: HASHES, older: { rescoped: { sends: [2, 3] }, lastIdsBefore: { sends: 4 } } };
+const RECENT = { height: 5, hashes: HASHES, older: { spans: { sends: [[2, 3]] }, lastIdsBefore: { sends: 4 } } };
 const POINT = {
   ...{ height: 5, blockTime: 1, hashes: HASHES, recent: [RECENT], openGroup: null },
-  ...{ lookupIds: { index_actions: 5 }, scopedIds: {}, mutableDigests: { t: 'x' }, scopedDigests: {} }
+  lookupIds: { index_actions: 5 },
+  watches: { t: { from: null, lastId: 3, shift: 6, sums: { '0': '3:99' }, pending: [[1, 2], null] } }
 };
 /** In a specimen, for the source's address. */
 const ADDRESS = 'http://127.0.0.1:1';
@@ -52,10 +53,9 @@ const FILES: Readonly<Record<string, Kept>> = {
       assert.ok(Number.isSafeInteger(point.height));
       for (const { height, hashes, older } of point.recent) {
         assert.ok(Number.isSafeInteger(height) && Object.keys(hashes));
-        for (const heights of Object.values(older?.rescoped ?? {})) assert.ok(Array.isArray(heights));
+        for (const spans of Object.values(older?.spans ?? {})) assert.ok(Array.isArray(spans));
       }
-      for (const list of [point.lookupIds, point.scopedIds, point.mutableDigests, point.scopedDigests])
-        Object.keys(list);
+      for (const list of [point.lookupIds, point.watches]) Object.keys(list);
     }
   },
   seed: {

@@ -13,6 +13,7 @@ import { logBlocks } from '../../../src/db/written-blocks.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { readSnapshot, type SnapshotBatch } from '../../../src/snapshot/snapshot-reader.ts';
 import { readSnapshotHead, type SnapshotHead } from '../../../src/source/snapshot-head.ts';
+import { unknownHashes } from '../../../src/wire/database.ts';
 
 /**
  * Stands for the bulk load, which is files, LOAD DATA and DDL: a full snapshot goes in by one transaction. What is before and
@@ -45,7 +46,7 @@ export class ReplicaBootstrap {
     const limits = { maxRowBytes: data.maxRowBytes, batchBytes: 2 ** 20 };
     for await (const batch of readSnapshot(response.body, coding, limits)) this.#batches.push(batch);
     this.#session.sourceAt(height);
-    const ruling = await this.#council.confirm(height, hashes, signal);
+    const ruling = await this.#council.confirm(height, hashes ?? unknownHashes('indexer'), signal);
     if (ruling === 'other')
       throw new PlatformError('SOURCE_INVALID', { reason: 'the snapshot is of another branch', source: source.url });
     return { kind: ruling === 'halted' ? 'halted' : 'done' };
@@ -61,7 +62,7 @@ export class ReplicaBootstrap {
     for (const name of ['sync_meta', 'merkle_epochs']) await writer.query(`DELETE FROM ${name}`);
     for (const { table: name, rows } of this.#batches) {
       const table = schema.byName.get(name)!;
-      await insertRows(writer, table, canonicalRows(table, rows), true);
+      await insertRows(writer, table, canonicalRows(table, rows));
     }
     const heads = await readBlockHeads(writer, schema.heads!, 1, height);
     await logBlocks(writer, heads as LoggedBlock[], data.epochSize);
@@ -71,7 +72,8 @@ export class ReplicaBootstrap {
     await writer.query('COMMIT');
   }
 
-  async check(): Promise<void> {
+  async check(): Promise<Outcome> {
     await this.#session.reloadState();
+    return { kind: 'done' };
   }
 }

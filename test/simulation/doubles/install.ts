@@ -13,6 +13,7 @@ const DOUBLES: readonly (readonly [specifier: string, double: string, importer?:
   ['node:perf_hooks', './perf-hooks.ts'],
   ['node:zlib', './zlib.ts', 'src/snapshot/snapshot-reader.ts'],
   ['node:fs/promises', './fs-promises.ts', 'actors/halt-file.ts'],
+  ['node:fs/promises', './fs-promises.ts', 'actors/followed-memory.ts'],
   ['node:fs/promises', './fs-promises.ts', 'actors/broadcast-log.ts'],
   ['node:fs/promises', './fs-promises.ts', 'actors/source-transparency.ts'],
   ['./replica-bootstrap.ts', './bootstrap.ts', 'actors/replica-actor.ts']

@@ -6,4 +6,9 @@ export class PerformanceObserver {
   observe(): void {
     // There is nothing to be seen.
   }
+  disconnect(): void {
+    // Nor to be left.
+  }
 }
+
+export const constants = { NODE_PERFORMANCE_GC_MAJOR: 4 };

@@ -3,9 +3,11 @@ import { stage } from '../stage.ts';
 
 /** `undici` on the simulated network. */
 export class Agent {
+  request({ origin, path, ...options }: RequestOptions & { origin: string; path: string }): Promise<Response> {
+    return stage.network.request(`${origin}${path}`, options);
+  }
+
   async destroy(): Promise<void> {
     await Promise.resolve();
   }
 }
-
-export const request = (url: string, options: RequestOptions): Promise<Response> => stage.network.request(url, options);

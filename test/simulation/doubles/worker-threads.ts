@@ -3,6 +3,7 @@ import { SimulatedThread, type ThreadOptions } from '../threads.ts';
 
 export const isMainThread = false;
 export const threadId = 1;
+export const resourceLimits = {};
 
 /** Of the thread that is being started: an entry reads it at once. */
 export let workerData: unknown;

@@ -6,6 +6,8 @@ import { hasCode } from '../../../src/errors.ts';
 
 function open(options: TaskPoolOptions = {}): TaskPool {
   const pool = new TaskPool({
+    // Tasks from the source need the entry from there: both know one class `Transferred`.
+    entry: new URL('../../../actors/task-entry.ts', import.meta.url),
     locate: (name) => new URL(`../../fixtures/tasks/${name}.ts`, import.meta.url),
     maxThreads: 1,
     ...options

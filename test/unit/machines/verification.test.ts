@@ -25,6 +25,31 @@ test('two sources: both must agree', () => {
   assert.equal(state(), 'agreed');
 });
 
+test('a source that is doubted neither contests nor is waited for; without it there must be a majority still', () => {
+  const doubting = { ...THREE, doubted: ['c'] };
+  const { actor, state } = onSimulatedClock(verificationMachine, doubting);
+  actor.send(says('c', 'y'));
+  actor.send(says('a', 'x'));
+  assert.equal(state(), 'gathering');
+  actor.send(says('b', 'x'));
+  assert.equal(state(), 'agreed');
+  assert.deepEqual(dissenters(actor.getSnapshot().context), ['c']);
+  const contested = onSimulatedClock(verificationMachine, doubting);
+  for (const [source, hash] of [
+    ['a', 'x'],
+    ['b', 'y'],
+    ['a', 'y'],
+    ['b', 'y']
+  ] as const)
+    contested.actor.send(says(source, hash));
+  assert.equal(contested.state(), 'agreed', 'the round is complete without it');
+  const alone = onSimulatedClock(verificationMachine, { ...THREE, doubted: ['b', 'c'] });
+  alone.actor.send(says('a', 'x'));
+  assert.equal(alone.state(), 'gathering');
+  alone.actor.send(says('c', 'x'));
+  assert.equal(alone.state(), 'agreed', 'its agreement counts');
+});
+
 test('at the first disagreement all are asked again; sources that come to agree are believed', () => {
   let asked = 0;
   const machine = verificationMachine.provide({ actions: { askAgain: () => void asked++ } });

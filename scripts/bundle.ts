@@ -1,0 +1,92 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
+
+/** The top directory of the source. */
+export const ROOT = join(import.meta.dirname, '..');
+
+/** What every bundle of this program has in common. */
+export const BUNDLE = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node26',
+  minifySyntax: true,
+  keepNames: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+  // Native, and only for a setting of Piscina that is not used.
+  external: ['@napi-rs/nice']
+} as const satisfies BuildOptions;
+
+/** For what is CommonJS in an ES module. */
+const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+
+/** Below the entries: V8's bytecode of what threads ran, which the next ones start from. */
+const CACHE = 'compile-cache';
+
+/**
+ * Entries by their names below the root: each turns V8's compile cache on, and only then loads the module of that name. The first thread
+ * writes the bytecode that all others read, those of later processes included; where nothing can be written, each compiles.
+ */
+const cachedStart: Plugin = {
+  name: 'cached-start',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^start:/ }, ({ path }) => ({ path: path.slice('start:'.length), namespace: 'start' }));
+    onLoad({ filter: /.*/, namespace: 'start' }, ({ path }) => ({
+      resolveDir: ROOT,
+      contents: `
+        import { enableCompileCache, flushCompileCache } from 'node:module';
+        import { fileURLToPath } from 'node:url';
+        enableCompileCache(fileURLToPath(new URL('${'../'.repeat(path.split('/').length - 1)}${CACHE}', import.meta.url)));
+        const entry = await import('./${path}');
+        flushCompileCache();
+        export default entry.default;`
+    }));
+  }
+};
+
+/** The parts of `undici` that this program uses. Its index loads twice as much: a browser's fetch, caches, mocks. */
+const smallUndici: Plugin = {
+  name: 'small-undici',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: 'small' }));
+    onLoad({ filter: /.*/, namespace: 'small' }, () => ({
+      resolveDir: ROOT,
+      contents: `
+        const Dispatcher = require('undici/lib/dispatcher/dispatcher');
+        Object.assign(Dispatcher.prototype, require('undici/lib/api'));
+        exports.Agent = require('undici/lib/dispatcher/agent');
+        exports.Pool = require('undici/lib/dispatcher/pool');`
+    }));
+  }
+};
+
+/**
+ * Bundles everything that a thread starts from.
+ *
+ * @returns the files of the source that went into it, by their paths below the root
+ */
+export async function bundleEntries(outdir: string, options: BuildOptions = {}): Promise<string[]> {
+  const actors = globSync('actors/*-actor.ts', { cwd: ROOT }).filter((path) =>
+    readFileSync(join(ROOT, path), 'utf8').includes(' hostActor<')
+  );
+  const files = [...actors, 'actors/task-entry.ts', ...globSync('workers/*.ts', { cwd: ROOT })].sort();
+  const entryPoints = Object.fromEntries(files.map((path) => [path.replace(/\.ts$/, ''), `start:${path}`]));
+  const { metafile } = await build({
+    ...BUNDLE,
+    ...options,
+    entryPoints: { ...entryPoints, 'piscina-worker': 'node_modules/piscina/dist/worker.js' },
+    outdir,
+    banner: { js: REQUIRE },
+    splitting: true,
+    outExtension: { '.js': '.mjs' },
+    plugins: [cachedStart, smallUndici],
+    metafile: true
+  });
+  return Object.keys(metafile.inputs)
+    .filter((path) => !path.includes(':') && !path.startsWith('node_modules/'))
+    .map((path) => relative(ROOT, join(ROOT, path)))
+    .sort();
+}

@@ -1,0 +1,302 @@
+import { PlatformError } from '../../errors.ts';
+import type { BlockHashes, DbType } from '../../wire/database.ts';
+import type { Group, WireRows } from '../../wire/messages.ts';
+import { type BlockHead, readBlockHeads, readFirstHeight, readTip, visibleHeads } from '../block-hashes.ts';
+import type { TablePlan } from '../classify.ts';
+import { type Connection, quoteName, rows, type SqlRow } from '../connection.ts';
+import { type LookupMemory, LookupReader } from '../lookup-reader.ts';
+import { selectList, toWireRows } from '../row-codec.ts';
+import type { SourceLayout } from '../source-layout.ts';
+import { findChanges } from './change-finder.ts';
+import type { Checksum, Value } from './checksum-map.ts';
+import type { FoundChanges } from './found-changes.ts';
+import { findTables, type OwnRows, OwnValues, readOwnRows } from './own-rows.ts';
+import { type Ranging, rangingOf } from './ranging.ts';
+import type { RecentBlock } from './resume-point.ts';
+import type { SourceMemory } from './source-memory.ts';
+import type { Span } from './spans.ts';
+import { readTableFacts, type TableFacts } from './table-facts.ts';
+import { TouchedKeys, touchRules } from './touch-rules.ts';
+
+/** Blocks that are read at once, and the rows that they should hold. */
+const CHUNK_BLOCKS = 100;
+const CHUNK_ROWS = 20_000;
+/** New lookup rows that travel with one message; the last message of a group takes all that are left. */
+const LOOKUP_ROWS = 20_000;
+/** Neighbours below a block that show which hashes this chain keeps. */
+const NEIGHBOURS = 20;
+
+/** One block of a group, as read. */
+export interface GroupBlock {
+  readonly head: BlockHead;
+  readonly previous: BlockHashes | null;
+  readonly group: Group;
+  readonly layout: SourceLayout;
+  /** The block's rows, and new lookup rows. */
+  readonly rows: WireRows;
+  readonly lookups: ReadonlyMap<string, LookupMemory>;
+  /** By scoped table: checksums of the block's rows. */
+  readonly own: ReadonlyMap<string, ReadonlyMap<Value, Checksum>>;
+  readonly parents: NonNullable<RecentBlock['parents']>;
+  /** What changed elsewhere; on the last block of the group only. */
+  readonly changes: FoundChanges | null;
+}
+
+/**
+ * Reads all blocks above the last broadcast one, in one snapshot that stays open until the last is taken.
+ *
+ * Yields nothing when there is no new block, or when the last broadcast block is no longer there. Nothing is remembered:
+ * the caller gives each block to `memory.accept` once it is broadcast.
+ */
+export async function* readGroup(
+  connection: Connection,
+  dbType: DbType,
+  localTables: readonly string[],
+  memory: SourceMemory
+): AsyncGenerator<GroupBlock> {
+  await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+  const facts = await readTableFacts(connection);
+  const layout = await memory.layouts.read(connection, dbType, localTables, facts);
+  const { previous, heads } = await readNewHeads(connection, layout, memory);
+  if (heads.length > 0) {
+    memory.align(layout, facts);
+    yield* new GroupReader(connection, layout, memory, facts, heads, previous).read();
+  }
+  await connection.query('COMMIT');
+}
+
+/** The heads above the last broadcast one, without a hole. @throws {PlatformError} DATABASE_UNUSABLE when a block is missing */
+async function readNewHeads(
+  connection: Connection,
+  layout: SourceLayout,
+  memory: SourceMemory
+): Promise<{ previous: BlockHashes | null; heads: BlockHead[] }> {
+  const nothing = { previous: null, heads: [] };
+  const tip = layout.heads && (await readTip(connection, layout.heads));
+  if (!layout.heads || !tip || tip.height <= memory.height) return nothing;
+  const first = memory.height >= 0 ? memory.height + 1 : ((await readFirstHeight(connection)) ?? 0);
+  const near = await readBlockHeads(connection, layout.heads, Math.max(0, first - NEIGHBOURS), tip.height);
+  const previous = near.find(({ height }) => height === first - 1)?.hashes ?? null;
+  const known = memory.recent.at(-1);
+  if (known?.height === first - 1 && memory.findFork(near, tip.height) !== null) return nothing;
+  const heads = visibleHeads(near).filter(({ height }) => height >= first);
+  const hole = heads.findIndex(({ height }, index) => height !== first + index);
+  if (hole === 0) {
+    throw new PlatformError('DATABASE_UNUSABLE', {
+      reason: `block ${first} is missing, and the tip is ${tip.height}`
+    });
+  }
+  return { previous, heads: hole < 0 ? heads : heads.slice(0, hole) };
+}
+
+/** A scoped table, and by what its rows are told apart. */
+interface Scoped {
+  readonly plan: TablePlan;
+  readonly ranging: Ranging;
+}
+
+class GroupReader {
+  readonly #connection: Connection;
+  readonly #layout: SourceLayout;
+  readonly #memory: SourceMemory;
+  readonly #facts: ReadonlyMap<string, TableFacts>;
+  readonly #heads: readonly BlockHead[];
+  readonly #group: Group;
+  readonly #parents: readonly Scoped[];
+  readonly #others: readonly Scoped[];
+  readonly #lookups: LookupReader;
+  /** By lookup table: the highest id that was broadcast before the group. */
+  readonly #lastIds: ReadonlyMap<string, number>;
+  readonly #touched: TouchedKeys;
+  readonly #own = new OwnValues();
+  readonly #withRows = new Set<string>();
+  /** By table: values of the group's own blocks of which rows were broadcast before. */
+  readonly #stale = new Map<string, Span[]>();
+  #previous: BlockHashes | null;
+  /** New lookup rows that went with blocks of the group before. */
+  #earlier: WireRows = {};
+
+  constructor(
+    connection: Connection,
+    layout: SourceLayout,
+    memory: SourceMemory,
+    facts: ReadonlyMap<string, TableFacts>,
+    heads: readonly BlockHead[],
+    previous: BlockHashes | null
+  ) {
+    this.#connection = connection;
+    this.#layout = layout;
+    this.#memory = memory;
+    this.#facts = facts;
+    this.#heads = heads;
+    this.#previous = previous;
+    this.#group = { first: memory.openGroup ?? heads[0]!.height, last: heads.at(-1)!.height };
+    const ofClass = (name: TablePlan['class']) => layout.plans.filter((plan) => plan.class === name);
+    const scoped = ofClass('scoped').map((plan) => ({ plan, ranging: rangingOf(plan, layout.tables) }));
+    const isParent = ({ plan }: Scoped) => scoped.some((other) => other.plan.scope?.parent === plan.name);
+    this.#parents = scoped.filter(isParent);
+    this.#others = scoped.filter((table) => !isParent(table));
+    this.#lastIds = new Map([...memory.lookups].map(([name, { lastId }]) => [name, lastId]));
+    this.#lookups = new LookupReader(connection, this.#movedLookups(ofClass('lookup')), memory.lookups, memory.heldIds);
+    this.#touched = new TouchedKeys(touchRules(layout.plans));
+    for (const [table, keys] of memory.forced) for (const key of keys) this.#touched.add(table, key);
+  }
+
+  async *read(): AsyncGenerator<GroupBlock> {
+    let size = this.#heads.length === 1 ? 1 : 10;
+    for (let start = 0; start < this.#heads.length; ) {
+      const heads = this.#heads.slice(start, start + size);
+      const count = yield* this.#readChunk(heads);
+      start += heads.length;
+      if (count > CHUNK_ROWS) size = Math.max(1, Math.floor(size / 2));
+      else if (count < CHUNK_ROWS / 2) size = Math.min(CHUNK_BLOCKS, size * 2);
+    }
+  }
+
+  /** @returns how many rows of scoped tables it held */
+  async *#readChunk(heads: readonly BlockHead[]): AsyncGenerator<GroupBlock, number> {
+    const [from, to] = [heads[0]!.height, heads.at(-1)!.height];
+    const rowsOf = new Map<string, OwnRows>();
+    const values = new OwnValues();
+    const parentsOf = new Map<number, Record<string, [number, number]>>();
+    let count = 0;
+    const add = (name: string, span: Span) => {
+      values.add(name, span);
+      this.#own.add(name, span);
+    };
+    add('block_index', [from, to]);
+    for (const { plan, ranging } of this.#parents) {
+      const found = await this.#readOwn(plan, ranging, from, to);
+      rowsOf.set(plan.name, found);
+      count += found.count;
+      for (const column of this.#columnsOf(plan)) this.#noteParents(column, found, parentsOf, add);
+    }
+    const wanted = this.#others.map((table) => ({ ...table, spans: values.of(table.plan) }));
+    const present = await findTables(this.#connection, wanted);
+    for (const { plan, ranging } of this.#others) {
+      if (!present.has(plan.name)) continue;
+      const found = await this.#readOwn(plan, ranging, from, to);
+      rowsOf.set(plan.name, found);
+      count += found.count;
+    }
+    this.#noteStale(values);
+    for (const head of heads) {
+      const isLast = head.height === this.#group.last;
+      const lookups = await this.#lookups.take(isLast ? Number.MAX_SAFE_INTEGER : LOOKUP_ROWS);
+      const rows: WireRows = this.#withEarlier(lookups.rows, isLast);
+      const own = new Map<string, ReadonlyMap<Value, Checksum>>();
+      for (const [table, { byBlock, checksums }] of rowsOf) {
+        const ofBlock = byBlock.get(head.height);
+        if (ofBlock) rows[table] = ofBlock;
+        const sums = checksums.get(head.height);
+        if (sums) own.set(table, sums);
+      }
+      const changes = isLast ? await this.#readChanges() : null;
+      const [layout, group, previous] = [this.#layout, this.#group, this.#previous];
+      const block = { head, previous, group, layout, rows, own, parents: parentsOf.get(head.height) ?? {}, changes };
+      this.#previous = head.hashes;
+      yield { ...block, lookups: lookups.memory };
+    }
+    return count;
+  }
+
+  /**
+   * New lookup rows come with the first block of a group, and again with its last: a client of another make may have a snapshot
+   * of a block in between, and pass over the messages up to there. Of a backlog with very many, they come once.
+   */
+  #withEarlier(found: WireRows, isLast: boolean): WireRows {
+    const all: WireRows = { ...this.#earlier };
+    for (const [table, list] of Object.entries(found)) all[table] = [...(all[table] ?? []), ...list];
+    if (isLast) return all;
+    const count = Object.values(all).reduce((sum, { length }) => sum + length, 0);
+    this.#earlier = count > LOOKUP_ROWS ? {} : all;
+    return { ...found };
+  }
+
+  #noteStale(values: OwnValues): void {
+    for (const { plan } of [...this.#parents, ...this.#others]) {
+      const watch = this.#memory.watches.get(plan.name);
+      if (!watch || watch.ranging.column === null) continue;
+      for (const span of values.of(plan)) {
+        const [first] = span ? watch.fine.entries(span[0], span[1]) : [];
+        if (first) this.#stale.set(plan.name, [...(this.#stale.get(plan.name) ?? []), span]);
+      }
+    }
+  }
+
+  async #readOwn(plan: TablePlan, ranging: Ranging, from: number, to: number): Promise<OwnRows> {
+    const found = await readOwnRows(this.#connection, this.#layout, plan, ranging, from, to);
+    for (const list of found.byBlock.values()) this.#touched.note(plan, list);
+    if (found.count > 0) this.#withRows.add(plan.name);
+    return found;
+  }
+
+  /** The scope columns by which other tables hang on this one. */
+  #columnsOf({ name }: TablePlan): ReadonlySet<string> {
+    const hanging = [...this.#parents, ...this.#others].filter(({ plan }) => plan.scope?.parent === name);
+    return new Set(hanging.map(({ plan }) => plan.scope!.column));
+  }
+
+  #noteParents(
+    column: string,
+    { byBlock }: OwnRows,
+    parentsOf: Map<number, Record<string, [number, number]>>,
+    add: (name: string, span: Span) => void
+  ): void {
+    for (const [height, list] of byBlock) {
+      const numbers = list
+        .map((row) => row[column])
+        .filter((value) => value !== null)
+        .map(Number);
+      if (numbers.length === 0) continue;
+      const bounds: [number, number] = [Math.min(...numbers), Math.max(...numbers)];
+      parentsOf.set(height, { ...parentsOf.get(height), [column]: bounds });
+      for (const number of numbers) add(column, [number, number]);
+    }
+  }
+
+  async #readChanges(): Promise<FoundChanges> {
+    const { watches } = this.#memory;
+    const tables = await findChanges(this.#connection, this.#layout, {
+      watches,
+      facts: this.#facts,
+      own: this.#own,
+      stale: this.#stale,
+      withRows: this.#withRows,
+      touched: this.#touched
+    });
+    const { vanishedIds, gaps } = this.#lookups;
+    const lookupTimes = new Map<string, string>();
+    for (const { name, class: tableClass } of this.#layout.plans) {
+      const known = this.#facts.get(name);
+      if (tableClass === 'lookup' && known?.updateTime && !known.isFresh) lookupTimes.set(name, known.updateTime);
+    }
+    return { tables, stamped: await this.#readStamped(), vanishedIds, lookupTimes, gaps };
+  }
+
+  /** The lookup tables that may have changed since they were read last. */
+  #movedLookups(plans: readonly TablePlan[]): TablePlan[] {
+    return plans.filter(({ name }) => {
+      const time = this.#memory.lookupTimes.get(name);
+      const isKnown = this.#memory.lookups.get(name)?.recentIds && !this.#memory.heldIds.has(name);
+      return !isKnown || time === undefined || time !== this.#facts.get(name)?.updateTime;
+    });
+  }
+
+  /** Rows of lookup tables that are known already, and whose block is one of these: made outside of a block, they get it later. */
+  async #readStamped(): Promise<Map<string, SqlRow[]>> {
+    const found = new Map<string, SqlRow[]>();
+    for (const plan of this.#layout.plans) {
+      const column = plan.columns.find(({ name }) => name === 'block_index');
+      const lastId = this.#lastIds.get(plan.name);
+      if (plan.class !== 'lookup' || !column || lastId === undefined) continue;
+      const list = await rows(
+        this.#connection,
+        `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE block_index BETWEEN ? AND ? AND id <= ? ORDER BY id`,
+        [this.#group.first, this.#group.last, lastId]
+      );
+      if (list.length > 0) found.set(plan.name, toWireRows(list, plan.columns));
+    }
+    return found;
+  }
+}

@@ -1,0 +1,29 @@
+import type { DbType } from '../../wire/database.ts';
+import type { Connection } from '../connection.ts';
+import { readLayout, type SourceLayout } from '../source-layout.ts';
+import type { TableFacts } from './table-facts.ts';
+
+/**
+ * The schema as it was read last, as long as no table's definition changed.
+ *
+ * MariaDB moves a table's CREATE_TIME with every ALTER, an instant one too; its seconds must be over before it can be relied on.
+ */
+export class LayoutCache {
+  #kept: { readonly key: string; readonly layout: SourceLayout } | undefined;
+
+  /** @param facts of the same snapshot */
+  async read(
+    connection: Connection,
+    dbType: DbType,
+    localTables: readonly string[],
+    facts: ReadonlyMap<string, TableFacts>
+  ): Promise<SourceLayout> {
+    const all = [...facts.values()];
+    const key = all.map(({ name, createTime }) => `${name} ${createTime}`).join();
+    if (this.#kept?.key === key) return this.#kept.layout;
+    const layout = await readLayout(connection, dbType, localTables);
+    const isOld = all.every(({ createTime, isNew }) => createTime !== null && !isNew);
+    this.#kept = isOld ? { key, layout } : undefined;
+    return layout;
+  }
+}

@@ -1,0 +1,52 @@
+import type { BlockHashes } from '../../wire/database.ts';
+import type { DatabaseMark } from '../database-mark.ts';
+import type { Span } from './spans.ts';
+import type { KeptWatch } from './table-watch.ts';
+
+export type { KeptWatch } from './table-watch.ts';
+
+/** A block that was broadcast. */
+export interface RecentBlock {
+  readonly height: number;
+  readonly hashes: BlockHashes;
+  /** Lookup tables that had gained ids in its group by then, and their highest id before the group; absent: not known. */
+  readonly lookupsBefore?: Readonly<Record<string, number>>;
+  /** By scope column of a parent: the lowest and highest value of the block; absent: not known. */
+  readonly parents?: Readonly<Record<string, readonly [number, number]>>;
+  /** Of the last block of a group: what it told of older rows, said again when a reorg undoes it; null: too much to list. */
+  readonly older?: OlderChanges | null;
+}
+
+/** What a group told beyond its own blocks, by table. */
+export interface OlderChanges {
+  /** Parts that were sent again. */
+  readonly spans: Readonly<Record<string, readonly Span[]>>;
+  /** Highest AUTO_INCREMENT id before the group, where it has grown. */
+  readonly lastIdsBefore: Readonly<Record<string, number>>;
+}
+
+/** Everything a successor needs to continue after the last broadcast, without a gap and without a change lost. */
+export interface ResumePoint {
+  /** The database that it is of; absent in what an earlier version left. */
+  readonly of?: DatabaseMark;
+  /** How its sums are made; of another one than this version's they are not believed. Absent in what an earlier version left. */
+  readonly algorithm?: number;
+  /** -1: the database was empty, and its first block is the next. */
+  readonly height: number;
+  /** Time of that block; with height and hashes it is what a new subscriber's status message says. */
+  readonly blockTime: number | null;
+  readonly hashes: BlockHashes;
+  /** The last broadcast blocks, oldest first, at most 1000: where a reorg's fork is looked for. */
+  readonly recent: readonly RecentBlock[];
+  /** How many reorgs were ever broadcast; absent in what an earlier version left. */
+  readonly reorgs?: number;
+  /** First height of a group of which only a part was broadcast: the successor's next message continues it. */
+  readonly openGroup: number | null;
+  /** Highest id broadcast, by lookup table. */
+  readonly lookupIds: Readonly<Record<string, number>>;
+  /** By table whose changes are found by content: sums of what was broadcast of it. */
+  readonly watches: Readonly<Record<string, KeptWatch>>;
+}
+
+/** Sums of the first 64 bits of keyed SHA-256, mod 2^64, by ranges of values. */
+export const SUM_ALGORITHM = 3;

@@ -1,0 +1,50 @@
+import type { Value } from './checksum-map.ts';
+
+/** Values from and to, inclusive; null: NULL. The largest safe integers stand for no bound. */
+export type Span = readonly [number, number] | null;
+
+export const LOWEST = -Number.MAX_SAFE_INTEGER;
+export const HIGHEST = Number.MAX_SAFE_INTEGER;
+
+/** The same values in as few spans as there can be, ascending, NULL last. */
+export function mergeSpans(spans: readonly Span[]): Span[] {
+  const merged: [number, number][] = [];
+  for (const [from, to] of spans.filter((span) => span !== null).toSorted((a, b) => a[0] - b[0])) {
+    const last = merged.at(-1);
+    if (last && from <= last[1] + 1) last[1] = Math.max(last[1], to);
+    else merged.push([from, to]);
+  }
+  return spans.includes(null) ? [...merged, null] : merged;
+}
+
+/** Values as spans. */
+export function spansOf(values: Iterable<Value>): Span[] {
+  return mergeSpans(Array.from(values, (value): Span => (value === null ? null : [value, value])));
+}
+
+/** What of some spans lies in none of the others. */
+export function withoutSpans(spans: readonly Span[], others: readonly Span[]): Span[] {
+  const taken = mergeSpans(others);
+  const left: Span[] = [];
+  for (const span of mergeSpans(spans)) {
+    if (span === null) {
+      if (!taken.includes(null)) left.push(null);
+      continue;
+    }
+    let [from, to]: readonly [number, number] = span;
+    for (const other of taken) {
+      if (other === null || other[1] < from || other[0] > to) continue;
+      if (other[0] > from) left.push([from, other[0] - 1]);
+      from = other[1] + 1;
+    }
+    if (from <= to) left.push([from, to]);
+  }
+  return left;
+}
+
+/** True when a value lies in one of the spans. */
+export function isWithin(value: Value, spans: readonly Span[]): boolean {
+  return spans.some((span) =>
+    span === null || value === null ? span === value : value >= span[0] && value <= span[1]
+  );
+}

@@ -1,0 +1,18 @@
+import { join } from 'node:path';
+import { keptSecret } from './kept-secret.ts';
+
+/** In SYNC_STATE_DIR. */
+const FILE = 'finder.key';
+
+/**
+ * The secret by which a server finds what changed: who knows it, and writes rows, can write changes that are not found.
+ *
+ * @returns 32 hex digits  @throws {PlatformError} STATE_UNUSABLE
+ */
+export function openFinderKey(stateDirectory: string): Promise<string> {
+  return keptSecret(join(stateDirectory, FILE), {
+    bytes: 16,
+    what: 'key',
+    remedy: 'delete it, and another is made at the next start'
+  });
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DigestKey } from '../../src/wire/digest.ts';
+import { createIndexer } from '../support/generated-indexer.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { sql } from '../support/sql.ts';
+import { startPair } from '../support/sync-pair.ts';
+import { eventually } from '../support/sync-process.ts';
+
+const AT = 'indexer/litecoin/regtest';
+const KEY = 'key-of-the-pair';
+const ROWS = 100_000;
+
+test('256 callers who ask for digests and leave do not keep a replica from being compared', async () => {
+  const source = await createDatabase('crowd');
+  await createIndexer(source, { seed: 'crowd', blocks: 5, rows: 300 });
+  await sql(
+    source,
+    'CREATE TABLE wide (id INT PRIMARY KEY, text VARCHAR(200) NOT NULL)',
+    `INSERT INTO wide SELECT seq, REPEAT(MD5(seq), 6) FROM seq_1_to_${ROWS}`
+  );
+  const pair = await startPair('indexer', source);
+  const client = await pair.startClient();
+  const isVerified = async () => {
+    const { verification, verified_height, block_height } = await pair.status(client);
+    return verification === 'verified' && verified_height === block_height;
+  };
+  await eventually('the replica is compared', 30_000, isVerified);
+  const { host } = new URL(pair.server.url);
+  const headers = { authorization: `Bearer ${KEY}` };
+  const { key } = (await (await fetch(`${pair.server.url}/digest/${AT}/key`, { headers })).json()) as DigestKey;
+  const crowd = await Promise.all(
+    Array.from({ length: 256 }, async (_, n) => {
+      // Each asks for something else, so that no answer serves two.
+      const range = n % 2 ? `from=${n}&to=4294967295` : 'settled=1';
+      const asking = await RawClient.open(host);
+      return asking.say(
+        `GET /digest/${AT}?table=wide&key=${key}&${range} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`
+      );
+    })
+  );
+  const last = crowd.pop()!;
+  for (const { socket } of crowd) socket.destroy();
+  await eventually('the one that stayed is answered', 20_000, async () => (await last.status()) === 200);
+  last.socket.destroy();
+  const began = performance.now();
+  const before = (await pair.status(client))['verified_at'];
+  assert.equal(await client.post(`/debug/actors/${AT}/verify`), 202);
+  await eventually(
+    'the replica is compared again',
+    20_000,
+    async () => (await pair.status(client))['verified_at'] !== before
+  );
+  assert.ok(performance.now() - began < 15_000);
+  await client.end();
+  await pair.server.end();
+});

@@ -1,71 +1,102 @@
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { readTip } from '../../src/db/block-hashes.ts';
-import { inSnapshot, readGroup } from '../../src/db/block-reader.ts';
+import { inSnapshot } from '../../src/db/block-reader.ts';
 import { type Connection, connect, rows } from '../../src/db/connection.ts';
+import { readGroup } from '../../src/db/source/group-reader.ts';
+import { SourceMemory } from '../../src/db/source/source-memory.ts';
+import { Sweep } from '../../src/db/source/sweep.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
-import { SourceMemory } from '../../src/db/source-memory.ts';
+import { blockMessage, encodeMessage } from '../../src/wire/block.ts';
+import { DB_TYPES } from '../../src/wire/database.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { TEST_KEY } from '../support/source-thread.ts';
+import { createLedger } from '../support/tables-in-use/ledger.ts';
+import { chooseParts } from './support/parts.ts';
 
-readArguments('npm run bench -- change-finding', {}, () => undefined);
+const KINDS = Object.fromEntries(DB_TYPES.map((dbType) => [dbType, dbType]));
+const { large, dbTypes } = readArguments(
+  'npm run bench -- change-finding [--large] [--only indexer|decoder]',
+  { large: { type: 'boolean' }, only: { type: 'string' } },
+  ({ large, only }) => ({ large: large === true, dbTypes: chooseParts(only, KINDS) })
+);
 
 const TICKS_PER_SECOND = 100;
-const SIZES = [100_000, 1_000_000];
-const ROUNDS = 5;
+const BLOCKS = 40;
+const SENDS = Array.from({ length: 10 }, () => 'SEND');
+const TRANSACTIONS = 10;
+/** Until MariaDB's times of the tables' last change, which the history's writing moved, are old. */
+const SETTLE_MS = 11_000;
 
-/** CPU seconds that MariaDB has used so far. */
-async function serverCpuSeconds(connection: Connection): Promise<number> {
+/** CPU milliseconds that MariaDB has used so far. */
+async function serverCpuMs(connection: Connection): Promise<number> {
   const [row] = await rows(connection, 'SELECT @@pid_file AS file');
   const pid = readFileSync(String(row?.['file']), 'utf8').trim();
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1000;
 }
 
-const best = (list: readonly number[]) => Math.min(...list).toFixed(3);
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
-for (const size of SIZES) {
-  test(`one block of a source with ${size} mutable rows`, async (t) => {
-    const connection = await connect(await createDatabase('bench'));
-    for (const statement of [
-      'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_hash VARCHAR(9) NOT NULL)',
-      `CREATE TABLE holdings (address_id INT UNSIGNED NOT NULL, tick_id INT UNSIGNED NOT NULL, amount DECIMAL(38,18) NOT NULL,
-        memo VARCHAR(80) NULL, PRIMARY KEY (address_id, tick_id))`,
-      `INSERT INTO holdings SELECT seq DIV 200, seq MOD 200, seq * 1.000000000000000001, SHA2(seq, 256) FROM seq_1_to_${size}`,
-      "INSERT INTO blocks VALUES (1, 'h1')"
-    ])
-      await connection.query(statement);
-    let height = 1;
-    const memory = await inSnapshot(connection, async () => {
-      const layout = await readLayout(connection, 'decoder');
-      return SourceMemory.atTip(connection, layout, await readTip(connection, layout.heads!));
-    });
-    /** Adds a block and finds what it changed. @returns seconds, of the clock, of this process and of MariaDB */
-    const measure = async (changed: number): Promise<readonly [number, number, number]> => {
-      await connection.query('INSERT INTO blocks VALUES (?, ?)', [++height, `h${height}`]);
-      if (changed > 0)
-        await connection.query('UPDATE holdings SET amount = amount + 1 ORDER BY tick_id LIMIT ?', [changed]);
-      const [server, own, began] = [await serverCpuSeconds(connection), process.cpuUsage(), performance.now()];
-      let found = 0;
-      for await (const block of readGroup(connection, 'decoder', [], memory)) {
-        memory.accept(block);
-        found += block.changes?.tables.get('holdings')?.updated.length ?? 0;
-      }
-      assert.equal(found, changed);
-      const { user, system } = process.cpuUsage(own);
-      const seconds = (performance.now() - began) / 1000;
-      return [seconds, (user + system) / 1e6, (await serverCpuSeconds(connection)) - server];
-    };
-    for (const changed of [0, 1, 1_000]) {
-      const runs: (readonly [number, number, number])[] = [];
-      for (let round = 0; round < ROUNDS; round += 1) runs.push(await measure(changed));
-      const [clock, own, server] = [0, 1, 2].map((at) => best(runs.map((run) => run[at]!)));
-      t.diagnostic(
-        `${size} rows, ${changed} changed: ${clock} s, CPU ${own} s here and ${server} s of MariaDB's (best of ${ROUNDS})`
+/** Memory of what is still needed. */
+function heldMb(): number {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return Math.round((heapUsed + external) / 2 ** 20);
+}
+
+const median = (list: readonly number[]) => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)]!;
+
+for (const dbType of dbTypes) {
+  for (const size of large ? (['1M', '10M'] as const) : (['1M'] as const)) {
+    test(`what a block costs the source of a ${dbType} of ${size} rows`, async (t) => {
+      const database = await createDatabase('bench');
+      const writer = await connect(database);
+      const ledger = await createLedger(writer, { dbType, seed: 'bench', size });
+      await sleep(SETTLE_MS);
+      const connection = await connect(database, { finderKey: TEST_KEY });
+      const layout = await readLayout(connection, dbType);
+      const before = heldMb();
+      const memory = await inSnapshot(connection, async () =>
+        SourceMemory.atTip(connection, layout, await readTip(connection, layout.heads!))
       );
-    }
-    t.diagnostic(`memory in use: ${Math.round(process.memoryUsage().rss / 2 ** 20)} MiB`);
-    await connection.end();
-  });
+      const sweep = new Sweep();
+      const began = performance.now();
+      let steps = 0;
+      while (sweep.report.passes === 0 && (await inSnapshot(connection, () => step()))) steps += 1;
+      const seconds = (performance.now() - began) / 1000;
+      t.diagnostic(
+        `a pass of the sweep: ${steps} steps, ${seconds.toFixed(1)} s; the source needs ${heldMb() - before} MiB for what it knows then`
+      );
+      const [server, own, bytes, marketBytes]: [number[], number[], number[], number[]] = [[], [], [], []];
+      for (let block = 0; block < BLOCKS; block += 1) {
+        await ledger.writeBlock({ actions: dbType === 'indexer' ? SENDS : TRANSACTIONS });
+        const [serverBefore, ownBefore] = [await serverCpuMs(connection), process.cpuUsage()];
+        for await (const read of readGroup(connection, dbType, [], memory)) {
+          const message = blockMessage({ dbType, chain: 'bitcoin', network: 'mainnet' }, read);
+          bytes.push(encodeMessage(message).byteLength);
+          marketBytes.push(JSON.stringify(message.updated_rows?.['markets'] ?? []).length);
+          memory.accept(read);
+        }
+        const { user, system } = process.cpuUsage(ownBefore);
+        own.push((user + system) / 1000);
+        server.push((await serverCpuMs(connection)) - serverBefore);
+      }
+      const mean = server.reduce((sum, each) => sum + each, 0) / BLOCKS;
+      t.diagnostic(
+        `${dbType} of ${size}: CPU of a block ${mean.toFixed(0)} ms of MariaDB's and ${median(own).toFixed(0)} ms here; a message of ${median(bytes)} bytes, of which ${median(marketBytes)} are prices of markets`
+      );
+      await connection.end();
+      await writer.end();
+
+      function step(): Promise<boolean> {
+        return sweep.step(connection, layout, memory.watches, memory.height);
+      }
+    });
+  }
 }

@@ -17,12 +17,11 @@ import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
 import { type SyncPair, startPair } from '../support/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync-process.ts';
-import { createDataset } from './support/dataset.ts';
+import { createDataset, createSource } from './support/dataset.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
 import { insertsOf, inventBlocks } from './support/live-blocks.ts';
-import { chooseParts, readRows } from './support/parts.ts';
+import { chooseParts, type DatasetSize, readRows, sizeText } from './support/parts.ts';
 
-const RUNS = 3;
 const HOT_ROWS = 500_000;
 const HOT_ADDRESS = 77;
 const LATENCY_BLOCKS = 60;
@@ -78,9 +77,9 @@ async function bootstrap(pair: SyncPair): Promise<{ ms: number; peak: number }> 
   return { ms: saidAt(client, 'is complete') - saidAt(client, 'database found'), peak };
 }
 
-async function measureBootstrap(rows: number): Promise<Figure[]> {
+async function measureBootstrap(rows: DatasetSize): Promise<Figure[]> {
   const source = await createDatabase('bench');
-  await createDataset(source, rows);
+  await createSource(source, rows);
   const pair = await startPair('indexer', source, { LOG_LEVEL: 'info', BLOCK_POLL_INTERVAL: POLL_MS });
   const peaks: number[] = [];
   const measured = async () => {
@@ -88,13 +87,13 @@ async function measureBootstrap(rows: number): Promise<Figure[]> {
     peaks.push(peak);
     return ms;
   };
-  const times = await alternate(RUNS, measured, () => dumpAndLoad(source));
+  const times = await alternate(options.runs, measured, () => dumpAndLoad(source));
   const idle = await pair.startClient({ LOG_LEVEL: 'info', VERIFY_STATE_COMMITMENT: 'false' });
   await isLive(pair, idle);
   const reference = megabytes(idle, 'VmRSS');
   await idle.end();
   await pair.server.end();
-  const size = `${rows / 1000}k rows`;
+  const size = sizeText(rows);
   return [
     {
       what: `bootstrap to complete and checked, ${size}, against mariadb-dump piped to mariadb`,
@@ -186,12 +185,12 @@ async function measureLive(): Promise<Figure[]> {
   );
   const statements = blocks.map(insertsOf);
   const live = await alternate(
-    RUNS,
+    options.runs,
     () => follow(texts, false),
     () => insertAlone(statements)
   );
   const hot = await alternate(
-    RUNS,
+    options.runs,
     () => follow(texts, true),
     () => follow(texts, false)
   );
@@ -255,17 +254,19 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
 };
 
 const options = readArguments(
-  `npm run bench -- client [--only ${Object.keys(PARTS).join()}] [--rows 1100000] [--blocks 2000] [--json FILE]`,
+  `npm run bench -- client [--only ${Object.keys(PARTS).join()}] [--rows 1100000,1M] [--blocks 2000] [--runs 3] [--json FILE]`,
   {
     json: { type: 'string' },
     rows: { type: 'string', default: '1100000' },
     blocks: { type: 'string', default: '2000' },
+    runs: { type: 'string', default: '3' },
     only: { type: 'string' }
   },
-  ({ json, rows, blocks, only }) => ({
+  ({ json, rows, blocks, runs, only }) => ({
     json,
     rows: readRows(rows),
     blocks: readNumber('--blocks', blocks, 1, 1_000_000),
+    runs: readNumber('--runs', runs, 1, 100),
     parts: chooseParts(only, PARTS)
   })
 );

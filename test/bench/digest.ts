@@ -82,6 +82,7 @@ for (const [what, create, fill, change] of TABLES) {
       database: 'decoder/litecoin/regtest',
       table: undefined,
       local: [],
+      ids: false,
       repair: true
     };
     const isPolling = async () => (await pair.status(pair.server))['phase'] === 'polling.caughtUp';

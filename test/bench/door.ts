@@ -10,11 +10,14 @@ import { eventually } from '../support/sync-process.ts';
 import { ATTACKS } from './support/attacks.ts';
 import { addWeight, BlockWriter, FIRST_BLOCKS } from './support/block-writer.ts';
 import { type Figure, median, p99, report } from './support/figures.ts';
+import { measureNeighbours } from './support/neighbours.ts';
 import { type Held, ProcessMemory } from './support/process-memory.ts';
 import { type Delays, LOOK_MS, lifetimes, type Outcome, Siege } from './support/siege.ts';
 
+const NEIGHBOURS = 'neighbours';
+
 const options = readArguments(
-  'npm run bench -- door [--only PART_OF_A_NAME] [--count 300] [--rate 300] [--json FILE]',
+  'npm run bench -- door [--only PART_OF_A_NAME|neighbours] [--count 300] [--rate 300] [--json FILE]',
   {
     json: { type: 'string' },
     /** Part of the names of the attacks to make. */
@@ -26,11 +29,13 @@ const options = readArguments(
   },
   ({ json, only, count, rate }) => {
     const attacks = ATTACKS.filter(({ name }) => name.includes(only));
+    const hasNeighbours = only === '' || only === NEIGHBOURS;
     const reason = `no attack ${only}; there are ${ATTACKS.map(({ name }) => name).join(', ')}`;
-    if (attacks.length === 0) throw new PlatformError('COMMAND_INVALID', { reason });
+    if (attacks.length === 0 && !hasNeighbours) throw new PlatformError('COMMAND_INVALID', { reason });
     return {
       json,
       attacks,
+      hasNeighbours,
       count: readNumber('--count', count, 1, 10_000),
       rate: readNumber('--rate', rate, 1, 10_000)
     };
@@ -194,4 +199,8 @@ function figuresOf(outcomes: readonly Outcome[], calm: Delays, before: Held, aft
   ];
 }
 
-await runProgram(async () => report('door', await measure(), options.json));
+await runProgram(async () => {
+  const siege = options.attacks.length > 0 ? await measure() : [];
+  const neighbours = options.hasNeighbours ? await measureNeighbours() : [];
+  report('door', [...siege, ...neighbours], options.json);
+});

@@ -17,9 +17,9 @@ import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
 import { PAIR_KEY, startPair } from '../support/sync-pair.ts';
 import { eventually, type SyncProcess, temporaryDirectory } from '../support/sync-process.ts';
-import { createDataset } from './support/dataset.ts';
+import { createSource } from './support/dataset.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
-import { chooseParts, readRows } from './support/parts.ts';
+import { chooseParts, type DatasetSize, readRows, sizeText } from './support/parts.ts';
 import { type Read, readFast } from './support/reader.ts';
 
 const RUNS = 3;
@@ -40,11 +40,12 @@ interface Site {
   readonly server: SyncProcess;
   readonly snapshots: string;
   readonly rows: string;
+  readonly writeBlock: () => Promise<void>;
 }
 
-async function openSite(rows: number): Promise<Site> {
+async function openSite(size: DatasetSize): Promise<Site> {
   const source = await createDatabase('bench');
-  await createDataset(source, rows);
+  const writeBlock = await createSource(source, size);
   const snapshots = temporaryDirectory('bench-snapshots');
   const { server } = await startPair('indexer', source, {
     LOG_LEVEL: 'info',
@@ -52,7 +53,7 @@ async function openSite(rows: number): Promise<Site> {
     SNAPSHOT_RATE_FULL: 100_000,
     BLOCK_POLL_INTERVAL: 250
   });
-  const site = { source, server, snapshots, rows: `${rows / 1000}k rows` };
+  const site = { source, server, snapshots, rows: sizeText(size), writeBlock };
   await isQuiet(site);
   return site;
 }
@@ -69,10 +70,7 @@ async function isQuiet({ source, server }: Site): Promise<void> {
 
 /** A new tip, so that the next snapshot is built and not shared. */
 async function addBlock(site: Site): Promise<void> {
-  await sql(
-    site.source,
-    'INSERT INTO blocks SELECT MAX(block_index) + 1, 1, SHA2(RAND(), 256), SHA2(RAND(), 256), SHA2(RAND(), 256) FROM blocks'
-  );
+  await site.writeBlock();
   await isQuiet(site);
 }
 
@@ -198,6 +196,7 @@ async function measureSince(site: Site): Promise<Figure[]> {
   for (const plan of layout.plans.filter((each) => each.class === 'lookup')) {
     const [highest] = await sql(source, `SELECT MAX(id) AS id FROM ${plan.name}`);
     const id = Number(highest?.['id']) - 1_000;
+    if (id <= 0) continue;
     lookups[plan.name] = { id, digest: await lookupDigest(connection, plan, id) };
   }
   const query: SnapshotQuery = { since, until: null, skipLookups: false, lookups, infraOnly: false, inclusive: false };
@@ -251,7 +250,7 @@ const MEASURES: Readonly<Record<string, (site: Site) => Promise<Figure[]>>> = {
 };
 
 const options = readArguments(
-  `npm run bench -- server [--only ${Object.keys(MEASURES).join()}] [--rows 100000,1100000] [--large] [--json FILE]`,
+  `npm run bench -- server [--only ${Object.keys(MEASURES).join()}] [--rows 100000,1100000,1M] [--large] [--json FILE]`,
   {
     json: { type: 'string' },
     /** Dataset sizes; the last one's memory is measured too. */

@@ -59,7 +59,14 @@ const views = (): ActorView[] =>
       restart: { state: 'running', since: 0 }
     },
     waiting: { on: 'the next poll', since: Date.now() - 200 },
-    beacon: { mailboxDepth: number % 3, oldestMs: 4, heapUsedBytes: 5e7 + number, eventLoopDelayMs: 1, at: Date.now() },
+    beacon: {
+      mailboxDepth: number % 3,
+      oldestMs: 4,
+      heapUsedBytes: 5e7 + number,
+      eventLoopDelayMs: 1,
+      cpuMs: 200,
+      at: Date.now()
+    },
     restarts: { inWindow: 0, budget: 10, total: 0, causes: [] },
     transitions: []
   }));

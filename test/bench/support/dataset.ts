@@ -1,5 +1,8 @@
+import { connect } from '../../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { sql } from '../../support/sql.ts';
+import { createLedger } from '../../support/tables-in-use/ledger.ts';
+import type { DatasetSize } from './parts.ts';
 
 /** Rows in every block, over all tables. */
 export const ROWS_PER_BLOCK = 100;
@@ -8,6 +11,19 @@ const SHARES = { transactions: 160, actions: 200, credits: 200, debits: 160, add
 
 const hash = (text: string) => `SHA2(CONCAT('${text}', seq), 256)`;
 const AMOUNT = 'DECIMAL(38,18) NOT NULL';
+
+/** Fills a database with an indexer. @returns what adds a block to it */
+export async function createSource(to: DatabaseCoordinates, size: DatasetSize): Promise<() => Promise<void>> {
+  if (typeof size !== 'number') {
+    const connection = await connect(to);
+    const ledger = await createLedger(connection, { dbType: 'indexer', seed: 'bench', size, chain: 'litecoin' });
+    return async () => void (await ledger.writeBlock());
+  }
+  await createDataset(to, size);
+  const next =
+    'INSERT INTO blocks SELECT MAX(block_index) + 1, 1, SHA2(RAND(), 256), SHA2(RAND(), 256), SHA2(RAND(), 256) FROM blocks';
+  return async () => void (await sql(to, next));
+}
 
 /**
  * Fills a database with the tables of a small indexer, about 95 bytes a row as `mariadb-dump` prints it.

@@ -12,6 +12,15 @@ export function chooseParts<P>(only: string | undefined, parts: Readonly<Record<
   return Object.keys(parts).flatMap((name) => (wanted.includes(name) ? [parts[name]!] : []));
 }
 
-/** `--rows 100000,1100000`. @throws {PlatformError} COMMAND_INVALID */
-export const readRows = (text: string): number[] =>
-  text.split(',').map((rows) => readNumber('--rows', rows, 1_000, 100_000_000));
+/** Rows of an invented dataset, or the size of an indexer of the tables in use. */
+export type DatasetSize = number | '1M' | '10M';
+
+/** `--rows 100000,1M`: a number of rows of nine invented tables, or the size of a database of the tables in use. @throws {PlatformError} COMMAND_INVALID */
+export const readRows = (text: string): DatasetSize[] =>
+  text
+    .split(',')
+    .map((rows) => (rows === '1M' || rows === '10M' ? rows : readNumber('--rows', rows, 1_000, 100_000_000)));
+
+/** How a size is called in a figure. */
+export const sizeText = (size: DatasetSize): string =>
+  typeof size === 'number' ? `${size / 1000}k rows` : `tables in use, ${size}`;

@@ -1,0 +1,176 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import type { DigestKey } from '../../../src/wire/digest.ts';
+import { createIndexer } from '../../support/generated-indexer.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+import { addEmptyBlock, sql } from '../../support/sql.ts';
+import { startPair } from '../../support/sync-pair.ts';
+import { eventually, temporaryDirectory } from '../../support/sync-process.ts';
+import { type Figure, median, p99 } from './figures.ts';
+import { Helper } from './helper.ts';
+import { BASE, type NeighbourCrowdAsk, type Neighbours } from './neighbour-crowd.ts';
+
+const FIRST_HEIGHT = 100;
+/** More than a source watches for changes. */
+const BLOCKS = 1_300;
+const WEIGHT_ROWS = 100_000;
+const CACHE_BYTES = 2 ** 20;
+const BLOCK_EVERY_MS = 400;
+const LOOK_MS = 12_000;
+/** Between two questions of the caller who is to be answered. */
+const PAUSE_MS = 2_000;
+/** In which a caller who comes again when it is told to must have its answer. */
+const PATIENCE_MS = 15_000;
+
+const now = () => performance.timeOrigin + performance.now();
+
+interface Look {
+  readonly delays: number[];
+  /** Milliseconds until one caller of another address had its whole answer, each. */
+  readonly snapshots: number[];
+  readonly digests: number[];
+  readonly refused: number;
+  readonly heldBytes: number;
+}
+
+/** What callers of a few addresses cost one of another, with the limits that a server has by itself. */
+export async function measureNeighbours(): Promise<Figure[]> {
+  const source = await createDatabase('neighbours');
+  await createIndexer(source, { seed: 'neighbours', blocks: BLOCKS, rows: 3_000 });
+  await sql(
+    source,
+    // Larger than what a kernel takes for who does not read; its block is so old that no new one costs more.
+    'CREATE TABLE weight (block_index INT NOT NULL, id INT NOT NULL PRIMARY KEY, text VARCHAR(200) NOT NULL, KEY (block_index))',
+    `INSERT INTO weight SELECT ${FIRST_HEIGHT}, seq, CONCAT(SHA2(seq, 512), MD5(seq)) FROM seq_1_to_${WEIGHT_ROWS}`
+  );
+  const directory = temporaryDirectory('neighbours');
+  const { server, status } = await startPair('indexer', source, {
+    SYNC_API_KEY: '',
+    SNAPSHOT_CACHE_DIR: directory,
+    SNAPSHOT_CACHE_MAX_BYTES: CACHE_BYTES,
+    SNAPSHOT_RATE_FULL: 100_000,
+    LOG_LEVEL: 'error'
+  });
+  await eventually('the source polls', 60_000, async () => (await status(server))['phase'] === 'polling.caughtUp');
+  const port = Number(new URL(server.url).port);
+  const times = new Map<number, number>();
+  let isOver = false;
+  const writing = (async () => {
+    while (!isOver) {
+      const began = performance.now();
+      times.set(await addEmptyBlock(source), now());
+      await sleep(Math.max(1, BLOCK_EVERY_MS - (performance.now() - began)));
+    }
+  })();
+  const received: [height: number, at: number][] = [];
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/subscribe/${BASE}`);
+  socket.on('message', (data: Buffer) => {
+    const height = /"block_index":(\d+)/.exec(data.toString('latin1', 0, 400))?.[1];
+    if (height !== undefined) received.push([Number(height), now()]);
+  });
+  const heldBytes = () =>
+    readdirSync(directory).reduce(
+      (sum, name) => sum + (statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0),
+      0
+    );
+  const look = async (): Promise<Look> => {
+    received.length = 0;
+    const [snapshots, digests]: [number[], number[]] = [[], []];
+    let [refused, held] = [0, 0];
+    const until = performance.now() + LOOK_MS;
+    const repeat = async (took: number[], ask: () => Promise<number | null>) => {
+      while (performance.now() < until) {
+        const ms = await ask();
+        if (ms === null) refused++;
+        else took.push(ms);
+        await sleep(PAUSE_MS);
+      }
+    };
+    const watching = (async () => {
+      for (; performance.now() < until; await sleep(100)) held = Math.max(held, heldBytes());
+    })();
+    await Promise.all([
+      watching,
+      repeat(snapshots, () => patiently(() => fetch(`${server.url}/snapshot/${BASE}`))),
+      repeat(digests, () =>
+        patiently(async () => {
+          const { key } = (await (await fetch(`${server.url}/digest/${BASE}/key`)).json()) as DigestKey;
+          return fetch(`${server.url}/digest/${BASE}?table=index_addresses&key=${key}`);
+        })
+      )
+    ]);
+    const delays = received.map(([height, at]) => at - (times.get(height) ?? at));
+    return { delays, snapshots, digests, refused, heldBytes: held };
+  };
+  await look(); // warm-up
+  const idle = await look();
+  console.log(
+    '| neighbours | block p50 | p99 | snapshot p50 | digest p50 | not answered | held | their answers |\n|---|---|---|---|---|---|---|---|'
+  );
+  const print = (what: string, seen: Look, answers = '') =>
+    console.log(
+      `| ${what} | ${[median(seen.delays), p99(seen.delays), median(seen.snapshots), median(seen.digests)].map((ms) => `${Math.round(ms)} ms`).join(' | ')} | ${seen.refused} | ${Math.round(seen.heldBytes / 1e6)} MB | ${answers} |`
+    );
+  print('none', idle);
+  const figures: Figure[] = [];
+  for (const what of ['questions', 'digests', 'slow readers', 'leavers'] satisfies Neighbours[]) {
+    const crowd = new Helper<NeighbourCrowdAsk>('neighbour-crowd.ts');
+    const begun = crowd.ask({ type: 'begin', what, port, heights: FIRST_HEIGHT });
+    const seen = await look();
+    await begun;
+    print(what, seen, JSON.stringify(await crowd.ask({ type: 'end' })));
+    crowd.end();
+    figures.push(...figuresOf(what, seen, idle));
+    await sleep(2_000);
+  }
+  isOver = true;
+  await writing;
+  socket.terminate();
+  await server.end();
+  return figures;
+}
+
+/** Milliseconds until the whole answer, coming again when told to; null when that takes too long. */
+async function patiently(ask: () => Promise<Response>): Promise<number | null> {
+  const began = performance.now();
+  for (; performance.now() - began < PATIENCE_MS; await sleep(1_000)) {
+    const response = await ask().catch(() => undefined);
+    const isWhole = await response?.arrayBuffer().then(
+      () => true,
+      () => false
+    );
+    if (isWhole && response?.status === 200) return performance.now() - began;
+  }
+  return null;
+}
+
+const WHAT: Readonly<Record<Neighbours, string>> = {
+  questions: '200 connections that ask for schema, roots, proofs and HEAD /snapshot',
+  digests: '128 digests a second, whose callers leave',
+  'slow readers': '50 readers of since-snapshots who read nothing',
+  leavers: '25 since-snapshots a second, whose callers leave'
+};
+
+function figuresOf(what: Neighbours, seen: Look, idle: Look): Figure[] {
+  const times = { unit: 'ms', compare: 'times', most: 2, aim: 1.3 } as const;
+  return [
+    {
+      what: `${WHAT[what]}: commit to receipt for another address, p50, against none`,
+      measured: median(seen.delays),
+      reference: median(idle.delays),
+      ...times
+    },
+    { what: 'the same: p99', measured: p99(seen.delays), reference: p99(idle.delays), ...times },
+    {
+      what: 'snapshots and digests that another address had not within 15 s',
+      measured: seen.refused,
+      reference: 0,
+      unit: '',
+      compare: 'above',
+      most: 0,
+      aim: 0
+    }
+  ];
+}

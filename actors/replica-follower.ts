@@ -1,6 +1,6 @@
 import type { Outcome } from '../machines/replica.ts';
 import { namesUnknownIds } from '../src/db/block-message.ts';
-import { applyBlocks } from '../src/db/block-writer.ts';
+import { applyBlocks, type LiveGroup, MOST_GROUPS } from '../src/db/block-writer.ts';
 import { describes } from '../src/db/replica-schema.ts';
 import { hasCode, type PlatformError } from '../src/errors.ts';
 import { count, didWork } from '../src/tally.ts';
@@ -9,7 +9,7 @@ import { type BlockMessage, countRows, type Group, previousHashes, type StatusMe
 import type { ReplicaChain } from './replica-chain.ts';
 import type { ReplicaCheckpoints } from './replica-checkpoints.ts';
 import { rootHalt } from './replica-commitment.ts';
-import type { SourceCouncil } from './replica-council.ts';
+import type { Ruling, SourceCouncil } from './replica-council.ts';
 import type { ReplicaDispensers } from './replica-dispensers.ts';
 import type { ReplicaIndexMap } from './replica-index-map.ts';
 import type { ReplicaSession } from './replica-session.ts';
@@ -20,8 +20,17 @@ const WAIT_MS = 1_000;
 const GROUP_PATIENCE = 15;
 /** Blocks of one group that wait for its last; a larger backlog is fetched as a snapshot. */
 const MAX_GROUP_BLOCKS = 5_000;
+/** Whole groups wait for what is behind them while they have fewer blocks, and it is no longer than this. */
+const MOST_READY_BLOCKS = 64;
+const MOST_NEXT_BYTES = 256 * 1024;
 
-/** Applies live blocks, group by group, as long as each follows the one before. */
+/** A whole group that waits for those behind it. */
+interface ReadyGroup {
+  readonly group: Group;
+  readonly messages: readonly BlockMessage[];
+}
+
+/** Applies live blocks, group by group, as long as each follows the one before; groups that wait together go in one transaction. */
 export class ReplicaFollower {
   readonly #session: ReplicaSession;
   readonly #chain: ReplicaChain;
@@ -30,7 +39,10 @@ export class ReplicaFollower {
   readonly #dispensers: ReplicaDispensers;
   readonly #checkpoints: ReplicaCheckpoints;
   readonly #indexMap: ReplicaIndexMap;
+  /** The one that has begun. */
   #group: BlockMessage[] = [];
+  /** Whole groups, the next ones of the replica. None is left here while no message waits. */
+  #ready: ReadyGroup[] = [];
   /** The highest block that the stream has told of; it may have been passed over for not following the one before. */
   #announced = -1;
 
@@ -86,10 +98,12 @@ export class ReplicaFollower {
   async #follow(signal: AbortSignal): Promise<Outcome> {
     const subscription = await this.#session.subscription();
     this.#group = [];
+    this.#ready = [];
     for (let idle = 0; !signal.aborted; idle++) {
-      const atRest = this.#group.length === 0 && subscription.waiting === 0;
+      const isBetween = this.#group.length === 0 && this.#ready.length === 0;
+      const atRest = isBetween && subscription.waiting === 0;
       this.#indexMap.check();
-      const contradicted = this.#group.length === 0 ? await this.#checkpoints.check() : null;
+      const contradicted = isBetween ? await this.#checkpoints.check() : null;
       if (contradicted) return contradicted;
       if (atRest) await this.#compareRoots();
       if (atRest && this.#verifier.isDue) return { kind: 'due' };
@@ -102,6 +116,10 @@ export class ReplicaFollower {
         continue;
       }
       idle = 0;
+      if (message.type !== 'block') {
+        const outcome = await this.#applyReady(signal);
+        if (outcome) return outcome;
+      }
       switch (message.type) {
         case 'status':
           this.#session.sourceAt(message.block_height);
@@ -119,6 +137,10 @@ export class ReplicaFollower {
           const outcome = await this.#take(message, signal);
           if (outcome) return outcome;
         }
+      }
+      if (this.#ready.length > 0 && this.#isTime(subscription.nextBytes)) {
+        const outcome = await this.#applyReady(signal);
+        if (outcome) return outcome;
       }
     }
     return { kind: 'done' };
@@ -161,11 +183,16 @@ export class ReplicaFollower {
 
   /** @returns where it leads when it is not simply the next block */
   async #take(message: BlockMessage, signal: AbortSignal): Promise<Outcome | null> {
-    const height = this.#session.state.height!;
     const { block_index: at } = message;
     const group = message.group ?? { first: at, last: at };
     this.#announced = Math.max(at, this.#announced);
     this.#session.sourceAt(this.#announced);
+    if (this.#misfit(message, group) !== null) {
+      // What is to be said of it depends on what is here.
+      const outcome = await this.#applyReady(signal);
+      if (outcome) return outcome;
+    }
+    const { height } = this.#tip;
     if (at <= height) return (await this.#isOurs(message)) ? null : { kind: 'behind' };
     const misfit = this.#misfit(message, group);
     if (misfit !== null) {
@@ -175,30 +202,81 @@ export class ReplicaFollower {
       return { kind: 'behind' };
     }
     this.#group.push(message);
-    if (at < group.last) return null;
-    const messages = this.#group;
-    this.#group = [];
-    const from = Date.now();
-    for (const each of messages) {
-      const ruling = await this.#council.confirm(each.block_index, this.#hashes(each), signal);
-      if (ruling === 'halted') return { kind: 'halted' };
-      // No live block is applied that no majority named: a catch-up ends at one that it does name.
-      if (ruling === 'untold') return { kind: 'behind' };
-      // What the source sends instead follows; should it not, it is fetched.
-      if (ruling === 'other') return null;
+    if (at === group.last) {
+      this.#ready.push({ group, messages: this.#group });
+      this.#group = [];
     }
-    const confirmed = Date.now();
-    await this.#apply(messages, group, signal);
-    this.#note(messages, group, [from, confirmed, Date.now()]);
     return null;
   }
 
-  #note(
-    messages: readonly BlockMessage[],
-    { first, last }: Group,
-    [from, confirmed, to]: readonly [number, number, number]
-  ) {
-    const rows = messages.reduce((sum, message) => sum + countRows(message), 0);
+  /** Whether whole groups go into the database now, and do not wait for the message that comes next. */
+  #isTime(nextBytes: number | null): boolean {
+    const blocks = this.#ready.reduce((sum, { messages }) => sum + messages.length, 0);
+    const isFull = this.#ready.length >= MOST_GROUPS || blocks >= MOST_READY_BLOCKS;
+    return isFull || nextBytes === null || nextBytes > MOST_NEXT_BYTES;
+  }
+
+  /** The block that the next group follows. */
+  get #tip(): { readonly height: number; readonly hashes: BlockHashes | null } {
+    const last = this.#ready.at(-1)?.messages.at(-1);
+    if (last) return { height: last.block_index, hashes: this.#hashes(last) };
+    const { height, hashes } = this.#session.state;
+    return { height: height!, hashes };
+  }
+
+  /** Applies the whole groups, up to one that is not to be. @returns where that one leads */
+  async #applyReady(signal: AbortSignal): Promise<Outcome | null> {
+    const ready = this.#ready;
+    this.#ready = [];
+    let from = Date.now();
+    const confirmed: ReadyGroup[] = [];
+    let ruling: Ruling = 'agreed';
+    for (const each of ready) {
+      ruling = await this.#confirm(each, signal);
+      if (ruling !== 'agreed') break;
+      confirmed.push(each);
+    }
+    for (const groups of this.#bySchema(confirmed)) {
+      const began = Date.now();
+      await this.#apply(groups, signal);
+      this.#note(groups, [from, began, Date.now()]);
+      from = Date.now();
+    }
+    if (ruling === 'halted') return { kind: 'halted' };
+    // No live block is applied that no majority named: a catch-up ends at one that it does name.
+    if (ruling === 'untold') return { kind: 'behind' };
+    // What the source sends instead of another block follows; should it not, it is fetched.
+    return null;
+  }
+
+  async #confirm({ messages }: ReadyGroup, signal: AbortSignal): Promise<Ruling> {
+    for (const message of messages) {
+      const ruling = await this.#council.confirm(message.block_index, this.#hashes(message), signal);
+      if (ruling !== 'agreed') return ruling;
+    }
+    return 'agreed';
+  }
+
+  /** Neighbours of which one schema says what their rows are. */
+  #bySchema(list: readonly ReadyGroup[]): ReadyGroup[][] {
+    const parts: ReadyGroup[][] = [];
+    for (const each of list) {
+      const before = parts.at(-1)?.at(-1);
+      if (before && this.#isOfOneSchema(before, each)) parts.at(-1)!.push(each);
+      else parts.push([each]);
+    }
+    return parts;
+  }
+
+  #isOfOneSchema(...pair: readonly [ReadyGroup, ReadyGroup]): boolean {
+    const [one, other] = pair.map(({ messages }) => messages.at(-1)!.schema_fingerprint);
+    if (one !== other) return false;
+    return one !== undefined || pair.every(({ messages }) => messages.every((message) => this.#isDescribed(message)));
+  }
+
+  #note(groups: readonly ReadyGroup[], [from, confirmed, to]: readonly [number, number, number]) {
+    const rows = groups.flatMap(({ messages }) => messages).reduce((sum, message) => sum + countRows(message), 0);
+    const [{ first }, { last }] = [groups[0]!.group, groups.at(-1)!.group];
     count('rows.in', rows);
     const parts = [
       { name: 'blocks.confirm', from, to: confirmed },
@@ -209,14 +287,14 @@ export class ReplicaFollower {
 
   /** Why a block cannot be applied after what is here; null when it can. */
   #misfit(message: BlockMessage, group: Group): string | null {
-    const { state } = this.#session;
+    const { height, hashes } = this.#tip;
     const { block_index: at } = message;
     const before = this.#group.at(-1);
-    if (group.first !== state.height! + 1) return `blocks ${group.first} to ${group.last} do not follow the replica's`;
-    if (at !== (before?.block_index ?? state.height!) + 1 || at > group.last) return `block ${at} does not follow`;
+    if (group.first !== height + 1) return `blocks ${group.first} to ${group.last} do not follow the replica's`;
+    if (at !== (before?.block_index ?? height) + 1 || at > group.last) return `block ${at} does not follow`;
     if (this.#group.length >= MAX_GROUP_BLOCKS) return `more than ${MAX_GROUP_BLOCKS} blocks in one group`;
     const previous = previousHashes(message);
-    const own = before ? this.#hashes(before) : state.hashes;
+    const own = before ? this.#hashes(before) : hashes;
     if (previous && own && !sameBlock(previous, own)) return `hash chain discontinuity at block ${at}`;
     return null;
   }
@@ -237,9 +315,9 @@ export class ReplicaFollower {
     return describes(schema, data) && describes(schema, updated_rows);
   }
 
-  async #apply(messages: readonly BlockMessage[], group: Group, signal: AbortSignal): Promise<void> {
-    const last = messages.at(-1)!;
-    const { schema_fingerprint: fingerprint } = last;
+  async #apply(ready: readonly ReadyGroup[], signal: AbortSignal): Promise<void> {
+    const messages = ready.flatMap((each) => each.messages);
+    const { schema_fingerprint: fingerprint } = messages[0]!;
     if (fingerprint !== undefined && fingerprint !== this.#session.state.schemaFingerprint) {
       await this.#chain.followSchema(fingerprint, signal);
       // Rows of older blocks may hold other values in columns that are new or changed, and no message says so.
@@ -249,16 +327,13 @@ export class ReplicaFollower {
     }
     const { writer, context, state, source } = this.#session;
     if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#verifier.hasten();
-    const target = {
-      first: group.first,
-      last: group.last,
-      hashes: this.#hashes(last),
-      source: source.url,
-      complete: true,
-      phase: 'following'
-    } as const;
+    const groups = ready.map(({ group: { first, last }, messages }): LiveGroup => {
+      const hashes = this.#hashes(messages.at(-1)!);
+      const target = { first, last, hashes, source: source.url, complete: true, phase: 'following' } as const;
+      return { target, messages };
+    });
     try {
-      this.#session.moved(await applyBlocks(writer, context, state, target, messages));
+      this.#session.moved(await applyBlocks(writer, context, state, groups));
     } catch (caught) {
       if (hasCode(caught, 'ROW_CONTRADICTION')) this.#session.contradicted = true;
       throw caught;

@@ -4,7 +4,7 @@ import type { Halt } from '../wire/report.ts';
 import type { IdOrigin } from './carried-ids.ts';
 import { classByName } from './classify.ts';
 import { type Connection, rows } from './connection.ts';
-import { type Statements, write } from './statement-batch.ts';
+import { type StatementBatch, type Statements, write } from './statement-batch.ts';
 import { createControlTables, isoTime } from './transparency-log.ts';
 
 /** What the replica is in the middle of; durable, so that a restart continues there. */
@@ -196,12 +196,28 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
 
 /** Changes some fields of the marker, as part of the caller's transaction if there is one. */
 export async function writeReplicaState(connection: Statements, change: Partial<ReplicaState>): Promise<void> {
-  const entries = Object.entries(change) as [keyof ReplicaState, unknown][];
-  const values = entries.map(([, value]) =>
-    typeof value === 'object' && value !== null ? JSON.stringify(value) : value
-  );
-  const list = entries.map(([name]) => `${COLUMNS[name]} = ?`).join(', ');
+  const { list, values } = assignments(change);
   await write(connection, `UPDATE sync_state SET ${list} WHERE id = 1`, values);
+}
+
+/** `writeReplicaState` along with the batch's next statements, if the marker is where it is expected. @returns rows that were */
+export async function moveReplicaState(
+  batch: StatementBatch,
+  expected: number | null,
+  change: Partial<ReplicaState>
+): Promise<number> {
+  const { list, values } = assignments(change);
+  const sql = `UPDATE sync_state SET ${list} WHERE id = 1 AND height <=> ?`;
+  const [result] = await batch.along(sql, [...values, expected]);
+  return (result as { affectedRows: number }).affectedRows;
+}
+
+function assignments(change: Partial<ReplicaState>): { list: string; values: unknown[] } {
+  const entries = Object.entries(change) as [keyof ReplicaState, unknown][];
+  return {
+    list: entries.map(([name]) => `${COLUMNS[name]} = ?`).join(', '),
+    values: entries.map(([, value]) => (typeof value === 'object' && value !== null ? JSON.stringify(value) : value))
+  };
 }
 
 /** The durable halt; null when there is none. */

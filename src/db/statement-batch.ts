@@ -79,6 +79,14 @@ export class StatementBatch implements Statements {
     return answer.promise;
   }
 
+  /** As the batch, for answers that can wait as those of `along` do. */
+  readonly patient: Statements = {
+    query: ((statement: string | QueryOptions, given?: unknown[]) => {
+      const { sql, values = given ?? [] } = typeof statement === 'string' ? { sql: statement } : statement;
+      return this.along(sql, values as unknown[]);
+    }) as Connection['query']
+  };
+
   /** @throws as `query`, when what waits fills a message */
   async add(sql: string, values: readonly unknown[]): Promise<void> {
     this.#enqueue(sql, values, null);

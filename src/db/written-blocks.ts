@@ -5,7 +5,7 @@ import { type BlockHead, type HeadLayout, readHeadPages } from './block-hashes.t
 import type { Span } from './group-transaction.ts';
 import type { HeightRun } from './heights.ts';
 import type { ReplicaSchema } from './replica-schema.ts';
-import { type Statements, write } from './statement-batch.ts';
+import { type StatementBatch, type Statements, write } from './statement-batch.ts';
 import { commitEpoch, type LoggedBlock, recordBlocks } from './transparency-log.ts';
 
 /** A block by the hashes that its source gives it. */
@@ -35,7 +35,7 @@ export interface WrittenSpan extends Span {
  * @throws {PlatformError} SOURCE_INVALID; CHAIN_BROKEN when live blocks do not follow the stored block before them
  */
 export async function checkBlocks(
-  connection: Statements,
+  connection: StatementBatch,
   schema: ReplicaSchema,
   { first, last, hashes, previous }: WrittenSpan,
   named: readonly NamedBlock[],
@@ -47,7 +47,7 @@ export async function checkBlocks(
   const namedAt = new Map(named.map(({ height, hashes }) => [height, hashes]));
   let tip: BlockHead | undefined;
   const start = previous === undefined ? first : first - 1;
-  for await (const { from: begin, to, heads: found } of readHeadPages(connection, schema.heads, start, last)) {
+  for await (const { from: begin, to, heads: found } of readHeadPages(connection.patient, schema.heads, start, last)) {
     const from = Math.max(begin, first);
     const heads = found.filter(({ height }) => height >= first);
     if (begin < first) checkContinuity(found, first, previous!);

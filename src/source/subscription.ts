@@ -173,6 +173,11 @@ export class Subscription<M extends Announcement = ServerMessage> {
     return this.#queue.length;
   }
 
+  /** Length of the next message; null when none is here. */
+  get nextBytes(): number | null {
+    return this.#queue[0]?.length ?? null;
+  }
+
   /** Sends a message. @returns false when the connection is not open */
   say(message: HeartbeatMessage | AuthMessage): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return false;

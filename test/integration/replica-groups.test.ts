@@ -12,6 +12,7 @@ import { createDatabase } from '../support/mariadb.ts';
 import {
   apply,
   applySnapshot,
+  applyTogether,
   batch,
   block,
   content,
@@ -208,9 +209,8 @@ test('of a source without groups, balances are derived from credits and debits, 
       complete: true,
       phase: 'following'
     } as const;
-    await applyBlocks(writer, { schema, maxRollbackDepth: 10, epochSize: 10 }, await readReplicaState(writer), target, [
-      message
-    ]);
+    const context = { schema, maxRollbackDepth: 10, epochSize: 10 };
+    await applyBlocks(writer, context, await readReplicaState(writer), [{ target, messages: [message] }]);
     amounts.push((await rows(writer, 'SELECT amount FROM balances')).map(({ amount }) => amount).join());
   }
   assert.deepEqual(amounts, ['3.5', '3', '']);
@@ -242,7 +242,7 @@ test('balances are replaced and deleted by their pair, which may be NULL by defi
     const message = { ...block(at, {}, { dbType: 'indexer', ledger_hash: 'aa', ...more }) };
     message.data = { blocks: [{ block_index: at, ledger_hash: 'aa' }] };
     const target = { first: at, last: at, hashes, source: 't', complete: true, phase: 'following' } as const;
-    await applyBlocks(writer, known, await readReplicaState(writer), target, [message]);
+    await applyBlocks(writer, known, await readReplicaState(writer), [{ target, messages: [message] }]);
   };
   const of = (id: number, tick: number, amount: string) => ({ id, address_id: 1, tick_id: tick, amount });
   await take(1, { updated_rows: { balances: [of(4, 1, '5'), of(9, 2, '7')] } });
@@ -330,12 +330,64 @@ test('a since-snapshot may bring a new row before the older block that gives up 
 
 test('what a group needs to be undone is forgotten beyond the rollback depth, and not before all of it is beyond', async () => {
   const { writer } = await createReplica();
-  const group = { first: 4, last: 5 };
+  const group = { first: 6, last: 7 };
   await apply(writer, [FIRST]);
-  for (const height of [2, 3]) await apply(writer, [block(height, {})]);
-  await apply(writer, [block(4, {}, { group }), block(5, {}, { group })]);
-  for (let height = 6; height <= 14; height++) await apply(writer, [block(height, {})]);
-  assert.equal(await planRollback(writer, 14, 2), null);
-  assert.equal((await planRollback(writer, 14, 4))?.height, 3);
+  for (const height of [2, 3, 4, 5]) await apply(writer, [block(height, {})]);
+  await apply(writer, [block(6, {}, { group }), block(7, {}, { group })]);
+  for (let height = 8; height <= 16; height++) await apply(writer, [block(height, {})]);
+  assert.equal(await planRollback(writer, 16, 4), null);
+  assert.equal((await planRollback(writer, 16, 6))?.height, 5);
   await writer.end();
 });
+
+/** The third takes back what the second did, and changes rows of its blocks. */
+const THIRD = [
+  block(
+    4,
+    { transactions: [{ tx_index: 40, block_index: 4 }], index_names: [{ id: 7, name: 'seven' }] },
+    {
+      ranges: {
+        notes: ofBlocks([1, 3], [{ id: 99, block_index: 3, text: 'moved' }]),
+        settings: { column: null, spans: [[0, 4095]], rows: [{ text: 'x' }] }
+      },
+      updated_rows: { tokens: [{ id: 902, tick: 'BBB', supply: '3.00000000' }] },
+      deleted_rows: { tokens: [{ tick: 'AAA' }] }
+    }
+  )
+];
+
+test('groups in one transaction leave what they leave one by one, and are undone one by one', async () => {
+  const [together, alone] = [(await createReplica()).writer, (await createReplica()).writer];
+  const groups = [[FIRST], SECOND, THIRD, [block(5, {})]];
+  await applyTogether(together, groups);
+  for (const messages of groups) await apply(alone, [...messages]);
+  assert.deepEqual(await content(together), await content(alone));
+  for (const height of [4, 2, 0]) {
+    for (const writer of [together, alone]) {
+      const { height: from } = await readReplicaState(writer);
+      const plan = (await planRollback(writer, from!, height))!;
+      await rollBack(writer, await context(writer), await readReplicaState(writer), plan);
+    }
+    assert.deepEqual(await content(together), await content(alone));
+    assert.deepEqual(await readReplicaState(together), await readReplicaState(alone));
+  }
+  await Promise.all([together.end(), alone.end()]);
+});
+
+const BROKEN: readonly [what: string, third: readonly BlockMessage[], code: string][] = [
+  ['does not follow', [block(4, {}, { previous_hash: 'elsewhere' })], 'CHAIN_BROKEN'],
+  ['is not the block that it says', [{ ...block(4, {}), block_hash: 'another' }], 'SOURCE_INVALID'],
+  ['contradicts', [block(4, { index_names: [{ id: 5, name: 'other' }] })], 'ROW_CONTRADICTION'],
+  ['has no block', [{ ...block(4, {}), data: {} }], 'SOURCE_INVALID']
+];
+
+for (const [what, third, code] of BROKEN) {
+  test(`of groups in one transaction of which one ${what}, none is applied`, async () => {
+    const { to, writer } = await createReplica();
+    await assert.rejects(applyTogether(writer, [[FIRST], SECOND, third, [block(5, {})]]), { code });
+    const next = await openWriter(to, { generation: 2 });
+    assert.equal((await readReplicaState(next)).height, 0);
+    assert.deepEqual((await content(next))['transactions'], []);
+    await next.end();
+  });
+}

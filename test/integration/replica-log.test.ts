@@ -41,7 +41,7 @@ async function openIndexer() {
       const heights = older.map((each) => Number(each['block_index']));
       const ranges = { blocks: ofBlocks(heights, [...older]) };
       const told = { ...message, ranges, data: { blocks: [row(height, 10 * height)] } };
-      await applyBlocks(writer, known, await readReplicaState(writer), target(height), [told]);
+      await applyBlocks(writer, known, await readReplicaState(writer), [{ target: target(height), messages: [told] }]);
     },
     /** Times of the log, which must say what `blocks` says, and the root of the first epoch. */
     async log() {

@@ -81,7 +81,9 @@ test('REPLICA_MOVED: the applied height is not where this writer left it', async
     complete: true,
     phase: 'following'
   } as const;
-  await assert.rejects(applyBlocks(writer, await context(writer), state, target, [FIRST]), { code: 'REPLICA_MOVED' });
+  await assert.rejects(applyBlocks(writer, await context(writer), state, [{ target, messages: [FIRST] }]), {
+    code: 'REPLICA_MOVED'
+  });
 });
 
 test('REPLICA_LOCKED: a second writer is refused and told who holds the replica; the first one goes on', async () => {

@@ -64,7 +64,8 @@ async function apply(writer: Connection, blocks: readonly Block[]): Promise<void
   );
   const target = { first: first.height, last: last.height, hashes: last.hashes, source: 'test', complete: true };
   const before = await state.readReplicaState(writer);
-  await applyBlocks(writer, await contextOf(writer), before, { ...target, phase: 'following' }, messages);
+  const group = { target: { ...target, phase: 'following' }, messages } as const;
+  await applyBlocks(writer, await contextOf(writer), before, [group]);
 }
 
 /** All that is there, but for times of the clock and ids that a database deals by itself. */
@@ -147,7 +148,7 @@ test('a group is applied with its journal, log and epochs; one that does not beg
       complete: true,
       phase: 'following'
     } as const;
-    return codeOf(applyBlocks(writer, await contextOf(writer), { ...before, height: 5 }, target, messages));
+    return codeOf(applyBlocks(writer, await contextOf(writer), { ...before, height: 5 }, [{ target, messages }]));
   });
   assert.equal(codes, 'REPLICA_MOVED');
 });

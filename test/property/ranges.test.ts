@@ -162,7 +162,8 @@ test('whatever rows change, move, get a block, lose theirs or wait for a parent:
     const message = block(NEXT, Object.fromEntries(ofNext), { ranges: rangesOf(before, after, further) });
     const target = { first: NEXT, last: NEXT, hashes: { block_hash: `h${NEXT}` }, source: 'test' };
     const marks = { complete: true, phase: 'following' } as const;
-    await applyBlocks(writer, context, await readReplicaState(writer), { ...target, ...marks }, [message]);
+    const group = { target: { ...target, ...marks }, messages: [message] };
+    await applyBlocks(writer, context, await readReplicaState(writer), [group]);
     assert.deepEqual(textOf(await placed(writer, context)), textOf(after));
     await rollBack(writer, context, await readReplicaState(writer), (await planRollback(writer, NEXT, TIP))!);
     assert.deepEqual(textOf(await placed(writer, context)), textOf(before));

@@ -67,7 +67,15 @@ export async function apply(writer: Connection, messages: BlockMessage[]): Promi
 export async function follow(writer: Connection, messages: readonly BlockMessage[]): Promise<void> {
   const own = await context(writer);
   let state = await readReplicaState(writer);
-  for (const message of messages) state = await applyBlocks(writer, own, state, targetOf([message]), [message]);
+  for (const message of messages)
+    state = await applyBlocks(writer, own, state, [{ target: targetOf([message]), messages: [message] }]);
+}
+
+/** Some groups in one transaction. */
+export async function applyTogether(writer: Connection, groups: readonly (readonly BlockMessage[])[]): Promise<void> {
+  const list = groups.map((messages) => ({ target: targetOf(messages), messages }));
+  const state = await applyBlocks(writer, await context(writer), await readReplicaState(writer), list);
+  assert.deepEqual(state, await readReplicaState(writer));
 }
 
 /** What is read before the group is read; the group itself begins with the call. */
@@ -77,7 +85,7 @@ export async function readyToApply(
   known?: WriterContext
 ): Promise<() => Promise<ReplicaState>> {
   const [own, state] = [known ?? (await context(writer)), await readReplicaState(writer)];
-  return () => applyBlocks(writer, own, state, targetOf(messages), messages);
+  return () => applyBlocks(writer, own, state, [{ target: targetOf(messages), messages }]);
 }
 
 function targetOf(messages: readonly BlockMessage[]): GroupTarget {

@@ -1,10 +1,24 @@
 import { createHash } from 'node:crypto';
+import { readTip } from '../../../src/db/block-hashes.ts';
+import { inSnapshot } from '../../../src/db/block-reader.ts';
+import { connect, quoteName } from '../../../src/db/connection.ts';
+import { readGroup } from '../../../src/db/source/group-reader.ts';
+import { SourceMemory } from '../../../src/db/source/source-memory.ts';
+import { readLayout } from '../../../src/db/source-layout.ts';
 import { quoteText } from '../../../src/db/sql-literal.ts';
+import { blockMessage, encodeMessage } from '../../../src/wire/block.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import type { BlockMessage, WireRow } from '../../../src/wire/messages.ts';
+import { TEST_KEY } from '../../support/source-thread.ts';
+import { openLedger } from '../../support/tables-in-use/ledger.ts';
 import { ROWS_PER_BLOCK } from './dataset.ts';
 
 /** Above every index of the dataset. */
 const FIRST_INDEX = 10_000_000;
+/** Of a block of the tables in use. */
+const ACTIONS = 8;
+/** Tables of which a block brings rows that are there already. */
+const DERIVED: ReadonlySet<string> = new Set(['balances', 'sync_meta']);
 const sha = (text: string) => createHash('sha256').update(text).digest('hex');
 const list = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n));
 
@@ -67,19 +81,57 @@ function inventBlock(height: number, base: number, hotAddress: number): BlockMes
   } as BlockMessage;
 }
 
-/** The statements that put the same rows in: one INSERT a table, balances replaced. */
-export function insertsOf({ data, updated_rows }: BlockMessage): string[] {
-  const values = (rows: readonly WireRow[]) =>
-    rows.map((row) => `(${Object.values(row).map(literal).join(',')})`).join(',');
-  const head = (verb: string, table: string, [row]: readonly WireRow[]) =>
-    `${verb} INTO ${table} (${Object.keys(row!).join(',')}) VALUES `;
-  const inserts = Object.entries(data).map(([table, rows]) => head('INSERT', table, rows) + values(rows));
-  const { balances = [] } = updated_rows ?? {};
-  const withoutId = balances.map(({ id: _, ...row }) => row);
-  return [...inserts, head('REPLACE', 'balances', withoutId) + values(withoutId)];
+/**
+ * Writes blocks of the tables in use, of about as many actions each, and reads each as a source does.
+ *
+ * @returns their messages
+ */
+export async function recordBlocks(source: DatabaseCoordinates, seed: string, count: number): Promise<Buffer[]> {
+  const writer = await connect(source);
+  const reader = await connect(source, { finderKey: TEST_KEY });
+  const ledger = await openLedger(writer, { dbType: 'indexer', seed, chain: 'litecoin' });
+  const layout = await readLayout(reader, 'indexer');
+  const memory = await inSnapshot(reader, async () =>
+    SourceMemory.atTip(reader, layout, await readTip(reader, layout.heads!))
+  );
+  const messages: Buffer[] = [];
+  for (let block = 0; block < count; block++) {
+    await ledger.writeBlock({ actions: ACTIONS });
+    for await (const read of readGroup(reader, 'indexer', [], memory)) {
+      const message = blockMessage({ dbType: 'indexer', chain: 'litecoin', network: 'regtest' }, read);
+      messages.push(Buffer.from(encodeMessage(message)));
+      memory.accept(read);
+    }
+  }
+  await Promise.all([writer.end(), reader.end()]);
+  return messages;
+}
+
+/** The statements that put the same rows in: one INSERT a table, what changed replaced, what went deleted. */
+export function insertsOf({ data, updated_rows = {}, deleted_rows = {}, ranges = {} }: BlockMessage): string[] {
+  const tuple = (row: WireRow) => `(${Object.values(row).map(literal).join(',')})`;
+  const columns = ([row]: readonly WireRow[]) =>
+    `(${Object.keys(row!)
+      .map((name) => quoteName(name))
+      .join(',')})`;
+  const filled = (tables: Readonly<Record<string, readonly WireRow[]>>) =>
+    Object.entries(tables).filter(([, rows]) => rows.length > 0);
+  const put = (verb: string) => (entry: readonly [string, readonly WireRow[]]) =>
+    `${verb} INTO ${quoteName(entry[0])} ${columns(entry[1])} VALUES ${entry[1].map(tuple).join(',')}`;
+  const changed = Object.fromEntries(Object.entries(ranges).map(([table, { rows }]) => [table, rows]));
+  return [
+    ...filled(data).map((entry) => put(DERIVED.has(entry[0]) ? 'REPLACE' : 'INSERT')(entry)),
+    ...[updated_rows, changed].flatMap((tables) => filled(tables).map(put('REPLACE'))),
+    ...filled(deleted_rows).flatMap(([table, rows]) =>
+      Object.values(Object.groupBy(rows, (row) => columns([row]))).map(
+        (alike) => `DELETE FROM ${quoteName(table)} WHERE ${columns(alike!)} IN (${alike!.map(tuple).join(',')})`
+      )
+    )
+  ];
 }
 
 function literal(value: unknown): string {
   if (value === null) return 'NULL';
+  if (typeof value === 'object') return `FROM_BASE64(${quoteText((value as { __xbin__: string }).__xbin__)})`;
   return typeof value === 'number' ? String(value) : quoteText(String(value));
 }

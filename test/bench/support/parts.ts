@@ -13,7 +13,7 @@ export function chooseParts<P>(only: string | undefined, parts: Readonly<Record<
 }
 
 /** Rows of an invented dataset, or the size of an indexer of the tables in use. */
-export type DatasetSize = number | '1M' | '10M';
+export type DatasetSize = number | 'small' | '1M' | '10M';
 
 /** `--rows 100000,1M`: a number of rows of nine invented tables, or the size of a database of the tables in use. @throws {PlatformError} COMMAND_INVALID */
 export const readRows = (text: string): DatasetSize[] =>

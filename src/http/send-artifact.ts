@@ -63,7 +63,7 @@ async function sendBody(blocks: AsyncIterable<Uint8Array>, reply: FastifyReply, 
       await myTurn(block.length);
       count('snapshotBytes.out', block.length);
       await write(raw, block);
-      reader.took(block.length);
+      reader.tookBlock();
     }
     raw.end();
   } catch {

@@ -45,7 +45,7 @@ export interface ArtifactStoreOptions {
 }
 
 /** @see ArtifactStoreOptions.unreadMs */
-const SHORT_UNREAD_MS = 1_000;
+const SHORT_UNREAD_MS = 250;
 const EXTENSIONS: Readonly<Record<SnapshotCoding, string>> = { gzip: 'json.gz', zstd: 'json.zst' };
 const FILE_PATTERN = /^[0-9a-f]{32}\.json\.(gz|zst)$/;
 /** A since-snapshot of so many blocks is short. */
@@ -175,7 +175,10 @@ export class ArtifactStore {
     };
     const giveUpUnread = (): boolean => {
       const isUnread = artifact.readers.size === 0 && this.#shelf.growing.has(artifact);
-      if (isUnread) giveUp('nobody reads it');
+      if (isUnread) {
+        this.#slots.noteLeft(slot);
+        giveUp('nobody reads it');
+      }
       return isUnread;
     };
     // Nobody goes on in the middle of a since-snapshot.

@@ -24,7 +24,7 @@ export class Artifact {
   readonly createdAt = performance.now();
   #headers: ArtifactHeaders | undefined;
   #sizeBytes = 0;
-  #complete = false;
+  #completeAt: number | null = null;
   #error: PlatformError | undefined;
   /** Readings of the file that have not ended. */
   #readings = 0;
@@ -61,14 +61,18 @@ export class Artifact {
     return this.#sizeBytes;
   }
   get complete(): boolean {
-    return this.#complete;
+    return this.#completeAt !== null;
+  }
+  /** On the clock of `performance.now()`; null while it grows. */
+  get completeAt(): number | null {
+    return this.#completeAt;
   }
   get error(): PlatformError | undefined {
     return this.#error;
   }
   /** True while it is being built or read: such an artifact stays. */
   get inUse(): boolean {
-    return this.#readers.size > 0 || this.#readings > 0 || (!this.#complete && this.#error === undefined);
+    return this.#readers.size > 0 || this.#readings > 0 || (!this.complete && this.#error === undefined);
   }
 
   /** Those who wait for it or read it. */
@@ -98,7 +102,7 @@ export class Artifact {
 
   finish(sizeBytes: number): void {
     this.#sizeBytes = sizeBytes;
-    this.#complete = true;
+    this.#completeAt = performance.now();
     this.#notify();
   }
 
@@ -115,7 +119,7 @@ export class Artifact {
 
   /** Waits until there are bytes beyond the offset or the file is complete. @throws {PlatformError} what the build failed with */
   async whenBeyond(offset: number): Promise<void> {
-    while (this.#sizeBytes <= offset && !this.#complete) await this.#nextChange();
+    while (this.#sizeBytes <= offset && !this.complete) await this.#nextChange();
   }
 
   /** Waits until it is neither built nor read. */

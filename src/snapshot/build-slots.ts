@@ -42,6 +42,9 @@ const PATIENCE_MS = 3_000;
 const MAX_WAITING = 64;
 /** An address whose build was given up because nobody read it makes no other give way for so long. */
 const LEFT_MS = 30_000;
+/** It begins its next one later and later: after so long the first time, twice as long each further time, this at most. */
+const FIRST_REST_MS = 1_000;
+const MAX_REST_MS = 8_000;
 const MAX_WAITING_PER_ADDRESS = 4;
 
 /**
@@ -49,7 +52,7 @@ const MAX_WAITING_PER_ADDRESS = 4;
  *
  * Short builds have a place beside the long ones. A build that nobody reads gives way to one that another address waits for, and so
  * does one whose readers' addresses have two to an address that has none. Whoever still finds no place waits a moment: the address with the
- * fewest builds has the next one.
+ * fewest builds has the next one. An address that leaves its builds has to wait before the next.
  */
 export class BuildSlots {
   readonly #maxBuilds: number;
@@ -59,8 +62,11 @@ export class BuildSlots {
   #ending = 0;
   #waiting: Waiting[] = [];
   #isServing = false;
-  /** When a build was given up that an address had left. */
-  readonly #left = new LRUCache<string, true>({ max: 10_000, ttl: LEFT_MS });
+  /** How often builds were given up that an address had left, and until when it rests. */
+  readonly #left = new LRUCache<string, { readonly times: number; readonly restsUntil: number }>({
+    max: 10_000,
+    ttl: LEFT_MS
+  });
 
   constructor({ maxBuilds, patienceMs = PATIENCE_MS }: BuildSlotsOptions) {
     this.#maxBuilds = maxBuilds;
@@ -84,6 +90,14 @@ export class BuildSlots {
       clearTimeout(patience);
       this.#waiting = this.#waiting.filter((each) => each !== waiting);
     }
+  }
+
+  /** A slot's build was given up because nobody read it. */
+  noteLeft({ address }: Slot): void {
+    const times = this.#left.get(address)?.times ?? 0;
+    const restMs = Math.min(FIRST_REST_MS * 2 ** times, MAX_REST_MS);
+    this.#left.set(address, { times: times + 1, restsUntil: performance.now() + restMs });
+    setTimeout(() => this.serve(), restMs).unref();
   }
 
   /** A slot's build needs it no more. @param ended fulfilled when the build's thread has ended; default: there is none */
@@ -126,7 +140,8 @@ export class BuildSlots {
 
   #isFree(wish: SlotWish): boolean {
     const isBounded = this.#running.size + this.#ending <= 2 * this.#maxBuilds;
-    return isBounded && this.#limits(wish).every(({ isMet }) => isMet);
+    const rests = (this.#left.get(wish.reader.address)?.restsUntil ?? 0) > performance.now();
+    return isBounded && !rests && this.#limits(wish).every(({ isMet }) => isMet);
   }
 
   /** The limits that hold for a build, with those that run under each. The first short build takes no place of others. */
@@ -149,7 +164,7 @@ export class BuildSlots {
     for (const { slots, isMet } of this.#limits(wish)) {
       if (isMet || slots.some((slot) => !this.#running.has(slot))) continue;
       const [slot, reason] = this.#givesWay(wish, slots);
-      if (slot?.build?.readers.size === 0) this.#left.set(slot.address, true);
+      if (slot?.build?.readers.size === 0) this.noteLeft(slot);
       slot?.build?.giveUp(reason);
     }
     this.#isServing = false;

@@ -1,7 +1,6 @@
 import type { Artifact } from './artifact.ts';
 
-/** Who is slower on average, from so long after it came, gives way to others when there is no room. */
-const SLOW_BYTES_PER_S = 64 * 1024;
+/** Who takes no block (256 KiB) of a complete artifact for so long gives way to others when there is no room. */
 const SLOW_AFTER_MS = 5_000;
 
 /** Somebody who wants an artifact: waits for it, or reads it. */
@@ -9,8 +8,7 @@ export class Reader {
   /** Under which it is counted. */
   readonly address: string;
   readonly #cut: (() => void) | undefined;
-  readonly #cameAt = performance.now();
-  #takenBytes = 0;
+  #tookAt = performance.now();
   #artifact: Artifact | undefined;
   #isGone = false;
 
@@ -24,17 +22,14 @@ export class Reader {
     return this.#isGone;
   }
 
-  /** In bytes a second, since it came. */
-  get pace(): number {
-    return (this.#takenBytes / (performance.now() - this.#cameAt)) * 1_000;
-  }
-
   get isSlow(): boolean {
-    return performance.now() - this.#cameAt > SLOW_AFTER_MS && this.pace < SLOW_BYTES_PER_S;
+    const couldTakeAt = this.#artifact?.completeAt ?? Number.POSITIVE_INFINITY;
+    return performance.now() - Math.max(this.#tookAt, couldTakeAt) > SLOW_AFTER_MS;
   }
 
-  took(sizeBytes: number): void {
-    this.#takenBytes += sizeBytes;
+  /** It has taken a block: what the system's buffers hold for it counts as taken. */
+  tookBlock(): void {
+    this.#tookAt = performance.now();
   }
 
   /** From now on until it leaves the artifact keeps its file, and its build goes on. */

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../../src/errors.ts';
 import { Artifact } from '../../src/snapshot/artifact.ts';
+import { Reader } from '../../src/snapshot/reader.ts';
 import { temporaryDirectory } from '../support/sync-process.ts';
 
 function begin(): Artifact {
@@ -67,4 +68,18 @@ test('SNAPSHOT_FAILED: readers of a build that fails are told, and so is one of 
   short.finish(10);
   await assert.rejects(copy(short, 0, null, 0), { code: 'SNAPSHOT_FAILED' });
   assert.equal(short.inUse, false);
+});
+
+test('a reader is slow that takes nothing of a complete artifact for 5 s, however much it took before', async () => {
+  const artifact = begin();
+  const [reader, waiting] = [new Reader('a', () => undefined), new Reader('b', () => undefined)];
+  for (const each of [reader, waiting]) each.enter(artifact);
+  for (let block = 0; block < 40; block++) reader.tookBlock();
+  await sleep(2_600);
+  artifact.finish(0);
+  await sleep(2_600);
+  assert.deepEqual([reader.isSlow, waiting.isSlow], [false, false], 'while it grew, there was nothing to take');
+  waiting.tookBlock();
+  await sleep(2_600);
+  assert.deepEqual([reader.isSlow, waiting.isSlow], [true, false]);
 });

@@ -89,6 +89,23 @@ test('who leaves its builds makes nobody give way for a while, its own unread on
   assert.deepEqual(givenUp, ['a', 'b', 'a']);
 });
 
+test('an address that leaves its builds begins the next one later and later, while others go on', async () => {
+  const { slots, build } = openSlots({ patienceMs: 6_000 });
+  const waits: number[] = [];
+  for (let time = 0; time < 3; time++) {
+    const began = performance.now();
+    const slot = await build('a');
+    waits.push(performance.now() - began);
+    slots.noteLeft(slot);
+    slots.release(slot);
+    slots.release(await build('b'));
+  }
+  assert.ok(waits[0]! < 500 && waits[1]! >= 900 && waits[2]! >= 1_900, waits.join());
+  const own = openSlots();
+  own.slots.noteLeft(await own.build('a'));
+  await assert.rejects(own.build('a'), isBusy, 'it is told to come later');
+});
+
 test('of two builds of an address the newer gives way to an address that has none, unless one reads it that has no other', async () => {
   const { givenUp, build } = openSlots();
   await build('a');

@@ -31,6 +31,7 @@ import { statusRoutes } from './routes/status.ts';
 import { isSubscription, subscribeRoutes } from './routes/subscribe.ts';
 import { transparencyRoutes } from './routes/transparency.ts';
 import { validatorRoutes } from './routes/validators.ts';
+import { Turns } from './turns.ts';
 
 export type { ActorAsks, ActorControl, ActorDirectory, AppDeps, HttpConfig } from './deps.ts';
 
@@ -98,17 +99,20 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.setErrorHandler(errorHandler({ withCode: true }));
   app.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'not found' }));
 
+  // What is a moment's work for a source is asked of it one at a time, whichever route it is for.
+  const turns = new Turns(addressOf);
+
   app.register(rateLimit, { global: false });
   app.register(probeRoutes, deps);
   app.register(healthRoutes, deps);
   app.register(statusRoutes, deps);
   app.register(catalogRoutes, deps);
-  app.register(schemaRoutes, { ...deps, addressOf });
-  app.register(snapshotRoutes, { ...deps, addressOf });
+  app.register(schemaRoutes, { ...deps, addressOf, turns });
+  app.register(snapshotRoutes, { ...deps, addressOf, turns });
   app.register(pageRoutes, { ...deps, addressOf });
-  app.register(checkpointRoutes, { ...deps, addressOf });
+  app.register(checkpointRoutes, { ...deps, addressOf, turns });
   app.register(digestRoutes, { ...deps, addressOf });
-  app.register(transparencyRoutes, { ...deps, addressOf });
+  app.register(transparencyRoutes, { ...deps, addressOf, turns });
   app.register(subscribeRoutes, { ...deps, addressOf, onFault: (socket) => callers.fail(socket) });
   app.register(validatorRoutes, { ...deps, addressOf });
   app.register(haltRoutes, { ...deps, addressOf });

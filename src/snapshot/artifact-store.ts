@@ -45,7 +45,9 @@ export interface ArtifactStoreOptions {
 }
 
 /** @see ArtifactStoreOptions.unreadMs */
-const SHORT_UNREAD_MS = 250;
+const SHORT_UNREAD_MS = 1_000;
+/** The same, when its last reader left as soon as it had come. */
+const LEFT_UNREAD_MS = 250;
 const EXTENSIONS: Readonly<Record<SnapshotCoding, string>> = { gzip: 'json.gz', zstd: 'json.zst' };
 const FILE_PATTERN = /^[0-9a-f]{32}\.json\.(gz|zst)$/;
 /** A since-snapshot of so many blocks is short. */
@@ -175,10 +177,7 @@ export class ArtifactStore {
     };
     const giveUpUnread = (): boolean => {
       const isUnread = artifact.readers.size === 0 && this.#shelf.growing.has(artifact);
-      if (isUnread) {
-        this.#slots.noteLeft(slot);
-        giveUp('nobody reads it');
-      }
+      if (isUnread) giveUp('nobody reads it');
       return isUnread;
     };
     // Nobody goes on in the middle of a since-snapshot.
@@ -190,8 +189,9 @@ export class ArtifactStore {
       path: join(this.#options.directory, `${buildId}.${EXTENSIONS[coding]}`),
       resource: resourceOf(order),
       key: keyOf(order, coding),
-      onLeft: () => {
-        setTimeout(giveUpUnread, unreadMs).unref();
+      onLeft: ({ leavesAtOnce }) => {
+        if (leavesAtOnce) this.#slots.noteLeft(slot);
+        setTimeout(giveUpUnread, leavesAtOnce && isShort ? LEFT_UNREAD_MS : unreadMs).unref();
         this.#slots.serve();
       }
     });

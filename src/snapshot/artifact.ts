@@ -29,7 +29,7 @@ export class Artifact {
   /** Readings of the file that have not ended. */
   #readings = 0;
   readonly #readers = new Set<Reader>();
-  readonly #onLeft: () => void;
+  readonly #onLeft: (last: Reader) => void;
   #changed = Promise.withResolvers<void>();
   readonly #blocks = new SharedBlocks();
 
@@ -40,7 +40,7 @@ export class Artifact {
     readonly resource: string;
     readonly key: string;
     /** Called when its last reader has left. */
-    readonly onLeft?: () => void;
+    readonly onLeft?: (last: Reader) => void;
   }) {
     this.buildId = options.buildId;
     this.coding = options.coding;
@@ -87,7 +87,7 @@ export class Artifact {
   leave(reader: Reader): void {
     if (!this.#readers.delete(reader) || this.#readers.size > 0) return;
     this.#notify();
-    this.#onLeft();
+    this.#onLeft(reader);
   }
 
   opened(headers: ArtifactHeaders): void {

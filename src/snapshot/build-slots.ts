@@ -42,9 +42,10 @@ const PATIENCE_MS = 3_000;
 const MAX_WAITING = 64;
 /** An address whose build was given up because nobody read it makes no other give way for so long. */
 const LEFT_MS = 30_000;
-/** It begins its next one later and later: after so long the first time, twice as long each further time, this at most. */
+/** One whose callers leave at once begins its next one later and later: after so long the first time, twice as long each further time, this at most. */
 const FIRST_REST_MS = 1_000;
-const MAX_REST_MS = 8_000;
+const MAX_REST_MS = 4_000;
+const IDLE = { times: 0, restsUntil: 0 };
 const MAX_WAITING_PER_ADDRESS = 4;
 
 /**
@@ -52,7 +53,7 @@ const MAX_WAITING_PER_ADDRESS = 4;
  *
  * Short builds have a place beside the long ones. A build that nobody reads gives way to one that another address waits for, and so
  * does one whose readers' addresses have two to an address that has none. Whoever still finds no place waits a moment: the address with the
- * fewest builds has the next one. An address that leaves its builds has to wait before the next.
+ * fewest builds has the next one. An address whose callers leave at once has to wait before the next.
  */
 export class BuildSlots {
   readonly #maxBuilds: number;
@@ -62,8 +63,8 @@ export class BuildSlots {
   #ending = 0;
   #waiting: Waiting[] = [];
   #isServing = false;
-  /** How often builds were given up that an address had left, and until when it rests. */
-  readonly #left = new LRUCache<string, { readonly times: number; readonly restsUntil: number }>({
+  /** Addresses that left their builds: how often at once, and until when they rest. */
+  readonly #left = new LRUCache<string, typeof IDLE>({
     max: 10_000,
     ttl: LEFT_MS
   });
@@ -92,7 +93,7 @@ export class BuildSlots {
     }
   }
 
-  /** A slot's build was given up because nobody read it. */
+  /** The last reader of a slot's build left as soon as it had come. */
   noteLeft({ address }: Slot): void {
     const times = this.#left.get(address)?.times ?? 0;
     const restMs = Math.min(FIRST_REST_MS * 2 ** times, MAX_REST_MS);
@@ -164,7 +165,7 @@ export class BuildSlots {
     for (const { slots, isMet } of this.#limits(wish)) {
       if (isMet || slots.some((slot) => !this.#running.has(slot))) continue;
       const [slot, reason] = this.#givesWay(wish, slots);
-      if (slot?.build?.readers.size === 0) this.noteLeft(slot);
+      if (slot?.build?.readers.size === 0 && !this.#left.has(slot.address)) this.#left.set(slot.address, IDLE);
       slot?.build?.giveUp(reason);
     }
     this.#isServing = false;

@@ -2,12 +2,15 @@ import type { Artifact } from './artifact.ts';
 
 /** Who takes no block (256 KiB) of a complete artifact for so long gives way to others when there is no room. */
 const SLOW_AFTER_MS = 5_000;
+/** Who leaves so soon after its first block never meant to read: a link that breaks just then is rare. */
+const AT_ONCE_MS = 500;
 
 /** Somebody who wants an artifact: waits for it, or reads it. */
 export class Reader {
   /** Under which it is counted. */
   readonly address: string;
   readonly #cut: (() => void) | undefined;
+  #tookFirstAt: number | null = null;
   #tookAt = performance.now();
   #artifact: Artifact | undefined;
   #isGone = false;
@@ -22,6 +25,11 @@ export class Reader {
     return this.#isGone;
   }
 
+  /** Of one that leaves now. */
+  get leavesAtOnce(): boolean {
+    return performance.now() - (this.#tookFirstAt ?? Number.POSITIVE_INFINITY) < AT_ONCE_MS;
+  }
+
   get isSlow(): boolean {
     const couldTakeAt = this.#artifact?.completeAt ?? Number.POSITIVE_INFINITY;
     return performance.now() - Math.max(this.#tookAt, couldTakeAt) > SLOW_AFTER_MS;
@@ -30,6 +38,7 @@ export class Reader {
   /** It has taken a block: what the system's buffers hold for it counts as taken. */
   tookBlock(): void {
     this.#tookAt = performance.now();
+    this.#tookFirstAt ??= this.#tookAt;
   }
 
   /** From now on until it leaves the artifact keeps its file, and its build goes on. */

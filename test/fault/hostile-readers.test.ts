@@ -66,7 +66,7 @@ test('callers that leave at the first byte keep no place: their builds give way 
   const site = await open(coordinates);
   const openGate = await closeGate(coordinates);
   for (const height of [1, 2]) {
-    const caller = ask(site, since(height), '127.0.0.4');
+    const caller = ask(site, since(height), `127.0.0.${3 + height}`);
     await until(async () => (await countBuilds(coordinates)) === height, 'a build waits at the gate');
     caller.leave();
   }

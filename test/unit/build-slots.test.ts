@@ -89,7 +89,7 @@ test('who leaves its builds makes nobody give way for a while, its own unread on
   assert.deepEqual(givenUp, ['a', 'b', 'a']);
 });
 
-test('an address that leaves its builds begins the next one later and later, while others go on', async () => {
+test('an address whose callers leave at once begins its next build later and later, while others go on', async () => {
   const { slots, build } = openSlots({ patienceMs: 6_000 });
   const waits: number[] = [];
   for (let time = 0; time < 3; time++) {

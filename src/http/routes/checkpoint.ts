@@ -7,17 +7,16 @@ import type { AppDeps } from '../deps.ts';
 import { createLimit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
-import { Turns } from '../turns.ts';
+import type { Turns } from '../turns.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 
 /** `GET /checkpoint/indexer/:chain/:network/{latest,:height}`: a signed state root, where the database records them. */
 export const checkpointRoutes: FastifyPluginAsyncTypebox<
-  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
-> = async (app, { directory, addressOf }) => {
+  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader; readonly turns: Turns }
+> = async (app, { directory, addressOf, turns }) => {
   const limit = createLimit(app, { name: 'checkpoint', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
-  const turns = new Turns(addressOf);
   const base = '/checkpoint/:dbType/:chain/:network';
   const config = {
     mode: 'server',

@@ -8,7 +8,7 @@ import type { AppDeps } from '../deps.ts';
 import { createLimit } from '../limits.ts';
 import { databaseParams } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
-import { Turns } from '../turns.ts';
+import type { Turns } from '../turns.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 
@@ -19,11 +19,10 @@ interface Schema {
 
 /** `GET /schema/:dbType/:chain/:network`: the body comes from the actor as JSON text, once for each schema, and is passed on as it is. */
 export const schemaRoutes: FastifyPluginAsync<
-  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
-> = async (app, { directory, addressOf }) => {
+  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader; readonly turns: Turns }
+> = async (app, { directory, addressOf, turns }) => {
   const limit = createLimit(app, { name: 'schema', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
-  const turns = new Turns(addressOf);
   const kept = new Map<string, Schema>();
 
   app.get(

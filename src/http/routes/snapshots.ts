@@ -15,7 +15,7 @@ import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 import { isBegun, sendArtifact, varyByCoding } from '../send-artifact.ts';
 import { readSnapshotQuery, SnapshotQuerySchema } from '../snapshot-query.ts';
-import { Turns } from '../turns.ts';
+import type { Turns } from '../turns.ts';
 
 const HOUR_MS = 3_600_000;
 /** Of questions to a source, which are no snapshots yet: HEAD, and GET with conditions. */
@@ -44,13 +44,13 @@ const SNAPSHOT_DOC = {
 
 type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts' | 'fanOut'> & {
   readonly addressOf: AddressReader;
+  readonly turns: Turns;
 };
 
 /** What a request is answered with. */
 interface Answering extends SnapshotDeps {
   readonly orders: RecentOrders;
   readonly checks: Limit;
-  readonly turns: Turns;
 }
 
 /**
@@ -66,7 +66,7 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
   const full = createLimit(app, { name: 'snapshot-full', max: SNAPSHOT_RATE_FULL, windowMs: HOUR_MS, addressOf });
   const since = createLimit(app, { name: 'snapshot-since', max: SNAPSHOT_RATE_INCR, windowMs: HOUR_MS, addressOf });
   const checks = createLimit(app, { name: 'snapshot-check', max: CHECKS_PER_MINUTE, windowMs: 60_000, addressOf });
-  const answering = { ...deps, orders: new RecentOrders(), checks, turns: new Turns(addressOf) };
+  const answering = { ...deps, orders: new RecentOrders(), checks };
   const base = '/snapshot/:dbType/:chain/:network';
   for (const [path, limit, params, summary] of [
     [base, full, databaseParams(), 'All rows of the replicated tables'],

@@ -16,7 +16,7 @@ import { createLimit } from '../limits.ts';
 import { databaseParams, wholeNumber } from '../parameters.ts';
 import { readyActor } from '../ready.ts';
 import type { RouteDoc } from '../route-doc.ts';
-import { Turns } from '../turns.ts';
+import type { Turns } from '../turns.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 const DEFAULT_LIMIT = 100;
@@ -45,12 +45,11 @@ const LATEST_DOC: RouteDoc = { tag: 'Transparency', summary: 'The latest committ
 
 /** `GET /transparency/:dbType/:chain/:network/{roots,epochs,proof/:block_index,root/latest}`. */
 export const transparencyRoutes: FastifyPluginAsyncTypebox<
-  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
-> = async (app, { directory, addressOf }) => {
+  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader; readonly turns: Turns }
+> = async (app, { directory, addressOf, turns }) => {
   app.setErrorHandler(errorHandler({ withCode: false }));
   const limit = createLimit(app, { name: 'transparency', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
-  const turns = new Turns(addressOf);
   const base = '/transparency/:dbType/:chain/:network';
   const config = {
     only: { dbType: 'indexer', reason: INDEXER_ONLY },

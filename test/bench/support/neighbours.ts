@@ -114,7 +114,7 @@ export async function measureNeighbours(): Promise<Figure[]> {
       `| ${what} | ${[median(seen.delays), p99(seen.delays), median(seen.snapshots), median(seen.digests)].map((ms) => `${Math.round(ms)} ms`).join(' | ')} | ${seen.refused} | ${Math.round(seen.heldBytes / 1e6)} MB | ${answers} |`
     );
   print('none', idle);
-  const figures: Figure[] = [];
+  const looks: (readonly [Neighbours, Look])[] = [];
   for (const what of ['questions', 'digests', 'slow readers', 'leavers'] satisfies Neighbours[]) {
     const crowd = new Helper<NeighbourCrowdAsk>('neighbour-crowd.ts');
     const begun = crowd.ask({ type: 'begin', what, port, heights: FIRST_HEIGHT });
@@ -122,9 +122,13 @@ export async function measureNeighbours(): Promise<Figure[]> {
     await begun;
     print(what, seen, JSON.stringify(await crowd.ask({ type: 'end' })));
     crowd.end();
-    figures.push(...figuresOf(what, seen, idle));
+    looks.push([what, seen]);
     await sleep(2_000);
   }
+  const after = await look();
+  print('none', after);
+  const reference = { ...idle, delays: [...idle.delays, ...after.delays] };
+  const figures = looks.flatMap(([what, seen]) => figuresOf(what, seen, reference));
   isOver = true;
   await writing;
   socket.terminate();

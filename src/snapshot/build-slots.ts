@@ -42,10 +42,8 @@ const PATIENCE_MS = 3_000;
 const MAX_WAITING = 64;
 /** An address whose build was given up because nobody read it makes no other give way for so long. */
 const LEFT_MS = 30_000;
-/** One whose callers leave at once begins its next one later and later: after so long the first time, twice as long each further time, this at most. */
-const FIRST_REST_MS = 1_000;
-const MAX_REST_MS = 4_000;
-const IDLE = { times: 0, restsUntil: 0 };
+/** Addresses whose callers left at once so often in that time share one place. */
+const LEAVES_OFTEN = 3;
 const MAX_WAITING_PER_ADDRESS = 4;
 
 /**
@@ -53,7 +51,7 @@ const MAX_WAITING_PER_ADDRESS = 4;
  *
  * Short builds have a place beside the long ones. A build that nobody reads gives way to one that another address waits for, and so
  * does one whose readers' addresses have two to an address that has none. Whoever still finds no place waits a moment: the address with the
- * fewest builds has the next one. An address whose callers leave at once has to wait before the next.
+ * fewest builds has the next one. Addresses whose callers leave at once share one place.
  */
 export class BuildSlots {
   readonly #maxBuilds: number;
@@ -63,11 +61,8 @@ export class BuildSlots {
   #ending = 0;
   #waiting: Waiting[] = [];
   #isServing = false;
-  /** Addresses that left their builds: how often at once, and until when they rest. */
-  readonly #left = new LRUCache<string, typeof IDLE>({
-    max: 10_000,
-    ttl: LEFT_MS
-  });
+  /** Addresses that left their builds: how often at once. */
+  readonly #left = new LRUCache<string, number>({ max: 10_000, ttl: LEFT_MS });
 
   constructor({ maxBuilds, patienceMs = PATIENCE_MS }: BuildSlotsOptions) {
     this.#maxBuilds = maxBuilds;
@@ -95,10 +90,7 @@ export class BuildSlots {
 
   /** The last reader of a slot's build left as soon as it had come. */
   noteLeft({ address }: Slot): void {
-    const times = this.#left.get(address)?.times ?? 0;
-    const restMs = Math.min(FIRST_REST_MS * 2 ** times, MAX_REST_MS);
-    this.#left.set(address, { times: times + 1, restsUntil: performance.now() + restMs });
-    setTimeout(() => this.serve(), restMs).unref();
+    this.#left.set(address, (this.#left.get(address) ?? 0) + 1);
   }
 
   /** A slot's build needs it no more. @param ended fulfilled when the build's thread has ended; default: there is none */
@@ -141,8 +133,9 @@ export class BuildSlots {
 
   #isFree(wish: SlotWish): boolean {
     const isBounded = this.#running.size + this.#ending <= 2 * this.#maxBuilds;
-    const rests = (this.#left.get(wish.reader.address)?.restsUntil ?? 0) > performance.now();
-    return isBounded && !rests && this.#limits(wish).every(({ isMet }) => isMet);
+    const leaves = (address: string) => (this.#left.get(address) ?? 0) >= LEAVES_OFTEN;
+    const sharesOne = leaves(wish.reader.address) && [...this.#running].some(({ address }) => leaves(address));
+    return isBounded && !sharesOne && this.#limits(wish).every(({ isMet }) => isMet);
   }
 
   /** The limits that hold for a build, with those that run under each. The first short build takes no place of others. */
@@ -165,7 +158,7 @@ export class BuildSlots {
     for (const { slots, isMet } of this.#limits(wish)) {
       if (isMet || slots.some((slot) => !this.#running.has(slot))) continue;
       const [slot, reason] = this.#givesWay(wish, slots);
-      if (slot?.build?.readers.size === 0 && !this.#left.has(slot.address)) this.#left.set(slot.address, IDLE);
+      if (slot?.build?.readers.size === 0 && !this.#left.has(slot.address)) this.#left.set(slot.address, 0);
       slot?.build?.giveUp(reason);
     }
     this.#isServing = false;

@@ -40,9 +40,9 @@ interface Waiting extends SlotWish {
 const MAX_BUILDS_PER_SERVER = 2;
 const PATIENCE_MS = 3_000;
 const MAX_WAITING = 64;
-/** An address whose build was given up because nobody read it makes no other give way for so long. */
+/** For so long an address counts as one that leaves its builds. */
 const LEFT_MS = 30_000;
-/** Addresses whose callers left at once so often in that time share one place. */
+/** It does when its callers left at once so often, or when a build gave way because nobody read it. Clients open some only for their heads. */
 const LEAVES_OFTEN = 3;
 const MAX_WAITING_PER_ADDRESS = 4;
 
@@ -51,7 +51,8 @@ const MAX_WAITING_PER_ADDRESS = 4;
  *
  * Short builds have a place beside the long ones. A build that nobody reads gives way to one that another address waits for, and so
  * does one whose readers' addresses have two to an address that has none. Whoever still finds no place waits a moment: the address with the
- * fewest builds has the next one. Addresses whose callers leave at once share one place.
+ * fewest builds has the next one. Addresses that leave their builds come last, make nobody give way,
+ * and share one place.
  */
 export class BuildSlots {
   readonly #maxBuilds: number;
@@ -110,7 +111,7 @@ export class BuildSlots {
     if (this.#isServing) return;
     const runs = (address: string) => [...this.#running].filter((slot) => slot.address === address).length;
     const rank = ({ isShort, reader: { address } }: Waiting) =>
-      (this.#left.has(address) ? 1e6 : 0) + (isShort ? 0 : 1e3) + runs(address);
+      (this.#leaves(address) ? 1e6 : 0) + (isShort ? 0 : 1e3) + runs(address);
     const ranked = this.#waiting.toSorted((a, b) => rank(a) - rank(b));
     for (const waiting of ranked) {
       if (waiting.reader.isGone) waiting.granted.reject(this.#busy());
@@ -131,10 +132,14 @@ export class BuildSlots {
     return new PlatformError('SNAPSHOT_BUSY', { reason: `${this.#running.size} snapshot builds are running` });
   }
 
+  #leaves(address: string): boolean {
+    return (this.#left.get(address) ?? 0) >= LEAVES_OFTEN;
+  }
+
   #isFree(wish: SlotWish): boolean {
     const isBounded = this.#running.size + this.#ending <= 2 * this.#maxBuilds;
-    const leaves = (address: string) => (this.#left.get(address) ?? 0) >= LEAVES_OFTEN;
-    const sharesOne = leaves(wish.reader.address) && [...this.#running].some(({ address }) => leaves(address));
+    const sharesOne =
+      this.#leaves(wish.reader.address) && [...this.#running].some(({ address }) => this.#leaves(address));
     return isBounded && !sharesOne && this.#limits(wish).every(({ isMet }) => isMet);
   }
 
@@ -153,12 +158,12 @@ export class BuildSlots {
 
   /** Ends builds that are to give way. @returns true when there is a place now */
   #makeRoom(wish: SlotWish): boolean {
-    if (this.#left.has(wish.reader.address)) return false; // threads would end and start as fast as it comes and goes
+    if (this.#leaves(wish.reader.address)) return false; // threads would end and start as fast as it comes and goes
     this.#isServing = true; // the places are this one's
     for (const { slots, isMet } of this.#limits(wish)) {
       if (isMet || slots.some((slot) => !this.#running.has(slot))) continue;
       const [slot, reason] = this.#givesWay(wish, slots);
-      if (slot?.build?.readers.size === 0 && !this.#left.has(slot.address)) this.#left.set(slot.address, 0);
+      if (slot?.build?.readers.size === 0) this.#left.set(slot.address, LEAVES_OFTEN);
       slot?.build?.giveUp(reason);
     }
     this.#isServing = false;

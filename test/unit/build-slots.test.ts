@@ -104,6 +104,17 @@ test('addresses whose callers leave at once share one place, and others have the
   await waits;
 });
 
+test('who left one build at once still has those give way that nobody reads', async () => {
+  const { slots, givenUp, build } = openSlots();
+  const head = await build('client');
+  slots.noteLeft(head);
+  slots.release(head);
+  await build('a', {}, []);
+  await build('b', {}, []);
+  await build('client');
+  assert.deepEqual(givenUp, ['b']);
+});
+
 test('of two builds of an address the newer gives way to an address that has none, unless one reads it that has no other', async () => {
   const { givenUp, build } = openSlots();
   await build('a');

@@ -1,4 +1,5 @@
 import type { PinnedValidator } from '../src/consensus/quorum.ts';
+import type { MissedChanges } from '../src/db/source/older-changes.ts';
 import type { ResumePoint } from '../src/db/source/resume-point.ts';
 import type { SnapshotChecksums } from '../src/db/source/snapshot-checksums.ts';
 import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
@@ -104,6 +105,8 @@ export interface SnapshotOrder {
   readonly finderKey: string;
   /** Blocks that a since-snapshot holds; absent of a full one. */
   readonly behind?: number;
+  /** What its reader has missed of older rows, if it asks for that and the source knows. */
+  readonly missed?: MissedChanges;
 }
 
 /** Asks of the main thread to a source actor. */

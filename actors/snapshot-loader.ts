@@ -16,7 +16,7 @@ import type { ReplicaSession } from './replica-session.ts';
 /** Tables are loaded on this many connections at once. */
 const LOADERS = 2;
 /** As text; the rows of a batch are some ten times as large in memory, and several are under way. */
-const BATCH_BYTES = 2 ** 20;
+const BATCH_BYTES = 2 ** 19;
 const BEFORE_ALL = -1;
 
 const sumOf = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((a, b) => a + b, 0);
@@ -98,9 +98,10 @@ export class SnapshotLoader {
       if (pace.add(batch.length)) this.#tell(pace);
       const table = schema.byName.get(name);
       if (!table && schema.isLocal(name)) continue;
-      if (!table || (section !== 'tables' && floor === null))
+      const isExpected = section === 'tables' || (section === 'updated_rows' && floor !== null);
+      if (!table || !isExpected)
         throw new PlatformError('SOURCE_INVALID', {
-          reason: `the snapshot has rows of unknown table ${name}`,
+          reason: `the snapshot has ${table ? `${section} of` : 'rows of unknown table'} ${name}`,
           table: name
         });
       if (!travels(table) || Object.hasOwn(before, name)) continue;

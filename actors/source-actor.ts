@@ -283,11 +283,14 @@ async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<Sn
   if (query.inclusive && query.since !== null && query.since > tip.height) {
     throw new PlatformError('BLOCKS_CAUGHT_UP', { reason: `No data available after block ${query.since}` });
   }
+  const missed = query.older && query.since !== null ? feed.missedSince(query.since, tip) : null;
   // What else a mark holds is of the time when it was read.
   const { place, server, created } = feed.mark ?? { place: coordinates.name, server: null, created: null };
   const key = createHash('sha256')
-    .update(JSON.stringify([id, place, server, created, reorgs, tip.height, tip.hashes, fingerprint, query]))
+    .update(
+      JSON.stringify([id, place, server, created, reorgs, tip.height, tip.hashes, fingerprint, query, missed !== null])
+    )
     .digest('hex');
   const behind = query.since === null ? {} : { behind: Math.min(tip.height, query.until ?? tip.height) - query.since };
-  return { key, id, coordinates, query, localTables, finderKey, ...behind };
+  return { key, id, coordinates, query, localTables, finderKey, ...behind, ...(missed && { missed }) };
 }

@@ -4,6 +4,7 @@ import type { Connection } from '../src/db/connection.ts';
 import { type DatabaseMark, findOtherDatabase, readMark } from '../src/db/database-mark.ts';
 import { inconsistentTables, readEngineState } from '../src/db/engine-guard.ts';
 import { type GroupBlock, readGroup } from '../src/db/source/group-reader.ts';
+import { leadsTo, type MissedChanges } from '../src/db/source/older-changes.ts';
 import type { ResumePoint } from '../src/db/source/resume-point.ts';
 import { SourceMemory } from '../src/db/source/source-memory.ts';
 import { Sweep } from '../src/db/source/sweep.ts';
@@ -140,6 +141,12 @@ export class SourceFeed {
     // The transparency log is made of the rows of another table.
     const plan = layout.plans.find(({ name }) => name === (table === 'sync_meta' ? 'blocks' : table));
     return plan !== undefined && memory.holds(connection, plan);
+  }
+
+  /** What a reader that stands at a block has missed of older rows; null: not known, or the tip is not broadcast yet. */
+  missedSince(since: number, tip: Pick<BlockHead, 'height' | 'hashes'>): MissedChanges | null {
+    const missed = this.#memory?.missedSince(since) ?? null;
+    return missed && leadsTo(missed, tip) ? missed : null;
   }
 
   /** Looks at the tip and at the last broadcast block, with two cheap statements. */

@@ -86,6 +86,7 @@ function content({ id, query }: BuildInput['order'], plan: SnapshotPlan, source:
     schemaVersion: SCHEMA_VERSION[id.dbType],
     blockHeight: plan.head.height,
     since: query.since,
+    older: plan.older?.map(({ spans, read }) => ({ ...source(read), spans })) ?? null,
     tables: plan.tables.map(source),
     updatedRows: updated?.map(source) ?? null
   };

@@ -1,6 +1,16 @@
+import { PlatformError } from '../errors.ts';
 import type { SnapshotBatch } from '../snapshot/snapshot-reader.ts';
+import { shapeOf } from '../wire/shape.ts';
+import { type OlderSpans, OlderSpansSchema } from '../wire/snapshot.ts';
 import { canonicalRows, type GroupTransaction, namesOf, type Span, wantsOf } from './group-transaction.ts';
-import { type CanonicalRow, findTable, keyText, type ReplicaSchema, type ReplicaTable } from './replica-schema.ts';
+import {
+  type CanonicalRow,
+  canonicalRow,
+  findTable,
+  keyText,
+  type ReplicaSchema,
+  type ReplicaTable
+} from './replica-schema.ts';
 import { differ, type RowDifference, union } from './row-difference.ts';
 
 /** A since-snapshot, as its headers and its request describe it. */
@@ -27,6 +37,12 @@ interface Whole {
   readonly pages: RowDifference[];
 }
 
+/** Parts of a table whose rows in older blocks changed. */
+interface Older extends OlderSpans {
+  readonly table: ReplicaTable;
+  readonly list: CanonicalRow[];
+}
+
 /** A table whose rows come just now. */
 interface Arriving {
   readonly table: ReplicaTable;
@@ -37,6 +53,8 @@ interface Arriving {
   /** Rows of new blocks that wait until those which they may take the place of are gone. */
   fresh: CanonicalRow[];
 }
+
+const isOlderSpans = shapeOf(OlderSpansSchema);
 
 /** More new rows of a table do not wait: where one takes the key of a row that moved, that contradicts the replica then. */
 const MAX_WAITING_ROWS = 200_000;
@@ -68,12 +86,19 @@ export class SinceApplication {
   }
 
   async run(): Promise<void> {
-    const { from } = this.#content;
-    const { first } = this.#target;
-    for (const table of from < first ? this.#schema.tables : []) {
-      if (table.plan.scope) this.#before.set(table.name, await this.#group.readOverlap(table, from));
+    const older = new Map<string, Older>();
+    let isBegun = false;
+    for await (const batch of this.#content.batches) {
+      if (batch.section === 'older_spans' || batch.section === 'older_rows') {
+        if (isBegun) throw invalid('parts of older blocks come after the rows of the new ones');
+        this.#collect(older, batch);
+        continue;
+      }
+      if (!isBegun) await this.#takeOlder(older);
+      isBegun = true;
+      await this.#take(batch);
     }
-    for await (const batch of this.#content.batches) await this.#take(batch);
+    if (!isBegun) await this.#takeOlder(older);
     await this.#arrived();
     for (const table of this.#schema.tables.toReversed()) {
       await this.#begin(table);
@@ -95,6 +120,33 @@ export class SinceApplication {
   /** The derived tables, and the keys in them that the snapshot's rows name. */
   *touched(): Generator<readonly [ReplicaTable, readonly CanonicalRow[]]> {
     for (const { table, touched } of this.#derived) yield [table, [...touched.values()]];
+  }
+
+  #collect(older: Map<string, Older>, { section, table: name, rows }: SnapshotBatch): void {
+    const table = findTable(this.#schema, name);
+    if (!table) return;
+    if (table.plan.class !== 'scoped') throw invalid(`table ${name} has no older blocks`);
+    const known = older.get(name);
+    if (section === 'older_spans') {
+      const [spans] = rows;
+      if (rows.length !== 1 || !isOlderSpans.Check(spans)) throw invalid(`the parts of ${name} are ill-formed`);
+      older.set(name, { table, ...spans, list: [] });
+    } else if (known) for (const row of rows) known.list.push(canonicalRow(table, row));
+    else throw invalid(`rows of ${name} come without the parts that they are of`);
+  }
+
+  /** Before rows of new blocks are here. What the replica has of blocks that come again is read then, for these parts have none of it. */
+  async #takeOlder(older: ReadonlyMap<string, Older>): Promise<void> {
+    const sorted = this.#schema.tables.flatMap(({ name }) => older.get(name) ?? []);
+    for (const { table, list } of sorted) {
+      this.#group.parents.learn(table, list);
+      this.#touch(table, list);
+    }
+    await this.#group.take(sorted.map(({ table, ...spans }) => ({ ...wantsOf(table), spans })));
+    const { from } = this.#content;
+    for (const table of from < this.#target.first ? this.#schema.tables : []) {
+      if (table.plan.scope) this.#before.set(table.name, await this.#group.readOverlap(table, from));
+    }
   }
 
   async #take({ section, table: name, rows }: SnapshotBatch): Promise<void> {
@@ -198,4 +250,8 @@ export class SinceApplication {
       }
     }
   }
+}
+
+function invalid(reason: string): PlatformError {
+  return new PlatformError('SOURCE_INVALID', { reason: `the since-snapshot is refused: ${reason}` });
 }

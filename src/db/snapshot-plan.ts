@@ -7,8 +7,10 @@ import { type BlockHead, readBlockHeads, readTip } from './block-hashes.ts';
 import type { TablePlan } from './classify.ts';
 import { type Connection, quoteName, rows } from './connection.ts';
 import { lookupDigest } from './lookup-digest.ts';
+import { type OlderPart, planOlderParts } from './older-parts.ts';
 import { selectList } from './row-codec.ts';
 import { rowOrder, scopeSql } from './scope-sql.ts';
+import { leadsTo } from './source/older-changes.ts';
 import { readLayout, type SourceLayout } from './source-layout.ts';
 import HINTS from './topology-hints.json' with { type: 'json' };
 
@@ -32,6 +34,8 @@ export interface SnapshotPlan {
   /** The lowest block of which it may hold scoped rows. */
   readonly first: number;
   readonly layout: SourceLayout;
+  /** What changed in older blocks; null: it is not told. */
+  readonly older: readonly OlderPart[] | null;
   readonly tables: readonly TableRead[];
   /** Null in a full snapshot, where everything is in `tables`. */
   readonly updatedRows: readonly TableRead[] | null;
@@ -48,7 +52,7 @@ export interface SnapshotPlan {
  */
 export async function planSnapshot(
   connection: Connection,
-  { id, query, localTables }: Pick<SnapshotOrder, 'id' | 'query' | 'localTables'>
+  { id, query, localTables, missed }: Pick<SnapshotOrder, 'id' | 'query' | 'localTables' | 'missed'>
 ): Promise<SnapshotPlan> {
   const layout = await readLayout(connection, id.dbType, localTables);
   const tip = layout.heads && (await readTip(connection, layout.heads));
@@ -58,14 +62,17 @@ export async function planSnapshot(
     const bound = (await hasBlocksAbove(connection, tip.height)) ? tip.height : null;
     const tables = plans.map((plan) => readWhole(plan, layout, bound));
     const estimatedRows = await estimateRows(connection, tables);
-    return { head: tip, first: 0, layout, tables, updatedRows: null, wholeTables: [], estimatedRows };
+    return { head: tip, first: 0, layout, older: null, tables, updatedRows: null, wholeTables: [], estimatedRows };
   }
   const head =
     query.until === null || query.until >= tip.height ? tip : await readHead(connection, layout, query.until);
-  const first = query.inclusive ? query.since : query.since + 1;
+  // A block may have come since, and what it changed in older ones is not known.
+  const known = missed && leadsTo(missed, head) ? missed : null;
+  const first = query.inclusive ? query.since : (known?.from ?? query.since + 1);
+  const parts = known && (await planOlderParts(connection, { ...layout, plans }, known, head.height));
   // A client that asks for blocks >= N does not ask for older ones again, of which rows may have changed.
   const older = Math.max(0, first - CHANGED_BLOCKS);
-  const common = { head, first: query.inclusive ? older : first, layout, estimatedRows: null };
+  const common = { head, first: query.inclusive ? older : first, layout, older: parts, estimatedRows: null };
   if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
 
   const tables: TableRead[] = [];
@@ -85,7 +92,7 @@ export async function planSnapshot(
       if (!delta) wholeTables.push(plan.name);
     } else if (query.until !== null) continue;
     else if (plan.class === 'derived' && (query.inclusive || !(await isSmall(connection, plan))))
-      changed.push(readTouched(plan, layout, query.inclusive ? older : first));
+      changed.push(readTouched(plan, layout, query.inclusive ? older : first, parts ?? []));
     else if (plan.class === 'mutable' || plan.class === 'derived') {
       changed.push(readWhole(plan, layout, null));
       wholeTables.push(plan.name);
@@ -152,7 +159,7 @@ async function isSmall(connection: Connection, { name }: TablePlan): Promise<boo
 }
 
 /** Current rows of a derived table under the keys that scoped rows of these blocks name; all of them where none can. */
-function readTouched(plan: TablePlan, layout: SourceLayout, first: number): TableRead {
+function readTouched(plan: TablePlan, layout: SourceLayout, first: number, parts: readonly OlderPart[]): TableRead {
   const key = plan.identity ?? [];
   const feeders = layout.plans.filter(
     (feeder) => feeder.class === 'scoped' && key.every((column) => feeder.columns.some(({ name }) => name === column))
@@ -163,6 +170,10 @@ function readTouched(plan: TablePlan, layout: SourceLayout, first: number): Tabl
     const { from, block } = scopeSql(feeder, layout.tables);
     return `SELECT ${columns('r')} FROM ${from} WHERE ${block} >= ?`;
   });
+  const named = new Set(feeders.map(({ name }) => name));
+  for (const { table, where } of parts) {
+    if (named.has(table)) touched.push(`SELECT ${columns('r')} FROM ${quoteName(table)} r WHERE ${where}`);
+  }
   const match = key.map((column) => `r.${quoteName(column)} = t.${quoteName(column)}`).join(' AND ');
   const from = `(${touched.join(' UNION ')}) t JOIN ${quoteName(plan.name)} r ON ${match}`;
   return select(

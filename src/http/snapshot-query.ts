@@ -17,6 +17,12 @@ export const SnapshotQuerySchema = Type.Object({
       description: '<table>:<id>:<digest of its last 1000 rows>,... of what the caller holds; the rows above come alone'
     })
   ),
+  older: Type.Optional(
+    oneOf(
+      ['0', '1'],
+      '; 1: with the parts of older blocks that changed since, where `X-Older-From` says that they are known'
+    )
+  ),
   sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE))
 });
 
@@ -26,7 +32,7 @@ export const SnapshotQuerySchema = Type.Object({
  * @throws {PlatformError} REQUEST_INVALID
  */
 export function readSnapshotQuery(request: FastifyRequest, inclusive: boolean): SnapshotQuery {
-  const { until, skip_lookups, lookups, sync_mode } = request.query as Static<typeof SnapshotQuerySchema>;
+  const { until, skip_lookups, lookups, sync_mode, older } = request.query as Static<typeof SnapshotQuerySchema>;
   const { blockHeight } = request.params as { blockHeight?: string };
   const since = blockHeight === undefined ? null : readHeight('blockHeight', blockHeight);
   const infraOnly = sync_mode === 'infra-only';
@@ -38,7 +44,8 @@ export function readSnapshotQuery(request: FastifyRequest, inclusive: boolean): 
     skipLookups: skip_lookups === '1',
     lookups: since === null ? {} : readLookups(lookups ?? ''),
     infraOnly,
-    inclusive: since !== null && inclusive
+    inclusive: since !== null && inclusive,
+    older: since !== null && older === '1' && until === undefined && !inclusive
   };
 }
 

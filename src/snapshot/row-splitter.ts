@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { PlatformError } from '../errors.ts';
 
-/** Where in a snapshot body rows stand: `tables` or `updated_rows`. */
-export type Section = 'tables' | 'updated_rows';
+/** Where in a snapshot body rows stand; `older_spans` has one of each table, which is no row of it. */
+export type Section = 'older_spans' | 'older_rows' | 'tables' | 'updated_rows';
+
+const SECTIONS: ReadonlySet<string> = new Set<Section>(['older_spans', 'older_rows', 'tables', 'updated_rows']);
 
 /** Consecutive rows of one table, still as JSON bytes: `{…},{…}`. */
 export interface RawRows {
@@ -285,8 +287,8 @@ export class RowSplitter {
   }
 
   #readValue(byte: number): boolean {
-    if (this.#key === 'tables' || this.#key === 'updated_rows') {
-      this.#section = this.#key;
+    if (SECTIONS.has(this.#key)) {
+      this.#section = this.#key as Section;
       return this.#take(byte, OPEN_OBJECT, 'tableOrEnd');
     }
     const from = this.#at;

@@ -1,5 +1,6 @@
 import type { TakeRowBytes } from '../db/row-stream.ts';
 import type { TypedColumn } from '../wire/schema.ts';
+import type { OlderSpans } from '../wire/snapshot.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import type { Compressor } from './coding.ts';
 import { RowEncoder } from './row-encoder.ts';
@@ -12,12 +13,19 @@ export interface TableSource {
   stream(onRow: TakeRowBytes): Promise<void>;
 }
 
+/** Parts of a table, and their rows. */
+export interface OlderSource extends TableSource {
+  readonly spans: OlderSpans;
+}
+
 /** The parts of a snapshot body, in the order in which they are written. */
 export interface SnapshotContent {
   readonly schemaVersion: number;
   readonly blockHeight: number;
   /** Null in a full snapshot. */
   readonly since: number | null;
+  /** What changed in older blocks; null: it is not told. */
+  readonly older: readonly OlderSource[] | null;
   readonly tables: readonly TableSource[];
   /** Null: the key is left out. */
   readonly updatedRows: readonly TableSource[] | null;
@@ -27,7 +35,13 @@ export interface SnapshotContent {
 export async function writeSnapshot(content: SnapshotContent, compressor: Compressor): Promise<void> {
   const chunk = new ChunkWriter((bytes) => compressor.push(bytes));
   const since = content.since === null ? '' : `,"since_block":${content.since}`;
-  chunk.text(`{"schema_version":${content.schemaVersion},"block_height":${content.blockHeight}${since},"tables":`);
+  chunk.text(`{"schema_version":${content.schemaVersion},"block_height":${content.blockHeight}${since}`);
+  if (content.older) {
+    const spans = Object.fromEntries(content.older.map((part) => [part.table, [part.spans]]));
+    chunk.text(`,"older_spans":${JSON.stringify(spans)},"older_rows":`);
+    await writeTables(content.older, chunk, compressor);
+  }
+  chunk.text(',"tables":');
   await writeTables(content.tables, chunk, compressor);
   if (content.updatedRows) {
     chunk.text(',"updated_rows":');

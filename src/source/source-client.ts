@@ -82,6 +82,8 @@ export interface SinceQuery {
   readonly since: number;
   readonly until?: number;
   readonly skipLookups?: boolean;
+  /** With the parts of older blocks that changed since. */
+  readonly older?: boolean;
   /** `<table>:<id>:<digest>` of the lookup tables that this replica holds. */
   readonly lookups?: readonly string[];
 }
@@ -253,11 +255,12 @@ export class SourceClient extends SourceConnection {
     return `${this.path(route)}${this.#infraOnly ? '?sync_mode=infra-only' : ''}`;
   }
 
-  sincePath({ since, until, skipLookups, lookups }: SinceQuery): string {
+  sincePath({ since, until, skipLookups, lookups, older }: SinceQuery): string {
     const query = new URLSearchParams();
     if (until !== undefined) query.set('until', String(until));
     if (skipLookups) query.set('skip_lookups', '1');
     if (lookups !== undefined && lookups.length > 0) query.set('lookups', lookups.join(','));
+    if (older) query.set('older', '1');
     if (this.#infraOnly) query.set('sync_mode', 'infra-only');
     return `${this.path('snapshot')}/since/${since}${query.size > 0 ? `?${query}` : ''}`;
   }

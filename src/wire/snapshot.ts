@@ -1,13 +1,26 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { ByName } from './by-name.ts';
+import { TableRangesMessageSchema } from './messages.ts';
 
 const Tables = ByName(Type.Array(ByName(Type.Unknown())));
+
+/**
+ * Of one table, in a since-snapshot of `older=1`: parts in which rows of older blocks changed since. `older_rows` has every row
+ * that lies in them and in no block of the snapshot; others there are gone.
+ */
+export const OlderSpansSchema = Type.Object({
+  column: TableRangesMessageSchema.properties.column,
+  spans: TableRangesMessageSchema.properties.spans
+});
+export type OlderSpans = Static<typeof OlderSpansSchema>;
 
 /** A snapshot's body, keys in this order; tables without rows are left out. @see the specification, "Endpoints" */
 export const SnapshotBodySchema = Type.Object({
   schema_version: Type.Integer({ description: 'indexer 7, decoder 3' }),
   block_height: Type.Integer({ minimum: 0 }),
   since_block: Type.Optional(Type.Integer({ minimum: 0 })),
+  older_spans: Type.Optional(ByName(Type.Array(OlderSpansSchema, { minItems: 1, maxItems: 1 }))),
+  older_rows: Type.Optional(Tables),
   tables: Tables,
   updated_rows: Type.Optional(Tables)
 });
@@ -23,6 +36,8 @@ export const SNAPSHOT_HEADERS = {
   schemaVersion: 'x-snapshot-schema-version',
   /** Comma-separated tables of which a since-snapshot holds every row there is: the replica's other rows of them go. */
   wholeTables: 'x-whole-tables',
+  /** With `older=1`: the lowest block whose rows are in `tables`, where the body tells all changes of older ones. */
+  olderFrom: 'x-older-from',
   /** Schema fingerprint of the build's own read. */
   fingerprint: 'x-schema-fingerprint',
   /** Full snapshots: the server's estimate of the rows in the body, for a percentage and for no check. */
@@ -44,4 +59,6 @@ export interface SnapshotQuery {
   readonly infraOnly: boolean;
   /** SYNC_SINCE_INCLUSIVE=1: blocks at and above `since`. */
   readonly inclusive: boolean;
+  /** What changed in older blocks comes as parts of tables, where the source knows it. */
+  readonly older: boolean;
 }

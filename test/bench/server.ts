@@ -199,7 +199,15 @@ async function measureSince(site: Site): Promise<Figure[]> {
     if (id <= 0) continue;
     lookups[plan.name] = { id, digest: await lookupDigest(connection, plan, id) };
   }
-  const query: SnapshotQuery = { since, until: null, skipLookups: false, lookups, infraOnly: false, inclusive: false };
+  const query: SnapshotQuery = {
+    since,
+    until: null,
+    skipLookups: false,
+    lookups,
+    infraOnly: false,
+    inclusive: false,
+    older: false
+  };
   const id = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' } as const;
   const { tables, updatedRows } = await planSnapshot(connection, { id, query, localTables: [] });
   const { connection: raw } = connection as unknown as {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { connect, rows } from '../../src/db/connection.ts';
 import { lookupDigest } from '../../src/db/lookup-digest.ts';
 import { readLayout } from '../../src/db/source-layout.ts';
-import type { DatabaseCoordinates, DatabaseId } from '../../src/wire/database.ts';
+import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../../src/wire/database.ts';
 import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { build, openPool, orderOf, type SnapshotBody } from './snapshot-support.ts';
@@ -210,6 +210,68 @@ test('until bounds the range and leaves the mutable tables for the last one; inc
   );
   const beyond = await build(pool, orderOf(coordinates, { since: 115, until: 100_000 }));
   assert.equal(beyond.body.block_height, 129);
+});
+
+test('what its reader missed comes as parts of older blocks, without values of its own blocks, if it leads to its block', async () => {
+  const coordinates = await indexer();
+  const [tip] = await sql(
+    coordinates,
+    `SELECT l.hash AS ledger_hash, a.hash AS actions_hash, c.hash AS contract_hash FROM blocks b
+     JOIN index_transactions l ON l.id = b.ledger_hash_id JOIN index_transactions a ON a.id = b.actions_hash_id
+     JOIN index_transactions c ON c.id = b.contract_hash_id WHERE b.block_index = 129`
+  );
+  const [found] = await sql(
+    coordinates,
+    'SELECT MIN(action_index) AS low, (SELECT MAX(action_index) FROM actions) AS high FROM actions WHERE block_index > 120'
+  );
+  const [low, high] = [Number(found!['low']), Number(found!['high'])];
+  const missed = {
+    height: 129,
+    hashes: { ...tip } as unknown as BlockHashes,
+    from: 121,
+    spans: { credits: [[low - 30, high + 5]], sends: [[low, high]], transactions: [[110, 121], null] }
+  } as const;
+  const order = { ...orderOf(coordinates, { since: 120, older: true }), missed };
+  const { body, headers, text } = await build(pool, order);
+  assert.equal(headers['x-older-from'], '121');
+  assert.deepEqual(body.older_spans, {
+    credits: [
+      {
+        column: 'action_index',
+        spans: [
+          [low - 30, low - 1],
+          [high + 1, high + 5]
+        ]
+      }
+    ],
+    transactions: [{ column: 'block_index', spans: [[110, 120], null] }]
+  });
+  const older = `credits WHERE action_index BETWEEN ${low - 30} AND ${low - 1}`;
+  assert.deepEqual(sorted(body.older_rows?.['credits']), sorted(await expected(coordinates, older)));
+  const blocks = await expected(coordinates, 'transactions WHERE block_index BETWEEN 110 AND 120');
+  assert.deepEqual(sorted(body.older_rows?.['transactions']), sorted(blocks));
+  assert.ok(text.indexOf('"older_rows"') < text.indexOf('"tables"'), 'before the rows of the new blocks');
+
+  await sql(
+    coordinates,
+    "INSERT IGNORE INTO balances (address_id, tick_id, amount) SELECT seq, 1, '0' FROM seq_900000_to_920000"
+  );
+  const large = await build(pool, order);
+  const touched = await expected(
+    coordinates,
+    `balances WHERE (address_id, tick_id) IN (SELECT address_id, tick_id FROM ${older})`
+  );
+  const sent = new Set(sorted(large.body.updated_rows?.['balances']));
+  for (const row of sorted(touched)) assert.ok(sent.has(row), row);
+  assert.ok(touched.length > 0 && sent.size < 20_000);
+
+  const fork = await build(pool, { ...order, missed: { ...missed, from: 119 } });
+  assert.equal(fork.headers['x-older-from'], '119');
+  assert.equal(fork.headers['x-since-block'], '120');
+  assert.equal(fork.body.tables['blocks']?.[0]?.['block_index'], 119);
+  const { headers: other, body: without } = await build(pool, { ...order, missed: { ...missed, height: 128 } });
+  assert.equal(other['x-older-from'], undefined);
+  assert.equal(without.older_spans, undefined);
 });
 
 test('nothing after N: empty tables and the usual headers', async () => {

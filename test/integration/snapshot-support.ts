@@ -22,7 +22,8 @@ export const FULL: SnapshotQuery = {
   skipLookups: false,
   lookups: {},
   infraOnly: false,
-  inclusive: false
+  inclusive: false,
+  older: false
 };
 
 export interface SnapshotBody {
@@ -31,6 +32,8 @@ export interface SnapshotBody {
   readonly since_block?: number;
   readonly tables: WireRows;
   readonly updated_rows?: WireRows;
+  readonly older_spans?: WireRows;
+  readonly older_rows?: WireRows;
 }
 
 export interface Built {

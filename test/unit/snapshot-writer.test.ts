@@ -4,7 +4,7 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { ChunkWriter } from '../../src/snapshot/chunk-writer.ts';
 import { openCompressor } from '../../src/snapshot/coding.ts';
 import { RowEncoder } from '../../src/snapshot/row-encoder.ts';
-import { type TableSource, writeSnapshot } from '../../src/snapshot/snapshot-writer.ts';
+import { type SnapshotContent, type TableSource, writeSnapshot } from '../../src/snapshot/snapshot-writer.ts';
 import type { TypedColumn } from '../../src/wire/schema.ts';
 import type { SnapshotCoding } from '../../src/wire/snapshot.ts';
 import fc from '../support/fast-check.ts';
@@ -130,12 +130,14 @@ test('a body has its keys in order, and tables without rows are left out', async
   const body = async (
     since: number | null,
     updated: readonly TableSource[] | null,
-    coding: SnapshotCoding = 'gzip'
+    coding: SnapshotCoding = 'gzip',
+    older: SnapshotContent['older'] = null
   ) => {
     const written: Buffer[] = [];
     const compressor = openCompressor(coding, async (bytes) => void written.push(bytes));
     const tables = [table('a', 'x', []), table('b', 'x', ['1', null]), table('c', 'x', []), table('d', 'k"', ['é'])];
-    await writeSnapshot({ schemaVersion: 7, blockHeight: 9, since, tables, updatedRows: updated }, compressor);
+    const content = { schemaVersion: 7, blockHeight: 9, since, older, tables, updatedRows: updated };
+    await writeSnapshot(content, compressor);
     const decompress = coding === 'gzip' ? gunzipSync : zstdDecompressSync;
     return decompress(Buffer.concat(written)).toString('utf8');
   };
@@ -146,5 +148,13 @@ test('a body has its keys in order, and tables without rows are left out', async
   assert.equal(
     await body(3, [table('e', 'y', ['1.50'])]),
     `{"schema_version":7,"block_height":9,"since_block":3,${tables},"updated_rows":{"e":[{"y":"1.50"}]}}`
+  );
+  const part = (name: string, values: readonly string[]) => ({
+    ...table(name, 'y', values),
+    spans: { column: 'y', spans: [[1, 2] as [number, number], null] }
+  });
+  assert.equal(
+    await body(3, [], 'gzip', [part('f', []), part('g', ['2'])]),
+    `{"schema_version":7,"block_height":9,"since_block":3,"older_spans":{"f":[{"column":"y","spans":[[1,2],null]}],"g":[{"column":"y","spans":[[1,2],null]}]},"older_rows":{"g":[{"y":"2"}]},${tables},"updated_rows":{}}`
   );
 });

@@ -1,7 +1,30 @@
+import { type BlockHashes, sameBlock } from '../../wire/database.ts';
 import type { RecentBlock } from './resume-point.ts';
+import { mergeSpans, type Span } from './spans.ts';
 
 /** Parts of tables that are listed over all groups: the list goes to disk with each broadcast. */
 const LISTED_MAX = 5_000;
+/** Parts of tables that one reader is told of. */
+const MISSED_MAX = 5_000;
+/** Reorgs that are remembered one by one. */
+const FORKS_MAX = 50;
+
+/** A reorg: blocks from `fork` to `height` were orphaned. Those that come after may have the same hashes. */
+export interface Fork {
+  readonly fork: number;
+  readonly height: number;
+}
+
+/** What a reader that stands at a block has not heard of rows of older blocks. */
+export interface MissedChanges {
+  /** The block that these changes lead to. */
+  readonly height: number;
+  readonly hashes: BlockHashes;
+  /** Blocks from here on come whole: the one after the reader's, or the fork of a reorg that its hashes do not show. */
+  readonly from: number;
+  /** By scoped table, the parts of which any row may have changed. */
+  readonly spans: Readonly<Record<string, readonly Span[]>>;
+}
 
 /** The blocks with what their groups told of older rows: of the newest groups, as far as all of it may be listed. */
 export function listOlder(recent: readonly RecentBlock[]): RecentBlock[] {
@@ -12,4 +35,52 @@ export function listOlder(recent: readonly RecentBlock[]): RecentBlock[] {
     return room < 0 ? { ...block, older: null } : block;
   });
   return newestFirst.reverse();
+}
+
+/** Remembers one more reorg; the oldest ones become one that covers them. */
+export function addFork(forks: readonly Fork[], fork: Fork): Fork[] {
+  const [first, second, ...rest] = forks;
+  if (!first || !second || forks.length < FORKS_MAX) return [...forks, fork];
+  const both = { fork: Math.min(first.fork, second.fork), height: Math.max(first.height, second.height) };
+  return [both, ...rest, fork];
+}
+
+/**
+ * What a reader that stands at a block has missed, by what the groups after it told.
+ *
+ * @param told what was broadcast, and which of its tables are divided by their scope
+ * @returns null where it is not known
+ */
+export function missedSince(
+  since: number,
+  told: {
+    readonly recent: readonly RecentBlock[];
+    readonly forks: readonly Fork[];
+    readonly isScoped: (table: string) => boolean;
+  }
+): MissedChanges | null {
+  const tip = told.recent.at(-1);
+  if (!tip || since > tip.height) return null;
+  const hidden = told.forks.filter(({ fork, height }) => fork <= since && since <= height);
+  const from = Math.min(since + 1, ...hidden.map(({ fork }) => fork));
+  const blocks = told.recent.filter(({ height }) => height >= from);
+  if (blocks.length !== tip.height - from + 1) return null;
+  const spans: Record<string, Span[]> = {};
+  for (const { lookupsBefore, older } of blocks) {
+    if (lookupsBefore === undefined || older === null) return null;
+    for (const [table, list] of Object.entries(older?.spans ?? {})) {
+      if (told.isScoped(table)) spans[table] = (spans[table] ?? []).concat(list);
+    }
+  }
+  for (const [table, list] of Object.entries(spans)) spans[table] = mergeSpans(list);
+  const parts = Object.values(spans).reduce((sum, list) => sum + list.length, 0);
+  return parts > MISSED_MAX ? null : { height: tip.height, hashes: tip.hashes, from, spans };
+}
+
+/** Whether what was missed leads to this very block. */
+export function leadsTo(
+  missed: MissedChanges,
+  head: { readonly height: number; readonly hashes: BlockHashes }
+): boolean {
+  return missed.height === head.height && sameBlock(missed.hashes, head.hashes);
 }

@@ -1,5 +1,6 @@
 import type { BlockHashes } from '../../wire/database.ts';
 import type { DatabaseMark } from '../database-mark.ts';
+import type { Fork } from './older-changes.ts';
 import type { Span } from './spans.ts';
 import type { KeptWatch } from './table-watch.ts';
 
@@ -40,6 +41,8 @@ export interface ResumePoint {
   readonly recent: readonly RecentBlock[];
   /** How many reorgs were ever broadcast; absent in what an earlier version left. */
   readonly reorgs?: number;
+  /** Reorgs that a reader may not have noticed; absent in what an earlier version left. */
+  readonly forks?: readonly Fork[];
   /** First height of a group of which only a part was broadcast: the successor's next message continues it. */
   readonly openGroup: number | null;
   /** Highest id broadcast, by lookup table. */

@@ -7,7 +7,7 @@ import { planSignature, type SourceLayout } from '../source-layout.ts';
 import { isSame, NO_ROWS } from './checksum-map.ts';
 import type { GroupBlock } from './group-reader.ts';
 import { LayoutCache } from './layout-cache.ts';
-import { listOlder } from './older-changes.ts';
+import { addFork, type Fork, listOlder, type MissedChanges, missedSince } from './older-changes.ts';
 import { readChecksums, readRangeChecksums } from './ranging.ts';
 import {
   type KeptWatch,
@@ -45,6 +45,8 @@ export class SourceMemory {
   readonly heldIds = new Map<string, number>();
   readonly #dbType: DbType;
   #recent: RecentBlock[];
+  /** Reorgs that a reader of these blocks may not have noticed. */
+  #forks: readonly Fork[];
   /** By height of a group's last block: keys of derived tables that it told, and ids that snapshot readers held. */
   readonly #told = new Map<
     number,
@@ -54,7 +56,7 @@ export class SourceMemory {
 
   private constructor(
     dbType: DbType,
-    start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup' | 'reorgs'>
+    start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup' | 'reorgs' | 'forks'>
   ) {
     this.#dbType = dbType;
     this.height = start.height;
@@ -63,6 +65,8 @@ export class SourceMemory {
     this.openGroup = start.openGroup;
     this.reorgs = start.reorgs ?? 0;
     this.#recent = [...start.recent];
+    // What was before the start is not known: whoever stands there may stand on another branch of the same hashes.
+    this.#forks = start.forks ?? [{ fork: 0, height: start.height }];
   }
 
   /** Everything up to the tip counts as broadcast. Call it inside a snapshot. @param tip null: there is no block yet */
@@ -128,6 +132,8 @@ export class SourceMemory {
       if (!isLarge) watch.requireAll();
       watch.lastId = known?.lastId ?? 0;
       this.watches.set(plan.name, watch);
+      // Parts that were told of it may be parts by another column.
+      if (known) this.#recent = this.#recent.map((block) => (block.older ? { ...block, older: null } : block));
     }
   }
 
@@ -150,6 +156,7 @@ export class SourceMemory {
     const older = changes && this.#olderOf(block);
     this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore, parents, ...(older && { older }) });
     if (this.#recent.length > RECENT_BLOCKS) this.#recent.shift();
+    this.#forks = this.#forks.filter((fork) => fork.height >= this.#recent[0]!.height - 1);
     this.openGroup = changes ? null : group.first;
     if (changes) this.#finish(changes, group.last);
   }
@@ -204,6 +211,7 @@ export class SourceMemory {
    */
   rollBack(fork: number, layout: SourceLayout | null, blockTime: number | null = null): void {
     const orphaned = this.#recent.filter(({ height }) => height >= fork);
+    this.#forks = addFork(this.#forks, { fork, height: this.height });
     // Late rows that the orphaned groups brought are gone at the replicas, and vanished ones are back.
     for (const [table, { lastId }] of this.lookups) this.lookups.set(table, { lastId, recentIds: null });
     this.lookupTimes.clear();
@@ -330,6 +338,13 @@ export class SourceMemory {
     return kept ? kept.height + 1 : Math.min(this.#recent[0]!.height, tip + 1);
   }
 
+  /** What a reader that stands at a block has missed of older rows; null: not known. */
+  missedSince(since: number): MissedChanges | null {
+    if (this.openGroup !== null) return null;
+    const isScoped = (table: string) => this.watches.get(table)?.isScoped === true;
+    return missedSince(since, { recent: this.#recent, forks: this.#forks, isScoped });
+  }
+
   get recent(): readonly RecentBlock[] {
     return this.#recent;
   }
@@ -353,6 +368,7 @@ export class SourceMemory {
       recent: listOlder(this.#recent),
       openGroup: this.openGroup,
       reorgs: this.reorgs,
+      forks: this.#forks,
       lookupIds: Object.fromEntries([...this.lookups].map(([name, { lastId }]) => [name, lastId])),
       watches: Object.fromEntries(watches)
     };

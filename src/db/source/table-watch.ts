@@ -45,6 +45,8 @@ export class TableWatch {
   from: number;
   /** Ranges are known from this value on; a multiple of 256, or LOWEST. */
   rangesFrom: number;
+  /** Rows have a block, of their own or of their parent's. */
+  readonly isScoped: boolean;
   /** Rows have no block, and a key by which each is sent alone. */
   readonly isSingle: boolean;
   /** All values are known one by one, or will be once they were read. */
@@ -68,6 +70,7 @@ export class TableWatch {
     this.ranging = rangingOf(plan, tables);
     this.from = from;
     this.rangesFrom = from;
+    this.isScoped = plan.class === 'scoped';
     this.isSingle = plan.scope === null && this.ranging.isUnique;
     this.isFine = rows <= this.#fineRows;
   }

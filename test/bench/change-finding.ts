@@ -15,6 +15,7 @@ import { DB_TYPES } from '../../src/wire/database.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { TEST_KEY } from '../support/source-thread.ts';
+import { PLAIN_SEND } from '../support/tables-in-use/actions.ts';
 import { createLedger } from '../support/tables-in-use/ledger.ts';
 import { chooseParts } from './support/parts.ts';
 
@@ -27,7 +28,7 @@ const { large, dbTypes } = readArguments(
 
 const TICKS_PER_SECOND = 100;
 const BLOCKS = 40;
-const SENDS = Array.from({ length: 10 }, () => 'SEND');
+const SENDS = Array.from({ length: 10 }, () => PLAIN_SEND);
 const TRANSACTIONS = 10;
 /** Until MariaDB's times of the tables' last change, which the history's writing moved, are old. */
 const SETTLE_MS = 11_000;

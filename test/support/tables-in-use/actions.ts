@@ -25,6 +25,9 @@ function shape(name: string, weight: number, moves: Moves, tables: string, bySys
 
 const system = (name: string, weight: number, moves: Moves, tables: string) => shape(name, weight, moves, tables, true);
 
+/** A SEND to one address, without a fee. */
+export const PLAIN_SEND = shape('SEND', 0, 'send', 'sends');
+
 /** Every action that leaves rows. Together they reach every table that hangs on an action. */
 export const ACTIONS: readonly ActionShape[] = [
   shape('SEND', 40, 'send', 'sends:1-4 fees:0-1'),

@@ -102,7 +102,10 @@ const isEmpty = (height: number): boolean => createRandom(`empty ${height}`).bet
 function shapesOf({ random, height }: BlockContext, actions: BlockRequest['actions']): readonly ActionShape[] {
   if (actions === 'each') return ACTIONS;
   if (typeof actions === 'object')
-    return ACTIONS.flatMap((shape) => actions.filter((name) => name === shape.name).map(() => shape));
+    return [
+      ...ACTIONS.flatMap((shape) => actions.filter((name) => name === shape.name).map(() => shape)),
+      ...actions.filter((shape) => typeof shape !== 'string')
+    ];
   if (actions === undefined && isEmpty(height)) return [];
   const count = actions ?? random.between(...ACTIONS_PER_BLOCK);
   return Array.from({ length: count }, () => random.pick(WEIGHTED as [ActionShape, ...ActionShape[]]));

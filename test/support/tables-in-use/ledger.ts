@@ -1,5 +1,6 @@
 import type { Connection } from '../../../src/db/connection.ts';
 import type { DbType } from '../../../src/wire/database.ts';
+import type { ActionShape } from './actions.ts';
 import type { ChainName, Setting } from './block-context.ts';
 import { createTables, definitionsOf, type TableOptions } from './create-tables.ts';
 import type { DecoderLateKind } from './decoder-late-changes.ts';
@@ -24,8 +25,8 @@ export interface LedgerOptions extends TableOptions {
 
 /** What the next block shall hold. */
 export interface BlockRequest {
-  /** Actions of an indexer, transactions of a decoder; `each`: one of each kind; or the kinds by name. Default: some, or none. */
-  readonly actions?: number | 'each' | readonly string[];
+  /** Actions of an indexer, transactions of a decoder; `each`: one of each kind; or the kinds by name or shape. Default: some, or none. */
+  readonly actions?: number | 'each' | readonly (string | ActionShape)[];
   /** Changes of older rows, each of a kind and so many blocks deep or a little deeper; `random`: up to three. Default none. */
   readonly late?: readonly { readonly kind: LateKind | DecoderLateKind; readonly depth: number }[] | 'random';
   /** Kinds that `random` leaves out. */

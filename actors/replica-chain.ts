@@ -18,7 +18,6 @@ import { type BlockHashes, unknownHashes } from '../src/wire/database.ts';
 import { withinHeap } from './heap-share.ts';
 import { refuseLoss } from './replica-adoption.ts';
 import type { Ruling, SourceCouncil } from './replica-council.ts';
-import { TOO_DEEP } from './replica-halt.ts';
 import { SourceHeads } from './replica-heads.ts';
 import type { ReplicaSession } from './replica-session.ts';
 import { filledLookups, withTables } from './whole-lookups.ts';
@@ -115,13 +114,8 @@ export class ReplicaChain {
     const depth = state.height! - height;
     this.#session.reorgs++;
     if (depth > data.maxRollbackDepth) {
-      await this.#session.raiseHalt({
-        block_index: height + 1,
-        reason: TOO_DEEP,
-        mismatches: { depth, limit: data.maxRollbackDepth },
-        sources: [this.#session.source.url],
-        detected_at: new Date().toISOString()
-      });
+      const limit = data.maxRollbackDepth;
+      await this.#session.raiseHalt('max-rollback-depth-exceeded', height + 1, { depth, limit });
       return { kind: 'halted' };
     }
     const plan = await planRollback(writer, state.height!, height);

@@ -17,7 +17,6 @@ const COMPARED = [
   'state_root'
 ] as const;
 /** The reason of a halt by a signed checkpoint that names other hashes than the replica has. */
-const CHECKPOINT_MISMATCH = 'checkpoint-mismatch';
 
 interface Anchor {
   readonly checkpoint: Checkpoint;
@@ -115,13 +114,7 @@ export class ReplicaCheckpoints {
   }
 
   async #halt({ checkpoint, source }: Anchor, mismatches: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#session.raiseHalt({
-      block_index: checkpoint.block_index,
-      reason: CHECKPOINT_MISMATCH,
-      mismatches,
-      sources: [source],
-      detected_at: new Date().toISOString()
-    });
+    await this.#session.raiseHalt('checkpoint-mismatch', checkpoint.block_index, mismatches, [source]);
   }
 
   /** Null for a block that the replica does not hold, such as one below the floor of a truncated one. */

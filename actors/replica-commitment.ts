@@ -7,14 +7,11 @@ import { type ReplicaState, readReplicaState } from '../src/db/replica-state.ts'
 import { findStateTables, readBlockRoot, readLeaves, type StateTables } from '../src/db/state-reader.ts';
 import type { Statements } from '../src/db/statement-batch.ts';
 import { movesLeaves, type TouchedBalances } from '../src/db/touched-balances.ts';
-import { hasCode, type PlatformError } from '../src/errors.ts';
+import { hasCode } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
-import type { Halt, StateCommitment } from '../src/wire/report.ts';
+import type { StateCommitment } from '../src/wire/report.ts';
 import type { ReplicaActorData } from './protocol.ts';
 import { compareRoots, GROUP_LEAVES_MAX, StateTracker } from './state-tracker.ts';
-
-/** The reason of a halt by a state root that is not the source's. */
-const ROOT_MISMATCH = 'state-root-mismatch';
 
 const STATEMENT_LIMIT_S = 60;
 
@@ -133,16 +130,4 @@ export class ReplicaCommitment implements GroupExaminer {
 function stateTables({ tables, typed }: ReplicaSchema): StateTables {
   const plans = tables.map(({ plan }) => plan);
   return findStateTables(plans, [...typed.values()]);
-}
-
-/** The halt for a STATE_ROOT_MISMATCH. @param source whose root it is */
-export function rootHalt({ detail }: PlatformError, source: string): Halt {
-  const { root, height, ours, theirs } = detail;
-  return {
-    block_index: Number(height),
-    reason: ROOT_MISMATCH,
-    mismatches: { root, height, ours, theirs },
-    sources: [source],
-    detected_at: new Date().toISOString()
-  };
 }

@@ -15,8 +15,6 @@ const MAX_REMEMBERED = 1_000;
 /** A source that holds a block up for longer with a word that the majority does not share is doubted, for so many blocks that it names right. */
 const HELD_UP_MS = 1_000;
 const DOUBTED_BLOCKS = 100;
-/** The reason of a halt by sources of which no majority agrees. */
-export const HASH_MISMATCH = 'hash-mismatch';
 
 type Observer = (event: InspectionEvent) => void;
 
@@ -399,12 +397,7 @@ export class SourceCouncil {
   }
 
   async #halt(height: number, words: Words): Promise<void> {
-    await this.#session.raiseHalt({
-      block_index: height,
-      reason: HASH_MISMATCH,
-      mismatches: Object.fromEntries(words),
-      sources: this.#session.sources.map(({ url }) => url),
-      detected_at: new Date().toISOString()
-    });
+    const sources = this.#session.sources.map(({ url }) => url);
+    await this.#session.raiseHalt('hash-mismatch', height, Object.fromEntries(words), sources);
   }
 }

@@ -8,7 +8,6 @@ import { type BlockHashes, blockText, hashesOf, sameBlock } from '../src/wire/da
 import { type BlockMessage, countRows, type Group, previousHashes, type StatusMessage } from '../src/wire/messages.ts';
 import type { ReplicaChain } from './replica-chain.ts';
 import type { ReplicaCheckpoints } from './replica-checkpoints.ts';
-import { rootHalt } from './replica-commitment.ts';
 import type { Ruling, SourceCouncil } from './replica-council.ts';
 import type { ReplicaDispensers } from './replica-dispensers.ts';
 import type { ReplicaIndexMap } from './replica-index-map.ts';
@@ -350,7 +349,8 @@ export class ReplicaFollower {
     } catch (caught) {
       log.error({ err: caught }, 'the replica could not be opened to record a halt');
     }
-    await this.#session.raiseHalt(rootHalt(fault, source.url));
+    const { root, height, ours, theirs } = fault.detail;
+    await this.#session.raiseHalt('state-root-mismatch', Number(height), { root, height, ours, theirs }, [source.url]);
     return { kind: 'halted' };
   }
 }

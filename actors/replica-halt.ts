@@ -4,14 +4,14 @@ import type { Connection } from '../src/db/connection.ts';
 import { clearHalt, readHalt, writeHalt, writeReplicaState } from '../src/db/replica-state.ts';
 import { PlatformError } from '../src/errors.ts';
 import type { Logger } from '../src/log.ts';
+import { type HaltReason, remedyOf } from '../src/wire/halts.ts';
 import type { Halt } from '../src/wire/report.ts';
 import { readHaltFile, removeHaltFile, writeHaltFile } from './halt-file.ts';
 
+/** Its operator has confirmed the reorg by clearing it: no undo reaches that far. */
+const TOO_DEEP: HaltReason = 'max-rollback-depth-exceeded';
 const RETRY_MS = 1_000;
 const DEADLINE_MS = 30_000;
-
-/** The reason of a halt by a reorg deeper than MAX_ROLLBACK_DEPTH. */
-export const TOO_DEEP = 'max-rollback-depth-exceeded';
 
 type HaltActor = ActorRefFrom<typeof haltMachine>;
 export type HaltObserver = NonNullable<ActorOptions<typeof haltMachine>['inspect']>;
@@ -46,7 +46,7 @@ export class ReplicaHalt {
   }
 
   async raise(halt: Halt): Promise<void> {
-    this.#options.log.error({ halt }, `replication halted: ${halt.reason}`);
+    this.#options.log.error({ halt, remedy: remedyOf(halt) }, `replication halted: ${halt.reason}`);
     this.#actor!.send({ type: 'halt.raised', halt });
     await waitFor(this.#actor!, (snapshot) => snapshot.matches({ halted: 'recorded' }), { timeout: DEADLINE_MS });
   }

@@ -12,6 +12,7 @@ import { SourceClient } from '../src/source/source-client.ts';
 import { Subscription } from '../src/source/subscription.ts';
 import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
 import { databaseKey } from '../src/wire/database.ts';
+import { type HaltReason, haltOf } from '../src/wire/halts.ts';
 import { INFRA_TABLES } from '../src/wire/messages.ts';
 import type { Halt } from '../src/wire/report.ts';
 import { FollowedMemory } from './followed-memory.ts';
@@ -328,11 +329,20 @@ export class ReplicaSession {
     return this.#restOf(this.#followed);
   }
 
-  /** Halts at once; the halt is durable when this returns. */
-  async raiseHalt(halt: Halt): Promise<void> {
+  /**
+   * Halts at once; the halt is durable when this returns.
+   *
+   * @param sources that have to do with it; default: the one that is followed
+   */
+  async raiseHalt(
+    reason: HaltReason,
+    height: number,
+    mismatches: unknown,
+    sources: readonly string[] = [this.source.url]
+  ): Promise<void> {
     this.#subscription?.close();
     this.#subscription = undefined;
-    const recorded = this.#halt.raise(halt);
+    const recorded = this.#halt.raise(haltOf(reason, { block_index: height, mismatches, sources }));
     this.changed();
     await recorded;
   }

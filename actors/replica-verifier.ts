@@ -27,8 +27,6 @@ const SHARE = 50;
 const MAX_ROUNDS = 20;
 /** Tables that are named, in the log and in the status. */
 const MAX_NAMED = 20;
-/** The reason of a halt by a difference that came back right after its repair. */
-export const DIGEST_MISMATCH = 'digest-mismatch';
 
 type Equal = Extract<Comparison, { kind: 'equal' }>;
 type Different = Extract<Comparison, { kind: 'different' }>;
@@ -278,13 +276,8 @@ export class ReplicaVerifier {
   async #halt(table: string, { height, tables }: Different): Promise<Outcome> {
     count('digest.mismatch');
     const { spans, surplus, missing } = tables.find((each) => each.table === table)!;
-    await this.#session.raiseHalt({
-      block_index: height,
-      reason: DIGEST_MISMATCH,
-      mismatches: { table, ranges: spans.slice(0, 100), surplus: surplus.length, missing: missing.length },
-      sources: [this.#session.source.url],
-      detected_at: new Date().toISOString()
-    });
+    const mismatches = { table, ranges: spans.slice(0, 100), surplus: surplus.length, missing: missing.length };
+    await this.#session.raiseHalt('digest-mismatch', height, mismatches);
     return { kind: 'halted' };
   }
 }

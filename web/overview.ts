@@ -1,3 +1,4 @@
+import { remedyOf } from '../src/wire/halts.ts';
 import { type Cell, count, duration, h, setText, Table } from './dom.ts';
 import { Frames } from './frames.ts';
 import type { LiveDatabase, LiveState } from './live.ts';
@@ -80,7 +81,7 @@ export class Overview implements View {
 /** What an operator needs to know first. */
 export function why({ state, reason, report, waiting }: LiveDatabase): string {
   const halt = report?.replica?.halt;
-  if (halt) return `halted: ${halt.reason}`;
+  if (halt) return `halted: ${halt.reason}; ${remedyOf(halt)}`;
   if (state !== 'running') return reason?.message ?? state;
   if (report?.lastError) return report.lastError;
   return waiting?.on ? `waits for ${waiting.on}, ${duration(Date.now() - waiting.since)}` : '';

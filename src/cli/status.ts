@@ -48,7 +48,11 @@ export const statusCommand: Command = {
       await sleep(WATCH_EVERY_MS);
     }
     const probe = await probeSync(address);
-    console.log(options.json ? JSON.stringify(probe) : statusTable(probe.mode, probe.databases));
+    console.log(
+      options.json
+        ? JSON.stringify(probe)
+        : [statusTable(probe.mode, probe.databases), ...remedies(probe.databases)].join('\n')
+    );
     const isUp = probe.databases.every(({ circuit, halt }) => circuit !== null && halt === null);
     return probe.status === 'healthy' && isUp ? 0 : 1;
   }
@@ -60,6 +64,11 @@ function readUrl(url: string): string {
   } catch (caught) {
     throw PlatformError.from(caught, 'COMMAND_INVALID', { option: '--url' });
   }
+}
+
+/** What ends each halt. */
+function remedies(databases: readonly ProbedDatabase[]): string[] {
+  return databases.flatMap(({ name, remedy }) => (remedy === null ? [] : [`${name}: ${remedy}`]));
 }
 
 /** One line a database. */

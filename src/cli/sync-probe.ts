@@ -13,6 +13,8 @@ export interface ProbedDatabase {
   readonly state: string;
   /** Why it is halted, or its actor down; null while neither is so. */
   readonly halt: string | null;
+  /** What ends a durable halt; null where there is none. */
+  readonly remedy: string | null;
   readonly restarts: number | null;
 }
 
@@ -73,6 +75,7 @@ function describeDatabase(name: string, health: Json, status: Json, actor: Json 
     verification: textOf(status['verification']),
     state: [textOf(actor?.['state']), phase ?? machines.join(' ')].filter(Boolean).join(' '),
     halt: haltOf(status, actor),
+    remedy: textOf(status['remedy']),
     restarts: numberOf(object(actor?.['restarts'])['total'])
   };
 }

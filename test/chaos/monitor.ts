@@ -16,6 +16,17 @@ export interface Recovery {
 /** What a service was when it was looked at; told when it changes. */
 type Tell = (line: string) => void;
 
+const LINES = 40;
+
+/** What a service wrote last, without what its callers asked. */
+function lastLines(service: Service): string {
+  const lines = service.log().trimEnd().split('\n');
+  return lines
+    .filter((line) => !line.includes('"reqId"'))
+    .slice(-LINES)
+    .join('\n');
+}
+
 /** Looks at every service again and again. */
 export class Monitor {
   readonly #system: System;
@@ -37,6 +48,8 @@ export class Monitor {
       const state = await this.#look(service);
       if (WELL.test(state)) this.#well.set(service, asked);
       if (state !== before) this.#tell(`${service.name} ${state}`);
+      // Why it is, and what it said before: nobody can ask it later.
+      if (state !== before && state.includes('halted')) this.#tell(lastLines(service));
       before = state;
     }
   }

@@ -1,8 +1,5 @@
 import type { MainAsks, ReplicaActorData } from '../../actors/protocol.ts';
 import { reap } from '../../actors/reaper.ts';
-import { HASH_MISMATCH } from '../../actors/replica-council.ts';
-import { TOO_DEEP } from '../../actors/replica-halt.ts';
-import { DIGEST_MISMATCH } from '../../actors/replica-verifier.ts';
 import { Supervisor } from '../../actors/supervisor.ts';
 import { connect } from '../../src/db/connection.ts';
 import { silentLogger } from '../../src/log.ts';
@@ -192,9 +189,9 @@ export class ReplicaEpisode implements Episode {
     const { server, supervisor } = this.#world;
     const [halt] = server.isInTransaction ? [] : server.read<{ reason: string }>('SELECT reason FROM sync_halt');
     const isKnown = (reason: string) =>
-      reason === TOO_DEEP ||
-      (reason === HASH_MISMATCH && this.#data.verifyHashes) ||
-      (reason === DIGEST_MISMATCH && this.#offersDigests);
+      reason === 'max-rollback-depth-exceeded' ||
+      (reason === 'hash-mismatch' && this.#data.verifyHashes) ||
+      (reason === 'digest-mismatch' && this.#offersDigests);
     if (halt && !isKnown(halt.reason)) this.accuse(`halted for no known reason: ${halt.reason}`);
     const state = supervisor?.state(ID);
     if (state === 'halted') this.accuse(`the actor does not go on: ${this.#describe()}`);

@@ -1,4 +1,3 @@
-import { DIGEST_MISMATCH } from '../../actors/replica-verifier.ts';
 import type { ReplicaPhase } from '../../src/db/replica-state.ts';
 import type { DatabaseReport } from '../../src/wire/report.ts';
 import { above, at, type Block, BlockBook, type Hashes, nameOf } from './chain.ts';
@@ -274,7 +273,7 @@ export class Witness {
     if (isDurable && !this.#isHalted) {
       this.halts++;
       const [halt] = server.read<{ reason: string }>('SELECT reason FROM sync_halt');
-      if (life && halt?.reason === DIGEST_MISMATCH) this.#mayMismatch(life);
+      if (life && halt?.reason === 'digest-mismatch') this.#mayMismatch(life);
     }
     this.#isHalted = isDurable;
   }

@@ -167,10 +167,10 @@ test('status: 0 when healthy, 1 when degraded or halted, with the reason in the 
     const healthy = await status();
     assert.equal(healthy.code, 0, healthy.stderr);
     assert.match(healthy.stdout, /^indexer\/litecoin\/regtest +client +running live +7 +2 +closed +no$/m);
-    halt = { halted: true, reason: 'max-rollback-depth-exceeded' };
+    halt = { halted: true, reason: 'max-rollback-depth-exceeded', remedy: 'look at it' };
     const halted = await status();
     assert.equal(halted.code, 1);
-    assert.match(halted.stdout, /max-rollback-depth-exceeded$/m);
+    assert.match(halted.stdout, /max-rollback-depth-exceeded\nindexer\/litecoin\/regtest: look at it$/m);
     [halt, circuit] = [{}, 'open'];
     assert.equal((await status()).code, 1);
     assert.equal((await runCommandLine(['status', '--url', url])).code, 77);

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { ByName } from '../../wire/by-name.ts';
 import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
+import { remedyOf } from '../../wire/halts.ts';
 import { IndexMapSchema } from '../../wire/index-map.ts';
 import type { DatabaseReport } from '../../wire/report.ts';
 import { databaseOf } from '../checks.ts';
@@ -62,6 +63,7 @@ const DatabaseStatusSchema = Type.Object({
   last_error: Type.Optional(TextOrNull),
   halted: Type.Optional(Type.Boolean()),
   reason: Type.Optional(TextOrNull),
+  remedy: Type.Optional(TextOrNull),
   verification: Type.Optional(TextOrNull),
   unconfirmed: Type.Optional(Type.Array(Type.String())),
   verified_height: Type.Optional(NumberOrNull),
@@ -155,6 +157,7 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     last_error: report?.lastError ?? null,
     halted: halt !== null,
     reason: halt?.reason ?? null,
+    remedy: halt && remedyOf(halt),
     verification,
     unconfirmed: [...(report?.replica?.unconfirmed ?? [])],
     verified_height: verifiedHeight,

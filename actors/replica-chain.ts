@@ -10,7 +10,7 @@ import { readGroupsAbove } from '../src/db/undo-journal.ts';
 import { STATEMENT_LIMIT_S } from '../src/db/writer-connection.ts';
 import { hasCode, PlatformError } from '../src/errors.ts';
 import { readSnapshot } from '../src/snapshot/snapshot-reader.ts';
-import { ACCEPT_SNAPSHOT, readSnapshotHead, type SnapshotHead } from '../src/source/snapshot-head.ts';
+import { ACCEPT_SNAPSHOT, readSnapshotHead } from '../src/source/snapshot-head.ts';
 import type { SinceQuery, SourceStatus } from '../src/source/source-client.ts';
 import type { OpenResponse } from '../src/source/source-connection.ts';
 import { steadily } from '../src/source/steady.ts';
@@ -35,14 +35,6 @@ const IDLE_PAUSE_MS = 500;
 const CAUGHT_UP = /No data available after block/;
 
 type Standing = 'stands' | 'untold' | 'unsettled';
-
-/** A since-snapshot that begins to come. */
-interface Opened {
-  readonly response: OpenResponse;
-  readonly head: SnapshotHead;
-  /** The lowest block in it. */
-  readonly from: number;
-}
 
 /** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */
 export class ReplicaChain {
@@ -238,15 +230,30 @@ export class ReplicaChain {
     const reconciles = whole || this.#session.contradicted;
     const lookups = reconciles ? [] : await this.#statedLookups();
     let wereWhole = lookups.length === 0;
-    const query: SinceQuery = { since, lookups, ...(far ? { until: since + RANGE_BLOCKS } : {}) };
-    const opened = await this.#openSince(state, query, signal);
-    if (!opened) return 'agreed';
-    const { response, head, from } = opened;
+    const isPlain = state.schemaFingerprint === null || this.#session.context.schema.only !== null;
+    const lowest = isPlain ? since + 1 : await this.#overlapStart(since);
+    // What another source told, this one does not know of.
+    const isOther = state.source !== source.url;
+    const query: SinceQuery = {
+      ...(isPlain || far || isOther ? { since: lowest - 1 } : { since, older: lowest }),
+      lookups,
+      ...(far ? { until: since + RANGE_BLOCKS } : {})
+    };
+    const path = source.sincePath(query);
+    const response = await source.get(path, ACCEPT_SNAPSHOT, signal);
+    response.body.on('error', () => undefined); // it may break before it is read
+    if (response.status !== 200) {
+      await this.#notApplied(response, path);
+      return 'agreed';
+    }
     try {
+      const head = readSnapshotHead(response.headers, source.id.dbType);
       if (head.height <= since) return 'agreed';
       const hashes = head.hashes ?? (head.height === tip ? status.hashes : unknownHashes(source.id.dbType));
       const ruling = far ? 'agreed' : await this.#council.confirm(head.height, hashes, signal);
       if (ruling !== 'agreed') return ruling;
+      const firstBlock = query.older === undefined ? lowest : (head.firstBlock ?? since + 1);
+      if (firstBlock < lowest || firstBlock > since + 1) throw misplaced(source.url, firstBlock);
       const plain = head.fingerprint === null;
       wereWhole = plain ? reconciles : wereWhole;
       if (plain || head.fingerprint !== state.schemaFingerprint) {
@@ -268,7 +275,7 @@ export class ReplicaChain {
         // Servers that do not mark whole tables send lookup tables whole all the same.
         whole: lookupsHere ?? head.whole,
         // Which tables a server without fingerprints sends is not known: what it leaves out of older blocks stays.
-        from: plain ? since + 1 : from,
+        from: plain ? since + 1 : firstBlock,
         derives: (plain || far) && !isTruncated
       };
       await applySince(this.#session.writer, this.#session.context, current, target, content);
@@ -285,48 +292,9 @@ export class ReplicaChain {
   }
 
   /**
-   * Asks for a since-snapshot. Rows of older blocks may have changed while nobody listened, and no message says so again: the
-   * source says which, and where it does not know, the newest blocks are fetched once more and compared.
-   *
-   * @returns with the lowest block that comes; null when the source has nothing new
+   * Where rows of older blocks are to be looked at again, if the source does not know which changed while nobody listened, and
+   * no message says so again: the newest blocks, as many as a source remembers and as are soon compared.
    */
-  async #openSince(
-    { schemaFingerprint }: ReplicaState,
-    query: SinceQuery,
-    signal: AbortSignal
-  ): Promise<Opened | null> {
-    const { schema } = this.#session.context;
-    const next = query.since + 1;
-    if (schemaFingerprint === null || schema.only) return this.#open(query, next, signal);
-    const lowest = await this.#overlapStart(query.since);
-    if (query.until === undefined) {
-      const opened = await this.#open({ ...query, older: true }, next, signal);
-      if (!opened) return null;
-      const { olderFrom } = opened.head;
-      if (olderFrom !== null && olderFrom >= lowest && olderFrom <= next) return { ...opened, from: olderFrom };
-      opened.response.body.destroy();
-    }
-    return this.#open({ ...query, since: lowest - 1 }, lowest, signal);
-  }
-
-  async #open(query: SinceQuery, from: number, signal: AbortSignal): Promise<Opened | null> {
-    const { source } = this.#session;
-    const path = source.sincePath(query);
-    const response = await source.get(path, ACCEPT_SNAPSHOT, signal);
-    response.body.on('error', () => undefined); // it may break before it is read
-    if (response.status !== 200) {
-      await this.#notApplied(response, path);
-      return null;
-    }
-    try {
-      return { response, head: readSnapshotHead(response.headers, source.id.dbType), from };
-    } catch (caught) {
-      response.body.destroy();
-      throw caught;
-    }
-  }
-
-  /** The newest blocks, as many as a source remembers and as are soon compared. */
   async #overlapStart(height: number): Promise<number> {
     const { writer, context } = this.#session;
     const [lowest] = await rows(writer, 'SELECT MIN(block_index) AS h FROM blocks');
@@ -376,6 +344,11 @@ export class ReplicaLost extends Error {
   constructor(cause: PlatformError) {
     super(cause.message, { cause });
   }
+}
+
+function misplaced(source: string, firstBlock: number): PlatformError {
+  const reason = `the since-snapshot of ${source} begins at block ${firstBlock}, which was not asked for`;
+  return new PlatformError('SOURCE_INVALID', { reason, source });
 }
 
 function tooLarge(source: string, heldBytes: number, limitBytes: number): PlatformError {

@@ -283,7 +283,7 @@ async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<Sn
   if (query.inclusive && query.since !== null && query.since > tip.height) {
     throw new PlatformError('BLOCKS_CAUGHT_UP', { reason: `No data available after block ${query.since}` });
   }
-  const missed = query.older && query.since !== null ? feed.missedSince(query.since, tip) : null;
+  const missed = query.older !== null && query.since !== null ? feed.missedSince(query.since, tip) : null;
   // What else a mark holds is of the time when it was read.
   const { place, server, created } = feed.mark ?? { place: coordinates.name, server: null, created: null };
   const key = createHash('sha256')

@@ -68,7 +68,7 @@ export async function planSnapshot(
     query.until === null || query.until >= tip.height ? tip : await readHead(connection, layout, query.until);
   // A block may have come since, and what it changed in older ones is not known.
   const known = missed && leadsTo(missed, head) ? missed : null;
-  const first = query.inclusive ? query.since : (known?.from ?? query.since + 1);
+  const first = query.inclusive ? query.since : (known?.from ?? query.older ?? query.since + 1);
   const parts = known && (await planOlderParts(connection, { ...layout, plans }, known, head.height));
   // A client that asks for blocks >= N does not ask for older ones again, of which rows may have changed.
   const older = Math.max(0, first - CHANGED_BLOCKS);

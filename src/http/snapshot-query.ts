@@ -6,6 +6,8 @@ import type { SnapshotQuery } from '../wire/snapshot.ts';
 import { databaseOf } from './checks.ts';
 import { oneOf, SYNC_MODE_NOTE, SYNC_MODES, wholeNumber } from './parameters.ts';
 
+/** As many as sources remember. */
+const OLDER_BLOCKS = 1_000;
 const HEIGHT_PATTERN = '^\\d{1,16}$';
 
 export const SnapshotQuerySchema = Type.Object({
@@ -18,10 +20,10 @@ export const SnapshotQuerySchema = Type.Object({
     })
   ),
   older: Type.Optional(
-    oneOf(
-      ['0', '1'],
-      '; 1: with the parts of older blocks that changed since, where `X-Older-From` says that they are known'
-    )
+    wholeNumber({
+      min: 0,
+      note: 'with what changed in older blocks; where that is not known, with the blocks from it on'
+    })
   ),
   sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE))
 });
@@ -45,8 +47,16 @@ export function readSnapshotQuery(request: FastifyRequest, inclusive: boolean): 
     lookups: since === null ? {} : readLookups(lookups ?? ''),
     infraOnly,
     inclusive: since !== null && inclusive,
-    older: since !== null && older === '1' && until === undefined && !inclusive
+    older: since !== null && older !== undefined && until === undefined && !inclusive ? readOlder(older, since) : null
   };
+}
+
+/** A block that the client has, or the next one; not further below than sources look. */
+function readOlder(text: string, since: number): number {
+  const height = readHeight('older', text);
+  if (height > since + 1)
+    throw new PlatformError('REQUEST_INVALID', { reason: 'older must be a block at or below the next one' });
+  return Math.max(height, since + 1 - OLDER_BLOCKS);
 }
 
 function readHeight(name: string, text: string): number {

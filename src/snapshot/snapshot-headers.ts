@@ -28,7 +28,7 @@ export function snapshotHeaders(
   if (query.since !== null) {
     headers[SNAPSHOT_HEADERS.since] = String(query.since);
     headers[SNAPSHOT_HEADERS.wholeTables] = plan.wholeTables.join(',');
-    if (plan.older) headers[SNAPSHOT_HEADERS.olderFrom] = String(plan.first);
+    if (query.older !== null) headers[SNAPSHOT_HEADERS.firstBlock] = String(plan.first);
   }
   if (plan.estimatedRows !== null) headers[SNAPSHOT_HEADERS.rows] = String(plan.estimatedRows);
   return headers;

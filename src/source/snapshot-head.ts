@@ -15,8 +15,8 @@ export interface SnapshotHead {
   readonly etag: string | null;
   /** Tables of which a since-snapshot holds every row. */
   readonly whole: ReadonlySet<string>;
-  /** The lowest block in a since-snapshot that tells all changes of older ones; null: it does not. */
-  readonly olderFrom: number | null;
+  /** The lowest block in a since-snapshot that was asked for older ones; null: the source does not say. */
+  readonly firstBlock: number | null;
   readonly fingerprint: string | null;
   /** Estimate of the rows in the body. */
   readonly rows: number | null;
@@ -45,7 +45,7 @@ export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbTy
     coding: codingOf(headers),
     etag: etag !== undefined && /^"[^"]{1,200}"$/.test(etag) ? etag : null,
     whole: new Set((text('wholeTables') ?? '').split(',').filter(Boolean)),
-    olderFrom: wholeNumber(text('olderFrom')),
+    firstBlock: wholeNumber(text('firstBlock')),
     fingerprint: text('fingerprint') ?? null,
     rows: wholeNumber(text('rows'))
   };

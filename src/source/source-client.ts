@@ -82,8 +82,8 @@ export interface SinceQuery {
   readonly since: number;
   readonly until?: number;
   readonly skipLookups?: boolean;
-  /** With the parts of older blocks that changed since. */
-  readonly older?: boolean;
+  /** With what changed in older blocks; where the source does not know that, with the blocks from here on. */
+  readonly older?: number;
   /** `<table>:<id>:<digest>` of the lookup tables that this replica holds. */
   readonly lookups?: readonly string[];
 }
@@ -260,7 +260,7 @@ export class SourceClient extends SourceConnection {
     if (until !== undefined) query.set('until', String(until));
     if (skipLookups) query.set('skip_lookups', '1');
     if (lookups !== undefined && lookups.length > 0) query.set('lookups', lookups.join(','));
-    if (older) query.set('older', '1');
+    if (older !== undefined) query.set('older', String(older));
     if (this.#infraOnly) query.set('sync_mode', 'infra-only');
     return `${this.path('snapshot')}/since/${since}${query.size > 0 ? `?${query}` : ''}`;
   }

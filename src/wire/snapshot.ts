@@ -5,7 +5,7 @@ import { TableRangesMessageSchema } from './messages.ts';
 const Tables = ByName(Type.Array(ByName(Type.Unknown())));
 
 /**
- * Of one table, in a since-snapshot of `older=1`: parts in which rows of older blocks changed since. `older_rows` has every row
+ * Of one table, in a since-snapshot with `older`: parts in which rows of older blocks changed since. `older_rows` has every row
  * that lies in them and in no block of the snapshot; others there are gone.
  */
 export const OlderSpansSchema = Type.Object({
@@ -36,8 +36,8 @@ export const SNAPSHOT_HEADERS = {
   schemaVersion: 'x-snapshot-schema-version',
   /** Comma-separated tables of which a since-snapshot holds every row there is: the replica's other rows of them go. */
   wholeTables: 'x-whole-tables',
-  /** With `older=1`: the lowest block whose rows are in `tables`, where the body tells all changes of older ones. */
-  olderFrom: 'x-older-from',
+  /** With `older`: the lowest block whose rows are in `tables`. */
+  firstBlock: 'x-first-block',
   /** Schema fingerprint of the build's own read. */
   fingerprint: 'x-schema-fingerprint',
   /** Full snapshots: the server's estimate of the rows in the body, for a percentage and for no check. */
@@ -59,6 +59,6 @@ export interface SnapshotQuery {
   readonly infraOnly: boolean;
   /** SYNC_SINCE_INCLUSIVE=1: blocks at and above `since`. */
   readonly inclusive: boolean;
-  /** What changed in older blocks comes as parts of tables, where the source knows it. */
-  readonly older: boolean;
+  /** What changed in older blocks comes as parts of tables; where the source does not know it, blocks from here on come. */
+  readonly older: number | null;
 }

@@ -206,7 +206,7 @@ async function measureSince(site: Site): Promise<Figure[]> {
     lookups,
     infraOnly: false,
     inclusive: false,
-    older: false
+    older: null
   };
   const id = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' } as const;
   const { tables, updatedRows } = await planSnapshot(connection, { id, query, localTables: [] });

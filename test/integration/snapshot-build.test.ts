@@ -231,9 +231,9 @@ test('what its reader missed comes as parts of older blocks, without values of i
     from: 121,
     spans: { credits: [[low - 30, high + 5]], sends: [[low, high]], transactions: [[110, 121], null] }
   } as const;
-  const order = { ...orderOf(coordinates, { since: 120, older: true }), missed };
+  const order = { ...orderOf(coordinates, { since: 120, older: 100 }), missed };
   const { body, headers, text } = await build(pool, order);
-  assert.equal(headers['x-older-from'], '121');
+  assert.equal(headers['x-first-block'], '121');
   assert.deepEqual(body.older_spans, {
     credits: [
       {
@@ -266,12 +266,13 @@ test('what its reader missed comes as parts of older blocks, without values of i
   assert.ok(touched.length > 0 && sent.size < 20_000);
 
   const fork = await build(pool, { ...order, missed: { ...missed, from: 119 } });
-  assert.equal(fork.headers['x-older-from'], '119');
+  assert.equal(fork.headers['x-first-block'], '119');
   assert.equal(fork.headers['x-since-block'], '120');
   assert.equal(fork.body.tables['blocks']?.[0]?.['block_index'], 119);
   const { headers: other, body: without } = await build(pool, { ...order, missed: { ...missed, height: 128 } });
-  assert.equal(other['x-older-from'], undefined);
+  assert.equal(other['x-first-block'], '100');
   assert.equal(without.older_spans, undefined);
+  assert.equal(without.tables['blocks']?.[0]?.['block_index'], 100);
 });
 
 test('nothing after N: empty tables and the usual headers', async () => {

@@ -23,7 +23,7 @@ export const FULL: SnapshotQuery = {
   lookups: {},
   infraOnly: false,
   inclusive: false,
-  older: false
+  older: null
 };
 
 export interface SnapshotBody {

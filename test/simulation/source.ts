@@ -26,6 +26,9 @@ const LATE = 0.5;
 /** How often it is asked for digests while a table is not what was broadcast of it, or a server that is a block behind answers. */
 const RESTLESS = { unsettled: 0.05, behind: 0.1 };
 
+/** How often it does not know what a client has missed. */
+const UNKNOWN = 0.3;
+
 const json = (status: number, value: unknown, arrived?: () => void): Reply => ({
   status,
   headers: {},
@@ -52,6 +55,8 @@ export class SimulatedSource implements Peer {
   readonly #sockets = new Set<ServerSocket>();
   readonly #keys = new WeakMap<Block, string>();
   #keysDrawn = 0;
+  /** Reorgs that it told: of blocks with the same hashes, a client cannot tell by itself that they are others. */
+  #forks: { readonly fork: number; readonly height: number }[] = [];
   /** The blocks from whose rows clients go on with the next group: the last one that was told, and others of its name. */
   #bases: readonly Block[];
 
@@ -75,6 +80,7 @@ export class SimulatedSource implements Peer {
     if (told.length === 0 && height === last.height) return;
     const bases = this.#bases.map((base) => at(base, height)!);
     this.#bases = told.length === 0 ? bases : [tip];
+    if (height < last.height) this.#forks.push({ fork: height + 1, height: last.height });
     for (const socket of this.#sockets) {
       if (height < last.height) this.#tell(socket, message('reorg', { block_index: height + 1 }));
       for (const block of told)
@@ -165,7 +171,8 @@ export class SimulatedSource implements Peer {
     const end = at(tip, until)!;
     const isWhole = !query.has('until');
     const skips = query.has('skip_lookups');
-    const blocks = above(end, since ?? 0);
+    const { first, parts } = since === null ? { first: 1, parts: null } : this.#olderThan(end, since, query);
+    const blocks = above(end, first - 1);
     const tables = {
       ...(skips ? {} : { index_addresses: above(end, 0).flatMap(({ addresses }) => addresses) }),
       blocks: blocks.map(blockRow),
@@ -178,7 +185,7 @@ export class SimulatedSource implements Peer {
     const rest =
       since === null
         ? { tables: filled({ ...tables, tokens }) }
-        : { tables: filled(tables), updated_rows: filled({ tokens }) };
+        : { ...parts, tables: filled(tables), updated_rows: filled({ tokens }) };
     const { ledger_hash, actions_hash, contract_hash } = end.hashes;
     // Headers are there before the body, and they name the block.
     this.#scheduler.after(0, () => this.#listener.told(this.url, end));
@@ -192,13 +199,30 @@ export class SimulatedSource implements Peer {
         'x-contract-hash': contract_hash,
         'x-snapshot-schema-version': '7',
         'x-schema-fingerprint': FINGERPRINT,
-        ...(since === null ? {} : { 'x-whole-tables': whole.join(',') })
+        ...(since === null ? {} : { 'x-whole-tables': whole.join(','), 'x-first-block': String(first) })
       },
       body: gzipSync(JSON.stringify({ ...facts, ...rest }), { level: 1 }),
       arrived: () => {
         for (const block of blocks) this.#listener.told(this.url, block);
       }
     };
+  }
+
+  /** The lowest block that comes whole, and what changed below it where that is known. */
+  #olderThan(end: Block, since: number, query: URLSearchParams) {
+    const older = query.get('older');
+    if (older === null) return { first: since + 1, parts: null };
+    if (end !== this.#bases[0] || this.#scheduler.chance(UNKNOWN)) return { first: Number(older), parts: null };
+    const hidden = this.#forks.filter(({ fork, height }) => fork <= since && since <= height);
+    const first = Math.min(since + 1, ...hidden.map(({ fork }) => fork));
+    const base = at(end, first - 1)!;
+    const heights = [...end.amended.keys()].filter(
+      (height) => height < first && end.amended.get(height) !== base.amended.get(height)
+    );
+    const rows = heights.flatMap((height) => transfersOf(end, at(end, height)!));
+    const spans = heights.map((height) => [height, height]);
+    const parts = { older_spans: { transfers: [{ column: 'block_index', spans }] }, older_rows: { transfers: rows } };
+    return { first, parts: heights.length === 0 ? { older_spans: {}, older_rows: {} } : parts };
   }
 
   #tellStatus(): void {

@@ -36,7 +36,7 @@ const SNAPSHOT_DOC = {
     'X-Snapshot-Schema-Version': 'indexer 7, decoder 3',
     'X-Schema-Fingerprint': 'of the schema that the rows were read with',
     'X-Whole-Tables': 'tables of which a since-snapshot holds every row',
-    'X-Older-From': 'with `older=1`: the lowest block in `tables`; the body tells all changes below it',
+    'X-First-Block': 'with `older`: the lowest block whose rows are in `tables`',
     'X-Rows': 'an estimate of the rows in the body',
     ETag: 'equal tags mean equal bytes'
   },

@@ -4,9 +4,9 @@ import type { Beacon, Transition, Waiting } from './notices.ts';
 
 /**
  * starting: its thread is being made · running · backoff: dead, a restart is due · failed: the restart budget is spent ·
- * halted: down by the policy of its error until an operator restarts it · stopped: as told · paused: as an operator told.
+ * parked: down by the policy of its error until an operator restarts it · stopped: as told · paused: as an operator told.
  */
-export type ActorState = 'starting' | 'running' | 'backoff' | 'failed' | 'halted' | 'stopped' | 'paused';
+export type ActorState = 'starting' | 'running' | 'backoff' | 'failed' | 'parked' | 'stopped' | 'paused';
 
 /** Why an actor died, and which of its starts that was. */
 export interface Death {

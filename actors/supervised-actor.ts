@@ -202,7 +202,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
     const cause = this.#ending ?? error.code;
     const policy = this.#ending ? 'restart' : error.policy;
     this.#record.buried(cause, error.message);
-    this.#leave(policy === 'restart' ? 'backoff' : 'halted', error);
+    this.#leave(policy === 'restart' ? 'backoff' : 'parked', error);
     this.#past = this.#reap(this.#record.generation);
     if (policy === 'restart') this.#comeBack(cause, error);
     else {

@@ -98,7 +98,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
     await this.#find(id).stop(graceMs, 'paused');
   }
 
-  /** An operator's restart: out of halted, failed, stopped, paused or backoff at once, and with a full budget. */
+  /** An operator's restart: out of parked, failed, stopped, paused or backoff at once, and with a full budget. */
   async restart(id: DatabaseId, graceMs = 10_000): Promise<void> {
     const actor = this.#find(id);
     await actor.stop(graceMs);

@@ -1,5 +1,5 @@
 /** What the supervisor does with an actor that failed: restart it, stop it until an operator acts, or end the process. */
-export type FaultPolicy = 'restart' | 'halt' | 'exit';
+export type FaultPolicy = 'restart' | 'park' | 'exit';
 
 interface ErrorRow {
   /** HTTP status of a request that met it. */
@@ -40,11 +40,11 @@ export const ERRORS = {
   /** The hub did not answer, or answered nonsense. */
   HUB_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check HUB_API_HOST, HUB_PORT and that the hub runs' },
   /** MariaDB refuses these credentials or privileges; waiting does not help. */
-  DATABASE_REFUSED: { status: 503, policy: 'halt', hint: 'check the name of the database, user, password and GRANTs' },
+  DATABASE_REFUSED: { status: 503, policy: 'park', hint: 'check the name of the database, user, password and GRANTs' },
   /** The circuit breaker is open: MariaDB refused or timed out repeatedly. */
   DATABASE_UNAVAILABLE: { status: 503, policy: 'restart', hint: 'check MariaDB; the breaker retries by itself' },
   /** The database exists but lacks what the service needs. */
-  DATABASE_UNUSABLE: { status: 503, policy: 'halt', hint: 'the message says which table or column is missing' },
+  DATABASE_UNUSABLE: { status: 503, policy: 'park', hint: 'the message says which table or column is missing' },
   /** The named database is not served by this process. */
   DATABASE_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /status lists the databases served here' },
   /** The database has no blocks yet. */
@@ -52,17 +52,17 @@ export const ERRORS = {
   /** Nothing at or after the block, in inclusive mode (SYNC_SINCE_INCLUSIVE=1). */
   BLOCKS_CAUGHT_UP: { status: 404, policy: 'restart', hint: 'the caller is at the tip' },
   /** Another process holds this replica's writer lock. */
-  REPLICA_LOCKED: { status: 503, policy: 'halt', hint: 'stop the other client of this replica; one writer at a time' },
+  REPLICA_LOCKED: { status: 503, policy: 'park', hint: 'stop the other client of this replica; one writer at a time' },
   /** The replica database holds tables that this client did not make. */
   REPLICA_FOREIGN: {
     status: 409,
-    policy: 'halt',
+    policy: 'park',
     hint: 'use an empty database, set REPLICA_DB_PREFIX, or start once with --adopt to take over the replica of another client'
   },
   /** The replica holds another part of its source than the settings ask for, or too little for a check that is on. */
   REPLICA_PARTIAL: {
     status: 409,
-    policy: 'halt',
+    policy: 'park',
     hint: 'change the setting that the message names, or use another REPLICA_DB_PREFIX for a new replica'
   },
   /** The applied height is not where this writer left it. */
@@ -78,7 +78,7 @@ export const ERRORS = {
   /** A bulk load reported fewer rows or a warning, and strict INSERT named the row. */
   ROW_REFUSED: {
     status: 502,
-    policy: 'halt',
+    policy: 'park',
     hint: 'the source sent a row that the replica cannot hold; see the detail'
   },
   /** No source answers. */
@@ -100,7 +100,7 @@ export const ERRORS = {
   /** A source ended a body before its end mark. */
   SOURCE_TRUNCATED: { status: 502, policy: 'restart', hint: 'the download is repeated' },
   /** A typed schema description holds something that this client refuses to create. */
-  SCHEMA_REFUSED: { status: 502, policy: 'halt', hint: 'the detail names table, column and reason' },
+  SCHEMA_REFUSED: { status: 502, policy: 'park', hint: 'the detail names table, column and reason' },
   /** A snapshot build failed. */
   SNAPSHOT_FAILED: { status: 503, policy: 'restart', hint: 'see the log; the next request builds anew' },
   /** Too many snapshot builds at once. */
@@ -150,7 +150,7 @@ export const ERRORS = {
   /** A root that was recomputed from the replica's rows is not the one that its source names. The block is not applied. */
   STATE_ROOT_MISMATCH: {
     status: 409,
-    policy: 'halt',
+    policy: 'park',
     hint: 'compare with a second source, then POST /halt/clear'
   },
   /** A balance or a row of the ledger that state commitments have no form for. */

@@ -35,7 +35,7 @@ export function describeDatabases(registry: Registry, { databases, mode }: Measu
   );
   each('sync_actor_up', '1 while the thread runs', ({ actor }) => Number(actor.state === 'running'));
   each('sync_actor_failed', '1 while it stays down until an operator acts', ({ actor }) =>
-    Number(actor.state === 'failed' || actor.state === 'halted')
+    Number(actor.state === 'failed' || actor.state === 'parked')
   );
   each('sync_actor_restarts_left', 'restarts left in the window', ({ actor }) =>
     Math.max(0, actor.restarts.budget - actor.restarts.inWindow)

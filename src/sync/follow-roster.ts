@@ -57,7 +57,7 @@ export async function followRoster(
   const waiting = supervisor
     .list()
     .filter(
-      ({ id, state, reason }) => roster.find(id) && state === 'halted' && reason && SOLVED_OUTSIDE.has(reason.code)
+      ({ id, state, reason }) => roster.find(id) && state === 'parked' && reason && SOLVED_OUTSIDE.has(reason.code)
     );
   for (const { id } of [...moved, ...waiting]) await supervisor.restart(id, graceMs);
 }

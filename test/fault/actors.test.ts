@@ -161,9 +161,9 @@ test('policy halt: the actor stays down with its reason until an operator restar
   supervisor.start(spec());
   await until(() => supervisor.state(ID) === 'running');
   await assert.rejects(supervisor.handle(ID).ask('fail', { code: 'ROW_REFUSED' }));
-  await until(() => supervisor.state(ID) === 'halted');
+  await until(() => supervisor.state(ID) === 'parked');
   await sleep(100);
-  assert.equal(supervisor.state(ID), 'halted');
+  assert.equal(supervisor.state(ID), 'parked');
   assert.equal(supervisor.list()[0]!.reason?.code, 'ROW_REFUSED');
   assert.deepEqual(fatal, []);
   await supervisor.restart(ID);
@@ -178,7 +178,7 @@ test('policy exit: the composition is told and the actor stays down', async () =
   await assert.rejects(supervisor.handle(ID).ask('fail', { code: 'NODE_MISMATCH' }));
   await until(() => fatal.length === 1);
   assert.equal(fatal[0]!.code, 'NODE_MISMATCH');
-  assert.equal(supervisor.state(ID), 'halted');
+  assert.equal(supervisor.state(ID), 'parked');
 });
 
 test('a thread that hangs is ended by the watchdog and restarted', async () => {

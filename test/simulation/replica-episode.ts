@@ -194,8 +194,8 @@ export class ReplicaEpisode implements Episode {
       (reason === 'digest-mismatch' && this.#offersDigests);
     if (halt && !isKnown(halt.reason)) this.accuse(`halted for no known reason: ${halt.reason}`);
     const state = supervisor?.state(ID);
-    if (state === 'halted') this.accuse(`the actor does not go on: ${this.#describe()}`);
-    if (state === 'failed' || state === 'halted' || state === 'stopped')
+    if (state === 'parked') this.accuse(`the actor does not go on: ${this.#describe()}`);
+    if (state === 'failed' || state === 'parked' || state === 'stopped')
       void supervisor?.restart(ID).catch(() => undefined);
     else void this.#clear().catch(() => undefined);
   }

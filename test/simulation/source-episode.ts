@@ -215,7 +215,7 @@ export class SourceEpisode implements Episode {
   #tend(): void {
     const { supervisor } = this.#world;
     const state = supervisor?.state(ID);
-    if (state === 'halted') this.accuse(`the actor does not go on: ${this.#describe()}`);
+    if (state === 'parked') this.accuse(`the actor does not go on: ${this.#describe()}`);
     if (state === 'failed' || state === 'stopped') void supervisor?.restart(ID).catch(() => undefined);
   }
 

@@ -156,7 +156,7 @@ test('start data that cannot be made or cloned is a death like any other', async
   await until(() => supervisor.state(ID) === 'failed');
 });
 
-test('policy halt: the actor stays down with its reason until an operator restarts it', async () => {
+test('policy park: the actor stays down with its reason until an operator restarts it', async () => {
   const { supervisor, fatal } = open();
   supervisor.start(spec());
   await until(() => supervisor.state(ID) === 'running');

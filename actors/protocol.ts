@@ -1,14 +1,14 @@
 import type { PinnedValidator } from '../src/consensus/quorum.ts';
-import type { MissedChanges } from '../src/db/source/older-changes.ts';
 import type { ResumePoint } from '../src/db/source/resume-point.ts';
 import type { SnapshotChecksums } from '../src/db/source/snapshot-checksums.ts';
-import type { ValidatorIdentity } from '../src/source/validator-identity.ts';
+import type { ValidatorIdentity } from '../src/sync/client/validator-identity.ts';
+import type { Broadcast } from '../src/wire/broadcast.ts';
 import type { Checkpoint } from '../src/wire/checkpoint.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
 import type { DigestQuery } from '../src/wire/digest.ts';
 import type { IndexMapDigest } from '../src/wire/index-map.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
-import type { SnapshotCoding, SnapshotQuery } from '../src/wire/snapshot.ts';
+import type { SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../src/wire/snapshot.ts';
 import type {
   EpochPage,
   EpochRoot,
@@ -17,8 +17,6 @@ import type {
   OpenEpoch,
   TransparencyPage
 } from '../src/wire/transparency.ts';
-
-export type { OlderChanges, RecentBlock, ResumePoint } from '../src/db/source/resume-point.ts';
 
 /** What a source actor's thread is started with. */
 export interface SourceActorData {
@@ -82,31 +80,6 @@ export interface ReplicaActorData {
   readonly circuitFailures: number;
   readonly circuitCooldownMs: number;
   readonly logLevel: string;
-}
-
-/** One message for subscribers, encoded once. */
-export interface Broadcast {
-  readonly type: 'block' | 'reorg';
-  readonly height: number;
-  /** Empty: the message is larger than clients take, and those whom it is for are sent to the snapshot. */
-  readonly bytes: Uint8Array;
-  /** The same for `infra-only` subscribers of an indexer. */
-  readonly infraBytes: Uint8Array | null;
-}
-
-/** A snapshot to build: what the pool's task needs, and the key under which equal requests share one build. */
-export interface SnapshotOrder {
-  readonly key: string;
-  readonly id: DatabaseId;
-  readonly coordinates: DatabaseCoordinates;
-  readonly query: SnapshotQuery;
-  readonly localTables: readonly string[];
-  /** Under which the snapshot's state is read; never written down. */
-  readonly finderKey: string;
-  /** Blocks that a since-snapshot holds; absent of a full one. */
-  readonly behind?: number;
-  /** What its reader has missed of older rows, if it asks for that and the source knows. */
-  readonly missed?: MissedChanges;
 }
 
 /** Asks of the main thread to a source actor. */

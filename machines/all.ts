@@ -1,14 +1,14 @@
 import type { AnyStateMachine } from 'xstate';
-import { circuitBreakerMachine } from './circuit-breaker.ts';
-import { decoderMachine } from './decoder.ts';
-import { epochCommitMachine } from './epoch-commit.ts';
-import { haltMachine } from './halt.ts';
-import { heartbeatMachine } from './heartbeat.ts';
-import { replicaMachine } from './replica.ts';
-import { restartMachine } from './restart.ts';
-import { sourceMachine } from './source.ts';
-import { subscriberMachine } from './subscriber.ts';
-import { verificationMachine } from './verification.ts';
+import { decoderMachine } from './decoder/decoder.ts';
+import { circuitBreakerMachine } from './runtime/circuit-breaker.ts';
+import { haltMachine } from './runtime/halt.ts';
+import { restartMachine } from './runtime/restart.ts';
+import { epochCommitMachine } from './sync/epoch-commit.ts';
+import { heartbeatMachine } from './sync/heartbeat.ts';
+import { replicaMachine } from './sync/replica.ts';
+import { sourceMachine } from './sync/source.ts';
+import { subscriberMachine } from './sync/subscriber.ts';
+import { verificationMachine } from './sync/verification.ts';
 
 /** Every machine, under the name by which its transitions are reported. */
 export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {

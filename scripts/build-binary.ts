@@ -35,7 +35,7 @@ async function buildBinary(out: string): Promise<void> {
     mkdirSync(out, { recursive: true });
     const binary = join(out, 'platform-node');
     const main = join(work, 'main.mjs');
-    await build({ ...BUNDLE, minifyWhitespace: true, entryPoints: ['src/binary-main.ts'], outfile: main });
+    await build({ ...BUNDLE, minifyWhitespace: true, entryPoints: ['src/process/binary-main.ts'], outfile: main });
     const about = join(work, 'build.json');
     writeJson(about, describeBuild());
     const assets = {
@@ -73,7 +73,7 @@ const piscinaWorker: Plugin = {
     onLoad({ filter: /\/piscina\/dist\/index\.js$/ }, ({ path }) => {
       const parts = readFileSync(path, 'utf8').split("(0, node_path_1.resolve)(__dirname, 'worker.js')");
       if (parts.length !== 2) throw new Error(`${path} starts its threads in another way than expected`);
-      const program = JSON.stringify(join(ROOT, 'src/program.ts'));
+      const program = JSON.stringify(join(ROOT, 'src/process/program.ts'));
       const worker = `require('node:url').fileURLToPath(require(${program}).entryUrl('piscina-worker'))`;
       return { contents: parts.join(worker) };
     });

@@ -69,10 +69,10 @@ const smallUndici: Plugin = {
  * @returns the files of the source that went into it, by their paths below the root
  */
 export async function bundleEntries(outdir: string, options: BuildOptions = {}): Promise<string[]> {
-  const actors = globSync('actors/*-actor.ts', { cwd: ROOT }).filter((path) =>
+  const actors = globSync('actors/*/actor.ts', { cwd: ROOT }).filter((path) =>
     readFileSync(join(ROOT, path), 'utf8').includes(' hostActor<')
   );
-  const files = [...actors, 'actors/task-entry.ts', ...globSync('workers/*.ts', { cwd: ROOT })].sort();
+  const files = [...actors, 'actors/runtime/task-entry.ts', ...globSync('workers/*/*.ts', { cwd: ROOT })].sort();
   const entryPoints = Object.fromEntries(files.map((path) => [path.replace(/\.ts$/, ''), `start:${path}`]));
   const { metafile } = await build({
     ...BUNDLE,

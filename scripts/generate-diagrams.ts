@@ -10,7 +10,7 @@ export const DIAGRAM_DIRECTORY = join(ROOT, 'docs', 'machines');
 /** What docs/machines/ must hold: file name to content, from the machines as they are. */
 export async function renderDiagrams(): Promise<Map<string, string>> {
   const pages = new Map<string, string>();
-  for (const file of globSync('machines/*.ts', { cwd: ROOT }).sort()) {
+  for (const file of globSync('machines/**/*.ts', { cwd: ROOT }).sort()) {
     const exported = Object.values((await import(pathToFileURL(join(ROOT, file)).href)) as Record<string, unknown>);
     const machines = exported.filter((value): value is AnyStateMachine => value instanceof StateMachine);
     if (machines.length > 0) pages.set(`${basename(file, '.ts')}.md`, page(file, machines));

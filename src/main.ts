@@ -5,8 +5,8 @@ import { commandHelp, overallHelp } from './cli/help.ts';
 import { environment } from './config/environment.ts';
 import { describeConfig, type Environment } from './config/variables.ts';
 import { PlatformError } from './errors.ts';
-import { endWithGuardian, runGuarded } from './guardian.ts';
-import { describeVersion } from './program.ts';
+import { endWithGuardian, runGuarded } from './process/guardian.ts';
+import { describeVersion } from './process/program.ts';
 
 const NO_GUARDIAN = '--no-guardian';
 /** What a service is asked without being started, or with another supervisor. */

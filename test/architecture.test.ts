@@ -3,92 +3,149 @@ import { globSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 
-const BASICS = ['src/errors.ts', 'src/wire/', 'src/consensus/', 'src/tally.ts'];
-const STATE = ['xstate', 'machines/'];
+/** Every room that stands lower in the list. */
+const BELOW = 'everything below';
+const BASICS = ['src/wire/', 'src/consensus/', 'src/errors.ts'];
+const TABLES = ['src/db/tables/', 'src/db/core/'];
+const FASTIFY = ['fastify', '@fastify/', 'typebox'];
 
 /**
- * Each room, then the packages and rooms it may import at run time; itself and `import type` are always free.
- * The first prefix that fits a file is its room.
+ * Each room from the top to the bottom of the house, then the packages and rooms that it may import; itself is always free.
+ * After `type` stands what only `import type` may name.
+ *
+ * Imports point down: a room may name only rooms that stand below it, `import type` included, so there is no cycle of rooms. A file
+ * is in the room with the longest prefix that fits it.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  'src/errors.ts': [],
-  'src/log.ts': ['node:', 'pino', 'pino-pretty'],
-  'src/metrics/': ['prom-client', 'src/tally.ts'],
-  'src/tally.ts': [],
-  'src/trace.ts': [],
-  // Loaded by a dynamic import, and only where it is wanted.
-  'src/tracing.ts': ['@fastify/otel', '@opentelemetry/'],
-  'src/program.ts': ['node:', 'package.json', 'src/entry-directory.ts'],
-  'src/entry-directory.ts': ['node:', 'src/config/', 'src/errors.ts'],
-  'src/orphans.ts': ['node:'],
-  'src/directory-lock.ts': ['node:', 'src/errors.ts'],
-  'src/private-directory.ts': ['node:', 'src/errors.ts'],
-  'src/binary-main.ts': ['node:'],
-  'src/door/': ['node:', '@fastify/rate-limit', 'src/errors.ts'],
-  'src/jsonrpc.ts': ['node:crypto', '@fastify/rate-limit', 'fastify', 'typebox', 'src/errors.ts'],
-  'src/config/': ['node:', 'src/coin/', 'src/errors.ts'],
-  // What a thread may hold is its own to say.
-  'src/wire/parsed-limit.ts': ['node:'],
-  'src/wire/': ['typebox', 'src/errors.ts'],
-  'src/consensus/': ['node:crypto', 'tweetnacl', 'src/errors.ts'],
-  'machines/': ['xstate', 'src/consensus/', 'src/errors.ts'],
-  'src/verify/': ['node:', 'mysql2/promise', 'src/errors.ts'],
-  'src/db/': ['node:', 'mysql2', ...STATE, ...BASICS],
-  'src/coin/': ['node:', 'undici', 'typebox', ...BASICS],
-  'src/source/': ['node:', 'undici', 'ws', 'typebox', ...STATE, ...BASICS],
-  'src/snapshot/': ['node:', 'lru-cache', 'src/db/', 'src/trace.ts', ...STATE, ...BASICS],
-  'src/hub/': [
-    'node:',
-    'fastify',
-    '@fastify/',
-    'typebox',
-    'undici',
-    'src/db/',
-    'src/jsonrpc.ts',
-    'src/door/',
-    ...STATE,
-    ...BASICS
-  ],
-  'src/decoder/': [
-    'node:',
-    'fastify',
-    '@fastify/',
-    'typebox',
-    'src/coin/',
-    'src/db/',
-    'src/door/',
-    'src/jsonrpc.ts',
-    ...STATE,
-    ...BASICS
-  ],
-  'workers/': ['node:', 'src/db/', 'src/snapshot/', ...BASICS],
-  'src/http/': ['node:', 'fastify', '@fastify/', 'typebox', 'ws', 'src/door/', 'src/snapshot/', ...STATE, ...BASICS],
-  'actors/': [
-    ...['node:', 'piscina', 'src/log.ts', 'src/jsonrpc.ts', 'src/program.ts'],
-    ...['src/coin/', 'src/db/', 'src/decoder/', 'src/hub/', 'src/snapshot/', 'src/source/'],
-    ...STATE,
-    ...BASICS
-  ],
   // The compositions: they know every room and hold no logic of one.
-  'src/sync/': ['node:', 'package.json', 'actors/', 'src/'],
-  'src/devnet/': ['node:', 'mysql2/promise', 'actors/', 'src/'],
-  'src/cli/': ['node:', 'typebox', 'actors/', 'src/'],
-  'src/guardian.ts': ['node:', 'src/config/', 'src/log.ts', 'src/orphans.ts', 'src/program.ts'],
-  'src/main.ts': ['src/cli/', 'src/config/', 'src/errors.ts', 'src/guardian.ts', 'src/program.ts']
+  'src/main.ts': ['src/cli/', 'src/process/', 'src/config/', 'src/errors.ts'],
+  'src/cli/': ['node:', 'typebox', BELOW],
+  'src/devnet/': ['node:', 'mysql2/promise', BELOW],
+  // It shares no code with the replication on purpose.
+  'src/verify/': ['mysql2/promise', 'src/errors.ts'],
+  'src/sync/': ['node:', 'package.json', 'fastify', '@fastify/rate-limit', BELOW],
+  'src/hub/': [
+    ...[
+      'node:',
+      'fastify',
+      'typebox',
+      'xstate',
+      'machines/runtime/',
+      'src/db/core/',
+      'src/service/',
+      'type src/log.ts'
+    ],
+    ...BASICS
+  ],
+  // Routes and what they share know no actor: they are handed a directory.
+  'src/sync/routes/': [
+    ...['node:', 'ws', ...FASTIFY, 'src/sync/http/', 'src/sync/fan-out/', 'src/sync/snapshot/', 'src/service/'],
+    ...BASICS
+  ],
+  'src/sync/http/': [
+    ...['node:', ...FASTIFY, 'src/sync/snapshot/', 'src/service/', 'src/observe/', ...BASICS],
+    ...['type src/sync/fan-out/', 'type src/observe/metrics/', 'type actors/protocol.ts', 'type actors/runtime/'],
+    ...['type src/config/', 'type src/log.ts']
+  ],
+  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/', 'type src/wire/'],
+  'src/sync/fan-out/': [
+    ...['node:', 'typebox', 'ws', 'xstate', 'machines/sync/', ...BASICS],
+    ...['type src/db/source/', 'type src/config/', 'type src/log.ts']
+  ],
+  'actors/decoder/': ['node:', 'src/decoder/', 'actors/runtime/', 'src/coin/', 'src/log.ts', ...BASICS],
+  'src/decoder/': [
+    ...['node:', ...FASTIFY, 'xstate', 'type mysql2/promise', 'machines/decoder/', 'src/db/core/', 'src/coin/'],
+    ...['src/service/', 'type src/log.ts', ...BASICS]
+  ],
+  'actors/source/': [
+    ...['node:', 'xstate', 'type workers/sync/', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts'],
+    ...['src/db/source/', 'src/db/ddl/', ...TABLES, 'actors/runtime/', 'machines/sync/', 'machines/runtime/'],
+    ...['src/observe/', 'src/log.ts', ...BASICS]
+  ],
+  'actors/replica/': [
+    ...['node:', 'xstate', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts', 'src/sync/client/'],
+    ...['src/db/replica/compare/', 'src/db/replica/load/', 'src/db/replica/', 'src/db/ddl/', ...TABLES],
+    ...['actors/runtime/', 'machines/sync/', 'machines/runtime/', 'src/observe/', 'src/log.ts', ...BASICS]
+  ],
+  'workers/sync/': ['node:', 'src/sync/snapshot/', 'src/db/source/', 'src/db/core/', ...BASICS],
+  'src/sync/snapshot/': [
+    ...['node:', 'lru-cache', 'src/db/core/', 'src/observe/', ...BASICS],
+    ...['type src/db/replica/', 'type src/db/source/', 'type src/log.ts']
+  ],
+  'actors/commitment/': [
+    ...['node:', 'src/db/replica/', ...TABLES, ...BASICS],
+    ...['type actors/protocol.ts', 'type src/db/source/', 'type src/log.ts']
+  ],
+  'actors/protocol.ts': ['type src/sync/client/', 'type src/db/source/', 'type src/wire/', 'type src/consensus/'],
+  'src/sync/client/': ['node:', 'typebox', 'undici', 'ws', 'src/observe/', ...BASICS],
+  'src/db/replica/compare/': ['src/db/replica/', ...TABLES, ...BASICS],
+  'src/db/replica/load/': ['node:', 'type mysql2/promise', 'src/db/replica/', ...TABLES, ...BASICS],
+  'src/db/replica/': ['node:', 'src/db/ddl/', ...TABLES, ...BASICS],
+  'src/db/source/': ['node:', 'src/db/source/changes/', ...TABLES, ...BASICS],
+  'src/db/source/changes/': [...TABLES, ...BASICS],
+  'src/db/ddl/': [...TABLES, ...BASICS],
+  'src/db/tables/': ['node:', 'src/db/core/', ...BASICS],
+  'actors/runtime/': [
+    ...['node:', 'piscina', 'xstate', 'src/db/core/', 'machines/all.ts', 'machines/runtime/', 'src/process/'],
+    ...['src/observe/', 'type src/log.ts', ...BASICS]
+  ],
+  'src/db/core/': ['node:', 'mysql2', 'src/observe/', ...BASICS],
+  'machines/all.ts': ['type xstate', 'machines/sync/', 'machines/runtime/', 'machines/decoder/'],
+  'machines/sync/': ['xstate', 'src/consensus/', 'src/errors.ts'],
+  'machines/runtime/': ['xstate', 'type src/wire/', 'src/errors.ts'],
+  'machines/decoder/': ['xstate', 'src/errors.ts'],
+  'src/process/': ['node:', 'package.json', 'src/config/', 'src/log.ts', 'src/errors.ts'],
+  'src/config/': ['node:', 'src/coin/', 'type src/consensus/', 'src/errors.ts'],
+  'src/coin/': ['node:', 'undici', 'typebox', 'src/wire/', 'src/errors.ts'],
+  'src/service/': ['node:', ...FASTIFY, 'src/wire/', 'src/errors.ts'],
+  // Loaded by a dynamic import, and only where it is wanted.
+  'src/observe/tracing.ts': ['@fastify/otel', '@opentelemetry/', 'type fastify', 'type src/observe/', 'type src/wire/'],
+  'src/observe/': [],
+  'src/log.ts': ['node:', 'pino', 'pino-pretty'],
+  // `node:` is for one file: what a thread may hold is its own to say.
+  'src/wire/': ['node:', 'typebox', 'src/errors.ts'],
+  'src/consensus/': ['node:crypto', 'tweetnacl', 'src/errors.ts'],
+  'src/errors.ts': []
 };
+const ROOMS = Object.keys(MAY_IMPORT);
+
+function roomOf(path: string): string | undefined {
+  return ROOMS.filter((prefix) => path.startsWith(prefix)).sort((a, b) => b.length - a.length)[0];
+}
+
+interface Import {
+  readonly target: string;
+  /** It leaves nothing at run time. */
+  readonly isType: boolean;
+}
 
 /** Static imports and re-exports, bare imports, and dynamic imports of a literal. */
-const IMPORTS = /^(?:import|export) (?!type )[^;]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gms;
+const IMPORTS = /^(?:import|export) (type )?[^;]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gms;
+
+function importsOf(file: string, source: string): Import[] {
+  return [...source.matchAll(IMPORTS)].map(([, type, fromStatic, bare, dynamic]) => {
+    const specifier = fromStatic ?? bare ?? dynamic ?? '';
+    const target = specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : specifier;
+    return { target, isType: type !== undefined };
+  });
+}
 
 function forbiddenImports(file: string, source: string): string[] {
-  const room = Object.keys(MAY_IMPORT).find((prefix) => file.startsWith(prefix));
+  const room = roomOf(file);
   if (room === undefined) return [`${file} is in no room`];
-  const allowed = [room, ...MAY_IMPORT[room]!];
-  return [...source.matchAll(IMPORTS)]
-    .map(([, fromStatic, bare, dynamic]) => fromStatic ?? bare ?? dynamic ?? '')
-    .map((specifier) => (specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : specifier))
-    .filter((target) => !allowed.some((prefix) => target.startsWith(prefix)))
-    .map((target) => `${file} may not import ${target}`);
+  const fits = (entry: string, target: string) => {
+    const other = roomOf(target);
+    if (other === undefined) return target.startsWith(entry);
+    return entry === BELOW ? ROOMS.indexOf(other) > ROOMS.indexOf(room) : entry === other;
+  };
+  const isAllowed = ({ target, isType }: Import) =>
+    roomOf(target) === room ||
+    MAY_IMPORT[room]!.some((entry) =>
+      entry.startsWith('type ') ? isType && fits(entry.slice('type '.length), target) : fits(entry, target)
+    );
+  return importsOf(file, source)
+    .filter((found) => !isAllowed(found))
+    .map(({ target, isType }) => `${file} may not import ${isType ? 'types of ' : ''}${target}`);
 }
 
 const files = globSync('{src,actors,machines,workers}/**/*.ts').map((file) => ({
@@ -102,6 +159,39 @@ test('imports point downwards only', () => {
     []
   );
 });
+
+test('a room names only rooms below it, so there is no cycle of rooms', () => {
+  for (const [index, room] of ROOMS.entries()) {
+    const named = MAY_IMPORT[room]!.map((entry) => entry.replace(/^type /, '')).filter((entry) => entry in MAY_IMPORT);
+    const above = named.filter((other) => ROOMS.indexOf(other) <= index);
+    assert.deepEqual(above, [], room);
+    assert.ok(
+      files.some(({ file }) => roomOf(file) === room),
+      `${room} is empty`
+    );
+  }
+});
+
+test('no file imports itself by way of others, types included', () => {
+  const imports = new Map(files.map(({ file, source }) => [file, importsOf(file, source).map(({ target }) => target)]));
+  assert.deepEqual(cyclesOf(imports), []);
+});
+
+/** One way round for each file at which a search in depth comes back to its own path. */
+function cyclesOf(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const [path, done, cycles]: [string[], Set<string>, string[]] = [[], new Set(), []];
+  const visit = (file: string): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) cycles.push([...path.slice(at), file].join(' → '));
+    if (at >= 0 || done.has(file)) return;
+    path.push(file);
+    for (const target of imports.get(file) ?? []) visit(target);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file);
+  return cycles;
+}
 
 test('the stand-ins for peers of other makes share no code with the project', () => {
   const allowed = /^(?:node:|ws$|mysql2\/promise$|\.\/)/;
@@ -126,7 +216,7 @@ test('the environment is read only in src/config', () => {
 
 test('where the program is on disk, or that it is in one file, is known in one place', () => {
   const knowing = files.filter(({ source }) => /\bimport\.meta\.|\bnode:sea\b/.test(source)).map(({ file }) => file);
-  assert.deepEqual(knowing, ['src/binary-main.ts', 'src/program.ts']);
+  assert.deepEqual(knowing, ['src/process/binary-main.ts', 'src/process/program.ts']);
 });
 
 test('nothing is compressed synchronously outside workers', () => {
@@ -152,20 +242,26 @@ test('a property has the same cases in every run', () => {
   assert.deepEqual(unseeded, [], 'test/support/fast-check.ts seeds it');
 });
 
-test('the rule catches what it is for, and lets types pass', () => {
+test('the rule catches what it is for, types too', () => {
   const seeded: readonly [file: string, source: string, refused: boolean][] = [
-    ['machines/halt.ts', "import { createPool } from 'mysql2/promise';", true],
-    ['src/http/routes/status.ts', "import { ActorHandle } from '../../../actors/actor-handle.ts';", true],
-    ['src/http/routes/status.ts', "import type { ActorHandle } from '../../../actors/actor-handle.ts';", false],
-    ['src/db/pool.ts', "import {\n  a,\n  b\n} from '../../actors/ring.ts';", true],
-    ['workers/snapshot.ts', "import fastify from 'fastify';", true],
-    ['src/verify/side.ts', "export { connect } from '../db/connection.ts';", true],
-    ['src/wire/block.ts', "const fs = await import('node:fs');", true],
-    ['src/coin/rows.ts', "import '../db/connection.ts';", true],
+    ['machines/runtime/halt.ts', "import { createPool } from 'mysql2/promise';", true],
+    ['src/sync/routes/status.ts', "import { ActorHandle } from '../../../actors/runtime/actor-handle.ts';", true],
+    ['src/sync/routes/status.ts', "import type { ActorHandle } from '../../../actors/runtime/actor-handle.ts';", true],
+    ['src/sync/http/deps.ts', "import type { ActorView } from '../../../actors/runtime/actor-view.ts';", false],
+    ['src/sync/http/deps.ts', "import { Timeline } from '../../../actors/runtime/timeline.ts';", true],
+    ['src/db/core/connection.ts', "import {\n  a,\n  b\n} from '../../../actors/runtime/ring.ts';", true],
+    ['src/db/core/row-stream.ts', "import type { SnapshotPlan } from '../source/snapshot-plan.ts';", true],
+    ['src/db/replica/state.ts', "import { compare } from './compare/digest-compare.ts';", true],
+    ['workers/sync/snapshot.ts', "import fastify from 'fastify';", true],
+    ['src/verify/side.ts', "export { connect } from '../db/core/connection.ts';", true],
+    ['src/wire/block.ts', "export type { GroupBlock } from '../db/source/group-block.ts';", true],
+    ['src/coin/rows.ts', "import '../db/core/connection.ts';", true],
+    ['src/sync/service.ts', "const { run } = await import('../cli/sync.ts');", true],
     ['src/nowhere/file.ts', '', true],
-    ['src/cli/sync.ts', "import { Supervisor } from '../../actors/supervisor.ts';", false]
+    ['src/cli/sync.ts', "import { Supervisor } from '../../actors/runtime/supervisor.ts';", false]
   ];
   for (const [file, source, refused] of seeded) {
     assert.equal(forbiddenImports(file, source).length > 0, refused, `${file}: ${source}`);
   }
+  assert.deepEqual(cyclesOf(new Map(Object.entries({ a: ['b'], b: ['c', 'd'], c: [], d: ['a'] }))), ['a → b → d → a']);
 });

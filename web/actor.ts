@@ -1,4 +1,4 @@
-import type { TimelineEntry } from '../actors/timeline.ts';
+import type { TimelineEntry } from '../actors/runtime/timeline.ts';
 import { Chart } from './chart.ts';
 import { count, duration, h, setText, Table } from './dom.ts';
 import { Frames } from './frames.ts';

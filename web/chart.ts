@@ -1,4 +1,4 @@
-import type { TimelineEntry } from '../actors/timeline.ts';
+import type { TimelineEntry } from '../actors/runtime/timeline.ts';
 import { h, setText } from './dom.ts';
 
 /** A wider chart gets a line of its own. */

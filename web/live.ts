@@ -1,6 +1,6 @@
-import type { ActorView } from '../actors/actor-view.ts';
-import type { TimelineEntry } from '../actors/timeline.ts';
-import type { SubscriberView } from '../src/http/subscriber.ts';
+import type { ActorView } from '../actors/runtime/actor-view.ts';
+import type { TimelineEntry } from '../actors/runtime/timeline.ts';
+import type { SubscriberView } from '../src/sync/fan-out/subscriber.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
 
 /** One database as `GET /debug/live` tells it. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { actorEntry } from '../../actors/actor-handle.ts';
-import type { DecoderActorData } from '../../actors/decoder-actor.ts';
-import { Supervisor } from '../../actors/supervisor.ts';
+import type { DecoderActorData } from '../../actors/decoder/actor.ts';
+import { actorEntry } from '../../actors/runtime/actor-handle.ts';
+import { Supervisor } from '../../actors/runtime/supervisor.ts';
 import { type DecoderConfig, decoderChecks, decoderVariables, networkOf, nodeUrlOf } from '../config/decoder.ts';
 import { startDecoderApi } from '../decoder/api.ts';
 import type { DecoderReport, DecoderView } from '../decoder/health.ts';

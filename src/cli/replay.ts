@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import Type, { type Static } from 'typebox';
 import { Value } from 'typebox/value';
-import type { Transition } from '../../actors/notices.ts';
-import { replayTransition } from '../../actors/replay.ts';
+import type { Transition } from '../../actors/runtime/notices.ts';
+import { replayTransition } from '../../actors/runtime/replay.ts';
 import { PlatformError } from '../errors.ts';
 import { ByName } from '../wire/by-name.ts';
 import type { Command } from './command.ts';

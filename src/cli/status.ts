@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { syncVariables } from '../config/sync.ts';
 import { readBaseUrl } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
+import { checkAlive, type ProbedDatabase, probeSync } from '../sync/probe.ts';
 import { type Command, type Environment, loadSettings } from './command.ts';
 import { readOptions } from './options.ts';
-import { checkAlive, type ProbedDatabase, probeSync } from './sync-probe.ts';
 
 const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY, SYNC_API_PORT: syncVariables.SYNC_API_PORT };
 const WATCH_EVERY_MS = 1_000;

@@ -1,11 +1,11 @@
 import { type SyncConfig, sourcesOf } from '../config/sync.ts';
-import { connect, rows } from '../db/connection.ts';
-import { isForeign, type ReplicaState, readReplicaState } from '../db/replica-state.ts';
+import { connect, rows } from '../db/core/connection.ts';
+import { isForeign, type ReplicaState, readReplicaState } from '../db/replica/state.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { createHubClient, discoverDatabases } from '../hub/client.ts';
-import { SourceClient, type SourceSize } from '../source/source-client.ts';
 import { coordinatesOf } from '../sync/actor-specs.ts';
 import { partOf, refuseUnmatched } from '../sync/chain-settings.ts';
+import { SourceClient, type SourceSize } from '../sync/client/source-client.ts';
 import { excludeDatabases } from '../sync/exclusions.ts';
 import { readSourceCa } from '../sync/source-ca.ts';
 import { type DatabaseCoordinates, type DatabaseId, type DbType, databaseKey } from '../wire/database.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { findSyncFaults, findSyncWarnings, syncVariables } from '../config/sync.ts';
-import { nameGrace } from '../guardian.ts';
 import { createLogger } from '../log.ts';
+import { nameGrace } from '../process/guardian.ts';
 import { startSync } from '../sync/service.ts';
 import { databaseKey } from '../wire/database.ts';
 import { type Command, loadSettings } from './command.ts';

@@ -1,10 +1,10 @@
 import rateLimit from '@fastify/rate-limit';
 import { fastify, LogController } from 'fastify';
-import { Callers } from '../door/callers.ts';
-import { frontDoor } from '../door/front-door.ts';
-import { listen } from '../door/listen.ts';
-import { jsonRpc, type RpcMethod } from '../jsonrpc.ts';
 import type { Logger } from '../log.ts';
+import { Callers } from '../service/ingress/callers.ts';
+import { frontDoor } from '../service/ingress/front-door.ts';
+import { listen } from '../service/ingress/listen.ts';
+import { jsonRpc, type RpcMethod } from '../service/jsonrpc.ts';
 import { type DecoderView, healthOf, latestBlockOf, liveOf, type StallLimits, statusOf } from './health.ts';
 import { monotonicMs } from './monotonic.ts';
 

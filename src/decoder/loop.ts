@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type InspectionEvent } from 'xstate';
-import { type DecoderEvent, decoderMachine } from '../../machines/decoder.ts';
+import { type DecoderEvent, decoderMachine } from '../../machines/decoder/decoder.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { DecoderReport } from './health.ts';

@@ -1,4 +1,4 @@
-import { type Connection, connect, quoteName, rows } from '../db/connection.ts';
+import { type Connection, connect, quoteName, rows } from '../db/core/connection.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 
 /** Row of both lookup tables that stands for "none". */

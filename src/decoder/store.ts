@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolConnection } from 'mysql2/promise';
 import type { BlockRows } from '../coin/block-rows.ts';
-import { databaseError, openPool, rows, type SqlRow } from '../db/connection.ts';
+import { databaseError, openPool, rows, type SqlRow } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import { createDecoderDatabase, createDecoderTables, EMPTY_ID } from './schema.ts';

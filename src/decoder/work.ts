@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DecoderEvent } from '../../machines/decoder.ts';
+import type { DecoderEvent } from '../../machines/decoder/decoder.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeTip } from '../coin/node-chain.ts';
 import { PlatformError } from '../errors.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { probeSync, type SyncAddress } from '../cli/sync-probe.ts';
 import { PlatformError } from '../errors.ts';
+import { probeSync, type SyncAddress } from '../sync/probe.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
 
 const REQUEST_TIMEOUT_MS = 5_000;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, quoteName } from '../db/connection.ts';
+import { connect, quoteName } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
 import { createFileLogger } from '../log.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';

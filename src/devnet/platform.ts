@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SyncAddress } from '../cli/sync-probe.ts';
-import { connect } from '../db/connection.ts';
+import { connect } from '../db/core/connection.ts';
+import type { SyncAddress } from '../sync/probe.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import { registerDatabases } from './hub-config.ts';
 import { startLedger } from './ledger.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Environment } from '../config/variables.ts';
-import { SELF } from '../program.ts';
+import { SELF } from '../process/program.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { ServiceOrder } from './process.ts';
 import { DATABASE_NAMES, type DevnetSettings, logPath, REPLICA_PREFIX } from './settings.ts';

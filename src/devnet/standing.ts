@@ -1,5 +1,5 @@
-import { type ProbedDatabase, probeSync, type SyncAddress, type SyncProbe } from '../cli/sync-probe.ts';
-import { type Connection, quoteName, rows } from '../db/connection.ts';
+import { type Connection, quoteName, rows } from '../db/core/connection.ts';
+import { type ProbedDatabase, probeSync, type SyncAddress, type SyncProbe } from '../sync/probe.ts';
 import type { DbType } from '../wire/database.ts';
 import type { MinedNode } from './miner.ts';
 import { DATABASE_NAMES } from './settings.ts';

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { PlatformError } from '../errors.ts';
-import { RpcAnswer, type RpcMethod, rpcMethod } from '../jsonrpc.ts';
+import { RpcAnswer, type RpcMethod, rpcMethod } from '../service/jsonrpc.ts';
 import { ByName } from '../wire/by-name.ts';
 import type { ConfigEntry } from './config-tree.ts';
 import type { HubStore } from './store.ts';

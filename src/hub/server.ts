@@ -1,10 +1,10 @@
 import { fastify, LogController } from 'fastify';
-import type { BreakerInput } from '../../machines/circuit-breaker.ts';
-import { Callers } from '../door/callers.ts';
-import { frontDoor } from '../door/front-door.ts';
-import { listen } from '../door/listen.ts';
-import { jsonRpc } from '../jsonrpc.ts';
+import type { BreakerInput } from '../../machines/runtime/circuit-breaker.ts';
 import type { Logger } from '../log.ts';
+import { Callers } from '../service/ingress/callers.ts';
+import { frontDoor } from '../service/ingress/front-door.ts';
+import { listen } from '../service/ingress/listen.ts';
+import { jsonRpc } from '../service/jsonrpc.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import { hubMethods } from './methods.ts';
 import { createHubStore } from './store.ts';

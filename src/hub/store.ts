@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor } from 'xstate';
-import { type BreakerInput, circuitBreakerMachine } from '../../machines/circuit-breaker.ts';
-import { type Connection, connect, databaseError, openPool, quoteName, rows } from '../db/connection.ts';
+import { type BreakerInput, circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
+import { type Connection, connect, databaseError, openPool, quoteName, rows } from '../db/core/connection.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';

@@ -1,11 +1,12 @@
-import { actorEntry } from '../../actors/actor-handle.ts';
-import type { ReplicaActorData, ResumePoint, SourceActorData } from '../../actors/protocol.ts';
-import type { ActorSpec } from '../../actors/supervisor.ts';
+import type { ReplicaActorData, SourceActorData } from '../../actors/protocol.ts';
+import { actorEntry } from '../../actors/runtime/actor-handle.ts';
+import type { ActorSpec } from '../../actors/runtime/supervisor.ts';
 import { type SyncConfig, sourcesOf } from '../config/sync.ts';
+import type { ResumePoint } from '../db/source/resume-point.ts';
 import { PlatformError } from '../errors.ts';
-import type { ValidatorIdentity } from '../source/validator-identity.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
 import { partOf } from './chain-settings.ts';
+import type { ValidatorIdentity } from './client/validator-identity.ts';
 
 /** The supervisor adds these. */
 type Started<T> = Omit<T, 'id' | 'generation'>;

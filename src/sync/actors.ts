@@ -1,17 +1,18 @@
-import type { BroadcastLog } from '../../actors/broadcast-log.ts';
-import { ActorDirectory } from '../../actors/directory.ts';
-import type { Broadcast, MainAsks, ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
-import { reap } from '../../actors/reaper.ts';
-import { Supervisor } from '../../actors/supervisor.ts';
-import type { TaskPool } from '../../actors/task-pool.ts';
-import type { TimelineEntry } from '../../actors/timeline.ts';
+import type { MainAsks, ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
+import { ActorDirectory } from '../../actors/runtime/directory.ts';
+import { reap } from '../../actors/runtime/reaper.ts';
+import { Supervisor } from '../../actors/runtime/supervisor.ts';
+import type { TaskPool } from '../../actors/runtime/task-pool.ts';
+import type { TimelineEntry } from '../../actors/runtime/timeline.ts';
+import type { BroadcastLog } from '../../actors/source/broadcast-log.ts';
 import type { PlatformError } from '../errors.ts';
-import type { FanOut } from '../http/fan-out.ts';
 import type { Logger } from '../log.ts';
-import type { Tally } from '../tally.ts';
-import type { Trace } from '../trace.ts';
+import type { Tally } from '../observe/tally.ts';
+import type { Trace } from '../observe/trace.ts';
+import type { Broadcast } from '../wire/broadcast.ts';
 import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
 import type { DatabaseReport } from '../wire/report.ts';
+import type { FanOut } from './fan-out/fan-out.ts';
 
 /** What either kind of sync actor may be asked; which kind there is, the mode says. */
 export type SyncActorAsks = SourceAsks & ReplicaAsks;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../db/connection.ts';
-import { readTableSizes, type TableSizes } from '../db/table-sizes.ts';
+import { connect } from '../db/core/connection.ts';
+import { readTableSizes, type TableSizes } from '../db/tables/table-sizes.ts';
 import type { Logger } from '../log.ts';
 import type { Catalog, CatalogEntry } from '../wire/catalog.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';

@@ -1,14 +1,15 @@
-import type { MainAsks, ResumePoint } from '../../actors/protocol.ts';
-import type { Supervisor } from '../../actors/supervisor.ts';
+import type { MainAsks } from '../../actors/protocol.ts';
+import type { Supervisor } from '../../actors/runtime/supervisor.ts';
 import type { SyncConfig } from '../config/sync.ts';
+import type { ResumePoint } from '../db/source/resume-point.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
 import type { Logger } from '../log.ts';
-import type { ValidatorIdentity } from '../source/validator-identity.ts';
 import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
 import { actorSpec } from './actor-specs.ts';
 import type { SyncActorAsks } from './actors.ts';
 import { refuseUnmatched } from './chain-settings.ts';
+import type { ValidatorIdentity } from './client/validator-identity.ts';
 import { excludeDatabases } from './exclusions.ts';
 import type { Roster } from './roster.ts';
 

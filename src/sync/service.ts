@@ -1,32 +1,32 @@
 import { statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { BroadcastLog } from '../../actors/broadcast-log.ts';
-import { TaskPool } from '../../actors/task-pool.ts';
+import { TaskPool } from '../../actors/runtime/task-pool.ts';
+import { BroadcastLog } from '../../actors/source/broadcast-log.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import type { SyncConfig } from '../config/sync.ts';
-import { connect } from '../db/connection.ts';
-import { listen } from '../door/listen.ts';
+import { connect } from '../db/core/connection.ts';
 import { hasCode } from '../errors.ts';
-import { createApp } from '../http/app.ts';
-import { prepareConsoleFiles } from '../http/console-files.ts';
-import { FanOut } from '../http/fan-out.ts';
 import { createHubClient } from '../hub/client.ts';
 import { KnownDatabases } from '../hub/known-databases.ts';
 import type { Logger } from '../log.ts';
-import { createMetrics } from '../metrics/metrics.ts';
-import { readWebFiles } from '../program.ts';
-import { ArtifactStore } from '../snapshot/artifact-store.ts';
-import { NO_TRACE } from '../trace.ts';
-import type { Tracing } from '../tracing.ts';
+import { createMetrics } from '../observe/metrics/metrics.ts';
+import { NO_TRACE } from '../observe/trace.ts';
+import type { Tracing } from '../observe/tracing.ts';
+import { readWebFiles } from '../process/program.ts';
+import { prepareConsoleFiles } from '../service/console-files.ts';
+import { listen } from '../service/ingress/listen.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
 import { coordinatesOf } from './actor-specs.ts';
 import { createActors } from './actors.ts';
+import { createApp } from './app.ts';
 import { CatalogCache } from './catalog.ts';
+import { FanOut } from './fan-out/fan-out.ts';
 import { openFinderKey } from './finder-key.ts';
 import { followRoster } from './follow-roster.ts';
 import { watchHub } from './hub-watch.ts';
 import { Roster } from './roster.ts';
+import { ArtifactStore } from './snapshot/artifact-store.ts';
 import { readSourceCa } from './source-ca.ts';
 import { openStateDirectories } from './state-directories.ts';
 import { openValidatorIdentity } from './validator-key.ts';
@@ -230,7 +230,7 @@ export async function startSync(
 /** What makes traces is not even loaded where nobody takes them. */
 async function openTraces(config: SyncConfig): Promise<Tracing | undefined> {
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
-  const { openTracing } = await import('../tracing.ts');
+  const { openTracing } = await import('../observe/tracing.ts');
   const { name, version } = manifest;
   return openTracing(config.OTEL_EXPORTER_OTLP_ENDPOINT, { name: `${name} ${config.SYNC_MODE}`, version });
 }

@@ -2,10 +2,10 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SyncConfig } from '../config/sync.ts';
-import { lockDirectory } from '../directory-lock.ts';
 import { hasCode } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { openPrivateDirectory } from '../private-directory.ts';
+import { lockDirectory } from '../process/directory-lock.ts';
+import { openPrivateDirectory } from '../process/private-directory.ts';
 
 /** The directories that a process keeps things in, which are its own until `release`. */
 export interface StateDirectories {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { SyncConfig } from '../config/sync.ts';
-import { type ValidatorIdentity, validatorIdentity } from '../source/validator-identity.ts';
+import { type ValidatorIdentity, validatorIdentity } from './client/validator-identity.ts';
 import { keptSecret } from './kept-secret.ts';
 
 /** In SYNC_STATE_DIR. */

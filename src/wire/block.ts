@@ -1,17 +1,56 @@
-import type { FoundChanges } from '../db/source/found-changes.ts';
-import type { GroupBlock } from '../db/source/group-reader.ts';
 import { type BlockHashes, type DatabaseId, SCHEMA_VERSION } from './database.ts';
 import {
   type BlockMessage,
+  type Group,
   INFRA_TABLES,
   MAX_MESSAGE_BYTES,
   type ReorgMessage,
   type ServerMessage,
+  type WireRow,
   type WireRows
 } from './messages.ts';
 
+/** One block of a group, as its message is made of it. */
+export interface ReadBlock {
+  readonly head: {
+    readonly height: number;
+    readonly blockTime: number | null;
+    readonly hashes: BlockHashes;
+    /** Indexer only. */
+    readonly commitments: object | null;
+  };
+  readonly previous: BlockHashes | null;
+  readonly group: Group;
+  readonly layout: {
+    readonly fingerprint: string;
+    readonly plans: readonly { readonly name: string; readonly class: string }[];
+  };
+  readonly rows: WireRows;
+  /** What changed elsewhere; on the last block of the group only. */
+  readonly changes: ReadChanges | null;
+}
+
+interface ReadChanges {
+  readonly tables: ReadonlyMap<string, ReadChange>;
+  /** By lookup table: rows that were sent before and got their block now. */
+  readonly stamped: ReadonlyMap<string, WireRow[]>;
+  /** By lookup table: ids that replicas may hold and the database does not have. */
+  readonly vanishedIds: ReadonlyMap<string, readonly number[]>;
+}
+
+interface ReadChange {
+  readonly updated: WireRow[];
+  readonly deleted: WireRow[];
+  /** Parts that are sent whole; null where `updated` and `deleted` say all. */
+  readonly ranges: {
+    readonly column: string | null;
+    readonly spans: readonly (readonly [number, number] | null)[];
+    readonly rows: WireRow[];
+  } | null;
+}
+
 /** The message of one block as read. @see the specification, "Server to client" */
-export function blockMessage(id: DatabaseId, block: GroupBlock): BlockMessage {
+export function blockMessage(id: DatabaseId, block: ReadBlock): BlockMessage {
   const { head, changes, rows } = block;
   const isIndexer = id.dbType === 'indexer';
   const header = { block_index: head.height, block_time: head.blockTime, ...head.hashes };
@@ -42,7 +81,7 @@ function previousHash(previous: BlockHashes | null): NonNullable<BlockMessage['p
   return previous && 'block_hash' in previous ? previous.block_hash : previous;
 }
 
-function changedRows({ tables, stamped, vanishedIds }: FoundChanges): Partial<BlockMessage> {
+function changedRows({ tables, stamped, vanishedIds }: ReadChanges): Partial<BlockMessage> {
   const updated: WireRows = {};
   const deleted: WireRows = {};
   const ranges: NonNullable<BlockMessage['ranges']> = {};

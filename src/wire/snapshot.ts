@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from './by-name.ts';
+import type { BlockHashes, DatabaseCoordinates, DatabaseId } from './database.ts';
 import { TableRangesMessageSchema } from './messages.ts';
 
 const Tables = ByName(Type.Array(ByName(Type.Unknown())));
@@ -61,4 +62,30 @@ export interface SnapshotQuery {
   readonly inclusive: boolean;
   /** What changed in older blocks comes as parts of tables; where the source does not know it, blocks from here on come. */
   readonly older: number | null;
+}
+
+/** What a reader that stands at a block has not heard of rows of older blocks. */
+export interface MissedChanges {
+  /** The block that these changes lead to. */
+  readonly height: number;
+  readonly hashes: BlockHashes;
+  /** Blocks from here on come whole: the one after the reader's, or the fork of a reorg that its hashes do not show. */
+  readonly from: number;
+  /** By scoped table, the parts of which any row may have changed. */
+  readonly spans: Readonly<Record<string, readonly (readonly [number, number] | null)[]>>;
+}
+
+/** A snapshot to build: what the pool's task needs, and the key under which equal requests share one build. */
+export interface SnapshotOrder {
+  readonly key: string;
+  readonly id: DatabaseId;
+  readonly coordinates: DatabaseCoordinates;
+  readonly query: SnapshotQuery;
+  readonly localTables: readonly string[];
+  /** Under which the snapshot's state is read; never written down. */
+  readonly finderKey: string;
+  /** Blocks that a since-snapshot holds; absent of a full one. */
+  readonly behind?: number;
+  /** What its reader has missed of older rows, if it asks for that and the source knows. */
+  readonly missed?: MissedChanges;
 }

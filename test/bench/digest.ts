@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { verifyRemote } from '../../src/cli/verify-remote.ts';
-import { readTip } from '../../src/db/block-hashes.ts';
-import { connect, quoteName } from '../../src/db/connection.ts';
-import { openReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
-import { readLayout } from '../../src/db/source-layout.ts';
+import { connect, quoteName } from '../../src/db/core/connection.ts';
+import { openReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
+import { readTip } from '../../src/db/tables/block-hashes.ts';
+import { readLayout } from '../../src/db/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { readArguments } from '../support/arguments.ts';
-import { createDecoder } from '../support/generated-decoder.ts';
-import { startLyingSource } from '../support/lying-source.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { startPair } from '../support/sync-pair.ts';
-import { eventually } from '../support/sync-process.ts';
+import { createDecoder } from '../support/sync/generated-decoder.ts';
+import { startLyingSource } from '../support/sync/lying-source.ts';
+import { startPair } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 
 readArguments('npm run bench -- digest', {}, () => undefined);
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../src/db/connection.ts';
+import { connect } from '../../src/db/core/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { readArguments } from '../support/arguments.ts';
-import { createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
-import { PAIR_KEY, startPair } from '../support/sync-pair.ts';
-import { eventually } from '../support/sync-process.ts';
+import { createDecoder } from '../support/sync/generated-decoder.ts';
+import { PAIR_KEY, startPair } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
 import type { FrontDoorAsk, Sent } from './support/front-door.ts';
 import { cpuMs, Helper } from './support/helper.ts';

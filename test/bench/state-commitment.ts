@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
-import { StateTracker } from '../../actors/state-tracker.ts';
-import { TaskPool } from '../../actors/task-pool.ts';
+import { StateTracker } from '../../actors/commitment/state-tracker.ts';
+import { TaskPool } from '../../actors/runtime/task-pool.ts';
 import { readNumber } from '../../src/cli/options.ts';
 import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
-import { connect } from '../../src/db/connection.ts';
-import { readLeaves } from '../../src/db/state-reader.ts';
+import { connect } from '../../src/db/core/connection.ts';
+import { readLeaves } from '../../src/db/tables/state-reader.ts';
 import { silentLogger } from '../../src/log.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
@@ -59,7 +59,7 @@ test(`state commitment over ${BALANCES} balances`, async (t) => {
     names: NAMES,
     domain: 'PLATFORM',
     log: silentLogger,
-    computeTops: async (batch) => (await pool.run('balance-tops', batch)) as BucketBatch,
+    computeTops: async (batch) => (await pool.run('sync/balance-tops', batch)) as BucketBatch,
     changed: () => undefined
   });
   const before = memory();

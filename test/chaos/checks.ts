@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, rows } from '../../src/db/connection.ts';
-import { appendBlocks } from '../support/generated-indexer.ts';
-import { differences } from '../support/sync-pair.ts';
+import { connect, rows } from '../../src/db/core/connection.ts';
+import { appendBlocks } from '../support/sync/generated-indexer.ts';
+import { differences } from '../support/sync/sync-pair.ts';
 import type { Service } from './service.ts';
 import { EPOCH, type System } from './system.ts';
 

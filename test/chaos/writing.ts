@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { appendBacklog, appendBlocks, reorg } from '../support/generated-indexer.ts';
+import { appendBacklog, appendBlocks, reorg } from '../support/sync/generated-indexer.ts';
 import { planWriting } from './plan.ts';
 
 /** A source that is written to all the time; what fails because its database is away is tried again by the next step. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually, type SyncProcess } from '../support/sync-process.ts';
+import { appendBlocks, createIndexer, reorg } from '../support/sync/generated-indexer.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 
 const ADOPT = ['--adopt', 'indexer/litecoin/regtest'];
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect, rows } from '../../src/db/connection.ts';
+import { connect, rows } from '../../src/db/core/connection.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually } from '../support/sync-process.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 import { LATE_KINDS } from '../support/tables-in-use/late-changes.ts';
 import { createLedger } from '../support/tables-in-use/ledger.ts';
 

@@ -8,10 +8,10 @@ import { freePort } from '../../src/devnet/mariadb.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { runCommandLine } from '../support/command-line.ts';
-import { createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase, testServer } from '../support/mariadb.ts';
-import { openTestHub, startPair } from '../support/sync-pair.ts';
-import { eventually, startSyncProcess, temporaryDirectory } from '../support/sync-process.ts';
+import { createDecoder } from '../support/sync/generated-decoder.ts';
+import { openTestHub, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, startSyncProcess, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 const AT = 'litecoin/regtest';
 const KEY = 'key-of-the-pair';

@@ -8,7 +8,7 @@ import { freePort } from '../../src/devnet/mariadb.ts';
 import type { Summary } from '../../src/devnet/summary.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { recordPipes } from '../support/records.ts';
-import { eventually, temporaryDirectory } from '../support/sync-process.ts';
+import { eventually, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 const KEY = 'key-of-the-binary';
 const MAX_BYTES = 130e6;

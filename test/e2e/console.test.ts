@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser } from '../support/browser.ts';
 import { runCommandLine } from '../support/command-line.ts';
-import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { PAIR_KEY, startPair } from '../support/sync-pair.ts';
-import { type SyncProcess, temporaryDirectory } from '../support/sync-process.ts';
+import { appendBlocks, createIndexer } from '../support/sync/generated-indexer.ts';
+import { PAIR_KEY, startPair } from '../support/sync/sync-pair.ts';
+import { type SyncProcess, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 const DATABASE = 'indexer/litecoin/regtest';
 const PATIENCE = { timeout: 20_000 };

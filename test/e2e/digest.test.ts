@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { runCommandLine } from '../support/command-line.ts';
-import { appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
-import { startLyingSource } from '../support/lying-source.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually, type SyncProcess } from '../support/sync-process.ts';
+import { appendBlocks, createIndexer, reorg } from '../support/sync/generated-indexer.ts';
+import { startLyingSource } from '../support/sync/lying-source.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 
 const KEY = 'key-of-the-pair';
 const EPOCH = 5;

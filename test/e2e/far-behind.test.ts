@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Connection, connect } from '../../src/db/connection.ts';
+import { type Connection, connect } from '../../src/db/core/connection.ts';
 import type { DbType } from '../../src/wire/database.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { differences, startPair } from '../support/sync-pair.ts';
-import { eventually } from '../support/sync-process.ts';
+import { differences, startPair } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 import { createLedger, openLedger } from '../support/tables-in-use/ledger.ts';
 
 /** More than a client fetches at once. */

@@ -4,16 +4,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
-import { openTestHub } from '../support/sync-pair.ts';
+import { createDecoder } from '../support/sync/generated-decoder.ts';
+import { openTestHub } from '../support/sync/sync-pair.ts';
 import {
   eventually,
   replicasAt,
   type SyncProcess,
   startSyncProcess,
   temporaryDirectory
-} from '../support/sync-process.ts';
+} from '../support/sync/sync-process.ts';
 
 const decoderOf = (chain: string, { host, port, name, user, pass }: DatabaseCoordinates) => ({
   [chain]: { regtest: { 'other-decoder': { host, port: String(port), name, user, pass } } }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { appendBacklog, appendBlocks, createIndexer } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { addEmptyBlock, sql } from '../support/sql.ts';
-import { differences, startPair } from '../support/sync-pair.ts';
+import { appendBacklog, appendBlocks, createIndexer } from '../support/sync/generated-indexer.ts';
+import { differences, startPair } from '../support/sync/sync-pair.ts';
 
 const MAX_MESSAGE_BYTES = 65_536;
 

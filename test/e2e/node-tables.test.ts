@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Connection, connect, quoteName } from '../../src/db/connection.ts';
+import { type Connection, connect, quoteName } from '../../src/db/core/connection.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually, type SyncProcess } from '../support/sync-process.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 import type { Setting } from '../support/tables-in-use/block-context.ts';
 import { definitionsOf } from '../support/tables-in-use/create-tables.ts';
 import { createLedger, type Ledger } from '../support/tables-in-use/ledger.ts';

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { INFRA_TABLES } from '../../src/wire/messages.ts';
-import { appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually, type SyncProcess } from '../support/sync-process.ts';
+import { appendBlocks, createIndexer, reorg } from '../support/sync/generated-indexer.ts';
+import { type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 
 const DEPTH = 20;
 const FIRST = 100;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DbType } from '../../src/wire/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { differences, pause, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually, type SyncProcess } from '../support/sync-process.ts';
+import { differences, pause, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 import type { GeneratedSize, Growth } from '../support/tables-in-use/growth.ts';
 
 async function assertEqual(pair: SyncPair, client: SyncProcess, height: number): Promise<void> {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually, type SyncProcess } from '../support/sync-process.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 
 const BLOCKS = 1_200;
 const EPOCH = 100;

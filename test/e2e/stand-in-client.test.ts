@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../src/db/connection.ts';
+import { connect } from '../../src/db/core/connection.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
@@ -8,8 +8,8 @@ import { type Body, StandInClient } from '../support/stand-in/client.ts';
 import { contentOf, type Row, type RowsByTable } from '../support/stand-in/database.ts';
 import { SourceDatabase } from '../support/stand-in/source-database.ts';
 import { mannerOf } from '../support/stand-in/tables.ts';
-import { PAIR_KEY, startPair } from '../support/sync-pair.ts';
-import { eventually } from '../support/sync-process.ts';
+import { PAIR_KEY, startPair } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 import { type BlockRequest, createLedger } from '../support/tables-in-use/ledger.ts';
 
 const FIRST_BLOCKS = 30;

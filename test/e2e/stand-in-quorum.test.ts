@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atEnd } from '../support/cleanup.ts';
-import { follow, LIVE_DEADLINE_MS } from '../support/compatible-pair.ts';
-import { startLyingSource } from '../support/lying-source.ts';
 import { sql } from '../support/sql.ts';
 import { StandInServer } from '../support/stand-in/server.ts';
-import { eventually } from '../support/sync-process.ts';
+import { follow, LIVE_DEADLINE_MS } from '../support/sync/compatible-pair.ts';
+import { startLyingSource } from '../support/sync/lying-source.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 
 const CONFIRM_MS = 1_500;
 const OPTIONS = { reorgMessages: true } as const;

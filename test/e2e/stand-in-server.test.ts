@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DbType } from '../../src/wire/database.ts';
-import { follow, LATE, LIVE_DEADLINE_MS } from '../support/compatible-pair.ts';
 import { sql } from '../support/sql.ts';
-import { eventually } from '../support/sync-process.ts';
+import { follow, LATE, LIVE_DEADLINE_MS } from '../support/sync/compatible-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 
 for (const dbType of ['indexer', 'decoder'] as const satisfies DbType[]) {
   for (const reorgMessages of [true, false]) {

@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import { runCommandLine } from '../support/command-line.ts';
-import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { openTestHub } from '../support/sync-pair.ts';
+import { appendBlocks, createIndexer } from '../support/sync/generated-indexer.ts';
+import { openTestHub } from '../support/sync/sync-pair.ts';
 import {
   eventually,
   replicasAt,
   type SyncProcess,
   startSyncProcess,
   temporaryDirectory
-} from '../support/sync-process.ts';
+} from '../support/sync/sync-process.ts';
 
 const PATH = '/status/indexer/litecoin/regtest';
 

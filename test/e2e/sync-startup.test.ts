@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { runCommandLine } from '../support/command-line.ts';
-import { createDecoder } from '../support/generated-decoder.ts';
-import { startHostileSource } from '../support/hostile-source.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { PAIR_KEY, REPLICA_PREFIX, type SyncPair, startPair, startTestHub } from '../support/sync-pair.ts';
-import { eventually, replicasAt, temporaryDirectory } from '../support/sync-process.ts';
+import { createDecoder } from '../support/sync/generated-decoder.ts';
+import { startHostileSource } from '../support/sync/hostile-source.ts';
+import { PAIR_KEY, REPLICA_PREFIX, type SyncPair, startPair, startTestHub } from '../support/sync/sync-pair.ts';
+import { eventually, replicasAt, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 let pair: SyncPair;
 let unserved: DatabaseCoordinates;

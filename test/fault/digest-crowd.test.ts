@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DigestKey } from '../../src/wire/digest.ts';
-import { createIndexer } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { sql } from '../support/sql.ts';
-import { startPair } from '../support/sync-pair.ts';
-import { eventually } from '../support/sync-process.ts';
+import { createIndexer } from '../support/sync/generated-indexer.ts';
+import { startPair } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 
 const AT = 'indexer/litecoin/regtest';
 const KEY = 'key-of-the-pair';

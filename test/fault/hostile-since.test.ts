@@ -6,12 +6,12 @@ import { before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { appendBlocks, createDecoder } from '../support/generated-decoder.ts';
-import { startLyingSource } from '../support/lying-source.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { ReplicaThread } from '../support/replica-thread.ts';
-import { differences, PAIR_KEY, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually, temporaryDirectory } from '../support/sync-process.ts';
+import { appendBlocks, createDecoder } from '../support/sync/generated-decoder.ts';
+import { startLyingSource } from '../support/sync/lying-source.ts';
+import { ReplicaThread } from '../support/sync/replica-thread.ts';
+import { differences, PAIR_KEY, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 type Row = Record<string, unknown>;
 interface Body {

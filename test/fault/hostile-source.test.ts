@@ -2,13 +2,20 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { compareDatabases } from '../../src/verify/compare.ts';
-import { bootstrapper } from '../support/bootstrapper.ts';
-import { createDecoder } from '../support/generated-decoder.ts';
-import { startHostileSource } from '../support/hostile-source.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { differences, PAIR_KEY, REPLICA_PREFIX, type SyncPair, startPair, startTestHub } from '../support/sync-pair.ts';
-import { eventually } from '../support/sync-process.ts';
+import { bootstrapper } from '../support/sync/bootstrapper.ts';
+import { createDecoder } from '../support/sync/generated-decoder.ts';
+import { startHostileSource } from '../support/sync/hostile-source.ts';
+import {
+  differences,
+  PAIR_KEY,
+  REPLICA_PREFIX,
+  type SyncPair,
+  startPair,
+  startTestHub
+} from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 
 type Row = Record<string, unknown>;
 interface Body {

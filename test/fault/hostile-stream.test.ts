@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compareDatabases } from '../../src/verify/compare.ts';
-import { appendBlocks, createDecoder } from '../support/generated-decoder.ts';
-import { startLyingSource } from '../support/lying-source.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { ReplicaThread } from '../support/replica-thread.ts';
-import { differences, startPair } from '../support/sync-pair.ts';
+import { appendBlocks, createDecoder } from '../support/sync/generated-decoder.ts';
+import { startLyingSource } from '../support/sync/lying-source.ts';
+import { ReplicaThread } from '../support/sync/replica-thread.ts';
+import { differences, startPair } from '../support/sync/sync-pair.ts';
 
 type Body = Record<string, unknown>;
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { connect } from '../../src/db/connection.ts';
+import { connect } from '../../src/db/core/connection.ts';
 import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
 import { atEnd } from '../support/cleanup.ts';
-import { appendBlocks, createIndexer } from '../support/generated-indexer.ts';
-import { differences, pause, startPair } from '../support/sync-pair.ts';
-import { temporaryDirectory } from '../support/sync-process.ts';
+import { appendBlocks, createIndexer } from '../support/sync/generated-indexer.ts';
+import { differences, pause, startPair } from '../support/sync/sync-pair.ts';
+import { temporaryDirectory } from '../support/sync/sync-process.ts';
 
 test('MariaDB of source and replica is killed while blocks come, and restarted: the replica ends equal', async () => {
   const directory = temporaryDirectory('mariadb');

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { connect, rows } from '../../src/db/connection.ts';
+import { connect, rows } from '../../src/db/core/connection.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { ReplicaThread } from '../support/replica-thread.ts';
-import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually } from '../support/sync-process.ts';
+import { appendBlocks, createIndexer, reorg } from '../support/sync/generated-indexer.ts';
+import { ReplicaThread } from '../support/sync/replica-thread.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 
 let source: DatabaseCoordinates;
 let replica: DatabaseCoordinates;

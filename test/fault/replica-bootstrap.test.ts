@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { connect, rows } from '../../src/db/connection.ts';
+import { connect, rows } from '../../src/db/core/connection.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
-import { bootstrapper } from '../support/bootstrapper.ts';
 import { type Fault, FaultyLink } from '../support/faulty-link.ts';
-import { appendBlocks, createDecoder } from '../support/generated-decoder.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
-import { differences, type SyncPair, startPair } from '../support/sync-pair.ts';
-import { eventually, replicasAt } from '../support/sync-process.ts';
+import { bootstrapper } from '../support/sync/bootstrapper.ts';
+import { appendBlocks, createDecoder } from '../support/sync/generated-decoder.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, replicasAt } from '../support/sync/sync-process.ts';
 
 const FAULTS: readonly Fault[] = [
   { when: 'before', errno: 1213 },

@@ -8,11 +8,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { WebSocketServer } from 'ws';
-import { Download } from '../../src/source/download.ts';
-import { SourceClient } from '../../src/source/source-client.ts';
-import { Subscription } from '../../src/source/subscription.ts';
-import { startHostileSource } from '../support/hostile-source.ts';
-import { temporaryDirectory } from '../support/sync-process.ts';
+import { Download } from '../../src/sync/client/download.ts';
+import { SourceClient } from '../../src/sync/client/source-client.ts';
+import { Subscription } from '../../src/sync/client/subscription.ts';
+import { startHostileSource } from '../support/sync/hostile-source.ts';
+import { temporaryDirectory } from '../support/sync/sync-process.ts';
 
 const ID = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
 const BODY = randomBytes(600_000);

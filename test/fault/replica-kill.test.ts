@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '../../src/devnet/random.ts';
-import { appendBlocks, createDecoder, reorg } from '../support/generated-decoder.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { differences, pause, startPair } from '../support/sync-pair.ts';
-import { eventually, temporaryDirectory } from '../support/sync-process.ts';
+import { appendBlocks, createDecoder, reorg } from '../support/sync/generated-decoder.ts';
+import { differences, pause, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 test('kill -9 at random points of bootstrap, live follow and rollback, always in one state directory, ends equal', async () => {
   const random = createRandom('replica kill');

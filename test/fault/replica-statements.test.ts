@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WriterContext } from '../../src/db/block-writer.ts';
-import { type Connection, connect } from '../../src/db/connection.ts';
-import { type ReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
-import { planRollback, rollBack } from '../../src/db/rollback.ts';
-import { openWriter } from '../../src/db/writer-connection.ts';
+import { type Connection, connect } from '../../src/db/core/connection.ts';
+import type { WriterContext } from '../../src/db/replica/block-writer.ts';
+import { planRollback, rollBack } from '../../src/db/replica/rollback.ts';
+import { type ReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
+import { openWriter } from '../../src/db/replica/writer-connection.ts';
 import { type Fault, FaultyLink } from '../support/faulty-link.ts';
 import {
   apply,
@@ -16,7 +16,7 @@ import {
   readyForSnapshot,
   readyToApply,
   SECOND
-} from '../support/small-replica.ts';
+} from '../support/sync/small-replica.ts';
 
 /** After a deadlock the transaction is gone, after a lock wait it is not; a cut after COMMIT hides whether it took effect. */
 const FAULTS: readonly Fault[] = [

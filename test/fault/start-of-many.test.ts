@@ -6,13 +6,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { availableParallelism, loadavg } from 'node:os';
 import { type TestContext, test } from 'node:test';
-import { ActorHandle, actorEntry } from '../../actors/actor-handle.ts';
-import type { ActorView } from '../../actors/actor-view.ts';
-import type { Beacon } from '../../actors/notices.ts';
+import { ActorHandle, actorEntry } from '../../actors/runtime/actor-handle.ts';
+import type { ActorView } from '../../actors/runtime/actor-view.ts';
+import type { Beacon } from '../../actors/runtime/notices.ts';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { testServer } from '../support/mariadb.ts';
-import { eventually, replicasAt, startSyncProcess } from '../support/sync-process.ts';
+import { eventually, replicasAt, startSyncProcess } from '../support/sync/sync-process.ts';
 
 const CHAINS = ['bitcoin', 'litecoin', 'dogecoin'];
 const NETWORKS = ['mainnet', 'testnet', 'regtest'];
@@ -129,7 +129,7 @@ async function startCpuMs(entry: URL): Promise<number> {
 }
 
 test('a thread starts from what set-up bundled for less than half of the CPU that its source takes', async (t) => {
-  const source = new URL('../../actors/replica-actor.ts', import.meta.url);
+  const source = new URL('../../actors/replica/actor.ts', import.meta.url);
   const entry = actorEntry('replica');
   assert.match(entry.href, /\/dist\/entries\//, 'set-up has built what threads start from, of this very source');
   await startCpuMs(entry); // its bytecode is kept from now on

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
-import { connect } from '../../src/db/connection.ts';
-import { readTopology } from '../../src/db/topology.ts';
+import { connect } from '../../src/db/core/connection.ts';
+import { readTopology } from '../../src/db/tables/topology.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import type { PrivateMariaDb } from '../../src/devnet/mariadb.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { appendBlocks, createIndexer, reorg } from '../support/generated-indexer.ts';
 import { startOwnServer } from '../support/mariadb.ts';
-import { ReplicaThread } from '../support/replica-thread.ts';
 import { sql } from '../support/sql.ts';
-import { differences, openTestHub, PAIR_KEY, type TestHub } from '../support/sync-pair.ts';
-import { eventually, type SyncProcess, startSyncProcess } from '../support/sync-process.ts';
+import { appendBlocks, createIndexer, reorg } from '../support/sync/generated-indexer.ts';
+import { ReplicaThread } from '../support/sync/replica-thread.ts';
+import { differences, openTestHub, PAIR_KEY, type TestHub } from '../support/sync/sync-pair.ts';
+import { eventually, type SyncProcess, startSyncProcess } from '../support/sync/sync-process.ts';
 
 const DOCUMENT = new URL('../../docs/grants.md', import.meta.url);
 const INDEXER = 'Platform_LTC_Mainnet_Indexer';

@@ -4,10 +4,10 @@ import { createRandom } from '../../src/devnet/random.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { BlockMessage } from '../../src/wire/messages.ts';
 import { above, type Block, blockRow, extend } from '../simulation/chain.ts';
-import { SIMULATED_KEY as KEY } from '../simulation/dialect.ts';
+import { SIMULATED_KEY as KEY } from '../simulation/database/dialect.ts';
+import { MemoryServer } from '../simulation/database/memory-server.ts';
 import { answerDigest } from '../simulation/digests.ts';
 import { installDoubles } from '../simulation/doubles/install.ts';
-import { MemoryServer } from '../simulation/memory-server.ts';
 import { blockMessage } from '../simulation/source.ts';
 
 /*
@@ -16,22 +16,24 @@ import { blockMessage } from '../simulation/source.ts';
  */
 installDoubles(['mysql2/promise']);
 const { createDatabase } = await import('../support/mariadb.ts');
-const { openWriter } = await import('../../src/db/writer-connection.ts');
-const { connect, rows } = await import('../../src/db/connection.ts');
-const { makeReplica } = await import('../simulation/replica-database.ts');
-const { reap } = await import('../../actors/reaper.ts');
-const { applyBlocks, applySince } = await import('../../src/db/block-writer.ts');
-const { readBlockHeads } = await import('../../src/db/block-hashes.ts');
-const { planRollback, rollBack } = await import('../../src/db/rollback.ts');
-const { readGroupsAbove } = await import('../../src/db/undo-journal.ts');
-const { readReplicaSchema, canonicalRow } = await import('../../src/db/replica-schema.ts');
-const state = await import('../../src/db/replica-state.ts');
-const { readLayout } = await import('../../src/db/source-layout.ts');
-const { digestPlans, readDigests, readRangeRows, readRanges, wholeTable } = await import('../../src/db/digest.ts');
+const { openWriter } = await import('../../src/db/replica/writer-connection.ts');
+const { connect, rows } = await import('../../src/db/core/connection.ts');
+const { makeReplica } = await import('../simulation/database/replica-database.ts');
+const { reap } = await import('../../actors/runtime/reaper.ts');
+const { applyBlocks, applySince } = await import('../../src/db/replica/block-writer.ts');
+const { readBlockHeads } = await import('../../src/db/tables/block-hashes.ts');
+const { planRollback, rollBack } = await import('../../src/db/replica/rollback.ts');
+const { readGroupsAbove } = await import('../../src/db/replica/undo-journal.ts');
+const { readReplicaSchema, canonicalRow } = await import('../../src/db/replica/schema.ts');
+const state = await import('../../src/db/replica/state.ts');
+const { readLayout } = await import('../../src/db/tables/source-layout.ts');
+const { digestPlans, readDigests, readRangeRows, readRanges, wholeTable } = await import(
+  '../../src/db/tables/digest.ts'
+);
 const { readGroup } = await import('../../src/db/source/group-reader.ts');
-const { readTip } = await import('../../src/db/block-hashes.ts');
-const { SourceMemory } = await import('../../src/db/source/source-memory.ts');
-const { pruneFrom, readOpenEpochs } = await import('../../src/db/transparency-log.ts');
+const { readTip } = await import('../../src/db/tables/block-hashes.ts');
+const { SourceMemory } = await import('../../src/db/source/memory.ts');
+const { pruneFrom, readOpenEpochs } = await import('../../src/db/tables/transparency-log.ts');
 
 type Connection = Awaited<ReturnType<typeof openWriter>>;
 

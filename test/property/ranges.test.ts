@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyBlocks, type WriterContext } from '../../src/db/block-writer.ts';
-import { type Connection, connect, quoteName, rows } from '../../src/db/connection.ts';
-import { readReplicaSchema } from '../../src/db/replica-schema.ts';
-import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica-state.ts';
-import { planRollback, rollBack } from '../../src/db/rollback.ts';
-import { contentSlotSql } from '../../src/db/row-codec.ts';
-import { openWriter } from '../../src/db/writer-connection.ts';
+import { type Connection, connect, quoteName, rows } from '../../src/db/core/connection.ts';
+import { contentSlotSql } from '../../src/db/core/row-codec.ts';
+import { applyBlocks, type WriterContext } from '../../src/db/replica/block-writer.ts';
+import { planRollback, rollBack } from '../../src/db/replica/rollback.ts';
+import { readReplicaSchema } from '../../src/db/replica/schema.ts';
+import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
+import { openWriter } from '../../src/db/replica/writer-connection.ts';
 import type { TableSpans, WireRow } from '../../src/wire/messages.ts';
 import fc from '../support/fast-check.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { block } from '../support/small-replica.ts';
+import { block } from '../support/sync/small-replica.ts';
 
 const TIP = 5;
 const NEXT = TIP + 1;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { above, type Block, nameOf, transfersOf } from './chain.ts';
-import type { MemoryServer } from './memory-server.ts';
+import type { MemoryServer } from './database/memory-server.ts';
 
 /** The rows of a database as texts, by table. */
 export type Content = Readonly<Record<string, readonly string[]>>;

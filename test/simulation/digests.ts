@@ -2,7 +2,7 @@ import { type DigestQuery, MAX_RANGES, type RangeDigest } from '../../src/wire/d
 import type { WireRow } from '../../src/wire/messages.ts';
 import type { TableClass } from '../../src/wire/schema.ts';
 import { above, type Block, blockRow, transfersOf } from './chain.ts';
-import { position as positionOf, word } from './checksums.ts';
+import { position as positionOf, word } from './database/checksums.ts';
 
 /** How a source lies of one table: its sums are not those of its rows, or differ each time, or its rows are other ones. */
 export interface DigestLie {

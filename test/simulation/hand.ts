@@ -1,5 +1,5 @@
 import type { Random } from '../../src/devnet/random.ts';
-import type { MemoryServer } from './memory-server.ts';
+import type { MemoryServer } from './database/memory-server.ts';
 
 interface Target {
   readonly table: string;

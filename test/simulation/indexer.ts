@@ -1,9 +1,9 @@
 import { format } from 'mysql2';
 import type { WireRow } from '../../src/wire/messages.ts';
 import { above, type Block, blockRow, fork, transfersOf } from './chain.ts';
-import type { MemoryServer } from './memory-server.ts';
-import { TABLES } from './replica-database.ts';
-import type { Scheduler } from './scheduler.ts';
+import type { MemoryServer } from './database/memory-server.ts';
+import { TABLES } from './database/replica-database.ts';
+import type { Scheduler } from './host/scheduler.ts';
 
 /** While the database is away, or another has a transaction open, it tries again. */
 const RETRY_MS = { down: 1_000, busy: 1 } as const;

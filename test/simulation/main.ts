@@ -29,15 +29,15 @@ const EPISODE_STEPS = 2_000;
 const SOURCE_EVERY = 3;
 
 installDoubles();
-const { installClock } = await import('./clock.ts');
-const { installThreadEnds } = await import('./threads.ts');
+const { installClock } = await import('./host/clock.ts');
+const { installThreadEnds } = await import('./host/threads.ts');
 const { ReplicaEpisode } = await import('./replica-episode.ts');
 const { SourceEpisode } = await import('./source-episode.ts');
 // Shared by all threads, so it is not to be evaluated in one of them.
-await import('../../actors/replica-session.ts');
+await import('../../actors/replica/session.ts');
 await import('./doubles/bootstrap.ts');
-await import('../../actors/source-feed.ts');
-await import('../../actors/source-transparency.ts');
+await import('../../actors/source/feed.ts');
+await import('../../actors/source/transparency.ts');
 const wallTime = performance.now.bind(performance);
 installThreadEnds();
 installClock();

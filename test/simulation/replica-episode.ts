@@ -1,22 +1,22 @@
 import type { MainAsks, ReplicaActorData } from '../../actors/protocol.ts';
-import { reap } from '../../actors/reaper.ts';
-import { Supervisor } from '../../actors/supervisor.ts';
-import { connect } from '../../src/db/connection.ts';
+import { reap } from '../../actors/runtime/reaper.ts';
+import { Supervisor } from '../../actors/runtime/supervisor.ts';
+import { connect } from '../../src/db/core/connection.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { SyncActorAsks, SyncActors } from '../../src/sync/actors.ts';
 import type { DatabaseReport } from '../../src/wire/report.ts';
+import { makeReplica } from './database/replica-database.ts';
 import type { Episode, EpisodeReport } from './episode.ts';
 import { findChange } from './hand.ts';
-import { makeReplica } from './replica-database.ts';
-import { current } from './scheduler.ts';
+import { current } from './host/scheduler.ts';
+import type { SimulatedThread } from './host/threads.ts';
 import { Sources } from './sources.ts';
-import type { SimulatedThread } from './threads.ts';
 import { Witness } from './witness.ts';
 import { ACTOR, ID, type Plague, threadOf, World } from './world.ts';
 
 /** In peace blocks come until an epoch ends: what a comparison may find is found then. */
 /** From its source, for only there doubles take the place of modules. */
-const ENTRY = new URL('../../actors/replica-actor.ts', import.meta.url);
+const ENTRY = new URL('../../actors/replica/actor.ts', import.meta.url);
 const CALM_BLOCK_MS = 5_000;
 
 /** A statement whose answer nobody waits for any more is over by then. */

@@ -1,23 +1,23 @@
 import type { WebSocket } from 'ws';
-import { BroadcastLog } from '../../actors/broadcast-log.ts';
 import type { SourceActorData } from '../../actors/protocol.ts';
-import { FanOut } from '../../src/http/fan-out.ts';
+import { BroadcastLog } from '../../actors/source/broadcast-log.ts';
 import { silentLogger } from '../../src/log.ts';
+import { NO_TRACE } from '../../src/observe/trace.ts';
 import { createActors, type SyncActors } from '../../src/sync/actors.ts';
-import { NO_TRACE } from '../../src/trace.ts';
-import merkleEpochs, { type MerkleEpochsInput } from '../../workers/merkle-epochs.ts';
+import { FanOut } from '../../src/sync/fan-out/fan-out.ts';
+import merkleEpochs, { type MerkleEpochsInput } from '../../workers/sync/merkle-epochs.ts';
 import { above, amend, at, type Block, BlockBook, extend, type Kind, nextKind } from './chain.ts';
 import { contentOf, differences, logText, readContent } from './content.ts';
-import { SIMULATED_KEY } from './dialect.ts';
+import { SIMULATED_KEY } from './database/dialect.ts';
 import type { Episode, EpisodeReport } from './episode.ts';
+import type { SimulatedThread } from './host/threads.ts';
 import { Indexer } from './indexer.ts';
 import { type DrainingSocket, GoodSubscriber } from './subscriber.ts';
-import type { SimulatedThread } from './threads.ts';
 import { Violation } from './violation.ts';
 import { ACTOR, ID, World } from './world.ts';
 
 /** From its source, for only there doubles take the place of modules. */
-const ENTRY = new URL('../../actors/source-actor.ts', import.meta.url);
+const ENTRY = new URL('../../actors/source/actor.ts', import.meta.url);
 const FAN_OUT = {
   WS_MAX_PER_IP: 100,
   WS_MAX_MESSAGE_BYTES: 2 ** 28,

@@ -2,10 +2,10 @@ import { gzipSync } from 'node:zlib';
 import { DIGEST_ALGORITHM, type DigestQuery } from '../../src/wire/digest.ts';
 import type { WireRow, WireRows } from '../../src/wire/messages.ts';
 import { above, at, type Block, blockRow, fork, sharedByName, transfersOf } from './chain.ts';
-import { sha256 } from './checksums.ts';
+import { sha256 } from './database/checksums.ts';
 import { answerDigest, type DigestLie } from './digests.ts';
-import type { Peer, Reply, ServerSocket } from './network.ts';
-import type { Scheduler } from './scheduler.ts';
+import type { Peer, Reply, ServerSocket } from './host/network.ts';
+import type { Scheduler } from './host/scheduler.ts';
 import { ID } from './world.ts';
 
 /** Of the one schema that all sources have. */

@@ -1,10 +1,10 @@
-import type { ReplicaPhase } from '../../src/db/replica-state.ts';
+import type { ReplicaPhase } from '../../src/db/replica/state.ts';
 import type { DatabaseReport } from '../../src/wire/report.ts';
 import { above, at, type Block, BlockBook, type Hashes, nameOf } from './chain.ts';
 import { type Content, contentOf, differences, readContent } from './content.ts';
-import type { MemoryConnection } from './memory-connection.ts';
-import type { MemoryServer } from './memory-server.ts';
-import type { SimulatedThread } from './threads.ts';
+import type { MemoryConnection } from './database/memory-connection.ts';
+import type { MemoryServer } from './database/memory-server.ts';
+import type { SimulatedThread } from './host/threads.ts';
 import { Violation } from './violation.ts';
 
 /** What one thread has done and been told. */

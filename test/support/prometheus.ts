@@ -5,7 +5,7 @@ import { parse, stringify } from 'yaml';
 import { findProgram } from '../../src/config/programs.ts';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import { atEnd } from './cleanup.ts';
-import { eventually, temporaryDirectory } from './sync-process.ts';
+import { eventually, temporaryDirectory } from './sync/sync-process.ts';
 
 export const ALERTS_FILE = join(import.meta.dirname, '../../ops/alerts.yml');
 const ALERT_DEADLINE_MS = 15_000;

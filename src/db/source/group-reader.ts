@@ -1,22 +1,22 @@
 import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, DbType } from '../../wire/database.ts';
 import type { Group, WireRows } from '../../wire/messages.ts';
-import { type BlockHead, readBlockHeads, readFirstHeight, readTip, visibleHeads } from '../block-hashes.ts';
-import type { TablePlan } from '../classify.ts';
-import { type Connection, quoteName, rows, type SqlRow } from '../connection.ts';
-import { type LookupMemory, LookupReader } from '../lookup-reader.ts';
-import { selectList, toWireRows } from '../row-codec.ts';
-import type { SourceLayout } from '../source-layout.ts';
-import { findChanges } from './change-finder.ts';
-import type { Checksum, Value } from './checksum-map.ts';
-import type { FoundChanges } from './found-changes.ts';
-import { findTables, type OwnRows, OwnValues, readOwnRows } from './own-rows.ts';
-import { type Ranging, rangingOf } from './ranging.ts';
-import type { RecentBlock } from './resume-point.ts';
-import type { SourceMemory } from './source-memory.ts';
-import type { Span } from './spans.ts';
-import { readTableFacts, type TableFacts } from './table-facts.ts';
-import { TouchedKeys, touchRules } from './touch-rules.ts';
+import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
+import { selectList, toWireRows } from '../core/row-codec.ts';
+import { type BlockHead, readBlockHeads, readFirstHeight, readTip, visibleHeads } from '../tables/block-hashes.ts';
+import type { TablePlan } from '../tables/classify.ts';
+import type { SourceLayout } from '../tables/source-layout.ts';
+import { findChanges } from './changes/change-finder.ts';
+import type { Checksum, Value } from './changes/checksum-map.ts';
+import type { FoundChanges } from './changes/found-changes.ts';
+import { findTables, type OwnRows, OwnValues, readOwnRows } from './changes/own-rows.ts';
+import { type Ranging, rangingOf } from './changes/ranging.ts';
+import type { Span } from './changes/spans.ts';
+import { readTableFacts, type TableFacts } from './changes/table-facts.ts';
+import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
+import type { GroupBlock } from './group-block.ts';
+import { LookupReader } from './lookup-reader.ts';
+import type { SourceMemory } from './memory.ts';
 
 /** Blocks that are read at once, and the rows that they should hold. */
 const CHUNK_BLOCKS = 100;
@@ -25,22 +25,6 @@ const CHUNK_ROWS = 20_000;
 const LOOKUP_ROWS = 20_000;
 /** Neighbours below a block that show which hashes this chain keeps. */
 const NEIGHBOURS = 20;
-
-/** One block of a group, as read. */
-export interface GroupBlock {
-  readonly head: BlockHead;
-  readonly previous: BlockHashes | null;
-  readonly group: Group;
-  readonly layout: SourceLayout;
-  /** The block's rows, and new lookup rows. */
-  readonly rows: WireRows;
-  readonly lookups: ReadonlyMap<string, LookupMemory>;
-  /** By scoped table: checksums of the block's rows. */
-  readonly own: ReadonlyMap<string, ReadonlyMap<Value, Checksum>>;
-  readonly parents: NonNullable<RecentBlock['parents']>;
-  /** What changed elsewhere; on the last block of the group only. */
-  readonly changes: FoundChanges | null;
-}
 
 /**
  * Reads all blocks above the last broadcast one, in one snapshot that stays open until the last is taken.

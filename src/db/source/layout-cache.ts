@@ -1,7 +1,7 @@
 import type { DbType } from '../../wire/database.ts';
-import type { Connection } from '../connection.ts';
-import { readLayout, type SourceLayout } from '../source-layout.ts';
-import type { TableFacts } from './table-facts.ts';
+import type { Connection } from '../core/connection.ts';
+import { readLayout, type SourceLayout } from '../tables/source-layout.ts';
+import type { TableFacts } from './changes/table-facts.ts';
 
 /**
  * The schema as it was read last, as long as no table's definition changed.

@@ -1,6 +1,7 @@
 import { type BlockHashes, sameBlock } from '../../wire/database.ts';
-import type { RecentBlock } from './resume-point.ts';
-import { mergeSpans, type Span } from './spans.ts';
+import type { MissedChanges } from '../../wire/snapshot.ts';
+import { mergeSpans, type Span } from './changes/spans.ts';
+import type { Fork, RecentBlock } from './resume-point.ts';
 
 /** Parts of tables that are listed over all groups: the list goes to disk with each broadcast. */
 const LISTED_MAX = 5_000;
@@ -8,23 +9,6 @@ const LISTED_MAX = 5_000;
 const MISSED_MAX = 5_000;
 /** Reorgs that are remembered one by one. */
 const FORKS_MAX = 50;
-
-/** A reorg: blocks from `fork` to `height` were orphaned. Those that come after may have the same hashes. */
-export interface Fork {
-  readonly fork: number;
-  readonly height: number;
-}
-
-/** What a reader that stands at a block has not heard of rows of older blocks. */
-export interface MissedChanges {
-  /** The block that these changes lead to. */
-  readonly height: number;
-  readonly hashes: BlockHashes;
-  /** Blocks from here on come whole: the one after the reader's, or the fork of a reorg that its hashes do not show. */
-  readonly from: number;
-  /** By scoped table, the parts of which any row may have changed. */
-  readonly spans: Readonly<Record<string, readonly Span[]>>;
-}
 
 /** The blocks with what their groups told of older rows: of the newest groups, as far as all of it may be listed. */
 export function listOlder(recent: readonly RecentBlock[]): RecentBlock[] {

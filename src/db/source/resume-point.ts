@@ -1,10 +1,9 @@
 import type { BlockHashes } from '../../wire/database.ts';
-import type { DatabaseMark } from '../database-mark.ts';
-import type { Fork } from './older-changes.ts';
-import type { Span } from './spans.ts';
-import type { KeptWatch } from './table-watch.ts';
+import type { Span } from './changes/spans.ts';
+import type { KeptWatch } from './changes/table-watch.ts';
+import type { DatabaseMark } from './database-mark.ts';
 
-export type { KeptWatch } from './table-watch.ts';
+export type { KeptWatch } from './changes/table-watch.ts';
 
 /** A block that was broadcast. */
 export interface RecentBlock {
@@ -24,6 +23,12 @@ export interface OlderChanges {
   readonly spans: Readonly<Record<string, readonly Span[]>>;
   /** Highest AUTO_INCREMENT id before the group, where it has grown. */
   readonly lastIdsBefore: Readonly<Record<string, number>>;
+}
+
+/** A reorg: blocks from `fork` to `height` were orphaned. Those that come after may have the same hashes. */
+export interface Fork {
+  readonly fork: number;
+  readonly height: number;
 }
 
 /** Everything a successor needs to continue after the last broadcast, without a gap and without a change lost. */

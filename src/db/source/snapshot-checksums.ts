@@ -1,11 +1,11 @@
-import type { BlockHead } from '../block-hashes.ts';
-import { type Connection, rows } from '../connection.ts';
-import type { SourceLayout } from '../source-layout.ts';
-import type { Checksum, Value } from './checksum-map.ts';
-import { rangingOf, readChecksums } from './ranging.ts';
-import { HIGHEST, LOWEST, type Span } from './spans.ts';
-import { readTableFacts } from './table-facts.ts';
-import { isWatched, readLastId, windowStart } from './watch-reader.ts';
+import { type Connection, rows } from '../core/connection.ts';
+import type { BlockHead } from '../tables/block-hashes.ts';
+import type { SourceLayout } from '../tables/source-layout.ts';
+import type { Checksum, Value } from './changes/checksum-map.ts';
+import { rangingOf, readChecksums } from './changes/ranging.ts';
+import { HIGHEST, LOWEST, type Span } from './changes/spans.ts';
+import { readTableFacts } from './changes/table-facts.ts';
+import { isWatched, readLastId, windowStart } from './changes/watch-reader.ts';
 
 /** Rows of one table that a snapshot's end is compared by, where the table is larger only its newest ones. */
 const COMPARED_ROWS = 4_096;

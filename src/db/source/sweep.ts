@@ -1,13 +1,13 @@
 import type { SweepReport } from '../../wire/report.ts';
-import type { TablePlan } from '../classify.ts';
-import type { Connection } from '../connection.ts';
-import { quoteName, rows } from '../connection.ts';
-import type { SourceLayout } from '../source-layout.ts';
-import { isSame, NO_ROWS } from './checksum-map.ts';
-import { readChecksums, readRangeChecksums, toValue, valueSql } from './ranging.ts';
-import { HIGHEST, LOWEST, type Span, spansOf } from './spans.ts';
-import { RANGE_WIDTH, type TableWatch } from './table-watch.ts';
-import { touchRules } from './touch-rules.ts';
+import type { Connection } from '../core/connection.ts';
+import { quoteName, rows } from '../core/connection.ts';
+import type { TablePlan } from '../tables/classify.ts';
+import type { SourceLayout } from '../tables/source-layout.ts';
+import { isSame, NO_ROWS } from './changes/checksum-map.ts';
+import { readChecksums, readRangeChecksums, toValue, valueSql } from './changes/ranging.ts';
+import { HIGHEST, LOWEST, type Span, spansOf } from './changes/spans.ts';
+import { RANGE_WIDTH, type TableWatch } from './changes/table-watch.ts';
+import { touchRules } from './changes/touch-rules.ts';
 
 /** Rows of one step: some 10 ms of MariaDB. */
 const STEP_ROWS = 4_096;

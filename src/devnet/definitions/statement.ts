@@ -1,4 +1,4 @@
-import { quoteName } from '../../db/connection.ts';
+import { quoteName } from '../../db/core/connection.ts';
 import type { ColumnDefinition, ForeignKey, KeyDefinition, TableDefinition } from './definition.ts';
 
 /** The statement that makes a table; with `keys` others than its own for a table that gets the rest after its rows. */

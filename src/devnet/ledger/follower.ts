@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Connection, connect, rows } from '../../db/connection.ts';
+import { type Connection, connect, rows } from '../../db/core/connection.ts';
 import type { Logger } from '../../log.ts';
 import type { DatabaseCoordinates } from '../../wire/database.ts';
 import { type LedgerBlock, type LedgerTransaction, LedgerWriter, ledgerError } from './writer.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Connection, rows } from '../../db/connection.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
 import type { Random } from '../random.ts';
 import { formatAmount, parseAmount } from './amount.ts';
 import type { BlockLedger } from './block-ledger.ts';

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/connection.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import { formatAmount, parseAmount } from './amount.ts';
 

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/connection.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
 import { parseAmount } from './amount.ts';
 
 /** A lookup table in memory: the id of every value, dense: the next id is the highest surviving one plus one. */

@@ -1,5 +1,5 @@
 import { actionsHash, contractHash, ledgerHash } from '../../consensus/ledger-hashes.ts';
-import { type Connection, connect, databaseError, quoteName, rows } from '../../db/connection.ts';
+import { type Connection, connect, databaseError, quoteName, rows } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/database.ts';
 import { createRandom, type Random } from '../random.ts';

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
-import { readTip } from '../../../src/db/block-hashes.ts';
-import { inSnapshot } from '../../../src/db/block-reader.ts';
-import { connect, quoteName } from '../../../src/db/connection.ts';
+import { connect, quoteName } from '../../../src/db/core/connection.ts';
+import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
+import { quoteText } from '../../../src/db/core/sql-literal.ts';
 import { readGroup } from '../../../src/db/source/group-reader.ts';
-import { SourceMemory } from '../../../src/db/source/source-memory.ts';
-import { readLayout } from '../../../src/db/source-layout.ts';
-import { quoteText } from '../../../src/db/sql-literal.ts';
+import { SourceMemory } from '../../../src/db/source/memory.ts';
+import { readTip } from '../../../src/db/tables/block-hashes.ts';
+import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import { blockMessage, encodeMessage } from '../../../src/wire/block.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import type { BlockMessage, WireRow } from '../../../src/wire/messages.ts';
-import { TEST_KEY } from '../../support/source-thread.ts';
+import { TEST_KEY } from '../../support/sync/source-thread.ts';
 import { openLedger } from '../../support/tables-in-use/ledger.ts';
 import { ROWS_PER_BLOCK } from './dataset.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, type SyncProcess } from '../../support/sync-process.ts';
+import { eventually, type SyncProcess } from '../../support/sync/sync-process.ts';
 import type { AttackersAsk } from './attackers.ts';
 import { ATTACKS, type Attack, addressOf } from './attacks.ts';
 import type { BlockWriter } from './block-writer.ts';

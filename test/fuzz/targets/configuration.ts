@@ -4,7 +4,7 @@ import { decoderChecks, decoderVariables } from '../../../src/config/decoder.ts'
 import { HUB_PATTERNS, hubVariables } from '../../../src/config/hub.ts';
 import { findSyncFaults, syncVariables } from '../../../src/config/sync.ts';
 import { type Checks, describeConfig, loadConfig, type Variables } from '../../../src/config/variables.ts';
-import { createAddressReader } from '../../../src/http/address.ts';
+import { createAddressReader } from '../../../src/service/address.ts';
 import { hostileJson, hostileText, jsonLike, ODD_NUMBERS } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type FastifyInstance, fastify } from 'fastify';
 import { buildTree, type ConfigEntry } from '../../../src/hub/config-tree.ts';
 import { hubMethods } from '../../../src/hub/methods.ts';
-import { jsonRpc } from '../../../src/jsonrpc.ts';
+import { jsonRpc } from '../../../src/service/jsonrpc.ts';
 import { hostileJson, hostileText, jsonLike, mutatedText } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
 

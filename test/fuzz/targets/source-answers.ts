@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { isQuorum, signedWeight } from '../../../src/consensus/quorum.ts';
-import { parseCreateTable } from '../../../src/db/create-table-parser.ts';
-import { planSchema } from '../../../src/db/schema-writer.ts';
+import { parseCreateTable } from '../../../src/db/ddl/create-table-parser.ts';
+import { planSchema } from '../../../src/db/ddl/schema-writer.ts';
 import type { ErrorCode } from '../../../src/errors.ts';
-import { askHashes } from '../../../src/source/ask-hashes.ts';
-import { readLoggedHashes } from '../../../src/source/logged-hashes.ts';
-import { SourceClient } from '../../../src/source/source-client.ts';
+import { askHashes } from '../../../src/sync/client/ask-hashes.ts';
+import { readLoggedHashes } from '../../../src/sync/client/logged-hashes.ts';
+import { SourceClient } from '../../../src/sync/client/source-client.ts';
 import { DIGEST_ALGORITHM } from '../../../src/wire/digest.ts';
 import { hostileAnswer } from '../support/hostile-answer.ts';
 import { beyondGrammar } from '../support/printed-grammar.ts';

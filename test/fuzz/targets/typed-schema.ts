@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
-import { parseCreateTable } from '../../../src/db/create-table-parser.ts';
-import { printAdditions, printChanges } from '../../../src/db/ddl.ts';
-import { planSchema } from '../../../src/db/schema-writer.ts';
+import { parseCreateTable } from '../../../src/db/ddl/create-table-parser.ts';
+import { printAdditions, printChanges } from '../../../src/db/ddl/ddl.ts';
+import { planSchema } from '../../../src/db/ddl/schema-writer.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../../../src/wire/schema.ts';
 import { jsonLike } from '../support/hostile.ts';
 import { beyondGrammar } from '../support/printed-grammar.ts';

@@ -1,18 +1,19 @@
-import type { SourceCouncil } from '../../../actors/replica-council.ts';
-import type { ReplicaSession } from '../../../actors/replica-session.ts';
-import type { Outcome } from '../../../machines/replica.ts';
-import { readBlockHeads } from '../../../src/db/block-hashes.ts';
-import { quoteName } from '../../../src/db/connection.ts';
-import { canonicalRows } from '../../../src/db/group-transaction.ts';
-import { travels } from '../../../src/db/replica-schema.ts';
-import { writeReplicaState } from '../../../src/db/replica-state.ts';
-import { insertRows } from '../../../src/db/row-statements.ts';
-import type { LoggedBlock } from '../../../src/db/transparency-log.ts';
-import { cutJournal } from '../../../src/db/undo-journal.ts';
-import { logBlocks } from '../../../src/db/written-blocks.ts';
+import type { SourceCouncil } from '../../../actors/replica/council.ts';
+import type { ReplicaSession } from '../../../actors/replica/session.ts';
+import type { Outcome } from '../../../machines/sync/replica.ts';
+import { quoteName } from '../../../src/db/core/connection.ts';
+import { canonicalRows } from '../../../src/db/replica/group-transaction.ts';
+import { insertRows } from '../../../src/db/replica/row-statements.ts';
+import { travels } from '../../../src/db/replica/schema.ts';
+import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
+import { writeReplicaState } from '../../../src/db/replica/state.ts';
+import { cutJournal } from '../../../src/db/replica/undo-journal.ts';
+import { logBlocks } from '../../../src/db/replica/written-blocks.ts';
+import { readBlockHeads } from '../../../src/db/tables/block-hashes.ts';
+import type { LoggedBlock } from '../../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../../src/errors.ts';
-import { readSnapshot, type SnapshotBatch } from '../../../src/snapshot/snapshot-reader.ts';
-import { readSnapshotHead, type SnapshotHead } from '../../../src/source/snapshot-head.ts';
+import { readSnapshotHead, type SnapshotHead } from '../../../src/sync/client/snapshot-head.ts';
+import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';
 import { unknownHashes } from '../../../src/wire/database.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { stage } from '../stage.ts';
+import { stage } from '../host/stage.ts';
 
 /** `node:fs/promises` as far as a state directory goes. */
 export const readFile = (path: string) => stage.files.readFile(path);

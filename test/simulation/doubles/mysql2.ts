@@ -1,5 +1,5 @@
 import { type Connection, type ConnectionOptions, createConnection as connectReal, createPool } from 'mysql2/promise';
-import { serverAt } from '../memory-server.ts';
+import { serverAt } from '../database/memory-server.ts';
 
 export { createPool };
 

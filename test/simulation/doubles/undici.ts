@@ -1,5 +1,5 @@
-import type { RequestOptions, Response } from '../network.ts';
-import { stage } from '../stage.ts';
+import type { RequestOptions, Response } from '../host/network.ts';
+import { stage } from '../host/stage.ts';
 
 /** `undici` on the simulated network. */
 export class Agent {

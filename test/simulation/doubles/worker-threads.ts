@@ -1,5 +1,5 @@
-import { stage } from '../stage.ts';
-import { SimulatedThread, type ThreadOptions } from '../threads.ts';
+import { stage } from '../host/stage.ts';
+import { SimulatedThread, type ThreadOptions } from '../host/threads.ts';
 
 export const isMainThread = false;
 export const threadId = 1;

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { stage } from '../stage.ts';
+import { stage } from '../host/stage.ts';
 
 /** `ws` on the simulated network. */
 export default class WebSocket extends EventEmitter {

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../src/db/connection.ts';
+import type { Connection } from '../../../src/db/core/connection.ts';
 import type { TableDefinition } from '../../../src/devnet/definitions/definition.ts';
 import { type Row, RowBuffer } from '../../../src/devnet/ledger/rows.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';

@@ -1,4 +1,4 @@
-import { type Connection, quoteName, rows } from '../../../src/db/connection.ts';
+import { type Connection, quoteName, rows } from '../../../src/db/core/connection.ts';
 import type { KeyDefinition, TableDefinition } from '../../../src/devnet/definitions/definition.ts';
 import { foreignClause, keyClause } from '../../../src/devnet/definitions/statement.ts';
 

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../src/db/connection.ts';
+import { type Connection, rows } from '../../../src/db/core/connection.ts';
 import { sqlTime } from '../../../src/devnet/ledger/incidents.ts';
 import { RowBuffer } from '../../../src/devnet/ledger/rows.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';

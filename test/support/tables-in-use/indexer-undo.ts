@@ -1,4 +1,4 @@
-import { type Connection, quoteName, rows } from '../../../src/db/connection.ts';
+import { type Connection, quoteName, rows } from '../../../src/db/core/connection.ts';
 import type { TableDefinition } from '../../../src/devnet/definitions/definition.ts';
 import { parseAmount } from '../../../src/devnet/ledger/amount.ts';
 import { sqlTime } from '../../../src/devnet/ledger/incidents.ts';

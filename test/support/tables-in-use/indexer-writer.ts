@@ -1,4 +1,4 @@
-import { rows } from '../../../src/db/connection.ts';
+import { rows } from '../../../src/db/core/connection.ts';
 import { sqlTime } from '../../../src/devnet/ledger/incidents.ts';
 import { RowBuffer } from '../../../src/devnet/ledger/rows.ts';
 import { createRandom } from '../../../src/devnet/random.ts';

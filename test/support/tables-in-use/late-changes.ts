@@ -1,4 +1,4 @@
-import { rows } from '../../../src/db/connection.ts';
+import { rows } from '../../../src/db/core/connection.ts';
 import { formatAmount, parseAmount } from '../../../src/devnet/ledger/amount.ts';
 import type { Row, Value } from '../../../src/devnet/ledger/rows.ts';
 import { type BlockContext, CHAINS } from './block-context.ts';

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../src/db/connection.ts';
+import { type Connection, rows } from '../../../src/db/core/connection.ts';
 import { formatAmount, parseAmount } from '../../../src/devnet/ledger/amount.ts';
 import type { RowBuffer } from '../../../src/devnet/ledger/rows.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { circuitBreakerMachine } from '../../../machines/circuit-breaker.ts';
+import { circuitBreakerMachine } from '../../../machines/runtime/circuit-breaker.ts';
 import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 

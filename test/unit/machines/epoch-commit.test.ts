@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { epochCommitMachine } from '../../../machines/epoch-commit.ts';
+import { epochCommitMachine } from '../../../machines/sync/epoch-commit.ts';
 import { epochOf } from '../../../src/consensus/epoch-tree.ts';
 import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';

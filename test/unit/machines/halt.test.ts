@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { haltMachine } from '../../../machines/halt.ts';
+import { haltMachine } from '../../../machines/runtime/halt.ts';
 import type { Halt } from '../../../src/wire/report.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 

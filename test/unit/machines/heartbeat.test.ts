@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { heartbeatMachine } from '../../../machines/heartbeat.ts';
+import { heartbeatMachine } from '../../../machines/sync/heartbeat.ts';
 import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 

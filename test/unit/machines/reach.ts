@@ -9,7 +9,7 @@ import {
   type StateValue
 } from 'xstate';
 import { getShortestPaths } from 'xstate/graph';
-import { stateText } from '../../../actors/observe.ts';
+import { stateText } from '../../../actors/runtime/observe.ts';
 
 /** A started machine on a clock that only the test moves. */
 export function onSimulatedClock<M extends AnyStateMachine>(

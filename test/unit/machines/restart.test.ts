@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { restartMachine } from '../../../machines/restart.ts';
+import { restartMachine } from '../../../machines/runtime/restart.ts';
 import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type SourceEvent, sourceMachine } from '../../../machines/source.ts';
+import { type SourceEvent, sourceMachine } from '../../../machines/sync/source.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const EVENTS: readonly SourceEvent[] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nearLimit, subscriberMachine } from '../../../machines/subscriber.ts';
+import { nearLimit, subscriberMachine } from '../../../machines/sync/subscriber.ts';
 import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 

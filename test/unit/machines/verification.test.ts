@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dissenters, verificationMachine } from '../../../machines/verification.ts';
+import { dissenters, verificationMachine } from '../../../machines/sync/verification.ts';
 import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 

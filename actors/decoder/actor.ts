@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { workerData } from 'node:worker_threads';
+import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
+import { NodeChain } from '../../src/coin/node-chain.ts';
+import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
+import { BlockFeed } from '../../src/decoder/block-feed.ts';
+import type { DecoderReport } from '../../src/decoder/health.ts';
+import { DecoderLoop } from '../../src/decoder/loop.ts';
+import { openDecoderStore } from '../../src/decoder/store.ts';
+import { DecoderWork } from '../../src/decoder/work.ts';
+import { createLogger } from '../../src/log.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { hostActor } from '../runtime/actor-host.ts';
+
+/** What a decoder actor's thread is started with. */
+export interface DecoderActorData {
+  readonly chain: Chain;
+  readonly network: Network;
+  readonly node: NodeRpcOptions;
+  readonly coordinates: DatabaseCoordinates;
+  readonly startBlock: number;
+  readonly pollIntervalMs: number;
+  readonly queryTimeoutMs: number;
+  readonly magic: string;
+  readonly logLevel: string;
+}
+
+/** The one-way words of a decoder actor. */
+export interface DecoderNotices {
+  report: DecoderReport;
+}
+
+const RETRY_DELAY_MS = 3_000;
+const REPORT_INTERVAL_MS = 250;
+
+/** What the decoder waits for in a state. */
+const WAITS: Readonly<Record<string, string>> = {
+  connecting: 'database',
+  waitingForNode: 'coin node',
+  'parsing.caughtUp': 'next block',
+  halted: 'operator'
+};
+
+const data = workerData as DecoderActorData;
+const log = createLogger('decoder', data.logLevel).child({ database: data.coordinates.name });
+const rpc = new NodeRpc(data.node);
+const chain = new NodeChain(rpc);
+const stopping = new AbortController();
+const host = hostActor<Record<never, never>, Record<never, never>, DecoderNotices>({
+  handlers: {},
+  stop: async () => {
+    stopping.abort();
+    await ended;
+  },
+  log
+});
+const work = new DecoderWork({
+  network: chainNetwork(data.chain, data.network),
+  startBlock: data.startBlock,
+  pollIntervalMs: data.pollIntervalMs,
+  chain,
+  feed: new BlockFeed(chain, data.magic),
+  openStore: () => openDecoderStore(data.coordinates, data.queryTimeoutMs),
+  log
+});
+const loop = new DecoderLoop({ work, rpc, retryDelayMs: RETRY_DELAY_MS, log, inspect: host.observe('decoder') });
+const ended = loop.run(stopping.signal).then(() => rpc.close(), host.fail);
+await report();
+
+/** Tells the main thread how things stand, until the end. */
+async function report(): Promise<void> {
+  let state = '';
+  while (!stopping.signal.aborted) {
+    await loop.probe();
+    const current = loop.report;
+    host.tell('report', current);
+    if (current.state !== state) host.waiting(WAITS[current.state] ?? null);
+    state = current.state;
+    await sleep(REPORT_INTERVAL_MS);
+  }
+}

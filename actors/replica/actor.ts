@@ -1,0 +1,293 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { workerData } from 'node:worker_threads';
+import { createActor, fromPromise } from 'xstate';
+import { circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
+import { type Inspection, type Outcome, replicaMachine } from '../../machines/sync/replica.ts';
+import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
+import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
+import { Line } from '../../src/db/core/line.ts';
+import { refuseLoss } from '../../src/db/replica/adoption.ts';
+import { readRoots } from '../../src/db/tables/transparency-log.ts';
+import { PlatformError } from '../../src/errors.ts';
+import { createLogger } from '../../src/log.ts';
+import type { Circuit, DatabaseReport } from '../../src/wire/report.ts';
+import { ReplicaCommitment } from '../commitment/replica-commitment.ts';
+import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from '../protocol.ts';
+import { hostActor } from '../runtime/actor-host.ts';
+import { stateText } from '../runtime/observe.ts';
+import { adopt } from './adoption.ts';
+import { ReplicaBootstrap } from './bootstrap.ts';
+import { ReplicaChain, ReplicaLost } from './chain.ts';
+import { ReplicaCheckpoints } from './checkpoints.ts';
+import { SourceCouncil } from './council.ts';
+import { ReplicaDispensers } from './dispensers.ts';
+import { ReplicaFollower } from './follower.ts';
+import { ReplicaIndexMap } from './index-map.ts';
+import { ReplicaSession } from './session.ts';
+import { ReplicaVerifier } from './verifier.ts';
+
+const REPORT_INTERVAL_MS = 250;
+const ROOTS_LIMIT_S = 5;
+const TRIAL_TIMEOUT_MS = 60_000;
+/** A snapshot build may hold the pool for long. */
+const TREE_TASK_DEADLINE_MS = 3_600_000;
+
+const data = workerData as ReplicaActorData;
+const { id, coordinates } = data;
+const log = createLogger('replica', data.logLevel).child({ database: id });
+const reader = new Line(() =>
+  connect(coordinates, { tag: statementTag(coordinates.name, data.generation), statementLimitS: ROOTS_LIMIT_S })
+);
+
+const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
+  log,
+  stop: async (graceMs) => {
+    machine.send({ type: 'stop.requested' });
+    await Promise.race([stopped.promise, sleep(graceMs, undefined, { ref: false })]);
+  },
+  handlers: {
+    'transparency.roots': ({ page, limit }) => reader.use((connection) => readRoots(connection, page, limit)),
+    'verify.request': () => {
+      verifier.renew();
+      return {};
+    },
+    'halt.clear': async () => {
+      const was = await reader.use((connection) => session.clearHalt(connection));
+      machine.send({ type: 'halt.cleared' });
+      return { was };
+    }
+  }
+});
+
+const commitment =
+  data.stateDomain === null || id.dbType !== 'indexer'
+    ? null
+    : new ReplicaCommitment({
+        data,
+        log,
+        domain: data.stateDomain,
+        changed: () => scheduleReport(),
+        computeTops: async (batch) => {
+          const order = { name: 'sync/balance-tops', input: batch };
+          return (await host.ask('task.run', order, { deadlineMs: TREE_TASK_DEADLINE_MS })) as BucketBatch;
+        }
+      });
+const session = new ReplicaSession(data, log, host.observe('halt'), () => scheduleReport(), commitment);
+const council = new SourceCouncil(session, () => host.observe('verification'));
+const bootstrap = new ReplicaBootstrap(session, council);
+const chain = new ReplicaChain(session, council);
+const indexMap = new ReplicaIndexMap(session, () =>
+  connect(coordinates, { tag: statementTag(coordinates.name, data.generation), statementLimitS: ROOTS_LIMIT_S })
+);
+const checkpoints = new ReplicaCheckpoints(session);
+const verifier = new ReplicaVerifier(session);
+const follower = new ReplicaFollower(session, {
+  chain,
+  verifier,
+  council,
+  dispensers: new ReplicaDispensers(session),
+  checkpoints,
+  indexMap
+});
+const stopped = Promise.withResolvers<void>();
+let lastError: string | null = null;
+let errorCount = 0;
+/** The effect that met it. */
+let failedIn: string | null = null;
+let reportTimer: NodeJS.Timeout | undefined;
+/** The effect under way; the next begins when it has let go of the writer. */
+let busy: Promise<unknown> = Promise.resolve();
+
+const breaker = createActor(circuitBreakerMachine, {
+  input: {
+    failureThreshold: data.circuitFailures,
+    cooldownMs: data.circuitCooldownMs,
+    trialTimeoutMs: TRIAL_TIMEOUT_MS
+  },
+  inspect: host.observe('circuitBreaker')
+});
+breaker.subscribe(({ value }) => {
+  if (value === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
+  scheduleReport();
+});
+
+/** One effect of the machine: alone on the writer, counted by the breaker, and with everything dropped when it fails. */
+function effect<Output, Input>(name: string, work: (input: Input, signal: AbortSignal) => Promise<Output>) {
+  return fromPromise<Output, Input>(async ({ input, signal }) => {
+    const turn = busy.then(() => run(name, () => work(input, signal), signal));
+    busy = turn.catch(() => undefined);
+    return turn;
+  });
+}
+
+/** An effect that needs nothing from the chart. */
+function task<Output>(name: string, work: (signal: AbortSignal) => Promise<Output>) {
+  return effect<Output, void>(name, (_, signal) => work(signal));
+}
+
+async function run<Output>(name: string, work: () => Promise<Output>, signal: AbortSignal): Promise<Output> {
+  try {
+    const output = await work();
+    // That the database opens says nothing of a source that fails; a catch-up that ends says that all is well.
+    if (name === failedIn || name === 'catchUp') {
+      failedIn = null;
+      lastError = null;
+      errorCount = 0;
+    }
+    return output;
+  } catch (caught) {
+    if (signal.aborted) throw caught;
+    const fault =
+      caught instanceof ReplicaLost
+        ? new PlatformError('ROW_CONTRADICTION', { reason: caught.message })
+        : asFault(caught);
+    errorCount++;
+    failedIn = name;
+    if (fault.code === 'DATABASE_UNAVAILABLE') breaker.send({ type: 'call.failed' });
+    const told = session.drop(fault);
+    log[told.message === lastError ? 'debug' : 'warn']({ err: told }, told.message);
+    lastError = told.message;
+    throw told;
+  }
+}
+
+/** Driver errors carry a number; what is neither theirs nor ours is a bug. */
+function asFault(caught: unknown): PlatformError {
+  const { errno, fatal } = caught as { errno?: unknown; fatal?: unknown };
+  return errno !== undefined || fatal !== undefined
+    ? databaseError(caught, { database: coordinates.name })
+    : PlatformError.from(caught);
+}
+
+/** An outcome, or `lost` where only a bootstrap helps. */
+async function orLost(work: Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await work;
+  } catch (caught) {
+    if (!(caught instanceof ReplicaLost)) throw caught;
+    verifier.hasten();
+    refuseLoss(session.state, caught.message);
+    log.error({ err: caught }, 'the replica contradicts its source: it is bootstrapped anew');
+    session.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
+    await session.open();
+    return { kind: 'lost' };
+  }
+}
+
+async function inspect(signal: AbortSignal): Promise<Inspection> {
+  if (breaker.getSnapshot().hasTag('refuse')) {
+    throw new PlatformError('DATABASE_UNAVAILABLE', { reason: `circuit breaker open for ${id.chain}/${id.network}` });
+  }
+  breaker.send({ type: 'call.started' });
+  await session.open(() => adopt(session, chain, signal));
+  verifier.renew();
+  council.attend();
+  breaker.send({ type: 'call.succeeded' });
+  const { height, phase } = session.state;
+  return { halted: session.halt !== null, bootstrapped: height !== null && phase !== 'bootstrapping' };
+}
+
+const machine = createActor(
+  replicaMachine.provide({
+    actors: {
+      inspect: task('inspect', inspect),
+      fetchSchema: task('fetchSchema', (signal) => bootstrap.fetchSchema(signal)),
+      download: task('download', (signal) => bootstrap.download(signal)),
+      load: task('load', (signal) => bootstrap.load(signal)),
+      check: task('check', (signal) => bootstrap.check(signal)),
+      catchUp: effect('catchUp', ({ reconcile }: { reconcile: boolean }, signal) =>
+        orLost(chain.catchUp(reconcile, signal))
+      ),
+      verify: task('verify', (signal) => orLost(verifier.verify(signal))),
+      follow: task('follow', (signal) => follower.follow(signal)),
+      rollBack: effect('rollBack', ({ height }: { height: number }) => {
+        verifier.hasten();
+        return orLost(chain.rollBack(height));
+      }),
+      release: task('release', () => {
+        council.close();
+        checkpoints.close();
+        indexMap.close();
+        return session.close();
+      })
+    }
+  }),
+  {
+    input: { reconnectDelayMs: data.reconnectDelayMs, jitter: Math.random, restMs: () => session.restMs },
+    inspect: host.observe('replica')
+  }
+);
+
+machine.subscribe((snapshot) => {
+  scheduleReport();
+  if (snapshot.matches('halted')) council.close();
+  if (snapshot.matches('stopped')) stopped.resolve();
+  if (snapshot.matches('failed')) {
+    report();
+    host.fail(snapshot.context.fault);
+  }
+});
+
+const CIRCUITS: Readonly<Record<string, Circuit>> = {
+  closed: 'closed',
+  open: 'open',
+  halfOpen: 'half-open',
+  trial: 'half-open'
+};
+
+const ownIds = (tables: readonly string[]) => Object.fromEntries(tables.map((table) => [table, 'own' as const]));
+
+function report(): void {
+  const state = session.knownState;
+  const tip = session.announcedTip;
+  const body: DatabaseReport = {
+    id,
+    dbName: coordinates.name,
+    mode: 'client',
+    phase: stateText(machine.getSnapshot().value),
+    circuit: CIRCUITS[breaker.getSnapshot().value]!,
+    height: state?.height ?? null,
+    blockTime: state?.blockTime ?? null,
+    hashes: state?.hashes ?? null,
+    tip,
+    lagBlocks: tip === null || state?.height == null ? null : Math.max(0, tip - state.height),
+    pollErrorCount: errorCount,
+    lastError,
+    schemaFingerprint: state?.schemaFingerprint ?? null,
+    ...(commitment ? { stateCommitment: commitment.report } : {}),
+    replica: {
+      complete: state?.complete ?? false,
+      percent: session.percent,
+      rowsPerSecond: session.pace?.rowsPerSecond ?? null,
+      etaSeconds: session.pace?.etaSeconds ?? null,
+      halt: session.halt,
+      verification: verifier.standing,
+      unconfirmed: verifier.unconfirmed,
+      verifiedHeight: state?.verifiedHeight ?? null,
+      verifiedAt: state?.verifiedAt ?? null,
+      dispensers: state?.dispensers ?? null,
+      repairs: state?.repairs ?? 0,
+      ids: state ? { '*': state.ids.source === null ? 'own' : 'source', ...ownIds(state.ids.own) } : {},
+      floor: state?.floor ?? null,
+      infraOnly: data.infraOnly ?? false,
+      indexMapMismatches: indexMap.mismatches,
+      checkpointHeight: checkpoints.anchoredHeight,
+      sources: session.sources,
+      reorgs: session.reorgs
+    }
+  };
+  host.tell('report', body);
+}
+
+/** A report soon: changes within a moment become one. */
+function scheduleReport(): void {
+  if (reportTimer) return;
+  reportTimer = setTimeout(() => {
+    reportTimer = undefined;
+    report();
+  }, REPORT_INTERVAL_MS);
+}
+
+breaker.start();
+machine.start();
+report();

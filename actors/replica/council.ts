@@ -1,0 +1,403 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createActor, type InspectionEvent } from 'xstate';
+import { dissenters, verificationMachine } from '../../machines/sync/verification.ts';
+import { PlatformError } from '../../src/errors.ts';
+import { askHashes } from '../../src/sync/client/ask-hashes.ts';
+import { type BlockHashes, blockText } from '../../src/wire/database.ts';
+import type { ReplicaSession, SourceRecord } from './session.ts';
+import { Witness, type Word } from './witness.ts';
+
+/** Between two looks at sources that have not said what is waited for. */
+const LOOK_MS = 500;
+const ASK_LIMIT_MS = 5_000;
+/** Blocks that were agreed on, and contradictions of them, that are remembered. */
+const MAX_REMEMBERED = 1_000;
+/** A source that holds a block up for longer with a word that the majority does not share is doubted, for so many blocks that it names right. */
+const HELD_UP_MS = 1_000;
+const DOUBTED_BLOCKS = 100;
+
+type Observer = (event: InspectionEvent) => void;
+
+/**
+ * `other`: the majority names another block, and the source that is followed does not contradict it. `untold`: those that could
+ * name the block have passed it and cannot any more, and nobody contradicts; a later block that a majority names settles it.
+ */
+export type Ruling = 'agreed' | 'other' | 'untold' | 'halted';
+
+type Decision = { readonly agreed: string } | 'untold' | 'halted';
+
+type Words = Map<string, string>;
+type Report = (source: string, hash: string | null) => void;
+
+/** What the source that is followed says of a block of the replica. */
+export interface FollowedWord {
+  readonly said: BlockHashes | null;
+  readonly hasBlock: boolean;
+}
+
+interface Contradiction {
+  readonly record: SourceRecord;
+  readonly height: number;
+  readonly hash: string;
+  readonly since: number;
+}
+
+/**
+ * The configured sources as judges of each block: what no strict majority of them names is not applied.
+ *
+ * With VERIFY_HASHES unset, or fewer than two sources, everything is agreed on.
+ *
+ * @see the specification, "Cross-source verification"
+ */
+export class SourceCouncil {
+  readonly #session: ReplicaSession;
+  readonly #inspect: () => Observer;
+  readonly #witnesses = new Map<SourceRecord, Witness>();
+  readonly #agreed = new Map<number, string>();
+  readonly #contradictions = new Map<string, Contradiction>();
+  /** Sources whose word holds no block up, with the blocks that they have still to name as the majority does. */
+  readonly #doubted = new Map<string, number>();
+  /** Of the last block that was told to wait. */
+  #waitsFor: number | null = null;
+  /** Of the last block that was told to be beyond what the sources can name. */
+  #untold: number | null = null;
+  #wake: (() => void) | undefined;
+
+  /** @param inspect makes an observer that sees the states of a contested height */
+  constructor(session: ReplicaSession, inspect: () => Observer) {
+    this.#session = session;
+    this.#inspect = inspect;
+  }
+
+  get isSitting(): boolean {
+    const { verifyHashes, sources } = this.#session.data;
+    return verifyHashes && sources.length > 1;
+  }
+
+  /** Hears every source but the one that is followed. */
+  attend(): void {
+    if (!this.isSitting) return;
+    const { others, data } = this.#session;
+    for (const [record, witness] of this.#witnesses) {
+      if (others.includes(record)) continue;
+      witness.close();
+      this.#witnesses.delete(record);
+    }
+    for (const record of others.filter((each) => !this.#witnesses.has(each))) {
+      const { reconnectDelayMs, maxRowBytes } = data;
+      const onWord = (word: Word | null, fault?: Error) => this.#note(record, word, fault);
+      this.#witnesses.set(record, new Witness({ client: record.client, reconnectDelayMs, maxRowBytes, onWord }));
+    }
+  }
+
+  close(): void {
+    for (const witness of this.#witnesses.values()) witness.close();
+    this.#witnesses.clear();
+    this.#contradictions.clear();
+  }
+
+  /**
+   * Waits until a strict majority of the configured sources names a block of the source that is followed.
+   *
+   * @returns `halted` when the sources disagree for good; the halt is durable then
+   * @throws {PlatformError} SOURCE_INVALID when the source is in the minority, or tells of blocks that no other one has
+   */
+  async confirm(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Ruling> {
+    const said = blockText(hashes);
+    if (this.isSitting && said === null) throw this.#refusal(height, 'has no hash');
+    if (!this.isSitting || this.#agreed.get(height) === said) return 'agreed';
+    const decision = await this.#decide(height, said, (word) => word === said, signal);
+    if (typeof decision === 'string') return decision;
+    return decision.agreed === said ? 'agreed' : 'other';
+  }
+
+  /**
+   * Waits until a strict majority says whether a block of the replica stands: a rollback needs the same majority as a block.
+   *
+   * @param followed what the source that is followed says: its hashes, where they are known, and whether it seems to have the block
+   * @returns `other` when the block is to be undone; `untold` only where nobody contradicts the source that is followed
+   * @throws {PlatformError} as `confirm`
+   */
+  async uphold(height: number, own: BlockHashes, followed: FollowedWord, signal: AbortSignal): Promise<Ruling> {
+    if (!this.isSitting) return 'other';
+    const ours = blockText(own);
+    const fits = (word: string) => (word === ours) === followed.hasBlock;
+    const decision = await this.#decide(height, followed.said && blockText(followed.said), fits, signal);
+    if (typeof decision === 'string') return decision;
+    if (decision.agreed === ours) return 'agreed';
+    this.#agreed.clear();
+    return 'other';
+  }
+
+  /**
+   * Leaves the source that is followed when a majority of the sources has had blocks for long that it does not send.
+   *
+   * @param height where it stands
+   * @throws {PlatformError} SOURCE_UNREACHABLE
+   */
+  throwIfLeftBehind(height: number, quietMs: number): void {
+    const { data, source } = this.#session;
+    if (quietMs < data.hashConfirmTimeoutMs || !this.#isMajority((at) => at > height)) return;
+    const reason = `${source.url} stays at block ${height}, behind the other sources`;
+    throw new PlatformError('SOURCE_UNREACHABLE', { reason, source: source.url });
+  }
+
+  /** Names those that still contradict what was agreed on when the time that an ordinary reorg takes is over. */
+  sweep(): void {
+    for (const [key, { record, height, hash, since }] of this.#contradictions) {
+      if (performance.now() - since < this.#session.data.hashConfirmTimeoutMs) continue;
+      this.#contradictions.delete(key);
+      const agreed = this.#agreed.get(height);
+      if (agreed === undefined || agreed === hash || this.#witnesses.get(record)?.heard(height) !== hash) continue;
+      this.#mismatch(height, { [this.#session.source.url]: agreed, [record.client.url]: hash });
+      this.#dissents(record, height);
+    }
+  }
+
+  /**
+   * @param fits whether a word leaves the height `untold`, rather than to wait for a majority
+   * @returns the hash that is agreed on, where there is one
+   */
+  async #decide(
+    height: number,
+    said: string | null,
+    fits: (word: string) => boolean,
+    signal: AbortSignal
+  ): Promise<Decision> {
+    const { data, source, sources } = this.#session;
+    const words: Words = new Map();
+    let contested = false;
+    let contestedAt = 0;
+    let isFollowedMute = false;
+    const askAgain = () => {
+      contested = true;
+      contestedAt = performance.now();
+      this.#mismatch(height, Object.fromEntries(words));
+    };
+    const observe = this.#inspect();
+    const judge = createActor(verificationMachine.provide({ actions: { askAgain } }), {
+      input: {
+        sources: sources.map(({ url }) => url),
+        doubted: [...this.#doubted.keys()],
+        confirmTimeoutMs: data.hashConfirmTimeoutMs
+      },
+      inspect: (event) => contested && observe(event)
+    });
+    const report = (name: string, hash: string | null) => {
+      if (hash === null) return;
+      words.set(name, hash);
+      judge.send({ type: 'hash.reported', source: name, hash });
+    };
+    judge.start();
+    try {
+      report(source.url, said);
+      for (const [{ client }, witness] of this.#witnesses) report(client.url, witness.heard(height));
+      const began = performance.now();
+      const isDeaf = [...this.#witnesses.values()].some((witness) => witness.height === null);
+      for (let askAt = isDeaf ? began : began + LOOK_MS; judge.getSnapshot().hasTag('hold'); ) {
+        if (contested) {
+          await this.#askAll(height, said, report, signal);
+          judge.send({ type: 'round.ended' });
+        } else if (performance.now() >= askAt) {
+          isFollowedMute = await this.#askSilent(height, words, isFollowedMute, report, signal);
+          if (judge.getSnapshot().matches('gathering')) {
+            const waitedMs = performance.now() - began;
+            if ([...words.values()].every(fits) && this.#isUntold(height, words, isFollowedMute, waitedMs))
+              return 'untold';
+            this.#checkPatience(height, waitedMs);
+          }
+          askAt = performance.now() + LOOK_MS;
+        }
+        if (!judge.getSnapshot().hasTag('hold')) break;
+        await this.#wait(contested, signal);
+        if (contested) continue;
+        for (const [{ client }, witness] of this.#witnesses) report(client.url, witness.heard(height));
+      }
+      const { context } = judge.getSnapshot();
+      if (context.agreed === null) {
+        await this.#halt(height, words);
+        return 'halted';
+      }
+      this.#remember(height, context.agreed);
+      this.#weigh(height, context.agreed, words, contested ? performance.now() - contestedAt : 0);
+      this.#judge(height, dissenters(context), words, contested);
+      return { agreed: context.agreed };
+    } finally {
+      judge.stop();
+    }
+  }
+
+  /** What each says now counts, the source that is followed included. */
+  async #askAll(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<void> {
+    const asked = [...this.#witnesses].map(async ([{ client }, witness]) =>
+      report(client.url, await witness.ask(height, signal))
+    );
+    await Promise.all([...asked, this.#askFollowed(height, said, report, signal)]);
+  }
+
+  /** Those that have not spoken, as far as they can know. @returns whether the source that is followed cannot name the block */
+  async #askSilent(
+    height: number,
+    words: Words,
+    isFollowedMute: boolean,
+    report: Report,
+    signal: AbortSignal
+  ): Promise<boolean> {
+    const asked = [...this.#witnesses]
+      .filter(([{ client }, { height: at }]) => !words.has(client.url) && (at === null || at >= height))
+      .map(async ([{ client }, witness]) => report(client.url, await witness.ask(height, signal)));
+    const mustAsk = !words.has(this.#session.source.url) && !isFollowedMute;
+    const [isMute] = await Promise.all([
+      mustAsk ? this.#askFollowed(height, null, report, signal) : isFollowedMute,
+      ...asked
+    ]);
+    return isMute;
+  }
+
+  /**
+   * @param said stands where the source tells no hashes but in its stream
+   * @returns whether it answered, and cannot name the block
+   */
+  async #askFollowed(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<boolean> {
+    const { source } = this.#session;
+    const answer = await askHashes(source, height, AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)])).catch(
+      () => null
+    );
+    signal.throwIfAborted();
+    const hashes = answer?.hashes.get(height);
+    if (hashes) report(source.url, blockText(hashes));
+    else if (answer?.hashes.size === 0) report(source.url, said);
+    return answer?.isMute ?? false;
+  }
+
+  /**
+   * True when no majority will ever name a block: those that have named it, and those that have passed it and cannot name it any
+   * more, are a majority together. One that fails or says nothing is waited for, and never counts.
+   */
+  #isUntold(height: number, words: Words, isFollowedMute: boolean, waitedMs: number): boolean {
+    const { log, sources, source, data } = this.#session;
+    const silent = [...this.#witnesses].filter(([{ client }]) => !words.has(client.url));
+    const mute = silent.filter(([, witness]) => witness.isMute(height)).map(([{ client }]) => client.url);
+    if (isFollowedMute && !words.has(source.url)) mute.push(source.url);
+    const known = words.size + mute.length;
+    const isOver = known === sources.length || waitedMs >= data.hashConfirmTimeoutMs;
+    if (mute.length === 0 || known * 2 <= sources.length || !isOver) return false;
+    if (this.#untold !== height)
+      log.warn(
+        { block: height, sources: mute },
+        `those that have passed block ${height} cannot name it any more: the next block that a majority of the sources names settles it`
+      );
+    this.#untold = height;
+    return true;
+  }
+
+  /** A block that nobody confirms is waited for, but not while the others are where the replica is, or further. */
+  #checkPatience(height: number, waitedMs: number): void {
+    const { log, knownState, data } = this.#session;
+    this.#session.throwIfCut();
+    if (waitedMs < data.hashConfirmTimeoutMs) return;
+    if (this.#waitsFor !== height) log.warn({ block: height }, `block ${height} waits for a majority of the sources`);
+    this.#waitsFor = height;
+    const applied = knownState?.height ?? -1;
+    if (!this.#isMajority((at) => at >= applied && at < height)) return;
+    throw this.#refusal(height, 'is confirmed by no other source, and they are where the replica is, or further');
+  }
+
+  #refusal(height: number, why: string): PlatformError {
+    const { url } = this.#session.source;
+    return new PlatformError('SOURCE_INVALID', {
+      reason: `block ${height} of ${url} ${why}`,
+      source: url,
+      block: height
+    });
+  }
+
+  #isMajority(holds: (height: number) => boolean): boolean {
+    const found = [...this.#witnesses.values()].filter(({ height }) => height !== null && holds(height));
+    return found.length * 2 > this.#session.data.sources.length;
+  }
+
+  /** Those that were asked again are named at once; others may be on the way through an ordinary reorg. */
+  #judge(height: number, urls: readonly string[], words: Words, asked: boolean): void {
+    const { source, others } = this.#session;
+    for (const record of others.filter(({ client }) => urls.includes(client.url))) {
+      if (asked) this.#dissents(record, height);
+      else this.#doubt(record, height, words.get(record.client.url)!);
+    }
+    if (!urls.includes(source.url)) return;
+    this.#dissents(this.#session.followed, height);
+    throw this.#refusal(height, 'is not the one that the majority of the sources names');
+  }
+
+  /** One that contradicts in its stream, and is silent when it is asked again, would hold each block up for all the time there is. */
+  #weigh(height: number, agreed: string, words: Words, heldUpMs: number): void {
+    for (const [url, hash] of words) {
+      const left = this.#doubted.get(url);
+      if (hash !== agreed && (left !== undefined || heldUpMs > HELD_UP_MS)) {
+        this.#doubted.set(url, DOUBTED_BLOCKS);
+        if (left === undefined)
+          this.#session.log.warn(
+            { block: height, source: url },
+            `${url} held block ${height} up and is in the minority: its word alone holds up no more until it has agreed with ${DOUBTED_BLOCKS} blocks`
+          );
+      } else if (left !== undefined && hash === agreed) {
+        if (left > 1) this.#doubted.set(url, left - 1);
+        else this.#doubted.delete(url);
+      }
+    }
+  }
+
+  #dissents(record: SourceRecord, height: number): void {
+    record.dissents++;
+    const { url } = record.client;
+    this.#session.log.error(
+      { block: height, source: url, dissents: record.dissents },
+      `${url} dissents at block ${height}`
+    );
+    this.#session.changed();
+  }
+
+  #mismatch(height: number, said: Readonly<Record<string, string>>): void {
+    this.#session.log.error({ block: height, said }, `hash mismatch between sources at block ${height}`);
+  }
+
+  #remember(height: number, hash: string): void {
+    this.#agreed.delete(height);
+    this.#agreed.set(height, hash);
+    if (this.#agreed.size > MAX_REMEMBERED) this.#agreed.delete(this.#agreed.keys().next().value!);
+  }
+
+  /** A witness spoke, its connection is up, or gone. */
+  #note(record: SourceRecord, word: Word | null, fault?: Error): void {
+    if (fault) Object.assign(record, { state: 'failed', height: null, error: fault.message });
+    else Object.assign(record, { state: 'heard', error: null, ...(word ? { height: word.height } : {}) });
+    this.#session.changed();
+    if (!word) return;
+    const agreed = this.#agreed.get(word.height);
+    if (agreed !== undefined && agreed !== word.hash) this.#doubt(record, word.height, word.hash);
+    this.#wake?.();
+  }
+
+  #doubt(record: SourceRecord, height: number, hash: string): void {
+    const key = `${height} ${record.client.url}`;
+    if (this.#contradictions.size >= MAX_REMEMBERED || this.#contradictions.has(key)) return;
+    this.#contradictions.set(key, { record, height, hash, since: performance.now() });
+  }
+
+  /** Until a witness speaks, or for a while. */
+  async #wait(contested: boolean, signal: AbortSignal): Promise<void> {
+    const patience = sleep(LOOK_MS, undefined, { signal });
+    if (contested) return patience;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    patience.then(resolve, resolve);
+    await promise;
+    this.#wake = undefined;
+    signal.throwIfAborted();
+  }
+
+  async #halt(height: number, words: Words): Promise<void> {
+    const sources = this.#session.sources.map(({ url }) => url);
+    await this.#session.raiseHalt('hash-mismatch', height, Object.fromEntries(words), sources);
+  }
+}

@@ -1,0 +1,314 @@
+import type { Outcome } from '../../machines/sync/replica.ts';
+import { type Connection, connect, statementTag } from '../../src/db/core/connection.ts';
+import { Line } from '../../src/db/core/line.ts';
+import { type Comparison, DigestComparison } from '../../src/db/replica/compare/digest-compare.ts';
+import { repair } from '../../src/db/replica/compare/repair.ts';
+import { writeReplicaState } from '../../src/db/replica/state.ts';
+import { hasCode, PlatformError } from '../../src/errors.ts';
+import { count } from '../../src/observe/tally.ts';
+import type { SourceClient } from '../../src/sync/client/source-client.ts';
+import type { Verification } from '../../src/wire/report.ts';
+import { ReplicaLost } from './chain.ts';
+import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
+import type { ReplicaSession } from './session.ts';
+
+const STATEMENT_LIMIT_S = 60;
+/** Blocks that wait longer than this are more urgent than a comparison. */
+const PATIENCE_MS = 10_000;
+const LOOK_MS = 250;
+/** Comparisons in a row that came to nothing, each after the next block or a pause, before the next epoch is waited for. */
+const MAX_MISSES = 10;
+const MAX_PAUSE_MS = 60_000;
+/** Between two epochs a replica at rest is compared at each of these heights: then many replicas ask for the digests of one block. */
+const EVERY_BLOCKS = 10;
+/** But only so that comparisons take at most a fiftieth of the time. */
+const SHARE = 50;
+/** Repairs of one comparison while the source itself changes, or while there is more to repair. */
+const MAX_ROUNDS = 20;
+/** Tables that are named, in the log and in the status. */
+const MAX_NAMED = 20;
+
+type Equal = Extract<Comparison, { kind: 'equal' }>;
+type Different = Extract<Comparison, { kind: 'different' }>;
+
+/**
+ * Compares the replica at rest with the source that is followed, and repairs what differs. Where sources are compared with each
+ * other, it counts as verified when a majority of them has the same rows.
+ */
+export class ReplicaVerifier {
+  readonly #session: ReplicaSession;
+  #standing: Verification = 'pending';
+  #dueAt = 0;
+  /** When a comparison that came to nothing is tried again though no block came. */
+  #retryAt = Number.POSITIVE_INFINITY;
+  /** Where the last comparison was, and when another may be before the end of the epoch. */
+  #last = { height: 0, restUntil: 0 };
+  #misses = 0;
+  /** A difference that could not be located has led to a bootstrap already. */
+  #began = false;
+
+  readonly #quorum: DigestQuorum;
+  #unconfirmed: readonly string[] = [];
+
+  constructor(session: ReplicaSession) {
+    this.#session = session;
+    this.#quorum = new DigestQuorum(session);
+  }
+
+  /** Tables of which no majority of the sources was found to have the replica's rows. */
+  get unconfirmed(): readonly string[] {
+    return this.#unconfirmed;
+  }
+
+  /** How the last comparison ended. */
+  get standing(): Verification {
+    return this.#standing;
+  }
+
+  get isDue(): boolean {
+    if (this.#dueAt === Number.POSITIVE_INFINITY) return false;
+    const height = this.#session.state.height!;
+    const now = performance.now();
+    const isBetween = height % EVERY_BLOCKS === 0 && height > this.#last.height && now >= this.#last.restUntil;
+    return height >= this.#dueAt || now >= this.#retryAt || isBetween;
+  }
+
+  /** After a reconnect: the source may be another one, and offer what the last one did not. */
+  renew(): void {
+    this.#dueAt = 0;
+    this.#retryAt = Number.POSITIVE_INFINITY;
+    this.#misses = 0;
+    if (this.#standing !== 'verified') return;
+    this.#standing = 'pending';
+    this.#session.changed();
+  }
+
+  /** As soon as the replica is at rest, where the source offers digests. */
+  hasten(): void {
+    if (this.#dueAt !== Number.POSITIVE_INFINITY) this.renew();
+  }
+
+  /**
+   * Done when replica and source are equal, when nothing can be said now, and when blocks wait; a source's fault is no fault
+   * of the replica. `halted` when a difference is there again right after its repair.
+   */
+  async verify(signal: AbortSignal): Promise<Outcome> {
+    if (this.#dueAt === Number.POSITIVE_INFINITY) return { kind: 'done' };
+    this.#retryAt = Number.POSITIVE_INFINITY;
+    const line = new Line(this.#open);
+    const hurry = new AbortController();
+    const stop = AbortSignal.any([signal, hurry.signal]);
+    const began = performance.now();
+    const isEarly = this.#session.state.height! < this.#dueAt;
+    const subscription = await this.#session.subscription();
+    const look = setInterval(() => {
+      // What waits may say no more than where the source stands, or what a catch-up has brought.
+      const isBehind = subscription.waiting > 0 && (subscription.newest ?? -1) > this.#session.state.height!;
+      if (isBehind && performance.now() - began > PATIENCE_MS) hurry.abort();
+    }, LOOK_MS);
+    try {
+      return await this.#settle(line, stop);
+    } catch (caught) {
+      if (signal.aborted || isOurs(caught)) throw caught;
+      if (hasCode(caught, 'ROW_CONTRADICTION') && !this.#began) {
+        this.#began = true;
+        throw new ReplicaLost(caught);
+      }
+      if (!isEarly || !hurry.signal.aborted) this.#notVerified(caught, hurry.signal.aborted);
+      return { kind: 'done' };
+    } finally {
+      clearInterval(look);
+      line.destroy();
+      const now = performance.now();
+      this.#last = { height: this.#session.state.height!, restUntil: now + SHARE * (now - began) };
+    }
+  }
+
+  #open = () => {
+    const { coordinates, generation } = this.#session.data;
+    const tag = statementTag(coordinates.name, generation);
+    return connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
+  };
+
+  /** Compares, repairs and compares again until both are equal. */
+  async #settle(line: Line, signal: AbortSignal): Promise<Outcome> {
+    const read = (work: (comparison: DigestComparison) => Promise<Comparison>): Promise<Comparison> =>
+      untilAborted(
+        line.use((connection) => {
+          const { context, source } = this.#session;
+          return work(new DigestComparison(connection, context.schema, source, { patient: true, source: source.url }));
+        }),
+        signal
+      );
+    let found = await read((comparison) => comparison.compare(signal));
+    let repaired: Different | null = null;
+    for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
+      await this.#noteIds(found);
+      const again = repaired && findAgain(repaired, found);
+      if (again) return this.#halt(again, found);
+      await this.#repair(found);
+      repaired = found;
+      found = await read((comparison) => comparison.recheck(repaired!, signal));
+    }
+    if (found.kind === 'equal') await this.#conclude(found, line, signal);
+    else if (found.kind === 'elsewhere') this.#missed(found);
+    else throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than it can be compared' });
+    return { kind: 'done' };
+  }
+
+  async #repair({ height, tables }: Different): Promise<void> {
+    const { writer, context, log, source } = this.#session;
+    try {
+      await repair(writer, context, height, tables);
+    } catch (caught) {
+      throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
+    }
+    this.#session.commitment?.repaired(tables.map(({ table }) => table));
+    count('digest.repaired', tables.length);
+    for (const { table, surplus, missing, spans } of tables) {
+      const facts = { table, height, ranges: spans.length, removed: surplus.length, added: missing.length };
+      log.warn({ ...facts, source: source.url }, `table ${table} differed from its source: repaired`);
+    }
+    await this.#session.reloadState();
+  }
+
+  /** Of tables that are not named, an equal replica has the ids of this source. */
+  async #noteIds({ kind, ownIds }: Equal | Different): Promise<void> {
+    const { writer, state, source, log } = this.#session;
+    // What differs may be equal but for its ids, or is made so by a repair.
+    const own = kind === 'equal' ? ownIds : [...new Set([...state.ids.own, ...ownIds])].sort();
+    const ids = { source: kind === 'equal' ? source.url : state.ids.source, own };
+    if (JSON.stringify(ids) === JSON.stringify(state.ids)) return;
+    await writeReplicaState(writer, { ids });
+    await this.#session.reloadState();
+    const tables = own.filter((table) => !state.ids.own.includes(table));
+    if (tables.length > 0)
+      log.info({ tables, source: source.url }, 'these tables keep ids of their own: the source has others');
+  }
+
+  /** Equal to the source that is followed: what the others say decides. */
+  async #conclude(found: Equal, line: Line, signal: AbortSignal): Promise<void> {
+    const { height, said } = found;
+    await this.#noteIds(found);
+    if (!this.#quorum.isNeeded) return this.#verified(height);
+    const compare = (source: SourceClient) => (connection: Connection) =>
+      new DigestComparison(connection, this.#session.context.schema, source).attest(signal);
+    const { schema } = this.#session.context;
+    const equal = said.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
+    const verdict = await this.#quorum.judge(height, equal, (source) =>
+      untilAborted(line.use(compare(source)), signal)
+    );
+    this.#unconfirmed = verdict.unconfirmed.slice(0, MAX_NAMED);
+    if (verdict.unconfirmed.length === 0) return this.#verified(height);
+    this.#leaveUnconfirmed(height, verdict);
+  }
+
+  #leaveUnconfirmed(height: number, { isContradicted }: QuorumVerdict): void {
+    const { log, sources } = this.#session;
+    const tables = this.#unconfirmed;
+    count('digest.unconfirmed');
+    const said = Object.fromEntries(sources.map(({ url, digests }) => [url, digests]));
+    const level = isContradicted ? 'warn' : 'info';
+    log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
+    // What was verified before stays so while the others are only a block away.
+    const isLate = this.#misses + 1 >= MAX_MISSES;
+    if (isContradicted || isLate || this.#standing !== 'verified') this.#standing = 'unverified';
+    if (isContradicted) this.#atNextEpoch();
+    else this.#againSoon();
+    this.#session.changed();
+  }
+
+  async #verified(height: number): Promise<void> {
+    const { writer } = this.#session;
+    await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
+    await this.#session.reloadState();
+    this.#standing = 'verified';
+    count('digest.equal');
+    this.#began = false;
+    this.#atNextEpoch();
+  }
+
+  /** The source is a block ahead, or behind: soon both may stand at the same one. */
+  #missed({ height, sourceHeight, unsettled }: Extract<Comparison, { kind: 'elsewhere' }>): void {
+    const { log } = this.#session;
+    count('digest.elsewhere');
+    if (!unsettled) log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
+    else
+      log.info(
+        { height, tables: unsettled },
+        'these tables differ, and their source says that it changes them: the next block tells'
+      );
+    this.#againSoon();
+  }
+
+  #notVerified(caught: unknown, hurried: boolean): void {
+    const { log, source } = this.#session;
+    const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
+    this.#standing = 'unverified';
+    count('digest.unverified');
+    if (status === 404 || status === 405 || status === 501) {
+      this.#dueAt = Number.POSITIVE_INFINITY;
+      log.info({ source: source.url }, 'the source offers no digests: the replica is unverified');
+    } else if (hurried) {
+      this.#atNextEpoch();
+      log.warn('blocks came while the replica was compared: it is compared again at the next epoch');
+    } else {
+      this.#againSoon();
+      log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
+    }
+    this.#session.changed();
+  }
+
+  #againSoon(): void {
+    this.#misses++;
+    if (this.#misses < MAX_MISSES) {
+      this.#dueAt = this.#session.state.height! + 1;
+      this.#retryAt = performance.now() + Math.min(MAX_PAUSE_MS, 500 * 2 ** this.#misses);
+    } else this.#atNextEpoch();
+  }
+
+  #atNextEpoch(): void {
+    const { epochSize } = this.#session.data;
+    this.#misses = 0;
+    this.#dueAt = (Math.floor(this.#session.state.height! / epochSize) + 1) * epochSize;
+  }
+
+  async #halt(table: string, { height, tables }: Different): Promise<Outcome> {
+    count('digest.mismatch');
+    const { spans, surplus, missing } = tables.find((each) => each.table === table)!;
+    const mismatches = { table, ranges: spans.slice(0, 100), surplus: surplus.length, missing: missing.length };
+    await this.#session.raiseHalt('digest-mismatch', height, mismatches);
+    return { kind: 'halted' };
+  }
+}
+
+/** A table that was repaired whole and differs again although its source says the same of it as before. */
+function findAgain(repaired: Different, found: Different): string | undefined {
+  if (repaired.height !== found.height) return undefined;
+  const whole = repaired.tables.filter(({ table }) => !repaired.more.includes(table));
+  return found.tables.find(({ table, claimed }) =>
+    whole.some((before) => before.table === table && before.claimed.digest === claimed.digest)
+  )?.table;
+}
+
+/** Faults after which the writer is gone, or the replica is. */
+function isOurs(caught: unknown): boolean {
+  return (
+    caught instanceof ReplicaLost ||
+    hasCode(caught, 'REPLICA_MOVED') ||
+    (hasCode(caught, 'DATABASE_UNAVAILABLE') && caught.detail['repair'] !== undefined)
+  );
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  work.catch(() => undefined);
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

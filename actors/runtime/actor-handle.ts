@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads';
+import { PlatformError, type WireError } from '../../src/errors.ts';
+import { entryUrl } from '../../src/process/program.ts';
+import { type AskOptions, Channel, type Exchange, type Handlers, type Protocol } from './channel.ts';
+import { cpuMsOf } from './cpu.ts';
+import type { HostAsks } from './notices.ts';
+
+/** A thread that runs JavaScript answers sooner, in a loop too. */
+const CPU_PATIENCE_MS = 1_000;
+/** Of a thread that is in JavaScript or idle it takes milliseconds. */
+const END_PATIENCE_MS = 10_000;
+
+/** What the thread of a kind of actor starts from. */
+export function actorEntry(kind: 'decoder' | 'replica' | 'source'): URL {
+  return entryUrl(`actors/${kind}/actor`);
+}
+
+export interface HandleOptions<ToMain extends Protocol> {
+  readonly entry: URL;
+  /** Shown by debuggers and in traces. */
+  readonly name: string;
+  readonly workerData: unknown;
+  readonly resourceLimits?: ResourceLimits;
+  readonly handlers: Handlers<ToMain>;
+  readonly onNotice: (type: string, body: unknown) => void;
+  readonly onFault: (error: PlatformError, type: string) => void;
+  /** Sees each ask of either side when it is settled. */
+  readonly onMessage?: (exchange: Exchange) => void;
+  readonly mailboxLimit: number;
+  /** The thread does not end: it is in a native call (JSON.parse of a huge text), which nothing interrupts. */
+  readonly onStuck?: () => void;
+  /** How long an end may take before it is told; default: ten seconds. */
+  readonly endPatienceMs?: number;
+}
+
+/** The main thread's end of one actor: its thread, the channel to it, and its death. */
+export class ActorHandle<ToActor extends Protocol = Protocol, ToMain extends Protocol = Protocol> {
+  readonly #thread: Worker;
+  readonly #channel: Channel<ToMain, ToActor & HostAsks>;
+  readonly #exited = Promise.withResolvers<PlatformError>();
+  readonly #onStuck: () => void;
+  readonly #endPatienceMs: number;
+  #fault: PlatformError | undefined;
+
+  constructor(options: HandleOptions<ToMain>) {
+    const { entry, name, workerData, resourceLimits = {}, onStuck = () => undefined } = options;
+    this.#onStuck = onStuck;
+    this.#endPatienceMs = options.endPatienceMs ?? END_PATIENCE_MS;
+    this.#thread = new Worker(entry, { name, workerData, resourceLimits });
+    this.#channel = new Channel(this.#thread, {
+      handlers: options.handlers,
+      mailboxLimit: options.mailboxLimit,
+      onFault: options.onFault,
+      ...(options.onMessage ? { onExchange: options.onMessage } : {}),
+      onNotice: (type, body) => {
+        if (type === 'fault') this.#fault = PlatformError.fromWire(body as WireError);
+        else options.onNotice(type, body);
+      }
+    });
+    this.#thread.once('error', (cause) => {
+      this.#fault ??= PlatformError.from(cause, 'ACTOR_EXITED');
+    });
+    this.#thread.once('exit', (exitCode) => this.#die(exitCode));
+  }
+
+  /** Fulfilled when the thread is gone, with what ended it: the error it reported, else ACTOR_EXITED. Never rejects. */
+  get exited(): Promise<PlatformError> {
+    return this.#exited.promise;
+  }
+
+  /** @throws {PlatformError} ACTOR_TIMEOUT, ACTOR_EXITED, or whatever the actor itself threw */
+  ask<K extends keyof (ToActor & HostAsks) & string>(
+    type: K,
+    body: (ToActor & HostAsks)[K]['request'],
+    options?: AskOptions
+  ): Promise<(ToActor & HostAsks)[K]['reply']> {
+    return this.#channel.ask(type, body, options);
+  }
+
+  tell(type: string, body: unknown, transfer?: readonly Transferable[]): void {
+    this.#channel.tell(type, body, transfer);
+  }
+
+  /** What the thread has computed since it started, in milliseconds; undefined when it does not answer within a second. */
+  async cpuMs(): Promise<number | undefined> {
+    const patience = new AbortController();
+    const late = sleep(CPU_PATIENCE_MS, undefined, { signal: patience.signal, ref: false }).catch(() => undefined);
+    const answer = this.#thread.cpuUsage().then(cpuMsOf, () => undefined); // a thread that is gone has no answer
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      patience.abort();
+    }
+  }
+
+  /** Ends the thread at once; one that does not end soon is told to `onStuck`. A statement that it had running may go on in MariaDB. */
+  async terminate(): Promise<void> {
+    const patience = setTimeout(this.#onStuck, this.#endPatienceMs);
+    await this.#thread.terminate();
+    clearTimeout(patience);
+  }
+
+  #die(exitCode: number): void {
+    const reason = this.#fault ? this.#fault.message : 'the thread ended';
+    const death = new PlatformError('ACTOR_EXITED', { reason, exitCode }, { cause: this.#fault });
+    this.#channel.close(death);
+    this.#exited.resolve(this.#fault ?? death);
+  }
+}

@@ -1,0 +1,118 @@
+import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import { parentPort, type Transferable } from 'node:worker_threads';
+import type { InspectionEvent } from 'xstate';
+import { PlatformError } from '../../src/errors.ts';
+import type { Logger } from '../../src/log.ts';
+import { count, takeTally } from '../../src/observe/tally.ts';
+import { type AskOptions, Channel, type Handlers, type Protocol, portableError } from './channel.ts';
+import { cpuMsOf } from './cpu.ts';
+import type { Beacon, HostNotices } from './notices.ts';
+import { observeMachine } from './observe.ts';
+
+const BEACON_INTERVAL_MS = 1_000;
+/** Between two looks at the event loop; a finer one costs more than it tells. */
+const DELAY_RESOLUTION_MS = 50;
+const DEFAULT_MAILBOX_LIMIT = 256;
+
+export interface HostOptions<ToActor extends Protocol> {
+  /** Answers what the main thread asks. */
+  readonly handlers: Handlers<ToActor>;
+  /** Finishes what is in work and lets go of everything; the thread is ended after it, or when the grace is over. */
+  readonly stop: (graceMs: number) => Promise<void>;
+  readonly log: Logger;
+  readonly onNotice?: (type: string, body: unknown) => void;
+  readonly mailboxLimit?: number;
+  readonly beaconIntervalMs?: number;
+}
+
+/** What an actor has of its thread: a way to the main thread, and the means to be seen. */
+export interface ActorHost<ToMain extends Protocol, Notices> {
+  /** @throws {PlatformError} ACTOR_TIMEOUT, or whatever the main thread's handler threw */
+  ask<K extends keyof ToMain & string>(
+    type: K,
+    body: ToMain[K]['request'],
+    options?: AskOptions
+  ): Promise<ToMain[K]['reply']>;
+  tell<K extends keyof Notices & string>(type: K, body: Notices[K], transfer?: readonly Transferable[]): void;
+  /** The `inspect` option for a root machine: its changes of state reach the supervisor. */
+  observe(machine: string): (inspection: InspectionEvent) => void;
+  /** Says what the actor waits for from now on; null: for nothing. */
+  waiting(on: string | null): void;
+  /** Ends the thread with this error; the supervisor acts by its policy: restart, halt or exit. */
+  fail(thrown: unknown): never;
+}
+
+/**
+ * The thread's end of one actor. Call it once, first thing in an actor's entry.
+ *
+ * Faults of handlers are answered and logged; an error that nobody caught is logged with its cause, told to the
+ * supervisor, and ends the thread.
+ */
+export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Notices = Record<never, never>>(
+  options: HostOptions<ToActor>
+): ActorHost<ToMain, Notices> {
+  if (!parentPort) throw new PlatformError('INTERNAL', { reason: 'an actor runs in a worker thread' });
+  const { log, stop, mailboxLimit = DEFAULT_MAILBOX_LIMIT, beaconIntervalMs = BEACON_INTERVAL_MS } = options;
+  const channel = new Channel<Protocol, ToMain>(parentPort, {
+    handlers: {
+      ...(options.handlers as Handlers<Protocol>),
+      stop: async (body) => {
+        await stop((body as { graceMs: number }).graceMs);
+        return {};
+      }
+    },
+    onNotice: options.onNotice ?? ((type) => log.warn({ type }, 'notice that nobody takes')),
+    onFault: (error, type) =>
+      error.code === 'INTERNAL'
+        ? log.error({ err: error, type }, 'request failed')
+        : log.debug({ code: error.code, type }, error.message),
+    mailboxLimit,
+    urgent: ['stop']
+  });
+  const tell = <K extends keyof HostNotices>(type: K, body: HostNotices[K]) => channel.tell(type, body);
+  const fail = (thrown: unknown): never => {
+    const error = PlatformError.from(thrown);
+    log.error({ err: error, policy: error.policy }, `actor ends: ${error.message}`);
+    tell('fault', portableError(error));
+    process.exit(1);
+  };
+  process.on('uncaughtException', fail);
+  startBeacon(channel, beaconIntervalMs, (beacon) => {
+    tell('beacon', beacon);
+    tell('tally', takeTally());
+  });
+  return {
+    ask: (type, body, askOptions) => channel.ask(type, body, askOptions),
+    tell: (type, body, transfer) => channel.tell(type, body, transfer),
+    observe: (machine) => observeMachine(machine, (transition) => tell('transition', transition)),
+    waiting: (on) => tell('waiting', { on, since: Date.now() }),
+    fail
+  };
+}
+
+/** The first beacon goes out at once: it says that the thread is up. */
+function startBeacon(
+  mailbox: { mailboxDepth: number; oldestMs: number },
+  intervalMs: number,
+  send: (beacon: Beacon) => void
+): void {
+  const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
+  delay.enable();
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) count('gcMs', duration);
+  }).observe({ entryTypes: ['gc'] });
+  const beat = () => {
+    send({
+      mailboxDepth: mailbox.mailboxDepth,
+      oldestMs: Math.round(mailbox.oldestMs),
+      heapUsedBytes: getHeapStatistics().used_heap_size,
+      // A sample is the whole time between two looks, the pause between them included.
+      eventLoopDelayMs: Math.max(0, Math.round(delay.max / 1e6) - DELAY_RESOLUTION_MS),
+      cpuMs: cpuMsOf(process.threadCpuUsage())
+    });
+    delay.reset();
+  };
+  beat();
+  setInterval(beat, intervalMs).unref();
+}

@@ -1,0 +1,41 @@
+import type { ErrorCode, WireError } from '../../src/errors.ts';
+import type { DatabaseId } from '../../src/wire/database.ts';
+import type { Beacon, Transition, Waiting } from './notices.ts';
+
+/**
+ * starting: its thread is being made · running · backoff: dead, a restart is due · failed: the restart budget is spent ·
+ * parked: down by the policy of its error until an operator restarts it · stopped: as told · paused: as an operator told.
+ */
+export type ActorState = 'starting' | 'running' | 'backoff' | 'failed' | 'parked' | 'stopped' | 'paused';
+
+/** Why an actor died, and which of its starts that was. */
+export interface Death {
+  readonly at: number;
+  readonly generation: number;
+  /** `hung`: its beacon failed; `killed`: an operator or a test ended the thread. */
+  readonly cause: ErrorCode | 'hung' | 'killed';
+  readonly reason: string;
+}
+
+/** One actor as `GET /debug/actors` shows it. Times are Unix milliseconds. */
+export interface ActorView {
+  readonly id: DatabaseId;
+  readonly kind: string;
+  readonly state: ActorState;
+  /** What put it where it is, while it is down. */
+  readonly reason: WireError | null;
+  /** Counts its starts, from a number that no other process uses. */
+  readonly generation: number;
+  readonly restarts: {
+    readonly inWindow: number;
+    /** So many in the window are the last. */
+    readonly budget: number;
+    readonly total: number;
+    readonly causes: readonly Death[];
+  };
+  readonly machines: Readonly<Record<string, { readonly state: string; readonly since: number }>>;
+  readonly waiting: Waiting | null;
+  readonly beacon: (Beacon & { readonly at: number }) | null;
+  /** Oldest first. */
+  readonly transitions: readonly Transition[];
+}

@@ -1,0 +1,233 @@
+import type { Transferable } from 'node:worker_threads';
+import { type ErrorCode, PlatformError, type WireError } from '../../src/errors.ts';
+
+/** What may be asked over a channel: a type name, what is sent with it, and what comes back. */
+export type Protocol = Record<string, { request: unknown; reply: unknown }>;
+
+/** The part of a `Worker` or `parentPort` that a channel uses. */
+export interface Port {
+  postMessage(message: unknown, transfer?: readonly Transferable[]): void;
+  on(event: 'message', listener: (message: unknown) => void): unknown;
+  on(event: 'messageerror', listener: (error: Error) => void): unknown;
+}
+
+/** A reply whose buffers or ports move to the asker instead of being copied. */
+export class Transferred<T> {
+  readonly value: T;
+  readonly transfer: readonly Transferable[];
+  constructor(value: T, transfer: readonly Transferable[]) {
+    this.value = value;
+    this.transfer = transfer;
+  }
+}
+
+type Answered<T> = T | Transferred<T>;
+
+/** One handler for each type of ask. What it throws is the asker's error. */
+export type Handlers<P extends Protocol> = {
+  readonly [K in keyof P]: (body: P[K]['request']) => Answered<P[K]['reply']> | Promise<Answered<P[K]['reply']>>;
+};
+
+/** One ask and its reply, when it is settled. */
+export interface Exchange {
+  /** When it was asked, Unix milliseconds, and how long its reply took. */
+  readonly at: number;
+  readonly ms: number;
+  /** `in`: asked of the peer; `out`: asked by it. */
+  readonly direction: 'in' | 'out';
+  readonly type: string;
+  readonly error?: ErrorCode;
+}
+
+export interface ChannelOptions<Local extends Protocol> {
+  /** Answers what the peer asks. */
+  readonly handlers: Handlers<Local>;
+  /** Takes the peer's one-way words. */
+  readonly onNotice: (type: string, body: unknown) => void;
+  /** Sees each fault of a handler or of `onNotice` with its cause and stack; only code and detail cross the port. */
+  readonly onFault: (error: PlatformError, type: string) => void;
+  readonly onExchange?: (exchange: Exchange) => void;
+  /** Asks of the peer that may be in work at once; further ones are refused with ACTOR_BUSY. */
+  readonly mailboxLimit: number;
+  /** Types that are taken even when the mailbox is full. */
+  readonly urgent?: readonly string[];
+}
+
+export interface AskOptions {
+  /** The asker's patience; the handler is not cancelled when it runs out. */
+  readonly deadlineMs?: number;
+  readonly transfer?: readonly Transferable[];
+}
+
+type Answer = { readonly kind: 'answer'; readonly id: number } & (
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: WireError }
+);
+
+type Letter =
+  | { readonly kind: 'ask'; readonly id: number; readonly type: string; readonly body: unknown }
+  | { readonly kind: 'notice'; readonly type: string; readonly body: unknown }
+  | Answer;
+
+interface Pending {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: PlatformError) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** An error's wire form that any port takes: a detail that cannot be cloned is left out. */
+export function portableError(error: PlatformError): WireError {
+  const wire = error.toWire();
+  try {
+    return structuredClone(wire);
+  } catch {
+    return { ...wire, detail: { reason: wire.message } };
+  }
+}
+
+const DEFAULT_ASK_DEADLINE_MS = 5_000;
+/** The longest delay a timer can hold; a longer patience means this one. */
+const LONGEST_DEADLINE_MS = 2 ** 31 - 1;
+
+/** One end of a message port: typed ask and reply both ways, one-way notices, a bounded mailbox. */
+export class Channel<Local extends Protocol, Remote extends Protocol> {
+  readonly #port: Port;
+  readonly #options: ChannelOptions<Local>;
+  readonly #pending = new Map<number, Pending>();
+  /** When each ask of the peer that is in work arrived, oldest first. */
+  readonly #mailbox = new Map<number, number>();
+  #nextId = 0;
+  #closed: PlatformError | undefined;
+
+  constructor(port: Port, options: ChannelOptions<Local>) {
+    this.#port = port;
+    this.#options = options;
+    port.on('message', (message) => this.#receive(message as Letter));
+    port.on('messageerror', (cause) =>
+      options.onFault(PlatformError.from(cause, 'PROTOCOL_VIOLATION'), 'messageerror')
+    );
+  }
+
+  /** Asks of the peer that are being handled. */
+  get mailboxDepth(): number {
+    return this.#mailbox.size;
+  }
+
+  /** How long the oldest of them has been waiting for its answer; 0 when there is none. */
+  get oldestMs(): number {
+    const [first] = this.#mailbox.values();
+    return first === undefined ? 0 : performance.now() - first;
+  }
+
+  /** @throws {PlatformError} ACTOR_TIMEOUT, the error of `close`, or whatever the handler at the other end threw */
+  async ask<K extends keyof Remote & string>(
+    type: K,
+    body: Remote[K]['request'],
+    { deadlineMs = DEFAULT_ASK_DEADLINE_MS, transfer = [] }: AskOptions = {}
+  ): Promise<Remote[K]['reply']> {
+    if (this.#closed) throw this.#closed;
+    const settled = this.#observe('in', type);
+    const id = this.#nextId++;
+    this.#port.postMessage({ kind: 'ask', id, type, body } satisfies Letter, transfer);
+    const { promise, resolve, reject } = Promise.withResolvers<Remote[K]['reply']>();
+    const late = () => {
+      this.#pending.delete(id);
+      reject(new PlatformError('ACTOR_TIMEOUT', { reason: `no reply to ${type} in time`, deadlineMs }));
+    };
+    const timer = setTimeout(late, Math.min(deadlineMs, LONGEST_DEADLINE_MS));
+    this.#pending.set(id, { resolve, reject, timer });
+    if (settled) promise.then(() => settled(), settled);
+    return promise;
+  }
+
+  /** Sends a one-way word; after `close` it goes nowhere. */
+  tell(type: string, body: unknown, transfer: readonly Transferable[] = []): void {
+    if (!this.#closed) this.#port.postMessage({ kind: 'notice', type, body } satisfies Letter, transfer);
+  }
+
+  /** Rejects every ask in flight and every later one with this error. */
+  close(error: PlatformError): void {
+    this.#closed ??= error;
+    for (const { reject, timer } of this.#pending.values()) {
+      clearTimeout(timer);
+      reject(error);
+    }
+    this.#pending.clear();
+  }
+
+  #receive(letter: Letter): void {
+    switch (letter.kind) {
+      case 'ask':
+        void this.#answer(letter.id, letter.type, letter.body);
+        return;
+      case 'notice':
+        this.#takeNotice(letter.type, letter.body);
+        return;
+      case 'answer':
+        this.#settle(letter);
+        return;
+      default:
+        this.#options.onFault(new PlatformError('PROTOCOL_VIOLATION', { letter }), 'unknown');
+    }
+  }
+
+  #takeNotice(type: string, body: unknown): void {
+    try {
+      this.#options.onNotice(type, body);
+    } catch (caught) {
+      this.#options.onFault(PlatformError.from(caught), type);
+    }
+  }
+
+  /** @returns what to call when the ask is settled; undefined while nobody looks */
+  #observe(direction: Exchange['direction'], type: string): ((error?: PlatformError) => void) | undefined {
+    const { onExchange } = this.#options;
+    if (!onExchange) return undefined;
+    const [at, began] = [Date.now(), performance.now()];
+    return (error) => {
+      const ms = Math.round(performance.now() - began);
+      onExchange({ at, ms, direction, type, ...(error ? { error: error.code } : {}) });
+    };
+  }
+
+  async #answer(id: number, type: string, body: unknown): Promise<void> {
+    const settled = this.#observe('out', type);
+    try {
+      const result = await this.#handle(id, type, body);
+      const { value, transfer } = result instanceof Transferred ? result : new Transferred(result, []);
+      this.#port.postMessage({ kind: 'answer', id, ok: true, value } satisfies Answer, transfer);
+      settled?.();
+    } catch (caught) {
+      const error = PlatformError.from(caught);
+      settled?.(error);
+      this.#options.onFault(error, type);
+      this.#port.postMessage({ kind: 'answer', id, ok: false, error: portableError(error) } satisfies Answer);
+    }
+  }
+
+  async #handle(id: number, type: string, body: unknown): Promise<unknown> {
+    const { handlers, mailboxLimit, urgent = [] } = this.#options;
+    if (!Object.hasOwn(handlers, type)) {
+      throw new PlatformError('PROTOCOL_VIOLATION', { reason: `nobody here answers ${type}` });
+    }
+    if (this.#mailbox.size >= mailboxLimit && !urgent.includes(type)) {
+      throw new PlatformError('ACTOR_BUSY', { reason: `${this.#mailbox.size} requests are in work`, mailboxLimit });
+    }
+    this.#mailbox.set(id, performance.now());
+    try {
+      return await handlers[type]!(body as never);
+    } finally {
+      this.#mailbox.delete(id);
+    }
+  }
+
+  /** An answer that arrives after its deadline finds nothing pending and is dropped. */
+  #settle(answer: Answer): void {
+    const pending = this.#pending.get(answer.id);
+    if (!pending) return;
+    this.#pending.delete(answer.id);
+    clearTimeout(pending.timer);
+    if (answer.ok) pending.resolve(answer.value as never);
+    else pending.reject(PlatformError.fromWire(answer.error));
+  }
+}

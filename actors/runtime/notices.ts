@@ -1,0 +1,58 @@
+import type { WireError } from '../../src/errors.ts';
+import type { Tally } from '../../src/observe/tally.ts';
+
+/** A sign of life, once a second. */
+export interface Beacon {
+  readonly mailboxDepth: number;
+  /** Age of the oldest ask in work; 0 when there is none. */
+  readonly oldestMs: number;
+  readonly heapUsedBytes: number;
+  /** The longest delay of the thread's event loop since the last beacon. */
+  readonly eventLoopDelayMs: number;
+  /** What the thread has computed since it started. */
+  readonly cpuMs: number;
+}
+
+/** One change of state of one machine. */
+export interface Transition {
+  readonly machine: string;
+  readonly event: string;
+  /** Null when the machine started. */
+  readonly from: string | null;
+  readonly to: string;
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** What the event carried besides its type, and what the machine knew before and after it: what is plain, and bounded. */
+  readonly detail?: Facts;
+  readonly before?: Facts;
+  readonly context?: Facts;
+}
+
+/** A value as JSON has it: what is no plain value was left out. */
+export type Fact = string | number | boolean | null | readonly Fact[] | Facts;
+export interface Facts {
+  readonly [name: string]: Fact;
+}
+
+/** What an actor waits for, and since when (Unix milliseconds). */
+export interface Waiting {
+  readonly on: string | null;
+  readonly since: number;
+}
+
+/** The one-way words of every actor, which the supervisor keeps for itself. */
+export interface HostNotices {
+  readonly beacon: Beacon;
+  /** With each beacon: what the thread counted since the last. */
+  readonly tally: Tally;
+  readonly transition: Transition;
+  readonly waiting: Waiting;
+  /** The last word of a thread that ends by an error. */
+  readonly fault: WireError;
+}
+
+/** The asks that every actor answers. */
+export type HostAsks = {
+  /** Finish what is in work and let go of everything, within the grace. */
+  stop: { request: { graceMs: number }; reply: Record<string, never> };
+};

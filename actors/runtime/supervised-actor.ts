@@ -1,0 +1,249 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ResourceLimits } from 'node:worker_threads';
+import { createActor } from 'xstate';
+import { type RestartInput, restartMachine } from '../../machines/runtime/restart.ts';
+import { PlatformError } from '../../src/errors.ts';
+import type { Logger } from '../../src/log.ts';
+import type { Tally } from '../../src/observe/tally.ts';
+import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
+import { ActorHandle } from './actor-handle.ts';
+import { ActorRecord } from './actor-record.ts';
+import type { ActorState, ActorView, Death } from './actor-view.ts';
+import type { Handlers, Protocol } from './channel.ts';
+import type { Beacon } from './notices.ts';
+import { observeMachine } from './observe.ts';
+import type { StartGate } from './start-gate.ts';
+import type { Happening } from './timeline.ts';
+import { Watchdog } from './watchdog.ts';
+
+/** What an actor is started from. */
+export interface ActorSpec {
+  readonly id: DatabaseId;
+  readonly kind: string;
+  readonly entry: URL;
+  /** Given to the thread with `id` and `generation` added; a function is asked anew at each start. */
+  readonly workerData: object | (() => object);
+  readonly resourceLimits?: ResourceLimits;
+}
+
+/** What one actor's life needs of the house. */
+export interface ActorKeeping<ToMain extends Protocol> {
+  readonly log: Logger;
+  readonly handlers: Handlers<ToMain>;
+  readonly onNotice: (type: string, body: unknown) => void;
+  readonly onTally: (tally: Tally) => void;
+  /** An error whose policy is `exit`. */
+  readonly onFatal: (error: PlatformError) => void;
+  /** Ends what the dead thread left running in its database. */
+  readonly reap: (generation: number) => Promise<void>;
+  /** A thread of this process cannot be ended. */
+  readonly onStuck: () => void;
+  readonly endPatienceMs: number | undefined;
+  /** Where a thread waits for its turn to start. */
+  readonly gate: StartGate;
+  readonly restart: RestartInput;
+  readonly beaconTimeoutMs: number;
+  readonly reapDeadlineMs: number;
+  readonly firstGeneration: number;
+  readonly ringSize: number;
+  readonly mailboxLimit: number;
+  /** Sees what happens to the actor. */
+  readonly tell: (happening: Happening) => void;
+}
+
+/** The life of one actor: its threads one after another, and the policy between them. */
+export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> {
+  readonly #spec: ActorSpec;
+  readonly #keeping: ActorKeeping<ToMain>;
+  readonly #record: ActorRecord;
+  readonly #policy;
+  #state: ActorState = 'stopped';
+  #reason: PlatformError | null = null;
+  #handle: ActorHandle<ToActor, ToMain> | undefined;
+  #watchdog: Watchdog | undefined;
+  /** Gives the turn to start back. */
+  #leaveGate: () => void = () => undefined;
+  /** Fulfilled when the last thread and its statements are gone; the successor waits for it. */
+  #past: Promise<void> = Promise.resolve();
+  /** Why the thread is being ended from here; undefined when it dies by itself. */
+  #ending: 'hung' | 'killed' | undefined;
+
+  constructor(spec: ActorSpec, keeping: ActorKeeping<ToMain>) {
+    this.#spec = spec;
+    this.#keeping = keeping;
+    this.#record = new ActorRecord(keeping.ringSize, keeping.firstGeneration, keeping.tell);
+    const inspect = observeMachine('restart', (transition) => this.#record.note('transition', transition));
+    this.#policy = createActor(restartMachine, { input: keeping.restart, inspect });
+    this.#policy.subscribe(({ value }) => {
+      if (value === 'running' && this.#state === 'backoff') void this.#launch();
+    });
+    this.#policy.start();
+  }
+
+  /** @throws {PlatformError} ACTOR_NOT_READY */
+  get handle(): ActorHandle<ToActor, ToMain> {
+    if (this.#state === 'running' && this.#handle) return this.#handle;
+    const reason = this.#reason?.message ?? `the actor is ${this.#state}`;
+    throw new PlatformError('ACTOR_NOT_READY', { reason, actor: databaseKey(this.#spec.id), state: this.#state });
+  }
+
+  get id(): DatabaseId {
+    return this.#spec.id;
+  }
+
+  get state(): ActorState {
+    return this.#state;
+  }
+
+  get view(): ActorView {
+    const deaths = this.#policy.getSnapshot().context.deaths;
+    const { windowMs, budget } = this.#keeping.restart;
+    const oldest = performance.now() - windowMs;
+    return {
+      id: this.#spec.id,
+      kind: this.#spec.kind,
+      state: this.#state,
+      reason: this.#reason?.toWire() ?? null,
+      ...this.#record.view(deaths.filter((at) => at > oldest).length, budget)
+    };
+  }
+
+  /** Starts a thread when none lives: the first, or the next after a stop, a halt, or a spent budget. */
+  start(): void {
+    if (this.#state === 'starting' || this.#state === 'running') return;
+    this.#leave('stopped', null);
+    this.#policy.send({ type: 'operator.restarted' });
+    void this.#launch();
+  }
+
+  /** Asks the thread to finish and ends it; it is gone when this returns. */
+  async stop(graceMs: number, state: 'stopped' | 'paused' = 'stopped'): Promise<void> {
+    const handle = this.#handle;
+    this.#leave(state, null);
+    if (handle) this.#past = this.#finish(handle, graceMs);
+    await this.#past;
+  }
+
+  /** Ends the thread as a crash would; the restart policy answers. */
+  async kill(cause: 'hung' | 'killed' = 'killed'): Promise<void> {
+    const handle = this.#handle;
+    if (!handle) return;
+    this.#ending = cause;
+    await handle.terminate();
+  }
+
+  async #finish(handle: ActorHandle<ToActor, ToMain>, graceMs: number): Promise<void> {
+    const generation = this.#record.generation;
+    try {
+      await handle.ask('stop', { graceMs }, { deadlineMs: graceMs });
+      await handle.terminate();
+    } catch (caught) {
+      this.#keeping.log.warn({ err: caught }, 'actor did not stop gracefully; its thread is ended');
+      await handle.terminate();
+      await this.#reap(generation);
+    }
+    this.#record.forgetThread();
+  }
+
+  async #launch(): Promise<void> {
+    this.#leave('starting', null);
+    const generation = this.#record.startGeneration();
+    await this.#past;
+    const leaveGate = await this.#keeping.gate.enter();
+    if (this.#state !== 'starting' || this.#record.generation !== generation) return leaveGate();
+    this.#leaveGate = leaveGate;
+    try {
+      this.#spawn(generation);
+    } catch (caught) {
+      this.#bury(PlatformError.from(caught));
+    }
+  }
+
+  #spawn(generation: number): void {
+    const { id, entry, workerData, resourceLimits } = this.#spec;
+    const { handlers, log, mailboxLimit, beaconTimeoutMs, onStuck, endPatienceMs } = this.#keeping;
+    const data = typeof workerData === 'function' ? (workerData as () => object)() : workerData;
+    const handle = new ActorHandle<ToActor, ToMain>({
+      entry,
+      name: databaseKey(id),
+      workerData: { ...data, id, generation },
+      ...(resourceLimits ? { resourceLimits } : {}),
+      handlers,
+      mailboxLimit,
+      onStuck,
+      ...(endPatienceMs === undefined ? {} : { endPatienceMs }),
+      onMessage: (message) => this.#keeping.tell({ kind: 'message', ...message }),
+      onFault: (error, type) => log.warn({ err: error, type }, `an ask of the actor failed: ${error.message}`),
+      onNotice: (type, body) => this.#notice(handle, type, body)
+    });
+    this.#handle = handle;
+    this.#watchdog = new Watchdog({
+      timeoutMs: beaconTimeoutMs,
+      cpuMs: () => handle.cpuMs(),
+      onHung: () => void this.kill('hung')
+    });
+    void handle.exited.then((error) => {
+      if (handle === this.#handle) this.#bury(error);
+    });
+  }
+
+  #notice(handle: ActorHandle<ToActor, ToMain>, type: string, body: unknown): void {
+    if (type === 'beacon' && handle === this.#handle) {
+      this.#watchdog?.feed((body as Beacon).cpuMs);
+      this.#leaveGate();
+      this.#state = 'running';
+    }
+    if (type === 'tally') this.#keeping.onTally(body as Tally);
+    else if (!this.#record.note(type, body)) this.#keeping.onNotice(type, body);
+  }
+
+  /** Acts on a death that nobody asked for, by the policy of its error. */
+  #bury(error: PlatformError): void {
+    const cause = this.#ending ?? error.code;
+    const policy = this.#ending ? 'restart' : error.policy;
+    this.#record.buried(cause, error.message);
+    this.#leave(policy === 'restart' ? 'backoff' : 'parked', error);
+    this.#past = this.#reap(this.#record.generation);
+    if (policy === 'restart') this.#comeBack(cause, error);
+    else {
+      this.#keeping.log.error({ cause, hint: error.hint }, `actor ${policy}: ${error.message}`);
+      if (policy === 'exit') this.#keeping.onFatal(error);
+    }
+  }
+
+  #comeBack(cause: Death['cause'], error: PlatformError): void {
+    const { log } = this.#keeping;
+    this.#policy.send({ type: 'actor.died', at: performance.now(), jitter: Math.random() });
+    const { value, context } = this.#policy.getSnapshot();
+    if (value === 'failed') {
+      this.#state = 'failed';
+      log.error({ cause }, `actor failed, its budget of ${context.budget} restarts is spent: ${error.message}`);
+    } else log.warn({ cause, delayMs: context.delayMs }, `actor died and will be restarted: ${error.message}`);
+  }
+
+  #leave(state: ActorState, reason: PlatformError | null): void {
+    this.#handle = undefined;
+    this.#ending = undefined;
+    this.#watchdog?.stop();
+    this.#leaveGate();
+    this.#state = state;
+    this.#reason = reason;
+  }
+
+  /** Failing only logs: the successor still waits for the writer's lock. */
+  async #reap(generation: number): Promise<void> {
+    const { log, reap, reapDeadlineMs } = this.#keeping;
+    const patience = new AbortController();
+    const late = sleep(reapDeadlineMs, undefined, { signal: patience.signal, ref: false }).then(() => {
+      throw new PlatformError('ACTOR_TIMEOUT', { reason: 'reaping took too long', deadlineMs: reapDeadlineMs });
+    });
+    try {
+      await Promise.race([reap(generation), late]);
+    } catch (caught) {
+      log.warn({ err: caught }, 'what the dead actor left running could not be ended');
+    } finally {
+      late.catch(() => undefined);
+      patience.abort();
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import { randomInt } from 'node:crypto';
+import type { RestartInput } from '../../machines/runtime/restart.ts';
+import { PlatformError } from '../../src/errors.ts';
+import type { Logger } from '../../src/log.ts';
+import type { Tally } from '../../src/observe/tally.ts';
+import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
+import type { ActorHandle } from './actor-handle.ts';
+import type { ActorState, ActorView } from './actor-view.ts';
+import type { Handlers, Protocol } from './channel.ts';
+import { StartGate } from './start-gate.ts';
+import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
+import { type Happening, Timeline, type TimelineEntry } from './timeline.ts';
+
+export type { ActorSpec } from './supervised-actor.ts';
+
+/** Restarts from a fifth of a second to half a minute apart; ten in five minutes are the last. */
+const DEFAULT_RESTART: RestartInput = { baseDelayMs: 200, maxDelayMs: 30_000, budget: 10, windowMs: 300_000 };
+
+export interface SupervisorOptions<ToMain extends Protocol> {
+  readonly log: Logger;
+  /** Answers what actors ask of the main thread. */
+  readonly handlers: {
+    readonly [K in keyof ToMain]: (body: ToMain[K]['request'], from: DatabaseId) => ReturnType<Handlers<ToMain>[K]>;
+  };
+  /** Takes the notices that are not the supervisor's own: `report` and whatever the kinds of actors say besides. */
+  readonly onNotice: (id: DatabaseId, type: string, body: unknown) => void;
+  /** Takes what an actor's thread counted since the last time, once a second. */
+  readonly onTally?: (id: DatabaseId, tally: Tally) => void;
+  /** An actor met an error whose policy is `exit`: the process cannot go on. */
+  readonly onFatal: (error: PlatformError, id: DatabaseId) => void;
+  /** Ends what a dead thread left running in its database; runs after each death, before the successor starts. */
+  readonly reap?: (dead: { readonly spec: ActorSpec; readonly generation: number }) => Promise<void>;
+  readonly restart?: RestartInput;
+  /** A thread whose last beacon is older, and that computed meanwhile, is ended and restarted. @see Watchdog */
+  readonly beaconTimeoutMs?: number;
+  /** Threads that load their modules at once; default: two per core. */
+  readonly startsAtOnce?: number;
+  /** A thread cannot be ended; default: the process is killed, for nothing else ends it then. */
+  readonly onStuck?: (id: DatabaseId) => void;
+  /** How long the end of a thread may take; default: ten seconds. */
+  readonly endPatienceMs?: number;
+  readonly reapDeadlineMs?: number;
+  /**
+   * Number of each actor's first start; random unless a test says otherwise. Generations mark statements in MariaDB, and two
+   * processes on one database (a decoder and the server of its database) must not end each other's.
+   */
+  readonly firstGeneration?: number;
+  /** Entries of the timeline over all actors. */
+  readonly timelineSize?: number;
+  /** Sees each of them as it comes. */
+  readonly onHappening?: (entry: TimelineEntry) => void;
+  /** Transitions kept for each actor. */
+  readonly ringSize?: number;
+  /** Asks of one actor to the main thread that may be in work at once. */
+  readonly mailboxLimit?: number;
+}
+
+/** Keeps one actor per database alive: one for one, by the restart policy and the policy of the error that ended it. */
+export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Protocol = Protocol> {
+  readonly #options: SupervisorOptions<ToMain>;
+  readonly #firstGeneration: number;
+  readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain>>();
+  readonly #gate: StartGate;
+  /** All that happened to all actors, as far back as it is kept. */
+  readonly timeline: Timeline;
+
+  constructor(options: SupervisorOptions<ToMain>) {
+    this.#options = options;
+    this.timeline = new Timeline(options.timelineSize, options.onHappening);
+    this.#gate = new StartGate(options.startsAtOnce);
+    this.#firstGeneration = options.firstGeneration ?? randomInt(2 ** 30) * 1_000 + 1;
+  }
+
+  /** Starts an actor; one of that id that is known already goes on as it is, or is started again when it was stopped. */
+  start(spec: ActorSpec): void {
+    const key = databaseKey(spec.id);
+    const known = this.#actors.get(key);
+    if (known) {
+      if (known.state === 'stopped') known.start();
+      return;
+    }
+    const actor = new SupervisedActor<ToActor, ToMain>(spec, this.#keeping(spec));
+    this.#actors.set(key, actor);
+    actor.start();
+  }
+
+  /** Ends an actor gracefully within the grace, else by force, and keeps it in the list as stopped. */
+  async stop(id: DatabaseId, graceMs = 10_000): Promise<void> {
+    await this.#find(id).stop(graceMs);
+  }
+
+  async stopAll(graceMs: number): Promise<void> {
+    await Promise.all([...this.#actors.values()].map((actor) => actor.stop(graceMs)));
+  }
+
+  /** An operator's pause: it stays down, whatever becomes known of its database, until an operator's restart. */
+  async pause(id: DatabaseId, graceMs = 10_000): Promise<void> {
+    await this.#find(id).stop(graceMs, 'paused');
+  }
+
+  /** An operator's restart: out of parked, failed, stopped, paused or backoff at once, and with a full budget. */
+  async restart(id: DatabaseId, graceMs = 10_000): Promise<void> {
+    const actor = this.#find(id);
+    await actor.stop(graceMs);
+    actor.start();
+  }
+
+  /** Ends the thread as a crash would; it comes back by the restart policy. */
+  async kill(id: DatabaseId): Promise<void> {
+    await this.#find(id).kill();
+  }
+
+  /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY */
+  handle(id: DatabaseId): ActorHandle<ToActor, ToMain> {
+    return this.#find(id).handle;
+  }
+
+  /** @throws {PlatformError} DATABASE_UNKNOWN */
+  state(id: DatabaseId): ActorState {
+    return this.#find(id).state;
+  }
+
+  ids(): DatabaseId[] {
+    return [...this.#actors.values()].map((actor) => actor.id);
+  }
+
+  /** For `GET /debug/actors`. */
+  list(): ActorView[] {
+    return [...this.#actors.values()].map((actor) => actor.view);
+  }
+
+  #find(id: DatabaseId): SupervisedActor<ToActor, ToMain> {
+    const actor = this.#actors.get(databaseKey(id));
+    if (!actor) throw new PlatformError('DATABASE_UNKNOWN', { database: databaseKey(id) });
+    return actor;
+  }
+
+  #keeping(spec: ActorSpec) {
+    const { handlers, onNotice, onTally, onFatal, reap, onStuck } = this.#options;
+    const log = this.#options.log.child({ database: databaseKey(spec.id), actor: spec.kind });
+    const bound = Object.entries(handlers).map(([type, handler]) => [
+      type,
+      (body: unknown) => handler(body as never, spec.id)
+    ]);
+    return {
+      log,
+      gate: this.#gate,
+      endPatienceMs: this.#options.endPatienceMs,
+      onStuck: () => (onStuck ? onStuck(spec.id) : killProcess(log)),
+      handlers: Object.fromEntries(bound) as Handlers<ToMain>,
+      onNotice: (type: string, body: unknown) => onNotice(spec.id, type, body),
+      onTally: (tally: Tally) => onTally?.(spec.id, tally),
+      onFatal: (error: PlatformError) => onFatal(error, spec.id),
+      reap: async (generation: number) => reap?.({ spec, generation }),
+      restart: this.#options.restart ?? DEFAULT_RESTART,
+      beaconTimeoutMs: this.#options.beaconTimeoutMs ?? 15_000,
+      reapDeadlineMs: this.#options.reapDeadlineMs ?? 5_000,
+      firstGeneration: this.#firstGeneration,
+      ringSize: this.#options.ringSize ?? 200,
+      mailboxLimit: this.#options.mailboxLimit ?? 256,
+      tell: (happening: Happening) => this.timeline.add(spec.id, happening)
+    };
+  }
+}
+
+/** `process.exit` would wait for the thread. */
+function killProcess(log: Logger): void {
+  log.fatal('the thread cannot be ended: the process is killed, for its guardian to start it anew');
+  process.kill(process.pid, 'SIGKILL');
+}

@@ -1,0 +1,88 @@
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { Transferable } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { PlatformError } from '../../src/errors.ts';
+import { entryUrl } from '../../src/process/program.ts';
+import type { TaskOrder, TaskOutcome } from './task-entry.ts';
+
+export interface TaskPoolOptions {
+  /** What a thread starts from. */
+  readonly entry?: URL;
+  /** The module of a task, by its name (`sync/merkle-epochs`): in `workers/` unless a test says otherwise. */
+  readonly locate?: (name: string) => URL;
+  readonly maxThreads?: number;
+  /** Tasks that may wait for a thread; further ones are refused with TASKS_BUSY. */
+  readonly maxQueue?: number;
+}
+
+export interface RunTaskOptions {
+  /** Ends the task's thread when it is aborted. */
+  readonly signal?: AbortSignal;
+  readonly transfer?: readonly Transferable[];
+}
+
+const IDLE_TIMEOUT_MS = 30_000;
+
+/** Heavy work off the main thread: stateless tasks, one file each below `workers/`, on a few threads that come and go. */
+export class TaskPool {
+  readonly #locate: (name: string) => URL;
+  readonly #pool: Piscina<TaskOrder, TaskOutcome>;
+
+  constructor({
+    entry = entryUrl('actors/runtime/task-entry'),
+    locate = (name) => entryUrl(`workers/${name}`),
+    maxThreads = availableParallelism(),
+    maxQueue = 64
+  }: TaskPoolOptions = {}) {
+    this.#locate = locate;
+    this.#pool = new Piscina({
+      filename: fileURLToPath(entry),
+      minThreads: 1,
+      maxThreads,
+      maxQueue,
+      idleTimeout: IDLE_TIMEOUT_MS
+    });
+  }
+
+  /** Tasks that wait for a thread. */
+  get queueDepth(): number {
+    return this.#pool.queueSize;
+  }
+
+  /**
+   * Runs the task of that file name, a room before it; a task may return `Transferred` to move buffers.
+   *
+   * @throws {PlatformError} TASKS_BUSY, PROTOCOL_VIOLATION (no such name), or what the task threw; the signal's reason
+   */
+  async run(name: string, input: unknown, { signal, transfer = [] }: RunTaskOptions = {}): Promise<unknown> {
+    if (!/^([a-z][a-z0-9-]*\/)?[a-z][a-z0-9-]*$/.test(name))
+      throw new PlatformError('PROTOCOL_VIOLATION', { reason: 'no task name', name });
+    signal?.throwIfAborted();
+    if (this.queueDepth >= this.#pool.options.maxQueue) {
+      throw new PlatformError('TASKS_BUSY', { reason: 'the task queue is full', waiting: this.queueDepth });
+    }
+    const outcome = await this.#outcome({ module: this.#locate(name).href, input }, signal, transfer);
+    if (outcome.ok) return outcome.value;
+    const cause = Object.assign(new Error(outcome.error.message), { stack: outcome.stack });
+    throw new PlatformError(outcome.error.code, outcome.error.detail, { cause });
+  }
+
+  /** Ends every thread; tasks in work or waiting are rejected. */
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #outcome(
+    order: TaskOrder,
+    signal: AbortSignal | undefined,
+    transfer: readonly Transferable[]
+  ): Promise<TaskOutcome> {
+    try {
+      return await this.#pool.run(order, { transferList: [...transfer] as never, signal: signal ?? null });
+    } catch (caught) {
+      signal?.throwIfAborted();
+      throw PlatformError.from(caught);
+    }
+  }
+}

@@ -1,0 +1,296 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { workerData } from 'node:worker_threads';
+import { createActor } from 'xstate';
+import { circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
+import { type SourceEffect, type SourceEvent, sourceMachine } from '../../machines/sync/source.ts';
+import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
+import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
+import { Line } from '../../src/db/core/line.ts';
+import { readTip } from '../../src/db/tables/block-hashes.ts';
+import { IndexMap } from '../../src/db/tables/index-map.ts';
+import { readEpochs, readLatestEpoch, readProof, readRoots } from '../../src/db/tables/transparency-log.ts';
+import { PlatformError } from '../../src/errors.ts';
+import { createLogger } from '../../src/log.ts';
+import type { Circuit } from '../../src/wire/report.ts';
+import type { SnapshotOrder, SnapshotQuery } from '../../src/wire/snapshot.ts';
+import type { MerkleEpochsInput, MerkleEpochsOutput } from '../../workers/sync/merkle-epochs.ts';
+import { SourceRoots } from '../commitment/source-roots.ts';
+import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../protocol.ts';
+import { hostActor } from '../runtime/actor-host.ts';
+import { stateText } from '../runtime/observe.ts';
+import { SourceDigests } from './digests.ts';
+import { SourceFeed } from './feed.ts';
+import { SourcePages } from './pages.ts';
+import { SourceSchema } from './schema.ts';
+import { SourceTransparency } from './transparency.ts';
+
+const REPORT_INTERVAL_MS = 1_000;
+/** Statement limits in seconds: a poll, and everything that may take longer. */
+const POLL_LIMIT_S = 5;
+const STATEMENT_LIMIT_S = 60;
+/** A trial of the circuit breaker is one effect, which may read blocks. */
+const TRIAL_TIMEOUT_MS = 10 * 60_000;
+/** The front door takes messages within seconds; a silence this long means that nobody is there. */
+const BROADCAST_DEADLINE_MS = 120_000;
+const TASK_DEADLINE_MS = 60_000;
+/** A snapshot build may hold the pool for long. */
+const TREE_TASK_DEADLINE_MS = 3_600_000;
+
+const data = workerData as SourceActorData;
+const { id, coordinates, localTables, finderKey } = data;
+const log = createLogger('source', data.logLevel).child({ database: id });
+const tag = statementTag(coordinates.name, data.generation);
+const reader = new Line(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S, finderKey }));
+const open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S, finderKey });
+const control = new Line(open);
+/** Blocks wait for `reader` and `control` alone: what callers ask has connections of its own. */
+const questions = new Line(open);
+const logReader = new Line(open);
+const digests = new SourceDigests(data, open, {
+  reorgs: () => feed.reorgs,
+  isSettled: async (connection, layout, table, tip) =>
+    (await feed.isSettled(connection, layout, table, tip)) &&
+    (table !== 'sync_meta' || (await transparency.follows(connection, layout.heads!, tip.height)))
+});
+const pages = new SourcePages(data, open);
+const schema = new SourceSchema(data, questions);
+const indexMap = new IndexMap();
+/** Its first reading goes through a whole table: it has a connection of its own for as long as it takes. */
+const indexLine = new Line(open);
+
+const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
+  log,
+  stop: async (graceMs) => {
+    stopping.abort();
+    machine.send({ type: 'stop' });
+    await Promise.race([running, sleep(graceMs, undefined, { ref: false })]);
+    reader.destroy();
+    control.destroy();
+    questions.destroy();
+    logReader.destroy();
+    indexLine.destroy();
+    digests.destroy();
+    pages.destroy();
+  },
+  handlers: {
+    'schema.read': (known) => schema.read(known),
+    'snapshot.describe': describeSnapshot,
+    'snapshot.hold': async ({ buildId, height }) => {
+      await feed.readers.hold(buildId, height);
+      return {};
+    },
+    'snapshot.note': async ({ buildId, standing }) => {
+      await feed.readers.note(buildId, standing);
+      return {};
+    },
+    'digest.read': async ({ query }) => ({ body: await digests.read(query) }),
+    'digest.challenge': async ({ key }) => ({ body: await digests.challenge(key) }),
+    'digest.key': async () => ({ body: await digests.key() }),
+    'lookups.page': (order) => pages.lookups(order),
+    'dispensers.read': (order) => pages.dispensers(order),
+    'checkpoint.read': (order) => pages.checkpoint(order),
+    'index-map.read': async () => {
+      try {
+        return await indexLine.use((connection) => indexMap.read(connection, null));
+      } finally {
+        indexLine.destroy();
+      }
+    },
+    'transparency.roots': ({ page, limit }) => transparency.read((connection) => readRoots(connection, page, limit)),
+    'transparency.proof': ({ blockIndex }) =>
+      transparency.read((connection) => readProof(connection, blockIndex, data.epochSize)),
+    'transparency.epochs': ({ page, limit }) => transparency.read((connection) => readEpochs(connection, page, limit)),
+    'transparency.latest': () => transparency.read(readLatestEpoch)
+  }
+});
+
+const transparency = new SourceTransparency({
+  data,
+  line: control,
+  readLine: logReader,
+  observe: host.observe('epochCommit'),
+  computeRoots: async (epochs) => {
+    const input: MerkleEpochsInput = { epochs };
+    const roots = await host.ask('task.run', { name: 'sync/merkle-epochs', input }, { deadlineMs: TASK_DEADLINE_MS });
+    return roots as MerkleEpochsOutput;
+  }
+});
+
+const roots =
+  data.stateDomain === null || id.dbType !== 'indexer'
+    ? null
+    : new SourceRoots({
+        data,
+        log,
+        domain: data.stateDomain,
+        open,
+        changed: () => undefined, // reported with the next tick
+        computeTops: async (batch) => {
+          const order = { name: 'sync/balance-tops', input: batch };
+          return (await host.ask('task.run', order, { deadlineMs: TREE_TASK_DEADLINE_MS })) as BucketBatch;
+        }
+      });
+
+const feed = new SourceFeed({
+  data,
+  log,
+  reader,
+  control,
+  record: (blocks, recent, heads) => transparency.record(blocks, recent, heads),
+  prune: (fork) => transparency.prune(fork),
+  roots,
+  broadcast: async (messages, resume, readSince) => {
+    const transfer = messages.flatMap(({ bytes, infraBytes }) => [
+      bytes.buffer,
+      ...(infraBytes ? [infraBytes.buffer] : [])
+    ]);
+    try {
+      await host.ask(
+        'broadcast',
+        { messages, resume, readSince },
+        {
+          deadlineMs: BROADCAST_DEADLINE_MS,
+          transfer: transfer as ArrayBuffer[]
+        }
+      );
+    } catch (caught) {
+      host.fail(caught); // whether it was accepted, only the successor's resume point can tell
+    }
+    report();
+  }
+});
+
+const machine = createActor(sourceMachine, { inspect: host.observe('source') });
+const breaker = createActor(circuitBreakerMachine, {
+  input: {
+    failureThreshold: data.circuitFailures,
+    cooldownMs: data.circuitCooldownMs,
+    trialTimeoutMs: TRIAL_TIMEOUT_MS
+  },
+  inspect: host.observe('circuitBreaker')
+});
+const stopping = new AbortController();
+let pollErrorCount = 0;
+let lastError: string | null = null;
+
+/** Each runs to its end before the next begins; what it returns drives the machine, null repeats the effect. */
+const EFFECTS: Readonly<Record<SourceEffect, () => Promise<SourceEvent | null>>> = {
+  start: async () => {
+    await transparency.prepare();
+    return (await feed.start()) ? { type: 'started' } : null;
+  },
+  backfill: async () => {
+    await transparency.backfill();
+    return { type: 'backfilled' };
+  },
+  poll: async () => {
+    await transparency.commitDue();
+    const found = await feed.poll();
+    if (found === 'same') await feed.rest();
+    return found === 'same' ? null : { type: found === 'fork' ? 'fork.found' : 'blocks.found' };
+  },
+  broadcastGroup: async () => {
+    await feed.broadcastGroup();
+    return { type: 'group.ended' };
+  },
+  broadcastReorg: async () => {
+    await feed.broadcastReorg();
+    return { type: 'reorg.ended' };
+  }
+};
+
+breaker.subscribe(({ value }) => {
+  if (value === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
+  report();
+});
+machine.subscribe(() => report());
+breaker.start();
+machine.start();
+setInterval(report, REPORT_INTERVAL_MS).unref();
+const running = run().catch((caught: unknown) => host.fail(caught));
+
+async function run(): Promise<void> {
+  while (!stopping.signal.aborted) {
+    const refused = breaker.getSnapshot().hasTag('refuse');
+    host.waiting(refused ? 'the circuit breaker' : null);
+    const began = performance.now();
+    const event = refused ? null : await tryEffect();
+    // From the beginning of one poll to that of the next: what a poll takes must not add to how long a block waits for it.
+    const pauseMs = Math.max(data.pollIntervalMs / 10, data.pollIntervalMs - (performance.now() - began));
+    if (event && !stopping.signal.aborted) machine.send(event);
+    else await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+  }
+}
+
+/** Runs the effect of the machine's state. @returns null when it is to be tried again after a pause */
+async function tryEffect(): Promise<SourceEvent | null> {
+  const [meta] = Object.values(machine.getSnapshot().getMeta());
+  breaker.send({ type: 'call.started' });
+  try {
+    const event = await EFFECTS[meta!.effect]();
+    pollErrorCount = 0;
+    lastError = null;
+    breaker.send({ type: 'call.succeeded' });
+    return event;
+  } catch (caught) {
+    const error = databaseError(caught);
+    if (error.policy === 'exit') host.fail(error);
+    pollErrorCount += 1;
+    lastError = error.message;
+    log.warn({ err: error, hint: error.hint, effect: meta!.effect, pollErrorCount }, error.message);
+    breaker.send({ type: 'call.failed' });
+    report();
+    return null;
+  }
+}
+
+function circuit(): Circuit {
+  const { value } = breaker.getSnapshot();
+  return value === 'closed' || value === 'open' ? value : 'half-open';
+}
+
+function report(): void {
+  const { last, tip } = feed;
+  host.tell('report', {
+    id,
+    dbName: coordinates.name,
+    mode: 'server',
+    phase: stateText(machine.getSnapshot().value),
+    circuit: circuit(),
+    height: last?.height ?? null,
+    blockTime: last?.blockTime ?? null,
+    hashes: last?.hashes ?? null,
+    tip: tip?.height ?? null,
+    lagBlocks: tip && last ? Math.max(0, tip.height - last.height) : null,
+    pollErrorCount,
+    lastError: lastError ?? feed.gap ?? transparency.missing,
+    schemaFingerprint: feed.fingerprint,
+    sweep: feed.sweep,
+    ...(roots ? { stateCommitment: roots.report } : {})
+  });
+}
+
+/**
+ * The key changes with everything that changes the body, another database in the same place or a reorg to blocks of the same hashes included, except in-place changes
+ * between two blocks; with the schema a moment later.
+ */
+async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<SnapshotOrder> {
+  const { heads, fingerprint } = await schema.recentLayout();
+  const { reorgs } = feed;
+  const tip = await questions.use((connection) => readTip(connection, heads));
+  if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
+  if (query.inclusive && query.since !== null && query.since > tip.height) {
+    throw new PlatformError('BLOCKS_CAUGHT_UP', { reason: `No data available after block ${query.since}` });
+  }
+  const missed = query.older !== null && query.since !== null ? feed.missedSince(query.since, tip) : null;
+  // What else a mark holds is of the time when it was read.
+  const { place, server, created } = feed.mark ?? { place: coordinates.name, server: null, created: null };
+  const key = createHash('sha256')
+    .update(
+      JSON.stringify([id, place, server, created, reorgs, tip.height, tip.hashes, fingerprint, query, missed !== null])
+    )
+    .digest('hex');
+  const behind = query.since === null ? {} : { behind: Math.min(tip.height, query.until ?? tip.height) - query.since };
+  return { key, id, coordinates, query, localTables, finderKey, ...behind, ...(missed && { missed }) };
+}

@@ -1,0 +1,151 @@
+import type { Connection } from '../../src/db/core/connection.ts';
+import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
+import { Line } from '../../src/db/core/line.ts';
+import { digestPlans, readRangeRows, readRanges, sumOf, wholeTable } from '../../src/db/tables/digest.ts';
+import type { SourceLayout } from '../../src/db/tables/source-layout.ts';
+import { PlatformError } from '../../src/errors.ts';
+import type { DatabaseDigest, DigestQuery, RangeRows, TableRanges } from '../../src/wire/digest.ts';
+import type { SourceActorData } from '../protocol.ts';
+import {
+  type DigestPass,
+  DigestPasses,
+  type DigestTip,
+  isSameTip,
+  readDigestTip,
+  unknownKey
+} from './digest-passes.ts';
+
+/** What is asked of the feed. */
+export interface DigestFeed {
+  /** Reorgs that were broadcast: what was read before one says nothing after it, also under the same hashes. */
+  readonly reorgs: () => number;
+  /** Whether a table is still what was broadcast of it. */
+  readonly isSettled: SettledCheck;
+}
+
+type SettledCheck = (connection: Connection, layout: SourceLayout, table: string, tip: DigestTip) => Promise<boolean>;
+
+/** A query of one table. */
+type TableQuery = DigestQuery & { readonly table: string };
+
+/**
+ * Answers what clients ask of digests, one after the other, on a connection of its own that lasts as long as someone waits:
+ * polling is not delayed by it, nor by the passes over all tables.
+ *
+ * Tables may change in place between two blocks: a pass is not begun anew for that before a table or a range turns out to hold
+ * other rows than it says.
+ */
+export class SourceDigests {
+  readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
+  readonly #line: Line;
+  readonly #passes: DigestPasses;
+  readonly #feed: DigestFeed;
+  #waiting = 0;
+
+  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>, feed: DigestFeed) {
+    this.#data = data;
+    this.#line = new Line(open);
+    this.#passes = new DigestPasses(data, open, feed.reorgs);
+    this.#feed = feed;
+  }
+
+  /** The tip and the key under which its digests are being made. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY */
+  async key(): Promise<string> {
+    return JSON.stringify((await this.#current()).head);
+  }
+
+  /** @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE, DIGEST_KEY_UNKNOWN */
+  async read(query: DigestQuery): Promise<string> {
+    const { table, key } = query;
+    if (table === null) return told(key === undefined ? await this.#current() : this.#passes.under(key));
+    if (key === undefined) throw new PlatformError('REQUEST_INVALID', { reason: 'a table is asked for under a key' });
+    return JSON.stringify(
+      await this.#look(async (connection, layout, tip) => {
+        const pass = this.#passes.under(key);
+        if (!isSameTip(pass.tip, tip)) throw unknownKey();
+        return this.#answer(connection, layout, pass, { ...query, table });
+      })
+    );
+  }
+
+  /** Digests of all tables under a key that the asker chose. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, RATE_LIMITED */
+  async challenge(key: string): Promise<string> {
+    return told(await this.#passes.challenge(key));
+  }
+
+  /** Ends what is under way. */
+  destroy(): void {
+    this.#line.destroy();
+    this.#passes.destroy();
+  }
+
+  async #current(): Promise<DigestPass> {
+    return this.#passes.at(await this.#look(async (_connection, _layout, tip) => tip));
+  }
+
+  async #look<T>(work: (connection: Connection, layout: SourceLayout, tip: DigestTip) => Promise<T>): Promise<T> {
+    this.#waiting++;
+    try {
+      return await this.#line.use((connection) => {
+        const reorgs = this.#feed.reorgs();
+        return inSnapshot(connection, async () => {
+          const { layout, tip } = await readDigestTip(connection, this.#data, reorgs);
+          return work(connection, layout, tip);
+        });
+      });
+    } finally {
+      if (--this.#waiting === 0) this.#line.destroy();
+    }
+  }
+
+  async #answer(
+    connection: Connection,
+    layout: SourceLayout,
+    pass: DigestPass,
+    query: TableQuery
+  ): Promise<TableRanges | RangeRows> {
+    const { head, tip } = pass;
+    const { key } = head;
+    const { ids: withIds = true } = query;
+    const compared = digestPlans(layout, tip.height).find(({ name }) => name === query.table);
+    if (!compared) throw new PlatformError('REQUEST_INVALID', { reason: `table ${query.table} is not compared` });
+    const plan = { ...compared, withIds };
+    // A pass is made with ids.
+    const made = withIds ? pass.made?.find(({ table }) => table === plan.name) : undefined;
+    const whole = wholeTable(plan);
+    if (query.range === null) {
+      const known = query.settled ? undefined : made?.ranges;
+      const ranges = known ?? (await readRanges(connection, layout.tables, plan, whole, key));
+      const sums = sumOf(ranges);
+      const isSaid = isAsSaid(pass, made?.digest, sums.digest);
+      const isSettled = () => this.#feed.isSettled(connection, layout, plan.name, tip);
+      const settled = query.settled ? { settled: (await isSettled()) && isSaid } : {};
+      return { ...head, table: plan.name, ...settled, ...sums, ranges: [...ranges] };
+    }
+    const { from, to, block } = query.range;
+    if (from > to || (block ?? to) > whole.to || (block !== null && plan.class !== 'scoped')) {
+      throw new PlatformError('REQUEST_INVALID', { reason: `${plan.name} has no such range` });
+    }
+    const said = block === null ? made?.ranges.find((range) => range.from === from && range.to === to) : undefined;
+    if (query.rows) {
+      const { rows, digest } = await readRangeRows(connection, layout.tables, plan, query.range, key);
+      isAsSaid(pass, said?.digest, digest);
+      return { ...head, table: plan.name, rows: rows.length, digest, data: rows };
+    }
+    const ranges = await readRanges(connection, layout.tables, plan, query.range, key);
+    isAsSaid(pass, said?.digest, sumOf(ranges).digest);
+    return { ...head, table: plan.name, ...sumOf(ranges), ranges };
+  }
+}
+
+async function told({ head, tables }: DigestPass): Promise<string> {
+  const sums = (await tables).map(({ ranges: _, ...table }) => table);
+  return JSON.stringify({ ...head, tables: sums } satisfies DatabaseDigest);
+}
+
+/** @returns false when a pass turns out to say what is not there any more: it is stale from now on */
+function isAsSaid(pass: DigestPass, said: string | undefined, found: string): boolean {
+  const isSaid = said === undefined || said === found;
+  if (!isSaid) pass.isStale = true;
+  return isSaid;
+}

@@ -1,0 +1,355 @@
+import type { Connection } from '../../src/db/core/connection.ts';
+import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
+import type { Line } from '../../src/db/core/line.ts';
+import { type DatabaseMark, findOtherDatabase, readMark } from '../../src/db/source/database-mark.ts';
+import { inconsistentTables, readEngineState } from '../../src/db/source/engine-guard.ts';
+import type { GroupBlock } from '../../src/db/source/group-block.ts';
+import { readGroup } from '../../src/db/source/group-reader.ts';
+import { SourceMemory } from '../../src/db/source/memory.ts';
+import { leadsTo } from '../../src/db/source/older-changes.ts';
+import type { ResumePoint } from '../../src/db/source/resume-point.ts';
+import { Sweep } from '../../src/db/source/sweep.ts';
+import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../../src/db/tables/block-hashes.ts';
+import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
+import type { BroadcastBlock, LoggedBlock } from '../../src/db/tables/transparency-log.ts';
+import type { Logger } from '../../src/log.ts';
+import { count } from '../../src/observe/tally.ts';
+import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../../src/wire/block.ts';
+import type { Broadcast } from '../../src/wire/broadcast.ts';
+import { sameBlock } from '../../src/wire/database.ts';
+import { countRows } from '../../src/wire/messages.ts';
+import type { SweepReport } from '../../src/wire/report.ts';
+import type { MissedChanges } from '../../src/wire/snapshot.ts';
+import type { SourceRoots } from '../commitment/source-roots.ts';
+import type { SourceActorData } from '../protocol.ts';
+import { SnapshotReaders } from './readers.ts';
+
+/** Messages that are handed over at once. */
+const BATCH_BYTES = 8 * 1024 * 1024;
+/** One part in so many of the time goes to the sweep. */
+const SWEEP_SHARE = 40;
+/** Seconds that statements may run: of a poll, and of a read of blocks. */
+const POLL_LIMIT_S = 5;
+const READ_LIMIT_S = 60;
+
+export interface FeedOptions {
+  readonly data: Pick<SourceActorData, 'id' | 'coordinates' | 'localTables' | 'resume'>;
+  readonly log: Logger;
+  /** Used by nothing else. */
+  readonly reader: Line;
+  /** For what must be read outside of the reader's snapshot. */
+  readonly control: Line;
+  /** Called before blocks are broadcast, in order, with those that were broadcast before them. */
+  readonly record: (
+    blocks: readonly LoggedBlock[],
+    recent: readonly BroadcastBlock[],
+    heads: HeadLayout
+  ) => Promise<void>;
+  /** Called before a reorg is broadcast. */
+  readonly prune: (fork: number) => Promise<void>;
+  /** Computes the state roots of an indexer; null: none are. */
+  readonly roots: SourceRoots | null;
+  /** Accepts messages in order; fulfilled when they count as broadcast. It must not fail: the thread ends instead. */
+  readonly broadcast: (messages: Broadcast[], resume: ResumePoint, readSince?: number) => Promise<void>;
+}
+
+/** What a poll found. */
+export type PollResult = 'same' | 'blocks' | 'fork';
+
+/** Turns what happens in one authoritative database into messages, in order, without a gap and without a repeat. */
+export class SourceFeed {
+  readonly #options: FeedOptions;
+  #layout: SourceLayout | null = null;
+  #fingerprint: string | null = null;
+  #memory: SourceMemory | undefined;
+  #mark: DatabaseMark | undefined;
+  #tip: BlockHead | null = null;
+  #gap: string | null = null;
+  readonly #sweep = new Sweep();
+  #sweepAt = 0;
+  /** Those who have a snapshot and go on with the next group. */
+  readonly readers: SnapshotReaders;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+    this.readers = new SnapshotReaders({
+      height: () => this.#memory?.height ?? null,
+      reconcile: (checksums) => this.#memory?.reconcileReaders(checksums),
+      keep: () => this.#broadcast([])
+    });
+  }
+
+  /** The last broadcast block; null before the first. */
+  get last(): Pick<ResumePoint, 'height' | 'blockTime' | 'hashes'> | null {
+    return this.#memory && this.#memory.height >= 0 ? this.#memory : null;
+  }
+
+  get tip(): BlockHead | null {
+    return this.#tip;
+  }
+
+  /** Of the broadcast ones: what was read before one is not what is there after it, also under the same hashes. */
+  get reorgs(): number {
+    return this.#memory?.reorgs ?? this.#options.data.resume?.reorgs ?? 0;
+  }
+
+  /** The database that is read, as it was found at the start. */
+  get mark(): DatabaseMark | null {
+    return this.#mark ?? null;
+  }
+
+  get fingerprint(): string | null {
+    return this.#fingerprint;
+  }
+
+  /** A change that the last group could not carry; null when all was. */
+  get gap(): string | null {
+    return this.#gap;
+  }
+
+  /** Takes up what the predecessor left, or starts at the tip. @returns false when the database moved meanwhile: call it again */
+  async start(): Promise<boolean> {
+    const { data, log } = this.#options;
+    const before = await this.#engineState();
+    const memory = await this.#read((connection) =>
+      inSnapshot(connection, async () => {
+        const layout = await this.#readLayout(connection);
+        this.#tip = layout.heads && (await readTip(connection, layout.heads));
+        this.#mark = await readMark(connection, data.coordinates, layout);
+        const other = data.resume && (await findOtherDatabase(connection, layout, data.resume, this.#mark));
+        if (other) log.warn(`what was broadcast last is not of this database (${other}): starting at the tip`);
+        else if (!data.resume) log.info('no earlier broadcasts are known: starting at the tip');
+        return data.resume && !other
+          ? SourceMemory.resume(connection, layout, data.resume)
+          : SourceMemory.atTip(connection, layout, this.#tip);
+      })
+    );
+    if (before !== (await this.#engineState())) return false;
+    if (before !== null) log.warn('inconsistent-engine: tables outside InnoDB are read only while nothing changes');
+    this.#memory = memory;
+    await this.#broadcast([]);
+    this.readers.serve();
+    return true;
+  }
+
+  /** Whether a table is what was broadcast of it up to this block, the tip: else the next group carries what changed. */
+  async isSettled(
+    connection: Connection,
+    layout: SourceLayout,
+    table: string,
+    tip: Pick<BlockHead, 'height' | 'hashes'>
+  ): Promise<boolean> {
+    const memory = this.#memory;
+    if (memory?.height !== tip.height || !sameBlock(memory.hashes, tip.hashes)) return false;
+    // The transparency log is made of the rows of another table.
+    const plan = layout.plans.find(({ name }) => name === (table === 'sync_meta' ? 'blocks' : table));
+    return plan !== undefined && memory.holds(connection, plan);
+  }
+
+  /** What a reader that stands at a block has missed of older rows; null: not known, or the tip is not broadcast yet. */
+  missedSince(since: number, tip: Pick<BlockHead, 'height' | 'hashes'>): MissedChanges | null {
+    const missed = this.#memory?.missedSince(since) ?? null;
+    return missed && leadsTo(missed, tip) ? missed : null;
+  }
+
+  /** Looks at the tip and at the last broadcast block, with two cheap statements. */
+  async poll(): Promise<PollResult> {
+    const memory = this.#started();
+    return this.#options.reader.use(async (connection) => {
+      const heads = this.#layout?.heads ?? (await this.#readLayout(connection)).heads;
+      if (!heads) return memory.height < 0 ? 'same' : 'fork';
+      try {
+        this.#tip = await readTip(connection, heads);
+        const tip = this.#tip?.height ?? -1;
+        const last = memory.height < 0 ? [] : await readBlockHeads(connection, heads, memory.height, memory.height);
+        if (memory.findFork(last, tip) !== null) return 'fork';
+        return tip > memory.height ? 'blocks' : 'same';
+      } catch (caught) {
+        this.#layout = null; // the table may have another shape now
+        throw caught;
+      }
+    });
+  }
+
+  /** Broadcasts every new block as one group. */
+  async broadcastGroup(): Promise<void> {
+    await this.readers.between(() => this.#broadcastGroup());
+  }
+
+  async #broadcastGroup(): Promise<void> {
+    const { id, localTables } = this.#options.data;
+    const memory = this.#started();
+    const { roots } = this.#options;
+    const layout = this.#layout;
+    const isCovered = layout !== null && inconsistentTables(layout).length === 0;
+    const before = isCovered ? null : await this.#engineState();
+    const batch = new Batch(before === null ? BATCH_BYTES : Number.POSITIVE_INFINITY);
+    let isBroadcast = false;
+    try {
+      await this.#read(async (connection) => {
+        for await (const read of readGroup(connection, id.dbType, localTables, memory)) {
+          // Another schema may have other engines: the group is read again when that is known.
+          if (isCovered && read.layout.fingerprint !== layout.fingerprint) this.#layout = null;
+          if (isCovered && this.#layout === null) continue;
+          const block = roots && read.changes ? await roots.complete(connection, read) : read;
+          batch.add(block, this.#messageOf(block));
+          if (batch.isFull && !block.changes) await this.#flush(batch);
+        }
+      });
+      if (before !== null && before !== (await this.#engineState())) return; // read again at the next poll
+      await this.#flush(batch);
+      isBroadcast = true;
+    } finally {
+      await roots?.settle(isBroadcast);
+    }
+  }
+
+  /** Between two polls that found nothing. */
+  async rest(): Promise<void> {
+    await this.#options.roots?.rest(this.#started());
+    await this.#sweepOn();
+  }
+
+  /** How far the sweep over rows that no group looks at is. */
+  get sweep(): SweepReport {
+    return this.#sweep.report;
+  }
+
+  /** A step of the sweep, as long as steps take a small share of the time. */
+  async #sweepOn(): Promise<void> {
+    const memory = this.#started();
+    const layout = this.#layout;
+    if (!layout?.heads || performance.now() < this.#sweepAt) return;
+    const { heads } = layout;
+    const began = performance.now();
+    await this.#read((connection) =>
+      inSnapshot(connection, async () => {
+        // What the database has beyond the last broadcast block is no change of older rows.
+        const tip = await readTip(connection, heads);
+        if (tip?.height !== memory.height || !sameBlock(tip.hashes, memory.hashes)) return;
+        await this.#sweep.step(connection, layout, memory.watches, memory.height);
+      })
+    );
+    this.#sweepAt = performance.now() + SWEEP_SHARE * (performance.now() - began);
+  }
+
+  async #flush(batch: Batch): Promise<void> {
+    const { blocks, messages, readSince } = batch.take();
+    if (blocks.length === 0) return;
+    const memory = this.#started();
+    if (this.#options.data.id.dbType === 'indexer') {
+      const logged = blocks.map(({ head }) => head) as readonly (BlockHead & LoggedBlock)[];
+      const recent = memory.recent as readonly BroadcastBlock[];
+      await this.#options.record(logged, recent, blocks[0]!.layout.heads!);
+    }
+    for (const block of blocks) memory.accept(block);
+    await this.#broadcast(messages, readSince);
+    const last = blocks.at(-1);
+    if (!last?.changes) return;
+    this.#gap = last.changes.gaps[0] ?? null;
+    for (const gap of last.changes.gaps) this.#options.log.error({ height: last.head.height }, gap);
+    if (last.layout.fingerprint !== this.#fingerprint) this.#layout = null;
+    this.#fingerprint = last.layout.fingerprint;
+  }
+
+  #messageOf(block: GroupBlock): Broadcast {
+    const { id } = this.#options.data;
+    const message = blockMessage(id, block);
+    count('rows.out', countRows(message));
+    const infraBytes = id.dbType === 'indexer' ? encodeMessage(infraOnly(message)) : null;
+    const bytes = encodeMessage(message);
+    const { height } = block.head;
+    if (bytes.length === 0)
+      this.#options.log.error({ height }, 'a block is larger than a message may be: subscribers catch up by snapshot');
+    return { type: 'block', height, bytes, infraBytes };
+  }
+
+  /** Finds the fork, and broadcasts the first orphaned height. */
+  async broadcastReorg(): Promise<void> {
+    await this.readers.between(() => this.#broadcastReorg());
+  }
+
+  async #broadcastReorg(): Promise<void> {
+    const { data, log, reader } = this.#options;
+    const memory = this.#started();
+    const { fork, heads } = await reader.use(async (connection) => {
+      const layout = await this.#readLayout(connection);
+      this.#tip = layout.heads && (await readTip(connection, layout.heads));
+      const from = memory.recent[0]?.height ?? 0;
+      const found = layout.heads ? await readBlockHeads(connection, layout.heads, from, memory.height) : [];
+      return { fork: memory.findFork(found, this.#tip?.height ?? -1), heads: found };
+    });
+    if (fork === null) return;
+    log.warn({ fork, height: memory.height, depth: memory.height - fork + 1 }, 'reorg');
+    await this.#options.prune(fork);
+    await this.#options.roots?.rollBack(fork);
+    memory.rollBack(fork, this.#layout, heads.find(({ height }) => height === fork - 1)?.blockTime ?? null);
+    const message = reorgMessage(data.id, fork);
+    const infraBytes = data.id.dbType === 'indexer' ? encodeMessage(message) : null;
+    const broadcast: Broadcast = { type: 'reorg', height: fork, bytes: encodeMessage(message), infraBytes };
+    await this.#broadcast([broadcast]);
+  }
+
+  async #broadcast(messages: Broadcast[], readSince?: number): Promise<void> {
+    if (!this.#memory || !this.#mark) return;
+    const resume = { ...this.#memory.point(this.readers.isUncertain), of: this.#mark };
+    await this.#options.broadcast(messages, resume, readSince);
+  }
+
+  #started(): SourceMemory {
+    if (!this.#memory) throw new Error('the feed is not started');
+    return this.#memory;
+  }
+
+  async #readLayout(connection: Connection): Promise<SourceLayout> {
+    const { id, localTables } = this.#options.data;
+    this.#layout = await readLayout(connection, id.dbType, localTables);
+    this.#fingerprint = this.#layout.fingerprint;
+    return this.#layout;
+  }
+
+  #engineState(): Promise<string | null> {
+    const { id, localTables } = this.#options.data;
+    return this.#options.control.use((connection) => readEngineState(connection, id.dbType, localTables));
+  }
+
+  /** Statements that read blocks may take longer than those of a poll. */
+  async #read<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#options.reader.use(async (connection) => {
+      await connection.query(`SET SESSION max_statement_time = ${READ_LIMIT_S}`);
+      const result = await work(connection);
+      await connection.query(`SET SESSION max_statement_time = ${POLL_LIMIT_S}`);
+      return result;
+    });
+  }
+}
+
+/** Blocks that are read and encoded, and not yet handed over. */
+class Batch {
+  readonly #limit: number;
+  #blocks: GroupBlock[] = [];
+  #messages: Broadcast[] = [];
+  #bytes = 0;
+  #readSince = Date.now();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes >= this.#limit;
+  }
+
+  add(block: GroupBlock, message: Broadcast): void {
+    // Its rows are in the message now; only what is to be remembered of it is kept.
+    this.#blocks.push({ ...block, rows: {} });
+    this.#messages.push(message);
+    this.#bytes += message.bytes.byteLength;
+  }
+
+  take(): { blocks: readonly GroupBlock[]; messages: Broadcast[]; readSince: number } {
+    const taken = { blocks: this.#blocks, messages: this.#messages, readSince: this.#readSince };
+    [this.#blocks, this.#messages, this.#bytes, this.#readSince] = [[], [], 0, Date.now()];
+    return taken;
+  }
+}

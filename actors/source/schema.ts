@@ -1,0 +1,66 @@
+import type { Line } from '../../src/db/core/line.ts';
+import { readCreateTableTexts } from '../../src/db/ddl/create-table-text.ts';
+import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
+import { PlatformError } from '../../src/errors.ts';
+import type { SchemaRecord } from '../../src/wire/schema.ts';
+import type { SourceActorData, SourceAsks } from '../protocol.ts';
+import { recent } from './recent.ts';
+
+/** A change of the schema between two blocks is told to those who ask for a snapshot so much later. */
+const LAYOUT_AGE_MS = 1_000;
+
+/** What a source says of its schema to those who ask. */
+export class SourceSchema {
+  readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
+  readonly #line: Line;
+  #record: { readonly fingerprint: string; readonly body: Promise<string> } | undefined;
+  /**
+   * The schema a moment ago at most, of a database with blocks: reading it takes longer than handing on a small snapshot that is
+   * there; each build reads its own. @throws {PlatformError} BLOCKS_EMPTY
+   */
+  readonly recentLayout = recent(LAYOUT_AGE_MS, async () => {
+    const { heads, fingerprint } = await this.#readLayout();
+    if (!heads) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
+    return { heads, fingerprint };
+  });
+
+  /** @param line one that no block waits for */
+  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, line: Line) {
+    this.#data = data;
+    this.#line = line;
+  }
+
+  /** The body of `/schema` as it is now; null when the asker knows it by its fingerprint. @throws {PlatformError} DATABASE_* */
+  async read({ known }: SourceAsks['schema.read']['request']): Promise<SourceAsks['schema.read']['reply']> {
+    const layout = await this.#readLayout();
+    const { fingerprint } = layout;
+    if (fingerprint === known) return { body: null, fingerprint };
+    if (this.#record?.fingerprint !== fingerprint) {
+      const record = { fingerprint, body: this.#describe(layout) };
+      this.#record = record;
+      record.body.catch(() => {
+        if (this.#record === record) this.#record = undefined;
+      });
+    }
+    return { body: await this.#record.body, fingerprint };
+  }
+
+  async #describe(layout: SourceLayout): Promise<string> {
+    const { fingerprint, plans } = layout;
+    const classes = new Map(plans.map((plan) => [plan.name, plan.class]));
+    const tables = await this.#line.use((connection) => readCreateTableTexts(connection, layout));
+    // The texts are read one by one, in no snapshot.
+    if ((await this.#readLayout()).fingerprint !== fingerprint)
+      throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the schema changed while it was read: ask again' });
+    const typed = layout.tables
+      .filter(({ name }) => tables[name] !== undefined)
+      .map((table) => ({ ...table, class: classes.get(table.name)! }));
+    const { chain, network, dbType } = this.#data.id;
+    return JSON.stringify({ chain, network, dbType, tables, typed, fingerprint } satisfies SchemaRecord);
+  }
+
+  #readLayout(): Promise<SourceLayout> {
+    const { id, localTables } = this.#data;
+    return this.#line.use((connection) => readLayout(connection, id.dbType, localTables));
+  }
+}

@@ -1,0 +1,273 @@
+import { appendFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Actor, createActor, type InspectionEvent } from 'xstate';
+import { epochCommitMachine } from '../../machines/sync/epoch-commit.ts';
+import { epochOf, type LeafHashes } from '../../src/consensus/epoch-tree.ts';
+import type { Connection } from '../../src/db/core/connection.ts';
+import type { Line } from '../../src/db/core/line.ts';
+import { placeOf } from '../../src/db/source/database-mark.ts';
+import {
+  type BlockHead,
+  type HeadLayout,
+  readBlockHeads,
+  readFirstHeight,
+  readTip
+} from '../../src/db/tables/block-hashes.ts';
+import { readLayout } from '../../src/db/tables/source-layout.ts';
+import {
+  type BroadcastBlock,
+  commitEpoch,
+  createControlTables,
+  dropEpochs,
+  type EpochRewrite,
+  findBreak,
+  type LoggedBlock,
+  missingControlTables,
+  pruneFrom,
+  readEpochBlocks,
+  readLoggedHeight,
+  readOpenEpochs,
+  readRetimed,
+  readUnrecorded,
+  recordBlocks,
+  tells,
+  type UnrecordedBlock,
+  writeEpoch
+} from '../../src/db/tables/transparency-log.ts';
+import { PlatformError } from '../../src/errors.ts';
+import { databaseKey } from '../../src/wire/database.ts';
+import type { SourceActorData } from '../protocol.ts';
+
+/** Blocks and epochs of one step of the gap repair. */
+const BACKFILL_BLOCKS = 2_000;
+const BACKFILL_EPOCHS = 50;
+const COMMIT_RETRY_MS = 1_000;
+
+export interface TransparencyOptions {
+  readonly data: Pick<
+    SourceActorData,
+    'id' | 'coordinates' | 'readOnly' | 'epochSize' | 'stateDirectory' | 'localTables'
+  >;
+  /** Blocks wait for what is recorded on it. */
+  readonly line: Line;
+  /** What callers read of the log. */
+  readonly readLine: Line;
+  readonly observe: (inspection: InspectionEvent) => void;
+  /** Computes roots on the task pool. */
+  readonly computeRoots: (
+    epochs: readonly { readonly epoch: number; readonly blocks: readonly LeafHashes[] }[]
+  ) => Promise<readonly { readonly epoch: number; readonly root: string }[]>;
+}
+
+/**
+ * Keeps an indexer's transparency log beside its broadcasts; of a decoder there is none.
+ *
+ * With `readOnly` not one writing statement is tried: the rows arrive by other means.
+ */
+export class SourceTransparency {
+  readonly #options: TransparencyOptions;
+  readonly #writes: boolean;
+  /** Epochs that a reorg removed, with the root that they had. */
+  readonly #removed = new Map<number, { readonly oldRoot: string | null; readonly fork: number }>();
+  #commits: Actor<typeof epochCommitMachine> | undefined;
+  /** Why the log cannot be read; null when it can. */
+  missing: string | null = null;
+
+  constructor(options: TransparencyOptions) {
+    this.#options = options;
+    this.#writes = options.data.id.dbType === 'indexer' && !options.data.readOnly;
+  }
+
+  /** Makes the control tables where they are missing and may be made. */
+  async prepare(): Promise<void> {
+    if (this.#options.data.id.dbType !== 'indexer') return;
+    await this.#options.line.use(async (connection) => {
+      if (this.#writes) await createControlTables(connection);
+      const missing = (await missingControlTables(connection)).filter((table) => table !== 'sync_halt');
+      this.missing =
+        missing.length === 0
+          ? null
+          : `missing ${missing.join(' and ')}: the read-only database must bring these tables`;
+    });
+  }
+
+  /** Records every block that is not recorded, and commits every full epoch that is not committed from all its blocks. */
+  async backfill(): Promise<void> {
+    if (!this.#writes) return;
+    const { line, data } = this.#options;
+    const layout = await line.use((connection) => readLayout(connection, data.id.dbType, data.localTables));
+    const { heads } = layout;
+    if (!heads) return this.#startCommits(0);
+    const tip = (await line.use((connection) => readTip(connection, heads)))?.height ?? -1;
+    const first = (await line.use(readFirstHeight)) ?? 0;
+    await this.prune(tip + 1);
+    for (let from = first; from <= tip; from += BACKFILL_BLOCKS) {
+      const to = Math.min(tip, from + BACKFILL_BLOCKS - 1);
+      await this.#rewrite(await line.use((connection) => readUnrecorded(connection, heads, from, to)));
+    }
+    // Blocks may be gone since the tip was read: an epoch of which some are missing is not full.
+    const height = await line.use(readLoggedHeight);
+    await this.#commitAll(await line.use((connection) => readOpenEpochs(connection, data.epochSize, height)));
+    this.#startCommits(height);
+  }
+
+  /** An epoch goes before its leaves change: whatever ends this in between, it is found open the next time. */
+  async #rewrite(blocks: readonly UnrecordedBlock[]): Promise<void> {
+    const { line, data } = this.#options;
+    const others = blocks.filter(({ sameLeaf }) => !sameLeaf);
+    const epochs = new Set(others.map(({ height }) => epochOf(height, data.epochSize)));
+    await this.#giveUp(await line.use((connection) => dropEpochs(connection, [...epochs])));
+    await line.use((connection) => recordBlocks(connection, blocks));
+  }
+
+  /** @param fork where the chain left what these epochs were made of; their own first block where it is not known */
+  async #giveUp(gone: readonly EpochRewrite[], fork?: number): Promise<void> {
+    const forkOf = (epoch: number) => fork ?? (epoch - 1) * this.#options.data.epochSize + 1;
+    for (const { epoch, old_root } of gone) this.#removed.set(epoch, { oldRoot: old_root, fork: forkOf(epoch) });
+    for (const rewrite of gone) await this.#audit(rewrite, forkOf(rewrite.epoch));
+  }
+
+  async #commitAll(epochs: readonly number[]): Promise<void> {
+    const { line, data, computeRoots } = this.#options;
+    for (let start = 0; start < epochs.length; start += BACKFILL_EPOCHS) {
+      const batch = await line.use(async (connection) => {
+        const read = [];
+        for (const epoch of epochs.slice(start, start + BACKFILL_EPOCHS)) {
+          read.push({ epoch, blocks: await readEpochBlocks(connection, epoch, data.epochSize) });
+        }
+        return read.filter(({ blocks }) => blocks.length > 0);
+      });
+      const roots = new Map((await computeRoots(batch)).map(({ epoch, root }) => [epoch, root]));
+      for (const { epoch, blocks } of batch) {
+        const summary = {
+          epoch,
+          startBlock: Number(blocks[0]!.block_index),
+          endBlock: Number(blocks.at(-1)!.block_index),
+          root: roots.get(epoch)!,
+          leafCount: blocks.length
+        };
+        await this.#committed(epoch, await line.use((connection) => writeEpoch(connection, summary)));
+      }
+    }
+  }
+
+  #startCommits(height: number): void {
+    const { epochSize } = this.#options.data;
+    const epoch = Math.floor(Math.max(0, height) / epochSize) + 1;
+    const input = { epochSize, epoch, height: Math.max(0, height), retryMs: COMMIT_RETRY_MS };
+    this.#commits = createActor(epochCommitMachine, { input, inspect: this.#options.observe }).start();
+  }
+
+  /**
+   * Records blocks that are about to be broadcast, and commits the epochs that they fill.
+   *
+   * @param recent what was broadcast before them: where the log says otherwise, times included, it is written anew
+   */
+  async record(blocks: readonly LoggedBlock[], recent: readonly BroadcastBlock[], heads: HeadLayout): Promise<void> {
+    const [first, last] = [blocks[0], blocks.at(-1)];
+    if (!this.#writes || !first || !last) return;
+    const { line } = this.#options;
+    const from = await line.use((connection) => findBreak(connection, blocks, recent));
+    const lost = recent.filter(({ height }) => height >= (from ?? first.height));
+    const again = lost.length === 0 ? [] : await line.use((connection) => readAgain(connection, lost, heads));
+    if (from !== null) await this.prune(from);
+    await this.#retime(heads, recent[0]?.height ?? first.height, (from ?? first.height) - 1);
+    await line.use((connection) => recordBlocks(connection, [...again, ...blocks]));
+    this.#commits?.send({ type: 'block.recorded', height: last.height });
+    await this.commitDue();
+  }
+
+  /** Whether the log has the times of the blocks up to a height in a snapshot; where it has not, it gets those that are there now. */
+  async follows(connection: Connection, heads: HeadLayout, height: number): Promise<boolean> {
+    const isRight = (await readRetimed(connection, heads, 0, height)).length === 0;
+    if (!isRight && this.#writes) await this.#retime(heads, 0, height);
+    return isRight;
+  }
+
+  /** Other times under the same hashes are found by comparing: a group that was not broadcast may have left them. */
+  #retime(heads: HeadLayout, from: number, to: number): Promise<void> {
+    return this.#options.line.use(async (connection) => {
+      await recordBlocks(connection, await readRetimed(connection, heads, from, to));
+    });
+  }
+
+  /** Commits what the machine says is to be committed. */
+  async commitDue(): Promise<void> {
+    const machine = this.#commits;
+    while (machine?.getSnapshot().matches('committing')) {
+      const { epoch, attempt } = machine.getSnapshot().context;
+      try {
+        await this.#commit(epoch);
+        machine.send({ type: 'epoch.committed', attempt });
+      } catch (caught) {
+        machine.send({ type: 'commit.failed', attempt });
+        throw caught;
+      }
+    }
+  }
+
+  async #commit(epoch: number): Promise<void> {
+    const { line, data } = this.#options;
+    await this.#committed(epoch, await line.use((connection) => commitEpoch(connection, epoch, data.epochSize)));
+  }
+
+  /** @param written null: it was committed so already */
+  async #committed(epoch: number, written: EpochRewrite | null): Promise<void> {
+    const removed = this.#removed.get(epoch);
+    this.#removed.delete(epoch);
+    if (!written) return;
+    const old_root = removed ? removed.oldRoot : written.old_root;
+    await this.#audit({ ...written, old_root }, removed?.fork ?? (epoch - 1) * this.#options.data.epochSize + 1);
+  }
+
+  /** Removes orphaned blocks and the epochs that hold any; they are committed anew when they are full again. */
+  async prune(fork: number): Promise<void> {
+    if (!this.#writes) return;
+    const gone = await this.#options.line.use((connection) =>
+      inTransaction(connection, () => pruneFrom(connection, fork))
+    );
+    this.#commits?.send({ type: 'reorg.detected', forkHeight: fork });
+    await this.#giveUp(gone, fork);
+  }
+
+  /** Runs a read of the log. @throws {PlatformError} DATABASE_UNUSABLE when its tables are missing */
+  async read<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    if (this.missing !== null) throw new PlatformError('DATABASE_UNUSABLE', { reason: this.missing });
+    return this.#options.readLine.use(work);
+  }
+
+  /** A line for each committed root that was given up, and for the one that took its place; a first commit is none. */
+  async #audit(rewrite: EpochRewrite, fork: number): Promise<void> {
+    if (rewrite.old_root === null) return;
+    const { stateDirectory, id, coordinates } = this.#options.data;
+    const line = {
+      database: databaseKey(id),
+      place: placeOf(coordinates),
+      ...rewrite,
+      fork_height: fork,
+      at: new Date().toISOString()
+    };
+    await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+    await appendFile(join(stateDirectory, 'epoch-rewrites.jsonl'), `${JSON.stringify(line)}\n`, { mode: 0o600 });
+  }
+}
+
+/** Blocks that were broadcast, as the database has them; it may have left them since, and then the fork is found next. */
+async function readAgain(
+  connection: Connection,
+  blocks: readonly BroadcastBlock[],
+  heads: HeadLayout
+): Promise<readonly LoggedBlock[]> {
+  const found = await readBlockHeads(connection, heads, blocks[0]!.height, blocks.at(-1)!.height);
+  const isThere = ({ height, hashes }: BroadcastBlock) =>
+    found.some((head) => head.height === height && tells(head.hashes as LeafHashes, hashes));
+  if (blocks.every(isThere)) return found as readonly (BlockHead & LoggedBlock)[];
+  throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the chain moved while its log was written anew' });
+}
+
+async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+  await connection.query('START TRANSACTION');
+  const result = await work();
+  await connection.query('COMMIT');
+  return result;
+}

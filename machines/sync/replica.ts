@@ -1,0 +1,188 @@
+import { assign, fromPromise, setup } from 'xstate';
+
+/** What a look at the replica's marker found. */
+export interface Inspection {
+  readonly halted: boolean;
+  /** A bootstrap was finished once; else one is begun or continued. */
+  readonly bootstrapped: boolean;
+}
+
+/** Where work on the chain leads: on to the next state, back to a height, or to a bootstrap from nothing. */
+export type Outcome =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'behind' }
+  /** It is time to compare with the source. */
+  | { readonly kind: 'due' }
+  | { readonly kind: 'forked'; readonly height: number }
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'halted' };
+
+export interface ReplicaInput {
+  readonly reconnectDelayMs: number;
+  /** A random number in [0, 1), drawn anew at each call. */
+  readonly jitter: () => number;
+  /** How long the sources asked to be left alone. */
+  readonly restMs?: () => number;
+}
+
+interface ReplicaContext extends ReplicaInput {
+  /** The highest height that may stay, while rolling back. */
+  readonly rollbackTo: number;
+  /** What ended the last piece of work; null when it went well. */
+  readonly fault: unknown;
+}
+
+export type ReplicaEvent = { readonly type: 'halt.cleared' } | { readonly type: 'stop.requested' };
+
+/** Faults that no retry mends end the actor; its supervisor acts by their policy. */
+const isFinal = (fault: unknown): boolean => {
+  const policy = (fault as { policy?: unknown } | null)?.policy;
+  return policy === 'park' || policy === 'exit';
+};
+
+/** A guard that bears the outcome's name, which the charts show. */
+const outcomeIs = (kind: Outcome['kind']) =>
+  ({ [kind]: ({ event }: { event: unknown }): boolean => (event as { output: Outcome }).output.kind === kind })[kind]!;
+
+const finalError = ({ event }: { event: { error: unknown } }): boolean => isFinal(event.error);
+const wasHalted = ({ event }: { event: { output: Inspection } }): boolean => event.output.halted;
+const wasBootstrapped = ({ event }: { event: { output: Inspection } }): boolean => event.output.bootstrapped;
+
+const named = <Output, Input = void>(name: string) =>
+  fromPromise<Output, Input>(() => Promise.reject(new Error(`the effect ${name} is not provided`)));
+
+const onError = [
+  { guard: finalError, target: '#replica.failed', actions: 'keepFault' },
+  { target: '#replica.reconnecting', actions: 'keepFault' }
+] as const;
+
+/** Where every look at the chain may lead. */
+const chainOutcomes = [
+  { guard: outcomeIs('halted'), target: '#replica.halted' },
+  { guard: outcomeIs('forked'), target: '#replica.rollingBack', actions: 'keepFork' },
+  { guard: outcomeIs('lost'), target: '#replica.bootstrapping' },
+  { guard: outcomeIs('behind'), target: '#replica.catchingUp' }
+] as const;
+
+/**
+ * One replica's way: bootstrap, catch up, compare with the source, follow live, roll back, and back again after every break.
+ *
+ * Each state's work is an effect that the actor provides; it ends with an outcome, and the chart says where that leads.
+ * A state that is left aborts its effect.
+ */
+export const replicaMachine = setup({
+  types: {
+    input: {} as ReplicaInput,
+    context: {} as ReplicaContext,
+    events: {} as ReplicaEvent
+  },
+  actors: {
+    inspect: named<Inspection>('inspect'),
+    fetchSchema: named<void>('fetchSchema'),
+    download: named<Outcome>('download'),
+    load: named<void>('load'),
+    check: named<Outcome>('check'),
+    catchUp: named<Outcome, { readonly reconcile: boolean }>('catchUp'),
+    verify: named<Outcome>('verify'),
+    follow: named<Outcome>('follow'),
+    rollBack: named<Outcome, { readonly height: number }>('rollBack'),
+    release: named<void>('release')
+  },
+  actions: {
+    keepFault: assign({ fault: ({ event }) => (event as unknown as { error: unknown }).error }),
+    forgetFault: assign({ fault: null }),
+    keepFork: assign({
+      rollbackTo: ({ event }) => (event as unknown as { output: Extract<Outcome, { kind: 'forked' }> }).output.height
+    })
+  },
+  delays: {
+    reconnectDelay: ({ context: { reconnectDelayMs, jitter, restMs } }) =>
+      Math.max(Math.round(reconnectDelayMs * (0.75 + jitter() / 2)), restMs?.() ?? 0)
+  }
+}).createMachine({
+  id: 'replica',
+  context: ({ input }) => ({ ...input, rollbackTo: 0, fault: null }),
+  initial: 'inspecting',
+  on: { 'stop.requested': '.stopping' },
+  states: {
+    inspecting: {
+      invoke: {
+        src: 'inspect',
+        onDone: [
+          { guard: wasHalted, target: 'halted' },
+          { guard: wasBootstrapped, target: 'catchingUp' },
+          { target: 'bootstrapping' }
+        ],
+        onError
+      }
+    },
+    bootstrapping: {
+      initial: 'schema',
+      states: {
+        schema: { invoke: { src: 'fetchSchema', onDone: 'downloading', onError } },
+        downloading: {
+          invoke: {
+            src: 'download',
+            onDone: [{ guard: outcomeIs('halted'), target: '#replica.halted' }, { target: 'loading' }],
+            onError
+          }
+        },
+        loading: { invoke: { src: 'load', onDone: 'checking', onError } },
+        checking: {
+          invoke: {
+            src: 'check',
+            onDone: [{ guard: outcomeIs('halted'), target: '#replica.halted' }, { target: '#replica.catchingUp' }],
+            onError
+          }
+        }
+      }
+    },
+    catchingUp: {
+      invoke: {
+        src: 'catchUp',
+        input: { reconcile: false },
+        onDone: [...chainOutcomes, { target: 'verifying', actions: 'forgetFault' }],
+        onError
+      }
+    },
+    verifying: {
+      invoke: {
+        src: 'verify',
+        onDone: [...chainOutcomes, { target: 'live' }],
+        onError
+      }
+    },
+    live: {
+      invoke: {
+        src: 'follow',
+        onDone: [...chainOutcomes, { guard: outcomeIs('due'), target: 'verifying' }, { target: 'catchingUp' }],
+        onError
+      }
+    },
+    rollingBack: {
+      invoke: {
+        src: 'rollBack',
+        input: ({ context }) => ({ height: context.rollbackTo }),
+        onDone: [
+          { guard: outcomeIs('halted'), target: 'halted' },
+          { guard: outcomeIs('lost'), target: 'bootstrapping' },
+          { target: 'reconciling' }
+        ],
+        onError
+      }
+    },
+    reconciling: {
+      invoke: {
+        src: 'catchUp',
+        input: { reconcile: true },
+        onDone: [...chainOutcomes, { target: 'verifying', actions: 'forgetFault' }],
+        onError
+      }
+    },
+    reconnecting: { after: { reconnectDelay: 'inspecting' } },
+    halted: { on: { 'halt.cleared': 'inspecting' } },
+    stopping: { invoke: { src: 'release', onDone: 'stopped', onError: 'stopped' } },
+    stopped: { type: 'final' },
+    failed: { type: 'final' }
+  }
+});

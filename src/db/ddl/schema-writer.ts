@@ -1,0 +1,140 @@
+import { PlatformError } from '../../errors.ts';
+import type { DbType } from '../../wire/database.ts';
+import type { SchemaRecord, TypedTable } from '../../wire/schema.ts';
+import { type Connection, databaseError, quoteName, refusalOf, rows } from '../core/connection.ts';
+import { classByName, classifyTables, UNSEEN } from '../tables/classify.ts';
+import { dependencyOrder, readTopology } from '../tables/topology.ts';
+import { parseCreateTable } from './create-table-parser.ts';
+import { printAdditions, printChanges, printFinish, printTable, REPLICA_COMMENT, type TableDdl } from './ddl.ts';
+
+/** The tables of a source's schema that a replica keeps, parents first, with the statements that make them. */
+export interface SchemaPlan {
+  readonly tables: readonly { readonly table: TypedTable; readonly ddl: TableDdl }[];
+  /** Null: the source gives texts only, which say of a table what it has, not what it has no more. */
+  readonly fingerprint: string | null;
+  /** True for tables of this replica that its source has no more. */
+  readonly isGone: (name: string) => boolean;
+}
+
+/**
+ * Checks a source's schema and prints what makes it.
+ *
+ * @param only tables that a replica keeps; null: all
+ * @throws {PlatformError} SCHEMA_REFUSED, SOURCE_INVALID
+ */
+export function planSchema(
+  record: SchemaRecord,
+  dbType: DbType,
+  localTables: readonly string[],
+  only: ReadonlySet<string> | null = null
+): SchemaPlan {
+  const typed = (record.typed as TypedTable[] | undefined) ?? parseTables(record, dbType, localTables);
+  const plans = dependencyOrder(classifyTables(typed, dbType, localTables), typed);
+  const byName = new Map(typed.map((table) => [table.name, table]));
+  if (byName.size !== typed.length)
+    throw new PlatformError('SOURCE_INVALID', { reason: 'a table comes twice in the schema' });
+  const kept = plans.filter((plan) => !UNSEEN.has(plan.class) && (only === null || only.has(plan.name)));
+  const names = new Set(kept.map(({ name }) => name));
+  const tables = kept.map(({ name }) => {
+    const table = withReferencesTo(names, byName.get(name)!);
+    return { table, ddl: printTable(table) };
+  });
+  const isUnseen = (name: string) => UNSEEN.has(classByName(name, dbType, localTables) ?? '');
+  const isGone = (name: string) => only === null && !byName.has(name) && !isUnseen(name);
+  return { tables, fingerprint: record.fingerprint ?? null, isGone };
+}
+
+/** References to tables that the replica does not keep are left out. */
+function withReferencesTo(kept: ReadonlySet<string>, table: TypedTable): TypedTable {
+  return { ...table, foreignKeys: table.foreignKeys.filter(({ referencedTable }) => kept.has(referencedTable)) };
+}
+
+/** The tables of a source that gives texts only; those that never travel may be anything. */
+function parseTables({ tables }: SchemaRecord, dbType: DbType, localTables: readonly string[]): TypedTable[] {
+  return Object.entries(tables)
+    .filter(([name]) => !UNSEEN.has(classByName(name, dbType, localTables) ?? ''))
+    .map(([name, text]) => parseCreateTable(name, text));
+}
+
+/** Makes tables anew and empty, without the keys that are cheaper when their rows are in. */
+export async function recreateTables(connection: Connection, tables: SchemaPlan['tables']): Promise<void> {
+  await checkCase(connection, tables);
+  for (const { table } of [...tables].reverse())
+    await connection.query(`DROP TABLE IF EXISTS ${quoteName(table.name)}`);
+  for (const { table, ddl } of tables) await runDdl(connection, table.name, [ddl.create]);
+}
+
+/** Adds to a table that was just loaded the keys that were left out; what refers to other tables waits for `finishTables`. */
+export async function addKeys(connection: Connection, { table }: SchemaPlan['tables'][number]): Promise<void> {
+  await runDdl(connection, table.name, printFinish(table, { keys: [], foreignKeys: table.foreignKeys }));
+}
+
+/** Adds to loaded tables what they lack still: a writer may have died between a table's keys and its mark. */
+export async function finishTables(connection: Connection, tables: SchemaPlan['tables']): Promise<void> {
+  const own = new Map((await readTopology(connection)).tables.map((table) => [table.name, table]));
+  for (const { table } of tables) {
+    const made = own.get(table.name);
+    if (made) await runDdl(connection, table.name, printFinish(table, made));
+  }
+}
+
+/**
+ * Makes the replica's tables what a newer schema says, between groups. From a source that gives texts only, it adds what is missing.
+ *
+ * Values that no message brings are those which this server gives to new or changed columns: a comparison must follow.
+ *
+ * @returns the tables that changed, also those that went
+ * @throws {PlatformError} SCHEMA_REFUSED; ROW_CONTRADICTION when the rows that are here do not fit it
+ */
+export async function followSchema(connection: Connection, plan: SchemaPlan): Promise<readonly string[]> {
+  await checkCase(connection, plan.tables);
+  const print = plan.fingerprint === null ? printAdditions : printChanges;
+  const own = new Map((await readTopology(connection)).tables.map((table) => [table.name, table]));
+  const gone = plan.fingerprint === null ? [] : (await readMade(connection)).filter(plan.isGone);
+  const changed = [...gone];
+  for (const name of gone) await connection.query(`DROP TABLE ${quoteName(name)}`);
+  for (const { table, ddl } of plan.tables) {
+    const existing = own.get(table.name);
+    const statements = existing ? print(existing, table) : [ddl.create, ...ddl.afterLoad];
+    await runDdl(connection, table.name, statements, existing ? 'ROW_CONTRADICTION' : 'SCHEMA_REFUSED');
+    if (statements.length > 0) changed.push(table.name);
+  }
+  return changed;
+}
+
+/** A server that keeps names in lower case would not find the tables by the names that their rows come under. */
+async function checkCase(connection: Connection, tables: SchemaPlan['tables']): Promise<void> {
+  const [setting] = await rows<{ folds: number }>(connection, 'SELECT @@lower_case_table_names AS folds');
+  const folded = tables.find(({ table: { name } }) => name !== name.toLowerCase())?.table.name;
+  if (Number(setting?.folds) !== 1 || folded === undefined) return;
+  const reason = `table ${folded}: the replica's server keeps names in lower case, use one with lower_case_table_names=0`;
+  throw new PlatformError('SCHEMA_REFUSED', { reason, table: folded });
+}
+
+/** The tables that were made here for the rows of a source: others are an operator's. */
+async function readMade(connection: Connection): Promise<string[]> {
+  const found = await rows<{ TABLE_NAME: string }>(
+    connection,
+    'SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_COMMENT = ?',
+    [REPLICA_COMMENT]
+  );
+  return found.map(({ TABLE_NAME }) => TABLE_NAME);
+}
+
+/** What MariaDB itself refuses is the schema's fault, or that of the rows which are here; a lost connection is not. */
+async function runDdl(
+  connection: Connection,
+  table: string,
+  statements: readonly string[],
+  refusal: 'SCHEMA_REFUSED' | 'ROW_CONTRADICTION' = 'SCHEMA_REFUSED'
+): Promise<void> {
+  for (const statement of statements) {
+    try {
+      await connection.query(statement);
+    } catch (caught) {
+      const words = refusalOf(caught);
+      if (words === null) throw databaseError(caught, { table });
+      throw new PlatformError(refusal, { reason: `table ${table}: ${words}`, table }, { cause: caught });
+    }
+  }
+}

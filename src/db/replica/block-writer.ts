@@ -1,0 +1,262 @@
+import { PlatformError } from '../../errors.ts';
+import { type BlockHashes, blockText, sameBlock } from '../../wire/database.ts';
+import { type BlockMessage, previousHashes } from '../../wire/messages.ts';
+import { type Connection, databaseError, rows } from '../core/connection.ts';
+import { StatementBatch, type Statements, write } from '../core/statement-batch.ts';
+import { type BlockHead, readBlockHeads } from '../tables/block-hashes.ts';
+import { GroupIntake } from './block-message.ts';
+import { CarriedIds } from './carried-ids.ts';
+import { deriveBalances, deriveTouched } from './derived-balances.ts';
+import { type GroupOptions, GroupTransaction } from './group-transaction.ts';
+import type { Span } from './heights.ts';
+import { runsOf } from './heights.ts';
+import type { ReplicaSchema } from './schema.ts';
+import { SinceApplication, type SinceContent } from './since-application.ts';
+import { moveReplicaState, type ReplicaState, writeReplicaState } from './state.ts';
+import { TouchedBalances } from './touched-balances.ts';
+import { type GroupBase, pruneJournal, UndoJournal } from './undo-journal.ts';
+import { checkBlocks, logAnew, type NamedBlock } from './written-blocks.ts';
+
+/** What a replica's writer needs beside its connection. */
+export interface WriterContext {
+  readonly schema: ReplicaSchema;
+  readonly maxRollbackDepth: number;
+  readonly epochSize: number;
+  /** Absent where nothing is to be compared before it is durable. */
+  readonly examiner?: GroupExaminer;
+}
+
+/** The roots that a source names for the last block of a group; null where it has none. */
+export interface ClaimedRoots {
+  readonly balances_root: string | null;
+  readonly block_merkle_root: string | null;
+}
+
+/** Looks at what a group did before it is durable. */
+export interface GroupExaminer {
+  /** @throws whatever the group is to be given up for */
+  examine(
+    connection: Statements,
+    schema: ReplicaSchema,
+    group: { readonly span: Span; readonly touched: TouchedBalances; readonly claimed: ClaimedRoots | null }
+  ): Promise<void>;
+  /** How the group that was examined ended; also called when it was not examined. */
+  settle(committed: boolean): Promise<void>;
+}
+
+/** The blocks of a group as its source names them, and what the marker says when it is applied. */
+export interface GroupTarget extends Span {
+  readonly hashes: BlockHashes;
+  readonly source: string;
+  readonly complete: boolean;
+  readonly phase: ReplicaState['phase'];
+}
+
+/** Groups that are too old to be undone are forgotten once in so many blocks. */
+const PRUNE_BLOCKS = 16;
+const DUPLICATE_KEY = 1062;
+/** NULL where it may not be, out of range, cut, no such value of the type, without its parent, against a CHECK. */
+const UNFIT = new Set([1048, 1264, 1265, 1292, 1364, 1366, 1406, 1452, 4025]);
+/**
+ * Markers of replicas without a row that came before its block, or before the row that says its block: the writer knows it of
+ * those that it left itself, not of one that was read.
+ */
+const NO_EARLY_ROWS = new WeakSet<ReplicaState>();
+
+/** Live blocks that were read together. */
+export interface LiveGroup {
+  readonly target: GroupTarget;
+  /** In order; at least one. */
+  readonly messages: readonly BlockMessage[];
+}
+
+/** Groups that wait are applied together, up to so many. */
+export const MOST_GROUPS = 16;
+
+/** One group on its way into the database. */
+interface GroupWork {
+  readonly target: GroupTarget & { readonly blockTime?: number | null } & Pick<GroupOptions, 'collisions'>;
+  /** Of live blocks: the block before them, as their source names it. */
+  readonly told?: BlockHashes | null;
+  /** @returns the blocks that are named */
+  change(
+    group: GroupTransaction,
+    connection: Statements,
+    options: { readonly ids: CarriedIds; readonly mayHoldEarly: boolean }
+  ): Promise<readonly NamedBlock[]>;
+}
+
+/**
+ * Applies groups, of which each follows the one before, in one transaction, each with its undo images; `sync_state.height` is the
+ * last block then. Of roots, those are compared that the last group's source names.
+ *
+ * @returns the marker as it stands then
+ * @throws {PlatformError} REPLICA_MOVED, CHAIN_BROKEN, ROW_CONTRADICTION, SOURCE_INVALID, DATABASE_UNAVAILABLE; the connection is
+ *   destroyed then
+ */
+export function applyBlocks(
+  connection: Connection,
+  context: WriterContext,
+  before: ReplicaState,
+  groups: readonly LiveGroup[]
+): Promise<ReplicaState> {
+  const { balances_root = null, block_merkle_root = null } = groups.at(-1)!.messages.at(-1)!;
+  const works = groups.map((group) => liveWork(context, before, group));
+  return applyGroups(connection, context, before, works, { balances_root, block_merkle_root });
+}
+
+function liveWork({ schema }: WriterContext, before: ReplicaState, { target, messages }: LiveGroup): GroupWork {
+  const last = messages.at(-1)!;
+  return {
+    target: { ...target, blockTime: last.block_time },
+    told: previousHashes(messages[0]!),
+    async change(group, connection, { ids, mayHoldEarly }) {
+      // What a truncated replica holds of credits and debits does not add up to a balance.
+      const derives = !last.group && before.floor === null;
+      const intake = new GroupIntake(group, schema, { span: target, ids, derives });
+      for (const message of messages) await intake.add(message);
+      if (mayHoldEarly) await group.clearWaiting();
+      await group.take(intake.wants);
+      for (const { data } of derives ? messages : []) await deriveBalances(connection, group, schema, data);
+      return messages.map((message) => ({ height: message.block_index, hashes: message as unknown as BlockHashes }));
+    }
+  };
+}
+
+/** Applies a since-snapshot as one group. @returns, @throws as `applyBlocks` */
+export function applySince(
+  connection: Connection,
+  context: WriterContext,
+  before: ReplicaState,
+  target: GroupTarget,
+  content: SinceContent
+): Promise<ReplicaState> {
+  const { schema } = context;
+  const collisions = before.ids.source === target.source ? 'evict' : 'own';
+  const work: GroupWork = {
+    target: { ...target, collisions },
+    async change(group, batch) {
+      const application = new SinceApplication(group, schema, target, content);
+      await application.run();
+      if (content.from < target.first) await checkBranch(batch, schema, before);
+      if (content.derives) {
+        for (const [table, touched] of application.touched()) await deriveTouched(batch, group, table, touched);
+      }
+      // A source that names no block by its headers says what it is by its rows alone.
+      return blockText(target.hashes) === null ? [] : [{ height: target.last, hashes: target.hashes }];
+    }
+  };
+  return applyGroups(connection, context, before, [work], null);
+}
+
+/** A since-snapshot repeats the replica's tip: with other hashes it is of another branch, and does not say what is to be undone. */
+async function checkBranch(
+  connection: Statements,
+  { heads }: ReplicaSchema,
+  { height, hashes }: ReplicaState
+): Promise<void> {
+  if (!heads || height === null || hashes === null) return;
+  const [head] = await readBlockHeads(connection, heads, height, height);
+  if (head && sameBlock(head.hashes, hashes)) return;
+  const reason = `the source left the branch of block ${height} while it was read`;
+  throw new PlatformError('ROW_CONTRADICTION', { reason, forked: true });
+}
+
+async function applyGroups(
+  connection: Connection,
+  context: WriterContext,
+  before: ReplicaState,
+  works: readonly GroupWork[],
+  claimed: ClaimedRoots | null
+): Promise<ReplicaState> {
+  const { schema, epochSize, examiner } = context;
+  const { phase, complete, source, hashes, blockTime = null, last } = works.at(-1)!.target;
+  const told = { height: last, phase, complete, source, hashes, blockTime };
+  const { first } = works[0]!.target;
+  try {
+    const batch = new StatementBatch(connection);
+    await write(batch, 'BEGIN');
+    const [, written] = await Promise.all([
+      moveMarker(batch, before.height, told),
+      writeGroups(batch, context, before, works)
+    ]);
+    const { tip, ids, changedBlocks, touched } = written;
+    if (schema.heads?.dbType === 'indexer') await logAnew(batch, schema.heads, runsOf(changedBlocks), last, epochSize);
+    if (last % PRUNE_BLOCKS < last - first + 1) await pruneJournal(batch, last - context.maxRollbackDepth);
+    const differs = tip.blockTime !== blockTime || blockText(tip.hashes) !== blockText(hashes);
+    const found = {
+      ...(differs && { blockTime: tip.blockTime, hashes: tip.hashes }),
+      ...(ids.changed && { ids: { ...before.ids, own: ids.changed } })
+    };
+    if (Object.keys(found).length > 0) await writeReplicaState(batch, found);
+    await examiner?.examine(batch, schema, { span: { first, last }, touched, claimed });
+    await batch.query('COMMIT');
+    await examiner?.settle(true);
+    const after = { ...before, ...told, ...found };
+    if (!written.mayHoldEarly) NO_EARLY_ROWS.add(after);
+    return after;
+  } catch (caught) {
+    connection.destroy();
+    await examiner?.settle(false);
+    const { errno = 0, message } = caught as Error & { errno?: number };
+    if (errno === DUPLICATE_KEY) {
+      const reason = `a row of blocks ${first} to ${last} contradicts the replica: ${message}`;
+      throw new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });
+    }
+    if (UNFIT.has(errno)) {
+      const reason = `a row of blocks ${first} to ${last} does not fit its table: ${message}`;
+      throw new PlatformError('SOURCE_INVALID', { reason, errno }, { cause: caught });
+    }
+    throw databaseError(caught, { blocks: `${first}-${last}` });
+  }
+}
+
+/** Writes groups one after another. What is asked for to check one travels with the statements of the next. */
+async function writeGroups(
+  batch: StatementBatch,
+  { schema, epochSize }: WriterContext,
+  before: ReplicaState,
+  works: readonly GroupWork[]
+) {
+  const [ids, touched] = [new CarriedIds(before.ids.own), new TouchedBalances()];
+  const changed = new Set<number>();
+  const checks: Promise<BlockHead>[] = [];
+  let base: GroupBase = { height: works[0]!.target.first - 1, blockTime: before.blockTime, hashes: before.hashes };
+  let mayHoldEarly = !NO_EARLY_ROWS.has(before);
+  for (const { target, told, change } of works) {
+    const { first, last, hashes, blockTime = null, collisions } = target;
+    const journal = new UndoJournal(batch, first, last);
+    await journal.open(base);
+    const group = new GroupTransaction(batch, schema, target, {
+      journal,
+      ids,
+      touched,
+      ...(collisions && { collisions })
+    });
+    if (mayHoldEarly) await group.clearSpan();
+    const named = await change(group, batch, { ids, mayHoldEarly });
+    await journal.flush();
+    const previous = told === undefined ? {} : { previous: { told, kept: base.hashes } };
+    const check = checkBlocks(batch, schema, { first, last, hashes, ...previous }, named, epochSize);
+    // Whoever waits for it hears of its failure, unless one of a later group ended the transaction before.
+    check.catch(() => undefined);
+    checks.push(check);
+    for (const height of group.changedBlocks) changed.add(height);
+    base = { height: last, blockTime, hashes };
+    mayHoldEarly = group.mayHoldEarly;
+  }
+  const tip = (await Promise.all(checks)).at(-1)!;
+  return { tip, ids, touched, mayHoldEarly, changedBlocks: [...changed].sort((a, b) => a - b) };
+}
+
+/** Writes what the group's source says of its end. Also what makes a second writer fail: exactly one row must be where we left it. */
+async function moveMarker(
+  batch: StatementBatch,
+  expected: number | null,
+  told: Partial<ReplicaState> & { readonly height: number }
+): Promise<void> {
+  if ((await moveReplicaState(batch, expected, told)) === 1) return;
+  const [row] = await rows(batch, 'SELECT height FROM sync_state WHERE id = 1');
+  const reason = `the replica stands at block ${row?.['height'] ?? 'none'}, this writer left it at ${expected ?? 'none'}`;
+  throw new PlatformError('REPLICA_MOVED', { reason });
+}

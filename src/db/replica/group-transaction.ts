@@ -1,0 +1,409 @@
+import { PlatformError } from '../../errors.ts';
+import type { TableSpans, WireRow } from '../../wire/messages.ts';
+import { quoteName, rows } from '../core/connection.ts';
+import type { Statements } from '../core/statement-batch.ts';
+import { type CarriedIds, mayOwnIds } from './carried-ids.ts';
+import { heightsOf, type Span } from './heights.ts';
+import { ParentBlocks } from './parent-blocks.ts';
+import { differ, isNamed, NO_DIFFERENCE, type RowDifference, union } from './row-difference.ts';
+import { selectSpans } from './row-spans.ts';
+import { deleteRows, insertRows, selectByIdentity, selectByKey, selectWhere } from './row-statements.ts';
+import { type CanonicalRow, canonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './schema.ts';
+import type { TouchedBalances } from './touched-balances.ts';
+import type { UndoJournal } from './undo-journal.ts';
+import { YieldingInsert } from './yielding-insert.ts';
+
+const SCAN_PAGE_ROWS = 20_000;
+
+/** What a group is to make of one table. */
+export interface TableWants {
+  readonly table: ReplicaTable;
+  /** Rows of the group's own blocks, of which nothing is here. */
+  readonly fresh: readonly CanonicalRow[];
+  /** Rows that replace those with their identity; of rows that nothing names, as many are added as are not here. */
+  readonly upserts: readonly CanonicalRow[];
+  /** What to do when a row has another value here. */
+  readonly known: 'replace' | 'refuse';
+  /** Rows that go, by the values at some positions. */
+  readonly gone: readonly { readonly key: readonly number[]; readonly list: readonly CanonicalRow[] }[];
+  /** Parts of the table that these rows are the whole of. */
+  readonly spans: (Pick<TableSpans, 'column' | 'spans'> & { readonly list: readonly CanonicalRow[] }) | null;
+}
+
+/** What a group changes in one table. */
+export interface TableChange extends RowDifference {
+  readonly table: ReplicaTable;
+  /** Rows to add whose ids are still to be dealt. */
+  readonly unsettled: readonly CanonicalRow[];
+  readonly fresh: readonly CanonicalRow[];
+}
+
+/** What a transaction needs to know beside its statements. */
+export interface GroupOptions {
+  readonly journal: Pick<UndoJournal, 'keep'>;
+  readonly ids: CarriedIds;
+  /** Takes note of the balances that change. */
+  readonly touched?: TouchedBalances;
+  /**
+   * A row that takes the place of one that nothing told of does not end the transaction: `evict` takes that one away, `own` lets
+   * the table have ids of its own. Absent: it ends it.
+   */
+  readonly collisions?: 'evict' | 'own';
+}
+
+/**
+ * The changes of one group within its transaction, each with its undo image. Everything that goes is read first; then it goes,
+ * from all tables; then new rows come, with the source's ids.
+ *
+ * Rows that stand in blocks of the group itself need no image: a rollback deletes them by scope.
+ */
+export class GroupTransaction {
+  readonly #connection: Statements;
+  readonly #schema: ReplicaSchema;
+  readonly #span: Span;
+  readonly #options: GroupOptions;
+  readonly #parents: ParentBlocks;
+  readonly #insert: YieldingInsert | null;
+  readonly #changedBlocks = new Set<number>();
+  readonly #parentNames: ReadonlySet<string>;
+  #mayHoldEarly = false;
+
+  constructor(connection: Statements, schema: ReplicaSchema, span: Span, options: GroupOptions) {
+    this.#connection = connection;
+    this.#schema = schema;
+    this.#span = span;
+    this.#options = options;
+    this.#parents = new ParentBlocks(connection, schema, span);
+    this.#parentNames = new Set(schema.tables.flatMap(({ plan }) => plan.scope?.parent ?? []));
+    this.#insert = options.collisions
+      ? new YieldingInsert(connection, options.ids, options.collisions, (table, list) => this.#remove(table, list))
+      : null;
+  }
+
+  /** Whether rows may stand in blocks above the group's, or wait for the row that says their block. */
+  get mayHoldEarly(): boolean {
+    return this.#mayHoldEarly;
+  }
+
+  /** Ascending heights below the group whose row in `blocks` changed. */
+  get changedBlocks(): readonly number[] {
+    return [...this.#changedBlocks].sort((a, b) => a - b);
+  }
+
+  get parents(): ParentBlocks {
+    return this.#parents;
+  }
+
+  /** Removes rows that stand in the group's blocks already: a source that sent them early sends them again with their block. */
+  async clearSpan(): Promise<void> {
+    const { first } = this.#span;
+    const direct = this.#schema.tables.filter(({ plan }) => plan.scope !== null && plan.scope.parent === null);
+    if (direct.length === 0) return;
+    const found = await rows<{ name: string }>(
+      this.#connection,
+      direct
+        .map(
+          ({ name }) =>
+            `SELECT '${name}' AS name FROM DUAL WHERE EXISTS (SELECT 1 FROM ${quoteName(name)} WHERE block_index >= ${first})`
+        )
+        .join(' UNION ALL ')
+    );
+    const occupied = new Set(found.map(({ name }) => name));
+    if (occupied.size > 0) this.#mayHoldEarly = true;
+    const affected = this.#schema.tables.filter(
+      ({ name, plan }) => occupied.has(name) || (plan.scope?.parent != null && occupied.has(plan.scope.parent))
+    );
+    for (const table of affected.reverse()) {
+      await this.#remove(table, await selectSpan(this.#connection, table, this.#span));
+    }
+  }
+
+  /**
+   * Removes rows that waited for a parent which the group brings: they are among the rows of its blocks.
+   *
+   * @returns what was removed, table by table
+   */
+  async clearWaiting(tables: readonly ReplicaTable[] = this.#schema.tables): Promise<readonly CanonicalRow[][]> {
+    const waiting = tables.flatMap((table) => {
+      const values = this.#parents.arriving(table);
+      return values.size === 0 ? [] : [{ table, values }];
+    });
+    const found = await Promise.all(
+      waiting.map(async ({ table, values }) => {
+        const { column } = table.plan.scope!;
+        const at = table.codecs.findIndex(({ name }) => name === column);
+        const list = await selectSpans(this.#connection, table, { column, spans: [extent(values)] });
+        return list.filter((row) => values.has(row[at]!));
+      })
+    );
+    for (const [index, { table }] of waiting.entries()) await this.#remove(table, found[index]!);
+    return found;
+  }
+
+  /** Makes tables, of which none comes twice, what the group says they are; `sorted` as the schema is: parents first. */
+  async take(sorted: readonly TableWants[]): Promise<void> {
+    await this.write(await Promise.all(sorted.map((wants) => this.read(wants))));
+  }
+
+  /** What of a table changes. Nothing is written. @throws {PlatformError} ROW_CONTRADICTION */
+  async read(wants: TableWants): Promise<TableChange> {
+    const { table, spans, upserts, gone } = wants;
+    const [inSpans, named, vanished] = await Promise.all([
+      spans ? selectSpans(this.#connection, table, spans) : [],
+      this.compareRows(table, upserts, 'replace'),
+      Promise.all(gone.map(({ key, list }) => selectByKey(this.#connection, table, key, list))),
+      this.#noteEarly(table, spans?.list ?? [])
+    ]);
+    // A lookup's id may be dealt again: the row that had it is told to go.
+    if (wants.known === 'refuse') refuse(table, differ(named.surplus, vanished.flat(), table.all).surplus);
+    const within = differ(inSpans, spans?.list ?? [], this.equality(table));
+    const told = [within.surplus, named.surplus, ...vanished];
+    told.push(await this.#selectMoved(table, within.missing, union(table, told)));
+    const missing = onlyOnce(table, [within.missing, named.missing]);
+    return this.settle({ table, surplus: union(table, told), missing, fresh: wants.fresh });
+  }
+
+  /**
+   * What rows to upsert change: they replace those with their identity; of rows that nothing names, as many come as are not here.
+   *
+   * @throws {PlatformError} ROW_CONTRADICTION
+   */
+  async compareRows(
+    table: ReplicaTable,
+    list: readonly CanonicalRow[],
+    known: TableWants['known']
+  ): Promise<RowDifference> {
+    if (list.length === 0) return NO_DIFFERENCE;
+    const [difference] = await Promise.all([this.#compare(table, list), this.#noteEarly(table, list)]);
+    if (known === 'refuse') refuse(table, difference.surplus);
+    return difference;
+  }
+
+  /** Which of the new rows take over an id of the replica's own, and which are to get one. */
+  settle({ table, surplus, missing, fresh }: Omit<TableChange, 'unsettled'>): TableChange {
+    const { surrogate, identity } = table;
+    const { ids } = this.#options;
+    if (surrogate === null) return { table, surplus, missing, unsettled: [], fresh };
+    if (!ids.isOwn(table)) {
+      const isDealt = (row: CanonicalRow) => row[surrogate] !== null;
+      if (missing.every(isDealt)) return { table, surplus, missing, unsettled: [], fresh };
+      const unsettled = missing.filter((row) => !isDealt(row));
+      return { table, surplus, missing: missing.filter(isDealt), unsettled, fresh };
+    }
+    const freed = new Map(identity ? surplus.map((row) => [keyText(row, identity), row[surrogate]!]) : []);
+    const settled: CanonicalRow[] = [];
+    const unsettled: CanonicalRow[] = [];
+    for (const row of missing) {
+      const own = identity && isNamed(table, row) ? freed.get(keyText(row, identity)) : undefined;
+      if (own === undefined) unsettled.push(row);
+      else settled.push(row.with(surrogate, own));
+    }
+    return { table, surplus, missing: settled, unsettled, fresh };
+  }
+
+  /** Carries out changes of different tables, `sorted` as the schema is. */
+  async write(sorted: readonly TableChange[]): Promise<void> {
+    for (const { table, surplus } of sorted.toReversed()) await this.#remove(table, surplus);
+    for (const { table, missing, unsettled, fresh } of sorted) {
+      await this.#add(table, missing);
+      if (unsettled.length > 0) await this.#add(table, await this.#deal(table, unsettled));
+      await this.#addFresh(table, fresh);
+    }
+  }
+
+  async #addFresh(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
+    if (list.length === 0) return;
+    if (this.#options.ids.isOwn(table)) await insertRows(this.#connection, table, await this.#deal(table, list));
+    else if (this.#insert) await this.#insert.run(table, list);
+    else await insertRows(this.#connection, table, list);
+  }
+
+  #deal(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<readonly CanonicalRow[]> {
+    // What gets an id here may have another one at the source.
+    if (mayOwnIds(table)) this.#options.ids.own(table);
+    return this.#options.ids.deal(this.#connection, table, list);
+  }
+
+  /** The positions by which two rows of a table are equal. */
+  equality(table: ReplicaTable): readonly number[] {
+    return this.#options.ids.positions(table);
+  }
+
+  /** What one page of a table that is received whole changes here; for `compareWhole`. */
+  async comparePage(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<RowDifference> {
+    const named = list.filter((row) => isNamed(table, row));
+    const unnamed = named.length === list.length ? [] : list.filter((row) => !isNamed(table, row));
+    const { surplus, missing } = await this.#compare(table, named);
+    return { surplus, missing: [...missing, ...unnamed] };
+  }
+
+  /**
+   * What a table that was received whole changes here: what the source has not goes, what differs is replaced, what is missing
+   * comes.
+   *
+   * @param received identities of all rows received
+   */
+  async compareWhole(
+    table: ReplicaTable,
+    pages: readonly RowDifference[],
+    received: ReadonlySet<string>
+  ): Promise<RowDifference> {
+    const surplus = pages.flatMap((page) => page.surplus);
+    const wanted = pages.flatMap((page) => page.missing);
+    const unnamed: CanonicalRow[] = [];
+    for await (const page of scanTable(this.#connection, table)) {
+      for (const row of page) {
+        if (!isNamed(table, row)) unnamed.push(row);
+        else if (!received.has(keyText(row, table.identity!))) surplus.push(row);
+      }
+    }
+    const rest = differ(
+      unnamed,
+      wanted.filter((row) => !isNamed(table, row)),
+      this.equality(table)
+    );
+    const named = wanted.filter((row) => isNamed(table, row));
+    return { surplus: [...surplus, ...rest.surplus], missing: [...named, ...rest.missing] };
+  }
+
+  /** The rows of the blocks from a height to the group. Which they are the parents say: read those of all tables before any are changed. */
+  readOverlap(table: ReplicaTable, from: number): Promise<CanonicalRow[]> {
+    return selectSpan(this.#connection, table, { first: from, last: this.#span.first - 1 });
+  }
+
+  /** Rows that differ from those with their identities; where nothing names them, as many as are not here. */
+  async #compare(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<RowDifference> {
+    const { identity } = table;
+    const positions = this.equality(table);
+    const named = list.filter((row) => isNamed(table, row));
+    const unnamed = named.length === list.length ? [] : list.filter((row) => !isNamed(table, row));
+    const wanted = identity ? [...new Map(named.map((row) => [keyText(row, identity), row])).values()] : [];
+    const [existing, alike] = await Promise.all([
+      selectByIdentity(this.#connection, table, wanted),
+      selectByIdentity(this.#connection, table, unnamed)
+    ]);
+    const { surplus, missing } = differ(existing, wanted, positions);
+    return { surplus, missing: [...missing, ...differ(alike, unnamed, positions).missing] };
+  }
+
+  /** Rows that stand elsewhere, and have the identity or the id of one that comes. */
+  async #selectMoved(
+    table: ReplicaTable,
+    missing: readonly CanonicalRow[],
+    told: readonly CanonicalRow[]
+  ): Promise<readonly CanonicalRow[]> {
+    const { identity, surrogate } = table;
+    const keys = [identity, surrogate === null || this.#options.ids.isOwn(table) ? null : [surrogate]];
+    const lists = keys.map(async (key) => {
+      if (key === null || missing.length === 0) return [];
+      const known = new Set(told.map((row) => keyText(row, key)));
+      const asked = missing.filter((row) => key.every((at) => row[at] !== null) && !known.has(keyText(row, key)));
+      return asked.length === 0 ? [] : selectByKey(this.#connection, table, key, asked);
+    });
+    return union(table, await Promise.all(lists));
+  }
+
+  /** Takes note of rows that stand in no block of the group or below it. */
+  async #noteEarly(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
+    if (!table.plan.scope || list.length === 0 || this.#mayHoldEarly) return;
+    const blocks = await this.#parents.blocksOf(table, list);
+    if (blocks.some((block) => block === null || block > this.#span.last)) this.#mayHoldEarly = true;
+  }
+
+  async #remove(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
+    if (list.length === 0) return;
+    // Rows that hung on a parent which goes wait for it to come again.
+    if (this.#parentNames.has(table.name)) this.#mayHoldEarly = true;
+    this.#options.touched?.note('removed', table, list);
+    await this.#options.journal.keep('removed', table, list);
+    this.#noteBlocks(table, list);
+    await deleteRows(this.#connection, table, list);
+  }
+
+  async #add(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
+    if (list.length === 0) return;
+    this.#options.touched?.note('added', table, list);
+    this.#noteBlocks(table, list);
+    const yielding = this.#options.ids.isOwn(table) ? null : this.#insert;
+    const added = yielding ? await yielding.run(table, list) : list;
+    await this.#options.journal.keep('added', table, added);
+    if (!yielding) await insertRows(this.#connection, table, list);
+  }
+
+  #noteBlocks(table: ReplicaTable, list: readonly CanonicalRow[]): void {
+    if (table.name !== 'blocks') return;
+    const columns = table.codecs.map(({ name }) => name);
+    for (const height of heightsOf(columns, list)) if (height < this.#span.first) this.#changedBlocks.add(height);
+  }
+}
+
+/** A group that wants nothing of a table. */
+export function wantsOf(table: ReplicaTable): TableWants {
+  return { table, fresh: [], upserts: [], known: 'replace', gone: [], spans: null };
+}
+
+/** Wire rows in canonical form. */
+export function canonicalRows(table: ReplicaTable, list: readonly WireRow[]): CanonicalRow[] {
+  return list.map((row) => canonicalRow(table, row));
+}
+
+/** The texts by which `compareWhole` knows the rows that were received. */
+export function namesOf(table: ReplicaTable, list: readonly CanonicalRow[]): ReadonlySet<string> {
+  return new Set(table.identity ? list.map((row) => keyText(row, table.identity!)) : []);
+}
+
+/** The rows of a scoped table in some blocks. */
+export function selectSpan(
+  connection: Statements,
+  table: ReplicaTable,
+  { first, last }: Span
+): Promise<CanonicalRow[]> {
+  const { column, parent } = table.plan.scope!;
+  if (parent === null) return selectWhere(connection, table, `t.block_index BETWEEN ${first} AND ${last}`);
+  const join = `JOIN (SELECT DISTINCT ${quoteName(column)} FROM ${quoteName(parent)} WHERE block_index BETWEEN ${first} AND ${last}) p ON p.${quoteName(column)} = t.${quoteName(column)}`;
+  return selectWhere(connection, table, '1', join);
+}
+
+/** Of rows that their table's identity names, one of each name, the last. */
+function onlyOnce(table: ReplicaTable, lists: readonly (readonly CanonicalRow[])[]): readonly CanonicalRow[] {
+  const filled = lists.filter((list) => list.length > 0);
+  const { identity } = table;
+  if (filled.length < 2 || identity === null) return filled.flat();
+  const unnamed = filled.flat().filter((row) => !isNamed(table, row));
+  const named = filled.flat().filter((row) => isNamed(table, row));
+  return [...new Map(named.map((row) => [keyText(row, identity), row])).values(), ...unnamed];
+}
+
+function extent(values: ReadonlySet<string>): [number, number] {
+  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of values) {
+    from = Math.min(from, Number(value));
+    to = Math.max(to, Number(value));
+  }
+  return [from, to];
+}
+
+/** @throws {PlatformError} ROW_CONTRADICTION when there is such a row */
+function refuse(table: ReplicaTable, [row]: readonly CanonicalRow[]): void {
+  if (!row) return;
+  const identity = table.identity!.map((position) => row[position]);
+  const reason = `table ${table.name} holds another row as ${identity.join(', ')} than the source`;
+  throw new PlatformError('ROW_CONTRADICTION', { reason, table: table.name });
+}
+
+/** All rows of a table, in pages where its key allows it. */
+async function* scanTable(connection: Statements, table: ReplicaTable): AsyncGenerator<CanonicalRow[]> {
+  const [position, ...others] = table.rowKey ?? [];
+  const codec = position === undefined ? undefined : table.codecs[position];
+  if (position === undefined || codec?.kind !== 'integer' || others.length > 0) {
+    yield await selectWhere(connection, table, '1');
+    return;
+  }
+  const name = `t.${quoteName(codec.name)}`;
+  for (let condition = '1'; ; ) {
+    const page = await selectWhere(connection, table, `${condition} ORDER BY ${name} LIMIT ${SCAN_PAGE_ROWS}`);
+    yield page;
+    if (page.length < SCAN_PAGE_ROWS) return;
+    condition = `${name} > ${page.at(-1)![position]}`;
+  }
+}

@@ -1,0 +1,54 @@
+import type { DatabaseCoordinates } from '../../../wire/database.ts';
+import { type Connection, connect, statementTag } from '../../core/connection.ts';
+
+type Work = (connection: Connection) => Promise<void>;
+
+/** Work on loaded tables, one after another on a connection of its own, beside the load of the next ones. */
+export class TableFinisher {
+  readonly #connection: Connection;
+  #tail: Promise<void> = Promise.resolve();
+  #fault: unknown;
+  #abandoned = false;
+
+  private constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  static async open(to: DatabaseCoordinates, generation: number): Promise<TableFinisher> {
+    const connection = await connect(to, { tag: statementTag(to.name, generation), statementLimitS: 0 });
+    await connection.query('SET SESSION foreign_key_checks = 0');
+    return new TableFinisher(connection);
+  }
+
+  /** Begins when everything before it is done; not at all when that failed or was abandoned. */
+  add(work: Work): void {
+    this.#tail = this.#tail.then(async () => {
+      if (!this.#abandoned) await work(this.#connection);
+    });
+    this.#tail.catch((caught: unknown) => {
+      this.#fault ??= caught;
+    });
+  }
+
+  /** @throws what any work has met by now */
+  throwIfFailed(): void {
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  /** Waits for all of it. @throws what any of it met */
+  async settled(): Promise<void> {
+    await this.#tail;
+  }
+
+  async end(): Promise<void> {
+    await this.#tail;
+    await this.#connection.end();
+  }
+
+  /** Ends the connection; none of the work goes on when this returns. */
+  async abandon(): Promise<void> {
+    this.#abandoned = true;
+    this.#connection.destroy();
+    await this.#tail.catch(() => undefined);
+  }
+}

@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto';
+import { quoteName, rows, type SqlRow } from '../core/connection.ts';
+import { selectList, toWireRows } from '../core/row-codec.ts';
+import { type ColumnCodec, isByteKind, quoteText, toLiteral, toTupleMember } from '../core/sql-literal.ts';
+import { chunks, type Statements, write } from '../core/statement-batch.ts';
+import { isNamed } from './row-difference.ts';
+import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './schema.ts';
+
+const inParts = (texts: readonly string[]) => chunks(texts, (text) => text);
+
+function tuple(table: ReplicaTable, row: CanonicalRow, positions: readonly number[]): string {
+  return `(${positions.map((position) => toLiteral(table.codecs[position]!, row[position]!)).join(',')})`;
+}
+
+/** A row's key as a member of a list of tuples. */
+function keyTuple(table: ReplicaTable, row: CanonicalRow, key: readonly number[]): string {
+  return `(${key.map((position) => toTupleMember(table.codecs[position]!, row[position]!)).join(',')})`;
+}
+
+function names(table: ReplicaTable, positions: readonly number[]): string {
+  return `(${positions.map((position) => quoteName(table.codecs[position]!.name)).join(',')})`;
+}
+
+/** Inserts rows as they are, ids included. */
+export async function insertRows(
+  connection: Statements,
+  table: ReplicaTable,
+  list: readonly CanonicalRow[]
+): Promise<void> {
+  for (const { sql } of insertStatements(table, list)) await write(connection, sql);
+}
+
+/** The statements that insert rows as they are, ids included, each with its rows. */
+export function* insertStatements(
+  table: ReplicaTable,
+  list: readonly CanonicalRow[]
+): Generator<{ readonly sql: string; readonly list: readonly CanonicalRow[] }> {
+  const head = `INSERT INTO ${quoteName(table.name)} ${names(table, table.all)} VALUES `;
+  let at = 0;
+  for (const part of inParts(list.map((row) => tuple(table, row, table.all)))) {
+    yield { sql: head + part.join(','), list: list.slice(at, at + part.length) };
+    at += part.length;
+  }
+}
+
+/** Deletes exactly these rows, which this database holds: by key, else one row for each by all its values. */
+export async function deleteRows(
+  connection: Statements,
+  table: ReplicaTable,
+  list: readonly CanonicalRow[]
+): Promise<void> {
+  if (table.rowKey) return deleteByKey(connection, table, list, table.rowKey);
+  for (const row of list) {
+    await write(connection, `DELETE FROM ${quoteName(table.name)} WHERE ${exactly(table, row, table.all)} LIMIT 1`);
+  }
+}
+
+/**
+ * Deletes rows that were received: by identity, else by the key that names one, else one row for each by all its values but
+ * the surrogate, which is not always known.
+ */
+export async function deleteReceived(
+  connection: Statements,
+  table: ReplicaTable,
+  list: readonly CanonicalRow[]
+): Promise<void> {
+  const { rowKey, identity, surrogate } = table;
+  const has = (key: readonly number[] | null) => (row: CanonicalRow) => key?.every((at) => row[at] !== null) ?? false;
+  const keyOf = (row: CanonicalRow) => (has(identity)(row) ? 'identity' : has(rowKey)(row) ? 'row' : 'values');
+  const parts = Map.groupBy(list, keyOf);
+  if (parts.has('row')) await deleteByKey(connection, table, parts.get('row')!, rowKey!);
+  if (parts.has('identity')) await deleteByKey(connection, table, parts.get('identity')!, identity!);
+  const newestFirst = surrogate === null ? '' : ` ORDER BY ${quoteName(table.codecs[surrogate]!.name)} DESC`;
+  for (const row of parts.get('values') ?? []) {
+    const condition = exactly(table, row, table.compared);
+    await write(connection, `DELETE FROM ${quoteName(table.name)} WHERE ${condition}${newestFirst} LIMIT 1`);
+  }
+}
+
+async function deleteByKey(
+  connection: Statements,
+  table: ReplicaTable,
+  list: readonly CanonicalRow[],
+  key: readonly number[]
+): Promise<void> {
+  const head = `DELETE FROM ${quoteName(table.name)} WHERE ${names(table, key)} IN `;
+  for (const part of inParts(list.map((row) => keyTuple(table, row, key)))) {
+    await write(connection, `${head}(${part.join(',')})`);
+  }
+}
+
+/** The rows of this database that have the identities of the given rows; of rows that none names, those that are equal to them. */
+export async function selectByIdentity(
+  connection: Statements,
+  table: ReplicaTable,
+  list: readonly CanonicalRow[]
+): Promise<CanonicalRow[]> {
+  const named = list.filter((row) => isNamed(table, row));
+  const rest = new Map(list.filter((row) => !isNamed(table, row)).map((row) => [keyText(row, table.compared), row]));
+  const found = await Promise.all([
+    selectByKey(connection, table, table.identity ?? [], named),
+    ...[...rest.values()].map((row) => selectWhere(connection, table, exactly(table, row, table.compared)))
+  ]);
+  return found.flat();
+}
+
+/** The rows of this database that have the same values in some columns, of which none is NULL, as one of the given rows. */
+export async function selectByKey(
+  connection: Statements,
+  table: ReplicaTable,
+  key: readonly number[],
+  list: readonly CanonicalRow[]
+): Promise<CanonicalRow[]> {
+  const tuples = [...new Set(list.map((row) => keyTuple(table, row, key)))];
+  const parts = [...inParts(tuples)].map((part) =>
+    selectWhere(connection, table, `${names(table, key)} IN (${part.join(',')})`)
+  );
+  return (await Promise.all(parts)).flat();
+}
+
+/** Rows of a table by a condition on it (named `t` when there is a join). */
+export async function selectWhere(
+  connection: Statements,
+  table: ReplicaTable,
+  condition: string,
+  join = ''
+): Promise<CanonicalRow[]> {
+  const list = selectList(table.plan.storedColumns, 't');
+  const found = await rows<SqlRow>(
+    connection,
+    `SELECT ${list} FROM ${quoteName(table.name)} t ${join} WHERE ${condition}`
+  );
+  const wire = toWireRows(found, table.plan.storedColumns);
+  const stored = { ...table, plan: { ...table.plan, columns: table.plan.storedColumns } };
+  return wire.map((row) => canonicalRow(stored, row));
+}
+
+/** A condition that holds for rows with exactly these values in some columns, whatever the collations. */
+function exactly(table: ReplicaTable, row: CanonicalRow, positions: readonly number[]): string {
+  const parts = positions.map((position) => equals(table.codecs[position]!, row[position]!));
+  return parts.length === 0 ? 'TRUE' : parts.join(' AND ');
+}
+
+function equals(codec: ColumnCodec, value: string | null): string {
+  const name = quoteName(codec.name);
+  if (value === null) return `${name} IS NULL`;
+  if (value.length > LONGEST_IN_STATEMENT) return hasHash(codec, value);
+  const literal = toLiteral(codec, value);
+  if (codec.kind === 'float') return `CAST(${name} AS DOUBLE) = ${literal}`;
+  const loose = `${name} = ${literal}`;
+  if (codec.kind !== 'text' && codec.kind !== 'json') return loose;
+  // The first condition may use an index; the second tells 'a' from 'A' and 'a '.
+  return `${loose} AND HEX(CONVERT(${name} USING utf8mb4)) = ${quoteText(Buffer.from(value).toString('hex').toUpperCase())}`;
+}
+
+/** Longer values are looked for by their SHA-256: as hexadecimal text they would not fit into `max_allowed_packet`, and be NULL. */
+const LONGEST_IN_STATEMENT = 64 * 1024;
+
+function hasHash(codec: ColumnCodec, value: string): string {
+  const name = quoteName(codec.name);
+  const bytes = isByteKind(codec) ? name : `CONVERT(${name} USING utf8mb4)`;
+  const hash = createHash('sha256').update(value, isByteKind(codec) ? 'latin1' : 'utf8');
+  return `SHA2(${bytes}, 256) = '${hash.digest('hex')}'`;
+}
+
+/** True when a table has columns whose bytes are no text. */
+export function hasBytes(table: ReplicaTable): boolean {
+  return table.codecs.some(isByteKind);
+}

@@ -1,0 +1,58 @@
+import { PlatformError } from '../../errors.ts';
+import type { DatabaseCoordinates } from '../../wire/database.ts';
+import { type Connection, connect, databaseError, quoteName, rows, statementTag } from '../core/connection.ts';
+
+/** Seconds a writer's statement may run, but while it bootstraps. */
+export const STATEMENT_LIMIT_S = 60;
+/** How long a statement that a dead predecessor left running may keep the lock. */
+const LOCK_PATIENCE_S = 10;
+
+export interface WriterOptions {
+  readonly generation: number;
+  readonly lockPatienceS?: number;
+}
+
+/**
+ * The one connection that may write a replica: it holds `platform:<database>` before anything is read, and until it ends.
+ * The database is made when it is missing.
+ *
+ * Any error of a statement must be answered with `destroy`: what a failed transaction left is then rolled back for certain.
+ *
+ * @throws {PlatformError} REPLICA_LOCKED, DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ */
+export async function openWriter(to: DatabaseCoordinates, options: WriterOptions): Promise<Connection> {
+  const { name, ...server } = to;
+  const connection = await connect(server, {
+    tag: statementTag(name, options.generation),
+    statementLimitS: STATEMENT_LIMIT_S,
+    several: true
+  });
+  try {
+    await takeLock(connection, name, options.lockPatienceS ?? LOCK_PATIENCE_S);
+    const known = await rows(connection, 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [name]);
+    if (known.length === 0) {
+      await connection.query(
+        `CREATE DATABASE IF NOT EXISTS ${quoteName(name)} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci`
+      );
+    }
+    await connection.query(`USE ${quoteName(name)}`);
+    // Rows arrive in the source's state, which is whole only at the end of a group.
+    await connection.query(`SET SESSION foreign_key_checks = 0, lock_wait_timeout = ${STATEMENT_LIMIT_S}`);
+    return connection;
+  } catch (caught) {
+    connection.destroy();
+    throw databaseError(caught, { database: name });
+  }
+}
+
+async function takeLock(connection: Connection, database: string, patienceS: number): Promise<void> {
+  const lock = `platform:${database}`;
+  const [taken] = await rows<{ ok: number | null }>(connection, 'SELECT GET_LOCK(?, ?) AS ok', [lock, patienceS]);
+  if (Number(taken?.ok) === 1) return;
+  const [used] = await rows<{ holder: number | null }>(connection, 'SELECT IS_USED_LOCK(?) AS holder', [lock]);
+  throw new PlatformError('REPLICA_LOCKED', {
+    reason: `another client writes to ${database}: connection ${used?.holder ?? 'unknown'} of its server holds the lock`,
+    database,
+    connection: used?.holder ?? undefined
+  });
+}

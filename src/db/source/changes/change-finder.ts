@@ -1,0 +1,51 @@
+import type { Connection } from '../../core/connection.ts';
+import type { SourceLayout } from '../../tables/source-layout.ts';
+import { lookAtCorrelated } from './correlated.ts';
+import type { TableFound } from './found-changes.ts';
+import { beginLook, lookAround } from './looking.ts';
+import type { OwnValues } from './own-rows.ts';
+import type { Span } from './spans.ts';
+import type { TableFacts } from './table-facts.ts';
+import type { TableWatch } from './table-watch.ts';
+import { ChangeTaker } from './taking.ts';
+import type { TouchedKeys } from './touch-rules.ts';
+
+/** What a group brings, and what is known of its tables. */
+export interface GroupFacts {
+  readonly watches: ReadonlyMap<string, TableWatch>;
+  readonly facts: ReadonlyMap<string, TableFacts>;
+  /** Values of the group's own blocks. */
+  readonly own: OwnValues;
+  /** By table: own values of which rows were broadcast before. */
+  readonly stale: ReadonlyMap<string, readonly Span[]>;
+  /** Tables of which the group's own blocks have rows. */
+  readonly withRows: ReadonlySet<string>;
+  /** Keys that the group's rows name; it learns those of the older rows that are sent. */
+  readonly touched: TouchedKeys;
+}
+
+/** Finds what changed since the last broadcast beyond the rows of the new blocks. All reads are of one snapshot. */
+export async function findChanges(
+  connection: Connection,
+  layout: SourceLayout,
+  { watches, facts, own, stale, withRows, touched }: GroupFacts
+): Promise<ReadonlyMap<string, TableFound>> {
+  const looks = layout.plans.flatMap((plan) => {
+    const watch = watches.get(plan.name);
+    if (!watch) return [];
+    const values = watch.ranging.column === null ? [] : own.of(plan);
+    return [beginLook({ plan, watch, facts: facts.get(plan.name), own: values, stale: stale.get(plan.name) ?? [] })];
+  });
+  await lookAround(connection, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
+  await lookAtCorrelated(connection, looks);
+  const taker = new ChangeTaker(connection, layout.dbType);
+  const found = new Map<string, TableFound>();
+  // Scoped tables first: what their rows name is looked for in the others.
+  const ordered = looks.toSorted((a, b) => Number(b.plan.scope !== null) - Number(a.plan.scope !== null));
+  for (const look of ordered) {
+    const rule = touched.rules.find(({ plan }) => plan === look.plan);
+    const change = rule ? await taker.takeTouched(look, rule.key, touched) : await taker.take(look, touched);
+    if (change) found.set(look.plan.name, change);
+  }
+  return found;
+}

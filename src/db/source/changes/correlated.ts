@@ -1,0 +1,85 @@
+import { type Connection, quoteName, rows } from '../../core/connection.ts';
+import { type Checksum, isSame, NO_ROWS, together } from './checksum-map.ts';
+import type { Look } from './looking.ts';
+import { condition, findTables } from './own-rows.ts';
+import { inSpansSql, readChecksums } from './ranging.ts';
+import { isWithin, mergeSpans, type Span, spansOf } from './spans.ts';
+import { RANGE_WIDTH } from './table-watch.ts';
+
+/** Actions whose rows in sibling tables are looked at with one group. */
+const CORRELATED = 256;
+
+/**
+ * A change of a row under an old action often comes with rows of other tables under the same one: a refund is a credit under
+ * the action that began the cooldown, and nothing but that row's own status tells of it.
+ */
+export async function lookAtCorrelated(connection: Connection, looks: readonly Look[]): Promise<void> {
+  const actions = new Set<number>();
+  for (const look of looks) {
+    if (look.watch.ranging.column !== 'action_index' || !look.plan.scope) continue;
+    for (const span of look.wanted) {
+      if (span === null || span[1] - span[0] >= CORRELATED) continue;
+      for (let value = span[0]; value <= span[1]; value += 1) actions.add(value);
+    }
+  }
+  for (const action of await actionsOfChangedBlocks(connection, looks)) actions.add(action);
+  if (actions.size === 0 || actions.size > CORRELATED) return;
+  const siblings = looks.filter(
+    ({ watch, plan }) => plan.scope?.column === 'action_index' && watch.ranging.isIndexed && !watch.isWhole
+  );
+  const asked = siblings.map((look) => {
+    const older = [...actions].filter((action) => action < look.watch.lookFrom && !isWithin(action, look.own));
+    return { look, plan: look.plan, ranging: look.watch.ranging, spans: spansOf(older) };
+  });
+  const present = await findTables(connection, asked);
+  for (const { look, plan, spans } of asked) {
+    if (present.has(plan.name))
+      look.wanted = mergeSpans([...look.wanted, ...(await unknownOf(connection, look, spans))]);
+  }
+}
+
+/** Actions of changed rows in tables whose rows are tied to blocks directly. */
+async function actionsOfChangedBlocks(connection: Connection, looks: readonly Look[]): Promise<number[]> {
+  const found: number[] = [];
+  for (const { plan, watch, wanted } of looks) {
+    const hasAction = plan.columns.some(({ name, type }) => name === 'action_index' && /int/i.test(type));
+    if (plan.scope?.column !== 'block_index' || !hasAction || wanted.length === 0 || !watch.isWhole) continue;
+    const list = await rows(
+      connection,
+      `SELECT DISTINCT action_index AS a FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(watch.ranging, plan, condition(wanted))} AND action_index IS NOT NULL LIMIT ${CORRELATED + 1}`
+    );
+    for (const row of list) found.push(Number(row['a']));
+  }
+  return found;
+}
+
+/** Of some values those that may have changed: where a range's checksum is known and stands, none of its values has. */
+async function unknownOf(
+  connection: Connection,
+  { plan, watch, growth }: Look,
+  spans: readonly Span[]
+): Promise<Span[]> {
+  const left: Span[] = [];
+  for (const value of valuesOf(spans)) {
+    const range = Math.floor(value / RANGE_WIDTH);
+    const known = value < watch.from ? watch.rangeOf(range) : undefined;
+    if (known) {
+      const bounds: Span = [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1];
+      const now = await readChecksums(connection, plan, watch.ranging, [bounds]);
+      const sum = [...now.values()].reduce(together, NO_ROWS);
+      if (isSame(known, sum)) continue;
+      growth.set(value, growthOf(known, sum));
+    }
+    left.push([value, value]);
+  }
+  return left;
+}
+
+/** What a checksum has grown by. */
+export function growthOf(before: Checksum, now: Checksum): Checksum {
+  return { rows: now.rows - before.rows, sum: BigInt.asUintN(64, now.sum - before.sum) };
+}
+
+function* valuesOf(spans: readonly Span[]): Generator<number> {
+  for (const span of spans) for (let value = span?.[0] ?? 0; span && value <= span[1]; value += 1) yield value;
+}

@@ -1,0 +1,50 @@
+import type { SqlRow } from '../../core/connection.ts';
+import type { Checksum, Value } from './checksum-map.ts';
+import type { Span } from './spans.ts';
+
+/** Parts of one table that go with a group, and what is known of them from then on. */
+export interface SentPart {
+  /** The values that `entries` tells all of. */
+  readonly spans: readonly Span[];
+  readonly entries: ReadonlyMap<Value, Checksum>;
+}
+
+/** What a table's watch takes over when the group is out; a look that covered nothing has learned only `lastId` and `explained`. */
+export interface LookNotes {
+  lastId: number;
+  isLooked: boolean;
+  /** UPDATE_TIME when it was looked at. */
+  updateTime: string | null | undefined;
+  isSettled: boolean;
+  stamp: number | null;
+  explained: number;
+}
+
+/** What one table's look found. */
+export interface TableFound {
+  /** Rows to insert or to change. */
+  readonly updated: SqlRow[];
+  /** Keys of rows that are gone. */
+  readonly deleted: SqlRow[];
+  /** Parts that are sent whole; null where `updated` and `deleted` say all. */
+  readonly ranges: { readonly column: string | null; readonly spans: readonly Span[]; readonly rows: SqlRow[] } | null;
+  readonly sent: SentPart;
+  /** Pending parts that go with a later group. */
+  readonly left: readonly Span[];
+  /** Keys of a derived table that were sent; null: of some rows that went only their id is known. */
+  readonly keys: ReadonlySet<string> | null;
+  readonly notes: Readonly<LookNotes>;
+}
+
+/** Everything that a group changed beyond its own blocks' rows. */
+export interface FoundChanges {
+  readonly tables: ReadonlyMap<string, TableFound>;
+  /** By lookup table: rows that were sent before and got their block now. */
+  readonly stamped: ReadonlyMap<string, SqlRow[]>;
+  /** By lookup table: ids that replicas may hold and the database does not have. */
+  readonly vanishedIds: ReadonlyMap<string, readonly number[]>;
+  /** By lookup table: UPDATE_TIME when it was read, where a later change shows another one. */
+  readonly lookupTimes: ReadonlyMap<string, string>;
+  /** What could not be carried, in sentences. */
+  readonly gaps: readonly string[];
+}

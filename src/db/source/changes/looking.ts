@@ -1,0 +1,141 @@
+import { type Connection, quoteName, rows } from '../../core/connection.ts';
+import type { TablePlan } from '../../tables/classify.ts';
+import { type Checksum, isSame } from './checksum-map.ts';
+import type { LookNotes } from './found-changes.ts';
+import { condition } from './own-rows.ts';
+import { finderWordSql, readChecksums, toChecksum, toValue, valueSql } from './ranging.ts';
+import { HIGHEST, isWithin, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
+import type { TableFacts } from './table-facts.ts';
+import type { TableWatch } from './table-watch.ts';
+import { stampOf } from './touch-rules.ts';
+
+/** Rows that one group looks at beyond the newest ones of each table. */
+const LOOKED_ROWS = 60_000;
+/** Tables of which MariaDB does not know when they changed last are looked at whole up to so many rows. */
+const UNTIMED_ROWS = 1_024;
+
+/** One table under a look. */
+export interface Look {
+  readonly plan: TablePlan;
+  readonly watch: TableWatch;
+  readonly facts: TableFacts | undefined;
+  /** Values of the group's own blocks: their rows travel with the blocks. */
+  readonly own: readonly Span[];
+  /** Spans of own values in which rows stood already: replicas clear them. */
+  readonly stale: readonly Span[];
+  /** What is to be sent. */
+  wanted: Span[];
+  /** By value below the window, how its range has grown. */
+  readonly growth: Map<number, Checksum>;
+  readonly notes: LookNotes;
+}
+
+/** How far a look goes: all rows, the newest ones, or those with a later stamp. */
+type Depth = 'whole' | 'window' | 'stamped';
+
+/** A look that has seen nothing yet. */
+export function beginLook(of: Pick<Look, 'plan' | 'watch' | 'facts' | 'own' | 'stale'>): Look {
+  const { watch, own } = of;
+  const { lastId, stamp, explained } = watch;
+  const notes: LookNotes = { lastId, stamp, explained, isLooked: false, isSettled: false, updateTime: undefined };
+  return { ...of, wanted: withoutSpans(watch.pending, own), growth: new Map(), notes };
+}
+
+/**
+ * Looks at each table as far as a group must, and notes which of its values changed.
+ *
+ * @param withRows tables of which the group's own blocks have rows
+ * @param hinted tables whose rows other tables' rows name
+ */
+export async function lookAround(
+  connection: Connection,
+  looks: readonly Look[],
+  withRows: ReadonlySet<string>,
+  hinted: ReadonlySet<TablePlan>
+): Promise<void> {
+  for (const [look, depth] of depths(looks, withRows, hinted)) await lookAt(connection, look, depth);
+}
+
+/** Which tables to look at, and how far: those that changed, and as far as a group may look those of which that is not known. */
+function depths(
+  looks: readonly Look[],
+  withRows: ReadonlySet<string>,
+  hinted: ReadonlySet<TablePlan>
+): [Look, Depth][] {
+  const chosen: [Look, Depth][] = [];
+  let room = LOOKED_ROWS;
+  for (const look of looks) {
+    const { plan, watch, facts } = look;
+    const isMoved = facts?.updateTime !== watch.updateTime;
+    if (!isMoved && watch.isSettled) {
+      if (!facts || facts.updateTime !== null || !watch.isWhole || watch.fine.rows > UNTIMED_ROWS) continue;
+      room -= watch.fine.rows;
+      if (room < 0) continue;
+    }
+    // A table that changed though no block brought it rows, and whose rows no other names: an older row changed.
+    const isKnown = isMoved && watch.updateTime !== undefined && watch.isKnownWhole;
+    const isOlder = isKnown && !withRows.has(plan.name) && !hinted.has(plan);
+    if (watch.isWhole) chosen.push([look, 'whole']);
+    else if (stampOf(plan) !== null && watch.stamp !== null) chosen.push([look, 'stamped']);
+    else chosen.push([look, isOlder || (stampOf(plan) !== null && watch.isKnownWhole) ? 'whole' : 'window']);
+  }
+  return chosen;
+}
+
+/** Compares what a look covers with what was broadcast of it. */
+async function lookAt(connection: Connection, look: Look, depth: Depth): Promise<void> {
+  const { plan, watch, own, facts } = look;
+  const nulls: Span[] = watch.ranging.isNullable ? [null] : [];
+  const covered: Span[] = [[depth === 'whole' ? LOWEST : watch.lookFrom, HIGHEST], ...nulls];
+  const asked = withoutSpans(covered, own);
+  // So many gaps between the own values are read with them and left out here.
+  const spans = condition(asked).length === asked.length ? asked : covered;
+  const isAll = depth === 'whole' && own.length === 0;
+  const now = await readChecksums(connection, plan, watch.ranging, isAll ? null : spans);
+  const changed = [...watch.changed(spans, now)].filter((value) => !isWithin(value, own));
+  look.wanted = mergeSpans([...look.wanted, ...spansOf(changed)]);
+  look.notes.isLooked = true;
+  look.notes.updateTime = facts?.updateTime ?? null;
+  look.notes.isSettled = facts?.isFresh === false;
+  await lookAtStamps(connection, look, depth);
+  if (facts?.nextId == null || facts.nextId !== watch.lastId + 1) await lookAtIds(connection, look);
+}
+
+/** Rows with a stamp as late as the latest that was seen, or later. */
+async function lookAtStamps(connection: Connection, look: Look, depth: Depth): Promise<void> {
+  const { plan, watch } = look;
+  const stamp = stampOf(plan);
+  if (stamp === null) return;
+  const from = `FROM ${quoteName(plan.name)} r`;
+  const [row] = await rows(connection, `SELECT MAX(r.${quoteName(stamp)}) AS s ${from}`);
+  look.notes.stamp = row?.['s'] == null ? null : Number(row['s']);
+  if (depth !== 'stamped') return;
+  const list = `${valueSql(watch.ranging, plan)} AS v, ${finderWordSql(plan)} AS s`;
+  const found = await rows(connection, `SELECT ${list} ${from} WHERE r.${quoteName(stamp)} >= ?`, [watch.stamp]);
+  const changed = found.flatMap((each) => {
+    const value = toValue(each['v']);
+    return isSame(watch.fine.get(value), toChecksum(1, each['s'])) ? [] : [value];
+  });
+  look.wanted = mergeSpans([...look.wanted, ...spansOf(changed)]);
+}
+
+/** Rows with a new AUTO_INCREMENT id are new, whatever block they name. */
+async function lookAtIds(connection: Connection, look: Look): Promise<void> {
+  const { plan, watch, own } = look;
+  const counter = plan.columns.find(({ autoIncrement }) => autoIncrement)?.name;
+  if (counter === undefined) return;
+  const id = `r.${quoteName(counter)}`;
+  const from = `FROM ${quoteName(plan.name)} r`;
+  if (!watch.isWhole && counter !== watch.ranging.column) {
+    const late = await rows(
+      connection,
+      `SELECT DISTINCT ${valueSql(watch.ranging, plan)} AS v ${from} WHERE ${id} > ?`,
+      [watch.lastId]
+    );
+    const values = late.map((row) => toValue(row['v'])).filter((value) => !isWithin(value, own));
+    const older = values.filter((value) => value !== null && value < watch.lookFrom);
+    look.wanted = mergeSpans([...look.wanted, ...spansOf(older)]);
+  }
+  const [row] = await rows(connection, `SELECT MAX(${id}) AS id ${from}`);
+  look.notes.lastId = Number(row?.['id'] ?? 0);
+}

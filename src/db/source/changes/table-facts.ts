@@ -1,0 +1,51 @@
+import { type Connection, rows } from '../../core/connection.ts';
+import { FINDER_KEY } from '../../core/keys.ts';
+
+/** What the server says of a table without reading it. */
+export interface TableFacts {
+  readonly name: string;
+  /** An estimate of InnoDB's; exact for MyISAM. */
+  readonly rows: number;
+  /** A change that is committed moves this, within a second; null: not since the server started, or forgotten. */
+  readonly updateTime: string | null;
+  /** Whether a change that is committed later may show the same time. */
+  readonly isFresh: boolean;
+  /** Moved by every change of the definition. */
+  readonly createTime: string | null;
+  /** Whether a later change of the definition may show the same time. */
+  readonly isNew: boolean;
+  /** The id that the next row will get; null where there is no such column. */
+  readonly nextId: number | null;
+}
+
+/** A table shows the second in which the transaction that changed it began; the next one may have begun in the same. */
+const FRESH_S = 10;
+
+/**
+ * What MariaDB knows of each table, in one statement of some 2 ms for 150 tables.
+ *
+ * It says where to look first. It is never the only look at a table: a transaction that committed at :36 may show :34, and a
+ * server forgets times when it starts.
+ */
+export async function readTableFacts(connection: Connection): Promise<ReadonlyMap<string, TableFacts>> {
+  const found = await rows(
+    connection,
+    `SELECT TABLE_NAME AS name, TABLE_ROWS AS n, UPDATE_TIME AS t, CREATE_TIME AS c, AUTO_INCREMENT AS i,
+       UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(UPDATE_TIME) AS age, UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(CREATE_TIME) AS made, ${FINDER_KEY} IS NULL AS keyless
+     FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()`
+  );
+  // Without its key a checksum would be one that whoever writes rows can foresee.
+  if (found.some((row) => Number(row['keyless']) === 1))
+    throw new Error('a connection without the key of the change finder');
+  return new Map(
+    found.map((row) => {
+      const name = String(row['name']);
+      const text = (value: unknown) => (value === null ? null : String(value));
+      const isFresh = row['age'] !== null && Number(row['age']) <= FRESH_S;
+      const nextId = row['i'] === null ? null : Number(row['i']);
+      const isNew = row['made'] === null || Number(row['made']) <= FRESH_S;
+      const times = { updateTime: text(row['t']), createTime: text(row['c']) };
+      return [name, { name, rows: Number(row['n'] ?? 0), ...times, isFresh, isNew, nextId }];
+    })
+  );
+}

@@ -1,0 +1,245 @@
+import type { TypedTable } from '../../../wire/schema.ts';
+import type { TablePlan } from '../../tables/classify.ts';
+import { planSignature } from '../../tables/source-layout.ts';
+import { type Checksum, ChecksumMap, isSame, NO_ROWS, together, type Value } from './checksum-map.ts';
+import { type Ranging, rangingOf } from './ranging.ts';
+import { HIGHEST, LOWEST, mergeSpans, type Span } from './spans.ts';
+
+/** A table of at most so many rows is looked at whole with each group that may have changed it. */
+export const SMALL_ROWS = 4_096;
+/** Of a larger one, each group looks at so many of the newest rows; a sweep reads the others between groups. */
+export const WINDOW_ROWS = 512;
+/** A table of at most so many rows is known whole from the start; a larger one is learned between groups. */
+export const START_ROWS = 20_000;
+/** A table is known value by value up to so many rows, and looked at whole where it changed and no row of a new block says why. */
+export const FINE_ROWS = 200_000;
+/** The same where each value names one row and rows have no block: some 26 MB. */
+const SINGLE_ROWS = 2_000_000;
+/** Values under one checksum where they are not known one by one. */
+export const RANGE_WIDTH = 256;
+/** Sums of one table in a resume point. */
+const KEPT_SUMS = 32;
+
+/** What a resume point keeps of a table: sums over ranges of 2^shift values, as `rows:sum`. */
+export interface KeptWatch {
+  /** Lowest value that the sums cover; null: all. */
+  readonly from: number | null;
+  readonly lastId: number;
+  readonly shift: number;
+  /** By number of the range, `null` for NULL; null: nothing is known of the table. */
+  readonly sums: Readonly<Record<string, string>> | null;
+  readonly pending: readonly Span[];
+}
+
+/** What was last broadcast of one table, in checksums. It grows with the table's ranges, not with its rows. */
+export class TableWatch {
+  readonly signature: string;
+  readonly ranging: Ranging;
+  /** By value, from `from` on, and NULL. */
+  readonly fine = new ChecksumMap();
+  /** By range of 256 values below `from`: those that have rows. */
+  readonly #coarse = new Map<number, Checksum>();
+  /** Ranges whose rows are not known any more. */
+  readonly #unknown = new Set<number>();
+  /** A multiple of 256, or LOWEST. */
+  from: number;
+  /** Ranges are known from this value on; a multiple of 256, or LOWEST. */
+  rangesFrom: number;
+  /** Rows have a block, of their own or of their parent's. */
+  readonly isScoped: boolean;
+  /** Rows have no block, and a key by which each is sent alone. */
+  readonly isSingle: boolean;
+  /** All values are known one by one, or will be once they were read. */
+  isFine: boolean;
+  /** Rows of a derived table that are gone and whose keys were sent, though their ids are still known here. */
+  explained = 0;
+  /** What the next group sends, whether it looks changed or not. */
+  pending: Span[] = [];
+  /** Highest AUTO_INCREMENT id seen. */
+  lastId = 0;
+  /** The table's UPDATE_TIME when it was last looked at; undefined: not known. */
+  updateTime: string | null | undefined;
+  /** A later change shows another UPDATE_TIME. */
+  isSettled = false;
+  /** Highest stamp seen, of a table whose changes leave one; null: not known. */
+  stamp: number | null = null;
+
+  /** @param rows how many the table has, about */
+  constructor(plan: TablePlan, tables: readonly TypedTable[], from: number, rows: number) {
+    this.signature = planSignature(plan);
+    this.ranging = rangingOf(plan, tables);
+    this.from = from;
+    this.rangesFrom = from;
+    this.isScoped = plan.class === 'scoped';
+    this.isSingle = plan.scope === null && this.ranging.isUnique;
+    this.isFine = rows <= this.#fineRows;
+  }
+
+  /** What is known of the 256 values of a range below `from`; undefined: nothing. */
+  rangeOf(range: number): Checksum | undefined {
+    if (range * RANGE_WIDTH < this.rangesFrom || this.#unknown.has(range)) return undefined;
+    return this.#coarse.get(range) ?? NO_ROWS;
+  }
+
+  /** The ranges below `from` that have rows or are not known any more, among some values. */
+  rangesWithin(from: number, to: number): number[] {
+    const within = (range: number) => (range + 1) * RANGE_WIDTH > from && range * RANGE_WIDTH <= to;
+    return [...new Set([...this.#coarse.keys(), ...this.#unknown])].filter(within);
+  }
+
+  /** A range below `from` as it was read. */
+  setRange(range: number, checksum: Checksum): void {
+    this.#unknown.delete(range);
+    if (checksum.rows === 0) this.#coarse.delete(range);
+    else this.#coarse.set(range, checksum);
+  }
+
+  /** Every look covers the whole table. */
+  get isWhole(): boolean {
+    return this.from === LOWEST && (this.fine.rows <= SMALL_ROWS || !this.ranging.isIndexed);
+  }
+
+  /** A look may cover the whole table, where there is a reason to. */
+  get isKnownWhole(): boolean {
+    return this.from === LOWEST && this.fine.rows <= FINE_ROWS;
+  }
+
+  get #fineRows(): number {
+    return this.isSingle ? SINGLE_ROWS : FINE_ROWS;
+  }
+
+  /** Where the look of each group begins. */
+  get lookFrom(): number {
+    return this.isWhole ? LOWEST : Math.max(this.from, this.fine.newest(WINDOW_ROWS));
+  }
+
+  /** Takes note of new rows. */
+  add(value: Value, checksum: Checksum): void {
+    if (value === null || value >= this.from) this.fine.set(value, together(this.fine.get(value), checksum));
+    else {
+      const range = Math.floor(value / RANGE_WIDTH);
+      const known = this.rangeOf(range);
+      if (known) this.setRange(range, together(known, checksum));
+    }
+  }
+
+  /** The spans hold these rows now, and no others. */
+  replace(spans: readonly Span[], entries: ReadonlyMap<Value, Checksum>): void {
+    for (const span of mergeSpans(spans)) {
+      if (span === null) {
+        this.fine.set(null, NO_ROWS);
+        continue;
+      }
+      const [from, to] = span;
+      this.fine.delete(Math.max(from, this.from), to);
+      if (from >= this.from) continue;
+      // Of a range that is covered in part the rest is not known any more.
+      const first = Math.ceil(from / RANGE_WIDTH);
+      const last = Math.floor((to + 1) / RANGE_WIDTH) - 1;
+      if (Math.floor(from / RANGE_WIDTH) < first) this.#unknown.add(first - 1);
+      if (Math.floor(to / RANGE_WIDTH) > last && to < this.from) this.#unknown.add(last + 1);
+      for (const range of [...this.#coarse.keys(), ...this.#unknown]) {
+        if (range >= first && range <= last) this.setRange(range, NO_ROWS);
+      }
+    }
+    for (const [value, checksum] of entries) this.add(value, checksum);
+  }
+
+  /** The values in these spans whose rows are not what was broadcast. */
+  changed(spans: readonly Span[], now: ReadonlyMap<Value, Checksum>): Set<Value> {
+    const changed = new Set<Value>();
+    for (const [value, checksum] of now) if (!isSame(this.fine.get(value), checksum)) changed.add(value);
+    for (const span of spans) {
+      if (span === null) {
+        if (this.fine.get(null).rows > 0 && !now.has(null)) changed.add(null);
+      } else for (const [value] of this.fine.entries(span[0], span[1])) if (!now.has(value)) changed.add(value);
+    }
+    return changed;
+  }
+
+  /** The next group sends these, whatever they hold. */
+  require(spans: readonly Span[]): void {
+    if (spans.length > 0) this.pending = mergeSpans([...this.pending, ...spans]);
+  }
+
+  /** Every row goes with the next groups; what is there now counts as unknown. */
+  requireAll(): void {
+    this.fine.delete(this.from, HIGHEST);
+    this.fine.set(null, NO_ROWS);
+    this.#coarse.clear();
+    this.#unknown.clear();
+    this.rangesFrom = this.from;
+    this.require([[LOWEST, HIGHEST], ...(this.ranging.isNullable ? [null] : [])]);
+  }
+
+  /** Rows of these values and above are gone, here and at the replicas: their blocks were orphaned. */
+  cut(from: number): void {
+    if (from >= this.from) {
+      this.fine.delete(from, HIGHEST);
+      return;
+    }
+    this.fine.delete(LOWEST, HIGHEST);
+    const start = Math.floor(from / RANGE_WIDTH);
+    for (const range of [...this.#coarse.keys()]) if (range >= start) this.#coarse.delete(range);
+    for (const range of [...this.#unknown]) if (range >= start) this.#unknown.delete(range);
+    this.from = start * RANGE_WIDTH;
+    this.rangesFrom = Math.min(this.rangesFrom, this.from);
+    if (from > this.from) this.require([[this.from, from - 1]]);
+  }
+
+  /** Of a table that has grown, older values are known by ranges only. */
+  trim(): void {
+    if (this.fine.rows > this.#fineRows) this.isFine = false;
+    const limit = this.isFine ? this.#fineRows : 2 * WINDOW_ROWS;
+    if (!this.ranging.isIndexed || this.fine.rows <= limit) return;
+    let left = this.fine.rows - WINDOW_ROWS;
+    let range = Number.NEGATIVE_INFINITY;
+    let sum = NO_ROWS;
+    const moved: [number, Checksum][] = [];
+    for (const [value, checksum] of this.fine.entries()) {
+      const next = Math.floor(value / RANGE_WIDTH);
+      if (next !== range) {
+        if (range !== Number.NEGATIVE_INFINITY) moved.push([range, sum]);
+        if (left <= 0) break;
+        [range, sum] = [next, NO_ROWS];
+      }
+      sum = together(sum, checksum);
+      left -= checksum.rows;
+    }
+    const last = moved.at(-1);
+    if (!last) return;
+    const from = (last[0] + 1) * RANGE_WIDTH;
+    this.fine.delete(LOWEST, from - 1);
+    for (const [at, checksum] of moved) this.setRange(at, checksum);
+    this.from = from;
+  }
+
+  /** What a successor needs; large tables are known by their newest rows only. @param isKnown false: nothing counts as broadcast */
+  keep(isKnown: boolean): KeptWatch {
+    const isAll = this.from === LOWEST && this.fine.rows <= START_ROWS;
+    const from = isAll ? LOWEST : Math.floor(this.lookFrom / RANGE_WIDTH) * RANGE_WIDTH;
+    const highest = this.fine.highest ?? 0;
+    const lowest = isAll ? (this.fine.lowest ?? 0) : from;
+    let shift = 6;
+    while (Math.floor(highest / 2 ** shift) - Math.floor(lowest / 2 ** shift) >= KEPT_SUMS) shift += 1;
+    const kept = { from: from === LOWEST ? null : from, lastId: this.lastId, shift, pending: this.pending };
+    return { ...kept, sums: isKnown ? sumsOf(this.fine, from, shift) : null };
+  }
+}
+
+/** Sums over ranges of 2^shift values. */
+export function sumsOf(fine: ChecksumMap, from: number, shift: number): Record<string, string> {
+  const sums = new Map<string, Checksum>();
+  const add = (key: string, checksum: Checksum) => sums.set(key, together(sums.get(key) ?? NO_ROWS, checksum));
+  for (const [value, checksum] of fine.entries(from)) add(String(Math.floor(value / 2 ** shift)), checksum);
+  if (fine.get(null).rows > 0) add('null', fine.get(null));
+  return Object.fromEntries([...sums].map(([key, { rows, sum }]) => [key, `${rows}:${sum}`]));
+}
+
+/** The spans in which what was kept and what is there now differ. */
+export function differingSpans({ sums, shift }: KeptWatch, now: Readonly<Record<string, string>>): Span[] {
+  const keys = new Set([...Object.keys(sums ?? {}), ...Object.keys(now)]);
+  return [...keys]
+    .filter((key) => sums?.[key] !== now[key])
+    .map((key): Span => (key === 'null' ? null : [Number(key) * 2 ** shift, (Number(key) + 1) * 2 ** shift - 1]));
+}

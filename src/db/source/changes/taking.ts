@@ -1,0 +1,215 @@
+import type { DbType } from '../../../wire/database.ts';
+import { type Connection, quoteName, type SqlRow } from '../../core/connection.ts';
+import { BINARY_KEY } from '../../core/row-codec.ts';
+import { inCharset } from '../../core/sql-literal.ts';
+import type { TablePlan } from '../../tables/classify.ts';
+import { type Checksum, isSame, NO_ROWS, together, type Value } from './checksum-map.ts';
+import { growthOf } from './correlated.ts';
+import type { TableFound } from './found-changes.ts';
+import type { Look } from './looking.ts';
+import { type ReadRow, readRows } from './own-rows.ts';
+import { inSpansSql } from './ranging.ts';
+import { HIGHEST, isWithin, LOWEST, mergeSpans, type Span, withoutSpans } from './spans.ts';
+import type { TableWatch } from './table-watch.ts';
+import type { TouchedKeys } from './touch-rules.ts';
+
+/** Rows and bytes of older blocks, and of tables without blocks, that go with one group; the rest goes with the next. */
+const SENT_ROWS = 100_000;
+const SENT_BYTES = 16 * 2 ** 20;
+/** Keys of one SELECT. */
+const KEYS_AT_ONCE = 500;
+
+/** Reads what looks found, as much as one group may carry. */
+export class ChangeTaker {
+  readonly #connection: Connection;
+  readonly #dbType: DbType;
+  #room = { rows: SENT_ROWS, bytes: SENT_BYTES };
+
+  constructor(connection: Connection, dbType: DbType) {
+    this.#connection = connection;
+    this.#dbType = dbType;
+  }
+
+  /** Reads what is to be sent of a table. @returns null where it was not looked at and nothing is sent */
+  async take(look: Look, touched: TouchedKeys): Promise<TableFound | null> {
+    const { plan, watch, wanted, stale, notes } = look;
+    if (wanted.length === 0 && stale.length === 0 && !notes.isLooked) return null;
+    const { read, done, left } = await this.#readSpans(look, wanted);
+    const entries = entriesOf(read);
+    const list = read.map(({ row }) => row);
+    const common = { notes, sent: { spans: done, entries }, left, keys: null };
+    // What older rows of blocks name; the other rows without a block change by themselves.
+    if (plan.scope) touched.note(plan, list);
+    if (watch.isSingle) {
+      // What is gone from a part of which nothing is known, only the part as a whole can say.
+      const parts = done.filter((span) => span !== null && span[0] < span[1] && isWithin(span[0], watch.pending));
+      const singles = withoutSpans(done, parts);
+      const gone = [...goneOf(watch, singles, entries)].map((value) => ({ [watch.ranging.column!]: value }));
+      const inParts = read.flatMap(({ row, value }) => (isWithin(value, parts) ? [row] : []));
+      const ranges = parts.length === 0 ? null : { column: watch.ranging.column, spans: parts, rows: inParts };
+      const unexplained = Math.max(0, gone.length - look.notes.explained);
+      look.notes.explained = Math.max(0, look.notes.explained - gone.length);
+      const keys = ranges || unexplained > 0 ? null : keysOf(plan, list);
+      return { ...common, updated: list, deleted: gone, ranges, keys };
+    }
+    const spans = mergeSpans([...done, ...stale]);
+    const ranges = spans.length === 0 ? null : { column: watch.ranging.column, spans, rows: list };
+    // Clients that know no parts of tables take rows of a decoder's older blocks for new ones.
+    const isForOthers = this.#dbType === 'indexer' || plan.scope === null;
+    return { ...common, updated: isForOthers ? changedRows(look, read) : [], deleted: [], ranges };
+  }
+
+  /** Of a table whose rows other tables' rows name: what the group touched, and what changed besides. */
+  async takeTouched(look: Look, key: readonly string[], touched: TouchedKeys): Promise<TableFound | null> {
+    const { plan, watch } = look;
+    const named = touched.of(plan.name);
+    const read = await this.#readKeys(look, key, [...named]);
+    const present = new Set(read.map(({ row }) => JSON.stringify(key.map((name) => row[name]))));
+    const isDerived = plan.class === 'derived';
+    const absent = isDerived ? [...named].filter((text) => !present.has(text)) : [];
+    // An id that is found gone sooner or later says nothing new: its row is absent, or has another id now.
+    const renamed = read.filter(({ value }) => watch.fine.get(value).rows === 0);
+    if (isDerived) look.notes.explained += absent.length + renamed.length;
+    const base = await this.take(look, touched);
+    if (named.size === 0) return base;
+    const entries = new Map(base?.sent.entries ?? []);
+    const spans = [...(base?.sent.spans ?? [])];
+    const updated = [...(base?.updated ?? [])];
+    const seen = new Set(updated.map((row) => JSON.stringify(key.map((name) => row[name]))));
+    for (const { row, value, checksum } of read) {
+      if (seen.has(JSON.stringify(key.map((name) => row[name]))) && entries.has(value)) continue;
+      const isKnown = watch.ranging.isUnique && value !== null && value >= watch.from;
+      if (!isDerived && isKnown && isSame(watch.fine.get(value), checksum)) continue;
+      updated.push(row);
+      // Where a value names several rows, the look at all of them says what is there.
+      if (value === null || !watch.ranging.isUnique) continue;
+      entries.set(value, checksum);
+      spans.push([value, value]);
+    }
+    const gone = absent.map((text) => {
+      const values = JSON.parse(text) as unknown[];
+      return Object.fromEntries(key.map((name, index) => [name, values[index]]));
+    });
+    return {
+      notes: look.notes,
+      left: base?.left ?? [],
+      ranges: base?.ranges ?? null,
+      updated,
+      deleted: [...(base?.deleted ?? []), ...gone],
+      sent: { spans: mergeSpans(spans), entries },
+      keys: isDerived && (!base || base.keys) ? new Set([...named, ...(base?.keys ?? [])]) : null
+    };
+  }
+
+  async #readKeys({ plan, watch }: Look, key: readonly string[], texts: readonly string[]): Promise<ReadRow[]> {
+    const charsets = new Map(plan.columns.map(({ name, charset }) => [name, charset]));
+    const names = key.map((name) => `r.${quoteName(name)}`).join(', ');
+    const tuple = `(${key.map((name) => inCharset('?', charsets.get(name) ?? null)).join(', ')})`;
+    const read: ReadRow[] = [];
+    for (let at = 0; at < texts.length; at += KEYS_AT_ONCE) {
+      const part = texts.slice(at, at + KEYS_AT_ONCE);
+      const where = `(${names}) IN (${part.map(() => tuple).join(', ')})`;
+      const values = part.flatMap(keyValues);
+      for (const each of await readRows(this.#connection, plan, watch.ranging, where, { values })) read.push(each);
+    }
+    return read;
+  }
+
+  /** The rows of some spans, as many as still fit; a value is never divided. */
+  async #readSpans(
+    { plan, watch }: Look,
+    spans: readonly Span[]
+  ): Promise<{ read: ReadRow[]; done: Span[]; left: Span[] }> {
+    const read: ReadRow[] = [];
+    const done: Span[] = [];
+    for (let at = 0; at < spans.length; ) {
+      if (this.#room.rows <= 0 || this.#room.bytes <= 0) return { read, done, left: spans.slice(at) };
+      const some = spans.slice(at, at + KEYS_AT_ONCE);
+      const limit = this.#room.rows + 1;
+      const where = inSpansSql(watch.ranging, plan, some);
+      const found = await readRows(this.#connection, plan, watch.ranging, where, { limit });
+      const cut = found.length < limit ? null : (found.at(-1)?.value ?? null);
+      if (cut === null) {
+        this.#keep(found, read);
+        done.push(...some);
+        at += some.length;
+        continue;
+      }
+      // The last value may have more rows: it is left for the next group, unless it is the only one.
+      const isOnly = found[0]!.value === cut;
+      const whole = isOnly
+        ? await readRows(this.#connection, plan, watch.ranging, inSpansSql(watch.ranging, plan, [[cut, cut]]))
+        : found.filter(({ value }) => value !== cut);
+      this.#keep(whole, read);
+      const rest: Span = [isOnly ? cut + 1 : cut, HIGHEST];
+      const left = withoutSpans(spans.slice(at), withoutSpans([[LOWEST, HIGHEST]], [rest]));
+      done.push(...withoutSpans(spans.slice(at), left));
+      return { read, done, left };
+    }
+    return { read, done, left: [] };
+  }
+
+  #keep(found: readonly ReadRow[], read: ReadRow[]): void {
+    this.#room.rows -= found.length;
+    for (const each of found) {
+      read.push(each);
+      for (const value of Object.values(each.row)) this.#room.bytes -= typeof value === 'string' ? value.length : 12;
+    }
+  }
+}
+
+function entriesOf(read: readonly ReadRow[]): Map<Value, Checksum> {
+  const entries = new Map<Value, Checksum>();
+  for (const { value, checksum } of read) entries.set(value, together(entries.get(value) ?? NO_ROWS, checksum));
+  return entries;
+}
+
+/** Values of which rows were broadcast, and that have none any more. */
+function* goneOf(watch: TableWatch, spans: readonly Span[], entries: ReadonlyMap<Value, Checksum>): Generator<number> {
+  for (const span of spans) {
+    if (span === null) continue;
+    // A value that is asked for by itself is said to be gone even if it never was there: that changes nothing.
+    if (span[0] === span[1]) {
+      if (!entries.has(span[0])) yield span[0];
+      continue;
+    }
+    for (const [value] of watch.fine.entries(span[0], span[1])) if (!entries.has(value)) yield value;
+  }
+}
+
+/** The identities of rows of a derived table. */
+function keysOf({ identity, class: tableClass }: TablePlan, list: readonly SqlRow[]): ReadonlySet<string> | null {
+  if (tableClass !== 'derived') return null;
+  return identity && new Set(list.map((row) => JSON.stringify(identity.map((name) => row[name]))));
+}
+
+/** Rows of older blocks for clients that know no parts of tables: those that changed, as far as they can be told from others. */
+function changedRows({ plan, watch, growth }: Look, read: readonly ReadRow[]): SqlRow[] {
+  if (plan.identity !== null) return read.map(({ row }) => row);
+  const changed: SqlRow[] = [];
+  for (const [value, now] of Map.groupBy(read, (each) => each.value)) {
+    const sum = now.reduce((total, { checksum }) => together(total, checksum), NO_ROWS);
+    const isFine = value === null || value >= watch.from;
+    const grown = isFine ? growthOf(watch.fine.get(value), sum) : growth.get(value);
+    changed.push(...newRows(grown, now).map(({ row }) => row));
+  }
+  return changed;
+}
+
+/**
+ * Which of some rows that look alike are new: those whose words add up to what the checksum has grown by.
+ *
+ * @param grown undefined: not known
+ */
+function newRows(grown: Checksum | undefined, now: readonly ReadRow[]): readonly ReadRow[] {
+  if (now.length === (grown?.rows ?? 1)) return now;
+  return grown?.rows === 1 ? now.filter(({ checksum }) => checksum.sum === grown.sum).slice(0, 1) : [];
+}
+
+/** The SQL values of a key text. */
+function keyValues(key: string): unknown[] {
+  return (JSON.parse(key) as unknown[]).map((value) => {
+    const binary = (value as Record<string, unknown> | null)?.[BINARY_KEY];
+    return typeof binary === 'string' ? Buffer.from(binary, 'base64') : value;
+  });
+}

@@ -1,0 +1,74 @@
+import { PlatformError } from '../../errors.ts';
+import { CHECKPOINT_COLUMNS, type Checkpoint } from '../../wire/checkpoint.ts';
+import type { DatabaseId } from '../../wire/database.ts';
+import { type Connection, quoteName, rows } from '../core/connection.ts';
+import type { SourceLayout } from '../tables/source-layout.ts';
+
+const TABLE = 'state_checkpoints';
+/** The `chain` of a row is a chain's name or its coin. */
+const COINS: Readonly<Record<string, string>> = { bitcoin: 'BTC', litecoin: 'LTC', dogecoin: 'DOGE' };
+
+/**
+ * The checkpoint of one block of the database's own chain; the latest of several. The table may hold those of other chains too.
+ *
+ * @param height null: the highest block that has one
+ * @throws {PlatformError} RECORD_UNKNOWN where there is none, or no such table
+ */
+export async function readCheckpoint(
+  connection: Connection,
+  { chain, network }: DatabaseId,
+  layout: SourceLayout,
+  height: number | null
+): Promise<Checkpoint> {
+  const table = layout.tables.find(({ name }) => name === TABLE);
+  const columns = new Set(table?.columns.map(({ name }) => name));
+  if (!columns.has('block_index')) {
+    throw new PlatformError('RECORD_UNKNOWN', { reason: 'this database records no checkpoints' });
+  }
+  const order = ['block_index', 'checkpoint_seq'].filter((name) => columns.has(name)).map((name) => `${name} DESC`);
+  const conditions: [sql: string, value: unknown][] = [];
+  if (height !== null) conditions.push(['block_index = ?', height]);
+  if (columns.has('chain')) conditions.push(['chain IN (?)', [chain, COINS[chain] ?? chain]]);
+  if (columns.has('network')) conditions.push(['network = ?', network]);
+  const [row] = await rows(
+    connection,
+    `SELECT * FROM ${quoteName(TABLE)} WHERE ${conditions.map(([sql]) => sql).join(' AND ') || 'TRUE'} ORDER BY ${order.join(', ')} LIMIT 1`,
+    conditions.map(([, value]) => value)
+  );
+  if (!row) {
+    const reason = height === null ? 'there is no checkpoint yet' : `block ${height} has no checkpoint`;
+    throw new PlatformError('RECORD_UNKNOWN', { reason });
+  }
+  const fields = Object.keys(CHECKPOINT_COLUMNS).map((name) => [name, plain(row[name])]);
+  return {
+    chain,
+    network,
+    ...(Object.fromEntries(fields) as Omit<Checkpoint, 'chain' | 'network' | 'validator_signatures'>),
+    validator_signatures: readSignatures(row['validator_signatures'])
+  };
+}
+
+/** Hashes may be kept as bytes. */
+function plain(value: unknown): unknown {
+  return Buffer.isBuffer(value) ? value.toString('hex') : (value ?? null);
+}
+
+/** A JSON text; what is none, or holds other things, is no signature. */
+function readSignatures(text: unknown): Checkpoint['validator_signatures'] {
+  let found: unknown;
+  try {
+    found = JSON.parse(String(text ?? '[]'));
+  } catch (caught) {
+    throw new PlatformError(
+      'DATABASE_UNUSABLE',
+      { reason: `${TABLE}.validator_signatures is no JSON` },
+      { cause: caught }
+    );
+  }
+  const isSignature = (each: unknown): each is Checkpoint['validator_signatures'][number] =>
+    typeof each === 'object' &&
+    each !== null &&
+    typeof Reflect.get(each, 'pubkey') === 'string' &&
+    typeof Reflect.get(each, 'sig') === 'string';
+  return Array.isArray(found) ? found.filter(isSignature) : [];
+}

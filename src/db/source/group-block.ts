@@ -1,0 +1,24 @@
+import type { BlockHashes } from '../../wire/database.ts';
+import type { Group, WireRows } from '../../wire/messages.ts';
+import type { BlockHead } from '../tables/block-hashes.ts';
+import type { SourceLayout } from '../tables/source-layout.ts';
+import type { Checksum, Value } from './changes/checksum-map.ts';
+import type { FoundChanges } from './changes/found-changes.ts';
+import type { LookupMemory } from './lookup-reader.ts';
+import type { RecentBlock } from './resume-point.ts';
+
+/** One block of a group, as read. */
+export interface GroupBlock {
+  readonly head: BlockHead;
+  readonly previous: BlockHashes | null;
+  readonly group: Group;
+  readonly layout: SourceLayout;
+  /** The block's rows, and new lookup rows. */
+  readonly rows: WireRows;
+  readonly lookups: ReadonlyMap<string, LookupMemory>;
+  /** By scoped table: checksums of the block's rows. */
+  readonly own: ReadonlyMap<string, ReadonlyMap<Value, Checksum>>;
+  readonly parents: NonNullable<RecentBlock['parents']>;
+  /** What changed elsewhere; on the last block of the group only. */
+  readonly changes: FoundChanges | null;
+}

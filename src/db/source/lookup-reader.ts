@@ -1,0 +1,145 @@
+import type { WireRows } from '../../wire/messages.ts';
+import { type Connection, quoteName, rows } from '../core/connection.ts';
+import { selectList, toWireRows } from '../core/row-codec.ts';
+import type { TablePlan } from '../tables/classify.ts';
+
+/**
+ * Ids below the watermark that are looked at again with each group: a transaction may commit a lower id later than a higher
+ * one, because ids are dealt before the commit, and a reorg may take rows of a branch that was left long ago.
+ */
+const RECENT_IDS = 2_000;
+/** As many of them are sent again where it is not known which were. */
+const LATE_IDS = 200;
+/** The most ids that one group says are gone. */
+const VANISHED_IDS = 200_000;
+
+/** What is known of one lookup table. */
+export interface LookupMemory {
+  /** The watermark: the highest id that was sent. */
+  readonly lastId: number;
+  /** Which of the ids up to there, as far as they are looked at again, were sent; null: that is not known. */
+  readonly recentIds: ReadonlySet<number> | null;
+}
+
+/** What changed in lookup tables. */
+export interface LookupPage {
+  readonly rows: WireRows;
+  /** The tables that changed, as they stand after this page. */
+  readonly memory: ReadonlyMap<string, LookupMemory>;
+}
+
+/** The state of a lookup table of which everything up to now counts as sent. */
+export async function readLookupMemory(connection: Connection, plan: TablePlan): Promise<LookupMemory> {
+  const table = quoteName(plan.name);
+  const found = await rows<{ id: number }>(connection, `SELECT id FROM ${table} ORDER BY id DESC LIMIT ${RECENT_IDS}`);
+  const ids = found.map(({ id }) => Number(id)).reverse();
+  return { lastId: ids.at(-1) ?? 0, recentIds: new Set(ids) };
+}
+
+/** Reads what changed in lookup tables, in pages that may be taken one at a time; all of one snapshot. */
+export class LookupReader {
+  /** By table: ids that replicas may hold and the table does not have; whole when every page is taken. */
+  readonly vanishedIds = new Map<string, readonly number[]>();
+  /** What could not be carried, in sentences. */
+  readonly gaps: string[] = [];
+  readonly #connection: Connection;
+  readonly #waiting: TablePlan[];
+  readonly #memory: Map<string, LookupMemory>;
+  readonly #heldIds: ReadonlyMap<string, number>;
+  readonly #begun = new Set<string>();
+
+  /**
+   * @param plans the lookup tables, in the order in which they travel
+   * @param heldIds by table, the highest id that the reader of a snapshot may hold
+   */
+  constructor(
+    connection: Connection,
+    plans: readonly TablePlan[],
+    memory: ReadonlyMap<string, LookupMemory>,
+    heldIds: ReadonlyMap<string, number>
+  ) {
+    this.#connection = connection;
+    this.#waiting = [...plans];
+    this.#memory = new Map(memory);
+    this.#heldIds = new Map(heldIds);
+  }
+
+  /** The next rows: at most `limit` and a little more, or all there are. */
+  async take(limit: number): Promise<LookupPage> {
+    const taken: WireRows = {};
+    const changed = new Map<string, LookupMemory>();
+    const keep = (plan: TablePlan, next: LookupMemory, found: LookupRow[]) => {
+      this.#memory.set(plan.name, next);
+      changed.set(plan.name, next);
+      if (found.length === 0) return;
+      const sent = taken[plan.name] ?? [];
+      taken[plan.name] = sent;
+      for (const row of toWireRows(found, plan.columns)) sent.push(row);
+    };
+    for (let room = limit; room > 0 && this.#waiting[0]; ) {
+      const plan = this.#waiting[0];
+      if (!this.#begun.has(plan.name)) {
+        this.#begun.add(plan.name);
+        const late = await this.#lookBack(plan);
+        if (late) keep(plan, late.next, late.found);
+      }
+      const known = this.#memory.get(plan.name) ?? NOTHING;
+      const pageSize = Math.min(room, 1_000_000);
+      const found = await this.#read(plan, 'id > ? ORDER BY id LIMIT ?', [known.lastId, pageSize]);
+      if (found.length < pageSize) this.#waiting.shift();
+      if (found.length === 0) continue;
+      const ids = found.map(({ id }) => Number(id));
+      const recentIds = new Set([...(known.recentIds ?? []), ...ids].slice(-RECENT_IDS));
+      keep(plan, { lastId: ids.at(-1)!, recentIds }, found);
+      room -= found.length;
+    }
+    return { rows: taken, memory: changed };
+  }
+
+  /** Compares the ids up to the watermark with those that were sent. @returns null when they are the same */
+  async #lookBack(plan: TablePlan): Promise<{ readonly next: LookupMemory; readonly found: LookupRow[] } | null> {
+    const { lastId, recentIds } = this.#memory.get(plan.name) ?? NOTHING;
+    const heldId = Math.max(lastId, this.#heldIds.get(plan.name) ?? 0);
+    const from = Math.max(0, lastId - RECENT_IDS);
+    const query = `SELECT id FROM ${quoteName(plan.name)} WHERE id > ? AND id <= ? ORDER BY id`;
+    const found = await rows<{ id: number }>(this.#connection, query, [from, heldId]);
+    const present = found.map(({ id }) => Number(id));
+    this.#findVanished(plan, { from, lastId, heldId, recentIds }, new Set(present));
+    const below = present.filter((id) => id <= lastId);
+    const late = below.filter((id) => (recentIds ? !recentIds.has(id) : id > lastId - LATE_IDS));
+    if (late.length === 0 && recentIds?.size === below.length) return null;
+    const next = { lastId, recentIds: new Set(below) };
+    return { next, found: late.length === 0 ? [] : await this.#read(plan, 'id IN (?) ORDER BY id', [late]) };
+  }
+
+  #findVanished(
+    plan: TablePlan,
+    { from, lastId, heldId, recentIds }: LookupMemory & { readonly from: number; readonly heldId: number },
+    present: ReadonlySet<number>
+  ): void {
+    if (heldId - lastId > VANISHED_IDS) {
+      this.gaps.push(
+        `table ${plan.name}: ids from ${lastId + 1} to ${heldId} are too many to be compared: replicas find the difference by digest`
+      );
+      return;
+    }
+    // Ids that are not known to have been there are said to be gone all the same: that changes nothing.
+    const below = recentIds ? [...recentIds].filter((id) => id > from) : range(from, lastId);
+    const gone = [...below, ...range(lastId, heldId)].filter((id) => !present.has(id));
+    if (gone.length > 0) this.vanishedIds.set(plan.name, gone);
+  }
+
+  #read(plan: TablePlan, where: string, values: readonly unknown[]): Promise<LookupRow[]> {
+    const list = selectList(plan.columns);
+    return rows(this.#connection, `SELECT ${list} FROM ${quoteName(plan.name)} WHERE ${where}`, [...values]);
+  }
+}
+
+type LookupRow = { readonly id: number };
+
+const NOTHING: LookupMemory = { lastId: 0, recentIds: new Set() };
+
+/** The whole numbers above `after`, up to `last`. */
+function range(after: number, last: number): number[] {
+  return Array.from({ length: last - after }, (_, index) => after + 1 + index);
+}

@@ -1,0 +1,378 @@
+import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../../wire/database.ts';
+import type { MissedChanges } from '../../wire/snapshot.ts';
+import type { Connection } from '../core/connection.ts';
+import { type BlockHead, readBlockHeads } from '../tables/block-hashes.ts';
+import type { TablePlan } from '../tables/classify.ts';
+import { planSignature, type SourceLayout } from '../tables/source-layout.ts';
+import { isSame, NO_ROWS } from './changes/checksum-map.ts';
+import { readChecksums, readRangeChecksums } from './changes/ranging.ts';
+import { HIGHEST, LOWEST, type Span, spansOf } from './changes/spans.ts';
+import { readTableFacts, type TableFacts } from './changes/table-facts.ts';
+import { differingSpans, RANGE_WIDTH, START_ROWS, sumsOf, TableWatch } from './changes/table-watch.ts';
+import { isWatched, readBounds, readLastId, readWatch } from './changes/watch-reader.ts';
+import type { GroupBlock } from './group-block.ts';
+import { LayoutCache } from './layout-cache.ts';
+import { type LookupMemory, readLookupMemory } from './lookup-reader.ts';
+import { addFork, listOlder, missedSince } from './older-changes.ts';
+import type { Fork } from './resume-point.ts';
+import {
+  type KeptWatch,
+  type OlderChanges,
+  type RecentBlock,
+  type ResumePoint,
+  SUM_ALGORITHM
+} from './resume-point.ts';
+import type { SnapshotChecksums } from './snapshot-checksums.ts';
+
+/** Blocks that a source remembers: a fork is looked for among them. */
+export const RECENT_BLOCKS = 1_000;
+/** Lookup ids that are sent again after a reorg of blocks which were never broadcast from here. */
+const UNKNOWN_IDS = 5_000;
+
+/** Everything that was broadcast of one database, as far as it is needed to find what changed since. */
+export class SourceMemory {
+  height: number;
+  blockTime: number | null;
+  hashes: BlockHashes;
+  openGroup: number | null;
+  reorgs: number;
+  readonly layouts = new LayoutCache();
+  readonly lookups = new Map<string, LookupMemory>();
+  /** By lookup table: UPDATE_TIME when it was last read, where a later change shows another one. */
+  readonly lookupTimes = new Map<string, string>();
+  readonly watches = new Map<string, TableWatch>();
+  /** By derived table: keys that a reorg may have undone at the replicas, whose rows go with the next group. */
+  readonly forced = new Map<string, Set<string>>();
+  /** By lookup table, the highest id that the reader of a snapshot may hold since the last group. */
+  readonly heldIds = new Map<string, number>();
+  readonly #dbType: DbType;
+  #recent: RecentBlock[];
+  /** Reorgs that a reader of these blocks may not have noticed. */
+  #forks: readonly Fork[];
+  /** By height of a group's last block: keys of derived tables that it told, and ids that snapshot readers held. */
+  readonly #told = new Map<
+    number,
+    { readonly keys: Map<string, ReadonlySet<string>>; readonly held: Map<string, number> }
+  >();
+  #lookupsBefore: Record<string, number> = {};
+
+  private constructor(
+    dbType: DbType,
+    start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup' | 'reorgs' | 'forks'>
+  ) {
+    this.#dbType = dbType;
+    this.height = start.height;
+    this.blockTime = start.blockTime;
+    this.hashes = start.hashes;
+    this.openGroup = start.openGroup;
+    this.reorgs = start.reorgs ?? 0;
+    this.#recent = [...start.recent];
+    // What was before the start is not known: whoever stands there may stand on another branch of the same hashes.
+    this.#forks = start.forks ?? [{ fork: 0, height: start.height }];
+  }
+
+  /** Everything up to the tip counts as broadcast. Call it inside a snapshot. @param tip null: there is no block yet */
+  static async atTip(connection: Connection, layout: SourceLayout, tip: BlockHead | null): Promise<SourceMemory> {
+    const hashes = tip?.hashes ?? unknownHashes(layout.dbType);
+    const height = tip?.height ?? -1;
+    // A fork may lie below the tip: the blocks under it are known as well.
+    const heads =
+      tip && layout.heads ? await readBlockHeads(connection, layout.heads, height - RECENT_BLOCKS + 1, height) : [];
+    const memory = new SourceMemory(layout.dbType, {
+      height,
+      blockTime: tip?.blockTime ?? null,
+      hashes,
+      recent: heads.map((head) => ({ height: head.height, hashes: head.hashes })),
+      openGroup: null
+    });
+    const facts = await readTableFacts(connection);
+    const bounds = await readBounds(connection, layout, height);
+    for (const plan of layout.plans) {
+      if (plan.class === 'lookup') memory.lookups.set(plan.name, await readLookupMemory(connection, plan));
+      if (isWatched(plan)) memory.watches.set(plan.name, await readWatch(connection, layout, plan, facts, bounds));
+    }
+    return memory;
+  }
+
+  /** As the predecessor left it; what changed since is unknown and goes with the next group. Call it inside a snapshot. */
+  static async resume(connection: Connection, layout: SourceLayout, point: ResumePoint): Promise<SourceMemory> {
+    const memory = new SourceMemory(layout.dbType, point);
+    const facts = await readTableFacts(connection);
+    const bounds = await readBounds(connection, layout, point.height);
+    const watches = point.algorithm === SUM_ALGORITHM ? point.watches : {};
+    for (const plan of layout.plans) {
+      const { name } = plan;
+      if (plan.class === 'lookup') memory.lookups.set(name, { lastId: point.lookupIds[name] ?? 0, recentIds: null });
+      if (!isWatched(plan)) continue;
+      const kept = watches[name];
+      const watch = await readWatch(connection, layout, plan, facts, bounds, kept?.from);
+      memory.watches.set(name, watch);
+      watch.updateTime = undefined;
+      if (!kept || kept.sums === null)
+        watch.require([[watch.from, HIGHEST], ...(watch.ranging.isNullable ? [null] : [])]);
+      else watch.require(differingSpans(kept, sumsOf(watch.fine, watch.from, kept.shift)));
+      watch.require(kept?.pending ?? []);
+      if (kept) watch.lastId = kept.lastId;
+    }
+    return memory;
+  }
+
+  /** Takes up new tables, and forgets what was known of tables whose columns or class changed. */
+  align(layout: SourceLayout, facts: ReadonlyMap<string, TableFacts>): void {
+    for (const plan of layout.plans.filter(isWatched)) {
+      const known = this.watches.get(plan.name);
+      if (known?.signature === planSignature(plan)) continue;
+      // The replicas alter their own rows; of a large table they compare what that left.
+      const count = facts.get(plan.name)?.rows ?? 0;
+      const isLarge = known !== undefined && count > START_ROWS;
+      const watch = new TableWatch(
+        plan,
+        layout.tables,
+        isLarge ? RANGE_WIDTH * Math.floor(HIGHEST / RANGE_WIDTH) : LOWEST,
+        count
+      );
+      if (!isLarge) watch.requireAll();
+      watch.lastId = known?.lastId ?? 0;
+      this.watches.set(plan.name, watch);
+      // Parts that were told of it may be parts by another column.
+      if (known) this.#recent = this.#recent.map((block) => (block.older ? { ...block, older: null } : block));
+    }
+  }
+
+  /** Remembers that a block was broadcast. */
+  accept(block: GroupBlock): void {
+    const { head, group, lookups, own, parents, changes } = block;
+    for (const [table, next] of lookups) {
+      this.#lookupsBefore[table] ??= this.lookups.get(table)?.lastId ?? 0;
+      this.lookups.set(table, next);
+    }
+    for (const [table, sums] of own) {
+      const watch = this.watches.get(table);
+      for (const [value, checksum] of sums)
+        watch?.replace([value === null ? null : [value, value]], new Map([[value, checksum]]));
+    }
+    this.height = head.height;
+    this.blockTime = head.blockTime;
+    this.hashes = head.hashes;
+    const lookupsBefore = { ...this.#lookupsBefore };
+    const older = changes && this.#olderOf(block);
+    this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore, parents, ...(older && { older }) });
+    if (this.#recent.length > RECENT_BLOCKS) this.#recent.shift();
+    this.#forks = this.#forks.filter((fork) => fork.height >= this.#recent[0]!.height - 1);
+    this.openGroup = changes ? null : group.first;
+    if (changes) this.#finish(changes, group.last);
+  }
+
+  #olderOf({ changes }: GroupBlock): OlderChanges | null {
+    const spans: Record<string, readonly Span[]> = {};
+    const lastIdsBefore: Record<string, number> = {};
+    for (const [
+      table,
+      {
+        sent,
+        notes: { lastId }
+      }
+    ] of changes!.tables) {
+      if (sent.spans.length > 0) spans[table] = sent.spans;
+      const before = this.watches.get(table)?.lastId ?? lastId;
+      if (before < lastId) lastIdsBefore[table] = before;
+    }
+    return Object.keys(spans).length + Object.keys(lastIdsBefore).length === 0 ? null : { spans, lastIdsBefore };
+  }
+
+  #finish({ tables, lookupTimes }: NonNullable<GroupBlock['changes']>, last: number): void {
+    const keys = new Map<string, ReadonlySet<string>>();
+    for (const [table, { sent, left, notes, keys: told }] of tables) {
+      const watch = this.watches.get(table)!;
+      watch.explained = notes.explained;
+      watch.replace(sent.spans, sent.entries);
+      watch.pending = [...left];
+      watch.lastId = notes.lastId;
+      if (notes.isLooked) {
+        watch.updateTime = notes.updateTime;
+        watch.isSettled = notes.isSettled;
+        watch.stamp = notes.stamp;
+      }
+      if (told && told.size > 0) keys.set(table, told);
+    }
+    for (const watch of this.watches.values()) watch.trim();
+    this.lookupTimes.clear();
+    for (const [table, time] of lookupTimes) this.lookupTimes.set(table, time);
+    this.#told.set(last, { keys, held: new Map(this.heldIds) });
+    for (const height of this.#told.keys()) if (height <= last - RECENT_BLOCKS) this.#told.delete(height);
+    this.#lookupsBefore = {};
+    this.forced.clear();
+    this.heldIds.clear();
+  }
+
+  /**
+   * Falls back below a fork: what the orphaned groups carried will be said again.
+   *
+   * @param fork the first orphaned height
+   * @param blockTime of the block below it
+   */
+  rollBack(fork: number, layout: SourceLayout | null, blockTime: number | null = null): void {
+    const orphaned = this.#recent.filter(({ height }) => height >= fork);
+    this.#forks = addFork(this.#forks, { fork, height: this.height });
+    // Late rows that the orphaned groups brought are gone at the replicas, and vanished ones are back.
+    for (const [table, { lastId }] of this.lookups) this.lookups.set(table, { lastId, recentIds: null });
+    this.lookupTimes.clear();
+    // Blocks that were there at the start: how many ids they dealt is not known, so more than enough are sent again.
+    if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) {
+      for (const [table, { lastId }] of this.lookups) this.#lowerLookup(table, Math.max(0, lastId - UNKNOWN_IDS));
+    }
+    for (const plan of layout?.plans ?? []) this.#cut(plan, fork, orphaned);
+    for (const block of orphaned.toReversed()) {
+      for (const [table, lastId] of Object.entries(block.lookupsBefore ?? {})) this.#lowerLookup(table, lastId);
+      const told = this.#told.get(block.height);
+      // The rows of derived tables go by their keys, as far as those are known.
+      if (block.older !== undefined) this.#undoOlder(block.older, told?.keys);
+      for (const [table, id] of told?.held ?? []) this.#hold(table, id);
+      for (const [table, keys] of told?.keys ?? [])
+        this.forced.set(table, new Set([...(this.forced.get(table) ?? []), ...keys]));
+      this.#told.delete(block.height);
+    }
+    // Groups that a predecessor told, or that are still open: which rows without a block they changed is not known.
+    if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) this.#undoOlder(null);
+    this.#recent = this.#recent.filter(({ height }) => height < fork);
+    const last = this.#recent.at(-1);
+    this.reorgs++;
+    this.height = fork - 1;
+    this.blockTime = blockTime;
+    this.hashes = last?.height === fork - 1 ? last.hashes : unknownHashes(this.#dbType);
+    if (this.openGroup !== null && this.openGroup >= fork) this.openGroup = null;
+    this.#lookupsBefore = {};
+  }
+
+  /** The rows of the orphaned blocks are gone at the replicas. */
+  #cut({ name, scope }: TablePlan, fork: number, orphaned: readonly RecentBlock[]): void {
+    const watch = this.watches.get(name);
+    if (!watch || !scope || watch.ranging.column === null) return;
+    if (scope.parent === null) {
+      watch.cut(fork);
+      return;
+    }
+    const lows = orphaned.map(({ parents }) => parents?.[scope.column]?.[0]);
+    // Where a predecessor did not say which values its blocks had, the newest rows count as unknown.
+    if (orphaned.some(({ parents }) => parents === undefined)) {
+      watch.require([[watch.from, HIGHEST]]);
+      watch.fine.delete(watch.from, HIGHEST);
+    } else {
+      const known = lows.filter((low) => low !== undefined);
+      if (known.length > 0) watch.cut(Math.min(...known));
+    }
+  }
+
+  /** Readers of a snapshot go on with the next group: where their state is not what was broadcast, that group says it again. */
+  reconcileReaders({ tables, lookups }: SnapshotChecksums): void {
+    for (const [name, { from, to, entries }] of Object.entries(tables)) {
+      const watch = this.watches.get(name);
+      if (!watch) continue;
+      const start = Math.max(from ?? LOWEST, watch.from);
+      const within = new Map(
+        entries.filter(([value]) => value === null || (value >= start && value <= (to ?? HIGHEST)))
+      );
+      const spans: Span[] = [[start, to ?? HIGHEST], ...(from === null ? [null] : [])];
+      watch.require(spansOf(watch.changed(spans, within)));
+    }
+    for (const [name, lastId] of Object.entries(lookups)) {
+      // A source that undoes its blocks before the ids that they dealt shows ids which the next group may not have.
+      this.#hold(name, lastId);
+      this.#lowerLookup(name, lastId);
+    }
+  }
+
+  /** Whether a table's content is what was broadcast of it, as far as that is known. Call it inside a snapshot. */
+  async holds(connection: Connection, plan: TablePlan): Promise<boolean> {
+    if (plan.class === 'lookup')
+      return (this.lookups.get(plan.name)?.lastId ?? 0) >= (await readLastId(connection, plan));
+    const watch = this.watches.get(plan.name);
+    if (!watch) return !isWatched(plan);
+    if (watch.pending.length > 0) return false;
+    const { from, rangesFrom, ranging } = watch;
+    const spans: Span[] = [[from, HIGHEST], ...(ranging.isNullable ? [null] : [])];
+    const now = await readChecksums(connection, plan, ranging, from === LOWEST ? null : spans);
+    if (watch.changed(spans, now).size > 0) return false;
+    if (from === LOWEST || rangesFrom >= from) return true;
+    const ranges = await readRangeChecksums(connection, plan, ranging, [rangesFrom, from - 1], RANGE_WIDTH);
+    const numbers = new Set([...ranges.keys(), ...watch.rangesWithin(rangesFrom, from - 1)]);
+    return [...numbers].every((range) => {
+      const known = watch.rangeOf(range);
+      return known === undefined || isSame(known, ranges.get(range) ?? NO_ROWS);
+    });
+  }
+
+  #hold(table: string, id: number): void {
+    this.heldIds.set(table, Math.max(id, this.heldIds.get(table) ?? 0));
+  }
+
+  #lowerLookup(table: string, lastId: number): void {
+    const known = this.lookups.get(table);
+    if (known && lastId < known.lastId) this.lookups.set(table, { lastId, recentIds: null });
+  }
+
+  /** @param older null: not known, so all that is known row by row goes again, of large tables the newest rows */
+  #undoOlder(older: OlderChanges | null, keys?: ReadonlyMap<string, unknown>): void {
+    for (const [table, watch] of this.watches) {
+      if (older) {
+        if (!keys?.has(table)) watch.require(older.spans[table] ?? []);
+        watch.lastId = Math.min(watch.lastId, older.lastIdsBefore[table] ?? watch.lastId);
+        watch.stamp = null;
+      } else watch.require([[watch.lookFrom, HIGHEST], ...(watch.ranging.isNullable ? [null] : [])]);
+    }
+  }
+
+  /**
+   * The first orphaned height, when the database no longer has the blocks that were broadcast; else null.
+   *
+   * @param heads what the database has now of the recent heights
+   */
+  findFork(heads: readonly BlockHead[], tip: number): number | null {
+    const now = new Map(heads.map((head) => [head.height, head.hashes]));
+    const isKept = ({ height, hashes }: RecentBlock) => {
+      const current = now.get(height);
+      return current !== undefined && sameBlock(current, hashes);
+    };
+    const newest = this.#recent.at(-1);
+    if (!newest) return this.height > tip ? tip + 1 : null;
+    if (isKept(newest) && newest.height === this.height) return null;
+    const kept = this.#recent.findLast(isKept);
+    return kept ? kept.height + 1 : Math.min(this.#recent[0]!.height, tip + 1);
+  }
+
+  /** What a reader that stands at a block has missed of older rows; null: not known. */
+  missedSince(since: number): MissedChanges | null {
+    if (this.openGroup !== null) return null;
+    const isScoped = (table: string) => this.watches.get(table)?.isScoped === true;
+    return missedSince(since, { recent: this.#recent, forks: this.#forks, isScoped });
+  }
+
+  get recent(): readonly RecentBlock[] {
+    return this.#recent;
+  }
+
+  /**
+   * What a successor needs.
+   *
+   * @param isUncertain readers of a snapshot go on from a state that is not known yet: nothing counts as what was broadcast
+   */
+  point(isUncertain = false): ResumePoint {
+    const watches = [...this.watches].map(([name, watch]): [string, KeptWatch] => [
+      name,
+      // What a reorg undid at the replicas must equal nothing at the successor either.
+      watch.keep(!isUncertain && !this.forced.has(name))
+    ]);
+    return {
+      algorithm: SUM_ALGORITHM,
+      height: this.height,
+      blockTime: this.blockTime,
+      hashes: this.hashes,
+      recent: listOlder(this.#recent),
+      openGroup: this.openGroup,
+      reorgs: this.reorgs,
+      forks: this.#forks,
+      lookupIds: Object.fromEntries([...this.lookups].map(([name, { lastId }]) => [name, lastId])),
+      watches: Object.fromEntries(watches)
+    };
+  }
+}

@@ -1,0 +1,74 @@
+import type { MissedChanges, OlderSpans } from '../../wire/snapshot.ts';
+import { type Connection, quoteName, rows } from '../core/connection.ts';
+import { selectList } from '../core/row-codec.ts';
+import type { TableRead } from '../core/row-stream.ts';
+import type { SourceLayout } from '../tables/source-layout.ts';
+import { inSpansSql, rangingOf } from './changes/ranging.ts';
+import { type Span, withoutSpans } from './changes/spans.ts';
+
+/** Parts of a scoped table that changed in older blocks. */
+export interface OlderPart {
+  readonly table: string;
+  readonly spans: OlderSpans;
+  readonly read: TableRead;
+  /** SQL: a row (alias `r`) lies in one of the parts, and in no block of the snapshot. */
+  readonly where: string;
+}
+
+/** The tables of what a reader has missed. Values that blocks of the snapshot have go with those. @param last its highest block */
+export async function planOlderParts(
+  connection: Connection,
+  { plans, tables }: Pick<SourceLayout, 'plans' | 'tables'>,
+  { from, spans }: MissedChanges,
+  last: number
+): Promise<OlderPart[]> {
+  const parts: OlderPart[] = [];
+  const own = new Map<string, readonly Span[]>();
+  for (const plan of plans) {
+    const { name, scope } = plan;
+    const told = spans[name];
+    if (!told || !scope) continue;
+    const ranging = rangingOf(plan, tables);
+    const key = `${scope.parent}.${scope.column}`;
+    if (!own.has(key))
+      own.set(key, scope.parent ? await valuesOf(connection, scope.parent, scope.column, from, last) : [[from, last]]);
+    const older = ranging.column === null ? told : withoutSpans(told, own.get(key)!);
+    if (older.length === 0) continue;
+    const where = `${inSpansSql(ranging, plan, older)} AND ${notWithin(scope, from, last)}`;
+    const sql = `SELECT ${selectList(plan.columns, 'r')} FROM ${quoteName(name)} r WHERE ${where}`;
+    parts.push({
+      table: name,
+      spans: { column: ranging.column, spans: older.map((span) => span && [...span]) },
+      read: { table: name, columns: plan.columns, sql, values: [] },
+      where
+    });
+  }
+  return parts;
+}
+
+/** From the lowest to the highest value that rows of some blocks have. */
+async function valuesOf(
+  connection: Connection,
+  parent: string,
+  column: string,
+  from: number,
+  last: number
+): Promise<Span[]> {
+  const name = quoteName(column);
+  const [row] = await rows(
+    connection,
+    `SELECT MIN(${name}) AS low, MAX(${name}) AS high FROM ${quoteName(parent)} WHERE block_index BETWEEN ? AND ?`,
+    [from, last]
+  );
+  return row?.['low'] == null ? [] : [[Number(row['low']), Number(row['high'])]];
+}
+
+function notWithin(
+  { column, parent }: { readonly column: string; readonly parent: string | null },
+  from: number,
+  last: number
+): string {
+  if (parent === null) return `(r.block_index IS NULL OR r.block_index NOT BETWEEN ${from} AND ${last})`;
+  const name = quoteName(column);
+  return `NOT EXISTS (SELECT 1 FROM ${quoteName(parent)} p WHERE p.${name} = r.${name} AND p.block_index BETWEEN ${from} AND ${last})`;
+}

@@ -1,0 +1,88 @@
+import { PlatformError } from '../../errors.ts';
+import { SCHEMA_VERSION } from '../../wire/database.ts';
+import type { Dispensers, LookupPage } from '../../wire/pages.ts';
+import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
+import { selectList, toWireRows } from '../core/row-codec.ts';
+import type { SourceLayout } from '../tables/source-layout.ts';
+
+/** Rows of one statement: what is read of a page beyond its bytes is bounded by them. */
+const STEP_ROWS = 2_000;
+
+/** What a page is to hold. */
+export interface PageOrder {
+  readonly table: string;
+  readonly afterId: number | string | null;
+  readonly limit: number;
+  readonly maxBytes: number;
+}
+
+/** More rows than this are no answer that a client can replace its table with. */
+const MAX_DISPENSERS = 1_000_000;
+
+/**
+ * One page of a lookup table, by id, its rows as JSON texts. Call it inside a snapshot.
+ *
+ * @param afterId null: from the beginning, an id of 0 included
+ * @param maxBytes the page ends before rows that would make it longer; its first row goes whatever it has
+ * @throws {PlatformError} REQUEST_INVALID when the table is none
+ */
+export async function readLookupPage(
+  connection: Connection,
+  layout: SourceLayout,
+  { table, afterId, limit, maxBytes }: PageOrder
+): Promise<Omit<LookupPage, 'rows'> & { readonly rows: readonly string[] }> {
+  const plan = layout.plans.find((each) => each.name === table && each.class === 'lookup');
+  if (!plan) throw new PlatformError('REQUEST_INVALID', { reason: `${table} is no lookup table of this database` });
+  const select = `SELECT ${selectList(plan.columns)} FROM ${quoteName(table)}`;
+  const page: string[] = [];
+  let last = afterId;
+  let bytes = 0;
+  let isFull = false;
+  let hasMore = true;
+  while (hasMore && !isFull && page.length < limit) {
+    const count = Math.min(STEP_ROWS, limit - page.length);
+    const found = await rows<SqlRow & { id: number | string }>(
+      connection,
+      `${select} ${last === null ? '' : 'WHERE id > ?'} ORDER BY id LIMIT ?`,
+      last === null ? [count + 1] : [last, count + 1]
+    );
+    hasMore = found.length > count;
+    for (const row of toWireRows(found.slice(0, count), plan.columns)) {
+      const text = JSON.stringify(row);
+      bytes += Buffer.byteLength(text);
+      isFull = page.length > 0 && bytes > maxBytes;
+      if (isFull) break;
+      page.push(text);
+      last = row.id;
+    }
+  }
+  const schema_version = SCHEMA_VERSION[layout.dbType];
+  return { schema_version, table, max_id: last, has_more: hasMore || isFull, rows: page };
+}
+
+/** @throws {PlatformError} RECORD_UNKNOWN where there is no such table, RANGE_TOO_LARGE */
+export async function readDispensers(connection: Connection, layout: SourceLayout): Promise<Dispensers> {
+  const plan = layout.plans.find(({ class: tableClass }) => tableClass === 'snapshotOnly');
+  if (!plan) throw new PlatformError('RECORD_UNKNOWN', { reason: 'this database has no dispensers' });
+  const found = await rows(
+    connection,
+    `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} LIMIT ${MAX_DISPENSERS + 1}`
+  );
+  if (found.length > MAX_DISPENSERS)
+    throw new PlatformError('RANGE_TOO_LARGE', { reason: `${plan.name} has more than ${MAX_DISPENSERS} rows` });
+  const addresses = plan.columns.map(({ name }) => name).filter((name) => /(^|_)address_id$/.test(name));
+  return {
+    schema_version: SCHEMA_VERSION[layout.dbType],
+    max_tx: highest(found, ['tx_index']),
+    max_addr: highest(found, addresses),
+    has_more: false,
+    rows: toWireRows(found, plan.columns)
+  };
+}
+
+function highest(found: readonly SqlRow[], columns: readonly string[]): number | null {
+  let most: number | null = null;
+  for (const row of found)
+    for (const name of columns) if (row[name] != null) most = Math.max(most ?? 0, Number(row[name]));
+  return most;
+}

@@ -1,0 +1,239 @@
+import { PlatformError } from '../../errors.ts';
+import { type DigestRange, MAX_RANGE_BYTES, MAX_RANGE_ROWS, MAX_RANGES, type RangeDigest } from '../../wire/digest.ts';
+import type { TableClass, TypedColumn, TypedTable } from '../../wire/schema.ts';
+import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
+import { keyLiteral } from '../core/keys.ts';
+import { positionSql, selectList, slotSql, wordSql } from '../core/row-codec.ts';
+import { streamRows } from '../core/row-stream.ts';
+import { comparedColumns, type TablePlan } from './classify.ts';
+import { scopeSql } from './scope-sql.ts';
+import type { SourceLayout } from './source-layout.ts';
+import { readUnrecorded } from './transparency-log.ts';
+
+/** The highest position by hash, and how many of them one of 4096 equal ranges has. */
+const LAST_HASH = 2 ** 32 - 1;
+const WHOLE_WIDTH = 2 ** 32 / MAX_RANGES;
+/** The position of rows without a block. */
+const NO_BLOCK = -1;
+const COMPARED_CLASSES: ReadonlySet<TableClass> = new Set(['scoped', 'lookup', 'mutable', 'derived']);
+/** What the transparency log says of a block; its ids and times of logging are each side's own. */
+const LOGGED = new Set(['block_index', 'block_time', 'ledger_hash', 'actions_hash', 'contract_hash']);
+
+/** One table's digest with the ranges that it is the sum of. */
+export interface TableFigures {
+  readonly table: string;
+  readonly class: TableClass;
+  readonly rows: number;
+  readonly digest: string;
+  readonly ranges: readonly RangeDigest[];
+}
+
+/** How one table is compared at a height. */
+export interface DigestPlan extends TablePlan {
+  /** Rows of scoped tables that lie above it are ahead: together at the position above it. */
+  readonly tip: number;
+  /** AUTO_INCREMENT ids count. */
+  readonly withIds: boolean;
+}
+
+/** The tables that two sides compare, and how: the transparency log counts as scoped by block. */
+export function digestPlans(layout: SourceLayout, height: number): DigestPlan[] {
+  return layout.plans
+    .map((plan) => (plan.name === 'sync_meta' && layout.dbType === 'indexer' ? logPlan(plan) : plan))
+    .filter((plan) => COMPARED_CLASSES.has(plan.class))
+    .map((plan) => ({ ...plan, tip: height, withIds: true }));
+}
+
+function logPlan(plan: TablePlan): TablePlan {
+  const columns = plan.columns.filter(({ name }) => LOGGED.has(name));
+  const scope = { column: 'block_index', parent: null } as const;
+  return { ...plan, class: 'scoped', columns, storedColumns: columns, scope, identity: ['block_index'] };
+}
+
+/**
+ * Rows and digests of all tables at a height, each range by range. Run it in a consistent snapshot.
+ *
+ * @param key 32 hex digits that nobody knew when the rows were written
+ */
+export async function readDigests(
+  connection: Connection,
+  layout: SourceLayout,
+  height: number,
+  key: string,
+  signal?: AbortSignal
+): Promise<TableFigures[]> {
+  const tables: TableFigures[] = [];
+  for (const plan of digestPlans(layout, height)) {
+    signal?.throwIfAborted();
+    if (plan.name === 'sync_meta' && !(await reachesTip(connection, layout, height))) continue;
+    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan), key);
+    tables.push({ table: plan.name, class: plan.class, ...sumOf(ranges), ranges });
+  }
+  return tables;
+}
+
+/**
+ * A source's log follows its blocks by a poll, and after a reorg it may still tell of the other branch; until then, and where
+ * it is not kept, it cannot be compared.
+ */
+async function reachesTip(connection: Connection, { heads }: SourceLayout, height: number): Promise<boolean> {
+  return heads !== null && (await readUnrecorded(connection, heads, height, height)).length === 0;
+}
+
+/** Rows and digest of ranges together. */
+export function sumOf(ranges: readonly RangeDigest[]): { readonly rows: number; readonly digest: string } {
+  let [count, sum] = [0, 0n];
+  for (const { rows: ofRange, digest } of ranges) {
+    count += ofRange;
+    sum += BigInt(digest);
+  }
+  return { rows: count, digest: String(sum) };
+}
+
+/** All positions that rows of a table can have; the log is only ever of blocks that are there. */
+export function wholeTable({ name, class: tableClass, tip }: DigestPlan): DigestRange {
+  if (tableClass !== 'scoped') return { from: 0, to: LAST_HASH, block: null };
+  return { from: NO_BLOCK, to: name === 'sync_meta' ? tip : tip + 1, block: null };
+}
+
+/**
+ * What to ask for when the rows of a range are too many.
+ *
+ * @returns null when it cannot be divided: its rows are equal, or as good as
+ */
+export function dividable(plan: DigestPlan, { from, to, block }: DigestRange): DigestRange | null {
+  if (to > from) return { from, to, block };
+  return plan.class === 'scoped' && block === null ? { from: 0, to: LAST_HASH, block: from } : null;
+}
+
+/** Digests of the at most 4096 equal parts of a range; parts without rows are left out. */
+export async function readRanges(
+  connection: Connection,
+  tables: readonly TypedTable[],
+  plan: DigestPlan,
+  range: DigestRange,
+  key: string
+): Promise<RangeDigest[]> {
+  const width = Math.ceil((range.to - range.from + 1) / MAX_RANGES);
+  const { from, position, where, isByHash } = place(plan, tables, range, key);
+  // The first digits of the hash are the range: no arithmetic for each row of a whole table.
+  const inHex = isByHash && width === WHOLE_WIDTH;
+  const slotOf = inHex ? slotSql(keyLiteral(key), identityOf(plan), 'r') : `(${position} - ${range.from}) DIV ${width}`;
+  const found = await rows(
+    connection,
+    `SELECT ${slotOf} AS slot, COUNT(*) AS n, SUM(${word(plan, key)}) AS digest FROM ${from} WHERE ${where} GROUP BY 1`
+  );
+  return found
+    .map(({ slot, n, digest }) => {
+      const start = range.from + (inHex ? Number.parseInt(String(slot), 16) : Number(slot)) * width;
+      return { from: start, to: Math.min(range.to, start + width - 1), rows: Number(n), digest: String(digest) };
+    })
+    .sort((a, b) => a.from - b.from);
+}
+
+/** Rows of a range in wire form, with their digest. */
+export interface RangeContent {
+  readonly rows: SqlRow[];
+  readonly digest: string;
+}
+
+/**
+ * @param bounded refuses more than one answer may hold
+ * @throws {PlatformError} RANGE_TOO_LARGE above 20,000 rows or 16 MiB; the connection is of no use then
+ */
+export async function readRangeRows(
+  connection: Connection,
+  tables: readonly TypedTable[],
+  plan: DigestPlan,
+  range: DigestRange,
+  key: string,
+  { bounded }: { readonly bounded: boolean } = { bounded: true }
+): Promise<RangeContent> {
+  const { from, where } = place(plan, tables, range, key);
+  const list = [
+    ...plan.storedColumns.map((column) => selectList([column], 'r')),
+    `${word(plan, key)} AS ${quoteName(HASH_ALIAS)}`
+  ];
+  const sql = `SELECT ${list.join(', ')} FROM ${from} WHERE ${where}`;
+  const found: SqlRow[] = [];
+  let [sum, bytes] = [0n, 0];
+  const take = (row: SqlRow): undefined => {
+    sum += BigInt(String(row[HASH_ALIAS]));
+    delete row[HASH_ALIAS];
+    if (bounded) bytes += JSON.stringify(row).length;
+    if (bounded && (found.length >= MAX_RANGE_ROWS || (found.length > 0 && bytes > MAX_RANGE_BYTES)))
+      throw tooLarge(plan, range);
+    found.push(row);
+  };
+  const read = { table: plan.name, columns: plan.storedColumns, sql, values: [] };
+  await streamRows(connection, read, take, new AbortController().signal);
+  return { rows: found, digest: String(sum) };
+}
+
+/** Of another form than the names that travel, so that no column has it. */
+const HASH_ALIAS = '#hash';
+
+function tooLarge({ name }: TablePlan, { from, to }: DigestRange): PlatformError {
+  const reason = `positions ${from} to ${to} of ${name} hold more than ${MAX_RANGE_ROWS} rows or ${MAX_RANGE_BYTES} bytes: ask for the ranges within`;
+  return new PlatformError('RANGE_TOO_LARGE', { reason, table: name });
+}
+
+interface Place {
+  readonly from: string;
+  readonly position: string;
+  readonly where: string;
+  /** Positions are hashes, not blocks. */
+  readonly isByHash: boolean;
+}
+
+/** Where the rows (alias `r`) of a range are, and what their positions are. */
+function place(
+  plan: DigestPlan,
+  tables: readonly TypedTable[],
+  { from: first, to: last, block }: DigestRange,
+  key: string
+): Place {
+  const position = hashPosition(plan, key);
+  const within = first === 0 && last === LAST_HASH ? 'TRUE' : `${position} BETWEEN ${first} AND ${last}`;
+  if (plan.class !== 'scoped') return { from: `${quoteName(plan.name)} r`, position, where: within, isByHash: true };
+  // Rows without a block, or without the parent that says it: where they are not asked for, an index can lead to the others.
+  const source = scopeSql(plan, tables, (block ?? first) === NO_BLOCK);
+  const inBlocks = (from: number, to: number) => blockCondition(source.block, plan.tip, from, to);
+  if (block !== null)
+    return { from: source.from, position, where: `${inBlocks(block, block)} AND ${within}`, isByHash: true };
+  const clipped = `LEAST(GREATEST(CAST(${source.block} AS SIGNED), ${NO_BLOCK}), ${plan.tip + 1})`;
+  return { from: source.from, position: clipped, where: inBlocks(first, last), isByHash: false };
+}
+
+/** A number below 0 is no block, and those above the tip are one position. */
+function blockCondition(block: string, tip: number, first: number, last: number): string {
+  const parts = [
+    ...(first === NO_BLOCK ? [] : [`${block} >= ${first}`]),
+    ...(last > tip ? [] : [last === NO_BLOCK ? `${block} < 0` : `${block} <= ${last}`])
+  ];
+  return parts.length === 0 ? 'TRUE' : parts.join(' AND ');
+}
+
+/** The same on both sides whatever the rest of the row says. */
+function hashPosition(plan: DigestPlan, key: string): string {
+  return positionSql(keyLiteral(key), identityOf(plan), 'r');
+}
+
+function word(plan: DigestPlan, key: string): string {
+  return wordSql(keyLiteral(key), byName(countedColumns(plan)), 'r');
+}
+
+function countedColumns(plan: DigestPlan): readonly TypedColumn[] {
+  return plan.withIds ? plan.storedColumns : comparedColumns(plan);
+}
+
+/** Where only the id names a row, it says its position. */
+function identityOf(plan: DigestPlan): readonly TypedColumn[] {
+  const names = plan.identity ?? (plan.withIds && plan.surrogate !== null ? [plan.surrogate] : null);
+  return byName(names ? plan.storedColumns.filter(({ name }) => names.includes(name)) : countedColumns(plan));
+}
+
+/** Two servers may have them in another order. */
+function byName(columns: readonly TypedColumn[]): readonly TypedColumn[] {
+  return [...columns].sort((a, b) => (a.name < b.name ? -1 : 1));
+}

@@ -1,0 +1,39 @@
+import type { ActorView } from '../../../actors/runtime/actor-view.ts';
+import type { DatabaseReport } from '../../wire/report.ts';
+
+/** One database as the metrics see it. */
+export interface MeasuredDatabase {
+  readonly actor: Pick<ActorView, 'id' | 'state' | 'restarts' | 'beacon'>;
+  readonly report: DatabaseReport | undefined;
+  readonly subscribers: readonly { readonly lag: number | null; readonly bufferedBytes: number }[];
+}
+
+/** What is read when someone asks for the metrics; nothing is measured while nobody does. */
+export interface MeasuredProcess {
+  readonly mode: 'server' | 'client';
+  databases(): readonly MeasuredDatabase[];
+  /** Since the start: what the fan-out sent, and whom it dropped, by reason. */
+  fanOut(): {
+    readonly messages: number;
+    readonly bytes: number;
+    readonly drops: Readonly<Record<string, number>>;
+    /** Messages that wait for their turn. */
+    readonly queued: number;
+  };
+  /** Since the start: snapshots that were built, failed, and were served from an artifact that was there. */
+  snapshots(): {
+    readonly built: number;
+    readonly failed: number;
+    readonly shared: number;
+    readonly running: number;
+    readonly bytes: number;
+    /** Age of the build that runs longest; 0 when none runs. */
+    readonly oldestBuildMs: number;
+  };
+  /** Whether the hub answered when it was asked last; null before. */
+  hubIsUp(): boolean | null;
+  /** Tasks that wait for a thread of the pool. */
+  waitingTasks(): number;
+  /** Free bytes by what lies there. */
+  freeBytes(): Promise<Readonly<Record<string, number>>>;
+}

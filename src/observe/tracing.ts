@@ -1,0 +1,134 @@
+import { FastifyOtelInstrumentation } from '@fastify/otel';
+import { type Attributes, context, type Span, SpanStatusCode, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { FastifyPluginCallback } from 'fastify';
+import type { DatabaseId } from '../wire/database.ts';
+import type { Work } from './tally.ts';
+import type { SpanFacts, Trace } from './trace.ts';
+
+const EXPORT_EVERY_MS = 1_000;
+const EXPORT_TIMEOUT_MS = 3_000;
+/** Asked again and again by machines and the console. */
+const UNTOLD = /^\/(?:livez|readyz|health|metrics|debug\/live|console\/.*|subscribe\/.*)?$/;
+/** States of a replica that are pieces of work, by name before the first dot. */
+const REPLICA_WORK = new Set(['bootstrapping', 'catchingUp', 'verifying', 'rollingBack', 'reconciling']);
+
+/** What happened to an actor, as far as spans are made of it: a change of state of one of its machines, and its death. */
+type TracedEntry = { readonly actor: DatabaseId; readonly at: number } & (
+  | { readonly kind: 'transition'; readonly machine: string; readonly to: string }
+  | { readonly kind: 'death' | 'start' | 'message' | 'blocks' }
+);
+
+/** Spans, sent to a collector. */
+export interface Tracing extends Trace {
+  /** A span for each request; to be registered before any route. */
+  readonly plugin: FastifyPluginCallback;
+  /** Makes spans of the states that a replica's machine passes. */
+  note(entry: TracedEntry): void;
+  /** Sends what is left; bounded. */
+  close(): Promise<void>;
+}
+
+/**
+ * Traces by OpenTelemetry. Loaded only where they are wanted: nothing else imports its packages.
+ *
+ * @param endpoint base URL of a collector that takes OTLP by HTTP
+ * @see https://opentelemetry.io/docs/specs/otlp/#otlphttp
+ */
+export function openTracing(endpoint: string, service: { readonly name: string; readonly version: string }): Tracing {
+  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: EXPORT_TIMEOUT_MS });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': service.name, 'service.version': service.version }),
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter,
+        scheduledDelayMillis: EXPORT_EVERY_MS,
+        exportTimeoutMillis: EXPORT_TIMEOUT_MS
+      })
+    ]
+  });
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  const requests = new FastifyOtelInstrumentation({
+    instrumentHooks: false,
+    instrumentHandler: false,
+    ignorePaths: ({ url }) => UNTOLD.test(url.split('?', 1)[0]!),
+    requestHook: (span, { method, routeOptions }) => void span.updateName(`${method} ${routeOptions.url ?? 'unknown'}`)
+  });
+  requests.setTracerProvider(provider);
+  const tracer = provider.getTracer(service.name, service.version);
+  const begin = (name: string, facts: SpanFacts, from?: number, below?: Span) =>
+    tracer.startSpan(
+      name,
+      { attributes: attributesOf(facts), ...(from === undefined ? {} : { startTime: from }) },
+      below ? trace.setSpan(context.active(), below) : context.active()
+    );
+
+  const record = ({ name, facts = {}, from, to, parts = [] }: Work, below?: Span) => {
+    const span = begin(name, facts, from, below);
+    for (const part of parts) record(part, span);
+    span.end(to);
+  };
+  const passage = new Passage(begin);
+
+  return {
+    plugin: requests.plugin() as FastifyPluginCallback,
+    record: (work) => record(work),
+    note: (entry) => passage.note(entry),
+    step: (name, facts, run, from) => {
+      const span = begin(name, facts, from);
+      return context.with(trace.setSpan(context.active(), span), async () => {
+        try {
+          return await run();
+        } catch (caught) {
+          span.setStatus({ code: SpanStatusCode.ERROR, message: (caught as Error).message });
+          throw caught;
+        } finally {
+          span.end();
+        }
+      });
+    },
+    async close() {
+      await provider.shutdown().catch(() => undefined); // a collector that is away is no fault of the service
+      context.disable();
+    }
+  };
+}
+
+const attributesOf = (facts: SpanFacts): Attributes =>
+  Object.fromEntries(Object.entries(facts).map(([name, value]) => [`sync.${name}`, value]));
+
+type Begin = (name: string, facts: SpanFacts, from?: number, below?: Span) => Span;
+
+/** The work that replicas pass through: a span for each state, below one for the state that it is a part of. */
+class Passage {
+  readonly #begin: Begin;
+  readonly #open = new Map<string, readonly { readonly name: string; readonly span: Span }[]>();
+
+  constructor(begin: Begin) {
+    this.#begin = begin;
+  }
+
+  note(entry: TracedEntry): void {
+    const { dbType, chain, network } = entry.actor;
+    const database = `${dbType}/${chain}/${network}`;
+    if (entry.kind === 'death') this.#move(database, [], entry.at);
+    if (entry.kind !== 'transition' || entry.machine !== 'replica') return;
+    const path = entry.to.split('.');
+    this.#move(database, REPLICA_WORK.has(path[0]!) ? path : [], entry.at);
+  }
+
+  /** Ends the spans of states that were left, and opens those of states that were entered. */
+  #move(database: string, path: readonly string[], at: number): void {
+    const open = this.#open.get(database) ?? [];
+    const names = path.map((_, depth) => `replica.${path.slice(0, depth + 1).join('.')}`);
+    const kept = open.filter(({ name }, depth) => name === names[depth]);
+    for (const { span } of open.slice(kept.length).reverse()) span.end(at);
+    for (const name of names.slice(kept.length))
+      kept.push({ name, span: this.#begin(name, { database }, at, kept.at(-1)?.span) });
+    if (kept.length > 0) this.#open.set(database, kept);
+    else this.#open.delete(database);
+  }
+}

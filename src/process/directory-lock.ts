@@ -1,0 +1,66 @@
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { PlatformError } from '../errors.ts';
+
+const LOCK = 'lock';
+const HOLDER = 'lock.json';
+/** `SQLITE_BUSY`: another process holds it. */
+const BUSY = 5;
+/** A lock whose object is collected as garbage would be free. */
+const HELD = new Set<DatabaseSync>();
+
+/**
+ * Takes a directory for this process alone, until `release` or the process's end, however it ends.
+ *
+ * The kernel holds the lock, by way of SQLite, on an empty file that is never removed: no process id is judged, so neither a
+ * killed predecessor nor a reused id, a restarted machine or another container can make two owners or none. The file beside it
+ * only tells whom to look for.
+ *
+ * @param variable the setting that names the directory, for the message
+ * @param what is this process, such as `the sync server of port 3006`
+ * @throws {PlatformError} STATE_LOCKED naming the other process, with its `what` as `holder`; STATE_UNUSABLE where files cannot be locked
+ */
+export function lockDirectory(directory: string, variable: string, what: string): { release(): void } {
+  const path = join(directory, LOCK);
+  let lock: DatabaseSync | undefined;
+  try {
+    // Whoever may read a file may lock it too, so nobody else may.
+    closeSync(openSync(path, 'a', 0o600));
+    lock = new DatabaseSync(path, { timeout: 0 });
+    lock.exec('PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE');
+  } catch (caught) {
+    lock?.close();
+    const { errcode, message } = caught as { errcode?: number; message: string };
+    if (errcode !== BUSY)
+      throw new PlatformError(
+        'STATE_UNUSABLE',
+        { reason: `${variable}=${directory} cannot be locked: ${message}` },
+        { cause: caught }
+      );
+    const holder = readHolder(directory);
+    const reason = `${variable}=${directory} is in use by ${holder.name}: set ${variable} to a directory of its own for each process`;
+    throw new PlatformError('STATE_LOCKED', { reason, holder: holder.what });
+  }
+  HELD.add(lock);
+  const holder = { pid: process.pid, host: hostname(), what, since: new Date().toISOString() };
+  writeFileSync(join(directory, HOLDER), JSON.stringify(holder), { mode: 0o600 });
+  return {
+    release() {
+      rmSync(join(directory, HOLDER), { force: true });
+      lock.close();
+      HELD.delete(lock);
+    }
+  };
+}
+
+function readHolder(directory: string): { readonly name: string; readonly what?: string } {
+  try {
+    const found = JSON.parse(readFileSync(join(directory, HOLDER), 'utf8')) as Record<string, unknown>;
+    const [host, what] = [found['host'], found['what']].map((text) => String(text).slice(0, 100));
+    return { name: `process ${Number(found['pid'])} on ${host}`, what: what! };
+  } catch {
+    return { name: 'another process' }; // it is about to say who it is
+  }
+}

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { environment } from '../config/environment.ts';
+import { PlatformError } from '../errors.ts';
+
+/** Names the directory that a process shares with those that it starts. */
+export const SHARED_DIRECTORY = 'PLATFORM_NODE_ENTRIES';
+
+const OWNER = process.getuid?.() ?? 0;
+const PREFIX = `platform-node-${OWNER}-`;
+/** Who cleans /tmp takes what was not touched for days. */
+const TOUCH_INTERVAL_MS = 3_600_000;
+/** What was not touched for so long belongs to nobody any more. */
+const FORGOTTEN_MS = 24 * TOUCH_INTERVAL_MS;
+
+/**
+ * Makes a directory of this process alone (0700) below the system's temporary one. It goes when the process ends, or,
+ * when that and whoever might have removed it were killed at once, with the next start a day later.
+ *
+ * @throws {PlatformError} TEMP_UNUSABLE
+ */
+export function makePrivateDirectory(): string {
+  try {
+    removeForgotten();
+    const directory = mkdtempSync(join(tmpdir(), PREFIX));
+    process.once('exit', () => remove(directory));
+    setInterval(() => touch(directory), TOUCH_INTERVAL_MS).unref();
+    return directory;
+  } catch (caught) {
+    throw unusable(`no directory can be made in ${tmpdir()}: ${(caught as Error).message}`, caught);
+  }
+}
+
+/**
+ * Sees to it that a private directory holds the entries, byte for byte.
+ *
+ * @param digests SHA-256 in hex of each entry
+ * @param read an entry's bytes
+ * @returns the directory: the one that the process which started this one shares, else one of our own
+ * @throws {PlatformError} TEMP_UNUSABLE
+ */
+export function openEntryDirectory(
+  digests: Readonly<Record<string, string>>,
+  read: (entry: string) => Uint8Array
+): string {
+  const shared = environment[SHARED_DIRECTORY];
+  const directory = shared === undefined ? makePrivateDirectory() : adopt(shared);
+  try {
+    for (const [entry, digest] of Object.entries(digests)) place(join(directory, entry), digest, () => read(entry));
+  } catch (caught) {
+    if (caught instanceof PlatformError) throw caught;
+    throw unusable(`${directory} cannot be written to: ${(caught as Error).message}`, caught);
+  }
+  return directory;
+}
+
+/** Who started us removes it, unless it is gone before us. */
+function adopt(directory: string): string {
+  const found = lstatSync(directory, { throwIfNoEntry: false });
+  if (!found?.isDirectory() || found.uid !== OWNER || (found.mode & 0o077) !== 0)
+    throw unusable(`${SHARED_DIRECTORY}=${directory} is no private directory of this user`);
+  process.once('exit', () => {
+    if (!process.connected) remove(directory);
+  });
+  return directory;
+}
+
+function place(path: string, digest: string, read: () => Uint8Array): void {
+  if (digestOf(path) === digest) return;
+  rmSync(path, { force: true });
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  writeFileSync(path, read(), { flag: 'wx', mode: 0o400 });
+  if (digestOf(path) !== digest) throw unusable(`${path} does not hold what was written to it`);
+}
+
+function digestOf(path: string): string | undefined {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return undefined;
+  return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
+
+function removeForgotten(): void {
+  const oldest = Date.now() - FORGOTTEN_MS;
+  for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(PREFIX))) {
+    const path = join(tmpdir(), name);
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory() && found.uid === OWNER && found.mtimeMs < oldest) remove(path);
+  }
+}
+
+function remove(directory: string): void {
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function touch(directory: string): void {
+  const now = new Date();
+  try {
+    for (const path of ['', ...readdirSync(directory, { recursive: true, encoding: 'utf8' })])
+      utimesSync(join(directory, path), now, now);
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught; // what is gone cannot be kept
+  }
+}
+
+function unusable(reason: string, cause?: unknown): PlatformError {
+  return new PlatformError('TEMP_UNUSABLE', { reason }, { cause });
+}

@@ -1,0 +1,123 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { environment } from '../config/environment.ts';
+import type { Environment } from '../config/variables.ts';
+import { createLogger, type Logger } from '../log.ts';
+import { reapOrphans } from './orphans.ts';
+import { SELF, sharedEntries } from './program.ts';
+
+const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** A service that lived this long starts over with the shortest pause. */
+const STEADY_MS = 60_000;
+const BASE_DELAY_MS = 500;
+const MAX_DELAY_MS = 30_000;
+/** Deaths in a row, none after a steady life, that are answered with a restart. */
+const MAX_RESTARTS = 20;
+const EXIT_GAVE_UP = 70;
+/** The grace of a service that named none. */
+const DEFAULT_GRACE_MS = 10_000;
+/**
+ * The C library's allocator keeps freed pieces of this many bytes and more for nobody: read buffers of 64 KiB, of which a message of
+ * 256 MiB is made, go back to the system when they are free. By its own rules a thread keeps up to 64 MiB of them for good.
+ */
+const MALLOC = { MALLOC_MMAP_THRESHOLD_: '65536' } as const;
+/** What a service may need beyond its grace: to end what did not end in it, and to close its files. */
+const STOP_MARGIN_MS = 10_000;
+
+/** Exit codes that a restart would not change; what a signal ends has none. */
+function isFinal(code: number | null): code is number {
+  return code === 0 || (code !== null && code >= 64 && code <= 78);
+}
+
+/**
+ * Runs this program once more as a child, the service, and keeps it alive.
+ *
+ * The child has its own process group, so that a terminal's signal reaches it once: from here. After a signal its exit is
+ * final, as are the codes 0 and 64 to 78; any other end is followed by a restart with backoff. A service that a signal does not end within
+ * its grace and a margin is killed. As the first process of a container it also waits for the processes that lost their parents.
+ *
+ * @param argv the service's arguments; `--no-guardian` is added for the child
+ * @returns the exit code to end with
+ */
+export async function runGuarded(
+  argv: readonly string[],
+  log: Logger = createLogger('guardian'),
+  marginMs = STOP_MARGIN_MS
+): Promise<number> {
+  const stop = new AbortController();
+  let service: ChildProcess | undefined;
+  let graceMs = DEFAULT_GRACE_MS;
+  const kill = () => {
+    log.fatal({ graceMs }, 'the service did not end after the signal and is killed');
+    service?.kill('SIGKILL');
+  };
+  for (const signal of FORWARDED) {
+    process.on(signal, () => {
+      if (!stop.signal.aborted) setTimeout(kill, graceMs + marginMs).unref();
+      stop.abort();
+      service?.kill(signal);
+    });
+  }
+  if (process.pid === 1) {
+    await reapOrphans((pid) => pid === service?.pid).catch((err) => log.warn({ err }, 'orphans will not be reaped'));
+  }
+  const entries = sharedEntries();
+  for (let deaths = 0; !stop.signal.aborted; ) {
+    const startedAt = performance.now();
+    service = start(argv, entries);
+    service.on('message', (named: { graceMs?: number }) => (graceMs = named.graceMs ?? graceMs));
+    const end = await ended(service);
+    if (isFinal(end.code)) return end.code;
+    if (stop.signal.aborted) return end.code ?? 128 + constants.signals[end.signal ?? 'SIGKILL'];
+    deaths = performance.now() - startedAt < STEADY_MS ? deaths + 1 : 1;
+    if (deaths > MAX_RESTARTS) {
+      log.fatal({ ...end, deaths }, 'the service does not stay up; the guardian gives up');
+      return EXIT_GAVE_UP;
+    }
+    const delayMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (deaths - 1));
+    log.error({ ...end, deaths, delayMs }, 'the service ended abnormally and will be restarted');
+    await sleep(delayMs, undefined, { signal: stop.signal }).catch(() => undefined);
+  }
+  return 0;
+}
+
+function start(argv: readonly string[], entries: Environment): ChildProcess {
+  const [command, ...first] = SELF;
+  return spawn(command, [...first, ...argv, '--no-guardian'], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    detached: true,
+    env: { ...MALLOC, ...environment, ...entries }
+  });
+}
+
+interface End {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+function ended(service: ChildProcess): Promise<End> {
+  const { promise, resolve, reject } = Promise.withResolvers<End>();
+  service.once('error', reject);
+  service.once('exit', (code, signal) => resolve({ code, signal }));
+  return promise;
+}
+
+let graceInService = DEFAULT_GRACE_MS;
+
+/** In the service: how long it may take to stop after a signal. */
+export function nameGrace(graceMs: number): void {
+  graceInService = graceMs;
+  if (process.connected) process.send?.({ graceMs });
+}
+
+/** In the service: when the guardian is gone, end as by SIGTERM, and by force when that takes too long. */
+export function endWithGuardian(): void {
+  if (!process.connected) return;
+  process.channel?.unref();
+  process.once('disconnect', () => {
+    // `process.exit` would wait for a thread that cannot be interrupted.
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), graceInService + STOP_MARGIN_MS).unref();
+    process.kill(process.pid, 'SIGTERM');
+  });
+}

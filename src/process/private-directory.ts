@@ -1,0 +1,42 @@
+import { access, constants, mkdir, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { PlatformError } from '../errors.ts';
+
+const WRITABLE_BY_OTHERS = 0o022;
+const ROOT = 0;
+
+/**
+ * Makes a directory with its missing parents, private (0700). One that is there stays as it is; it is refused when others can
+ * write to it: they could replace what is believed here.
+ *
+ * One directory at a time: the recursive form never ends where a file system refuses new directories, as /proc does.
+ *
+ * @param variable the setting that names it, for the message
+ * @throws {PlatformError} STATE_UNUSABLE
+ */
+export async function openPrivateDirectory(path: string, variable: string): Promise<void> {
+  const unusable = (reason: string, cause?: unknown) =>
+    new PlatformError('STATE_UNUSABLE', { reason: `${variable}=${path} ${reason}` }, { cause });
+  const missing: string[] = [];
+  try {
+    for (let at = resolve(path); !(await isThere(at)); at = dirname(at)) missing.push(at);
+    for (const directory of missing.reverse()) await mkdir(directory, { mode: 0o700 });
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (caught) {
+    throw unusable(`cannot be used: ${(caught as NodeJS.ErrnoException).code ?? 'error'}`, caught);
+  }
+  const { mode, uid } = await stat(path);
+  if ((mode & WRITABLE_BY_OTHERS) !== 0)
+    throw unusable(`can be written to by other users (mode ${(mode & 0o7777).toString(8)})`);
+  if (uid !== ROOT && uid !== process.getuid?.()) throw unusable(`belongs to another user (uid ${uid})`);
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw caught;
+  }
+}

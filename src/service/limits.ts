@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PlatformError } from '../errors.ts';
+import { databaseKey } from '../wire/database.ts';
+import type { AddressReader } from './address.ts';
+import { databaseOf } from './parameters.ts';
+
+/** A budget of requests by address. */
+export interface Limit {
+  /** Counts the request. @throws {PlatformError} RATE_LIMITED */
+  take(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Refuses when nothing is left, and counts nothing. @throws {PlatformError} RATE_LIMITED */
+  check(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Puts every route of a plugin under the limit: what is answered counts, refusals do not. */
+  guard(plugin: FastifyInstance): void;
+}
+
+/**
+ * A limit over the plugin's store, with the RateLimit header fields on every answer that it had a say in.
+ *
+ * @param name the policy's name in the header fields
+ * @param perDatabase true: an address has a budget for each database
+ * @see draft-ietf-httpapi-ratelimit-headers
+ */
+export function createLimit(
+  app: FastifyInstance,
+  {
+    name,
+    max,
+    windowMs,
+    addressOf,
+    perDatabase = false
+  }: { name: string; max: number; windowMs: number; addressOf: AddressReader; perDatabase?: boolean }
+): Limit {
+  const count = app.createRateLimit({
+    max,
+    timeWindow: windowMs,
+    keyGenerator: (request) => {
+      const address = addressOf(request.raw);
+      return perDatabase ? `${address} ${databaseKey(databaseOf(request))}` : address;
+    }
+  });
+  // One after the other: of those counted in one turn of the event loop, the store would tell each the sum of all.
+  let turn: Promise<unknown> = Promise.resolve();
+  const counted = (request: FastifyRequest, increment: boolean) => {
+    const state = turn.then(() => count(request, { increment }));
+    turn = state.catch(() => undefined);
+    return state;
+  };
+  const run = async (request: FastifyRequest, reply: FastifyReply, increment: boolean): Promise<void> => {
+    const state = await counted(request, increment);
+    if (state.isAllowed) return;
+    const waitS = Math.max(1, state.ttlInSeconds);
+    reply.header('ratelimit-policy', `"${name}";q=${max};w=${windowMs / 1000}`);
+    reply.header('ratelimit', `"${name}";r=${state.remaining};t=${waitS}`);
+    if (increment ? !state.isExceeded : state.remaining > 0) return;
+    reply.header('retry-after', waitS);
+    throw new PlatformError('RATE_LIMITED', {
+      reason: `more than ${max} requests in ${windowMs / 1000} s from this address; retry in ${waitS} s`
+    });
+  };
+  return {
+    take: (request, reply) => run(request, reply, true),
+    check: (request, reply) => run(request, reply, false),
+    guard: (plugin) => {
+      plugin.addHook('preHandler', (request, reply) => run(request, reply, false));
+      plugin.addHook('onSend', async (request, reply) => {
+        if (reply.statusCode < 400) await run(request, reply, true);
+      });
+    }
+  };
+}

@@ -1,0 +1,33 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { ConsoleFile } from '../console-files.ts';
+
+/** The page runs its own files and talks to this front door, and to nobody else. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+interface ConsoleDeps {
+  /** The console page's built files; empty where there are none. */
+  readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
+}
+
+/** `GET /` and `GET /console/*`: the console's static files, open to everyone; what they ask for needs the key. */
+export const consoleRoutes: FastifyPluginAsync<ConsoleDeps> = async (app, { consoleFiles }) => {
+  const config = { open: true } as const;
+  const page = consoleFiles.get('index.html');
+  if (!page) app.log.info('the console page is not built: npm run build:web');
+  const doc = { tag: 'Documentation', summary: 'The console page', mediaType: 'text/html' } as const;
+  app.get('/', { config: { ...config, doc } }, async (request, reply) => send(request, reply, page));
+  for (const [name, file] of consoleFiles)
+    app.get(`/console/${name}`, { config }, async (request, reply) => send(request, reply, file));
+};
+
+function send({ headers }: FastifyRequest, reply: FastifyReply, file: ConsoleFile | undefined): unknown {
+  if (!file) return reply.code(404).send({ error: 'the console page is not built: npm run build:web' });
+  reply.header('content-security-policy', POLICY).header('x-content-type-options', 'nosniff');
+  reply.header('referrer-policy', 'no-referrer').header('cache-control', 'no-cache');
+  reply.header('etag', file.etag).header('vary', 'accept-encoding');
+  if (headers['if-none-match'] === file.etag) return reply.code(304).send();
+  const gzips = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
+  if (gzips) reply.header('content-encoding', 'gzip');
+  return reply.type(file.type).send(gzips ? file.gzipped : file.body);
+}

@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
+import { PlatformError } from '../errors.ts';
+import { databaseKey } from '../wire/database.ts';
+import type { AddressReader } from './address.ts';
+import { databaseOf } from './parameters.ts';
+
+/** Different questions of one address about one database that may wait. */
+const MAX_QUESTIONS = 64;
+
+/** Between two questions of a crowd goes as long as the first of them took, and this at most: blocks need the same processors. */
+const MAX_PAUSE_MS = 50;
+
+/** One question of one caller. */
+interface Turn {
+  readonly question: string;
+  readonly request: FastifyRequest;
+  readonly work: () => Promise<unknown>;
+  readonly answer: PromiseWithResolvers<unknown>;
+}
+
+/**
+ * What an actor does one at a time is asked of it one at a time, so that its mailbox holds one question of a route and nothing is
+ * done for who has left meanwhile.
+ *
+ * Addresses take turns, however many questions each has. Questions that are alike and wait have one answer, which is begun after
+ * each of them was asked.
+ */
+export class Turns {
+  readonly #addressOf: AddressReader;
+  /** By database and address; a database is there while it is asked something. */
+  readonly #waiting = new Map<string, Map<string, Turn[]>>();
+
+  constructor(addressOf: AddressReader) {
+    this.#addressOf = addressOf;
+  }
+
+  /**
+   * @param question alike for requests that have the same answer
+   * @throws {PlatformError} ANSWERS_WAITING; and what `work` throws
+   */
+  async take<T>(request: FastifyRequest, question: string, work: () => Promise<T>): Promise<T> {
+    const database = databaseKey(databaseOf(request));
+    const address = this.#addressOf(request.raw);
+    const queues = this.#waiting.get(database);
+    const own = (queues?.get(address) ?? []).filter(isThere);
+    const questions = new Set(own.map((turn) => turn.question));
+    if (questions.size >= MAX_QUESTIONS && !questions.has(question)) {
+      const reason = `${questions.size} other questions of this address about ${database} wait for their turn`;
+      throw new PlatformError('ANSWERS_WAITING', { reason });
+    }
+    const turn: Turn = { question, request, work, answer: Promise.withResolvers() };
+    if (queues) queues.set(address, [...own, turn]);
+    else {
+      const begun = new Map([[address, [turn]]]);
+      this.#waiting.set(database, begun);
+      void this.#serve(database, begun);
+    }
+    return turn.answer.promise as Promise<T>;
+  }
+
+  async #serve(database: string, queues: Map<string, Turn[]>): Promise<void> {
+    for (let turns = takeNext(queues); turns.length > 0; turns = takeNext(queues)) {
+      const [first] = turns as [Turn];
+      const began = performance.now();
+      try {
+        const answer = await first.work();
+        for (const turn of turns) turn.answer.resolve(answer);
+      } catch (caught) {
+        for (const turn of turns) turn.answer.reject(caught);
+      }
+      if (queues.size > 0) await sleep(Math.min(performance.now() - began, MAX_PAUSE_MS));
+    }
+    this.#waiting.delete(database);
+  }
+}
+
+/** The first question of the address whose turn it is, with all that are alike; none when nobody waits any more. */
+function takeNext(queues: Map<string, Turn[]>): readonly Turn[] {
+  for (const [address, [first, ...rest]] of queues) {
+    queues.delete(address);
+    if (rest.length > 0) queues.set(address, rest); // behind all others
+    if (!first) continue;
+    if (isThere(first)) return [first, ...takeAlike(queues, first)];
+    first.answer.reject(new PlatformError('ANSWERS_WAITING', { reason: 'its client has left' })); // nobody hears it
+  }
+  return [];
+}
+
+function takeAlike(queues: Map<string, Turn[]>, { question }: Turn): readonly Turn[] {
+  const found: Turn[] = [];
+  for (const [address, turns] of [...queues]) {
+    const { alike = [], others = [] } = Object.groupBy(turns, (turn) =>
+      turn.question === question ? 'alike' : 'others'
+    );
+    found.push(...alike);
+    // Its place among the addresses stays what it was.
+    if (others.length > 0) queues.set(address, others);
+    else queues.delete(address);
+  }
+  return found;
+}
+
+function isThere({ request }: Turn): boolean {
+  return !request.raw.socket.destroyed;
+}

@@ -1,0 +1,38 @@
+import { type BlockHashes, hashesOf } from '../../wire/database.ts';
+import type { SourceClient } from './source-client.ts';
+
+const PAGE = 1_000;
+/** Blocks that a log page holds beside the one that is asked for, as the log grows meanwhile. */
+const MARGIN = 10;
+
+/** What a source says when it is asked for a block. */
+export interface HashAnswer {
+  readonly hashes: ReadonlyMap<number, BlockHashes>;
+  /** It has passed the block, and answered without naming it: servers of other makes name no single block below their tip. */
+  readonly isMute: boolean;
+}
+
+/**
+ * What a source says of a block now, and of those that it names beside it, in the leanest way that it offers: its status, else
+ * an indexer's transparency log, else the headers of a snapshot.
+ *
+ * @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE
+ */
+export async function askHashes(source: SourceClient, height: number, signal: AbortSignal): Promise<HashAnswer> {
+  const status = await source.status(signal);
+  if (status.height === null) return told(new Map());
+  if (status.height <= height) return told(new Map([[status.height, status.hashes]]));
+  const depth = status.height - height + 1;
+  if (source.id.dbType === 'indexer' && depth + MARGIN <= PAGE) {
+    const entries = await source.logPage(0, depth + MARGIN, signal);
+    const found = new Map(entries.map((entry) => [entry.block_index, hashesOf('indexer', entry)]));
+    if (found.has(height)) return told(found);
+  }
+  const head = await source.headAt(height, signal);
+  if (head?.height === height && head.hashes !== null) return told(new Map([[height, head.hashes]]));
+  return { hashes: new Map(), isMute: head !== null && head.height >= height };
+}
+
+function told(hashes: ReadonlyMap<number, BlockHashes>): HashAnswer {
+  return { hashes, isMute: false };
+}

@@ -1,0 +1,86 @@
+import type { HeartbeatBody, HeartbeatMessage } from '../../wire/validator.ts';
+import type { SourceClient } from './source-client.ts';
+import type { Subscription } from './subscription.ts';
+import { authMessage, type ValidatorIdentity } from './validator-identity.ts';
+
+const TICK_MS = 1_000;
+/** So many blocks are told at once, fewer after a while, and none at all from time to time: an entry must not run out. */
+const BLOCKS = 10;
+const CHANGED_MS = 5_000;
+const IDLE_MS = 30_000;
+const POST_LIMIT_MS = 5_000;
+
+/** How far a replica is. */
+export interface Applied {
+  readonly height: number;
+  readonly blockTime: number | null;
+}
+
+export interface HeartbeatOptions {
+  readonly identity: ValidatorIdentity;
+  /** Null while there is nothing to tell. */
+  readonly applied: () => Applied | null;
+  /** The live stream; undefined while it is down. */
+  readonly stream: () => Subscription | undefined;
+  readonly source: () => Pick<SourceClient, 'heartbeat'>;
+  /** A heartbeat by REST failed; the next one is sent when it is due. */
+  readonly onFault: (fault: unknown) => void;
+}
+
+/** Tells the source how far the replica is, at most once a second: by the live stream, by REST while that is down. */
+export class Heartbeats {
+  readonly #options: HeartbeatOptions;
+  readonly #timer: NodeJS.Timeout;
+  readonly #stopping = new AbortController();
+  /** The stream that knows who this is, and the one that knows how far it is. */
+  #greeted: Subscription | undefined;
+  #told: Subscription | undefined;
+  #reported: number | null = null;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  #isPosting = false;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
+  }
+
+  /** Sends what is due; to be called, too, when a stream has just been opened. */
+  tick(now = performance.now()): void {
+    const { applied, stream, identity } = this.#options;
+    const open = stream();
+    if (open && open !== this.#greeted && open.say(authMessage(identity, open.serverName))) this.#greeted = open;
+    const reached = applied();
+    if (!reached || !this.#isDue(reached.height, open, now - this.#reportedAt)) return;
+    const message: HeartbeatMessage = { type: 'heartbeat', appliedBlock: reached.height };
+    if (open?.say(message)) this.#told = open;
+    else void this.#post(reached);
+    this.#reported = reached.height;
+    this.#reportedAt = now;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#stopping.abort();
+  }
+
+  #isDue(height: number, open: Subscription | undefined, quietMs: number): boolean {
+    if (quietMs < TICK_MS) return false;
+    const blocks = this.#reported === null ? BLOCKS : Math.abs(height - this.#reported);
+    const isNewStream = open !== undefined && open !== this.#told;
+    return isNewStream || blocks >= BLOCKS || (blocks > 0 && quietMs >= CHANGED_MS) || quietMs >= IDLE_MS;
+  }
+
+  async #post({ height, blockTime }: Applied): Promise<void> {
+    if (this.#isPosting) return;
+    this.#isPosting = true;
+    const { identity, source, onFault } = this.#options;
+    const body: HeartbeatBody = { validator_id: identity.id, applied_height: height, applied_block_time: blockTime };
+    const limit = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(POST_LIMIT_MS)]);
+    await source()
+      .heartbeat(body, limit)
+      .catch((caught: unknown) => {
+        if (!this.#stopping.signal.aborted) onFault(caught);
+      });
+    this.#isPosting = false;
+  }
+}

@@ -1,0 +1,67 @@
+import { PlatformError } from '../../errors.ts';
+import { type BlockHashes, blockText, type DbType, hashesOf, SCHEMA_VERSION } from '../../wire/database.ts';
+import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../../wire/snapshot.ts';
+
+/** Asks for a snapshot's body as zstd, which is smaller and costs less; a source that has none sends gzip. */
+export const ACCEPT_SNAPSHOT = { 'accept-encoding': 'zstd, gzip;q=0.5' } as const;
+
+/** What the response headers of a snapshot say. */
+export interface SnapshotHead {
+  readonly height: number;
+  /** Null where the headers do not name the block: some servers' full snapshots of a decoder. */
+  readonly hashes: BlockHashes | null;
+  readonly coding: SnapshotCoding;
+  /** A strong validator: equal tags mean equal bytes. Null where the source has none. */
+  readonly etag: string | null;
+  /** Tables of which a since-snapshot holds every row. */
+  readonly whole: ReadonlySet<string>;
+  /** The lowest block in a since-snapshot that was asked for older ones; null: the source does not say. */
+  readonly firstBlock: number | null;
+  readonly fingerprint: string | null;
+  /** Estimate of the rows in the body. */
+  readonly rows: number | null;
+}
+
+/** Reads the headers of a snapshot. @throws {PlatformError} SOURCE_INVALID */
+export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbType: DbType): SnapshotHead {
+  const text = (name: keyof typeof SNAPSHOT_HEADERS) => headers[SNAPSHOT_HEADERS[name]];
+  const height = wholeNumber(text('height'));
+  if (height === null) throw new PlatformError('SOURCE_INVALID', { reason: 'a snapshot without X-Block-Height' });
+  const version = text('schemaVersion');
+  if (version !== undefined && version !== String(SCHEMA_VERSION[dbType])) {
+    const reason = `the source's snapshots have schema version ${version.slice(0, 20)}, this client reads ${SCHEMA_VERSION[dbType]}`;
+    throw new PlatformError('SOURCE_INVALID', { reason });
+  }
+  const etag = headers['etag'];
+  const values = {
+    ledger_hash: text('ledgerHash'),
+    actions_hash: text('actionsHash'),
+    contract_hash: text('contractHash'),
+    block_hash: text('blockHash')
+  };
+  return {
+    height,
+    hashes: named(hashesOf(dbType, values)),
+    coding: codingOf(headers),
+    etag: etag !== undefined && /^"[^"]{1,200}"$/.test(etag) ? etag : null,
+    whole: new Set((text('wholeTables') ?? '').split(',').filter(Boolean)),
+    firstBlock: wholeNumber(text('firstBlock')),
+    fingerprint: text('fingerprint') ?? null,
+    rows: wholeNumber(text('rows'))
+  };
+}
+
+const named = (hashes: BlockHashes): BlockHashes | null => (blockText(hashes) === null ? null : hashes);
+
+/** How a snapshot's body is compressed. @throws {PlatformError} SOURCE_INVALID */
+export function codingOf(headers: Readonly<Record<string, string>>): SnapshotCoding {
+  const coding = headers['content-encoding'] ?? 'none';
+  if (coding === 'gzip' || coding === 'zstd') return coding;
+  const reason = `a snapshot's body is gzip or zstd, the source sent content-encoding ${coding.slice(0, 40)}`;
+  throw new PlatformError('SOURCE_INVALID', { reason });
+}
+
+/** A header that is a whole number; null when it is none. */
+export function wholeNumber(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,271 @@
+import Type, { type Static } from 'typebox';
+import { hasCode, PlatformError } from '../../errors.ts';
+import { ByName } from '../../wire/by-name.ts';
+import { type Checkpoint, CheckpointSchema } from '../../wire/checkpoint.ts';
+import { type BlockHashes, type DatabaseId, hashesOf } from '../../wire/database.ts';
+import {
+  type DatabaseDigest,
+  DatabaseDigestSchema,
+  type DigestKey,
+  DigestKeySchema,
+  type DigestQuery,
+  type DigestRange,
+  digestParameters,
+  type RangeRows,
+  RangeRowsSchema,
+  type TableRanges,
+  TableRangesSchema
+} from '../../wire/digest.ts';
+import { type IndexMapDigest, IndexMapSchema } from '../../wire/index-map.ts';
+import { type Dispensers, DispensersSchema } from '../../wire/pages.ts';
+import { type SchemaRecord, SchemaRecordSchema } from '../../wire/schema.ts';
+import { type Shape, shapeOf } from '../../wire/shape.ts';
+import { SNAPSHOT_HEADERS } from '../../wire/snapshot.ts';
+import type { HeartbeatBody } from '../../wire/validator.ts';
+import { readSnapshotHead, type SnapshotHead, wholeNumber } from './snapshot-head.ts';
+import { SourceConnection } from './source-connection.ts';
+
+const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
+const StatusSchema = Type.Object({
+  block_height: Type.Union([Height, Type.Null()]),
+  index_map: Type.Optional(Type.Union([IndexMapSchema, Type.Null()])),
+  ledger_hash: Hash,
+  actions_hash: Hash,
+  contract_hash: Hash,
+  block_hash: Hash
+});
+const isStatus = shapeOf(StatusSchema);
+const LogEntry = Type.Object({ block_index: Height, ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash });
+const isLogPage = shapeOf(Type.Object({ results: Type.Array(LogEntry, { maxItems: 1_000 }) }));
+const isTree = shapeOf(ByName(Type.Unknown()));
+const isCheckpoint = shapeOf(CheckpointSchema);
+const isSchemaRecord = shapeOf(SchemaRecordSchema);
+const isDatabaseDigest = shapeOf(DatabaseDigestSchema);
+const isDigestKey = shapeOf(DigestKeySchema);
+const isTableRanges = shapeOf(TableRangesSchema);
+const isDispensers = shapeOf(DispensersSchema);
+const isRangeRows = shapeOf(RangeRowsSchema);
+
+const PART_REFUSALS: Readonly<Record<string, 'RANGE_TOO_LARGE' | 'DIGEST_KEY_UNKNOWN'>> = {
+  409: 'DIGEST_KEY_UNKNOWN',
+  413: 'RANGE_TOO_LARGE'
+};
+
+const CatalogEntry = Type.Object({
+  coin: Type.String(),
+  network: Type.String(),
+  dbType: Type.String(),
+  total_bytes: Type.Optional(Height),
+  row_estimate: Type.Optional(Height)
+});
+const isCatalog = shapeOf(Type.Object({ databases: Type.Array(CatalogEntry, { maxItems: 10_000 }) }));
+
+/** How large a database is at its source. */
+export interface SourceSize {
+  /** On disk, indexes included. */
+  readonly bytes: number;
+  /** Estimate; null where the source does not tell. */
+  readonly rows: number | null;
+}
+
+/** Where a source stands. */
+export interface SourceStatus {
+  readonly height: number | null;
+  readonly hashes: BlockHashes;
+  /** Null where the source does not tell, or not yet. */
+  readonly indexMap: IndexMapDigest | null;
+}
+
+/** Which part of a database's history is asked for. */
+export interface SinceQuery {
+  readonly since: number;
+  readonly until?: number;
+  readonly skipLookups?: boolean;
+  /** With what changed in older blocks; where the source does not know that, with the blocks from here on. */
+  readonly older?: number;
+  /** `<table>:<id>:<digest>` of the lookup tables that this replica holds. */
+  readonly lookups?: readonly string[];
+}
+
+export interface SourceOptions {
+  /** PEM of further authorities for its certificate. */
+  readonly ca?: string | undefined;
+  /** Snapshots and stream with the ten tables of an infra-only subscription. */
+  readonly infraOnly?: boolean;
+}
+
+/** What one database's replica asks of a sync server by REST. */
+export class SourceClient extends SourceConnection {
+  readonly id: DatabaseId;
+  readonly #infraOnly: boolean;
+
+  constructor(url: string, apiKey: string | undefined, id: DatabaseId, { ca, infraOnly = false }: SourceOptions = {}) {
+    super(url, apiKey, ca);
+    this.id = id;
+    this.#infraOnly = infraOnly;
+  }
+
+  async status(signal?: AbortSignal): Promise<SourceStatus> {
+    const found = await this.#json(this.path('status'), isStatus, signal);
+    return {
+      height: found.block_height,
+      hashes: hashesOf(this.id.dbType, found),
+      indexMap: found.index_map ?? null
+    };
+  }
+
+  /** All databases that the source serves: chain, network, database type. */
+  async statusTree(signal?: AbortSignal): Promise<Record<string, unknown>> {
+    return this.#json('/status', isTree, signal);
+  }
+
+  /** How large the database is at the source; null where the source does not tell. */
+  async size(signal?: AbortSignal): Promise<SourceSize | null> {
+    const { databases } = await this.#json('/catalog', isCatalog, signal).catch((caught: unknown) => {
+      if (hasCode(caught, 'SOURCE_REFUSED') || hasCode(caught, 'SOURCE_INVALID')) return { databases: [] };
+      throw caught;
+    });
+    const { chain, network, dbType } = this.id;
+    const entry = databases.find((each) => each.coin === chain && each.network === network && each.dbType === dbType);
+    if (!entry?.total_bytes) return null;
+    return { bytes: entry.total_bytes, rows: entry.row_estimate ?? null };
+  }
+
+  /** @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE */
+  async schema(signal?: AbortSignal): Promise<SchemaRecord> {
+    return this.#json(this.path('schema'), isSchemaRecord, signal);
+  }
+
+  /** One page of an indexer's transparency log, newest block first. @param limit at most 1000 */
+  async logPage(page: number, limit: number, signal?: AbortSignal): Promise<Static<typeof LogEntry>[]> {
+    const path = `${this.path('transparency')}/roots?page=${page}&limit=${limit}`;
+    return (await this.#json(path, isLogPage, signal)).results;
+  }
+
+  /**
+   * The source's hashes of one block, from the headers of a snapshot that ends there.
+   *
+   * @returns null when the source does not tell
+   */
+  async hashesAt(height: number, signal?: AbortSignal): Promise<BlockHashes | null> {
+    const head = await this.headAt(height, signal);
+    return head?.height === height ? head.hashes : null;
+  }
+
+  /**
+   * The headers of a snapshot that is asked to end at a block. Servers of other makes end it at their tip.
+   *
+   * @returns null when the source does not answer with a snapshot
+   */
+  async headAt(height: number, signal?: AbortSignal): Promise<SnapshotHead | null> {
+    if (height === 0) return null;
+    const response = await this.get(
+      this.sincePath({ since: height - 1, until: height, skipLookups: true }),
+      {},
+      signal
+    );
+    response.body.on('error', () => undefined).destroy();
+    return response.status === 200 ? readSnapshotHead(response.headers, this.id.dbType) : null;
+  }
+
+  /** A decoder's dispensers, and the source's tip when it read them, where it says so. */
+  async dispensers(signal?: AbortSignal): Promise<Dispensers & { readonly height: number | null }> {
+    const { value, headers } = await this.answer(this.path('snapshot-dispensers'), isDispensers, signal);
+    return { ...value, height: wholeNumber(headers[SNAPSHOT_HEADERS.height]) };
+  }
+
+  /** The newest checkpoint of an indexer, as it was signed; null where the source has none. */
+  async latestCheckpoint(signal?: AbortSignal): Promise<Checkpoint | null> {
+    try {
+      const found = await this.#json(`${this.path('checkpoint')}/latest`, isCheckpoint, signal);
+      const { chain, network } = this.id;
+      if (found.chain === chain && found.network === network) return found;
+      throw this.invalid(this.path('checkpoint'), 'is of another chain');
+    } catch (caught) {
+      if (hasCode(caught, 'SOURCE_REFUSED') && caught.detail['status'] === 404) return null;
+      throw caught;
+    }
+  }
+
+  /**
+   * The key of the digests that the source is making, or has made, of its tip.
+   *
+   * @throws {PlatformError} SOURCE_REFUSED with `status` 404 where the source has no such route; SOURCE_INVALID where its digests are of
+   * another algorithm: then nothing is compared, because a weaker one is what an attacker would ask for
+   */
+  async digestKey(signal?: AbortSignal): Promise<DigestKey> {
+    return this.#json(`${this.path('digest')}/key`, isDigestKey, signal);
+  }
+
+  /** Digests of all tables under a key that was given, once they are made. @throws {PlatformError} DIGEST_KEY_UNKNOWN */
+  async digest(key: string, signal?: AbortSignal): Promise<DatabaseDigest> {
+    return this.#digestPart({ table: null, range: null, rows: false, key }, isDatabaseDigest, signal);
+  }
+
+  /** Digests of the ranges of one table, or of those within a range of it. @throws {PlatformError} DIGEST_KEY_UNKNOWN */
+  async digestRanges(
+    table: string,
+    range: DigestRange | null,
+    key: string,
+    signal?: AbortSignal,
+    settled = false,
+    ids = true
+  ): Promise<TableRanges> {
+    return this.#digestPart({ table, range, rows: false, settled, ids, key }, isTableRanges, signal);
+  }
+
+  /** The rows of a range. @throws {PlatformError} DIGEST_KEY_UNKNOWN, RANGE_TOO_LARGE when they are too many for one answer */
+  async digestRows(
+    table: string,
+    range: DigestRange,
+    key: string,
+    signal?: AbortSignal,
+    ids = true
+  ): Promise<RangeRows> {
+    return this.#digestPart({ table, range, rows: true, ids, key }, isRangeRows, signal);
+  }
+
+  async #digestPart<T>(query: DigestQuery, shape: Shape<T>, signal?: AbortSignal): Promise<T> {
+    try {
+      return await this.#json(this.#digestPath(query), shape, signal);
+    } catch (caught) {
+      const code = hasCode(caught, 'SOURCE_REFUSED') && PART_REFUSALS[String(caught.detail['status'])];
+      throw code ? new PlatformError(code, { reason: caught.message, table: query.table }) : caught;
+    }
+  }
+
+  #digestPath(query: DigestQuery): string {
+    const parameters = digestParameters(query);
+    return `${this.path('digest')}${parameters.size > 0 ? `?${parameters}` : ''}`;
+  }
+
+  /** Tells the source how far a replica is. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
+  async heartbeat(heartbeat: HeartbeatBody, signal?: AbortSignal): Promise<void> {
+    await this.post(this.path('validator-heartbeat'), heartbeat, signal);
+  }
+
+  path(route: string): string {
+    const { dbType, chain, network } = this.id;
+    return `/${route}/${dbType}/${chain}/${network}`;
+  }
+
+  /** `snapshot` or `subscribe` with the tables that are wanted. */
+  modePath(route: 'snapshot' | 'subscribe'): string {
+    return `${this.path(route)}${this.#infraOnly ? '?sync_mode=infra-only' : ''}`;
+  }
+
+  sincePath({ since, until, skipLookups, lookups, older }: SinceQuery): string {
+    const query = new URLSearchParams();
+    if (until !== undefined) query.set('until', String(until));
+    if (skipLookups) query.set('skip_lookups', '1');
+    if (lookups !== undefined && lookups.length > 0) query.set('lookups', lookups.join(','));
+    if (older !== undefined) query.set('older', String(older));
+    if (this.#infraOnly) query.set('sync_mode', 'infra-only');
+    return `${this.path('snapshot')}/since/${since}${query.size > 0 ? `?${query}` : ''}`;
+  }
+
+  async #json<T>(path: string, shape: Shape<T>, signal?: AbortSignal): Promise<T> {
+    return (await this.answer(path, shape, signal)).value;
+  }
+}

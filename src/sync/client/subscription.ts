@@ -1,0 +1,271 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import WebSocket from 'ws';
+import { PlatformError } from '../../errors.ts';
+import { count } from '../../observe/tally.ts';
+import { envelopeOf } from '../../wire/envelope.ts';
+import { parseJson } from '../../wire/json.ts';
+import {
+  type Announcement,
+  AnnouncementSchema,
+  MAX_MESSAGE_BYTES,
+  type ServerMessage,
+  ServerMessageSchema
+} from '../../wire/messages.ts';
+import { MAX_TEXT_BYTES } from '../../wire/parsed-limit.ts';
+import { type Shape, shapeOf } from '../../wire/shape.ts';
+import { AUTH_HEADER, type AuthMessage, type HeartbeatMessage } from '../../wire/validator.ts';
+import type { SourceClient } from './source-client.ts';
+import { readRetryAfter, sourceError } from './source-connection.ts';
+
+/** What may wait to be applied; beyond it the replica drops the connection and catches up by REST. */
+const MAX_QUEUE_BYTES = Math.min(256 * 2 ** 20, MAX_TEXT_BYTES);
+/** What one message counts at least: an empty one takes memory too. */
+const LEAST_BYTES = 1024;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** A server pings every 30 seconds; this long without any sign it counts as gone. */
+const SILENCE_LIMIT_MS = 90_000;
+const WATCH_MS = 1_000;
+
+/** How much of each message a subscription reads. */
+interface Reading<M extends Announcement> {
+  readonly maxMessageBytes: number;
+  /** What of a message is kept until it is taken. */
+  readonly kept: (data: Buffer) => Buffer;
+  readonly shape: Shape<M>;
+}
+
+const WHOLE: Reading<ServerMessage> = {
+  maxMessageBytes: MAX_MESSAGE_BYTES,
+  kept: (data) => data,
+  shape: shapeOf(ServerMessageSchema)
+};
+/** Rows are let go as they come, and never parsed. A source that sends more in one message is asked by REST. */
+const ENVELOPES: Reading<Announcement> = {
+  maxMessageBytes: Math.min(64 * 2 ** 20, MAX_TEXT_BYTES),
+  kept: (data) => Buffer.from(envelopeOf(data)),
+  shape: shapeOf(AnnouncementSchema)
+};
+
+/** The beginning of a message that says where its source stands. */
+const HEAD = /^\{"type":"(block|reorg)"[^{[]*?"block_index":(\d{1,15})\b/;
+const HEAD_BYTES = 512;
+
+const weightOf = ({ length }: Buffer): number => Math.max(length, LEAST_BYTES);
+
+/** One live stream of one source: messages are taken one by one, in order. */
+export class Subscription<M extends Announcement = ServerMessage> {
+  readonly #reading: Reading<M>;
+  readonly #socket: WebSocket;
+  readonly #source: SourceClient;
+  readonly #queue: Buffer[] = [];
+  readonly #timers: NodeJS.Timeout[] = [];
+  #queuedBytes = 0;
+  #wake: (() => void) | undefined;
+  #fault: PlatformError | undefined;
+  #heardAt = performance.now();
+  #newest: number | null = null;
+  /** Host and port that were asked for, where the server understands an `auth` that names it. */
+  serverName: string | undefined;
+  /** Called when a message came. */
+  onArrival: () => void = () => undefined;
+
+  private constructor(source: SourceClient, socket: WebSocket, reading: Reading<M>) {
+    this.#source = source;
+    this.#reading = reading;
+    this.#socket = socket;
+    const heard = () => {
+      this.#heardAt = performance.now();
+    };
+    socket.on('ping', heard).on('pong', heard);
+    socket.on('upgrade', ({ headers }) => {
+      if (headers[AUTH_HEADER] === 'bound') this.serverName = new URL(source.url).host;
+    });
+    socket.on('message', (data: Buffer) => {
+      heard();
+      this.#take(data);
+    });
+    socket.on('error', (caught) => this.#end(sourceError(caught, source.url, 'the subscription')));
+    socket.on('close', (code, reason) => {
+      const why = reason.length > 0 ? `: ${reason.toString('utf8').slice(0, 200)}` : '';
+      this.#end(
+        new PlatformError('SOURCE_UNREACHABLE', {
+          reason: `${source.url} closed the subscription (${code}${why})`,
+          source: source.url
+        })
+      );
+    });
+    this.#timers.push(setInterval(() => this.#watch(), WATCH_MS).unref());
+  }
+
+  /** @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
+  static async open(source: SourceClient): Promise<Subscription> {
+    return Subscription.#connect(source, source.modePath('subscribe'), WHOLE);
+  }
+
+  /** To what a source says its blocks are, without their rows. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
+  static async listen(source: SourceClient, path: string): Promise<Subscription<Announcement>> {
+    return Subscription.#connect(source, path, ENVELOPES);
+  }
+
+  static async #connect<M extends Announcement>(
+    source: SourceClient,
+    path: string,
+    reading: Reading<M>
+  ): Promise<Subscription<M>> {
+    const url = `${source.url.replace(/^http/, 'ws')}${path}`;
+    const socket = new WebSocket(url, {
+      headers: source.authorization,
+      ...(source.authorities ? { ca: [...source.authorities] } : {}),
+      maxPayload: reading.maxMessageBytes,
+      perMessageDeflate: false,
+      followRedirects: false,
+      handshakeTimeout: HANDSHAKE_TIMEOUT_MS
+    });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    socket.once('open', () => resolve());
+    socket.once('error', (caught) => reject(sourceError(caught, source.url, 'the subscription')));
+    socket.once('unexpected-response', (_request, { statusCode, headers }) => {
+      reject(
+        new PlatformError('SOURCE_REFUSED', {
+          reason: `${source.url} answered ${statusCode} to the subscription`,
+          source: source.url,
+          status: statusCode,
+          retryAfterS: readRetryAfter(headers['retry-after'])
+        })
+      );
+      socket.terminate();
+    });
+    const subscription = new Subscription<M>(source, socket, reading);
+    await promise;
+    return subscription;
+  }
+
+  /** Waits, or until the connection is gone. @throws {PlatformError} SOURCE_UNREACHABLE */
+  async pause(waitMs: number, signal: AbortSignal): Promise<void> {
+    await sleep(waitMs, undefined, { signal });
+    if (this.#fault) throw this.#fault;
+  }
+
+  /** The next message, or null after `waitMs` without one. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_INVALID */
+  async next(waitMs: number, signal: AbortSignal): Promise<M | null> {
+    if (this.#queue.length === 0 && !this.#fault) await this.#arrival(waitMs, signal);
+    const data = this.#queue.shift();
+    if (data !== undefined) {
+      this.#queuedBytes -= weightOf(data);
+      return this.#parse(data);
+    }
+    if (this.#fault) throw this.#fault;
+    return null;
+  }
+
+  /** The highest block of those messages that came, taken or not, as far as their beginnings say; null: not known. */
+  get newest(): number | null {
+    return this.#newest;
+  }
+
+  /** What ended the connection. */
+  get fault(): PlatformError | undefined {
+    return this.#fault;
+  }
+
+  /** Messages that are here and were not taken. */
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  /** Length of the next message; null when none is here. */
+  get nextBytes(): number | null {
+    return this.#queue[0]?.length ?? null;
+  }
+
+  /** Sends a message. @returns false when the connection is not open */
+  say(message: HeartbeatMessage | AuthMessage): boolean {
+    if (this.#socket.readyState !== WebSocket.OPEN) return false;
+    this.#socket.send(JSON.stringify(message));
+    return true;
+  }
+
+  close(): void {
+    this.#end(
+      new PlatformError('SOURCE_UNREACHABLE', { reason: 'the subscription was closed here', source: this.#source.url })
+    );
+    this.#socket.close(1000);
+    setTimeout(() => this.#socket.terminate(), 1_000).unref();
+  }
+
+  async #arrival(waitMs: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const timer = setTimeout(resolve, waitMs);
+    const stop = () => resolve();
+    signal.addEventListener('abort', stop, { once: true });
+    await promise;
+    clearTimeout(timer);
+    signal.removeEventListener('abort', stop);
+    this.#wake = undefined;
+  }
+
+  #take(received: Buffer): void {
+    if (this.#fault) return;
+    count('bytes.in', received.length);
+    const data = this.#reading.kept(received);
+    if (this.#queuedBytes + weightOf(data) > MAX_QUEUE_BYTES) {
+      this.#end(
+        new PlatformError('SOURCE_UNREACHABLE', {
+          reason: `more than ${MAX_QUEUE_BYTES} bytes of messages wait: catching up by snapshot`,
+          source: this.#source.url
+        })
+      );
+      this.#socket.terminate();
+      return;
+    }
+    this.#queue.push(data);
+    this.#queuedBytes += weightOf(data);
+    const [, type, height] = HEAD.exec(data.toString('latin1', 0, HEAD_BYTES)) ?? [];
+    if (height !== undefined) this.#newest = type === 'block' ? Number(height) : Number(height) - 1;
+    this.onArrival();
+    this.#wake?.();
+  }
+
+  #parse(data: Buffer): M {
+    let message: unknown;
+    try {
+      message = parseJson(data);
+    } catch (cause) {
+      throw new PlatformError(
+        'SOURCE_INVALID',
+        {
+          reason: `${this.#source.url} sent a message that is refused as JSON: ${(cause as Error).message.slice(0, 100)}`
+        },
+        { cause }
+      );
+    }
+    const { chain, network, dbType } = this.#source.id;
+    if (!this.#reading.shape.Check(message)) {
+      throw new PlatformError('SOURCE_INVALID', {
+        reason: `${this.#source.url} sent a message of another shape than the contract`
+      });
+    }
+    if (message.chain !== chain || message.network !== network || message.dbType !== dbType) {
+      throw new PlatformError('SOURCE_INVALID', { reason: `${this.#source.url} sent a message of another database` });
+    }
+    return message;
+  }
+
+  #end(fault: PlatformError): void {
+    this.#fault ??= fault;
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#wake?.();
+  }
+
+  #watch(): void {
+    if (performance.now() - this.#heardAt <= SILENCE_LIMIT_MS) return;
+    this.#end(
+      new PlatformError('SOURCE_UNREACHABLE', {
+        reason: `${this.#source.url} was silent for ${SILENCE_LIMIT_MS} ms`,
+        source: this.#source.url
+      })
+    );
+    this.#socket.terminate();
+  }
+}

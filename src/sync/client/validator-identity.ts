@@ -1,0 +1,32 @@
+import { signingKey, signTime } from '../../consensus/auth-signature.ts';
+import type { AuthMessage } from '../../wire/validator.ts';
+
+/** Who this process is to its sources; the same in all its threads. */
+export interface ValidatorIdentity {
+  /** What its heartbeats by REST are listed under. */
+  readonly id: string;
+  /** 32 bytes in hex. Never logged: who has it is this validator. */
+  readonly seed: string;
+  /** The last second that was signed, shared by all threads: a source believes each signature once. */
+  readonly lastSigned: Uint32Array<SharedArrayBuffer>;
+}
+
+/** @param id undefined: the public key of the seed */
+export function validatorIdentity(seed: string, id?: string): ValidatorIdentity {
+  const lastSigned = new Uint32Array(new SharedArrayBuffer(Uint32Array.BYTES_PER_ELEMENT));
+  return { id: id ?? signingKey(seed).pubkey, seed, lastSigned };
+}
+
+/** Proves who this process is; no two messages have the same time. @param server the only one that is to believe it, if it can */
+export function authMessage({ seed, lastSigned }: ValidatorIdentity, server?: string): AuthMessage {
+  const key = signingKey(seed);
+  const ts = nextSecond(lastSigned, Math.floor(Date.now() / 1000));
+  const bound = server === undefined ? {} : { server };
+  return { type: 'auth', pubkey: key.pubkey, sig: signTime(ts, key, server), ts, ...bound };
+}
+
+function nextSecond(lastSigned: Uint32Array<SharedArrayBuffer>, now: number): number {
+  const last = Atomics.load(lastSigned, 0);
+  const next = Math.max(now, last + 1);
+  return Atomics.compareExchange(lastSigned, 0, last, next) === last ? next : nextSecond(lastSigned, now);
+}

@@ -1,0 +1,304 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { WebSocket } from 'ws';
+import type { SyncConfig } from '../../config/sync.ts';
+import type { ResumePoint } from '../../db/source/resume-point.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { Broadcast } from '../../wire/broadcast.ts';
+import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/database.ts';
+import type { StatusMessage } from '../../wire/messages.ts';
+import type { DatabaseReport } from '../../wire/report.ts';
+import type { SendBuffer } from './send-buffer.ts';
+import { Subscriber, type SubscriberView } from './subscriber.ts';
+import { ValidatorAuth } from './validator-auth.ts';
+import { ValidatorBook } from './validators.ts';
+
+export type { SubscriberView } from './subscriber.ts';
+
+/** The block that a `status` message names: the last one broadcast. */
+export type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes'>;
+
+export interface FanOutOptions {
+  readonly config: Pick<
+    SyncConfig,
+    | 'WS_MAX_PER_IP'
+    | 'WS_MAX_MESSAGE_BYTES'
+    | 'WS_BACKPRESSURE_MAX_BYTES'
+    | 'WS_BACKPRESSURE_STALL_MS'
+    | 'WS_STATUS_INTERVAL'
+    | 'WS_PING_INTERVAL'
+    | 'VALIDATOR_HEARTBEAT_TTL'
+    | 'VALIDATOR_PUBKEYS'
+    | 'SYNC_PUBLIC_HOSTS'
+  >;
+  readonly log: Logger;
+  /** What the source last reported: the status of a database without any broadcast yet. */
+  readonly lastReport: (id: DatabaseId) => Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes'> | undefined;
+}
+
+export interface Subscription {
+  readonly infraOnly: boolean;
+  /** Under which it is counted. */
+  readonly address: string;
+  /** What it asked for, as its `Host` says: a name of this server where none is configured. */
+  readonly host?: string | undefined;
+  /** What its connection has to send. */
+  readonly sendBuffer: () => SendBuffer;
+  /** Told when it breaks the rules of WebSocket, or sends too much. */
+  readonly onFault?: () => void;
+}
+
+/** One message on its way to everyone who was connected when it was accepted. */
+interface Parcel {
+  readonly targets: readonly Subscriber[];
+  readonly full: Buffer | string;
+  readonly infra: Buffer | string;
+  /** Undefined for a status message. */
+  readonly height: number | undefined;
+}
+
+/** One database's subscribers, and the parcels that are still to be sent, in order. */
+interface Lane {
+  readonly id: DatabaseId;
+  /** Those that proved who they are: written first. */
+  readonly validators: Set<Subscriber>;
+  readonly others: Set<Subscriber>;
+  readonly queue: Parcel[];
+  point: BroadcastPoint | null;
+  sending: Promise<void>;
+}
+
+/** Sends between two turns of the event loop: some 5 us each. */
+const SLICE = 200;
+/** An actor awaits each broadcast; so much still waiting means that nobody does. */
+const MAX_QUEUED = 10_000;
+const SERVICE_RESTART = 1012;
+const TOO_LARGE = 'the message is larger than clients take';
+const GOING_DOWN = 'the server is going down; reconnect';
+/** A list of validators that is full is said this often. */
+const FULL_NOTICE_MS = 60_000;
+
+/**
+ * Hands each message of a source to all subscribers of its database, the same bytes to each, in order.
+ *
+ * A subscriber gets `status` first and then every message accepted after it, each once: no gap, no repeat, also
+ * while the source's actor dies and comes back. One for whom a message is too large gets none from there on and is disconnected: it
+ * comes back to a status above its own block, and catches up by snapshot. What subscribers say of themselves goes into `validators`.
+ *
+ * @see the specification, "Events" and "Backpressure"
+ */
+export class FanOut {
+  readonly validators: ValidatorBook;
+  readonly #auth: ValidatorAuth;
+  readonly #config: FanOutOptions['config'];
+  readonly #log: Logger;
+  readonly #lastReport: FanOutOptions['lastReport'];
+  readonly #lanes = new Map<string, Lane>();
+  readonly #perAddress = new Map<string, number>();
+  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #drops: Record<string, number> = {};
+  #messages = 0;
+  #bytes = 0;
+  #closed = false;
+  #fullSaidAt = Number.NEGATIVE_INFINITY;
+
+  constructor({ config, log, lastReport }: FanOutOptions) {
+    this.#lastReport = lastReport;
+    this.#config = config;
+    this.#log = log;
+    this.validators = new ValidatorBook(config.VALIDATOR_HEARTBEAT_TTL);
+    this.#auth = new ValidatorAuth(config.VALIDATOR_PUBKEYS);
+    const measureMs = Math.max(5, Math.min(1_000, config.WS_BACKPRESSURE_STALL_MS / 4));
+    this.#timers = [
+      setInterval(() => this.#eachSubscriber((subscriber) => subscriber.measure()), measureMs),
+      setInterval(() => this.#eachSubscriber((subscriber) => subscriber.ping()), config.WS_PING_INTERVAL),
+      setInterval(() => this.#sendStatus(), config.WS_STATUS_INTERVAL)
+    ];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  /**
+   * Accepts messages: when the call returns they are in order behind all earlier ones, and `point` is what a new
+   * subscriber's status says; the promise tells when every socket has them.
+   *
+   * @throws {PlatformError} ACTOR_BUSY when too many wait, with none of these accepted
+   */
+  broadcast(id: DatabaseId, messages: readonly Broadcast[], point: BroadcastPoint): Promise<void> {
+    const lane = this.#lane(id);
+    if (lane.queue.length >= MAX_QUEUED)
+      throw new PlatformError('ACTOR_BUSY', { reason: `${lane.queue.length} messages wait to be sent` });
+    const targets = everyone(lane);
+    for (const { type, height, bytes, infraBytes } of messages) {
+      const full = asBuffer(bytes);
+      const infra = infraBytes ? asBuffer(infraBytes) : full;
+      lane.queue.push({ targets, full, infra, height: type === 'reorg' ? height - 1 : height });
+    }
+    lane.point = point;
+    return this.#drain(lane);
+  }
+
+  /** Of the last broadcast, the same object until the next one; null before the first. */
+  lastPoint(id: DatabaseId): BroadcastPoint | null {
+    return this.#lane(id).point;
+  }
+
+  /** True when one more connection of this address is allowed. */
+  admits(address: string): boolean {
+    return !this.#closed && (this.#perAddress.get(address) ?? 0) < this.#config.WS_MAX_PER_IP;
+  }
+
+  /** Takes a connection that was upgraded, and sends it its status at once. */
+  subscribe(
+    id: DatabaseId,
+    socket: WebSocket,
+    { infraOnly, address, host = '', sendBuffer, onFault }: Subscription
+  ): void {
+    const lane = this.#lane(id);
+    const status = this.#status(lane);
+    const hosts = this.#config.SYNC_PUBLIC_HOSTS ?? [host.toLowerCase()];
+    let name: string | null = null;
+    const leave = () => {
+      lane.validators.delete(subscriber);
+      lane.others.delete(subscriber);
+    };
+    const subscriber = new Subscriber(socket, {
+      infraOnly,
+      sendBuffer,
+      onFlood: () => onFault?.(),
+      height: status.block_height,
+      limits: { maxBytes: this.#config.WS_BACKPRESSURE_MAX_BYTES, stallMs: this.#config.WS_BACKPRESSURE_STALL_MS },
+      onDrop: (reason) => {
+        leave();
+        const kind = reason.replace(/ ?\(.*| for \d+ms$/, '');
+        this.#drops[kind] = (this.#drops[kind] ?? 0) + 1;
+        this.#log.warn({ database: databaseKey(id), subscriber: subscriber.id }, reason);
+      },
+      onHeartbeat: (appliedHeight) => this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight),
+      onAuth: (message) => {
+        name = this.#auth.identify(message, Date.now(), hosts);
+        if (name !== null && lane.others.delete(subscriber)) lane.validators.add(subscriber);
+        return name !== null;
+      }
+    });
+    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
+    socket.on('error', (cause: NodeJS.ErrnoException) => {
+      this.#log.debug({ err: cause, subscriber: subscriber.id }, 'subscriber failed');
+      if (cause.code?.startsWith('WS_ERR_')) onFault?.();
+    });
+    socket.once('close', () => {
+      leave();
+      const left = (this.#perAddress.get(address) ?? 1) - 1;
+      if (left > 0) this.#perAddress.set(address, left);
+      else this.#perAddress.delete(address);
+    });
+    subscriber.send(JSON.stringify(status));
+    lane.others.add(subscriber);
+  }
+
+  subscribers(id: DatabaseId): SubscriberView[] {
+    const lane = this.#lanes.get(databaseKey(id));
+    return lane ? everyone(lane).map(({ view }) => view) : [];
+  }
+
+  /** Since the start: messages and bytes handed to sockets, and subscribers dropped by reason; and the messages that wait now. */
+  get figures() {
+    const queued = [...this.#lanes.values()].reduce((sum, { queue }) => sum + queue.length, 0);
+    return {
+      messages: this.#messages,
+      bytes: this.#bytes,
+      drops: this.#drops as Readonly<Record<string, number>>,
+      queued
+    };
+  }
+
+  /** Tells every subscriber to come back later (1012) and takes no more. */
+  close(): void {
+    this.#closed = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    this.validators.close();
+    this.#eachSubscriber(({ socket }) => socket.close(SERVICE_RESTART, GOING_DOWN));
+  }
+
+  #lane(id: DatabaseId): Lane {
+    const key = databaseKey(id);
+    const lane = this.#lanes.get(key) ?? {
+      id,
+      validators: new Set(),
+      others: new Set(),
+      queue: [],
+      point: null,
+      sending: Promise.resolve()
+    };
+    this.#lanes.set(key, lane);
+    return lane;
+  }
+
+  /** Status messages wait their turn behind the blocks that they count. */
+  #sendStatus(): void {
+    for (const lane of this.#lanes.values()) {
+      const text = JSON.stringify(this.#status(lane));
+      lane.queue.push({ targets: everyone(lane), full: text, infra: text, height: undefined });
+      void this.#drain(lane);
+    }
+  }
+
+  /** Sends what is queued; several callers share the order by waiting for each other. */
+  #drain(lane: Lane): Promise<void> {
+    lane.sending = lane.sending.then(async () => {
+      let sent = 0;
+      for (let parcel = lane.queue.shift(); parcel; parcel = lane.queue.shift()) {
+        const { targets, full, infra, height } = parcel;
+        for (const target of targets) {
+          if (++sent % SLICE === 0) await nextTurn();
+          const message = target.infraOnly ? infra : full;
+          if (message.length === 0 || message.length > this.#config.WS_MAX_MESSAGE_BYTES) {
+            target.drop(`${TOO_LARGE} (block ${height}): catch up by snapshot`);
+            continue;
+          }
+          target.send(message, height);
+          this.#messages += 1;
+          this.#bytes += message.length;
+        }
+      }
+    });
+    return lane.sending;
+  }
+
+  #status({ id, point }: Lane): StatusMessage {
+    const { dbType, chain, network } = id;
+    const { height, blockTime, hashes } = point ?? this.#lastReport(id) ?? {};
+    return {
+      type: 'status',
+      chain,
+      network,
+      dbType,
+      block_height: height == null || height < 0 ? null : height, // -1: a source without a block
+      block_time: blockTime ?? null,
+      ...(hashes ?? unknownHashes(dbType))
+    };
+  }
+
+  #eachSubscriber(act: (subscriber: Subscriber) => void): void {
+    for (const lane of this.#lanes.values()) for (const subscriber of everyone(lane)) act(subscriber);
+  }
+
+  /** One more than the list holds is left out, and that is said from time to time. */
+  #beat(id: DatabaseId, validatorId: string, appliedHeight: number): void {
+    try {
+      this.validators.beat(id, validatorId, { appliedHeight, appliedBlockTime: null });
+    } catch (caught) {
+      if (!hasCode(caught, 'VALIDATORS_FULL')) throw caught;
+      if (performance.now() - this.#fullSaidAt < FULL_NOTICE_MS) return;
+      this.#fullSaidAt = performance.now();
+      this.#log.warn({ database: databaseKey(id), hint: caught.hint }, caught.message);
+    }
+  }
+}
+
+function everyone({ validators, others }: Lane): Subscriber[] {
+  return [...validators, ...others];
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,53 @@
+import { isTimeSigned } from '../../consensus/auth-signature.ts';
+import type { AuthMessage } from '../../wire/validator.ts';
+
+/** How far a signed time may be from this server's clock, in seconds. */
+const WINDOW_S = 300;
+/** Signatures remembered at once, and keys; while so many are, no further one is believed. */
+const MAX_REMEMBERED = 20_000;
+
+/**
+ * Tells validators from other subscribers: by a fresh Ed25519 signature, each believed once. One that names its server holds at no
+ * other; a key that has named it is not believed any more when it does not, for such a signature may be another server's to repeat.
+ *
+ * @see the specification, "Authentication"
+ */
+export class ValidatorAuth {
+  readonly #accepted: ReadonlySet<string> | null;
+  /** Signatures seen, and until when (in seconds) their time stays within the window; oldest first. */
+  readonly #seen = new Map<string, number>();
+
+  readonly #binds = new Set<string>();
+
+  /** @param pubkeys VALIDATOR_PUBKEYS in lower-case hex; undefined: any valid key */
+  constructor(pubkeys: readonly string[] | undefined) {
+    this.#accepted = pubkeys ? new Set(pubkeys) : null;
+  }
+
+  /**
+   * @param hosts this server's names
+   * @returns the validator's public key; null for a message that is to be ignored
+   */
+  identify(message: AuthMessage, nowMs = Date.now(), hosts: readonly string[] = []): string | null {
+    const { pubkey, ts, server } = message;
+    const key = pubkey.toLowerCase();
+    const now = nowMs / 1000;
+    const signature = `${key}:${ts}`;
+    if (this.#accepted?.has(key) === false || Math.abs(now - ts) > WINDOW_S) return null;
+    if (server === undefined ? this.#binds.has(key) : !hosts.includes(server.toLowerCase())) return null;
+    this.#forgetBefore(now);
+    if (this.#seen.has(signature) || this.#seen.size >= MAX_REMEMBERED) return null;
+    if (!isTimeSigned(ts, message)) return null;
+    this.#seen.set(signature, now + 2 * WINDOW_S);
+    if (server !== undefined && this.#binds.size < MAX_REMEMBERED) this.#binds.add(key);
+    return key;
+  }
+
+  /** A time is at most one window ahead when it is seen, so after two it is refused for its age. */
+  #forgetBefore(now: number): void {
+    for (const [signature, until] of this.#seen) {
+      if (until >= now) return;
+      this.#seen.delete(signature);
+    }
+  }
+}

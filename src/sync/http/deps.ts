@@ -1,0 +1,90 @@
+import type { FastifyPluginCallback } from 'fastify';
+import type { ReplicaAsks, SourceAsks } from '../../../actors/protocol.ts';
+import type { ActorView } from '../../../actors/runtime/actor-view.ts';
+import type { Timeline } from '../../../actors/runtime/timeline.ts';
+import type { SyncConfig } from '../../config/sync.ts';
+import type { Logger } from '../../log.ts';
+import type { Metrics } from '../../observe/metrics/metrics.ts';
+import type { ConsoleFile } from '../../service/console-files.ts';
+import type { Catalog } from '../../wire/catalog.ts';
+import type { DatabaseId } from '../../wire/database.ts';
+import type { DatabaseReport } from '../../wire/report.ts';
+import type { FanOut } from '../fan-out/fan-out.ts';
+import type { ArtifactStore } from '../snapshot/artifact-store.ts';
+
+/** What the front door reads of the configuration. */
+export type HttpConfig = Pick<
+  SyncConfig,
+  | 'SYNC_MODE'
+  | 'SYNC_API_KEY'
+  | 'SYNC_OPERATOR_KEY'
+  | 'SYNC_SINCE_INCLUSIVE'
+  | 'SNAPSHOT_RATE_FULL'
+  | 'SNAPSHOT_RATE_INCR'
+  | 'HTTP_MAX_PER_IP'
+  | 'WS_MAX_PER_IP'
+  | 'MAX_CONNECTIONS'
+  | 'TRUST_PROXY'
+  | 'CORS_ORIGINS'
+  | 'READY_MAX_LAG'
+  | 'SHUTDOWN_GRACE_MS'
+>;
+
+/** What routes ask of an actor: a source's asks in server mode, a replica's in client mode. */
+type Asks = SourceAsks & Pick<ReplicaAsks, 'transparency.roots'>;
+
+export interface ActorAsks {
+  ask<K extends keyof Asks>(
+    type: K,
+    body: Asks[K]['request'],
+    options?: { readonly deadlineMs?: number }
+  ): Promise<Asks[K]['reply']>;
+}
+
+/** The one thing routes know about actors: which there are, how to ask one, and what it last reported. */
+export interface ActorDirectory {
+  /** False until the hub has answered once: an unknown database is then 503, not 404. */
+  readonly discovered: boolean;
+  list(): readonly DatabaseId[];
+  /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY */
+  lookup(id: DatabaseId): ActorAsks;
+  /** Undefined before the first. A dead actor's last report stays. */
+  lastReport(id: DatabaseId): DatabaseReport | undefined;
+  /** False while the actor's thread is down. */
+  isUp(id: DatabaseId): boolean;
+}
+
+/** What an operator may do to an actor. */
+export interface ActorControl {
+  kill(id: DatabaseId): Promise<void>;
+  restart(id: DatabaseId): Promise<void>;
+  /** Stops it until `restart`. */
+  pause(id: DatabaseId): Promise<void>;
+  /** Client mode: compares the replica with its source as soon as it is at rest. */
+  verify(id: DatabaseId): Promise<void>;
+  /** Client mode: ends a durable halt. @returns what was cleared; null when the replica was not halted */
+  clearHalt(id: DatabaseId): Promise<{ readonly was: unknown }>;
+}
+
+/** Everything the front door is handed. */
+export interface AppDeps {
+  /** Registered before everything else: it sees each request. */
+  readonly tracing?: FastifyPluginCallback | undefined;
+  /** Of this program, for the documentation. */
+  readonly version: string;
+  readonly config: HttpConfig;
+  readonly log: Logger;
+  readonly directory: ActorDirectory;
+  readonly artifacts: ArtifactStore;
+  readonly fanOut: FanOut;
+  /** Body of `GET /catalog`; answers though a database does not. */
+  readonly catalog: { read(): Promise<Catalog> };
+  /** Body of `GET /debug/actors`. */
+  readonly actorsView: () => readonly ActorView[];
+  /** What happened to the actors, for `GET /debug/live`. */
+  readonly timeline: Pick<Timeline, 'seq' | 'since'>;
+  /** The console page's built files; empty where there are none. */
+  readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
+  readonly control: ActorControl;
+  readonly metrics: Pick<Metrics, 'contentType' | 'render' | 'answered' | 'refused'>;
+}

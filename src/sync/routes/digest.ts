@@ -1,0 +1,142 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import { PlatformError } from '../../errors.ts';
+import type { AddressReader } from '../../service/address.ts';
+import { createLimit } from '../../service/limits.ts';
+import { databaseOf, databaseParams } from '../../service/parameters.ts';
+import { SharedReads } from '../../service/shared-reads.ts';
+import { Turns } from '../../service/turns.ts';
+import { databaseKey } from '../../wire/database.ts';
+import {
+  DatabaseDigestSchema,
+  DIGEST_KEY_PATTERN,
+  DigestKeySchema,
+  DigestParametersSchema,
+  RangeRowsSchema,
+  TableRangesSchema
+} from '../../wire/digest.ts';
+import type { AppDeps } from '../http/deps.ts';
+import { readyActor } from '../http/ready.ts';
+
+const REQUESTS_PER_MINUTE = 600;
+/** Every row of the database is hashed when the tip is new. */
+const DEADLINE_MS = 300_000;
+
+/**
+ * `GET /digest/:dbType/:chain/:network/key`: the tip and the key under which its digests are made, at once.
+ * `GET /digest/:dbType/:chain/:network`: digests of all tables, of one table's ranges (`table`, `from`, `to`, `block`), or
+ * the rows of a range (`rows=1`), under that key. `GET /digest/:dbType/:chain/:network/challenge/:key`: all tables under a key that an
+ * operator chose. The body comes from the actor as JSON text and is passed on as it is.
+ */
+export const digestRoutes: FastifyPluginAsyncTypebox<
+  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader }
+> = async (app, { directory, addressOf }) => {
+  const limit = createLimit(app, { name: 'digest', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
+  limit.guard(app);
+  const turns = new Turns(addressOf);
+  // They wait for a pass, which is one for all; what is asked of a table takes its turn.
+  const passes = new SharedReads<{ body: string }>();
+  app.get(
+    '/digest/:dbType/:chain/:network',
+    {
+      config: {
+        mode: 'server',
+        reads: true,
+        doc: {
+          tag: 'Comparison',
+          summary: 'Digests of all tables, of the ranges of one, or the rows of a range',
+          description:
+            'Order-independent sums of 64 keyed bits of each row, read in one snapshot at `block_height`. `key` names which; 409: it is not kept any more.',
+          statuses: [409, 413, 429]
+        }
+      },
+      schema: {
+        params: databaseParams(),
+        querystring: DigestParametersSchema,
+        response: { 200: Type.Union([DatabaseDigestSchema, TableRangesSchema, RangeRowsSchema]) }
+      }
+    },
+    async (request, reply) => {
+      const { table = null, from, to, block, rows, settled, ids, key } = request.query;
+      const range =
+        from === undefined || to === undefined
+          ? null
+          : { from: Number(from), to: Number(to), block: block === undefined ? null : Number(block) };
+      const isWhole = from === undefined && to === undefined && block === undefined && rows === undefined;
+      if (range ? table === null : !isWhole) {
+        throw new PlatformError('REQUEST_INVALID', { reason: 'a range needs table, from and to' });
+      }
+      if (settled !== undefined && (table === null || range))
+        throw new PlatformError('REQUEST_INVALID', { reason: 'settled is asked of a whole table' });
+      if (table !== null && key === undefined)
+        throw new PlatformError('REQUEST_INVALID', {
+          reason: 'a table is asked for under a key: see GET /digest/…/key'
+        });
+      if (ids !== undefined && table === null)
+        throw new PlatformError('REQUEST_INVALID', { reason: 'ids are left out of one table' });
+      const further = {
+        ...(ids ? { ids: false } : {}),
+        ...(settled ? { settled: true } : {}),
+        ...(key === undefined ? {} : { key })
+      };
+      const query = { table, range, rows: rows === '1', ...further };
+      const actor = readyActor(directory, databaseOf(request));
+      const ask = () => actor.ask('digest.read', { query }, { deadlineMs: DEADLINE_MS });
+      const { body } = await (table === null
+        ? passes.read(`${databaseKey(databaseOf(request))} ${key ?? ''}`, ask)
+        : turns.take(request, JSON.stringify(query), ask));
+      return reply.type('application/json; charset=utf-8').send(body as never);
+    }
+  );
+
+  app.get(
+    '/digest/:dbType/:chain/:network/key',
+    {
+      config: {
+        mode: 'server',
+        reads: true,
+        doc: {
+          tag: 'Comparison',
+          summary: 'The tip, and the key under which its digests are being made',
+          description: 'One key for all who ask at one tip. It is drawn when the snapshot stands.',
+          statuses: [429]
+        }
+      },
+      schema: { params: databaseParams(), response: { 200: DigestKeySchema } }
+    },
+    async (request, reply) => {
+      const actor = readyActor(directory, databaseOf(request));
+      const { body } = await passes.read(`${databaseKey(databaseOf(request))} key`, () =>
+        actor.ask('digest.key', {}, { deadlineMs: DEADLINE_MS })
+      );
+      return reply.type('application/json; charset=utf-8').send(body as never);
+    }
+  );
+
+  app.get(
+    '/digest/:dbType/:chain/:network/challenge/:key',
+    {
+      config: {
+        mode: 'server',
+        operator: true,
+        reads: true,
+        doc: {
+          tag: 'Comparison',
+          summary: 'Digests of all tables under a key of your own',
+          description: 'Always needs a configured key. A pass over all tables: one at a time, four an hour.',
+          statuses: [429]
+        }
+      },
+      schema: {
+        params: databaseParams({ key: Type.String({ pattern: DIGEST_KEY_PATTERN, description: '32 hex digits' }) }),
+        response: { 200: DatabaseDigestSchema }
+      }
+    },
+    async (request, reply) => {
+      const { key } = request.params;
+      const actor = readyActor(directory, databaseOf(request));
+      const { body } = await actor.ask('digest.challenge', { key }, { deadlineMs: DEADLINE_MS });
+      return reply.type('application/json; charset=utf-8').send(body as never);
+    }
+  );
+};

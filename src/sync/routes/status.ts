@@ -1,0 +1,179 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type, { type Static } from 'typebox';
+import { PlatformError } from '../../errors.ts';
+import { databaseOf, databaseParams } from '../../service/parameters.ts';
+import type { RouteDoc } from '../../service/route-doc.ts';
+import { ByName } from '../../wire/by-name.ts';
+import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
+import { remedyOf } from '../../wire/halts.ts';
+import { IndexMapSchema } from '../../wire/index-map.ts';
+import type { DatabaseReport } from '../../wire/report.ts';
+import type { AppDeps } from '../http/deps.ts';
+import { IndexMaps } from '../http/index-maps.ts';
+
+const NumberOrNull = Type.Union([Type.Number(), Type.Null()]);
+const TextOrNull = Type.Union([Type.String(), Type.Null()]);
+
+/** One database in `/status`: the specification's fields, then the subscribers of a server or the state of a replica. */
+const DatabaseStatusSchema = Type.Object({
+  block_height: NumberOrNull,
+  block_time: NumberOrNull,
+  ledger_hash: Type.Optional(TextOrNull),
+  actions_hash: Type.Optional(TextOrNull),
+  contract_hash: Type.Optional(TextOrNull),
+  block_hash: Type.Optional(TextOrNull),
+  lag_blocks: NumberOrNull,
+  poll_error_count: Type.Number(),
+  phase: TextOrNull,
+  subscribers: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: Type.String(),
+        lastSentBlock: NumberOrNull,
+        appliedBlock: NumberOrNull,
+        lag: NumberOrNull,
+        nearLimit: Type.Optional(
+          Type.Object(
+            { limit: Type.Union([Type.Literal('ceiling'), Type.Literal('stall')]), percent: Type.Number() },
+            { description: 'the backpressure limit that will drop it first, from half of it on' }
+          )
+        )
+      })
+    )
+  ),
+  state_commitment: Type.Optional(
+    Type.Object({
+      phase: Type.String(),
+      percent: NumberOrNull,
+      height: NumberOrNull,
+      balances: NumberOrNull,
+      reason: TextOrNull
+    })
+  ),
+  sweep: Type.Optional(
+    Type.Object(
+      { passes: Type.Number(), blocks: NumberOrNull },
+      { description: 'passes over rows that no block told of, and the blocks that the last one took' }
+    )
+  ),
+  percent: Type.Optional(NumberOrNull),
+  rows_per_second: Type.Optional(NumberOrNull),
+  eta_seconds: Type.Optional(NumberOrNull),
+  last_error: Type.Optional(TextOrNull),
+  halted: Type.Optional(Type.Boolean()),
+  reason: Type.Optional(TextOrNull),
+  remedy: Type.Optional(TextOrNull),
+  verification: Type.Optional(TextOrNull),
+  unconfirmed: Type.Optional(Type.Array(Type.String())),
+  verified_height: Type.Optional(NumberOrNull),
+  verified_at: Type.Optional(TextOrNull),
+  repairs: Type.Optional(Type.Number()),
+  ids: Type.Optional(ByName(Type.String())),
+  dispensers: Type.Optional(
+    Type.Union([Type.Object({ block_height: NumberOrNull, as_of: Type.String({ format: 'date-time' }) }), Type.Null()])
+  ),
+  floor: Type.Optional(NumberOrNull),
+  sync_mode: Type.Optional(Type.String()),
+  checkpoint_height: Type.Optional(NumberOrNull),
+  index_map_mismatches: Type.Optional(NumberOrNull),
+  sources: Type.Optional(
+    Type.Array(
+      Type.Object({
+        url: Type.String(),
+        state: Type.String(),
+        height: NumberOrNull,
+        error: TextOrNull,
+        dissents: Type.Number(),
+        digests: TextOrNull
+      })
+    )
+  )
+});
+type DatabaseStatus = Static<typeof DatabaseStatusSchema>;
+
+const SingleStatusSchema = Type.Object({
+  chain: Type.String(),
+  network: Type.String(),
+  dbType: Type.String(),
+  ...DatabaseStatusSchema.properties,
+  index_map: Type.Optional(Type.Union([IndexMapSchema, Type.Null()])),
+  last_updated: Type.String()
+});
+
+const StatusTreeSchema = Type.Object(
+  { last_updated: Type.String() },
+  { additionalProperties: ByName(ByName(DatabaseStatusSchema)) }
+);
+const DOC: RouteDoc = { tag: 'State', summary: 'Where each database stands relative to its source' };
+
+type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut'>;
+
+/** `GET /status`, all databases nested chain, network, dbType, and `GET /status/:dbType/:chain/:network`. */
+export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, deps) => {
+  const indexMaps = new IndexMaps(deps.directory);
+
+  app.get('/status', { config: { doc: DOC }, schema: { response: { 200: StatusTreeSchema } } }, async () => {
+    const tree: Record<string, Record<string, Record<string, DatabaseStatus>>> = {};
+    for (const id of deps.directory.list()) {
+      tree[id.chain] = { ...tree[id.chain] };
+      tree[id.chain]![id.network] = { ...tree[id.chain]?.[id.network], [id.dbType]: describe(id, deps) };
+    }
+    return { ...tree, last_updated: new Date().toISOString() };
+  });
+
+  app.get(
+    '/status/:dbType/:chain/:network',
+    { config: { doc: DOC }, schema: { params: databaseParams(), response: { 200: SingleStatusSchema } } },
+    async (request) => {
+      const id = databaseOf(request);
+      if (!deps.directory.lastReport(id))
+        throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
+      const ours = deps.config.SYNC_MODE === 'server' ? { index_map: indexMaps.of(id) } : {};
+      return { ...id, ...describe(id, deps), ...ours, last_updated: new Date().toISOString() };
+    }
+  );
+};
+
+function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): DatabaseStatus {
+  const report = directory.lastReport(id);
+  const common = {
+    block_height: report?.height != null && report.height >= 0 ? report.height : null, // -1: a source without a block
+    block_time: report?.blockTime ?? null,
+    ...(report?.hashes ?? unknownHashes(id.dbType)),
+    lag_blocks: report?.lagBlocks ?? null,
+    poll_error_count: report?.pollErrorCount ?? 0,
+    phase: report?.phase ?? null,
+    ...(report?.stateCommitment ? { state_commitment: report.stateCommitment } : {})
+  };
+  if (config.SYNC_MODE === 'server')
+    return { ...common, subscribers: fanOut.subscribers(id), ...(report?.sweep ? { sweep: report.sweep } : {}) };
+  const { percent = null, halt = null, verification = null, verifiedHeight = null } = report?.replica ?? {};
+  return {
+    ...common,
+    percent,
+    rows_per_second: report?.replica?.rowsPerSecond ?? null,
+    eta_seconds: report?.replica?.etaSeconds ?? null,
+    last_error: report?.lastError ?? null,
+    halted: halt !== null,
+    reason: halt?.reason ?? null,
+    remedy: halt && remedyOf(halt),
+    verification,
+    unconfirmed: [...(report?.replica?.unconfirmed ?? [])],
+    verified_height: verifiedHeight,
+    verified_at: report?.replica?.verifiedAt ?? null,
+    repairs: report?.replica?.repairs ?? 0,
+    ids: { ...report?.replica?.ids },
+    ...(id.dbType === 'decoder' ? { dispensers: asOf(report?.replica?.dispensers) } : {}),
+    floor: report?.replica?.floor ?? null,
+    sync_mode: report?.replica?.infraOnly ? 'infra-only' : 'full',
+    checkpoint_height: report?.replica?.checkpointHeight ?? null,
+    index_map_mismatches: report?.replica?.indexMapMismatches ?? null,
+    sources: [...(report?.replica?.sources ?? [])]
+  };
+}
+
+type AsOf = NonNullable<DatabaseReport['replica']>['dispensers'];
+
+function asOf(dispensers: AsOf | undefined): NonNullable<DatabaseStatus['dispensers']> | null {
+  return dispensers ? { block_height: dispensers.height, as_of: dispensers.at } : null;
+}

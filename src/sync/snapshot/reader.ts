@@ -1,0 +1,66 @@
+/** Who takes no block (256 KiB) of a complete artifact for so long gives way to others when there is no room. */
+const SLOW_AFTER_MS = 5_000;
+/** Who leaves so soon after its first block never meant to read: a link that breaks just then is rare. */
+const AT_ONCE_MS = 500;
+
+/** What is read: an artifact, as its reader sees it. */
+interface Read {
+  /** Of performance.now(); null while it grows. */
+  readonly completeAt: number | null;
+  enter(reader: Reader): void;
+  leave(reader: Reader): void;
+}
+
+/** Somebody who wants an artifact: waits for it, or reads it. */
+export class Reader {
+  /** Under which it is counted. */
+  readonly address: string;
+  readonly #cut: (() => void) | undefined;
+  #tookFirstAt: number | null = null;
+  #tookAt = performance.now();
+  #artifact: Read | undefined;
+  #isGone = false;
+
+  /** @param cut ends its connection, whereupon `leave` is called; without it the reader keeps nothing */
+  constructor(address: string, cut?: () => void) {
+    this.address = address;
+    this.#cut = cut;
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** Of one that leaves now. */
+  get leavesAtOnce(): boolean {
+    return performance.now() - (this.#tookFirstAt ?? Number.POSITIVE_INFINITY) < AT_ONCE_MS;
+  }
+
+  get isSlow(): boolean {
+    const couldTakeAt = this.#artifact?.completeAt ?? Number.POSITIVE_INFINITY;
+    return performance.now() - Math.max(this.#tookAt, couldTakeAt) > SLOW_AFTER_MS;
+  }
+
+  /** It has taken a block: what the system's buffers hold for it counts as taken. */
+  tookBlock(): void {
+    this.#tookAt = performance.now();
+    this.#tookFirstAt ??= this.#tookAt;
+  }
+
+  /** From now on until it leaves the artifact keeps its file, and its build goes on. */
+  enter(artifact: Read): void {
+    if (!this.#cut || this.#isGone || this.#artifact === artifact) return;
+    this.#artifact?.leave(this);
+    this.#artifact = artifact;
+    artifact.enter(this);
+  }
+
+  leave(): void {
+    this.#isGone = true;
+    this.#artifact?.leave(this);
+  }
+
+  cut(): void {
+    this.#cut?.();
+  }
+}

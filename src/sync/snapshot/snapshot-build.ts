@@ -1,0 +1,129 @@
+import { MessageChannel, type Transferable } from 'node:worker_threads';
+import type { SnapshotChecksums } from '../../db/source/snapshot-checksums.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { databaseKey } from '../../wire/database.ts';
+import type { SnapshotOrder } from '../../wire/snapshot.ts';
+import type { Artifact } from './artifact.ts';
+import type { BuildInput, BuildProgress, BuildResult, WrittenBody } from './build-messages.ts';
+
+/** The part of the task pool that builds need. */
+export interface TaskRunner {
+  /** @throws whatever the task threw; an aborted signal ends the task's thread */
+  run(
+    name: string,
+    input: unknown,
+    options?: { readonly transfer?: readonly Transferable[]; readonly signal?: AbortSignal }
+  ): Promise<unknown>;
+}
+
+/** What a snapshot's source does for those who go on from it with the next group. */
+export interface SnapshotSource {
+  /** Waited for before a body ends: no group begins before `note`. */
+  hold(order: SnapshotOrder, buildId: string, height: number): Promise<unknown>;
+  /** Tells it the state that readers stand on; null when that could not be read. */
+  note(order: SnapshotOrder, buildId: string, standing: SnapshotChecksums | null): Promise<unknown>;
+}
+
+export interface SnapshotBuildOptions {
+  readonly tasks: TaskRunner;
+  readonly log: Logger;
+  readonly source: SnapshotSource;
+  readonly stallMs: number;
+  readonly budgetMs: number;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** Asked when the body is written: groups need not wait for what nobody goes on from. */
+  readonly giveUpUnread: () => boolean;
+  /** @throws {PlatformError} DISK_FULL */
+  readonly checkDisk: () => Promise<void>;
+  readonly onGrown: () => void;
+  /** The body is complete. */
+  readonly onComplete: (sizeBytes: number) => void;
+  /** There will be no body; those who read it are told when this is fulfilled. */
+  readonly onFailed: (error: PlatformError) => Promise<void>;
+  /** The body is complete, but nobody else is to go on from it. */
+  readonly onUnsettled: () => void;
+}
+
+/**
+ * Builds one artifact on the task pool. The body ends before the state that its readers stand on is known; the build ends after that,
+ * and never with an error.
+ */
+export async function buildSnapshot(
+  artifact: Artifact,
+  order: SnapshotOrder,
+  options: SnapshotBuildOptions
+): Promise<void> {
+  const { buildId, coding } = artifact;
+  const log = options.log.child({ database: databaseKey(order.id), build: buildId, coding });
+  const startedAt = performance.now();
+  const tell = (what: (source: SnapshotSource) => Promise<unknown>) => told(what(options.source), log);
+  const end = async ({ sizeBytes, settledAt }: WrittenBody): Promise<void> => {
+    if (settledAt !== null) await tell((source) => source.hold(order, buildId, settledAt));
+    artifact.finish(sizeBytes);
+    options.onComplete(sizeBytes);
+    log.info({ sizeBytes, ms: Math.round(performance.now() - startedAt) }, 'snapshot built');
+  };
+  let ended: Promise<void> | undefined;
+  let standing: SnapshotChecksums | null = null;
+  try {
+    await options.checkDisk();
+    const result = await runTask(artifact, order, options, (written) => {
+      if (!options.giveUpUnread()) ended = end(written);
+    });
+    ended ??= end(result.written);
+    standing = result.standing;
+  } catch (caught) {
+    const error = PlatformError.from(caught, 'SNAPSHOT_FAILED');
+    if (hasCode(error, 'SNAPSHOT_BUSY')) log.info(`the snapshot is given up: ${error.detail['reason']}`);
+    else log.error({ err: error }, 'snapshot build failed');
+    if (!ended) {
+      await options.onFailed(error);
+      artifact.fail(error);
+      return;
+    }
+    void ended.then(() => options.onUnsettled());
+  }
+  await ended;
+  await tell((source) => source.note(order, buildId, standing));
+}
+
+async function runTask(
+  artifact: Artifact,
+  order: SnapshotOrder,
+  { tasks, stallMs, budgetMs, signal, onGrown }: SnapshotBuildOptions,
+  onWritten: (written: WrittenBody) => void
+): Promise<BuildResult> {
+  const { buildId, coding, path } = artifact;
+  const stop = new AbortController();
+  const stopWith = (reason: string) => stop.abort(new PlatformError('SNAPSHOT_FAILED', { reason, buildId }));
+  const watchdog = setTimeout(() => stopWith(`no progress for ${stallMs} ms`), stallMs);
+  const budget = setTimeout(
+    () => stopWith(`longer than its budget of ${budgetMs} ms: raise SNAPSHOT_BUILD_BUDGET_MS or read from a replica`),
+    budgetMs
+  );
+  const { port1: here, port2: there } = new MessageChannel();
+  here.on('message', (progress: BuildProgress) => {
+    watchdog.refresh();
+    if (progress.type === 'opened') artifact.opened(progress.headers);
+    else if (progress.type === 'grew') {
+      artifact.grew(progress.sizeBytes);
+      onGrown();
+    } else onWritten(progress);
+  });
+  try {
+    const input: BuildInput = { order, coding, path, buildId, budgetMs, progress: there };
+    const options = { transfer: [there], signal: AbortSignal.any([stop.signal, signal]) };
+    return (await tasks.run('sync/build-snapshot', input, options)) as BuildResult;
+  } finally {
+    clearTimeout(watchdog);
+    clearTimeout(budget);
+    here.close();
+  }
+}
+
+/** A source that cannot take note is no reason to refuse: a comparison of digests finds what a reader misses then. */
+async function told(word: Promise<unknown>, log: Logger): Promise<void> {
+  await word.catch((caught: unknown) => log.warn({ err: caught }, 'a source took no note of a snapshot'));
+}

@@ -1,0 +1,35 @@
+import type { SnapshotPlan } from '../../db/source/snapshot-plan.ts';
+import { SCHEMA_VERSION } from '../../wire/database.ts';
+import type { SnapshotOrder } from '../../wire/snapshot.ts';
+import { SNAPSHOT_HEADERS } from '../../wire/snapshot.ts';
+import type { ArtifactHeaders } from './artifact.ts';
+
+const HASH_HEADERS: Readonly<Record<string, string>> = {
+  ledger_hash: SNAPSHOT_HEADERS.ledgerHash,
+  actions_hash: SNAPSHOT_HEADERS.actionsHash,
+  contract_hash: SNAPSHOT_HEADERS.contractHash,
+  block_hash: SNAPSHOT_HEADERS.blockHash
+};
+
+/** What a snapshot's response says beside its body, all of it read in the snapshot's own transaction. */
+export function snapshotHeaders(
+  { id, query }: Pick<SnapshotOrder, 'id' | 'query'>,
+  plan: SnapshotPlan
+): ArtifactHeaders {
+  const headers: Record<string, string> = {
+    [SNAPSHOT_HEADERS.height]: String(plan.head.height),
+    [SNAPSHOT_HEADERS.schemaVersion]: String(SCHEMA_VERSION[id.dbType]),
+    [SNAPSHOT_HEADERS.fingerprint]: plan.layout.fingerprint
+  };
+  for (const [name, hash] of Object.entries(plan.head.hashes)) {
+    const header = HASH_HEADERS[name];
+    if (header !== undefined && hash !== null) headers[header] = hash;
+  }
+  if (query.since !== null) {
+    headers[SNAPSHOT_HEADERS.since] = String(query.since);
+    headers[SNAPSHOT_HEADERS.wholeTables] = plan.wholeTables.join(',');
+    if (query.older !== null) headers[SNAPSHOT_HEADERS.firstBlock] = String(plan.first);
+  }
+  if (plan.estimatedRows !== null) headers[SNAPSHOT_HEADERS.rows] = String(plan.estimatedRows);
+  return headers;
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ReplicaChain } from '../../../../actors/replica/chain.ts';
+import { ReplicaCheckpoints } from '../../../../actors/replica/checkpoints.ts';
+import { SourceCouncil } from '../../../../actors/replica/council.ts';
+import { ReplicaDispensers } from '../../../../actors/replica/dispensers.ts';
+import { ReplicaFollower } from '../../../../actors/replica/follower.ts';
+import { ReplicaIndexMap } from '../../../../actors/replica/index-map.ts';
+import { ReplicaVerifier } from '../../../../actors/replica/verifier.ts';
+import { connect, rows } from '../../../../src/db/core/connection.ts';
+import { writeReplicaState } from '../../../../src/db/replica/state.ts';
+import { readTopology } from '../../../../src/db/tables/topology.ts';
+import { replicaSession } from '../../../support/sync/replica-session.ts';
+import { block, createReplica, FIRST } from '../../../support/sync/small-replica.ts';
+import { startToldSource, type Told } from '../../../support/sync/told-source.ts';
+
+/** A replica at height 0 that follows a source whose words are the test's. */
+async function follow() {
+  const { to, writer } = await createReplica();
+  await writeReplicaState(writer, { schemaFingerprint: 'old' });
+  const typed = (await readTopology(writer)).tables.filter(({ name }) => !name.startsWith('sync_'));
+  await writer.end();
+  const told: Told = { typed, fingerprint: 'old', height: 0, blockHash: 'h0', tables: {} };
+  const source = await startToldSource(told);
+  const session = replicaSession(to, source.url);
+  await session.open();
+  const council = new SourceCouncil(session, () => () => undefined);
+  const chain = new ReplicaChain(session, council);
+  const verifier = new ReplicaVerifier(session);
+  const follower = new ReplicaFollower(session, {
+    chain,
+    verifier,
+    council,
+    dispensers: new ReplicaDispensers(session),
+    checkpoints: new ReplicaCheckpoints(session),
+    indexMap: new ReplicaIndexMap(session, () => connect(to))
+  });
+  const { signal } = new AbortController();
+  await verifier.verify(signal); // the source has no digests: none is due again
+  const ended = follower.follow(signal);
+  const end = () => session.close();
+  return { to, told, source, session, ended, end };
+}
+
+test('a live block whose previous hash is not that of the block here is not applied: it leads to the fork check', async () => {
+  const { source, session, ended, end } = await follow();
+  source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
+  source.say(block(2, {}, { previous_hash: 'another', schema_fingerprint: 'old' }));
+  assert.deepEqual(await ended, { kind: 'behind' });
+  assert.equal(session.state.height, 1);
+  await end();
+});
+
+test('CHAIN_BROKEN: a hand changed the stored hash of the tip: the next block is not applied, and the fork check follows', async () => {
+  const { to, source, session, ended, end } = await follow();
+  const hand = await connect(to);
+  await hand.query("UPDATE blocks SET block_hash = 'tampered'");
+  source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
+  assert.deepEqual(await ended, { kind: 'behind' });
+  assert.equal(session.state.height, 0);
+  assert.deepEqual(await rows(hand, 'SELECT block_index FROM blocks WHERE block_index > 0'), []);
+  assert.deepEqual(await rows(session.writer, 'SELECT 1 AS open'), [{ open: 1 }]);
+  await hand.end();
+  await end();
+});
+
+test('CHAIN_BROKEN: a source that names no previous hash is held to the parent in its own rows', async () => {
+  const { to, told, source, ended, end } = await follow();
+  const hand = await connect(to);
+  await hand.query('ALTER TABLE blocks ADD COLUMN previous_block_hash VARCHAR(64) NULL');
+  const { data, ...message } = FIRST;
+  const [row] = data['blocks']!;
+  told.typed = (await readTopology(hand)).tables.filter(({ name }) => !name.startsWith('sync_'));
+  const blocks = [{ ...row!, previous_block_hash: 'another' }];
+  source.say({ ...message, schema_fingerprint: 'new', data: { ...data, blocks } });
+  assert.deepEqual(await ended, { kind: 'behind' });
+  assert.deepEqual(await rows(hand, 'SELECT block_index FROM blocks'), [{ block_index: 0 }]);
+  await hand.end();
+  await end();
+});
+
+test('a status at the height of the replica that names another block leads to the fork check', async () => {
+  const { source, ended, end } = await follow();
+  const at = { chain: 'litecoin', network: 'regtest', dbType: 'decoder' } as const;
+  source.say({ type: 'status', ...at, block_height: 0, block_time: null, block_hash: 'h0' });
+  source.say({ type: 'status', ...at, block_height: 0, block_time: null, block_hash: 'another' });
+  assert.deepEqual(await ended, { kind: 'behind' });
+  await end();
+});
+
+test('a block within a group whose previous hash is not that of the block before it ends the group unapplied', async () => {
+  const { source, session, ended, end } = await follow();
+  const group = { first: 1, last: 2 };
+  source.say(block(1, {}, { group, previous_hash: 'h0', schema_fingerprint: 'old' }));
+  source.say(block(2, {}, { group, previous_hash: 'another', schema_fingerprint: 'old' }));
+  assert.deepEqual(await ended, { kind: 'behind' });
+  assert.equal(session.state.height, 0);
+  await end();
+});
+
+test('the tables follow a newer schema before the first block that is made for it is applied', async () => {
+  const { to, told, source, session, ended, end } = await follow();
+  source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
+  told.fingerprint = 'new';
+  told.typed = told.typed.map((table) => {
+    if (table.name !== 'notes') return table;
+    const [text] = table.columns.filter(({ name }) => name === 'text');
+    return { ...table, columns: [...table.columns, { ...text!, name: 'more', default: "'none'" }] };
+  });
+  const notes = [{ id: 72, block_index: 2, text: 'two', more: 'and more' }];
+  source.say(block(2, { notes }, { previous_hash: 'h1', schema_fingerprint: 'new' }));
+  source.say(block(9, {}, { previous_hash: 'h8', schema_fingerprint: 'new' }));
+  assert.deepEqual(await ended, { kind: 'behind' });
+  assert.deepEqual([session.state.height, session.state.schemaFingerprint], [2, 'new']);
+  const look = await connect(to);
+  assert.deepEqual(
+    (await rows(look, 'SELECT text, more FROM notes ORDER BY id')).map(({ text, more }) => [text, more]),
+    [
+      ['zero', 'none'],
+      ['one', 'none'],
+      ['two', 'and more']
+    ]
+  );
+  await look.end();
+  await end();
+});

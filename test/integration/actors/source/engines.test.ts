@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SourceFeed } from '../../../../actors/source/feed.ts';
+import { type Connection, connect } from '../../../../src/db/core/connection.ts';
+import { Line } from '../../../../src/db/core/line.ts';
+import { silentLogger } from '../../../../src/log.ts';
+import type { BlockMessage } from '../../../../src/wire/messages.ts';
+import { createDatabase } from '../../../support/mariadb.ts';
+import { sql } from '../../../support/sql.ts';
+import { TEST_KEY } from '../../../support/sync/source-thread.ts';
+
+/** A line on which something happens in the database while a read is under way. */
+class MeddledLine extends Line {
+  meddle: (() => Promise<unknown>) | null = null;
+
+  override async use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const { meddle } = this;
+    this.meddle = null;
+    return super.use(async (connection) => {
+      const result = await work(connection);
+      await meddle?.();
+      return result;
+    });
+  }
+}
+
+test('inconsistent-engine: a group during whose read a table outside InnoDB moved is not broadcast, but read again', async (t) => {
+  const database = await createDatabase('engines');
+  await sql(
+    database,
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_hash VARCHAR(9) NOT NULL) ENGINE=InnoDB',
+    'CREATE TABLE old (block_index INT NOT NULL, v INT NOT NULL, KEY (block_index)) ENGINE=MyISAM',
+    "INSERT INTO blocks VALUES (1, 'h1')"
+  );
+  const open = () => connect(database, { finderKey: TEST_KEY });
+  const [reader, control] = [new MeddledLine(open), new Line(open)];
+  t.after(() => [reader, control].forEach((line) => void line.destroy()));
+  const sent: BlockMessage[] = [];
+  const feed = new SourceFeed({
+    data: {
+      id: { dbType: 'decoder', chain: 'litecoin', network: 'regtest' },
+      coordinates: database,
+      localTables: [],
+      resume: null
+    },
+    log: silentLogger,
+    reader,
+    control,
+    record: async () => undefined,
+    roots: null,
+    prune: async () => undefined,
+    broadcast: async (messages) => {
+      for (const { bytes } of messages) sent.push(JSON.parse(new TextDecoder().decode(bytes)) as BlockMessage);
+    }
+  });
+  assert.equal(await feed.start(), true);
+  await sql(database, "INSERT INTO blocks VALUES (2, 'h2')", 'INSERT INTO old VALUES (2, 1)');
+  reader.meddle = () => sql(database, 'UPDATE old SET v = 9');
+  await feed.broadcastGroup();
+  assert.deepEqual(sent, []);
+  await feed.broadcastGroup();
+  assert.deepEqual(
+    sent.map(({ block_index, data }) => [block_index, data['old']]),
+    [[2, [{ block_index: 2, v: 9 }]]]
+  );
+});

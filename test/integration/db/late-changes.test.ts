@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connect } from '../../../src/db/core/connection.ts';
+import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
+import { readGroup } from '../../../src/db/source/group-reader.ts';
+import { SourceMemory } from '../../../src/db/source/memory.ts';
+import { readTip } from '../../../src/db/tables/block-hashes.ts';
+import { readLayout } from '../../../src/db/tables/source-layout.ts';
+import { blockMessage } from '../../../src/wire/block.ts';
+import type { BlockMessage, WireRow } from '../../../src/wire/messages.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+import { TEST_KEY } from '../../support/sync/source-thread.ts';
+import { LATE_KINDS, type LateKind } from '../../support/tables-in-use/late-changes.ts';
+import { createLedger } from '../../support/tables-in-use/ledger.ts';
+
+const ID = { dbType: 'indexer', chain: 'dogecoin', network: 'mainnet' } as const;
+/** The longest cooldown, and what is older than a source once compared. */
+const DEPTHS = [1, 1_100, 10_080];
+
+/** Whether a message brings a row, or says of the part in which it was what is there now. */
+function tells(message: BlockMessage, table: string, key: WireRow, block: number | null): boolean {
+  const { data, updated_rows = {}, deleted_rows = {}, ranges = {} } = message;
+  const part = ranges[table];
+  const lists = [data[table], updated_rows[table], deleted_rows[table], part?.rows];
+  const isRow = (row: WireRow) => Object.entries(key).every(([name, value]) => String(row[name]) === String(value));
+  if (lists.some((list) => list?.some(isRow))) return true;
+  const value = part?.column === 'block_index' ? block : Number(key[part?.column ?? '']);
+  return part?.spans.some((span) => span && value !== null && value >= span[0] && value <= span[1]) ?? false;
+}
+
+test('every late change that indexers in use make is sent with its block, however old the row is', async (t) => {
+  const database = await createDatabase('late');
+  const writer = await connect(database);
+  t.after(() => writer.destroy());
+  const ledger = await createLedger(writer, { dbType: 'indexer', seed: 'late', size: 'small', chain: 'dogecoin' });
+  const reader = await connect(database, { finderKey: TEST_KEY });
+  t.after(() => reader.destroy());
+  const layout = await readLayout(reader, 'indexer');
+  const memory = await inSnapshot(reader, async () =>
+    SourceMemory.atTip(reader, layout, await readTip(reader, layout.heads!))
+  );
+  const lost: string[] = [];
+  const seen = new Set<LateKind>();
+  for (const depth of DEPTHS) {
+    for (const kind of LATE_KINDS) {
+      // A contract's cooldown is its own, and none is that long.
+      if (kind === 'contractRefund' && depth > 4_032) continue;
+      const { changes } = await ledger.writeBlock({ actions: 1, late: [{ kind, depth }] });
+      let message: BlockMessage | undefined;
+      for await (const block of readGroup(reader, 'indexer', [], memory)) {
+        message = blockMessage(ID, block);
+        memory.accept(block);
+      }
+      for (const change of changes) {
+        seen.add(change.kind as LateKind);
+        if (!tells(message!, change.table, change.key, change.block))
+          lost.push(`${change.kind}, ${depth} blocks old: ${change.table} ${JSON.stringify(change.key)}`);
+      }
+    }
+  }
+  assert.deepEqual(lost, []);
+  assert.deepEqual(
+    [...LATE_KINDS].filter((kind) => !seen.has(kind)),
+    [],
+    'each kind was tried'
+  );
+});

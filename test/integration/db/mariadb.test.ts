@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connect, rows } from '../../../src/db/core/connection.ts';
+import { recreateTables } from '../../../src/db/ddl/schema-writer.ts';
+import { createDatabase, startOwnServer } from '../../support/mariadb.ts';
+
+test('a connection reads values without loss', async () => {
+  const connection = await connect(await createDatabase('values'));
+  const [row] = await rows(
+    connection,
+    "SELECT 18446744073709551615 AS big, 9007199254740991 AS safe, CAST('1.50' AS DECIMAL(10,2)) AS amount, TIMESTAMP '2026-01-02 03:04:05.123456' AS moment, X'00ff' AS bytes"
+  );
+  await connection.end();
+  assert.deepEqual(
+    { ...row },
+    {
+      big: '18446744073709551615',
+      safe: 9007199254740991,
+      amount: '1.50',
+      moment: '2026-01-02 03:04:05.123456',
+      bytes: Buffer.from([0, 255])
+    }
+  );
+});
+
+test('DATABASE_REFUSED: wrong credentials', async () => {
+  const database = await createDatabase('refused');
+  await assert.rejects(connect({ ...database, pass: 'wrong' }), { code: 'DATABASE_REFUSED' });
+});
+
+/** What an operator may have set for other programs, and what it would do to us. */
+const ODD_SETTINGS: readonly [name: string, odd: string, needed: string | number][] = [
+  [
+    'sql_mode',
+    "'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'",
+    'NO_AUTO_VALUE_ON_ZERO,STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'
+  ],
+  ['autocommit', '0', 1],
+  ['completion_type', "'RELEASE'", 'NO_CHAIN'],
+  ['sql_safe_updates', '1', 0],
+  ['sql_select_limit', '2', '18446744073709551615'],
+  ['sql_auto_is_null', '1', 0],
+  ['sql_quote_show_create', '0', 1],
+  ['time_zone', "'+05:30'", '+00:00'],
+  ['unique_checks', '0', 1],
+  ['check_constraint_checks', '1', 0],
+  ['innodb_strict_mode', '1', 0],
+  ['group_concat_max_len', '4', 1_048_576],
+  ['tx_isolation', "'READ-UNCOMMITTED'", 'REPEATABLE-READ']
+];
+
+test('a server set for other programs: no setting of it reaches our sessions, and what cannot be set is refused by name', async () => {
+  const server = await startOwnServer(['--lower-case-table-names=1']);
+  const at = { ...server.root, name: 'mysql' };
+  const setter = await connect(at);
+  for (const [name, odd] of ODD_SETTINGS) await setter.query(`SET GLOBAL ${name} = ${odd}`);
+  await setter.end();
+  const connection = await connect(at);
+  for (const [name, , needed] of ODD_SETTINGS) {
+    const [row] = await rows(connection, `SELECT @@SESSION.${name} AS value`);
+    assert.equal(row?.['value'], needed, name);
+  }
+  const column = { name: 'a', type: 'int(11)', nullable: true, default: null, charset: null, collation: null };
+  const rest = { autoIncrement: false, onUpdate: null, generated: null, json: false };
+  const table = { name: 'Upper', engine: 'InnoDB', columns: [{ ...column, ...rest }], keys: [], foreignKeys: [] };
+  await assert.rejects(recreateTables(connection, [{ table, ddl: { create: '', afterLoad: [] } }]), (fault: Error) =>
+    /Upper.*lower_case_table_names=0.*SCHEMA_REFUSED/.test(fault.message)
+  );
+  await connection.query('SET GLOBAL max_allowed_packet = 1048576');
+  await connection.end();
+  await assert.rejects(connect(at), (fault: Error) =>
+    /max_allowed_packet.*1048576.*DATABASE_UNUSABLE/.test(fault.message)
+  );
+  await server.stop();
+});

@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { NodeChain } from '../../../src/coin/node-chain.ts';
+import { NodeRpc } from '../../../src/coin/node-rpc.ts';
+import { connect, type SqlRow } from '../../../src/db/core/connection.ts';
+import { BlockFeed } from '../../../src/decoder/block-feed.ts';
+import { DecoderLoop } from '../../../src/decoder/loop.ts';
+import { openDecoderStore } from '../../../src/decoder/store.ts';
+import { DecoderWork } from '../../../src/decoder/work.ts';
+import type { PrivateLitecoind, SentPayment } from '../../../src/devnet/litecoin.ts';
+import { startLitecoind } from '../../../src/devnet/litecoin.ts';
+import { silentLogger } from '../../../src/log.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+const MAGIC = 'TEST';
+let coin: TestLitecoind;
+
+before(async () => {
+  coin = await startTestLitecoind({ magic: MAGIC });
+  await coin.node.fund(250);
+});
+
+const stops: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const stop of stops) await stop().catch(() => undefined);
+});
+
+/** A decoder of the test's own on a database, fast to poll and to retry. */
+function startLoop(database: DatabaseCoordinates, node: PrivateLitecoind = coin.node) {
+  const rpc = new NodeRpc({ ...node, retries: 0 });
+  const chain = new NodeChain(rpc);
+  const states: string[] = [];
+  const work = new DecoderWork({
+    network: chainNetwork('litecoin', 'regtest'),
+    startBlock: 0,
+    pollIntervalMs: 20,
+    chain,
+    feed: new BlockFeed(chain, MAGIC),
+    openStore: () => openDecoderStore(database),
+    log: silentLogger
+  });
+  const loop = new DecoderLoop({
+    work,
+    rpc,
+    retryDelayMs: 50,
+    log: silentLogger,
+    inspect: (event) => {
+      if (event.type !== '@xstate.snapshot') return;
+      const { state } = loop.report;
+      if (states.at(-1) !== state) states.push(state);
+    }
+  });
+  const stopping = new AbortController();
+  const ended = loop.run(stopping.signal).finally(() => rpc.close());
+  const stop = async () => {
+    stopping.abort();
+    await ended;
+  };
+  stops.push(stop);
+  ended.catch(() => undefined); // told to whoever stops it
+  return {
+    loop,
+    states,
+    ended,
+    async reach(height: number, hash: unknown) {
+      const deadline = Date.now() + 20_000;
+      for (;;) {
+        const tip = await storedTip(database);
+        if (tip?.['block_index'] === height && tip['hash'] === hash && loop.report.state === 'parsing.caughtUp') return;
+        const { state } = loop.report;
+        assert.ok(Date.now() < deadline, `at ${tip?.['block_index']} instead of ${height}, state ${state}`);
+        await Promise.race([sleep(20), ended]);
+      }
+    },
+    stop
+  };
+}
+
+async function query(database: DatabaseCoordinates, sql: string): Promise<Record<string, unknown>[]> {
+  const connection = await connect(database);
+  try {
+    const [result] = await connection.query(sql);
+    return Array.isArray(result) ? (result as SqlRow[]).map((row) => ({ ...row })) : [];
+  } finally {
+    await connection.end();
+  }
+}
+
+async function storedTip(database: DatabaseCoordinates) {
+  const [tip] = await query(
+    database,
+    'SELECT block_index, hash FROM blocks JOIN index_transactions ON id = block_hash_id ORDER BY block_index DESC LIMIT 1'
+  ).catch(() => []);
+  return tip;
+}
+
+/** Everything that blocks brought, with ids replaced by what they stand for. */
+async function contentOf(database: DatabaseCoordinates) {
+  return {
+    blocks: await query(
+      database,
+      `SELECT block_index, block_time, h.hash, p.hash AS previous FROM blocks
+       JOIN index_transactions h ON h.id = block_hash_id JOIN index_transactions p ON p.id = previous_block_hash_id
+       ORDER BY block_index`
+    ),
+    transactions: await query(
+      database,
+      `SELECT tx_index, h.hash, block_index, s.address AS source, destination_id, amount, fee, data, HEX(raw_data) AS raw
+       FROM transactions JOIN index_transactions h ON h.id = tx_hash_id JOIN index_addresses s ON s.id = source_id
+       ORDER BY tx_index`
+    ),
+    outputs: await query(
+      database,
+      `SELECT tx_index, vout, address, amount FROM transaction_outputs JOIN index_addresses ON id = destination_id
+       ORDER BY tx_index, vout`
+    )
+  };
+}
+
+async function assertSameAsFresh(database: DatabaseCoordinates): Promise<void> {
+  const fresh = await createDatabase('decoder_fresh');
+  const loop = startLoop(fresh);
+  await loop.reach(await coin.node.height(), await tipHash());
+  await loop.stop();
+  assert.deepEqual(await contentOf(database), await contentOf(fresh));
+}
+
+const tipHash = async () => await coin.node.rpc.call('getbestblockhash');
+
+test('200 blocks with payloads are decoded as they were paid', async () => {
+  const database = await createDatabase('decoder');
+  const receiver = await coin.node.newAddress();
+  const paid: SentPayment[] = [];
+  for (let block = 0; block < 200; block++) {
+    if (block % 2 === 0) paid.push(await coin.node.pay({ action: `SEND|0|T${block}|${block}|é` }));
+    if (block % 10 === 0) {
+      const outputs = [{ address: receiver, amount: 2_100_000_001n + BigInt(block) }];
+      paid.push(await coin.node.pay({ action: `COINPAY|0|${block}`, outputs }));
+    }
+    if (block === 50) paid.push(await coin.node.pay({ action: 'FILE|0|', rawData: Buffer.alloc(5000, block) }));
+    if (block === 51) await coin.node.pay({ action: 'NONSENSE|0' });
+    await coin.node.mine(1, receiver);
+  }
+  const loop = startLoop(database);
+  await loop.reach(await coin.node.height(), await tipHash());
+  assert.deepEqual(loop.states, ['connecting', 'waitingForNode', 'parsing.catchingUp', 'parsing.caughtUp']);
+  assert.equal(loop.loop.report.lastProcessedBlock, await coin.node.height());
+  await loop.stop();
+
+  const { blocks, transactions, outputs } = await contentOf(database);
+  assert.equal(blocks.length, (await coin.node.height()) + 1);
+  assert.equal(blocks[0]?.['previous'], '');
+  const expected = new Map(paid.map((payment) => [payment.txid, payment]));
+  assert.equal(transactions.length, expected.size);
+  for (const [position, row] of transactions.entries()) {
+    const payment = expected.get(String(row['hash']));
+    assert.equal(row['tx_index'], position);
+    assert.deepEqual(
+      { source: row['source'], data: row['data'], raw: row['raw'] },
+      {
+        source: payment?.source,
+        data: payment?.action,
+        raw: payment?.rawData ? Buffer.from(payment.rawData).toString('hex').toUpperCase() : null
+      }
+    );
+    for (const output of payment?.outputs ?? []) {
+      assert.ok(
+        outputs.some(
+          ({ tx_index, address, amount }) =>
+            tx_index === position && address === output.address && amount === String(output.amount)
+        )
+      );
+    }
+  }
+  assert.equal(outputs.length, 2 * 20); // what was paid, and the change
+  const keys = await query(database, 'SELECT address, pubkey FROM pubkeys JOIN index_addresses a ON a.id = address_id');
+  assert.deepEqual(new Set(keys.map(({ address }) => address)), new Set(transactions.map(({ source }) => source)));
+  const [{ id: emptyId } = {}] = await query(database, "SELECT id FROM index_addresses WHERE address = ''");
+  assert.equal(emptyId, 1);
+});
+
+for (const depth of [1, 6]) {
+  test(`a reorg of depth ${depth} ends as a fresh decode would`, async () => {
+    const database = await createDatabase('decoder_reorg');
+    const loop = startLoop(database);
+    for (let block = 0; block < depth; block++) {
+      await coin.node.pay({ action: `COINPAY|0|${depth}|${block}` });
+      await coin.node.mine(1);
+    }
+    const height = await coin.node.height();
+    await loop.reach(height, await tipHash());
+    const left = (
+      await query(
+        database,
+        'SELECT block_index, hash FROM blocks JOIN index_transactions ON id = block_hash_id ORDER BY block_index DESC LIMIT 10'
+      )
+    ).slice(0, depth);
+    await coin.node.invalidate(depth);
+    await coin.node.pay({ action: 'BROADCAST|0|on the other branch' });
+    await coin.node.mineEmpty();
+    await coin.node.mine(depth);
+    await loop.reach(height + 1, await tipHash());
+    await loop.stop();
+    const events = await query(database, "SELECT data FROM events WHERE code = 'REORG' ORDER BY id");
+    assert.deepEqual(
+      events.map(({ data }) => JSON.parse(String(data))),
+      left.map(({ block_index, hash }) => [{ block_index, block_hash: hash }])
+    );
+    await assertSameAsFresh(database);
+  });
+}
+
+test('a block that is replaced at the same height is replaced here too', async () => {
+  const database = await createDatabase('decoder_equal');
+  await coin.node.mine(1);
+  const loop = startLoop(database);
+  const height = await coin.node.height();
+  await loop.reach(height, await tipHash());
+  await coin.node.invalidate(1);
+  await coin.node.mine(1);
+  assert.equal(await coin.node.height(), height);
+  await loop.reach(height, await tipHash());
+  await loop.stop();
+  await assertSameAsFresh(database);
+});
+
+test('stored blocks above the node are rolled back, and again one stop and start further', async () => {
+  const database = await createDatabase('decoder_above');
+  await coin.node.mine(4);
+  const loop = startLoop(database);
+  await loop.reach(await coin.node.height(), await tipHash());
+  await loop.stop();
+  await coin.node.invalidate(3);
+  const again = startLoop(database);
+  await again.reach(await coin.node.height(), await tipHash());
+  await again.stop();
+  await assertSameAsFresh(database);
+});
+
+test('a node that goes away and comes back is waited for', async () => {
+  const database = await createDatabase('decoder_node');
+  const loop = startLoop(database);
+  await loop.reach(await coin.node.height(), await tipHash());
+  const { rpcPort, user, password } = coin.node;
+  await coin.node.stop();
+  const deadline = Date.now() + 10_000;
+  while (loop.loop.report.failures < 3) {
+    assert.ok(Date.now() < deadline);
+    await sleep(20);
+  }
+  coin.node = await startLitecoind(coin.directory, { rpcPort, magic: MAGIC, user, password });
+  await coin.node.mine(2);
+  await loop.reach(await coin.node.height(), await tipHash());
+  await loop.stop();
+});
+
+test('ROLLBACK_TOO_DEEP: more than 126 blocks halt it durably, until an operator clears it', async () => {
+  const database = await createDatabase('decoder_deep');
+  await coin.node.mine(130);
+  const first = startLoop(database);
+  await first.reach(await coin.node.height(), await tipHash());
+  await first.stop();
+  await coin.node.invalidate(127);
+  await coin.node.mine(128);
+  for (const start of [1, 2]) {
+    const loop = startLoop(database);
+    const deadline = Date.now() + 10_000;
+    while (loop.loop.report.state !== 'halted') {
+      assert.ok(Date.now() < deadline, `start ${start}: ${loop.loop.report.state}`);
+      await sleep(20);
+    }
+    assert.match(loop.loop.report.haltReason ?? '', /more than 126 blocks/);
+    await loop.stop();
+  }
+  assert.deepEqual(await query(database, "SELECT id FROM events WHERE code = 'REORG'"), []);
+  const store = await openDecoderStore(database);
+  assert.ok(await store.clearHalt());
+  await store.close();
+  const allowed = startLoop(database);
+  await allowed.reach(await coin.node.height(), await tipHash());
+  await allowed.stop();
+  await assertSameAsFresh(database);
+});
+
+test('a connection that is lost is opened anew, and no block is lost or written twice', async () => {
+  const database = await createDatabase('decoder_lost');
+  const loop = startLoop(database);
+  const height = await coin.node.height();
+  for (let kill = 0; kill < 3; kill++) {
+    const lock = `IS_USED_LOCK('decoder ${database.name}')`;
+    const deadline = Date.now() + 10_000;
+    for (;;) {
+      const [row] = await query(database, `SELECT ${lock} AS holder, (SELECT COUNT(*) FROM blocks) AS blocks`).catch(
+        () => []
+      );
+      if (row?.['holder'] && Number(row['blocks']) > kill * 100) {
+        await query(database, `KILL CONNECTION ${row['holder']}`);
+        break;
+      }
+      assert.ok(Date.now() < deadline);
+      await sleep(5);
+    }
+  }
+  await loop.reach(height, await tipHash());
+  assert.ok(loop.states.filter((state) => state === 'connecting').length > 1);
+  await loop.stop();
+  await assertSameAsFresh(database);
+});
+
+test('a quarantined transaction is recorded as PARSE_ERROR, together with its block', async () => {
+  const database = await createDatabase('decoder_quarantine');
+  const store = await openDecoderStore(database);
+  const quarantined = [{ hash: 'aa'.repeat(32), reason: 'not an amount: many' }];
+  await store.writeBlock({ height: 5, time: 1, hash: 'b5', previousHash: 'b4', transactions: [], quarantined });
+  assert.equal(await store.countParseErrors(), 1);
+  assert.deepEqual(await store.readTip(), { height: 5, hash: 'b5' });
+  await store.close();
+  const [event] = await query(database, 'SELECT code, data FROM events');
+  assert.deepEqual(
+    [event?.['code'], JSON.parse(String(event?.['data']))],
+    ['PARSE_ERROR', [{ block_index: 5, tx_hash: quarantined[0]?.hash, reason: 'not an amount: many' }]]
+  );
+});
+
+test('a second writer of the same database waits', async () => {
+  const database = await createDatabase('decoder_lock');
+  const store = await openDecoderStore(database);
+  await assert.rejects(openDecoderStore(database), { code: 'DATABASE_UNAVAILABLE', message: /another decoder/ });
+  await store.close();
+  await (await openDecoderStore(database)).close();
+});

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, rows } from '../../../src/db/core/connection.ts';
+import { freePort } from '../../../src/devnet/mariadb.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { freeze, thaw } from '../../support/freeze.ts';
+import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
+import { createDatabase, startOwnServer, testServer } from '../../support/mariadb.ts';
+import { recordPipes } from '../../support/records.ts';
+
+const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
+const processes: ChildProcess[] = [];
+let coin: TestLitecoind;
+
+before(async () => {
+  coin = await startTestLitecoind();
+  await coin.node.fund(30);
+  for (let block = 0; block < 10; block++) {
+    await coin.node.pay({ action: `SEND|0|${block}` });
+    await coin.node.mine(1);
+  }
+});
+after(() => {
+  for (const child of processes) child.kill('SIGKILL');
+});
+
+/** Starts `platform-node decoder` as a process of its own. */
+async function startDecoder(database: DatabaseCoordinates, env: Record<string, string> = {}) {
+  const port = Number(env['DECODER_API_PORT'] ?? (await freePort()));
+  const environment = {
+    PATH: process.env['PATH'],
+    NETWORK: 'litecoin-regtest',
+    NODE_URL: '127.0.0.1',
+    NODE_PORT: String(coin.node.rpcPort),
+    NODE_USER: coin.node.user,
+    NODE_PASSWORD: coin.node.password,
+    DECODER_DB_HOST: database.host,
+    DECODER_DB_PORT: String(database.port),
+    DECODER_DB_NAME: database.name,
+    DECODER_DB_USER: database.user,
+    DECODER_DB_PASS: database.pass,
+    DECODER_API_HOST: '127.0.0.1',
+    DECODER_API_PORT: String(port),
+    DECODER_POLL_INTERVAL: '20',
+    ...env
+  };
+  const child = spawn(process.execPath, [MAIN, 'decoder', '--no-guardian'], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe']
+  });
+  processes.push(child);
+  recordPipes(child, environment);
+  let output = '';
+  child.stdout?.on('data', (chunk) => (output += String(chunk)));
+  child.stderr?.on('data', (chunk) => (output += String(chunk)));
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const url = `http://127.0.0.1:${port}`;
+  const probe = async (path: string) => {
+    const response = await fetch(url + path);
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+  return {
+    child,
+    port,
+    exited,
+    probe,
+    output: () => output,
+    async call(method: string) {
+      const body = JSON.stringify({ jsonrpc: '2.0', method, id: 5 });
+      const response = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+      return (await response.json()) as { result: Record<string, unknown>; error?: { code: number } };
+    },
+    async until(path: string, isDone: (body: Record<string, unknown>, status: number) => boolean) {
+      const deadline = Date.now() + 20_000;
+      for (;;) {
+        const { status, body } = await probe(path).catch(() => ({ status: 0, body: {} }));
+        if (isDone(body, status)) return body;
+        assert.ok(Date.now() < deadline && child.exitCode === null, `${JSON.stringify(body)}\n${output}`);
+        await sleep(250); // the probes are limited to 100 requests a minute
+      }
+    }
+  };
+}
+
+async function storedHeight(database: DatabaseCoordinates): Promise<unknown> {
+  const connection = await connect(database);
+  const [row] = await rows(connection, 'SELECT MAX(block_index) AS height, COUNT(*) AS blocks FROM blocks');
+  await connection.end();
+  assert.equal(row?.['blocks'], Number(row?.['height']) + 1);
+  return row?.['height'];
+}
+
+test('the service answers as specified, survives kill -9, and stops on SIGTERM', async () => {
+  const database = { ...(await createDatabase('decoder_service')) };
+  const height = await coin.node.height();
+  const first = await startDecoder(database);
+  await first.until('/live', (body, status) => status === 200 && body['last_processed_block'] === height);
+  assert.deepEqual(await first.call('ping'), { jsonrpc: '2.0', result: { status: 'success' }, id: 5 });
+  assert.deepEqual((await first.call('getlatestblock')).result, {
+    block_index: height,
+    node_block_index: height,
+    is_synced: true
+  });
+  const { result: health } = await first.call('health');
+  assert.deepEqual(
+    [health['status'], health['phase'], health['lag'], health['error']],
+    ['healthy', 'running', 0, null]
+  );
+  assert.deepEqual(await first.probe('/status'), { status: 200, body: { status: 'healthy', db: true, running: true } });
+  const live = { stalled: false, last_processed_block: height, node_height: height, lag: 0, parse_errors: 0 };
+  assert.deepEqual((await first.probe('/live')).body, {
+    ...{ status: 'healthy', db: true, running: true },
+    ...live,
+    rpc_errors: 0
+  });
+  first.child.kill('SIGKILL');
+  await first.exited;
+
+  await coin.node.mine(5);
+  const second = await startDecoder(database);
+  await second.until('/live', (body) => body['last_processed_block'] === height + 5);
+  second.child.kill('SIGTERM');
+  assert.equal(await second.exited, 0, second.output());
+  assert.equal(await storedHeight(database), height + 5);
+});
+
+test('kill -9 in the middle of catching up leaves whole blocks only, and the next start goes on from there', async () => {
+  const database = await createDatabase('decoder_killed');
+  await coin.node.mine(400);
+  const height = await coin.node.height();
+  for (let blocks = 1; blocks < 300; blocks += 120) {
+    const decoder = await startDecoder(database);
+    await decoder.until('/live', (body) => Number(body['last_processed_block']) >= blocks);
+    decoder.child.kill('SIGKILL');
+    await decoder.exited;
+    await storedHeight(database);
+  }
+  const decoder = await startDecoder(database);
+  await decoder.until('/live', (body) => body['last_processed_block'] === height);
+  decoder.child.kill('SIGTERM');
+  assert.equal(await decoder.exited, 0, decoder.output());
+  assert.equal(await storedHeight(database), height);
+});
+
+test('a decoder whose node is away keeps its door open and waits', async () => {
+  const port = String(await freePort());
+  const decoder = await startDecoder(await createDatabase('decoder_away'), { NODE_PORT: port });
+  const body = await decoder.until('/status', (status) => status['db'] === true);
+  assert.deepEqual(body, { status: 'healthy', db: true, running: true });
+  const { result } = await decoder.call('health');
+  assert.deepEqual([result['synced'], result['node_height'], result['lag_blocks']], [false, null, null]);
+  const large = { method: 'POST', body: ' '.repeat(100_001), headers: { 'content-type': 'application/json' } };
+  assert.equal((await fetch(`http://127.0.0.1:${decoder.port}`, large)).status, 413);
+  const answers = [];
+  for (let request = 0; request < 101; request++) answers.push(await decoder.call('ping'));
+  assert.equal(answers.at(-1)?.error?.code, -32_029, 'more than 100 requests a minute');
+  decoder.child.kill('SIGINT');
+  assert.equal(await decoder.exited, 0, decoder.output());
+});
+
+test('a database that is away is unhealthy with 503', async () => {
+  const port = await freePort();
+  const decoder = await startDecoder({ ...(await testServer()), name: 'any', port });
+  await decoder.until('/status', (_, status) => status === 503);
+  const { result } = await decoder.call('health');
+  assert.deepEqual([result['status'], result['phase'], result['synced']], ['unhealthy', 'starting', false]);
+  assert.equal((await decoder.probe('/live')).status, 503);
+  decoder.child.kill('SIGTERM');
+  assert.equal(await decoder.exited, 0, decoder.output());
+});
+
+test('a database that freezes is told at once, and decoding goes on when it answers again', async () => {
+  const server = await startOwnServer();
+  const decoder = await startDecoder({ ...server.root, name: 'frozen' }, { DB_QUERY_TIMEOUT: '1000' });
+  const height = await coin.node.height();
+  await decoder.until('/live', (body) => body['last_processed_block'] === height);
+  await freeze(server.pid);
+  try {
+    await coin.node.mine(3);
+    await decoder.until(
+      '/status',
+      (body, status) => status === 503 && body['db'] === false && body['running'] === true
+    );
+    const { result } = await decoder.call('health');
+    assert.deepEqual([result['status'], result['phase'], result['synced']], ['unhealthy', 'db-unreachable', false]);
+    await sleep(2_500); // the statement's time is over by then
+  } finally {
+    thaw(server.pid);
+  }
+  await decoder.until('/live', (body, status) => status === 200 && body['last_processed_block'] === height + 3);
+  decoder.child.kill('SIGTERM');
+  assert.equal(await decoder.exited, 0, decoder.output());
+  assert.equal(await storedHeight({ ...server.root, name: 'frozen' }), height + 3);
+});
+
+test('DATABASE_REFUSED: wrong credentials halt it, and health says why', async () => {
+  const decoder = await startDecoder(await createDatabase('decoder_denied'), { DECODER_DB_PASS: 'not-the-password' });
+  const deadline = Date.now() + 10_000;
+  let error: unknown = null;
+  while (error === null) {
+    assert.ok(Date.now() < deadline, decoder.output());
+    await sleep(250);
+    error = (await decoder.call('health').catch(() => undefined))?.result['error'] ?? null;
+  }
+  assert.match(String(error), /Access denied .*DATABASE_REFUSED/);
+  const body = { status: 'unhealthy', db: false, running: false };
+  assert.deepEqual(await decoder.probe('/status'), { status: 503, body });
+  decoder.child.kill('SIGTERM');
+  assert.equal(await decoder.exited, 0, decoder.output());
+});
+
+test('the database is made when it is missing', async () => {
+  const server = await testServer();
+  const name = `${(await createDatabase('decoder_made')).name}_x`;
+  const decoder = await startDecoder({ ...server, name });
+  const height = await coin.node.height();
+  await decoder.until('/live', (body) => body['last_processed_block'] === height);
+  decoder.child.kill('SIGTERM');
+  await decoder.exited;
+  const connection = await connect(server);
+  const tables = await rows(connection, 'SELECT table_name FROM information_schema.tables WHERE table_schema = ?', [
+    name
+  ]);
+  await connection.query(`DROP DATABASE ${name}`);
+  await connection.end();
+  assert.equal(tables.length, 10);
+});
+
+for (const [title, env, code, message] of [
+  ['NODE_MISMATCH: another chain', { NETWORK: 'bitcoin-regtest' }, 78, /first block is that of another chain/],
+  ['NODE_MISMATCH: another network', { NETWORK: 'litecoin-mainnet' }, 78, /node serves the chain "regtest"/],
+  ['CONFIG_INVALID: a database name', { DECODER_DB_NAME: 'a-b' }, 78, /DECODER_DB_NAME="a-b" must be/]
+] as const) {
+  test(`${title} ends with ${code}`, async () => {
+    const decoder = await startDecoder(await createDatabase('decoder_refused'), env);
+    assert.equal(await decoder.exited, code, decoder.output());
+    assert.match(decoder.output(), message);
+  });
+}
+
+test('PORT_IN_USE: an occupied port ends with 71', async () => {
+  const port = String(coin.node.rpcPort);
+  const decoder = await startDecoder(await createDatabase('decoder_port'), { DECODER_API_PORT: port });
+  assert.equal(await decoder.exited, 71, decoder.output());
+  assert.match(decoder.output(), new RegExp(`DECODER_API_PORT=${port}: another process listens`));
+});

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { exitCodeOf } from '../../../src/cli/exit-codes.ts';
+import { connect, rows } from '../../../src/db/core/connection.ts';
+import { freePort, PRIVATE_ACCOUNT, startMariaDb } from '../../../src/devnet/mariadb.ts';
+import { startHub } from '../../../src/hub/server.ts';
+import { silentLogger } from '../../../src/log.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { runCommandLine } from '../../support/command-line.ts';
+import { freeze, thaw } from '../../support/freeze.ts';
+import { createDatabase, testServer } from '../../support/mariadb.ts';
+import { recordPipes } from '../../support/records.ts';
+
+const HUB_PASSWORD = 'password-of-a-hub';
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+
+/** `platform-node hub` as a process of its own. */
+function spawnHub(t: TestContext, database?: DatabaseCoordinates, port = 0) {
+  const env = database && {
+    HUB_HOST: '127.0.0.1',
+    HUB_PORT: String(port),
+    HUB_DB_HOST: database.host,
+    HUB_DB_PORT: String(database.port),
+    HUB_DB_NAME: database.name,
+    HUB_DB_USER: database.user,
+    HUB_DB_PASS: database.pass
+  };
+  const child = spawn(process.execPath, [MAIN, 'hub', '--no-guardian'], {
+    env: { ...env },
+    stdio: ['ignore', 'pipe', 'pipe']
+  });
+  recordPipes(child, { ...env });
+  const said = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text));
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  t.after(() => child.kill('SIGKILL'));
+  return { child, said, ended };
+}
+
+async function eventually(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await isTrue())) {
+    assert.ok(Date.now() < deadline, `not within 20 s: ${what}`);
+    await sleep(25);
+  }
+}
+
+async function ask(port: number, method: string, params = {}) {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const response = await fetch(`http://127.0.0.1:${port}/`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body
+  });
+  return { status: response.status, json: JSON.parse(await response.text()) };
+}
+
+/** An account with what `grants` says and nothing more. */
+async function createAccount(t: TestContext, grants: (user: string) => string[]) {
+  const server = await testServer();
+  const user = `hub${process.pid}${Math.trunc(Math.random() * 1e6)}`;
+  const admin = await connect(server);
+  await admin.query(`CREATE USER '${user}'@'127.0.0.1' IDENTIFIED BY '${HUB_PASSWORD}'`);
+  for (const grant of grants(`'${user}'@'127.0.0.1'`)) await admin.query(grant);
+  t.after(async () => {
+    await admin.query(`DROP USER '${user}'@'127.0.0.1'`);
+    await admin.end();
+  });
+  return { ...server, user, pass: HUB_PASSWORD };
+}
+
+test('the exits below are final for a guardian: 64 to 78', () => {
+  for (const code of ['DATABASE_REFUSED', 'PORT_IN_USE', 'CONFIG_INVALID'] as const) {
+    assert.ok(exitCodeOf(code) >= 64 && exitCodeOf(code) <= 78);
+  }
+});
+
+test('final exit and one line: wrong credentials', async (t) => {
+  const hub = spawnHub(t, { ...(await createDatabase('hub')), pass: 'not-the-password' });
+  assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
+  assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*DATABASE_REFUSED[^\n]*\n$/);
+});
+
+test('final exit and one line: the account may not create the database', async (t) => {
+  const account = await createAccount(t, () => []);
+  const hub = spawnHub(t, { ...account, name: 'hub_never_made' });
+  assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
+  assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*hub_never_made[^\n]*\n$/);
+});
+
+test('an account without CREATE serves a database that is there', async (t) => {
+  const database = await createDatabase('hub');
+  const options = { host: '127.0.0.1', port: 0, requestsPerMinute: 100, log: silentLogger };
+  await (await startHub({ ...options, database })).stop();
+  const account = await createAccount(t, (user) => [
+    `GRANT SELECT, INSERT, UPDATE ON \`${database.name}\`.* TO ${user}`
+  ]);
+  const hub = await startHub({ ...options, database: { ...account, name: database.name } });
+  t.after(hub.stop);
+  const written = await ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'h' } } } } });
+  assert.deepEqual(written.json.result, { status: 'success' });
+});
+
+test('final exit and one line: the port is taken', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  t.after(() => other.close());
+  await new Promise((resolve) => other.once('listening', resolve));
+  const address = other.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const hub = spawnHub(t, await createDatabase('hub'), port);
+  assert.equal(await hub.ended, exitCodeOf('PORT_IN_USE'));
+  assert.match(
+    hub.said.err,
+    new RegExp(
+      `^platform-node hub: HUB_PORT=${port}: another process listens on 127\\.0\\.0\\.1:${port} \\(PORT_IN_USE\\)[^\\n]*\\n$`
+    )
+  );
+});
+
+test('final exit: every missing variable is named at once', async (t) => {
+  const hub = spawnHub(t);
+  assert.equal(await hub.ended, exitCodeOf('CONFIG_INVALID'));
+  for (const name of ['HUB_DB_HOST', 'HUB_DB_PORT', 'HUB_DB_NAME', 'HUB_DB_USER', 'HUB_DB_PASS']) {
+    assert.match(hub.said.err, new RegExp(`missing required environment variable ${name}:`));
+  }
+});
+
+test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it with 0', async (t) => {
+  const [hubPort, databasePort] = [await freePort(), await freePort()];
+  const hub = spawnHub(t, { host: '127.0.0.1', port: databasePort, ...PRIVATE_ACCOUNT, name: 'hub' }, hubPort);
+  await eventually('says that it waits twice', () => hub.said.out.split('waiting for MariaDB').length > 2);
+  const health = await ask(hubPort, 'health');
+  assert.deepEqual([health.status, health.json.result.status, health.json.result.db], [503, 'degraded', false]);
+  assert.equal((await ask(hubPort, 'getallconfigs')).json.error.code, -32603);
+  hub.child.kill('SIGTERM');
+  assert.equal(await hub.ended, 0);
+});
+
+test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circuit open, healthy; SIGINT ends it with 0', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  let server = await startMariaDb(directory);
+  t.after(async () => {
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const { port } = server;
+  await server.stop(); // it has its accounts now
+  const database = { host: '127.0.0.1', port, ...PRIVATE_ACCOUNT, name: 'hub' };
+  const breaker = { failureThreshold: 3, cooldownMs: 100, trialTimeoutMs: 5_000 };
+  const starting = startHub({
+    host: '127.0.0.1',
+    port: 0,
+    database,
+    requestsPerMinute: 10_000,
+    log: silentLogger,
+    breaker
+  });
+  server = await startMariaDb(directory, [], port);
+  const hub = await starting;
+  t.after(hub.stop);
+  const child = spawnHub(t, database);
+  await eventually('the process is ready', () => child.said.out.includes('hub ready'));
+  await ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'kept' } } } } });
+
+  await freeze(server.pid);
+  const frozen = await ask(hub.port, 'health');
+  thaw(server.pid);
+  assert.deepEqual([frozen.status, frozen.json.result.db], [503, false]);
+  assert.equal((await ask(hub.port, 'health')).status, 200);
+
+  await server.stop('SIGKILL');
+  const states: unknown[] = [];
+  await eventually('the circuit opens', async () => {
+    const { status, json } = await ask(hub.port, 'health');
+    assert.equal(status, 503);
+    states.push(json.result.dbCircuit);
+    return json.result.dbCircuit === 'open';
+  });
+  assert.equal(states[0], 'closed');
+  assert.equal((await ask(hub.port, 'ping')).status, 503);
+  child.child.kill('SIGINT');
+  assert.equal(await child.ended, 0);
+
+  server = await startMariaDb(directory, [], port);
+  await eventually('healthy again', async () => (await ask(hub.port, 'health')).json.result.dbCircuit === 'closed');
+  assert.equal((await ask(hub.port, 'getallconfigs')).json.result.configs.bitcoin.mainnet.m.host, 'kept');
+});
+
+test('connections that the database kills cost a request at most', async (t) => {
+  const database = await createDatabase('hub');
+  const hub = await startHub({ host: '127.0.0.1', port: 0, database, requestsPerMinute: 100, log: silentLogger });
+  t.after(hub.stop);
+  assert.equal((await ask(hub.port, 'ping')).status, 200);
+  const admin = await connect(database);
+  const [list] = await admin.query(
+    `SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '${database.name}' AND ID <> CONNECTION_ID()`
+  );
+  for (const { ID } of list as { ID: number }[]) await admin.query(`KILL ${ID}`);
+  await admin.end();
+  assert.ok((list as unknown[]).length > 0);
+  await ask(hub.port, 'ping');
+  assert.equal((await ask(hub.port, 'ping')).status, 200);
+});
+
+test('a request that is under way when the hub stops is finished, and the stop waits for nothing else', async () => {
+  const database = await createDatabase('hub');
+  const hub = await startHub({ host: '127.0.0.1', port: 0, database, requestsPerMinute: 100, log: silentLogger });
+  const other = await connect(database);
+  await other.query(`SELECT GET_LOCK('platform-hub ${database.name}', 0)`);
+  const writing = ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'h' } } } } });
+  const waiting = "SELECT 1 FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT GET_LOCK%'";
+  await eventually('the write waits', async () => (await rows(other, waiting)).length > 0);
+  const stopping = hub.stop();
+  await other.query('DO RELEASE_ALL_LOCKS()');
+  const released = Date.now();
+  assert.deepEqual((await writing).json.result, { status: 'success' });
+  await stopping;
+  assert.ok(Date.now() - released < 5_000);
+  assert.equal((await rows(other, 'SELECT * FROM configs')).length, 1);
+  await other.end();
+});
+
+test('78: P2P_VALIDATOR_ADDR asks for a mode that there is not; it is refused by name, not ignored', async () => {
+  const { host, port, user, pass } = await testServer();
+  const env = {
+    ...{ HUB_HOST: '127.0.0.1', HUB_PORT: '0', HUB_DB_NAME: 'hub_never_made' },
+    ...{ HUB_DB_HOST: host, HUB_DB_PORT: String(port), HUB_DB_USER: user, HUB_DB_PASS: pass },
+    P2P_VALIDATOR_ADDR: '10.0.0.5:10001'
+  };
+  const { code, stderr } = await runCommandLine(['hub', '--no-guardian'], env);
+  assert.equal(code, 78, stderr);
+  assert.match(stderr, /P2P_VALIDATOR_ADDR="10\.0\.0\.5:10001" is refused: this hub has no validator mode yet/);
+});

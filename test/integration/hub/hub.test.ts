@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { pino } from 'pino';
+import { connect, rows } from '../../../src/db/core/connection.ts';
+import { createHubClient, discoverDatabases } from '../../../src/hub/client.ts';
+import { type HubOptions, startHub } from '../../../src/hub/server.ts';
+import { silentLogger } from '../../../src/log.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+async function runHub(t: TestContext, database: DatabaseCoordinates, options: Partial<HubOptions> = {}) {
+  const hub = await startHub({
+    host: '127.0.0.1',
+    port: 0,
+    database,
+    requestsPerMinute: 1000,
+    log: silentLogger,
+    ...options
+  });
+  let isStopped = false;
+  const stop = async () => {
+    if (!isStopped) await hub.stop();
+    isStopped = true;
+  };
+  t.after(stop);
+  const post = async (body: unknown, headers: Record<string, string> = {}) => {
+    const init = {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', ...headers }
+    };
+    const response = await fetch(`http://127.0.0.1:${hub.port}/`, init);
+    return { status: response.status, json: JSON.parse(await response.text()) };
+  };
+  const call = async (method: string, params: unknown = {}, headers: Record<string, string> = {}) =>
+    post({ jsonrpc: '2.0', id: 1, method, params }, headers);
+  return { port: hub.port, stop, post, call };
+}
+
+async function sql(database: DatabaseCoordinates, statement: string) {
+  const connection = await connect(database);
+  const result = await rows(connection, statement);
+  await connection.end();
+  return result;
+}
+
+const MODULE = { db_host: '127.0.0.1', db_port: 3306, name: 'Platform_BTC_Mainnet_Indexer', user: 'u', pass: 'p ' };
+const tree = (params: object) => ({ config: { bitcoin: { mainnet: { 'x-indexer': params } } } });
+
+test('what updateconfig wrote, getallconfigs returns and a client discovers, also after a restart', async (t) => {
+  const database = await createDatabase('hub');
+  const first = await runHub(t, database);
+  assert.deepEqual((await first.call('getallconfigs')).json.result, { configs: {}, seq: 0, watermark: 0 });
+  assert.deepEqual((await first.call('updateconfig', tree(MODULE))).json.result, { status: 'success' });
+  await first.stop();
+
+  const second = await runHub(t, database);
+  const { result } = (await second.call('GetAllConfigs')).json;
+  assert.deepEqual(result.configs, { bitcoin: { mainnet: { 'x-indexer': { ...MODULE, db_port: '3306' } } } });
+  assert.ok(Math.abs(result.watermark - Date.now() / 1000) < 60);
+  const client = createHubClient({ hosts: [{ host: '127.0.0.1', port: second.port }], timeoutMs: 5000 });
+  assert.deepEqual(discoverDatabases(await client.fetchConfigs()), {
+    databases: [
+      {
+        id: { dbType: 'indexer', chain: 'bitcoin', network: 'mainnet' },
+        coordinates: { host: '127.0.0.1', port: 3306, user: 'u', pass: 'p ', name: MODULE.name }
+      }
+    ],
+    problems: []
+  });
+});
+
+test('since_updated_at returns what changed at that second or later; writing the same again is no change', async (t) => {
+  const database = await createDatabase('hub');
+  const hub = await runHub(t, database);
+  await hub.call('updateconfig', tree(MODULE));
+  await sql(database, "UPDATE configs SET updated_at = '2020-01-01 00:00:00'");
+  const past = (await hub.call('getallconfigs')).json.result.watermark;
+  assert.equal(past, 1_577_836_800);
+  assert.equal(
+    Object.keys((await hub.call('getallconfigs', { since_updated_at: past })).json.result.configs).length,
+    1
+  );
+  await hub.call('updateconfig', tree({ ...MODULE, user: 'v' }));
+  const delta = (await hub.call('getallconfigs', { since_updated_at: past + 1 })).json.result;
+  assert.deepEqual(delta.configs, { bitcoin: { mainnet: { 'x-indexer': { user: 'v' } } } });
+  await hub.call('updateconfig', tree({ ...MODULE, user: 'v', pass: 'p' })); // only a trailing space less
+  const next = (await hub.call('getallconfigs', { since_updated_at: past + 1 })).json.result;
+  assert.deepEqual(next.configs, { bitcoin: { mainnet: { 'x-indexer': { user: 'v', pass: 'p' } } } });
+});
+
+test('a change is never stamped older than one before it, though the clock steps back', async (t) => {
+  const database = await createDatabase('hub');
+  const hub = await runHub(t, database);
+  await hub.call('updateconfig', tree(MODULE));
+  await sql(database, 'UPDATE configs SET updated_at = NOW() + INTERVAL 1 HOUR');
+  const { watermark } = (await hub.call('getallconfigs')).json.result;
+  await hub.call('updateconfig', { config: { bitcoin: { testnet: { 'x-indexer': { host: 'late' } } } } });
+  const delta = (await hub.call('getallconfigs', { since_updated_at: watermark })).json.result;
+  assert.equal(delta.configs.bitcoin.testnet['x-indexer'].host, 'late');
+});
+
+test('updateconfig skips unknown parameters and the empty coin; a refused value leaves nothing written', async (t) => {
+  const hub = await runHub(t, await createDatabase('hub'));
+  const configs = async () => (await hub.call('getallconfigs')).json.result.configs;
+  const odd = {
+    config: { '': { mainnet: { m: { host: 'x' } } }, bitcoin: { mainnet: { m: { nonsense: [], host: true } } } }
+  };
+  assert.equal((await hub.call('updateconfig', odd)).json.result.status, 'success');
+  assert.deepEqual(await configs(), { bitcoin: { mainnet: { m: { host: 'true' } } } });
+  const refused = [
+    tree({ user: 'fine', pass: 'x'.repeat(1025) }),
+    tree({ user: 'fine', pass: { nested: 1 } }),
+    { config: { bitcoin: { mainnet: { m: { user: 'fine' }, 'a b': { host: 'x' } } } } },
+    { config: { ['c'.repeat(17)]: { mainnet: { m: { host: 'x' } } } } },
+    { config: { bitcoin: 'mainnet' } },
+    {}
+  ];
+  for (const params of refused) assert.equal((await hub.call('updateconfig', params)).json.error.code, -32602);
+  assert.equal((await hub.call('getallconfigs', { since_updated_at: '5' })).json.error.code, -32602);
+  assert.deepEqual(await configs(), { bitcoin: { mainnet: { m: { host: 'true' } } } });
+});
+
+test('writers at the same time take turns: nothing is lost', async (t) => {
+  const hub = await runHub(t, await createDatabase('hub'));
+  const write = (n: number) =>
+    hub.call('updateconfig', {
+      config: { bitcoin: { mainnet: { [`m${n}`]: { host: `h${n}` }, shared: { host: `h${n}` } } } }
+    });
+  const replies = await Promise.all(Array.from({ length: 20 }, (_, n) => write(n)));
+  assert.deepEqual(
+    replies.filter(({ json }) => json.result?.status !== 'success'),
+    []
+  );
+  assert.equal(Object.keys((await hub.call('getallconfigs')).json.result.configs.bitcoin.mainnet).length, 21);
+});
+
+test('with HUB_API_KEY writes need it, alone and in a batch; reads are open', async (t) => {
+  const hub = await runHub(t, await createDatabase('hub'), { apiKey: 'k' });
+  const write = { jsonrpc: '2.0', id: 'w', method: 'updateconfig', params: tree(MODULE) };
+  const read = { jsonrpc: '2.0', id: 'r', method: 'getallconfigs' };
+  assert.deepEqual([(await hub.post(write)).status, (await hub.post([read, write])).status], [401, 401]);
+  assert.deepEqual((await hub.call('getallconfigs')).json.result.configs, {});
+  const batch = await hub.post([write, read, { ...read, method: 'getvalidators' }], { 'x-api-key': 'k' });
+  assert.deepEqual(
+    batch.json.map((reply: { id: string; error?: { code: number } }) => [reply.id, reply.error?.code]),
+    [
+      ['w', undefined],
+      ['r', undefined],
+      ['r', -32601]
+    ]
+  );
+  assert.equal(batch.json[1].result.configs.bitcoin.mainnet['x-indexer'].user, 'u');
+});
+
+test('the request above the limit of the minute gets HTTP 429 and -32029', async (t) => {
+  const hub = await runHub(t, await createDatabase('hub'), { requestsPerMinute: 2 });
+  const statuses = [await hub.call('ping'), await hub.call('ping'), await hub.call('ping')];
+  assert.deepEqual(
+    statuses.map(({ status }) => status),
+    [200, 200, 429]
+  );
+  assert.equal(statuses[2]!.json.error.code, -32029);
+});
+
+test('ping and health of a hub whose database answers', async (t) => {
+  const hub = await runHub(t, await createDatabase('hub'));
+  assert.deepEqual((await hub.call('ping')).json.result, { status: 'success', db: true });
+  assert.deepEqual(await hub.call('health'), {
+    status: 200,
+    json: {
+      jsonrpc: '2.0',
+      id: 1,
+      result: {
+        status: 'healthy',
+        db: true,
+        dbCircuit: 'closed',
+        oracle_last_finalized_age_s: null,
+        oracle_stale: null,
+        oracle_staleness_threshold_s: null
+      }
+    }
+  });
+});
+
+test('a hub without a key that others can reach is warned about, loudly; on the loopback it is not', async (t) => {
+  const database = await createDatabase('hub');
+  const warnings: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(line) });
+  await (await runHub(t, database, { log })).stop();
+  await (await runHub(t, database, { log, host: '0.0.0.0', apiKey: 'k' })).stop();
+  assert.deepEqual(warnings, []);
+  await (await runHub(t, database, { log, host: '0.0.0.0' })).stop();
+  assert.match(warnings.join(''), /HUB_API_KEY is not set.*ANYONE/);
+});

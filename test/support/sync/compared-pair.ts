@@ -1,0 +1,86 @@
+import { SourceDigests } from '../../../actors/source/digests.ts';
+import { type Connection, connect } from '../../../src/db/core/connection.ts';
+import {
+  type CompareOptions,
+  type Comparison,
+  DigestComparison,
+  type DigestSource
+} from '../../../src/db/replica/compare/digest-compare.ts';
+import { repair } from '../../../src/db/replica/compare/repair.ts';
+import { writeReplicaState } from '../../../src/db/replica/state.ts';
+import { readTopology } from '../../../src/db/tables/topology.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DigestQuery } from '../../../src/wire/digest.ts';
+import { createDatabase } from '../mariadb.ts';
+import { sql } from '../sql.ts';
+import { apply, content, context, createReplica, FIRST } from './small-replica.ts';
+
+/** A source's answers, read from its database as its actor does, and how many were given. */
+function digestsOf(database: DatabaseCoordinates) {
+  const id = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
+  const digests = new SourceDigests({ id, localTables: [] }, () => connect(database), {
+    reorgs: () => 0,
+    isSettled: async () => true
+  });
+  let asked = 0;
+  /** What happens at the source before it is asked for rows. */
+  let beforeRows = async () => undefined as unknown;
+  const ask = async (query: Partial<DigestQuery>) => {
+    asked += 1;
+    return JSON.parse(await digests.read({ table: null, range: null, rows: false, ...query }));
+  };
+  const source: DigestSource = {
+    digestKey: async () => {
+      asked += 1;
+      return JSON.parse(await digests.key());
+    },
+    digest: (key) => ask({ key }),
+    digestRanges: (table, range, key, _signal, settled = false, ids = true) => ask({ table, range, key, settled, ids }),
+    digestRows: async (table, range, key, _signal, ids = true) => {
+      await beforeRows();
+      return ask({ table, range, key, rows: true, ids });
+    }
+  };
+  const meanwhile = (work: () => Promise<unknown>) => {
+    beforeRows = work;
+  };
+  return { source, asked: () => asked, meanwhile };
+}
+
+/** A replica at block 1 and a source that is equal to it. @param more statements that make and fill further tables */
+export async function createComparedPair(more: readonly string[] = []) {
+  const { to, writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  const database = await createDatabase('compared');
+  for (const statement of more) await writer.query(statement);
+  const further = more.flatMap((statement) => /^CREATE TABLE (\w+)/.exec(statement)?.[1] ?? []);
+  const names = [...Object.keys(await content(writer)), ...further];
+  await sql(
+    database,
+    'SET foreign_key_checks = 0',
+    ...names.flatMap((name) => [
+      `CREATE TABLE ${name} LIKE ${to.name}.${name}`,
+      `INSERT INTO ${name} SELECT * FROM ${to.name}.${name}`
+    ])
+  );
+  const look = await connect(database);
+  await writeReplicaState(writer, { schemaFingerprint: (await readTopology(look)).fingerprint });
+  await look.end();
+  const { source, asked, meanwhile } = digestsOf(database);
+  const { schema, epochSize } = await context(writer);
+  const compare = async (options: CompareOptions = {}) => {
+    const reader = await connect(to);
+    const found = await new DigestComparison(reader, schema, source, options).compare();
+    await reader.end();
+    return found;
+  };
+  const mend = (at: Connection, found: Comparison, height = found.height) =>
+    repair(at, { schema, epochSize }, height, found.kind === 'different' ? found.tables : []);
+  const attest = async () => {
+    const reader = await connect(to);
+    const found = await new DigestComparison(reader, schema, source).attest();
+    await reader.end();
+    return found;
+  };
+  return { to, writer, database, compare, attest, mend, asked, meanwhile };
+}

@@ -1,0 +1,41 @@
+import { ReplicaSession } from '../../../actors/replica/session.ts';
+import { type Logger, silentLogger } from '../../../src/log.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { PAIR_KEY } from './sync-pair.ts';
+import { temporaryDirectory } from './sync-process.ts';
+
+interface SessionOptions {
+  readonly log?: Logger;
+  readonly stateDirectory?: string;
+}
+
+/** What the actor of one decoder replica works with, without the actor. */
+export function replicaSession(
+  coordinates: DatabaseCoordinates,
+  url: string,
+  { log = silentLogger, stateDirectory = temporaryDirectory('replica-state') }: SessionOptions = {}
+): ReplicaSession {
+  return new ReplicaSession(
+    {
+      id: { dbType: 'decoder', chain: 'litecoin', network: 'regtest' },
+      generation: 1,
+      coordinates,
+      sources: [{ url, apiKey: PAIR_KEY }],
+      verifyHashes: false,
+      hashConfirmTimeoutMs: 10_000,
+      maxRollbackDepth: 10,
+      epochSize: 10,
+      stateDomain: null,
+      reconnectDelayMs: 100,
+      localTables: [],
+      maxRowBytes: 2 ** 20,
+      stateDirectory,
+      circuitFailures: 5,
+      circuitCooldownMs: 100,
+      logLevel: 'error'
+    },
+    log,
+    () => undefined,
+    () => undefined
+  );
+}

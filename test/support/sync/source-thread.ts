@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MainAsks, SourceActorData, SourceAsks } from '../../../actors/protocol.ts';
+import { ActorHandle, actorEntry } from '../../../actors/runtime/actor-handle.ts';
+import type { BucketBatch } from '../../../src/consensus/balance-tree.ts';
+import type { ResumePoint } from '../../../src/db/source/resume-point.ts';
+import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
+import type { BlockMessage, ReorgMessage } from '../../../src/wire/messages.ts';
+import type { DatabaseReport } from '../../../src/wire/report.ts';
+import balanceTops from '../../../workers/sync/balance-tops.ts';
+import merkleEpochs, { type MerkleEpochsInput } from '../../../workers/sync/merkle-epochs.ts';
+
+const DEADLINE_MS = 20_000;
+/** The finder's key of sources and snapshots under test. */
+export const TEST_KEY = '0123456789abcdef0123456789abcdef';
+
+/** A real source actor in its thread, and everything that it said. */
+export class SourceThread {
+  readonly handle: ActorHandle<SourceAsks, MainAsks>;
+  readonly messages: (BlockMessage | ReorgMessage)[] = [];
+  readonly infra: (BlockMessage | ReorgMessage)[] = [];
+  readonly states: string[] = [];
+  resume: ResumePoint | null = null;
+  report: DatabaseReport | undefined;
+  readonly stateDirectory: string;
+
+  /** One that ends with its test. */
+  static start(test: TestContext, ...[to, dbType, options]: ConstructorParameters<typeof SourceThread>): SourceThread {
+    const source = new SourceThread(to, dbType, options);
+    test.after(() => source.kill());
+    return source;
+  }
+
+  constructor(to: DatabaseCoordinates, dbType: DbType, options: Partial<SourceActorData> = {}) {
+    this.stateDirectory = mkdtempSync(join(tmpdir(), 'platform-test-'));
+    const workerData: SourceActorData = {
+      id: { dbType, chain: 'litecoin', network: 'regtest' },
+      generation: 1,
+      coordinates: to,
+      resume: null,
+      finderKey: TEST_KEY,
+      readOnly: false,
+      stateDirectory: this.stateDirectory,
+      pollIntervalMs: 20,
+      epochSize: 10,
+      stateDomain: 'PLATFORM',
+      localTables: [],
+      circuitFailures: 10,
+      circuitCooldownMs: 300,
+      logLevel: 'fatal',
+      ...options
+    };
+    this.handle = new ActorHandle<SourceAsks, MainAsks>({
+      entry: actorEntry('source'),
+      name: `test ${to.name}`,
+      workerData,
+      mailboxLimit: 64,
+      onFault: () => undefined,
+      onNotice: (type, body) => {
+        if (type === 'report') this.report = body as DatabaseReport;
+        if (type === 'transition') this.states.push((body as { to: string }).to);
+      },
+      handlers: {
+        'task.run': ({ name, input }) =>
+          name === 'sync/balance-tops' ? balanceTops(input as BucketBatch) : merkleEpochs(input as MerkleEpochsInput),
+        broadcast: ({ messages, resume }) => {
+          for (const { bytes, infraBytes } of messages) {
+            this.messages.push(decode(bytes));
+            if (infraBytes) this.infra.push(decode(infraBytes));
+          }
+          this.resume = resume;
+          return {};
+        }
+      }
+    });
+  }
+
+  /** Fulfilled when the last broadcast block is the one at `height`, with this hash when given. */
+  async reaches(height: number): Promise<void> {
+    await this.until(
+      () => this.resume?.height === height && this.report?.phase === 'polling.caughtUp',
+      `height ${height}`
+    );
+  }
+
+  async until(condition: () => boolean, what: string): Promise<void> {
+    const deadline = Date.now() + DEADLINE_MS;
+    while (!condition()) {
+      if (Date.now() > deadline) {
+        throw new Error(`${what} was not reached: ${JSON.stringify({ ...this.report, at: this.resume?.height })}`);
+      }
+      await sleep(10);
+    }
+  }
+
+  /** Ends the thread as a crash would. */
+  async kill(): Promise<void> {
+    await this.handle.terminate();
+    rmSync(this.stateDirectory, { recursive: true, force: true });
+  }
+}
+
+function decode(bytes: Uint8Array): BlockMessage | ReorgMessage {
+  return JSON.parse(new TextDecoder().decode(bytes)) as BlockMessage | ReorgMessage;
+}

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import manifest from '../../../package.json' with { type: 'json' };
+import { COMMAND_NAMES } from '../../../src/cli/commands.ts';
+import { runCommandLine } from '../../support/command-line.ts';
+
+const HUB = {
+  HUB_DB_HOST: 'db',
+  HUB_DB_PORT: '3306',
+  HUB_DB_NAME: 'hub',
+  HUB_DB_USER: 'hub',
+  HUB_DB_PASS: 'hunter2-hunter2'
+};
+
+test('--version prints the version, --help every command', async () => {
+  const [version, help] = await Promise.all([runCommandLine(['--version']), runCommandLine(['--help'])]);
+  assert.deepEqual(version, { code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+  assert.equal(help.code, 0);
+  for (const name of COMMAND_NAMES) assert.match(help.stdout, new RegExp(`^ {2}${name} +\\S`, 'm'));
+  assert.doesNotMatch(help.stdout, /cannot be loaded/);
+});
+
+test('COMMAND_INVALID: an unknown command is answered with the nearest known one, and 64', async () => {
+  const { code, stdout, stderr } = await runCommandLine(['snyc']);
+  assert.deepEqual({ code, stdout }, { code: 64, stdout: '' });
+  assert.match(stderr, /^platform-node snyc: unknown command "snyc"; did you mean sync\?.*--help.*\n$/);
+});
+
+test('COMMAND_INVALID: an unknown option and a number out of bounds', async () => {
+  const [unknown, bounds] = await Promise.all([
+    runCommandLine(['status', '--ulr', 'http://x']),
+    runCommandLine(['devnet', '--once', '--blocks', '7'])
+  ]);
+  assert.equal(unknown.code, 64);
+  assert.match(unknown.stderr, /'--ulr'/);
+  assert.equal(bounds.code, 64);
+  assert.match(bounds.stderr, /--blocks 7 must be a whole number from \d+ to \d+/);
+});
+
+test('CONFIG_INVALID: every fault is listed at once, one line each, with reason and example; exit code 78', async () => {
+  const { code, stderr } = await runCommandLine(['sync', '--check-config'], {
+    SYNC_MODE: 'both',
+    SYNC_API_PORT: '70000',
+    SYNC_SOURCES: 'ftp://x',
+    HUB_PORT: 'tcp://10.0.0.1:10000',
+    REPLICA_DB_READONLY: 'perhaps'
+  });
+  assert.equal(code, 78);
+  const lines = stderr.trimEnd().split('\n');
+  for (const fault of [
+    /SYNC_MODE="both" must be one of server, client; example: SYNC_MODE=server/,
+    /SYNC_API_PORT="70000" must be a port number from 0 to 65535; example: SYNC_API_PORT=3006/,
+    /SYNC_SOURCES="ftp:\/\/x" must be base URLs/,
+    /HUB_PORT="tcp:.*enableServiceLinks: false/,
+    /REPLICA_DB_READONLY="perhaps" must be true or false/,
+    /missing required environment variable HUB_API_HOST/
+  ]) {
+    assert.equal(lines.filter((line) => fault.test(line)).length, 1, `one line for ${fault}`);
+  }
+  assert.ok(lines.every((line) => line.startsWith('platform-node sync: ')));
+  assert.match(lines.at(-1) ?? '', /correct the variables named above/);
+});
+
+test('CONFIG_INVALID: what client mode needs is told together with what is wrong, and nothing twice', async () => {
+  const { code, stderr } = await runCommandLine(['sync', '--check-config'], {
+    SYNC_MODE: 'client',
+    HUB_API_HOST: 'hub',
+    SYNC_SOURCES: 'nonsense',
+    SYNC_API_PORT: 'x'
+  });
+  assert.equal(code, 78);
+  assert.match(stderr, /SYNC_API_PORT="x"/);
+  assert.match(stderr, /missing required environment variable REPLICA_DB_HOST/);
+  assert.equal(stderr.match(/SYNC_SOURCES(?==| *:)/g)?.length, 2, 'the fault and its example');
+});
+
+test('--check-config shows each value with its origin, masks secrets and warns of unknown names', async () => {
+  const { code, stdout, stderr } = await runCommandLine(['sync', '--check-config'], {
+    SYNC_MODE: 'server',
+    HUB_API_HOST: 'hub.example',
+    SYNC_API_KEY: 'hunter2-hunter2',
+    SYNC_SOURCE: 'http://x'
+  });
+  assert.equal(code, 0);
+  assert.match(stdout, /^SYNC_MODE +\S*= server +\(environment\)$/m);
+  assert.match(stdout, /^SYNC_API_PORT += 3006 +\(default\)$/m);
+  assert.match(stdout, /^SYNC_API_KEY += \*+ +\(environment\)$/m);
+  assert.doesNotMatch(stdout + stderr, /hunter2-hunter2/);
+  assert.match(stderr, /unknown variable SYNC_SOURCE; did you mean SYNC_SOURCES\?/);
+});
+
+test('a secret stays out of the fault of another variable', async () => {
+  const { code, stderr } = await runCommandLine(['hub', '--check-config'], { ...HUB, HUB_PORT: 'x' });
+  assert.equal(code, 78);
+  assert.match(stderr, /HUB_PORT="x"/);
+  assert.doesNotMatch(stderr, /hunter2-hunter2/);
+});
+
+test('the help of a service lists its variables with their defaults', async () => {
+  const { code, stdout } = await runCommandLine(['sync', '--help']);
+  assert.equal(code, 0);
+  assert.match(stdout, /^ +SYNC_MODE +required /m);
+  assert.match(stdout, /^ +SNAPSHOT_RATE_FULL +default 12 /m);
+  assert.match(stdout, /--no-guardian/);
+});
+
+test('a stack is printed only where someone debugs', async () => {
+  const [quiet, debugging] = await Promise.all([
+    runCommandLine(['status', '--url', 'nonsense']),
+    runCommandLine(['status', '--url', 'nonsense'], { LOG_LEVEL: 'debug' })
+  ]);
+  assert.doesNotMatch(quiet.stderr, /^ +at /m);
+  assert.match(debugging.stderr, /^ +at /m);
+});
+
+test('SOURCE_UNREACHABLE: status of a service that does not run; exit code 69', async () => {
+  const { code, stdout, stderr } = await runCommandLine(['status', '--url', 'http://127.0.0.1:1']);
+  assert.deepEqual({ code, stdout }, { code: 69, stdout: '' });
+  assert.match(stderr, /^platform-node status: no answer from http:\/\/127\.0\.0\.1:1\/health: .*\n$/);
+});
+
+test('status --live: 0 once /livez is answered, at SYNC_API_PORT; 69 when it is not', async () => {
+  let alive = true;
+  const service = createServer((request, response) => {
+    response.statusCode = alive && request.url === '/livez' ? 200 : 503;
+    response.end('a word');
+  });
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+  const SYNC_API_PORT = String((service.address() as AddressInfo).port);
+  try {
+    assert.deepEqual(await runCommandLine(['status', '--live'], { SYNC_API_PORT }), {
+      code: 0,
+      stdout: '',
+      stderr: ''
+    });
+    alive = false;
+    assert.equal((await runCommandLine(['status', '--live'], { SYNC_API_PORT })).code, 69);
+  } finally {
+    service.close();
+  }
+});
+
+test('status: 0 when healthy, 1 when degraded or halted, with the reason in the table; 77 without the key', async () => {
+  const replica = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' };
+  let circuit = 'closed';
+  let halt: object = { halted: false, reason: null };
+  const service = createServer((request, response) => {
+    const answers: Readonly<Record<string, unknown>> = {
+      '/health': {
+        status: circuit === 'open' ? 'degraded' : 'healthy',
+        mode: 'client',
+        databases: [{ ...replica, circuit }]
+      },
+      '/status/indexer/litecoin/regtest': { ...replica, block_height: 7, lag_blocks: 2, phase: 'live', ...halt },
+      '/debug/actors': [{ id: replica, state: 'running', machines: {}, restarts: { total: 3 } }]
+    };
+    const allowed = request.headers.authorization === 'Bearer key-of-status';
+    response.statusCode = allowed ? (circuit === 'open' ? 503 : 200) : 401;
+    response.end(JSON.stringify(allowed ? answers[request.url ?? ''] : { error: 'Unauthorized' }));
+  });
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  const status = () => runCommandLine(['status', '--url', url], { SYNC_API_KEY: 'key-of-status' });
+  try {
+    const healthy = await status();
+    assert.equal(healthy.code, 0, healthy.stderr);
+    assert.match(healthy.stdout, /^indexer\/litecoin\/regtest +client +running live +7 +2 +closed +no$/m);
+    halt = { halted: true, reason: 'max-rollback-depth-exceeded', remedy: 'look at it' };
+    const halted = await status();
+    assert.equal(halted.code, 1);
+    assert.match(halted.stdout, /max-rollback-depth-exceeded\nindexer\/litecoin\/regtest: look at it$/m);
+    [halt, circuit] = [{}, 'open'];
+    assert.equal((await status()).code, 1);
+    assert.equal((await runCommandLine(['status', '--url', url])).code, 77);
+  } finally {
+    service.close();
+  }
+});

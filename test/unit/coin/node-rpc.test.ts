@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
+import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node-rpc.ts';
+
+const servers: Server[] = [];
+after(() => {
+  for (const server of servers) server.close().closeAllConnections();
+});
+
+/** A misbehaving coin node: real ones do not fail on demand. Each answer is used once, the last for ever. */
+async function unrulyNode(answers: readonly RequestListener[], options: Partial<NodeRpcOptions> = {}) {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(String(request.headers.authorization));
+    answers[Math.min(requests.length, answers.length) - 1]!(request, response);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const rpc = new NodeRpc({ url, user: 'u', password: 'p', retryDelayMs: 5, rateLimitDelayMs: 60, ...options });
+  return { rpc, requests };
+}
+
+const say =
+  (status: number, body: string): RequestListener =>
+  (_, response) =>
+    response.writeHead(status).end(body);
+const works = say(200, '{"result":{"value":0.10000000},"error":null,"id":1}');
+
+test('a result arrives with exact amounts, asked with Basic authentication', async () => {
+  const { rpc, requests } = await unrulyNode([works]);
+  assert.deepEqual(await rpc.call('getblock'), { value: '0.10000000' });
+  assert.deepEqual(requests, [`Basic ${Buffer.from('u:p').toString('base64')}`]);
+  assert.equal(rpc.errorCount, 0);
+});
+
+test('lost connections, pages of a proxy and a node that warms up are tried again', async () => {
+  const warming = say(500, '{"result":null,"error":{"code":-28,"message":"Loading block index..."},"id":1}');
+  const hangUp: RequestListener = (request) => request.socket.destroy();
+  const { rpc, requests } = await unrulyNode([hangUp, say(503, '<html>busy'), warming, say(200, '{}'), works]);
+  assert.deepEqual(await rpc.call('x'), { value: '0.10000000' });
+  assert.equal(requests.length, 5);
+  assert.equal(rpc.errorCount, 4);
+});
+
+test('NODE_UNREACHABLE: after ten retries, and when an attempt takes too long', async () => {
+  const down = await unrulyNode([say(503, 'down')]);
+  await assert.rejects(down.rpc.call('x'), { code: 'NODE_UNREACHABLE', message: /status=503/ });
+  assert.equal(down.requests.length, 11);
+  const silent = await unrulyNode([() => undefined], { timeoutMs: 30, retries: 1 });
+  await assert.rejects(silent.rpc.call('x'), { code: 'NODE_UNREACHABLE', message: /timeout/ });
+  assert.equal(silent.requests.length, 2);
+});
+
+test('HTTP 429 is answered with the longer pause', async () => {
+  const { rpc } = await unrulyNode([say(429, 'slow down'), works]);
+  const startedAt = performance.now();
+  await rpc.call('x');
+  assert.ok(performance.now() - startedAt >= 55);
+});
+
+test("NODE_REFUSED: the node's own error and wrong credentials are not tried again", async () => {
+  const error = say(500, '{"result":null,"error":{"code":-8,"message":"Block height out of range"},"id":1}');
+  const { rpc, requests } = await unrulyNode([error, say(401, '')]);
+  await assert.rejects(rpc.call('getblockhash', [9]), (caught: { code: string; detail: Record<string, unknown> }) => {
+    assert.deepEqual([caught.code, caught.detail['rpcCode']], ['NODE_REFUSED', -8]);
+    return true;
+  });
+  await assert.rejects(rpc.call('x'), { code: 'NODE_REFUSED', message: /NODE_PASSWORD/ });
+  assert.equal(requests.length, 2);
+});
+
+test('an abort ends a call that waits, with the reason of the signal', async () => {
+  const { rpc } = await unrulyNode([() => undefined]);
+  const reason = new Error('enough');
+  const stopping = new AbortController();
+  setTimeout(() => stopping.abort(reason), 20);
+  await assert.rejects(rpc.call('x', [], stopping.signal), reason);
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { createCipheriv } from 'node:crypto';
+import { test } from 'node:test';
+import {
+  ACTIONS,
+  encodePayload,
+  findPayload,
+  MAX_ACTION_DATA_LENGTH,
+  type PayloadCarrier
+} from '../../../src/coin/payload.ts';
+import { readScript, writePush } from '../../../src/coin/script.ts';
+import fc from '../../support/fast-check.ts';
+import VECTORS from './payload-vectors.json' with { type: 'json' };
+
+const TXID = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
+const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+
+/** A transaction with one OP_RETURN output for each payload. */
+function carry(payloads: readonly Uint8Array[], txid = TXID): PayloadCarrier {
+  const returns = payloads.map((payload) => ({ scriptPubKey: { hex: `6a${hexOf(writePush(payload))}` } }));
+  return { vin: [{ txid }], vout: [{ scriptPubKey: { hex: '0014' } }, ...returns, {}] };
+}
+
+const txid = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(hexOf);
+const action = fc
+  .tuple(fc.constantFrom(...ACTIONS), fc.string({ unit: 'grapheme', maxLength: 700 }))
+  .map(([name, rest]) => `${name}|${rest}`);
+const rawData = fc.option(fc.uint8Array({ minLength: 1, maxLength: 3000 }));
+const magic = fc.stringMatching(/^[!-~]{4}$/);
+
+test('every payload is found as it was encoded', () => {
+  fc.assert(
+    fc.property(txid, action, rawData, magic, (firstInput, text, raw, mark) => {
+      fc.pre(!/^0+$/.test(firstInput));
+      const found = findPayload(
+        carry([encodePayload(firstInput, text, { rawData: raw, magic: mark })], firstInput),
+        mark
+      );
+      assert.equal(found?.action, text);
+      assert.deepEqual(found.rawData && hexOf(found.rawData), raw && hexOf(raw));
+    })
+  );
+});
+
+test('golden vectors: encodePayload writes the bytes that openssl does, and findPayload reads them', () => {
+  assert.ok(VECTORS.length >= 5);
+  for (const { firstInputTxid, action: text, rawDataHex, magic: mark, payloadHex } of VECTORS) {
+    const raw = rawDataHex === null ? null : Buffer.from(rawDataHex, 'hex');
+    assert.equal(hexOf(encodePayload(firstInputTxid, text, { rawData: raw, magic: mark })), payloadHex);
+    const found = findPayload(carry([Buffer.from(payloadHex, 'hex')], firstInputTxid), mark);
+    assert.deepEqual(
+      { action: found?.action, raw: found?.rawData ? hexOf(found.rawData) : null },
+      { action: text, raw: rawDataHex }
+    );
+  }
+});
+
+test('arbitrary scripts never throw and say nothing', () => {
+  fc.assert(
+    fc.property(txid, fc.array(fc.uint8Array({ maxLength: 100 })), (firstInput, scripts) => {
+      const vout = scripts.map((script) => ({ scriptPubKey: { hex: hexOf(script) } }));
+      assert.equal(findPayload({ vin: [{ txid: firstInput }], vout }), undefined);
+      for (const script of scripts) readScript(script);
+    })
+  );
+});
+
+test('arbitrary frames behind the magic never throw', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), (frame) => {
+      findPayload(carry([encodeRaw(frame)]));
+    })
+  );
+});
+
+test('several OP_RETURN outputs are one payload, in the order of the outputs', () => {
+  const text = `FILE|0|${'x'.repeat(100)}`;
+  const whole = writePush(Buffer.from(text));
+  const parts = [whole.subarray(0, 40), whole.subarray(40)].map((part) => encodeRaw(part));
+  assert.equal(findPayload(carry(parts))?.action, text);
+  assert.equal(findPayload(carry(parts.reverse())), undefined);
+});
+
+test('aliases get their full names, unknown names nothing', () => {
+  const read = (text: string) => findPayload(carry([encodePayload(TXID, text)]))?.action;
+  assert.equal(read('transfer|0|A'), 'SEND|0|A');
+  assert.equal(read(' drop |0'), 'AIRDROP|0');
+  assert.equal(read('CAST'), 'BROADCAST');
+  assert.equal(read('MSG|MSG'), 'MESSAGE|MSG');
+  assert.equal(read('ADDR|1'), 'ADDRESS|1');
+  for (const text of ['STEAL|0', '', '|SEND', 'constructor|0', 'SENDX|']) assert.equal(read(text), undefined, text);
+});
+
+test('a coinbase, another key, another magic and a truncated push say nothing', () => {
+  const payload = encodePayload(TXID, 'SEND|0');
+  assert.equal(findPayload(carry([payload], '0'.repeat(64))), undefined);
+  assert.equal(findPayload({ ...carry([payload]), vin: [{}] }), undefined);
+  assert.equal(findPayload(carry([payload], 'ff'.repeat(32))), undefined);
+  assert.equal(findPayload(carry([payload]), 'OTHR'), undefined);
+  assert.equal(findPayload(carry([payload.subarray(0, -1)])), undefined);
+  assert.equal(findPayload(carry([encodeRaw(Buffer.from([0x51]))])), undefined);
+});
+
+test('text that is no UTF-8 arrives with replacement characters', () => {
+  const frame = writePush(Buffer.concat([Buffer.from('SEND|'), Buffer.from([0xff, 0x41])]));
+  assert.equal(findPayload(carry([encodeRaw(frame)]))?.action, 'SEND|\ufffdA');
+});
+
+test('MAX_ACTION_DATA_LENGTH: one byte more is refused on both ways', () => {
+  const longest = `FILE|${'x'.repeat(MAX_ACTION_DATA_LENGTH - 3 - 5)}`;
+  assert.equal(findPayload(carry([encodePayload(TXID, longest)]))?.action, longest);
+  assert.throws(() => encodePayload(TXID, `${longest}x`), RangeError);
+  assert.equal(findPayload(carry([encodeRaw(writePush(Buffer.from(`${longest}x`)))])), undefined);
+});
+
+/** A payload around any frame, also one that `encodePayload` would not make. */
+function encodeRaw(frame: Uint8Array): Uint8Array {
+  const [key, counter] = [TXID.slice(0, 16), TXID.slice(16, 32)];
+  return createCipheriv('aes-128-ctr', key, counter).update(Buffer.concat([Buffer.from('PNOD'), frame]));
+}

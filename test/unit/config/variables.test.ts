@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { decoderVariables } from '../../../src/config/decoder.ts';
+import { hubVariables } from '../../../src/config/hub.ts';
+import { syncVariables } from '../../../src/config/sync.ts';
+import {
+  choice,
+  describeConfig,
+  flag,
+  helpTable,
+  integer,
+  list,
+  loadConfig,
+  nearest,
+  perChain,
+  port,
+  readBaseUrl,
+  readConfigFile,
+  text,
+  type Variables
+} from '../../../src/config/variables.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import fc from '../../support/fast-check.ts';
+
+const VARIABLES = {
+  MODE: choice(['server', 'client'], { required: true, doc: 'which side' }),
+  PORT: port({ default: 3006, doc: 'where' }),
+  SIZE: integer({ default: 5, min: 2, max: 9, doc: 'how many' }),
+  READONLY: flag({ default: false, doc: 'no writes' }),
+  KEY: text({ doc: 'who', secret: true }),
+  SOURCES: list(readBaseUrl, { doc: 'from where' })
+} as const;
+
+function faultsOf(env: Record<string, string>): string[] {
+  try {
+    loadConfig(VARIABLES, { env });
+    return [];
+  } catch (caught) {
+    assert.ok(caught instanceof PlatformError && caught.code === 'CONFIG_INVALID');
+    return String(caught.detail['reason']).split('\n');
+  }
+}
+
+test('property: a whole number is taken exactly when it lies within its bounds', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.integer({ min: -20, max: 20 }).map(String), fc.string()), (value) => {
+      const trimmed = value.trim();
+      const good = /^\d+$/.test(trimmed) && trimmed.length <= 16 && Number(trimmed) >= 2 && Number(trimmed) <= 9;
+      const faults = faultsOf({ MODE: 'server', SIZE: value });
+      assert.equal(faults.length, good || trimmed === '' ? 0 : 1);
+      if (good)
+        assert.equal(loadConfig(VARIABLES, { env: { MODE: 'server', SIZE: value } }).values.SIZE, Number(trimmed));
+    })
+  );
+});
+
+test('a family of variables: every member that is set, by the words in its name; a wrong one is faulted by its own name', () => {
+  const family = { 'DEPTH_<CHAIN>_<NETWORK>': perChain(integer({ min: 1, doc: 'how deep' })) } as const;
+  const prefixes = ['DEPTH_'];
+  const file = { DEPTH_LTC_TESTNET: 7, DEPTH_DOGE_MAINNET: 9 };
+  const { values, warnings, origins } = loadConfig(family, {
+    env: { DEPTH_DOGE_MAINNET: '5', DEPTH_X: '1' },
+    file,
+    prefixes
+  });
+  assert.deepEqual(values['DEPTH_<CHAIN>_<NETWORK>'], [
+    { variable: 'DEPTH_DOGE_MAINNET', chain: 'DOGE', network: 'MAINNET', value: 5 },
+    { variable: 'DEPTH_LTC_TESTNET', chain: 'LTC', network: 'TESTNET', value: 7 }
+  ]);
+  assert.deepEqual(warnings.length, 1, 'DEPTH_X is no member');
+  assert.equal(origins['DEPTH_<CHAIN>_<NETWORK>'], 'config.json');
+  assert.match(helpTable(family), /DEPTH_<CHAIN>_<NETWORK> +unset +how deep/);
+  assert.throws(() => loadConfig(family, { env: { DEPTH_DOGE_MAINNET: '0' } }), /DEPTH_DOGE_MAINNET="0" must be/);
+});
+
+test('property: each wrong variable is faulted, by name, and no other', () => {
+  const wrong: Readonly<Record<string, string>> = {
+    MODE: 'both',
+    PORT: '65536',
+    SIZE: '10',
+    READONLY: 'maybe',
+    SOURCES: 'x'
+  };
+  fc.assert(
+    fc.property(fc.subarray(Object.keys(wrong)), (names) => {
+      const env = Object.fromEntries(names.map((name) => [name, wrong[name]!]));
+      const faults = faultsOf({ MODE: 'server', ...env });
+      assert.deepEqual(faults.map((fault) => fault.split('=', 1)[0]).sort(), [...names].sort());
+    })
+  );
+});
+
+test('every setting of every service: what is wrong with it is told by its name, and every fault names one', () => {
+  const bad = ['x y', '-1', '{', 'a,b', 'http://', '10.0.0.0/99', '99999999999999999999', 'é'];
+  for (const variables of [syncVariables, hubVariables, decoderVariables]) {
+    for (const family of Object.keys(variables)) {
+      const name = family.replace('<CHAIN>', 'BTC').replace('<NETWORK>', 'MAINNET');
+      for (const value of bad) {
+        let faults: string[] = [];
+        try {
+          loadConfig<Variables>(variables, { env: { [name]: value } });
+        } catch (caught) {
+          faults = String((caught as PlatformError).detail['reason']).split('\n');
+        }
+        const others = faults.filter((fault) => !fault.startsWith('missing required environment variable '));
+        for (const fault of others) assert.ok(fault.startsWith(`${name}=`), `${name}=${value}: ${fault}`);
+      }
+    }
+  }
+  assert.throws(() => loadConfig(syncVariables, { env: { SYNC_MODE: 'server', TRUST_PROXY: '10.0.0.0/33' } }), {
+    message: /^TRUST_PROXY="10\.0\.0\.0\/33" must be addresses or subnets/
+  });
+});
+
+test('property: a secret is in no fault, no description and no help', () => {
+  const secretive = {
+    ...VARIABLES,
+    PIN: { ...integer({ doc: 'pin', secret: true }), parse: () => assert.fail('must be a pin') }
+  };
+  fc.assert(
+    fc.property(fc.stringMatching(/^[a-z0-9]{12,20}$/), (secret) => {
+      const loaded = loadConfig(VARIABLES, { env: { MODE: 'server', KEY: secret } });
+      assert.doesNotMatch(describeConfig(VARIABLES, loaded) + helpTable(VARIABLES), new RegExp(secret));
+      assert.throws(
+        () => loadConfig(secretive, { env: { MODE: 'server', PIN: secret } }),
+        (error: PlatformError) => {
+          return error.message.includes('PIN=[secret]') && !error.message.includes(secret);
+        }
+      );
+    })
+  );
+});
+
+test('property: base URLs lose their trailing slashes; credentials, queries and other schemes are refused', () => {
+  const path = fc.array(fc.stringMatching(/^[a-z0-9]{1,8}$/), { maxLength: 3 }).map((parts) => parts.join('/'));
+  fc.assert(
+    fc.property(fc.webAuthority(), path, fc.stringMatching(/^\/{0,3}$/), (authority, tail, slashes) => {
+      const base = `http://${authority}/${tail}`;
+      fc.pre(URL.canParse(base) && new URL(base).username === '');
+      const read = readBaseUrl(base + slashes);
+      assert.doesNotMatch(read, /\/$/);
+      assert.equal(readBaseUrl(read), read);
+      assert.throws(() => readBaseUrl(`${base}?a=1`), /must be base URLs/);
+      assert.throws(() => readBaseUrl(`${base}#a`), /must be base URLs/);
+    })
+  );
+  for (const bad of ['ftp://host', 'http://user:pass@host', 'host:3006', ''])
+    assert.throws(() => readBaseUrl(bad), /must be base URLs/);
+});
+
+test('property: the nearest name of a name with one typing error is that name', () => {
+  const names = ['SYNC_MODE', 'SYNC_API_PORT', 'SYNC_SOURCES', 'SYNC_STATE_DIR'];
+  fc.assert(
+    fc.property(fc.constantFrom(...names), fc.nat(), (name, where) => {
+      const at = where % name.length;
+      assert.equal(nearest(name.slice(0, at) + name.slice(at + 1), names), name);
+    })
+  );
+});
+
+test('the environment wins over config.json, that over the default; empty text counts as unset', () => {
+  const { values, origins } = loadConfig(VARIABLES, {
+    env: { MODE: 'client', SIZE: '  ' },
+    file: { MODE: 'server', SIZE: 7, READONLY: null }
+  });
+  assert.deepEqual([values.MODE, values.SIZE, values.READONLY, values.PORT], ['client', 7, false, 3006]);
+  assert.deepEqual(origins, {
+    MODE: 'environment',
+    SIZE: 'config.json',
+    READONLY: 'default',
+    PORT: 'default',
+    KEY: 'unset',
+    SOURCES: 'unset'
+  });
+});
+
+test('what variables ask of each other is told with the rest, but not of one that is faulted already', () => {
+  const findFaults = () => [
+    'missing required environment variable SOURCES: needed',
+    'missing required environment variable KEY: needed'
+  ];
+  assert.throws(
+    () => loadConfig(VARIABLES, { env: { MODE: 'both', SOURCES: 'x' }, findFaults }),
+    (error: PlatformError) => {
+      const lines = String(error.detail['reason']).split('\n');
+      assert.deepEqual(
+        lines.map((line) => /MODE=|SOURCES=|variable KEY/.exec(line)?.[0]),
+        ['MODE=', 'SOURCES=', 'variable KEY']
+      );
+      return true;
+    }
+  );
+});
+
+test('CONFIG_INVALID: config.json that is no object of values', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-config-'));
+  const path = join(directory, 'config.json');
+  try {
+    assert.deepEqual(readConfigFile(path), {});
+    for (const content of ['[]', '"text"', 'null', '{']) {
+      writeFileSync(path, content);
+      assert.throws(() => readConfigFile(path), { code: 'CONFIG_INVALID' });
+    }
+    writeFileSync(path, '{"PORT": 1}');
+    assert.deepEqual(readConfigFile(path), { PORT: 1 });
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { holdDirectory } from '../../../src/devnet/directory.ts';
+import { planRounds } from '../../../src/devnet/miner.ts';
+import { type ServiceOrder, startService } from '../../../src/devnet/process.ts';
+import { createRandom } from '../../../src/devnet/random.ts';
+import { clientOrder, decoderOrder, hubOrder, serverOrder } from '../../../src/devnet/services.ts';
+import type { DevnetSettings } from '../../../src/devnet/settings.ts';
+import fc from '../../support/fast-check.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-unit-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+
+const { signal } = new AbortController();
+
+function shellOrder(name: string, script: string, isReady: () => Promise<boolean>): ServiceOrder {
+  const logFile = join(directory, `${name}.log`);
+  return {
+    name,
+    command: '/bin/sh',
+    args: ['-c', script],
+    env: { PATH: process.env['PATH'] },
+    directory,
+    logFile,
+    isReady
+  };
+}
+
+test('property: the same seed gives the same plan, another seed another, and every action fits one OP_RETURN', () => {
+  const plan = (seed: string) => planRounds(seed).take(40).toArray();
+  fc.assert(
+    fc.property(fc.string(), fc.string(), (seed, other) => {
+      const rounds = plan(seed);
+      assert.deepEqual(rounds, plan(seed));
+      if (other !== seed) assert.notDeepEqual(rounds, plan(other));
+      // 80 bytes, less the magic and the push's own length byte.
+      for (const { actions } of rounds)
+        for (const action of actions) assert.ok(Buffer.byteLength(action) <= 75, action);
+    }),
+    { numRuns: 25 }
+  );
+});
+
+test('property: whole numbers stay within their bounds and reach both', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.integer({ min: -5, max: 5 }), fc.integer({ min: 0, max: 3 }), (seed, min, span) => {
+      const random = createRandom(seed);
+      const drawn = new Set(Array.from({ length: 200 }, () => random.between(min, min + span)));
+      assert.deepEqual([Math.min(...drawn), Math.max(...drawn)], [min, min + span]);
+    }),
+    { numRuns: 50 }
+  );
+});
+
+test("the caller's own variables configure no service of the devnet", () => {
+  const shell = {
+    PATH: '/bin',
+    SYNC_MODE: 'client',
+    SYNC_EXCLUDE: 'x',
+    HUB_VALIDATORS: 'other:1',
+    DECODER_DB_NAME: 'precious'
+  };
+  const ports = { hub: 1, decoder: 2, server: 3, client: 4 };
+  const settings: DevnetSettings = { directory, seed: 's', ports, apiKey: 'k', shell, tell: () => undefined };
+  const database = { host: '127.0.0.1', port: 5, user: 'u', pass: 'p' };
+  const node = { host: '127.0.0.1', port: 6, user: 'u', password: 'p' };
+  for (const { name, env } of [
+    hubOrder(settings, database),
+    decoderOrder(settings, database, node),
+    serverOrder(settings),
+    clientOrder(settings, database)
+  ]) {
+    assert.equal(env['PATH'], '/bin', name);
+    assert.deepEqual([env['SYNC_EXCLUDE'], env['HUB_VALIDATORS']], [undefined, undefined], name);
+    assert.notEqual(env['DECODER_DB_NAME'], 'precious', name);
+  }
+  assert.equal(serverOrder(settings).env['SYNC_MODE'], 'server');
+});
+
+test('PROCESS_EXITED: a service that ends before it is ready, with the end of its log', async () => {
+  const order = shellOrder('early', 'echo no database here; exit 3', async () => false);
+  await assert.rejects(startService(order, signal), (error: Error & { code?: string }) => {
+    assert.equal(error.code, 'PROCESS_EXITED');
+    assert.match(
+      error.message,
+      /early ended with exit code 3; its log is .*early\.log, which ends with:\nno database here/
+    );
+    return true;
+  });
+});
+
+test('a service that runs is told of its death, but not when it is stopped', async () => {
+  const flag = join(directory, 'up');
+  const ready = async () => existsSync(flag);
+  const dying = await startService(shellOrder('dying', `touch "${flag}"; sleep 0.3; kill -9 $$`, ready), signal);
+  await assert.rejects(dying.death, /dying ended with SIGKILL/);
+  const stopped = await startService(shellOrder('stopped', 'exec sleep 60', ready), signal);
+  await stopped.stop();
+  assert.throws(() => process.kill(stopped.pid, 0), { code: 'ESRCH' });
+  assert.equal(await Promise.race([stopped.death, Promise.resolve('silent')]), 'silent');
+});
+
+test('a start that is interrupted leaves no process', async () => {
+  const interrupt = new AbortController();
+  const pidFile = join(directory, 'pid');
+  const starting = startService(
+    shellOrder('slow', `echo $$ > "${pidFile}"; exec sleep 60`, async () => {
+      if (existsSync(pidFile)) interrupt.abort();
+      return false;
+    }),
+    interrupt.signal
+  );
+  await assert.rejects(starting, { name: 'AbortError' });
+  const pid = Number(readFileSync(pidFile, 'utf8'));
+  assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+});
+
+test('COMMAND_INVALID: a directory in which another devnet runs; one that a dead devnet held is taken', async () => {
+  const path = join(directory, 'held');
+  const held = await holdDirectory(path, { fresh: false });
+  await assert.rejects(holdDirectory(path, { fresh: false }), {
+    code: 'COMMAND_INVALID',
+    message: /another devnet, process \d+/
+  });
+  held.release();
+  writeFileSync(join(path, 'devnet.pid'), '4194999');
+  (await holdDirectory(path, { fresh: true })).release();
+  assert.ok(!existsSync(join(path, 'devnet.pid')));
+});

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { DASHBOARD_FILE, renderDashboard } from '../../../scripts/generate-dashboard.ts';
+import type { MeasuredDatabase } from '../../../src/observe/metrics/measured.ts';
+import { createMetrics } from '../../../src/observe/metrics/metrics.ts';
+import { INDEXER, openHouse, reportOf } from '../sync/routes/house.ts';
+
+const ALERTS = readFileSync(join(import.meta.dirname, '../../../ops/alerts.yml'), 'utf8');
+const replica = {
+  complete: true,
+  percent: 50,
+  rowsPerSecond: null,
+  etaSeconds: null,
+  halt: { block_index: 5, reason: 'x', mismatches: null, sources: null, detected_at: '' },
+  verification: 'verified' as const,
+  unconfirmed: [],
+  verifiedHeight: 6,
+  verifiedAt: '',
+  repairs: 2,
+  ids: {},
+  dispensers: null,
+  floor: null,
+  infraOnly: false,
+  checkpointHeight: null,
+  indexMapMismatches: 4,
+  sources: [{ url: 'http://a', state: 'failed', height: 9, error: 'no answer', dissents: 3, digests: null }],
+  reorgs: 1
+};
+
+function measured(mode: 'server' | 'client'): MeasuredDatabase {
+  return {
+    actor: {
+      id: INDEXER,
+      state: 'running',
+      restarts: { inWindow: 3, budget: 10, total: 3, causes: [] },
+      beacon: { mailboxDepth: 2, oldestMs: 1500, heapUsedBytes: 10, eventLoopDelayMs: 4, cpuMs: 200, at: 0 }
+    },
+    report: reportOf(INDEXER, mode === 'client' ? { mode, replica } : { circuit: 'open' }),
+    subscribers: [
+      { lag: 4, bufferedBytes: 100 },
+      { lag: null, bufferedBytes: 300 }
+    ]
+  };
+}
+
+function open(mode: 'server' | 'client') {
+  return createMetrics({
+    mode,
+    databases: () => [measured(mode)],
+    fanOut: () => ({ messages: 7, bytes: 900, drops: { stalled: 2 }, queued: 6 }),
+    snapshots: () => ({ built: 1, failed: 2, shared: 3, running: 1, bytes: 4, oldestBuildMs: 5000 }),
+    hubIsUp: () => false,
+    waitingTasks: () => 5,
+    freeBytes: async () => ({ state: 42 })
+  });
+}
+
+const AT = 'db_type="indexer",chain="bitcoin",network="regtest"';
+
+test('a server tells what it sent and to whom; a client how its replicas stand', async () => {
+  const server = await open('server').render();
+  for (const line of [
+    `sync_circuit_open{${AT}} 1`,
+    `sync_subscribers{${AT}} 2`,
+    `sync_subscriber_lag_blocks{${AT}} 4`,
+    `sync_subscriber_buffered_bytes{${AT}} 300`,
+    `sync_actor_restarts_left{${AT}} 7`,
+    `sync_actor_oldest_message_seconds{${AT}} 1.5`,
+    'sync_fanout_bytes_total 900',
+    'sync_subscriber_drops_total{reason="stalled"} 2',
+    'sync_snapshot_oldest_build_seconds 5',
+    'sync_hub_up 0',
+    'sync_disk_free_bytes{of="state"} 42',
+    'sync_fanout_queue_messages 6',
+    'sync_task_queue_length 5'
+  ])
+    assert.ok(server.split('\n').includes(line), `${line}\n${server}`);
+  const client = await open('client').render();
+  for (const line of [
+    `sync_replica_halted{${AT}} 1`,
+    `sync_replica_progress_ratio{${AT}} 0.5`,
+    `sync_replica_verified_blocks{${AT}} 6`,
+    `sync_replica_dissents{${AT}} 3`,
+    `sync_replica_index_map_mismatches{${AT}} 4`,
+    `sync_replica_sources_failed{${AT}} 1`
+  ])
+    assert.ok(client.split('\n').includes(line), `${line}\n${client}`);
+  assert.doesNotMatch(client, /sync_subscribers\{/);
+});
+
+test('what happens to actors is counted', async () => {
+  const metrics = open('server');
+  const entry = { seq: 1, actor: INDEXER, at: 0 } as const;
+  metrics.note({ ...entry, kind: 'death', generation: 1, cause: 'hung', reason: 'x' });
+  metrics.note({ ...entry, kind: 'blocks', direction: 'out', first: 5, last: 7 });
+  metrics.note({ ...entry, kind: 'transition', machine: 'source', event: 'e', from: 'a', to: 'b' });
+  metrics.note({ ...entry, kind: 'message', ms: 20, direction: 'in', type: 't', error: 'ACTOR_TIMEOUT' });
+  const text = await metrics.render();
+  assert.ok(text.includes(`sync_actor_restarts_total{${AT},cause="hung"} 1`), text);
+  assert.ok(text.includes(`sync_blocks_total{${AT},direction="out"} 3`), text);
+  assert.ok(text.includes(`sync_machine_transitions_total{${AT},machine="source"} 1`), text);
+  assert.ok(text.includes(`sync_actor_ask_failures_total{${AT},code="ACTOR_TIMEOUT"} 1`), text);
+});
+
+test('what threads counted is added up, by database', async () => {
+  const client = open('client');
+  const work = [{ name: 'blocks.apply', from: 1_000, to: 1_300 }];
+  client.add(INDEXER, {
+    counts: { 'rows.in': 5, 'bytes.in': 70, gcMs: 20, 'digest.equal': 1 },
+    queryMs: [3, 30],
+    work
+  });
+  client.add(INDEXER, { counts: { 'rows.in': 2, 'digest.repaired': 2 }, queryMs: [], work: [] });
+  const lines = (await client.render()).split('\n');
+  for (const line of [
+    `sync_rows_total{${AT},direction="in"} 7`,
+    `sync_replica_received_bytes_total{${AT}} 70`,
+    `sync_actor_gc_seconds_total{${AT}} 0.02`,
+    `sync_query_seconds_count{${AT}} 2`,
+    `sync_replica_digests_total{${AT},outcome="equal"} 1`,
+    `sync_replica_digests_total{${AT},outcome="repaired"} 2`,
+    `sync_replica_group_seconds_bucket{le="0.5",${AT}} 1`
+  ])
+    assert.ok(lines.includes(line), `${line}\n${lines.filter((each) => each.startsWith('sync_')).join('\n')}`);
+});
+
+test('200 with the key, 401 without; answers are counted by route and never by path', async () => {
+  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+  assert.equal((await app.inject('/metrics')).statusCode, 401);
+  const headers = { authorization: 'Bearer k1' };
+  await app.inject({ url: '/status/indexer/bitcoin/regtest', headers });
+  await app.inject({ url: '/made/up/by/a/caller', headers });
+  const { body, headers: answered } = await app.inject({ url: '/metrics', headers });
+  assert.match(String(answered['content-type']), /^text\/plain/);
+  assert.match(
+    body,
+    /sync_http_request_seconds_count\{route="\/status\/:dbType\/:chain\/:network",method="GET",status="200"\} 1/
+  );
+  assert.match(body, /sync_refusals_total\{code="UNAUTHORIZED"\} 1/);
+  assert.doesNotMatch(body, /made|caller/);
+});
+
+/** Names of series in a query: what is followed by a selector, a range, an operator or nothing, and is no function. */
+const namesIn = (query: string): string[] => query.match(/\b(?:sync|nodejs|process)_[a-z0-9_]+/g) ?? [];
+
+test('every metric of ours is on the dashboard, and dashboard and alerts ask for metrics that exist', async () => {
+  const texts = await Promise.all([open('server').render(), open('client').render()]);
+  const typed = [...texts.join('\n').matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+  const known = new Set(
+    typed.flatMap(([, name = '', type]) =>
+      type === 'histogram' || type === 'summary' ? ['_bucket', '_sum', '_count'].map((suffix) => name + suffix) : [name]
+    )
+  );
+  const panels = (JSON.parse(readFileSync(DASHBOARD_FILE, 'utf8')) as { panels: { targets?: { expr: string }[] }[] })
+    .panels;
+  const shown = new Set(panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => namesIn(expr))));
+  const alerted = [...ALERTS.matchAll(/^ {8}expr: (.+)$/gm)].flatMap(([, query = '']) => namesIn(query));
+  for (const name of [...shown, ...alerted]) assert.ok(known.has(name), `no metric ${name}`);
+  const ours = typed.map(([, name = '']) => name).filter((name) => name.startsWith('sync_'));
+  for (const name of ours)
+    assert.ok(
+      [...shown].some((each) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].includes(each)),
+      `${name} is on no dashboard`
+    );
+  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 10);
+});
+
+test('ops/dashboard.json is as it is generated; if not: npm run dashboard', () => {
+  assert.equal(readFileSync(DASHBOARD_FILE, 'utf8'), renderDashboard());
+});

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { EXIT } from '../../../src/cli/exit-codes.ts';
+import { findSyncFaults, syncVariables } from '../../../src/config/sync.ts';
+import { loadConfig } from '../../../src/config/variables.ts';
+import { ALERTS_FILE, promtool, readRules } from '../../support/prometheus.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const known = new Set(Object.keys(syncVariables));
+
+/** What a service would be started with, a secret or an operator's own value filled in. */
+function startsWith(env: Readonly<Record<string, string>>): void {
+  for (const name of Object.keys(env)) assert.ok(known.has(name), `${name} is no variable`);
+  loadConfig(syncVariables, { env, findFaults: findSyncFaults });
+}
+
+test('alert rules: Prometheus takes them, and each waits for its patience and then fires', () => {
+  const checked = promtool('check', 'rules', ALERTS_FILE);
+  assert.equal(checked.code, 0, checked.output);
+  assert.match(checked.output, /10 rules found/);
+  for (const { alert, annotations } of readRules().groups.flatMap(({ rules }) => rules))
+    assert.ok(annotations.summary && annotations.remedy, alert);
+
+  const directory = mkdtempSync(join(tmpdir(), 'platform-alerts-'));
+  const file = join(directory, 'alerts.test.yml');
+  writeFileSync(file, read('test/fixtures/alerts.test.yml').replace('ALERTS', ALERTS_FILE));
+  const judged = promtool('test', 'rules', file);
+  rmSync(directory, { recursive: true });
+  assert.equal(judged.code, 0, judged.output);
+});
+
+test('the compose file starts a client with variables that there are', () => {
+  const { services, volumes } = parse(read('ops/docker-compose.yml')) as {
+    services: Record<
+      string,
+      { environment: Record<string, string>; volumes: string[]; command: string[]; ports?: string[] }
+    >;
+    volumes: Record<string, unknown>;
+  };
+  const given: Record<string, string> = { SYNC_SOURCES: 'http://sync1:3006', HUB_PORT: '10000' };
+  const env = Object.entries(services['sync']!.environment).map(([name, value]) => {
+    const [, variable] = /^\$\{(\w+)/.exec(String(value)) ?? [];
+    return [name, variable ? (given[variable] ?? 'x') : String(value)];
+  });
+  startsWith(Object.fromEntries(env));
+  assert.deepEqual(services['sync']!.command, ['sync']);
+  for (const volume of services['sync']!.volumes) assert.ok(Object.hasOwn(volumes, volume.split(':')[0]!), volume);
+  assert.ok(read('ops/grants.sql').length > 0);
+});
+
+test('the Kubernetes example starts a server with variables that there are, and probes paths that there are', () => {
+  const { spec } = parse(read('ops/kubernetes.yaml')) as {
+    spec: {
+      template: {
+        spec: {
+          enableServiceLinks: boolean;
+          containers: {
+            args: string[];
+            env: { name: string; value: string }[];
+            ports: { containerPort: number }[];
+            livenessProbe: { httpGet: { path: string } };
+            readinessProbe: { httpGet: { path: string } };
+          }[];
+        };
+      };
+    };
+  };
+  const [container] = spec.template.spec.containers;
+  startsWith(Object.fromEntries(container!.env.map(({ name, value }) => [name, value])));
+  assert.equal(spec.template.spec.enableServiceLinks, false);
+  assert.equal(container!.ports[0]!.containerPort, syncVariables.SYNC_API_PORT.fallback);
+  assert.equal(container!.livenessProbe.httpGet.path, '/livez');
+  assert.equal(container!.readinessProbe.httpGet.path, '/readyz');
+});
+
+test('the systemd unit is one, and does not restart what would end the same way', () => {
+  const unit = read('ops/platform-node.service');
+  const [, codes = ''] = /^RestartPreventExitStatus=(.+)$/m.exec(unit) ?? [];
+  assert.deepEqual(codes.split(' ').map(Number), Object.values(EXIT));
+  for (const [, name = ''] of unit.matchAll(/^Environment=(\w+)=/gm)) assert.ok(known.has(name), name);
+
+  const directory = mkdtempSync(join(tmpdir(), 'platform-unit-'));
+  const file = join(directory, 'platform-node.service');
+  writeFileSync(file, unit.replace('/opt/platform-node/platform-node', join(ROOT, 'scripts/platform-node')));
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
+  rmSync(directory, { recursive: true });
+  const findings = stderr.split('\n').filter((line) => line.includes('platform-node.service'));
+  assert.deepEqual(findings, []);
+  assert.equal(status, 0, stderr);
+});

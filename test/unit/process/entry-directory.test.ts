@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, beforeEach, test } from 'node:test';
+import { hasCode } from '../../../src/errors.ts';
+import { openEntryDirectory, SHARED_DIRECTORY } from '../../../src/process/entry-directory.ts';
+
+const CONTENT = 'export default 1;\n';
+const digests = { 'actors/one.mjs': createHash('sha256').update(CONTENT).digest('hex') };
+const bytes = () => Buffer.from(CONTENT);
+
+const place = mkdtempSync(join(tmpdir(), 'platform-entries-'));
+after(() => rmSync(place, { recursive: true, force: true }));
+beforeEach(() => {
+  process.env['TMPDIR'] = place;
+  delete process.env[SHARED_DIRECTORY];
+});
+
+test('the entries are written into a new directory that nobody else may enter', () => {
+  const [one, other] = [openEntryDirectory(digests, bytes), openEntryDirectory(digests, bytes)];
+  assert.notEqual(one, other);
+  assert.equal(statSync(one).mode & 0o777, 0o700);
+  assert.equal(readFileSync(join(one, 'actors/one.mjs'), 'utf8'), CONTENT);
+});
+
+test('in a shared directory an entry that was changed is written anew; one that is right is left alone', () => {
+  const shared = mkdtempSync(join(place, 'shared-'));
+  process.env[SHARED_DIRECTORY] = shared;
+  let reads = 0;
+  const open = () =>
+    openEntryDirectory(digests, () => {
+      reads++;
+      return bytes();
+    });
+  assert.equal(open(), shared);
+  assert.equal(open(), shared);
+  assert.equal(reads, 1);
+  const path = join(shared, 'actors/one.mjs');
+  chmodSync(path, 0o600);
+  writeFileSync(path, 'export default 2;\n');
+  open();
+  assert.equal(readFileSync(path, 'utf8'), CONTENT);
+});
+
+test('TEMP_UNUSABLE: a shared directory that others may enter, one that is none, an entry whose bytes are not its own', () => {
+  const open = mkdtempSync(join(place, 'open-'));
+  chmodSync(open, 0o755);
+  for (const shared of [open, join(place, 'absent')]) {
+    process.env[SHARED_DIRECTORY] = shared;
+    assert.throws(() => openEntryDirectory(digests, bytes), /is no private directory of this user/);
+  }
+  delete process.env[SHARED_DIRECTORY];
+  const wrong = () => openEntryDirectory(digests, () => Buffer.from('else'));
+  assert.throws(wrong, (error) => hasCode(error, 'TEMP_UNUSABLE') && /does not hold/.test(error.message));
+});
+
+test('what was left behind by a killed process is removed a day later, and nothing else', () => {
+  const left = openEntryDirectory(digests, bytes);
+  const living = openEntryDirectory(digests, bytes);
+  const old = new Date(Date.now() - 25 * 3_600_000);
+  utimesSync(left, old, old);
+  const names = new Set(readdirSync(place));
+  openEntryDirectory(digests, bytes);
+  const gone = [...names].filter((name) => !readdirSync(place).includes(name));
+  assert.deepEqual(
+    gone.map((name) => join(place, name)),
+    [left]
+  );
+  assert.ok(readdirSync(living).length > 0);
+});

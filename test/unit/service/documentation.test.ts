@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, test } from 'node:test';
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { OpenApi, Operation } from '../../../src/service/openapi.ts';
+import { schemaText } from '../../../src/service/pages/schema-text.ts';
+import { DECODER, INDEXER, openHouse, reportOf, routesOf } from '../sync/routes/house.ts';
+
+const AT = 'bitcoin/regtest';
+
+describe('GET /openapi.json', async () => {
+  const { app } = await openHouse({
+    reports: [reportOf(INDEXER), reportOf(DECODER)],
+    answers: {
+      'transparency.roots': (body: object) => ({ ...body, total: 0, results: [] }),
+      'transparency.latest': () => ({ epoch: null, merkle_root: null })
+    }
+  });
+  const document: OpenApi = (await app.inject('/openapi.json')).json();
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [`${method} ${path}`, operation])
+  );
+
+  test('every route is in it, and nothing else', async () => {
+    const routes = (await routesOf(app)).filter(
+      ({ method, path }) => method !== 'HEAD' && !path.startsWith('/console/')
+    );
+    const expected = routes.map(({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}')}`);
+    assert.deepEqual(operations.map(([name]) => name).sort(), expected.sort());
+    assert.equal(document.openapi, '3.1.1');
+  });
+
+  test('each operation has an id of its own, its path parameters, its statuses and an error body', () => {
+    assert.equal(new Set(operations.map(([, { operationId }]) => operationId)).size, operations.length);
+    for (const [name, { parameters = [], responses, tags, summary }] of operations) {
+      const inPath = [...name.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
+      const declared = parameters.filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name);
+      assert.deepEqual(declared.sort(), inPath.sort(), name);
+      const statuses = Object.keys(responses).map(Number);
+      assert.ok(
+        statuses.some((status) => status < 300),
+        name
+      );
+      assert.equal(statuses.includes(401), !['get /', 'get /livez', 'get /readyz'].includes(name), name);
+      if (inPath.length > 0)
+        for (const status of [400, 404, 503]) assert.ok(statuses.includes(status), `${name} ${status}`);
+      assert.equal(tags.length, 1);
+      assert.doesNotMatch(summary, /\.$/, name);
+      for (const [status, { content }] of Object.entries(responses))
+        if (Number(status) >= 400) assert.ok(content?.['application/json'], `${name} ${status}`);
+    }
+  });
+
+  test('every reference leads somewhere', () => {
+    const names = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)];
+    assert.ok(names.length > 20);
+    for (const [, name = ''] of names) assert.ok(Object.hasOwn(document.components.schemas, name), name);
+  });
+
+  test('answers fit what it says of them', async () => {
+    for (const [path, url] of [
+      ['/health', '/health'],
+      ['/livez', '/livez'],
+      ['/readyz', '/readyz'],
+      ['/status', '/status'],
+      ['/status/{dbType}/{chain}/{network}', `/status/indexer/${AT}`],
+      ['/status/{dbType}/{chain}/{network}', `/status/decoder/${AT}`],
+      ['/status/{dbType}/{chain}/{network}', `/status/decoder/no/where`],
+      ['/status/{dbType}/{chain}/{network}', `/status/none/no/where`],
+      ['/catalog', '/catalog'],
+      ['/validator-status', '/validator-status'],
+      ['/transparency/{dbType}/{chain}/{network}/roots', `/transparency/indexer/${AT}/roots?limit=3`],
+      ['/transparency/{dbType}/{chain}/{network}/roots', `/transparency/indexer/${AT}/roots?limit=x`],
+      ['/transparency/{dbType}/{chain}/{network}/root/latest', `/transparency/indexer/${AT}/root/latest`]
+    ] as const) {
+      const answer = await app.inject(url);
+      const said = document.paths[path]?.['get']?.responses[answer.statusCode]?.content?.['application/json']?.schema;
+      assert.ok(said, `${url} ${answer.statusCode}`);
+      const schema = said['$ref'] === undefined ? said : document.components.schemas['Error'];
+      assert.ok(Compile(schema as TSchema).Check(answer.json()), `${url} ${answer.body}`);
+    }
+  });
+});
+
+describe('pages', async () => {
+  const { app } = await openHouse({ config: { SYNC_API_KEY: 'k1' } });
+  const get = async (url: string) => app.inject({ url, headers: { authorization: 'Bearer k1' } });
+
+  test('200 /docs with the key: every path, nothing from elsewhere, and a policy that allows its own style alone', async () => {
+    assert.equal((await app.inject('/docs')).statusCode, 401);
+    const { headers, body } = await get('/docs');
+    assert.match(String(headers['content-type']), /^text\/html/);
+    const document: OpenApi = (await get('/openapi.json')).json();
+    for (const path of Object.keys(document.paths)) assert.ok(body.includes(`<code>${path}</code>`), path);
+    for (const name of Object.keys(document.components.schemas)) assert.ok(body.includes(name), name);
+    assertSelfContained(body, String(headers['content-security-policy']));
+    assert.doesNotMatch(body, /<script/);
+  });
+});
+
+function assertSelfContained(body: string, policy: string): void {
+  assert.match(policy, /^default-src 'none'/);
+  for (const [, kind = '', content = ''] of body.matchAll(/<(style)>(.*?)<\/\1>/gs)) {
+    const hash = createHash('sha256').update(content).digest('base64');
+    assert.ok(policy.includes(`${kind}-src 'sha256-${hash}'`), kind);
+  }
+  assert.doesNotMatch(body, /https?:\/\/|\ssrc=|\sstyle=|\son\w+=|<link/);
+}
+
+test('schemas as people read types', () => {
+  const properties = {
+    a: { type: 'integer' },
+    b: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+    c: { type: 'array', items: { type: 'object', properties: { d: { const: 'x' } }, required: ['d'] } },
+    e: { type: 'object', patternProperties: { '^.*$': { type: 'number' } } },
+    f: { enum: ['p', 'q'] },
+    g: {}
+  };
+  assert.equal(
+    schemaText({ type: 'object', required: ['a', 'c'], properties }),
+    `{
+  a: integer
+  b?: string | null
+  c: [{
+    d: "x"
+  }, …]
+  e?: {
+    [name]: number
+  }
+  f?: "p" | "q"
+  g?: any
+}`
+  );
+});

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { INDEXER, openHouse, reportOf } from './house.ts';
+
+const AT = 'bitcoin/regtest';
+
+test('403 WRONG_MODE in client mode for what only a server has, after 400 and before 404', async () => {
+  const { app } = await openHouse({ config: { SYNC_MODE: 'client' }, reports: [reportOf(INDEXER)] });
+  for (const path of ['schema', 'snapshot', 'digest', 'subscribe']) {
+    for (const database of [`indexer/${AT}`, 'indexer/no/where']) {
+      const answer = await app.inject(`/${path}/${database}`);
+      assert.equal(answer.statusCode, 403, path);
+      assert.equal(answer.json().code, 'WRONG_MODE');
+    }
+    assert.equal((await app.inject(`/${path}/nonsense/${AT}`)).statusCode, 400, path);
+  }
+  assert.equal((await app.inject(`/snapshot/indexer/${AT}/since/5`)).statusCode, 403);
+});
+
+test('subscribe without an upgrade is 400, a wrong sync_mode too', async () => {
+  const { app } = await openHouse();
+  assert.equal((await app.inject(`/subscribe/indexer/${AT}`)).statusCode, 400);
+  assert.equal((await app.inject(`/subscribe/indexer/${AT}?sync_mode=some`)).statusCode, 400);
+  assert.equal((await app.inject(`/subscribe/decoder/${AT}?sync_mode=infra-only`)).statusCode, 400);
+});
+
+test("200 schema: the actor's text is passed on", async () => {
+  const { app } = await openHouse({
+    answers: { 'schema.read': () => ({ body: '{"tables":{}}', fingerprint: 'f1' }) }
+  });
+  const answer = await app.inject(`/schema/indexer/${AT}`);
+  assert.equal(answer.body, '{"tables":{}}');
+  assert.match(String(answer.headers['content-type']), /^application\/json/);
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DatabaseReport } from '../../../../src/wire/report.ts';
+import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from './house.ts';
+
+const AT = 'bitcoin/regtest';
+const SOURCES = [{ url: 'http://one:3006', state: 'followed', height: 9, error: null, dissents: 1, digests: null }];
+const REPLICA: NonNullable<DatabaseReport['replica']> = {
+  complete: true,
+  percent: 41,
+  rowsPerSecond: 90_000,
+  etaSeconds: 60,
+  halt: null,
+  verification: 'verified',
+  unconfirmed: [],
+  verifiedHeight: 4,
+  verifiedAt: '2026-01-02T03:04:05.000Z',
+  dispensers: null,
+  repairs: 2,
+  ids: { '*': 'source', tokens: 'own' },
+  floor: 90,
+  infraOnly: false,
+  checkpointHeight: 50,
+  indexMapMismatches: 2,
+  sources: SOURCES,
+  reorgs: 0
+};
+
+test('200: all databases nested by chain, network and type, and one', async () => {
+  const { app } = await openHouse();
+  const { last_updated, ...tree } = (await app.inject('/status')).json();
+  assert.ok(last_updated);
+  const {
+    last_updated: at,
+    chain,
+    network,
+    dbType,
+    index_map,
+    ...one
+  } = (await app.inject(`/status/indexer/${AT}`)).json();
+  assert.ok(Math.abs(Date.parse(at) - Date.now()) < 5_000);
+  assert.deepEqual({ chain, network, dbType, index_map }, { ...INDEXER, index_map: null });
+  assert.deepEqual(tree.bitcoin.regtest.indexer, one);
+  assert.deepEqual(one, {
+    block_height: 7,
+    block_time: 1_700_000_000,
+    ...INDEXER_HASHES,
+    lag_blocks: 0,
+    poll_error_count: 0,
+    phase: 'polling.caughtUp',
+    subscribers: []
+  });
+  const decoder = (await app.inject(`/status/decoder/${AT}`)).json();
+  assert.equal(decoder.block_hash, 'cc');
+  assert.equal('ledger_hash' in decoder, false);
+  assert.deepEqual(Object.keys(tree.bitcoin.regtest), ['indexer', 'decoder']);
+});
+
+test('200: a client shows the state of its replica', async () => {
+  const halt = { block_index: 5, reason: 'hash mismatch', mismatches: {}, sources: [], detected_at: '2026-01-02' };
+  const report = reportOf(INDEXER, {
+    mode: 'client',
+    phase: 'halted',
+    replica: { ...REPLICA, halt }
+  });
+  const { app } = await openHouse({ config: { SYNC_MODE: 'client' }, reports: [report] });
+  const { last_updated, ...status } = (await app.inject(`/status/indexer/${AT}`)).json();
+  assert.ok(last_updated);
+  assert.deepEqual(status, {
+    ...INDEXER,
+    block_height: 7,
+    block_time: 1_700_000_000,
+    ...INDEXER_HASHES,
+    lag_blocks: 0,
+    poll_error_count: 0,
+    phase: 'halted',
+    percent: 41,
+    rows_per_second: 90_000,
+    eta_seconds: 60,
+    last_error: null,
+    halted: true,
+    reason: 'hash mismatch',
+    remedy: 'another program recorded it: find out why, then clear the halt',
+    verification: 'verified',
+    unconfirmed: [],
+    verified_height: 4,
+    verified_at: '2026-01-02T03:04:05.000Z',
+    repairs: 2,
+    ids: { '*': 'source', tokens: 'own' },
+    floor: 90,
+    sync_mode: 'full',
+    checkpoint_height: 50,
+    index_map_mismatches: 2,
+    sources: SOURCES
+  });
+});
+
+test('200: nulls for a source without a block', async () => {
+  const empty = { height: -1, blockTime: null, hashes: null, tip: null, lagBlocks: null };
+  const { app } = await openHouse({ reports: [reportOf(DECODER, empty)] });
+  const { block_height, block_time, block_hash, lag_blocks } = (await app.inject(`/status/decoder/${AT}`)).json();
+  assert.deepEqual([block_height, block_time, block_hash, lag_blocks], [null, null, null, null]);
+});
+
+test('200: a client of a decoder says as of when its dispensers are', async () => {
+  const at = '2026-01-02T03:04:05.000Z';
+  for (const [dispensers, said] of [
+    [
+      { height: 5, at },
+      { block_height: 5, as_of: at }
+    ],
+    [
+      { height: null, at },
+      { block_height: null, as_of: at }
+    ],
+    [null, null]
+  ] as const) {
+    const report = reportOf(DECODER, { mode: 'client', replica: { ...REPLICA, dispensers } });
+    const { app } = await openHouse({ config: { SYNC_MODE: 'client' }, reports: [report] });
+    assert.deepEqual((await app.inject(`/status/decoder/${AT}`)).json().dispensers, said);
+  }
+});

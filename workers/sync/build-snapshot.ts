@@ -1,0 +1,108 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { type Connection, connect } from '../../src/db/core/connection.ts';
+import type { TableRead } from '../../src/db/core/row-stream.ts';
+import { streamRowBytes, type TakeRowBytes } from '../../src/db/core/row-stream.ts';
+import { readSnapshotChecksums } from '../../src/db/source/snapshot-checksums.ts';
+import { planSnapshot, type SnapshotPlan } from '../../src/db/source/snapshot-plan.ts';
+import { PlatformError } from '../../src/errors.ts';
+import type { BuildInput, BuildProgress, BuildResult } from '../../src/sync/snapshot/build-messages.ts';
+import { openCompressor } from '../../src/sync/snapshot/coding.ts';
+import { snapshotHeaders } from '../../src/sync/snapshot/snapshot-headers.ts';
+import { type TableSource, writeSnapshot } from '../../src/sync/snapshot/snapshot-writer.ts';
+import { SCHEMA_VERSION } from '../../src/wire/database.ts';
+
+/** A read of which no row and no byte comes for so long is ended. */
+const PROGRESS_TIMEOUT_MS = 120_000;
+const PROGRESS_CHECK_MS = 10_000;
+/** How long MariaDB waits: while compression is slower than reading, for another's lock on a table, for a process that is gone. */
+const PATIENCE_S = 600;
+const PATIENT = ['net_write_timeout', 'lock_wait_timeout', 'idle_transaction_timeout'];
+
+/**
+ * Builds one snapshot file from one consistent read.
+ *
+ * @returns the body's end, and what its readers stand on, which is read after that
+ * @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, DATABASE_REFUSED, DATABASE_UNAVAILABLE, SNAPSHOT_FAILED
+ */
+export default async function buildSnapshot(input: BuildInput): Promise<BuildResult> {
+  const { order, coding, path, buildId, budgetMs, progress } = input;
+  const tell = (message: BuildProgress) => progress.postMessage(message);
+  const { coordinates } = order;
+  const connection = await connect(coordinates, {
+    tag: `platform-snapshot ${coordinates.name} ${buildId}`,
+    statementLimitS: Math.ceil(budgetMs / 1000),
+    finderKey: order.finderKey
+  });
+  let file: FileHandle | undefined;
+  let sizeBytes = 0;
+  const watchdog = watchProgress(() => tell({ type: 'grew', sizeBytes }));
+  try {
+    await beginSnapshot(connection);
+    const plan = await planSnapshot(connection, order);
+    const headers = snapshotHeaders(order, plan);
+    file = await open(path, 'wx', 0o600);
+    tell({ type: 'opened', headers });
+    const compressor = openCompressor(coding, async (bytes) => {
+      await file?.writeFile(bytes);
+      sizeBytes += bytes.length;
+      watchdog.progressed();
+      tell({ type: 'grew', sizeBytes });
+    });
+    const source = (read: TableRead): TableSource => ({
+      table: read.table,
+      columns: read.columns,
+      stream: (onRow) => {
+        const take: TakeRowBytes = (bytes, start, end) => {
+          watchdog.progressed();
+          return onRow(bytes, start, end);
+        };
+        return streamRowBytes(connection, read, take, watchdog.signal);
+      }
+    });
+    await writeSnapshot(content(order, plan, source), compressor);
+    const isSettled = order.query.until === null;
+    const written = { sizeBytes, settledAt: isSettled ? plan.head.height : null };
+    tell({ type: 'written', ...written });
+    // Reading this takes as long as some of the rows: the body does not wait for it.
+    const standing = isSettled ? await readSnapshotChecksums(connection, plan.layout, plan.head, plan.first) : null;
+    return { written, standing };
+  } finally {
+    watchdog.stop();
+    connection.destroy();
+    await file?.close();
+    progress.close();
+  }
+}
+
+/** Every statement from here on sees the database as it is now. */
+async function beginSnapshot(connection: Connection): Promise<void> {
+  await connection.query(`SET SESSION ${PATIENT.map((name) => `${name} = ${PATIENCE_S}`).join(', ')}`);
+  await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+}
+
+function content({ id, query }: BuildInput['order'], plan: SnapshotPlan, source: (read: TableRead) => TableSource) {
+  // Only an indexer's clients expect `updated_rows`; a decoder's get it when there is something to say.
+  const updated = id.dbType === 'indexer' || plan.updatedRows?.length ? plan.updatedRows : null;
+  return {
+    schemaVersion: SCHEMA_VERSION[id.dbType],
+    blockHeight: plan.head.height,
+    since: query.since,
+    older: plan.older?.map(({ spans, read }) => ({ ...source(read), spans })) ?? null,
+    tables: plan.tables.map(source),
+    updatedRows: updated?.map(source) ?? null
+  };
+}
+
+/** @param onProgress called now and then while there is some, though no byte may have been written */
+function watchProgress(onProgress: () => void) {
+  const stalled = new AbortController();
+  let [progress, seen, idleMs] = [0, 0, 0];
+  const timer = setInterval(() => {
+    if (progress > seen) onProgress();
+    idleMs = progress > seen ? 0 : idleMs + PROGRESS_CHECK_MS;
+    seen = progress;
+    const reason = `the database sent nothing for ${PROGRESS_TIMEOUT_MS} ms`;
+    if (idleMs >= PROGRESS_TIMEOUT_MS) stalled.abort(new PlatformError('SNAPSHOT_FAILED', { reason }));
+  }, PROGRESS_CHECK_MS);
+  return { signal: stalled.signal, progressed: () => void progress++, stop: () => clearInterval(timer) };
+}

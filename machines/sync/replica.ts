@@ -1,4 +1,5 @@
 import { assign, fromPromise, setup } from 'xstate';
+import type { FaultPolicy } from '../../src/errors.ts';
 
 /** What a look at the replica's marker found. */
 export interface Inspection {
@@ -36,7 +37,7 @@ export type ReplicaEvent = { readonly type: 'halt.cleared' } | { readonly type: 
 
 /** Faults that no retry mends end the actor; its supervisor acts by their policy. */
 const isFinal = (fault: unknown): boolean => {
-  const policy = (fault as { policy?: unknown } | null)?.policy;
+  const policy = (fault as { policy?: FaultPolicy } | null)?.policy;
   return policy === 'park' || policy === 'exit';
 };
 

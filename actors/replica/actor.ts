@@ -23,7 +23,7 @@ import { SourceCouncil } from './council.ts';
 import { ReplicaDispensers } from './dispensers.ts';
 import { ReplicaFollower } from './follower.ts';
 import { ReplicaIndexMap } from './index-map.ts';
-import { ReplicaSession } from './session.ts';
+import { Replica } from './replica.ts';
 import { ReplicaVerifier } from './verifier.ts';
 
 const REPORT_INTERVAL_MS = 250;
@@ -52,7 +52,7 @@ const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
       return {};
     },
     'halt.clear': async () => {
-      const was = await reader.use((connection) => session.clearHalt(connection));
+      const was = await reader.use((connection) => replica.halt.clear(connection));
       machine.send({ type: 'halt.cleared' });
       return { was };
     }
@@ -72,20 +72,20 @@ const commitment =
           return (await host.ask('task.run', order, { deadlineMs: TREE_TASK_DEADLINE_MS })) as BucketBatch;
         }
       });
-const session = new ReplicaSession(data, log, host.observe('halt'), () => scheduleReport(), commitment);
-const council = new SourceCouncil(session, () => host.observe('verification'));
-const bootstrap = new ReplicaBootstrap(session, council);
-const chain = new ReplicaChain(session, council);
-const indexMap = new ReplicaIndexMap(session, () =>
+const replica = new Replica(data, log, host.observe('halt'), () => scheduleReport(), commitment);
+const council = new SourceCouncil(replica, () => host.observe('verification'));
+const bootstrap = new ReplicaBootstrap(replica, council);
+const chain = new ReplicaChain(replica, council);
+const indexMap = new ReplicaIndexMap(replica, () =>
   connect(coordinates, { tag: statementTag(coordinates.name, data.generation), statementLimitS: ROOTS_LIMIT_S })
 );
-const checkpoints = new ReplicaCheckpoints(session);
-const verifier = new ReplicaVerifier(session);
-const follower = new ReplicaFollower(session, {
+const checkpoints = new ReplicaCheckpoints(replica);
+const verifier = new ReplicaVerifier(replica);
+const follower = new ReplicaFollower(replica, {
   chain,
   verifier,
   council,
-  dispensers: new ReplicaDispensers(session),
+  dispensers: new ReplicaDispensers(replica),
   checkpoints,
   indexMap
 });
@@ -144,7 +144,7 @@ async function run<Output>(name: string, work: () => Promise<Output>, signal: Ab
     errorCount++;
     failedIn = name;
     if (fault.code === 'DATABASE_UNAVAILABLE') breaker.send({ type: 'call.failed' });
-    const told = session.drop(fault);
+    const told = replica.drop(fault);
     log[told.message === lastError ? 'debug' : 'warn']({ err: told }, told.message);
     lastError = told.message;
     throw told;
@@ -166,10 +166,10 @@ async function orLost(work: Promise<Outcome>): Promise<Outcome> {
   } catch (caught) {
     if (!(caught instanceof ReplicaLost)) throw caught;
     verifier.hasten();
-    refuseLoss(session.state, caught.message);
+    refuseLoss(replica.store.state, caught.message);
     log.error({ err: caught }, 'the replica contradicts its source: it is bootstrapped anew');
-    session.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
-    await session.open();
+    replica.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
+    await replica.open();
     return { kind: 'lost' };
   }
 }
@@ -179,12 +179,12 @@ async function inspect(signal: AbortSignal): Promise<Inspection> {
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: `circuit breaker open for ${id.chain}/${id.network}` });
   }
   breaker.send({ type: 'call.started' });
-  await session.open(() => adopt(session, chain, signal));
+  await replica.open(() => adopt(replica, chain, signal));
   verifier.renew();
   council.attend();
   breaker.send({ type: 'call.succeeded' });
-  const { height, phase } = session.state;
-  return { halted: session.halt !== null, bootstrapped: height !== null && phase !== 'bootstrapping' };
+  const { height, phase } = replica.store.state;
+  return { halted: replica.halt.current !== null, bootstrapped: height !== null && phase !== 'bootstrapping' };
 }
 
 const machine = createActor(
@@ -208,12 +208,12 @@ const machine = createActor(
         council.close();
         checkpoints.close();
         indexMap.close();
-        return session.close();
+        return replica.close();
       })
     }
   }),
   {
-    input: { reconnectDelayMs: data.reconnectDelayMs, jitter: Math.random, restMs: () => session.restMs },
+    input: { reconnectDelayMs: data.reconnectDelayMs, jitter: Math.random, restMs: () => replica.sources.restMs },
     inspect: host.observe('replica')
   }
 );
@@ -238,8 +238,8 @@ const CIRCUITS: Readonly<Record<string, Circuit>> = {
 const ownIds = (tables: readonly string[]) => Object.fromEntries(tables.map((table) => [table, 'own' as const]));
 
 function report(): void {
-  const state = session.knownState;
-  const tip = session.announcedTip;
+  const state = replica.store.knownState;
+  const tip = replica.announcedTip;
   const body: DatabaseReport = {
     id,
     dbName: coordinates.name,
@@ -257,10 +257,10 @@ function report(): void {
     ...(commitment ? { stateCommitment: commitment.report } : {}),
     replica: {
       complete: state?.complete ?? false,
-      percent: session.percent,
-      rowsPerSecond: session.pace?.rowsPerSecond ?? null,
-      etaSeconds: session.pace?.etaSeconds ?? null,
-      halt: session.halt,
+      percent: replica.progress.percent,
+      rowsPerSecond: replica.progress.pace?.rowsPerSecond ?? null,
+      etaSeconds: replica.progress.pace?.etaSeconds ?? null,
+      halt: replica.halt.current,
       verification: verifier.standing,
       unconfirmed: verifier.unconfirmed,
       verifiedHeight: state?.verifiedHeight ?? null,
@@ -272,8 +272,8 @@ function report(): void {
       infraOnly: data.infraOnly ?? false,
       indexMapMismatches: indexMap.mismatches,
       checkpointHeight: checkpoints.anchoredHeight,
-      sources: session.sources,
-      reorgs: session.reorgs
+      sources: replica.sources.records,
+      reorgs: replica.progress.reorgs
     }
   };
   host.tell('report', body);

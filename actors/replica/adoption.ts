@@ -3,7 +3,9 @@ import { examineForeign, refusal, takeOver } from '../../src/db/replica/adoption
 import { hasCode } from '../../src/errors.ts';
 import type { ReplicaChain } from './chain.ts';
 import { SourceHeads } from './heads.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 
 /**
  * Takes over a replica that another client made: its tables must be the source's, its heights without a gap, and its tip, or a
@@ -13,14 +15,16 @@ import type { ReplicaSession } from './session.ts';
  *
  * @throws {PlatformError} REPLICA_FOREIGN with the reason
  */
-export async function adopt(session: ReplicaSession, chain: ReplicaChain, signal: AbortSignal): Promise<void> {
-  const { writer, source, data, log, context } = session;
+export async function adopt(replica: Parts, chain: ReplicaChain, signal: AbortSignal): Promise<void> {
+  const { writer, context } = replica.store;
+  const { client: source } = replica.sources;
+  const { data, log } = replica;
   if (data.infraOnly) throw refusal('an infra-only replica has no blocks to tell by');
-  const plan = await session.planSchema(signal);
+  const plan = replica.store.planSchema(await replica.sources.client.schema(signal));
   const { lowest, tip } = await examineForeign(writer, plan);
   const status = await source.status(signal);
   if (status.height === null) throw refusal('its source has no blocks yet');
-  const heads = new SourceHeads(session, (height) => chain.ownHashes(height), status, signal);
+  const heads = new SourceHeads(replica, (height) => chain.ownHashes(height), status, signal);
   const floor = Math.max(lowest, tip - data.maxRollbackDepth);
   const fork = await findShared(heads, floor, Math.min(tip, status.height));
   if (fork === null) throw refusal(`none of its blocks from ${floor} to ${tip} is known to be in its source's chain`);
@@ -32,10 +36,10 @@ export async function adopt(session: ReplicaSession, chain: ReplicaChain, signal
   await followSchema(writer, plan).catch((caught: unknown) => {
     throw hasCode(caught, 'ROW_CONTRADICTION') ? refusal(caught.message) : caught;
   });
-  await session.reloadSchema();
+  await replica.store.reloadSchema();
   await takeOver(
     writer,
-    session.context.schema,
+    replica.store.context.schema,
     { lowest, tip, height, epochSize: context.epochSize },
     {
       schemaFingerprint: plan.fingerprint,

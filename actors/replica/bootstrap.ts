@@ -7,16 +7,18 @@ import { Download } from '../../src/sync/client/download.ts';
 import type { SourceSize } from '../../src/sync/client/source-client.ts';
 import { type BlockHashes, blockText, sameBlock } from '../../src/wire/database.ts';
 import type { SourceCouncil } from './council.ts';
-import type { ReplicaSession } from './session.ts';
+import { fileOf, type Replica } from './replica.ts';
 import { checkBalances, checkBlocks, checkCounts, checkReferences, refusal } from './snapshot-check.ts';
 import { SnapshotLoader } from './snapshot-loader.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'commitment'>;
 
 /** Of what a database takes on disk, a compressed snapshot is less than this part. */
 const COMPRESSED = 0.25;
 
 /** Makes a replica from a full snapshot. Until `check` has ended, the marker says that it is not complete. */
 export class ReplicaBootstrap {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   readonly #council: SourceCouncil;
   #plan: SchemaPlan | undefined;
   #download: Download | undefined;
@@ -28,15 +30,16 @@ export class ReplicaBootstrap {
   /** First block of a truncated replica; null: its source's first. */
   #floor: number | null = null;
 
-  constructor(session: ReplicaSession, council: SourceCouncil) {
-    this.#session = session;
+  constructor(replica: Parts, council: SourceCouncil) {
+    this.#replica = replica;
     this.#council = council;
   }
 
   /** Clears the marker first: whatever stood in the tables is about to go. */
   async fetchSchema(signal: AbortSignal): Promise<void> {
-    this.#session.commitment?.forget('the replica is loaded anew');
-    const { writer, data, state } = this.#session;
+    this.#replica.commitment?.forget('the replica is loaded anew');
+    const { writer, state } = this.#replica.store;
+    const { data } = this.#replica;
     await writeReplicaState(writer, {
       complete: false,
       phase: 'bootstrapping',
@@ -49,8 +52,8 @@ export class ReplicaBootstrap {
       floor: state.bootstrap && data.bootstrapDepth ? state.floor : null,
       infraOnly: data.infraOnly ?? false
     });
-    await this.#session.reloadState();
-    this.#plan = await this.#session.planSchema(signal);
+    await this.#replica.store.reloadState();
+    this.#plan = this.#replica.store.planSchema(await this.#replica.sources.client.schema(signal));
   }
 
   /**
@@ -58,13 +61,15 @@ export class ReplicaBootstrap {
    * and `check` finds no other. Where nobody names the block yet, `check` asks once the rows are in.
    */
   async download(signal: AbortSignal): Promise<Outcome> {
-    const { source, log, state } = this.#session;
+    const { client: source } = this.#replica.sources;
+    const { log } = this.#replica;
+    const { state } = this.#replica.store;
     this.#download?.abort();
     this.#isSettled = true;
     this.#floor = await this.#findFloor(signal);
     const path = this.#floor === null ? source.modePath('snapshot') : source.sincePath({ since: this.#floor - 1 });
     const size = await this.#tellSize(signal);
-    const download = await Download.open(source, this.#session.file('snapshot'), {
+    const download = await Download.open(source, fileOf(this.#replica.data, 'snapshot'), {
       path,
       expectedBytes: size === null ? undefined : Math.ceil(size.bytes * COMPRESSED),
       onWait: (waitMs, fault) => log.warn({ waitS: waitMs / 1000, err: fault }, 'the download is interrupted')
@@ -82,8 +87,8 @@ export class ReplicaBootstrap {
     const isSame =
       this.#floor === null && etag !== null && state.bootstrap?.etag === etag && state.bootstrap.source === source.url;
     const progress = isSame ? state.bootstrap! : { source: source.url, etag, done: {} };
-    this.#loader = new SnapshotLoader(this.#session, { plan: this.#plan!, download, floor: this.#floor, progress });
-    this.#session.sourceAt(height);
+    this.#loader = new SnapshotLoader(this.#replica, { plan: this.#plan!, download, floor: this.#floor, progress });
+    this.#replica.sources.standsAt(height);
     const resumedTables = Object.keys(progress.done).length;
     log.info({ height, etag, floor: this.#floor ?? undefined, resumedTables }, 'snapshot download begins');
     this.#named = hashes ?? (await this.#statedHashes(height, signal));
@@ -92,7 +97,7 @@ export class ReplicaBootstrap {
 
   /** What the source says of a block where it stands just there; null where it stands elsewhere. */
   async #statedHashes(height: number, signal: AbortSignal): Promise<BlockHashes | null> {
-    const status = await this.#session.source.status(signal);
+    const status = await this.#replica.sources.client.status(signal);
     return status.height === height && blockText(status.hashes) !== null ? status.hashes : null;
   }
 
@@ -108,7 +113,8 @@ export class ReplicaBootstrap {
 
   /** Said before hours are spent on it: how large the replica gets. */
   async #tellSize(signal: AbortSignal): Promise<SourceSize | null> {
-    const { source, data, log } = this.#session;
+    const { client: source } = this.#replica.sources;
+    const { data, log } = this.#replica;
     const size = this.#floor === null && !data.infraOnly ? await source.size(signal) : null;
     if (size)
       log.info(
@@ -120,7 +126,9 @@ export class ReplicaBootstrap {
 
   /** Where an empty replica is to begin when its source's history is longer than is wanted; null: with the first block. */
   async #findFloor(signal: AbortSignal): Promise<number | null> {
-    const { source, data, state } = this.#session;
+    const { client: source } = this.#replica.sources;
+    const { data } = this.#replica;
+    const { state } = this.#replica.store;
     if (!data.bootstrapDepth) return null;
     if (state.floor !== null) return state.floor;
     const { height } = await source.status(signal);
@@ -133,7 +141,9 @@ export class ReplicaBootstrap {
 
   /** Compares what is there with what was received and what the source said; only then the replica is complete. */
   async check(signal: AbortSignal): Promise<Outcome> {
-    const { writer, data, log, source } = this.#session;
+    const { writer } = this.#replica.store;
+    const { data, log } = this.#replica;
+    const { client: source } = this.#replica.sources;
     const { head } = this.#download!;
     await finishTables(writer, this.#plan!.tables);
     const tip = await this.#unlessRefused(this.#checkContent(signal));
@@ -155,10 +165,10 @@ export class ReplicaBootstrap {
       complete: this.#isSettled
     });
     await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);
-    await this.#session.reloadState();
+    await this.#replica.store.reloadState();
     await this.#download!.discard();
-    this.#session.percent = null;
-    this.#session.pace = null;
+    this.#replica.progress.percent = null;
+    this.#replica.progress.pace = null;
     log.info(
       { height: head.height, tables: this.#plan!.tables.length },
       `bootstrap of ${data.coordinates.name} is complete`
@@ -178,14 +188,14 @@ export class ReplicaBootstrap {
   }
 
   async #checkContent(signal: AbortSignal) {
-    await checkCounts(this.#session, this.#plan!, this.#loader!.received, signal);
-    await this.#session.reloadSchema();
-    const tip = await checkBlocks(this.#session, this.#download!.head.height, this.#named);
+    await checkCounts(this.#replica, this.#plan!, this.#loader!.received, signal);
+    await this.#replica.store.reloadSchema();
+    const tip = await checkBlocks(this.#replica, this.#download!.head.height, this.#named);
     // Of a part of the history neither adds up.
     if (this.#floor === null) {
-      await checkBalances(this.#session);
+      await checkBalances(this.#replica);
       // A source of our own make offers digests, which say more.
-      if (this.#plan!.fingerprint === null) await checkReferences(this.#session);
+      if (this.#plan!.fingerprint === null) await checkReferences(this.#replica);
     }
     return tip;
   }
@@ -203,7 +213,7 @@ export class ReplicaBootstrap {
 
   async #discard(): Promise<void> {
     await this.#download!.discard();
-    await writeReplicaState(this.#session.writer, { bootstrap: null, floor: null });
-    await this.#session.reloadState();
+    await writeReplicaState(this.#replica.store.writer, { bootstrap: null, floor: null });
+    await this.#replica.store.reloadState();
   }
 }

@@ -19,8 +19,10 @@ import { type BlockHashes, unknownHashes } from '../../src/wire/database.ts';
 import { withinHeap } from '../runtime/heap-share.ts';
 import type { Ruling, SourceCouncil } from './council.ts';
 import { SourceHeads } from './heads.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
 import { filledLookups, withTables } from './whole-lookups.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
 
 /** A catch-up over more blocks than this runs in ranges, during which the replica is not complete. */
 const RANGE_BLOCKS = 5_000;
@@ -38,11 +40,11 @@ type Standing = 'stands' | 'untold' | 'unsettled';
 
 /** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */
 export class ReplicaChain {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   readonly #council: SourceCouncil;
 
-  constructor(session: ReplicaSession, council: SourceCouncil) {
-    this.#session = session;
+  constructor(replica: Parts, council: SourceCouncil) {
+    this.#replica = replica;
     this.#council = council;
   }
 
@@ -53,9 +55,9 @@ export class ReplicaChain {
    * @param reconcile after a rollback: not over until a since-snapshot with whole tables is applied
    */
   async catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
-    const { source } = this.#session;
-    const subscription = await this.#session.subscription();
-    let state = await this.#session.reloadState();
+    const { client: source } = this.#replica.sources;
+    const subscription = await this.#replica.stream.subscription();
+    let state = await this.#replica.store.reloadState();
     let mustReconcile = reconcile || state.phase === 'reconciling';
     const from = state.height ?? 0;
     const tip = { height: -1, since: 0 };
@@ -63,7 +65,7 @@ export class ReplicaChain {
     for (let checked = false; ; ) {
       signal.throwIfAborted();
       const status = await source.status(signal);
-      this.#session.sourceAt(status.height);
+      this.#replica.sources.standsAt(status.height);
       if (status.height !== tip.height) Object.assign(tip, { height: status.height, since: performance.now() });
       if (!checked) {
         const standing = await this.#examine(state, status, signal);
@@ -75,23 +77,23 @@ export class ReplicaChain {
         const before = state.height;
         const ruling = await this.#applySince(state, status, mustReconcile || state.phase === 'adopting', signal);
         if (ruling === 'halted') return { kind: 'halted' };
-        state = await this.#session.reloadState();
+        state = await this.#replica.store.reloadState();
         // A source that tells of blocks which its snapshots do not hold yet, or has left the branch that it told of.
         if (state.height === before) await subscription.pause(IDLE_PAUSE_MS, signal);
         else isUntold = false;
         if (ruling === 'other') checked = false;
         mustReconcile = state.phase === 'reconciling';
-        this.#session.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
+        this.#replica.progress.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
       } else if (mustReconcile || isUntold) {
         await subscription.pause(IDLE_PAUSE_MS, signal);
         checked = false; // what comes may be another branch
       } else break;
       if (isUntold) this.#council.throwIfLeftBehind(status.height ?? -1, performance.now() - tip.since);
     }
-    this.#session.percent = null;
+    this.#replica.progress.percent = null;
     if (!state.complete || state.phase !== 'following') {
-      await writeReplicaState(this.#session.writer, { complete: true, phase: 'following' });
-      state = await this.#session.reloadState();
+      await writeReplicaState(this.#replica.store.writer, { complete: true, phase: 'following' });
+      state = await this.#replica.store.reloadState();
     }
     return { kind: 'done' };
   }
@@ -101,13 +103,14 @@ export class ReplicaChain {
    * reach: rows that the source's own rollback keeps or changes elsewhere could not be told then, so all are loaded anew.
    */
   async rollBack(height: number): Promise<Outcome> {
-    const { writer, context, data, log } = this.#session;
-    const state = await this.#session.reloadState();
+    const { writer, context } = this.#replica.store;
+    const { data, log } = this.#replica;
+    const state = await this.#replica.store.reloadState();
     const depth = state.height! - height;
-    this.#session.reorgs++;
+    this.#replica.progress.reorgs++;
     if (depth > data.maxRollbackDepth) {
       const limit = data.maxRollbackDepth;
-      await this.#session.raiseHalt('max-rollback-depth-exceeded', height + 1, { depth, limit });
+      await this.#replica.halt.raise('max-rollback-depth-exceeded', height + 1, { depth, limit });
       return { kind: 'halted' };
     }
     const plan = await planRollback(writer, state.height!, height);
@@ -119,13 +122,13 @@ export class ReplicaChain {
     if (plan.groups.length > 0) {
       try {
         await rollBack(writer, context, state, plan);
-        await this.#session.commitment?.rollBack(plan.height);
+        await this.#replica.commitment?.rollBack(plan.height);
       } catch (caught) {
         // Rows that were repaired or changed by hand in between are not in the journal.
         throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
       }
     } else await writeReplicaState(writer, { complete: false, phase: 'reconciling' });
-    await this.#session.reloadState();
+    await this.#replica.store.reloadState();
     log.info({ fork: height + 1, height: plan.height, groups: plan.groups.length }, 'rolled back');
     return { kind: 'done' };
   }
@@ -136,8 +139,9 @@ export class ReplicaChain {
    * @param fingerprint what the source's next rows are made for
    */
   async followSchema(fingerprint: string | null, signal: AbortSignal): Promise<void> {
-    const { writer, log } = this.#session;
-    const plan = await this.#session.planSchema(signal);
+    const { writer } = this.#replica.store;
+    const { log } = this.#replica;
+    const plan = this.#replica.store.planSchema(await this.#replica.sources.client.schema(signal));
     try {
       await writer.query('SET SESSION max_statement_time = 0'); // a large table takes its time
       const tables = await followSchema(writer, plan);
@@ -147,22 +151,22 @@ export class ReplicaChain {
       throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
     }
     await writeReplicaState(writer, { schemaFingerprint: fingerprint });
-    await this.#session.reloadSchema();
-    await this.#session.reloadState();
+    await this.#replica.store.reloadSchema();
+    await this.#replica.store.reloadState();
   }
 
   /** The hashes of one of the replica's own blocks; null where it has none. */
   async ownHashes(height: number): Promise<BlockHashes | null> {
-    const { heads, only } = this.#session.context.schema;
+    const { heads, only } = this.#replica.store.context.schema;
     if (only) return this.#keptHashes(height);
     if (!heads) return null;
-    const [head] = await readBlockHeads(this.#session.writer, heads, height, height);
+    const [head] = await readBlockHeads(this.#replica.store.writer, heads, height, height);
     return head?.hashes ?? null;
   }
 
   /** A replica without blocks knows the hashes of its own block, and those that its groups began after. */
   async #keptHashes(height: number): Promise<BlockHashes | null> {
-    const { state, writer } = this.#session;
+    const { state, writer } = this.#replica.store;
     if (height === state.height) return state.hashes;
     const groups = await readGroupsAbove(writer, height);
     return groups.find(({ base }) => base.height === height)?.base.hashes ?? null;
@@ -176,7 +180,7 @@ export class ReplicaChain {
    *   `unsettled`: the source that is followed has left it, and nobody names where that one stands now
    */
   async #examine(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<Outcome | Standing> {
-    const heads = new SourceHeads(this.#session, (height) => this.ownHashes(height), status, signal);
+    const heads = new SourceHeads(this.#replica, (height) => this.ownHashes(height), status, signal);
     const fork = await this.#findFork(state, status, heads);
     if (fork === null && !this.#council.isSitting) return 'stands';
     const at = fork === null ? state.height! : Math.min(state.height!, status.height!);
@@ -200,10 +204,10 @@ export class ReplicaChain {
     if (status.height === null) return null;
     const at = Math.min(tip, status.height);
     // A marker above the rows is as far from the source's chain as rows of another branch are.
-    const isMissing = !this.#session.context.schema.only && (await this.ownHashes(at)) === null;
+    const isMissing = !this.#replica.store.context.schema.only && (await this.ownHashes(at)) === null;
     if (!isMissing && (await heads.isShared(at)) !== false) return null;
-    this.#session.log.warn({ block: at }, `hash chain discontinuity at block ${at + 1}`);
-    const bases = (await readGroupsAbove(this.#session.writer, -1)).map(({ base }) => base.height);
+    this.#replica.log.warn({ block: at }, `hash chain discontinuity at block ${at + 1}`);
+    const bases = (await readGroupsAbove(this.#replica.store.writer, -1)).map(({ base }) => base.height);
     const candidates = bases.filter((height) => height < at);
     // Newest first; chains that agree at a height agree below it. Where the source does not tell, it is not shared.
     let [low, high] = [0, candidates.length];
@@ -219,18 +223,20 @@ export class ReplicaChain {
   async #applySince(state: ReplicaState, status: SourceStatus, whole: boolean, signal: AbortSignal): Promise<Ruling> {
     const since = state.height!;
     const tip = status.height!;
-    const { source, log } = this.#session;
+    const { client: source } = this.#replica.sources;
+    const { log } = this.#replica;
     // Asked before there is a body that would have to wait.
     const expected = await this.#council.confirm(tip, status.hashes, signal);
     if (expected !== 'agreed') return expected;
     const isTruncated = state.floor !== null;
     // Balances that the last range does not touch come with no other, and a truncated replica cannot derive them.
     const far = tip - since > RANGE_BLOCKS && !isTruncated;
-    if (far && state.complete) await writeReplicaState(this.#session.writer, { complete: false, phase: 'catchingUp' });
-    const reconciles = whole || this.#session.contradicted;
+    if (far && state.complete)
+      await writeReplicaState(this.#replica.store.writer, { complete: false, phase: 'catchingUp' });
+    const reconciles = whole || this.#replica.store.contradicted;
     const lookups = reconciles ? [] : await this.#statedLookups();
     let wereWhole = lookups.length === 0;
-    const isPlain = state.schemaFingerprint === null || this.#session.context.schema.only !== null;
+    const isPlain = state.schemaFingerprint === null || this.#replica.store.context.schema.only !== null;
     const lowest = isPlain ? since + 1 : await this.#overlapStart(since);
     // What another source told, this one does not know of.
     const isOther = state.source !== source.url;
@@ -262,14 +268,16 @@ export class ReplicaChain {
       const farPhase = state.phase === 'adopting' ? 'adopting' : whole ? 'reconciling' : 'catchingUp';
       const ends = { complete: !far, phase: far ? farPhase : 'following' } as const;
       const target = { first: since + 1, last: head.height, hashes, source: source.url, ...ends };
-      const { maxRowBytes } = this.#session.data;
+      const { maxRowBytes } = this.#replica.data;
       const limits = { maxRowBytes, batchBytes: BATCH_BYTES, maxBodyBytes: MAX_SINCE_BYTES };
       const body = steadily(response.body, source.url);
-      const current = await this.#session.reloadState();
+      const current = await this.#replica.store.reloadState();
       const received = readSnapshot(body, head.coding, limits);
       const batches = withinHeap(received, (held, limit) => tooLarge(source.url, held, limit));
       const lookupsHere =
-        plain && reconciles ? await filledLookups(this.#session.writer, this.#session.context.schema) : null;
+        plain && reconciles
+          ? await filledLookups(this.#replica.store.writer, this.#replica.store.context.schema)
+          : null;
       const content = {
         batches: lookupsHere ? withTables(batches, lookupsHere) : batches,
         // Servers that do not mark whole tables send lookup tables whole all the same.
@@ -278,8 +286,8 @@ export class ReplicaChain {
         from: plain ? since + 1 : firstBlock,
         derives: (plain || far) && !isTruncated
       };
-      await applySince(this.#session.writer, this.#session.context, current, target, content);
-      this.#session.contradicted = false;
+      await applySince(this.#replica.store.writer, this.#replica.store.context, current, target, content);
+      this.#replica.store.contradicted = false;
       log.info({ from: since + 1, to: head.height }, 'caught up by snapshot');
       return 'agreed';
     } catch (caught) {
@@ -296,7 +304,7 @@ export class ReplicaChain {
    * no message says so again: the newest blocks, as many as a source remembers and as are soon compared.
    */
   async #overlapStart(height: number): Promise<number> {
-    const { writer, context } = this.#session;
+    const { writer, context } = this.#replica.store;
     const [lowest] = await rows(writer, 'SELECT MIN(block_index) AS h FROM blocks');
     const tables = context.schema.tables.filter(({ plan }) => plan.scope?.parent === null);
     const floor = Math.max(1, Number(lowest?.['h'] ?? height));
@@ -310,7 +318,7 @@ export class ReplicaChain {
   }
 
   async #notApplied(response: OpenResponse, path: string): Promise<void> {
-    const { source } = this.#session;
+    const { client: source } = this.#replica.sources;
     try {
       await source.refuse(response, path);
     } catch (caught) {
@@ -321,12 +329,12 @@ export class ReplicaChain {
   /** Whole lookup tables settle a contradiction; where they were whole already, only a bootstrap does. */
   async #contradicted(caught: PlatformError, wereWhole: boolean): Promise<void> {
     if (wereWhole) throw new ReplicaLost(caught);
-    this.#session.contradicted = true;
+    this.#replica.store.contradicted = true;
   }
 
   /** What this replica holds of each lookup table, so that only later rows need to come. */
   async #statedLookups(): Promise<string[]> {
-    const { writer, context } = this.#session;
+    const { writer, context } = this.#replica.store;
     const stated: string[] = [];
     for (const { name, plan } of context.schema.tables) {
       if (plan.class !== 'lookup') continue;

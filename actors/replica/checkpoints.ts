@@ -3,7 +3,9 @@ import { isQuorum, signedWeight } from '../../src/consensus/quorum.ts';
 import { type BlockHead, headLayout, readBlockHeads } from '../../src/db/tables/block-hashes.ts';
 import type { SourceClient } from '../../src/sync/client/source-client.ts';
 import type { Checkpoint } from '../../src/wire/checkpoint.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'halt'>;
 
 const ASK_LIMIT_MS = 10_000;
 /** Signed checkpoints above the replica that are kept until it is there. */
@@ -32,7 +34,7 @@ interface Anchor {
  * @see the specification, "Configuration variables": VERIFY_CHECKPOINT_QUORUM
  */
 export class ReplicaCheckpoints {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   readonly #stopping = new AbortController();
   #anchors: readonly Anchor[] = [];
   #asking = false;
@@ -40,8 +42,8 @@ export class ReplicaCheckpoints {
   /** The highest checkpoint that the replica was found to be equal to. */
   anchoredHeight: number | null = null;
 
-  constructor(session: ReplicaSession) {
-    this.#session = session;
+  constructor(replica: Parts) {
+    this.#replica = replica;
   }
 
   close(): void {
@@ -50,7 +52,8 @@ export class ReplicaCheckpoints {
 
   /** Halts when a signed checkpoint at or below the replica's height contradicts it for longer than a reorg takes to come. */
   async check(): Promise<Outcome | null> {
-    const { data, state } = this.#session;
+    const { data } = this.#replica;
+    const { state } = this.#replica.store;
     const { checkpoints } = data;
     if (!checkpoints || data.id.dbType !== 'indexer') return null;
     const height = state.height!;
@@ -73,19 +76,19 @@ export class ReplicaCheckpoints {
 
   async #askAll(): Promise<void> {
     this.#asking = true;
-    await Promise.all(this.#session.clients.map((client) => this.#ask(client)));
+    await Promise.all(this.#replica.sources.clients.map((client) => this.#ask(client)));
     this.#asking = false;
   }
 
   async #ask(client: SourceClient): Promise<void> {
-    const { log } = this.#session;
+    const { log } = this.#replica;
     const { url } = client;
     try {
       const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
       const checkpoint = await client.latestCheckpoint(signal);
       if (checkpoint === null || checkpoint.block_index <= (this.anchoredHeight ?? -1)) return;
       const { validator_signatures: signatures, ...record } = checkpoint;
-      const weight = signedWeight(record, signatures, this.#session.data.checkpoints!.validators);
+      const weight = signedWeight(record, signatures, this.#replica.data.checkpoints!.validators);
       const facts = { source: url, block: checkpoint.block_index, ...weight };
       if (!isQuorum(weight))
         return log.warn(facts, `the checkpoint of ${url} is not signed by a quorum: it proves nothing`);
@@ -108,18 +111,18 @@ export class ReplicaCheckpoints {
     if (differing.length > 0)
       return Object.fromEntries(differing.map((name) => [name, { checkpoint: checkpoint[name], replica: own[name] }]));
     this.anchoredHeight = Math.max(height, this.anchoredHeight ?? -1);
-    this.#session.log.info({ block: height, source }, 'the replica agrees with a checkpoint that a quorum signed');
-    this.#session.changed();
+    this.#replica.log.info({ block: height, source }, 'the replica agrees with a checkpoint that a quorum signed');
+    this.#replica.progress.changed();
     return null;
   }
 
   async #halt({ checkpoint, source }: Anchor, mismatches: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#session.raiseHalt('checkpoint-mismatch', checkpoint.block_index, mismatches, [source]);
+    await this.#replica.halt.raise('checkpoint-mismatch', checkpoint.block_index, mismatches, [source]);
   }
 
   /** Null for a block that the replica does not hold, such as one below the floor of a truncated one. */
   async #readOwn(height: number): Promise<Readonly<Record<string, string | null>> | null> {
-    const { writer, context } = this.#session;
+    const { writer, context } = this.#replica.store;
     const { heads, typed } = context.schema;
     const blocks = typed.get('blocks');
     if (!heads || !blocks) return null;

@@ -4,8 +4,11 @@ import { dissenters, verificationMachine } from '../../machines/sync/verificatio
 import { PlatformError } from '../../src/errors.ts';
 import { askHashes } from '../../src/sync/client/ask-hashes.ts';
 import { type BlockHashes, blockText } from '../../src/wire/database.ts';
-import type { ReplicaSession, SourceRecord } from './session.ts';
+import type { Replica } from './replica.ts';
+import type { SourceRecord } from './source-set.ts';
 import { Witness, type Word } from './witness.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt'>;
 
 /** Between two looks at sources that have not said what is waited for. */
 const LOOK_MS = 500;
@@ -50,7 +53,7 @@ interface Contradiction {
  * @see the specification, "Cross-source verification"
  */
 export class SourceCouncil {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   readonly #inspect: () => Observer;
   readonly #witnesses = new Map<SourceRecord, Witness>();
   readonly #agreed = new Map<number, string>();
@@ -64,20 +67,21 @@ export class SourceCouncil {
   #wake: (() => void) | undefined;
 
   /** @param inspect makes an observer that sees the states of a contested height */
-  constructor(session: ReplicaSession, inspect: () => Observer) {
-    this.#session = session;
+  constructor(replica: Parts, inspect: () => Observer) {
+    this.#replica = replica;
     this.#inspect = inspect;
   }
 
   get isSitting(): boolean {
-    const { verifyHashes, sources } = this.#session.data;
+    const { verifyHashes, sources } = this.#replica.data;
     return verifyHashes && sources.length > 1;
   }
 
   /** Hears every source but the one that is followed. */
   attend(): void {
     if (!this.isSitting) return;
-    const { others, data } = this.#session;
+    const { others } = this.#replica.sources;
+    const { data } = this.#replica;
     for (const [record, witness] of this.#witnesses) {
       if (others.includes(record)) continue;
       witness.close();
@@ -136,7 +140,8 @@ export class SourceCouncil {
    * @throws {PlatformError} SOURCE_UNREACHABLE
    */
   throwIfLeftBehind(height: number, quietMs: number): void {
-    const { data, source } = this.#session;
+    const { data } = this.#replica;
+    const { client: source } = this.#replica.sources;
     if (quietMs < data.hashConfirmTimeoutMs || !this.#isMajority((at) => at > height)) return;
     const reason = `${source.url} stays at block ${height}, behind the other sources`;
     throw new PlatformError('SOURCE_UNREACHABLE', { reason, source: source.url });
@@ -145,11 +150,11 @@ export class SourceCouncil {
   /** Names those that still contradict what was agreed on when the time that an ordinary reorg takes is over. */
   sweep(): void {
     for (const [key, { record, height, hash, since }] of this.#contradictions) {
-      if (performance.now() - since < this.#session.data.hashConfirmTimeoutMs) continue;
+      if (performance.now() - since < this.#replica.data.hashConfirmTimeoutMs) continue;
       this.#contradictions.delete(key);
       const agreed = this.#agreed.get(height);
       if (agreed === undefined || agreed === hash || this.#witnesses.get(record)?.heard(height) !== hash) continue;
-      this.#mismatch(height, { [this.#session.source.url]: agreed, [record.client.url]: hash });
+      this.#mismatch(height, { [this.#replica.sources.client.url]: agreed, [record.client.url]: hash });
       this.#dissents(record, height);
     }
   }
@@ -164,7 +169,8 @@ export class SourceCouncil {
     fits: (word: string) => boolean,
     signal: AbortSignal
   ): Promise<Decision> {
-    const { data, source, sources } = this.#session;
+    const { data } = this.#replica;
+    const { client: source, records: sources } = this.#replica.sources;
     const words: Words = new Map();
     let contested = false;
     let contestedAt = 0;
@@ -246,7 +252,7 @@ export class SourceCouncil {
     const asked = [...this.#witnesses]
       .filter(([{ client }, { height: at }]) => !words.has(client.url) && (at === null || at >= height))
       .map(async ([{ client }, witness]) => report(client.url, await witness.ask(height, signal)));
-    const mustAsk = !words.has(this.#session.source.url) && !isFollowedMute;
+    const mustAsk = !words.has(this.#replica.sources.client.url) && !isFollowedMute;
     const [isMute] = await Promise.all([
       mustAsk ? this.#askFollowed(height, null, report, signal) : isFollowedMute,
       ...asked
@@ -259,7 +265,7 @@ export class SourceCouncil {
    * @returns whether it answered, and cannot name the block
    */
   async #askFollowed(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<boolean> {
-    const { source } = this.#session;
+    const { client: source } = this.#replica.sources;
     const answer = await askHashes(source, height, AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)])).catch(
       () => null
     );
@@ -275,7 +281,8 @@ export class SourceCouncil {
    * more, are a majority together. One that fails or says nothing is waited for, and never counts.
    */
   #isUntold(height: number, words: Words, isFollowedMute: boolean, waitedMs: number): boolean {
-    const { log, sources, source, data } = this.#session;
+    const { log, data } = this.#replica;
+    const { records: sources, client: source } = this.#replica.sources;
     const silent = [...this.#witnesses].filter(([{ client }]) => !words.has(client.url));
     const mute = silent.filter(([, witness]) => witness.isMute(height)).map(([{ client }]) => client.url);
     if (isFollowedMute && !words.has(source.url)) mute.push(source.url);
@@ -293,8 +300,9 @@ export class SourceCouncil {
 
   /** A block that nobody confirms is waited for, but not while the others are where the replica is, or further. */
   #checkPatience(height: number, waitedMs: number): void {
-    const { log, knownState, data } = this.#session;
-    this.#session.throwIfCut();
+    const { log, data } = this.#replica;
+    const { knownState } = this.#replica.store;
+    this.#replica.stream.throwIfCut();
     if (waitedMs < data.hashConfirmTimeoutMs) return;
     if (this.#waitsFor !== height) log.warn({ block: height }, `block ${height} waits for a majority of the sources`);
     this.#waitsFor = height;
@@ -304,7 +312,7 @@ export class SourceCouncil {
   }
 
   #refusal(height: number, why: string): PlatformError {
-    const { url } = this.#session.source;
+    const { url } = this.#replica.sources.client;
     return new PlatformError('SOURCE_INVALID', {
       reason: `block ${height} of ${url} ${why}`,
       source: url,
@@ -314,18 +322,18 @@ export class SourceCouncil {
 
   #isMajority(holds: (height: number) => boolean): boolean {
     const found = [...this.#witnesses.values()].filter(({ height }) => height !== null && holds(height));
-    return found.length * 2 > this.#session.data.sources.length;
+    return found.length * 2 > this.#replica.data.sources.length;
   }
 
   /** Those that were asked again are named at once; others may be on the way through an ordinary reorg. */
   #judge(height: number, urls: readonly string[], words: Words, asked: boolean): void {
-    const { source, others } = this.#session;
+    const { client: source, others } = this.#replica.sources;
     for (const record of others.filter(({ client }) => urls.includes(client.url))) {
       if (asked) this.#dissents(record, height);
       else this.#doubt(record, height, words.get(record.client.url)!);
     }
     if (!urls.includes(source.url)) return;
-    this.#dissents(this.#session.followed, height);
+    this.#dissents(this.#replica.sources.followed, height);
     throw this.#refusal(height, 'is not the one that the majority of the sources names');
   }
 
@@ -336,7 +344,7 @@ export class SourceCouncil {
       if (hash !== agreed && (left !== undefined || heldUpMs > HELD_UP_MS)) {
         this.#doubted.set(url, DOUBTED_BLOCKS);
         if (left === undefined)
-          this.#session.log.warn(
+          this.#replica.log.warn(
             { block: height, source: url },
             `${url} held block ${height} up and is in the minority: its word alone holds up no more until it has agreed with ${DOUBTED_BLOCKS} blocks`
           );
@@ -350,15 +358,15 @@ export class SourceCouncil {
   #dissents(record: SourceRecord, height: number): void {
     record.dissents++;
     const { url } = record.client;
-    this.#session.log.error(
+    this.#replica.log.error(
       { block: height, source: url, dissents: record.dissents },
       `${url} dissents at block ${height}`
     );
-    this.#session.changed();
+    this.#replica.progress.changed();
   }
 
   #mismatch(height: number, said: Readonly<Record<string, string>>): void {
-    this.#session.log.error({ block: height, said }, `hash mismatch between sources at block ${height}`);
+    this.#replica.log.error({ block: height, said }, `hash mismatch between sources at block ${height}`);
   }
 
   #remember(height: number, hash: string): void {
@@ -371,7 +379,7 @@ export class SourceCouncil {
   #note(record: SourceRecord, word: Word | null, fault?: Error): void {
     if (fault) Object.assign(record, { state: 'failed', height: null, error: fault.message });
     else Object.assign(record, { state: 'heard', error: null, ...(word ? { height: word.height } : {}) });
-    this.#session.changed();
+    this.#replica.progress.changed();
     if (!word) return;
     const agreed = this.#agreed.get(word.height);
     if (agreed !== undefined && agreed !== word.hash) this.#doubt(record, word.height, word.hash);
@@ -397,7 +405,7 @@ export class SourceCouncil {
   }
 
   async #halt(height: number, words: Words): Promise<void> {
-    const sources = this.#session.sources.map(({ url }) => url);
-    await this.#session.raiseHalt('hash-mismatch', height, Object.fromEntries(words), sources);
+    const sources = this.#replica.sources.records.map(({ url }) => url);
+    await this.#replica.halt.raise('hash-mismatch', height, Object.fromEntries(words), sources);
   }
 }

@@ -1,7 +1,10 @@
 import type { Attestation } from '../../src/db/replica/compare/digest-compare.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { SourceClient } from '../../src/sync/client/source-client.ts';
-import type { ReplicaSession, SourceRecord } from './session.ts';
+import type { Replica } from './replica.ts';
+import type { SourceRecord } from './source-set.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources'>;
 
 /** What one source says of the replica's tables. */
 export interface SourceWord {
@@ -54,15 +57,15 @@ export function countWords(
  * so the replica makes a pass for each that is asked, until the majority is there.
  */
 export class DigestQuorum {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   #turn = 0;
 
-  constructor(session: ReplicaSession) {
-    this.#session = session;
+  constructor(replica: Parts) {
+    this.#replica = replica;
   }
 
   get isNeeded(): boolean {
-    const { verifyHashes, sources } = this.#session.data;
+    const { verifyHashes, sources } = this.#replica.data;
     return verifyHashes && sources.length > 1;
   }
 
@@ -75,7 +78,9 @@ export class DigestQuorum {
     equal: readonly string[],
     attest: (source: SourceClient) => Promise<Attestation>
   ): Promise<QuorumVerdict> {
-    const { followed, data, context } = this.#session;
+    const { followed } = this.#replica.sources;
+    const { data } = this.#replica;
+    const { context } = this.#replica.store;
     const { byName } = context.schema;
     const words = new Map<SourceRecord, SourceWord>([[followed, { equal, different: [] }]]);
     followed.digests = `equal at block ${height}`;
@@ -89,14 +94,14 @@ export class DigestQuorum {
       verdict = count();
     }
     this.#nameDissenters(height, words, verdict);
-    this.#session.changed();
+    this.#replica.progress.changed();
     // One that names no table at all confirms none.
     return isMajority() ? verdict : { ...verdict, unconfirmed: [...byName.keys()].filter(isTheirs) };
   }
 
   /** Those that are heard first; which of them comes first changes, so that in time each is asked. */
   #inTurn(): readonly SourceRecord[] {
-    const { others } = this.#session;
+    const { others } = this.#replica.sources;
     const first = this.#turn++ % others.length;
     const rotated = [...others.slice(first), ...others.slice(0, first)];
     return rotated.sort((a, b) => Number(b.state === 'heard') - Number(a.state === 'heard'));
@@ -124,7 +129,8 @@ export class DigestQuorum {
     words: ReadonlyMap<SourceRecord, SourceWord>,
     { unconfirmed, refuted }: ReturnType<typeof countWords>
   ): void {
-    const { followed, log } = this.#session;
+    const { followed } = this.#replica.sources;
+    const { log } = this.#replica;
     for (const [record, { different }] of words) {
       const tables = record === followed ? refuted : different.filter((table) => !unconfirmed.includes(table));
       const held = tables.filter(isTheirs);

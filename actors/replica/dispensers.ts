@@ -2,7 +2,9 @@ import { replaceTable } from '../../src/db/replica/load/replace-table.ts';
 import type { ReplicaTable } from '../../src/db/replica/schema.ts';
 import { hasCode, PlatformError } from '../../src/errors.ts';
 import type { Dispensers } from '../../src/wire/pages.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 
 const INTERVAL_MS = 30 * 60_000;
 const PATIENCE_MS = 60_000;
@@ -12,11 +14,11 @@ const PATIENCE_MS = 60_000;
  * They are replaced whole once the replica has caught up, and again from time to time; a source's fault leaves them as they are.
  */
 export class ReplicaDispensers {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   #dueAt = 0;
 
-  constructor(session: ReplicaSession) {
-    this.#session = session;
+  constructor(replica: Parts) {
+    this.#replica = replica;
   }
 
   get isDue(): boolean {
@@ -25,8 +27,10 @@ export class ReplicaDispensers {
 
   /** @throws {PlatformError} DATABASE_*, ROW_REFUSED: the writer is gone then */
   async replace(signal: AbortSignal): Promise<void> {
-    this.#dueAt = performance.now() + (this.#session.data.dispensersIntervalMs ?? INTERVAL_MS);
-    const { source, writer, log } = this.#session;
+    this.#dueAt = performance.now() + (this.#replica.data.dispensersIntervalMs ?? INTERVAL_MS);
+    const { client: source } = this.#replica.sources;
+    const { writer } = this.#replica.store;
+    const { log } = this.#replica;
     const table = this.#table!;
     const found = await this.#fetch(AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]));
     if (!found || signal.aborted) return;
@@ -38,16 +42,17 @@ export class ReplicaDispensers {
       log.warn({ err: caught, source: source.url }, 'the dispensers of the source do not fit: they stay as they are');
       return;
     }
-    await this.#session.reloadState();
+    await this.#replica.store.reloadState();
     log.debug({ ...dispensers, rows: found.rows.length }, 'dispensers replaced');
   }
 
   get #table(): ReplicaTable | undefined {
-    return this.#session.context.schema.tables.find(({ plan }) => plan.class === 'snapshotOnly');
+    return this.#replica.store.context.schema.tables.find(({ plan }) => plan.class === 'snapshotOnly');
   }
 
   async #fetch(signal: AbortSignal): Promise<(Dispensers & { readonly height: number | null }) | undefined> {
-    const { source, log } = this.#session;
+    const { client: source } = this.#replica.sources;
+    const { log } = this.#replica;
     try {
       const found = await source.dispensers(signal);
       if (!found.has_more) return found;

@@ -17,8 +17,10 @@ import type { ReplicaCheckpoints } from './checkpoints.ts';
 import type { Ruling, SourceCouncil } from './council.ts';
 import type { ReplicaDispensers } from './dispensers.ts';
 import type { ReplicaIndexMap } from './index-map.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
 import type { ReplicaVerifier } from './verifier.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment' | 'open' | 'drop'>;
 
 const WAIT_MS = 1_000;
 /** Waits in a row after which a group that has begun counts as broken off. */
@@ -37,7 +39,7 @@ interface ReadyGroup {
 
 /** Applies live blocks, group by group, as long as each follows the one before; groups that wait together go in one transaction. */
 export class ReplicaFollower {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   readonly #chain: ReplicaChain;
   readonly #verifier: ReplicaVerifier;
   readonly #council: SourceCouncil;
@@ -52,7 +54,7 @@ export class ReplicaFollower {
   #announced = -1;
 
   constructor(
-    session: ReplicaSession,
+    replica: Parts,
     {
       chain,
       verifier,
@@ -69,7 +71,7 @@ export class ReplicaFollower {
       readonly indexMap: ReplicaIndexMap;
     }
   ) {
-    this.#session = session;
+    this.#replica = replica;
     this.#chain = chain;
     this.#verifier = verifier;
     this.#council = council;
@@ -94,14 +96,14 @@ export class ReplicaFollower {
 
   /** The stored tip is not the block that the next one follows; its writer is gone, and the catch-up finds the fork. */
   async #goBack(fault: PlatformError): Promise<Outcome> {
-    this.#session.log.warn({ err: fault }, `${fault.message}: catching up by snapshot`);
-    this.#session.drop(fault);
-    await this.#session.open();
+    this.#replica.log.warn({ err: fault }, `${fault.message}: catching up by snapshot`);
+    this.#replica.drop(fault);
+    await this.#replica.open();
     return { kind: 'behind' };
   }
 
   async #follow(signal: AbortSignal): Promise<Outcome> {
-    const subscription = await this.#session.subscription();
+    const subscription = await this.#replica.stream.subscription();
     this.#group = [];
     this.#ready = [];
     for (let idle = 0; !signal.aborted; idle++) {
@@ -117,7 +119,7 @@ export class ReplicaFollower {
       if (message === null) {
         this.#checkOthers(idle * WAIT_MS);
         const patience = this.#group.length === 0 ? 1 : GROUP_PATIENCE;
-        if (this.#announced > this.#session.state.height! && idle >= patience) return { kind: 'behind' };
+        if (this.#announced > this.#replica.store.state.height! && idle >= patience) return { kind: 'behind' };
         continue;
       }
       idle = 0;
@@ -127,7 +129,7 @@ export class ReplicaFollower {
       }
       switch (message.type) {
         case 'status':
-          this.#session.sourceAt(message.block_height);
+          this.#replica.sources.standsAt(message.block_height);
           this.#announced = message.block_height ?? -1;
           if (this.#group.length === 0 && this.#isOtherTip(message)) return { kind: 'behind' };
           break;
@@ -153,7 +155,8 @@ export class ReplicaFollower {
 
   /** The source stands where the replica does, at another block: a reorg that no message told of. */
   #isOtherTip({ block_height, ...named }: StatusMessage): boolean {
-    const { state, data } = this.#session;
+    const { state } = this.#replica.store;
+    const { data } = this.#replica;
     const theirs = hashesOf(data.id.dbType, named);
     if (block_height !== state.height || state.hashes === null || blockText(theirs) === null) return false;
     return !sameBlock(theirs, state.hashes);
@@ -161,14 +164,15 @@ export class ReplicaFollower {
 
   /** No tree is made of rows of which a comparison by digests may still repair some. */
   async #compareRoots(): Promise<void> {
-    const { commitment, context, state } = this.#session;
+    const { commitment } = this.#replica;
+    const { context, state } = this.#replica.store;
     await commitment?.drain();
     if (this.#verifier.standing !== 'pending') await commitment?.begin(context.schema, state);
   }
 
   /** Blocks of the replica that its source took back go when the majority of the sources has others in their place. */
   async #leave(height: number, signal: AbortSignal): Promise<Outcome | null> {
-    if (height > this.#session.state.height!) return null;
+    if (height > this.#replica.store.state.height!) return null;
     const own = await this.#chain.ownHashes(height);
     const ruling = own ? await this.#council.uphold(height, own, { said: null, hasBlock: false }, signal) : 'other';
     if (ruling === 'untold') return { kind: 'behind' };
@@ -183,7 +187,7 @@ export class ReplicaFollower {
   /** @throws {PlatformError} SOURCE_UNREACHABLE when the others have gone on for long */
   #checkOthers(quietMs: number): void {
     this.#council.sweep();
-    this.#council.throwIfLeftBehind(this.#session.state.height!, quietMs);
+    this.#council.throwIfLeftBehind(this.#replica.store.state.height!, quietMs);
   }
 
   /** @returns where it leads when it is not simply the next block */
@@ -191,7 +195,7 @@ export class ReplicaFollower {
     const { block_index: at } = message;
     const group = message.group ?? { first: at, last: at };
     this.#announced = Math.max(at, this.#announced);
-    this.#session.sourceAt(this.#announced);
+    this.#replica.sources.standsAt(this.#announced);
     if (this.#misfit(message, group) !== null) {
       // What is to be said of it depends on what is here.
       const outcome = await this.#applyReady(signal);
@@ -203,7 +207,7 @@ export class ReplicaFollower {
     if (misfit !== null) {
       // A source that went on meanwhile is no fault.
       const level = group.first > height + 1 ? 'debug' : 'warn';
-      this.#session.log[level]({ block: at, height }, `${misfit}: catching up by snapshot`);
+      this.#replica.log[level]({ block: at, height }, `${misfit}: catching up by snapshot`);
       return { kind: 'behind' };
     }
     this.#group.push(message);
@@ -225,7 +229,7 @@ export class ReplicaFollower {
   get #tip(): { readonly height: number; readonly hashes: BlockHashes | null } {
     const last = this.#ready.at(-1)?.messages.at(-1);
     if (last) return { height: last.block_index, hashes: this.#hashes(last) };
-    const { height, hashes } = this.#session.state;
+    const { height, hashes } = this.#replica.store.state;
     return { height: height!, hashes };
   }
 
@@ -305,7 +309,7 @@ export class ReplicaFollower {
   }
 
   #hashes(message: BlockMessage): BlockHashes {
-    return hashesOf(this.#session.data.id.dbType, message);
+    return hashesOf(this.#replica.data.id.dbType, message);
   }
 
   /** A block that is here already was sent again; with other hashes it is another branch. */
@@ -316,21 +320,22 @@ export class ReplicaFollower {
 
   /** A source that does not say which schema its rows have is asked for it when they show another one. */
   #isDescribed({ data, updated_rows }: BlockMessage): boolean {
-    const { schema } = this.#session.context;
+    const { schema } = this.#replica.store.context;
     return describes(schema, data) && describes(schema, updated_rows);
   }
 
   async #apply(ready: readonly ReadyGroup[], signal: AbortSignal): Promise<void> {
     const messages = ready.flatMap((each) => each.messages);
     const { schema_fingerprint: fingerprint } = messages[0]!;
-    if (fingerprint !== undefined && fingerprint !== this.#session.state.schemaFingerprint) {
+    if (fingerprint !== undefined && fingerprint !== this.#replica.store.state.schemaFingerprint) {
       await this.#chain.followSchema(fingerprint, signal);
       // Rows of older blocks may hold other values in columns that are new or changed, and no message says so.
       this.#verifier.hasten();
     } else if (fingerprint === undefined && !messages.every((message) => this.#isDescribed(message))) {
       await this.#chain.followSchema(null, signal);
     }
-    const { writer, context, state, source } = this.#session;
+    const { writer, context, state } = this.#replica.store;
+    const { client: source } = this.#replica.sources;
     if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#verifier.hasten();
     const groups = ready.map(({ group: { first, last }, messages }): LiveGroup => {
       const hashes = this.#hashes(messages.at(-1)!);
@@ -338,25 +343,26 @@ export class ReplicaFollower {
       return { target, messages };
     });
     try {
-      this.#session.moved(await applyBlocks(writer, context, state, groups));
+      this.#replica.store.moved(await applyBlocks(writer, context, state, groups));
     } catch (caught) {
-      if (hasCode(caught, 'ROW_CONTRADICTION')) this.#session.contradicted = true;
+      if (hasCode(caught, 'ROW_CONTRADICTION')) this.#replica.store.contradicted = true;
       throw caught;
     }
   }
 
   /** What the mismatch was found in is undone with its connection; the halt needs another one. */
   async #halt(fault: PlatformError): Promise<Outcome> {
-    const { log, source, commitment } = this.#session;
+    const { log, commitment } = this.#replica;
+    const { client: source } = this.#replica.sources;
     commitment?.forget('a root is not the one of the source');
     try {
-      this.#session.drop(fault);
-      await this.#session.open();
+      this.#replica.drop(fault);
+      await this.#replica.open();
     } catch (caught) {
       log.error({ err: caught }, 'the replica could not be opened to record a halt');
     }
     const { root, height, ours, theirs } = fault.detail;
-    await this.#session.raiseHalt('state-root-mismatch', Number(height), { root, height, ours, theirs }, [source.url]);
+    await this.#replica.halt.raise('state-root-mismatch', Number(height), { root, height, ours, theirs }, [source.url]);
     return { kind: 'halted' };
   }
 }

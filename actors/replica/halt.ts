@@ -4,7 +4,7 @@ import type { Connection } from '../../src/db/core/connection.ts';
 import { clearHalt, readHalt, writeHalt, writeReplicaState } from '../../src/db/replica/state.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
-import { type HaltReason, remedyOf } from '../../src/wire/halts.ts';
+import { type HaltReason, haltOf, remedyOf } from '../../src/wire/halts.ts';
 import type { Halt } from '../../src/wire/report.ts';
 import { readHaltFile, removeHaltFile, writeHaltFile } from './halt-file.ts';
 
@@ -23,6 +23,12 @@ interface ReplicaHaltOptions {
   /** Sees the machine's changes of state. */
   readonly inspect: HaltObserver;
   readonly writer: () => Connection;
+  /** The one that is followed. */
+  readonly source: () => string;
+  /** Called first: nothing more is to come in. */
+  readonly onRaised: () => void;
+  /** Called whenever something that is reported has changed. */
+  readonly changed: () => void;
 }
 
 /** The halt of one replica: in force at once, durable when `raise` returns, gone only by an operator's word. */
@@ -45,9 +51,18 @@ export class ReplicaHalt {
     this.#actor ??= this.#start(found);
   }
 
-  async raise(halt: Halt): Promise<void> {
-    this.#options.log.error({ halt, remedy: remedyOf(halt) }, `replication halted: ${halt.reason}`);
+  /**
+   * Halts at once; the halt is durable when this returns.
+   *
+   * @param sources that have to do with it; default: the one that is followed
+   */
+  async raise(reason: HaltReason, height: number, mismatches: unknown, sources?: readonly string[]): Promise<void> {
+    const { log, source, onRaised, changed } = this.#options;
+    const halt = haltOf(reason, { block_index: height, mismatches, sources: sources ?? [source()] });
+    onRaised();
+    log.error({ halt, remedy: remedyOf(halt) }, `replication halted: ${halt.reason}`);
     this.#actor!.send({ type: 'halt.raised', halt });
+    changed();
     await waitFor(this.#actor!, (snapshot) => snapshot.matches({ halted: 'recorded' }), { timeout: DEADLINE_MS });
   }
 
@@ -68,6 +83,7 @@ export class ReplicaHalt {
     await clearHalt(connection);
     await removeHaltFile(this.#options.file);
     this.#actor?.send({ type: 'halt.cleared' });
+    this.#options.changed();
     return was;
   }
 

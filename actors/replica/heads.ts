@@ -6,7 +6,9 @@ import { steadily } from '../../src/sync/client/steady.ts';
 import { readSnapshot } from '../../src/sync/snapshot/snapshot-reader.ts';
 import { type BlockHashes, sameBlock } from '../../src/wire/database.ts';
 import type { WireRow } from '../../src/wire/messages.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
+
+type Parts = Pick<Replica, 'data' | 'store' | 'sources'>;
 
 const BATCH_BYTES = 2 ** 20;
 /** Rows of blocks that are kept of one answer; nobody goes back further. */
@@ -21,7 +23,7 @@ const HASH_COLUMNS = ['block_hash', 'block_hash_id'] as const;
  * `blocks` rows.
  */
 export class SourceHeads {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   readonly #ownHashes: (height: number) => Promise<BlockHashes | null>;
   readonly #status: SourceStatus;
   readonly #signal: AbortSignal;
@@ -32,12 +34,12 @@ export class SourceHeads {
   #readFrom = Number.POSITIVE_INFINITY;
 
   constructor(
-    session: ReplicaSession,
+    replica: Parts,
     ownHashes: (height: number) => Promise<BlockHashes | null>,
     status: SourceStatus,
     signal: AbortSignal
   ) {
-    this.#session = session;
+    this.#replica = replica;
     this.#ownHashes = ownHashes;
     this.#status = status;
     this.#signal = signal;
@@ -48,7 +50,8 @@ export class SourceHeads {
     const own = await this.#ownHashes(height);
     if (own === null) return null;
     if (height === this.#status.height) return sameBlock(own, this.#status.hashes);
-    const { source, data } = this.#session;
+    const { client: source } = this.#replica.sources;
+    const { data } = this.#replica;
     const theirs = this.#answers ? await source.hashesAt(height, this.#signal) : null;
     if (theirs !== null) return sameBlock(own, theirs);
     this.#answers = false;
@@ -65,7 +68,7 @@ export class SourceHeads {
 
   async #isSameRow(height: number): Promise<boolean | null> {
     const theirs = this.#rows.get(height);
-    const [own] = await rows(this.#session.writer, 'SELECT * FROM blocks WHERE block_index = ?', [height]);
+    const [own] = await rows(this.#replica.store.writer, 'SELECT * FROM blocks WHERE block_index = ?', [height]);
     return theirs === undefined || !own ? null : tell(own) === tell(theirs);
   }
 }

@@ -1,7 +1,9 @@
 import type { Connection } from '../../src/db/core/connection.ts';
 import { Line } from '../../src/db/core/line.ts';
 import { IndexMap } from '../../src/db/tables/index-map.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'sources'>;
 
 /** Between two comparisons, and while the source has not read its own yet or a difference is to be confirmed. */
 const PAUSE_MS = 60_000;
@@ -14,7 +16,7 @@ const SOON_MS = 2_000;
  * @see the specification, "Configuration variables": INDEX_MAP_PARITY_CHECK
  */
 export class ReplicaIndexMap {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   readonly #open: () => Promise<Connection>;
   readonly #map = new IndexMap();
   readonly #stopping = new AbortController();
@@ -23,8 +25,8 @@ export class ReplicaIndexMap {
   /** How often both were found to differ; null while nothing was compared. */
   mismatches: number | null = null;
 
-  constructor(session: ReplicaSession, open: () => Promise<Connection>) {
-    this.#session = session;
+  constructor(replica: Parts, open: () => Promise<Connection>) {
+    this.#replica = replica;
     this.#open = open;
   }
 
@@ -34,7 +36,7 @@ export class ReplicaIndexMap {
 
   /** Begins a comparison when one is due; it is not waited for. */
   check(): void {
-    if (!this.#session.data.checksIndexMap || performance.now() < this.#dueAt) return;
+    if (!this.#replica.data.checksIndexMap || performance.now() < this.#dueAt) return;
     this.#dueAt = Number.POSITIVE_INFINITY;
     void this.#compare().then((nextMs) => {
       this.#dueAt = performance.now() + nextMs;
@@ -42,7 +44,8 @@ export class ReplicaIndexMap {
   }
 
   async #compare(): Promise<number> {
-    const { source, log } = this.#session;
+    const { client: source } = this.#replica.sources;
+    const { log } = this.#replica;
     const line = new Line(this.#open);
     try {
       const { indexMap: theirs } = await source.status(this.#stopping.signal);
@@ -57,7 +60,7 @@ export class ReplicaIndexMap {
       }
       const isNew = differs && !this.#differed;
       this.#differed = differs;
-      this.#session.changed();
+      this.#replica.progress.changed();
       return isNew ? SOON_MS : PAUSE_MS;
     } catch (caught) {
       if (!this.#stopping.signal.aborted) log.debug({ err: caught }, 'the index of addresses could not be compared');

@@ -6,7 +6,7 @@ import { type BlockHead, readHeadPages } from '../../src/db/tables/block-hashes.
 import type { LoggedBlock } from '../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { type BlockHashes, blockText, sameBlock } from '../../src/wire/database.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
 
 /** What is in is not what was sent. */
 export function refusal(reason: string): PlatformError {
@@ -15,7 +15,7 @@ export function refusal(reason: string): PlatformError {
 
 /** Every row that was received is there. @throws {PlatformError} SOURCE_INVALID */
 export async function checkCounts(
-  { writer }: ReplicaSession,
+  { store: { writer } }: Pick<Replica, 'store'>,
   { tables }: SchemaPlan,
   received: Readonly<Record<string, number>>,
   signal: AbortSignal
@@ -37,7 +37,7 @@ export async function checkCounts(
  * @throws {PlatformError} SOURCE_INVALID
  */
 export async function checkBlocks(
-  { writer, context, data }: ReplicaSession,
+  { store: { writer, context }, data }: Pick<Replica, 'store' | 'data'>,
   height: number,
   hashes: BlockHashes | null
 ): Promise<{ lowest: number | null; blockTime: number | null; hashes: BlockHashes | null }> {
@@ -63,7 +63,10 @@ export async function checkBlocks(
 }
 
 /** What a balance is made of is the source's to say, so a difference is told and not refused: it is the source's own. */
-export async function checkBalances({ writer, context, log }: ReplicaSession): Promise<void> {
+export async function checkBalances({
+  store: { writer, context },
+  log
+}: Pick<Replica, 'store' | 'log'>): Promise<void> {
   const has = (name: string, ...columns: string[]) =>
     columns.every((column) => context.schema.byName.get(name)?.plan.columns.some((each) => each.name === column));
   const pair = ['address_id', 'tick_id', 'amount'];
@@ -85,7 +88,10 @@ export async function checkBalances({ writer, context, log }: ReplicaSession): P
 }
 
 /** As with balances, what leads nowhere is told and not refused. */
-export async function checkReferences({ writer, context, log }: ReplicaSession): Promise<void> {
+export async function checkReferences({
+  store: { writer, context },
+  log
+}: Pick<Replica, 'store' | 'log'>): Promise<void> {
   for (const { table, parent, count } of await findUnresolved(writer, context.schema))
     log.warn({ table, parent, rows: count }, `${count} rows of ${table} refer to rows of ${parent} that are not there`);
 }

@@ -11,7 +11,9 @@ import { readSnapshot } from '../../src/sync/snapshot/snapshot-reader.ts';
 import { SCHEMA_VERSION } from '../../src/wire/database.ts';
 import type { WireRow } from '../../src/wire/messages.ts';
 import { Pace } from './pace.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store'>;
 
 /** Tables are loaded on this many connections at once. */
 const LOADERS = 2;
@@ -33,12 +35,12 @@ export interface Loading {
 
 /** Takes the rows of a snapshot into empty tables while its body still arrives. */
 export class SnapshotLoader {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   readonly #loading: Loading;
   #progress: BootstrapProgress;
 
-  constructor(session: ReplicaSession, loading: Loading) {
-    this.#session = session;
+  constructor(replica: Parts, loading: Loading) {
+    this.#replica = replica;
     this.#loading = loading;
     this.#progress = loading.progress;
   }
@@ -50,7 +52,8 @@ export class SnapshotLoader {
 
   /** @throws {PlatformError} SOURCE_INVALID, SOURCE_TRUNCATED, DATABASE_UNAVAILABLE */
   async load(signal: AbortSignal): Promise<void> {
-    const { writer, data, log } = this.#session;
+    const { writer } = this.#replica.store;
+    const { data, log } = this.#replica;
     const { plan, floor } = this.#loading;
     await writer.query('SET SESSION max_statement_time = 0'); // keys over large tables take their time
     await cutJournal(writer, BEFORE_ALL);
@@ -59,7 +62,7 @@ export class SnapshotLoader {
       writer,
       plan.tables.filter(({ table }) => !Object.hasOwn(this.received, table.name))
     );
-    await this.#session.reloadSchema();
+    await this.#replica.store.reloadSchema();
     const bulk = await allowsBulkLoad(writer);
     if (!bulk)
       log.warn('local_infile is off at the replica server: rows go in by INSERT, which is several times slower');
@@ -83,9 +86,9 @@ export class SnapshotLoader {
   }
 
   async #loadTables(pool: LoaderPool, finisher: TableFinisher, signal: AbortSignal): Promise<void> {
-    const { schema } = this.#session.context;
+    const { schema } = this.#replica.store.context;
     const { plan, download, floor } = this.#loading;
-    const limits = { maxRowBytes: this.#session.data.maxRowBytes, batchBytes: BATCH_BYTES };
+    const limits = { maxRowBytes: this.#replica.data.maxRowBytes, batchBytes: BATCH_BYTES };
     const before = { ...this.received };
     const ended = new Set<string>();
     const planned = new Map(plan.tables.map((table) => [table.table.name, table]));
@@ -118,7 +121,7 @@ export class SnapshotLoader {
     }
     await finisher.settled();
     const { schema_version, block_height } = next.value;
-    if (block_height !== download.head.height || schema_version !== SCHEMA_VERSION[this.#session.data.id.dbType]) {
+    if (block_height !== download.head.height || schema_version !== SCHEMA_VERSION[this.#replica.data.id.dbType]) {
       throw new PlatformError('SOURCE_INVALID', {
         reason: 'the body of the snapshot has another height or version than its headers'
       });
@@ -138,21 +141,24 @@ export class SnapshotLoader {
   /** Durable when it returns: after a crash this table is not loaded again. */
   async #done(name: string, count: number): Promise<void> {
     this.#progress = { ...this.#progress, done: { ...this.received, [name]: count } };
-    await writeReplicaState(this.#session.writer, { bootstrap: this.#progress });
+    await writeReplicaState(this.#replica.store.writer, { bootstrap: this.#progress });
   }
 
   #tell(pace: Pace): void {
-    const { log } = this.#session;
+    const { log } = this.#replica;
     const { percent, sizeBytes } = this.#loading.download;
     const { rowsPerSecond, etaSeconds, rows } = pace;
     const known = pace.percent ?? (percent === null ? null : percent / 2);
-    this.#session.percent = known === null ? null : Math.min(99, Math.floor(known));
-    this.#session.pace = { rowsPerSecond, etaSeconds };
-    this.#session.changed();
+    this.#replica.progress.percent = known === null ? null : Math.min(99, Math.floor(known));
+    this.#replica.progress.pace = { rowsPerSecond, etaSeconds };
+    this.#replica.progress.changed();
     if (!pace.isDue()) return;
     const left = etaSeconds === null ? '' : `, about ${Math.ceil(etaSeconds / 60)} min left`;
     const megabytes = Math.round(sizeBytes / 2 ** 20);
-    const facts = { percent: this.#session.percent, rows, rowsPerSecond, etaSeconds, megabytes };
-    log.info(facts, `bootstrap: ${this.#session.percent ?? '?'}%, ${rows} rows, ${rowsPerSecond} rows/s${left}`);
+    const facts = { percent: this.#replica.progress.percent, rows, rowsPerSecond, etaSeconds, megabytes };
+    log.info(
+      facts,
+      `bootstrap: ${this.#replica.progress.percent ?? '?'}%, ${rows} rows, ${rowsPerSecond} rows/s${left}`
+    );
   }
 }

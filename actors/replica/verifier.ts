@@ -10,7 +10,9 @@ import type { SourceClient } from '../../src/sync/client/source-client.ts';
 import type { Verification } from '../../src/wire/report.ts';
 import { ReplicaLost } from './chain.ts';
 import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
-import type { ReplicaSession } from './session.ts';
+import type { Replica } from './replica.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
 
 const STATEMENT_LIMIT_S = 60;
 /** Blocks that wait longer than this are more urgent than a comparison. */
@@ -36,7 +38,7 @@ type Different = Extract<Comparison, { kind: 'different' }>;
  * other, it counts as verified when a majority of them has the same rows.
  */
 export class ReplicaVerifier {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   #standing: Verification = 'pending';
   #dueAt = 0;
   /** When a comparison that came to nothing is tried again though no block came. */
@@ -50,9 +52,9 @@ export class ReplicaVerifier {
   readonly #quorum: DigestQuorum;
   #unconfirmed: readonly string[] = [];
 
-  constructor(session: ReplicaSession) {
-    this.#session = session;
-    this.#quorum = new DigestQuorum(session);
+  constructor(replica: Parts) {
+    this.#replica = replica;
+    this.#quorum = new DigestQuorum(replica);
   }
 
   /** Tables of which no majority of the sources was found to have the replica's rows. */
@@ -67,7 +69,7 @@ export class ReplicaVerifier {
 
   get isDue(): boolean {
     if (this.#dueAt === Number.POSITIVE_INFINITY) return false;
-    const height = this.#session.state.height!;
+    const height = this.#replica.store.state.height!;
     const now = performance.now();
     const isBetween = height % EVERY_BLOCKS === 0 && height > this.#last.height && now >= this.#last.restUntil;
     return height >= this.#dueAt || now >= this.#retryAt || isBetween;
@@ -80,7 +82,7 @@ export class ReplicaVerifier {
     this.#misses = 0;
     if (this.#standing !== 'verified') return;
     this.#standing = 'pending';
-    this.#session.changed();
+    this.#replica.progress.changed();
   }
 
   /** As soon as the replica is at rest, where the source offers digests. */
@@ -99,11 +101,11 @@ export class ReplicaVerifier {
     const hurry = new AbortController();
     const stop = AbortSignal.any([signal, hurry.signal]);
     const began = performance.now();
-    const isEarly = this.#session.state.height! < this.#dueAt;
-    const subscription = await this.#session.subscription();
+    const isEarly = this.#replica.store.state.height! < this.#dueAt;
+    const subscription = await this.#replica.stream.subscription();
     const look = setInterval(() => {
       // What waits may say no more than where the source stands, or what a catch-up has brought.
-      const isBehind = subscription.waiting > 0 && (subscription.newest ?? -1) > this.#session.state.height!;
+      const isBehind = subscription.waiting > 0 && (subscription.newest ?? -1) > this.#replica.store.state.height!;
       if (isBehind && performance.now() - began > PATIENCE_MS) hurry.abort();
     }, LOOK_MS);
     try {
@@ -120,12 +122,12 @@ export class ReplicaVerifier {
       clearInterval(look);
       line.destroy();
       const now = performance.now();
-      this.#last = { height: this.#session.state.height!, restUntil: now + SHARE * (now - began) };
+      this.#last = { height: this.#replica.store.state.height!, restUntil: now + SHARE * (now - began) };
     }
   }
 
   #open = () => {
-    const { coordinates, generation } = this.#session.data;
+    const { coordinates, generation } = this.#replica.data;
     const tag = statementTag(coordinates.name, generation);
     return connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
   };
@@ -135,7 +137,8 @@ export class ReplicaVerifier {
     const read = (work: (comparison: DigestComparison) => Promise<Comparison>): Promise<Comparison> =>
       untilAborted(
         line.use((connection) => {
-          const { context, source } = this.#session;
+          const { context } = this.#replica.store;
+          const { client: source } = this.#replica.sources;
           return work(new DigestComparison(connection, context.schema, source, { patient: true, source: source.url }));
         }),
         signal
@@ -157,30 +160,34 @@ export class ReplicaVerifier {
   }
 
   async #repair({ height, tables }: Different): Promise<void> {
-    const { writer, context, log, source } = this.#session;
+    const { writer, context } = this.#replica.store;
+    const { log } = this.#replica;
+    const { client: source } = this.#replica.sources;
     try {
       await repair(writer, context, height, tables);
     } catch (caught) {
       throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
     }
-    this.#session.commitment?.repaired(tables.map(({ table }) => table));
+    this.#replica.commitment?.repaired(tables.map(({ table }) => table));
     count('digest.repaired', tables.length);
     for (const { table, surplus, missing, spans } of tables) {
       const facts = { table, height, ranges: spans.length, removed: surplus.length, added: missing.length };
       log.warn({ ...facts, source: source.url }, `table ${table} differed from its source: repaired`);
     }
-    await this.#session.reloadState();
+    await this.#replica.store.reloadState();
   }
 
   /** Of tables that are not named, an equal replica has the ids of this source. */
   async #noteIds({ kind, ownIds }: Equal | Different): Promise<void> {
-    const { writer, state, source, log } = this.#session;
+    const { writer, state } = this.#replica.store;
+    const { client: source } = this.#replica.sources;
+    const { log } = this.#replica;
     // What differs may be equal but for its ids, or is made so by a repair.
     const own = kind === 'equal' ? ownIds : [...new Set([...state.ids.own, ...ownIds])].sort();
     const ids = { source: kind === 'equal' ? source.url : state.ids.source, own };
     if (JSON.stringify(ids) === JSON.stringify(state.ids)) return;
     await writeReplicaState(writer, { ids });
-    await this.#session.reloadState();
+    await this.#replica.store.reloadState();
     const tables = own.filter((table) => !state.ids.own.includes(table));
     if (tables.length > 0)
       log.info({ tables, source: source.url }, 'these tables keep ids of their own: the source has others');
@@ -192,8 +199,8 @@ export class ReplicaVerifier {
     await this.#noteIds(found);
     if (!this.#quorum.isNeeded) return this.#verified(height);
     const compare = (source: SourceClient) => (connection: Connection) =>
-      new DigestComparison(connection, this.#session.context.schema, source).attest(signal);
-    const { schema } = this.#session.context;
+      new DigestComparison(connection, this.#replica.store.context.schema, source).attest(signal);
+    const { schema } = this.#replica.store.context;
     const equal = said.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
     const verdict = await this.#quorum.judge(height, equal, (source) =>
       untilAborted(line.use(compare(source)), signal)
@@ -204,7 +211,8 @@ export class ReplicaVerifier {
   }
 
   #leaveUnconfirmed(height: number, { isContradicted }: QuorumVerdict): void {
-    const { log, sources } = this.#session;
+    const { log } = this.#replica;
+    const { records: sources } = this.#replica.sources;
     const tables = this.#unconfirmed;
     count('digest.unconfirmed');
     const said = Object.fromEntries(sources.map(({ url, digests }) => [url, digests]));
@@ -215,13 +223,13 @@ export class ReplicaVerifier {
     if (isContradicted || isLate || this.#standing !== 'verified') this.#standing = 'unverified';
     if (isContradicted) this.#atNextEpoch();
     else this.#againSoon();
-    this.#session.changed();
+    this.#replica.progress.changed();
   }
 
   async #verified(height: number): Promise<void> {
-    const { writer } = this.#session;
+    const { writer } = this.#replica.store;
     await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
-    await this.#session.reloadState();
+    await this.#replica.store.reloadState();
     this.#standing = 'verified';
     count('digest.equal');
     this.#began = false;
@@ -230,7 +238,7 @@ export class ReplicaVerifier {
 
   /** The source is a block ahead, or behind: soon both may stand at the same one. */
   #missed({ height, sourceHeight, unsettled }: Extract<Comparison, { kind: 'elsewhere' }>): void {
-    const { log } = this.#session;
+    const { log } = this.#replica;
     count('digest.elsewhere');
     if (!unsettled) log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
     else
@@ -242,7 +250,8 @@ export class ReplicaVerifier {
   }
 
   #notVerified(caught: unknown, hurried: boolean): void {
-    const { log, source } = this.#session;
+    const { log } = this.#replica;
+    const { client: source } = this.#replica.sources;
     const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
     this.#standing = 'unverified';
     count('digest.unverified');
@@ -256,28 +265,28 @@ export class ReplicaVerifier {
       this.#againSoon();
       log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
     }
-    this.#session.changed();
+    this.#replica.progress.changed();
   }
 
   #againSoon(): void {
     this.#misses++;
     if (this.#misses < MAX_MISSES) {
-      this.#dueAt = this.#session.state.height! + 1;
+      this.#dueAt = this.#replica.store.state.height! + 1;
       this.#retryAt = performance.now() + Math.min(MAX_PAUSE_MS, 500 * 2 ** this.#misses);
     } else this.#atNextEpoch();
   }
 
   #atNextEpoch(): void {
-    const { epochSize } = this.#session.data;
+    const { epochSize } = this.#replica.data;
     this.#misses = 0;
-    this.#dueAt = (Math.floor(this.#session.state.height! / epochSize) + 1) * epochSize;
+    this.#dueAt = (Math.floor(this.#replica.store.state.height! / epochSize) + 1) * epochSize;
   }
 
   async #halt(table: string, { height, tables }: Different): Promise<Outcome> {
     count('digest.mismatch');
     const { spans, surplus, missing } = tables.find((each) => each.table === table)!;
     const mismatches = { table, ranges: spans.slice(0, 100), surplus: surplus.length, missing: missing.length };
-    await this.#session.raiseHalt('digest-mismatch', height, mismatches);
+    await this.#replica.halt.raise('digest-mismatch', height, mismatches);
     return { kind: 'halted' };
   }
 }

@@ -1,5 +1,5 @@
 import type { SourceCouncil } from '../../../actors/replica/council.ts';
-import type { ReplicaSession } from '../../../actors/replica/session.ts';
+import type { Replica } from '../../../actors/replica/replica.ts';
 import type { Outcome } from '../../../machines/sync/replica.ts';
 import { quoteName } from '../../../src/db/core/connection.ts';
 import { canonicalRows } from '../../../src/db/replica/group-transaction.ts';
@@ -16,29 +16,32 @@ import { readSnapshotHead, type SnapshotHead } from '../../../src/sync/client/sn
 import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';
 import { unknownHashes } from '../../../src/wire/database.ts';
 
+type Parts = Pick<Replica, 'data' | 'store' | 'sources'>;
+
 /**
  * Stands for the bulk load, which is files, LOAD DATA and DDL: a full snapshot goes in by one transaction. What is before and
  * after it is the real thing.
  */
 export class ReplicaBootstrap {
-  readonly #session: ReplicaSession;
+  readonly #replica: Parts;
   readonly #council: SourceCouncil;
   #head: SnapshotHead | undefined;
   #batches: SnapshotBatch[] = [];
 
-  constructor(session: ReplicaSession, council: SourceCouncil) {
-    this.#session = session;
+  constructor(replica: Parts, council: SourceCouncil) {
+    this.#replica = replica;
     this.#council = council;
   }
 
   async fetchSchema(): Promise<void> {
     const nothing = { height: null, blockTime: null, hashes: null, verifiedHeight: null, verifiedAt: null };
-    await writeReplicaState(this.#session.writer, { complete: false, phase: 'bootstrapping', ...nothing });
-    await this.#session.reloadState();
+    await writeReplicaState(this.#replica.store.writer, { complete: false, phase: 'bootstrapping', ...nothing });
+    await this.#replica.store.reloadState();
   }
 
   async download(signal: AbortSignal): Promise<Outcome> {
-    const { source, data } = this.#session;
+    const { client: source } = this.#replica.sources;
+    const { data } = this.#replica;
     const response = await source.get(source.modePath('snapshot'), {}, signal);
     if (response.status !== 200) return source.refuse(response, 'the snapshot');
     this.#head = readSnapshotHead(response.headers, 'indexer');
@@ -46,7 +49,7 @@ export class ReplicaBootstrap {
     this.#batches = [];
     const limits = { maxRowBytes: data.maxRowBytes, batchBytes: 2 ** 20 };
     for await (const batch of readSnapshot(response.body, coding, limits)) this.#batches.push(batch);
-    this.#session.sourceAt(height);
+    this.#replica.sources.standsAt(height);
     const ruling = await this.#council.confirm(height, hashes ?? unknownHashes('indexer'), signal);
     if (ruling === 'other')
       throw new PlatformError('SOURCE_INVALID', { reason: 'the snapshot is of another branch', source: source.url });
@@ -54,7 +57,9 @@ export class ReplicaBootstrap {
   }
 
   async load(): Promise<void> {
-    const { writer, context, data, source } = this.#session;
+    const { writer, context } = this.#replica.store;
+    const { data } = this.#replica;
+    const { client: source } = this.#replica.sources;
     const { schema } = context;
     const { height, hashes, fingerprint } = this.#head!;
     await writer.query('BEGIN');
@@ -74,7 +79,7 @@ export class ReplicaBootstrap {
   }
 
   async check(): Promise<Outcome> {
-    await this.#session.reloadState();
+    await this.#replica.store.reloadState();
     return { kind: 'done' };
   }
 }

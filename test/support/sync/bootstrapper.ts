@@ -2,18 +2,18 @@ import { ReplicaBootstrap } from '../../../actors/replica/bootstrap.ts';
 import { SourceCouncil } from '../../../actors/replica/council.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
-import { replicaSession } from './replica-session.ts';
+import { testReplica } from './test-replica.ts';
 
 /** The actor's bootstrap, without the actor: one attempt; what an earlier one left is gone on with. */
 export function bootstrapper(url: string, coordinates: DatabaseCoordinates) {
-  const session = replicaSession(coordinates, url);
-  const bootstrap = new ReplicaBootstrap(session, new SourceCouncil(session, () => () => undefined));
+  const replica = testReplica(coordinates, url);
+  const bootstrap = new ReplicaBootstrap(replica, new SourceCouncil(replica, () => () => undefined));
   const { signal } = new AbortController();
-  const close = () => session.drop(new PlatformError('DATABASE_UNAVAILABLE'));
+  const close = () => replica.drop(new PlatformError('DATABASE_UNAVAILABLE'));
   const attempt = async () => {
     try {
-      await session.open();
-      if (session.state.height !== null) return;
+      await replica.open();
+      if (replica.store.state.height !== null) return;
       await bootstrap.fetchSchema(signal);
       await bootstrap.download(signal);
       await bootstrap.load(signal);
@@ -23,5 +23,5 @@ export function bootstrapper(url: string, coordinates: DatabaseCoordinates) {
       throw caught;
     }
   };
-  return { attempt, close, open: () => session.open() };
+  return { attempt, close, open: () => replica.open() };
 }

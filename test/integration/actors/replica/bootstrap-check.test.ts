@@ -8,7 +8,7 @@ import { readTopology } from '../../../../src/db/tables/topology.ts';
 import { silentLogger } from '../../../../src/log.ts';
 import type { WireRows } from '../../../../src/wire/messages.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
-import { replicaSession } from '../../../support/sync/replica-session.ts';
+import { testReplica } from '../../../support/sync/test-replica.ts';
 import { startToldSource, type Told } from '../../../support/sync/told-source.ts';
 
 const TABLES = [
@@ -56,10 +56,10 @@ async function bootstrap(
     warn: (_: unknown, text: string) => void warnings.push(text)
   });
   const to = await createDatabase('checked');
-  const session = replicaSession(to, url, { log });
-  const loader = new ReplicaBootstrap(session, new SourceCouncil(session, () => () => undefined));
+  const replica = testReplica(to, url, { log });
+  const loader = new ReplicaBootstrap(replica, new SourceCouncil(replica, () => () => undefined));
   const { signal } = new AbortController();
-  await session.open();
+  await replica.open();
   const attempt = async () => {
     await loader.fetchSchema(signal);
     await loader.download(signal);
@@ -75,7 +75,7 @@ async function bootstrap(
     (fault: Error) => fault.message
   );
   const { complete, height } = await readReplicaState(own);
-  await Promise.all([own.end(), control.end(), session.close()]);
+  await Promise.all([own.end(), control.end(), replica.close()]);
   return { outcome, complete, height, warnings: warnings.filter((text) => !text.includes('flush each commit')) };
 }
 

@@ -10,8 +10,8 @@ import { ReplicaVerifier } from '../../../../actors/replica/verifier.ts';
 import { connect, rows } from '../../../../src/db/core/connection.ts';
 import { writeReplicaState } from '../../../../src/db/replica/state.ts';
 import { readTopology } from '../../../../src/db/tables/topology.ts';
-import { replicaSession } from '../../../support/sync/replica-session.ts';
 import { block, createReplica, FIRST } from '../../../support/sync/small-replica.ts';
+import { testReplica } from '../../../support/sync/test-replica.ts';
 import { startToldSource, type Told } from '../../../support/sync/told-source.ts';
 
 /** A replica at height 0 that follows a source whose words are the test's. */
@@ -22,44 +22,44 @@ async function follow() {
   await writer.end();
   const told: Told = { typed, fingerprint: 'old', height: 0, blockHash: 'h0', tables: {} };
   const source = await startToldSource(told);
-  const session = replicaSession(to, source.url);
-  await session.open();
-  const council = new SourceCouncil(session, () => () => undefined);
-  const chain = new ReplicaChain(session, council);
-  const verifier = new ReplicaVerifier(session);
-  const follower = new ReplicaFollower(session, {
+  const replica = testReplica(to, source.url);
+  await replica.open();
+  const council = new SourceCouncil(replica, () => () => undefined);
+  const chain = new ReplicaChain(replica, council);
+  const verifier = new ReplicaVerifier(replica);
+  const follower = new ReplicaFollower(replica, {
     chain,
     verifier,
     council,
-    dispensers: new ReplicaDispensers(session),
-    checkpoints: new ReplicaCheckpoints(session),
-    indexMap: new ReplicaIndexMap(session, () => connect(to))
+    dispensers: new ReplicaDispensers(replica),
+    checkpoints: new ReplicaCheckpoints(replica),
+    indexMap: new ReplicaIndexMap(replica, () => connect(to))
   });
   const { signal } = new AbortController();
   await verifier.verify(signal); // the source has no digests: none is due again
   const ended = follower.follow(signal);
-  const end = () => session.close();
-  return { to, told, source, session, ended, end };
+  const end = () => replica.close();
+  return { to, told, source, replica, ended, end };
 }
 
 test('a live block whose previous hash is not that of the block here is not applied: it leads to the fork check', async () => {
-  const { source, session, ended, end } = await follow();
+  const { source, replica, ended, end } = await follow();
   source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
   source.say(block(2, {}, { previous_hash: 'another', schema_fingerprint: 'old' }));
   assert.deepEqual(await ended, { kind: 'behind' });
-  assert.equal(session.state.height, 1);
+  assert.equal(replica.store.state.height, 1);
   await end();
 });
 
 test('CHAIN_BROKEN: a hand changed the stored hash of the tip: the next block is not applied, and the fork check follows', async () => {
-  const { to, source, session, ended, end } = await follow();
+  const { to, source, replica, ended, end } = await follow();
   const hand = await connect(to);
   await hand.query("UPDATE blocks SET block_hash = 'tampered'");
   source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
   assert.deepEqual(await ended, { kind: 'behind' });
-  assert.equal(session.state.height, 0);
+  assert.equal(replica.store.state.height, 0);
   assert.deepEqual(await rows(hand, 'SELECT block_index FROM blocks WHERE block_index > 0'), []);
-  assert.deepEqual(await rows(session.writer, 'SELECT 1 AS open'), [{ open: 1 }]);
+  assert.deepEqual(await rows(replica.store.writer, 'SELECT 1 AS open'), [{ open: 1 }]);
   await hand.end();
   await end();
 });
@@ -89,17 +89,17 @@ test('a status at the height of the replica that names another block leads to th
 });
 
 test('a block within a group whose previous hash is not that of the block before it ends the group unapplied', async () => {
-  const { source, session, ended, end } = await follow();
+  const { source, replica, ended, end } = await follow();
   const group = { first: 1, last: 2 };
   source.say(block(1, {}, { group, previous_hash: 'h0', schema_fingerprint: 'old' }));
   source.say(block(2, {}, { group, previous_hash: 'another', schema_fingerprint: 'old' }));
   assert.deepEqual(await ended, { kind: 'behind' });
-  assert.equal(session.state.height, 0);
+  assert.equal(replica.store.state.height, 0);
   await end();
 });
 
 test('the tables follow a newer schema before the first block that is made for it is applied', async () => {
-  const { to, told, source, session, ended, end } = await follow();
+  const { to, told, source, replica, ended, end } = await follow();
   source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
   told.fingerprint = 'new';
   told.typed = told.typed.map((table) => {
@@ -111,7 +111,7 @@ test('the tables follow a newer schema before the first block that is made for i
   source.say(block(2, { notes }, { previous_hash: 'h1', schema_fingerprint: 'new' }));
   source.say(block(9, {}, { previous_hash: 'h8', schema_fingerprint: 'new' }));
   assert.deepEqual(await ended, { kind: 'behind' });
-  assert.deepEqual([session.state.height, session.state.schemaFingerprint], [2, 'new']);
+  assert.deepEqual([replica.store.state.height, replica.store.state.schemaFingerprint], [2, 'new']);
   const look = await connect(to);
   assert.deepEqual(
     (await rows(look, 'SELECT text, more FROM notes ORDER BY id')).map(({ text, more }) => [text, more]),

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { ReplicaActorData } from '../../../../actors/protocol.ts';
 import { SourceCouncil } from '../../../../actors/replica/council.ts';
-import { ReplicaSession } from '../../../../actors/replica/session.ts';
+import { Replica } from '../../../../actors/replica/replica.ts';
 import { hasCode } from '../../../../src/errors.ts';
 import { askHashes } from '../../../../src/sync/client/ask-hashes.ts';
 import { SourceClient } from '../../../../src/sync/client/source-client.ts';
@@ -85,31 +85,31 @@ function sit(sources: readonly Source[], hashConfirmTimeoutMs = 5_000) {
     },
     ...{ stateDirectory: '', circuitFailures: 5, circuitCooldownMs: 100, logLevel: 'silent' }
   };
-  const session = new ReplicaSession(
+  const replica = new Replica(
     data,
     log,
     () => undefined,
     () => undefined
   );
-  const council = new SourceCouncil(session, () => () => undefined);
+  const council = new SourceCouncil(replica, () => () => undefined);
   council.attend();
   after(async () => {
     council.close();
-    await session.close();
+    await replica.close();
   });
-  return { council, session, lines };
+  return { council, replica, lines };
 }
 
 test('a contested block is held, told with who said what, and applied when the majority stands; the other one is counted', async () => {
   const [a, b, c] = [await startSource(7, 'x'), await startSource(7, 'x'), await startSource(7, 'y')];
-  const { council, session, lines } = sit([a, c, b]);
-  const heard = () => session.sources.filter(({ state }) => state === 'heard').length;
+  const { council, replica, lines } = sit([a, c, b]);
+  const heard = () => replica.sources.records.filter(({ state }) => state === 'heard').length;
   await eventually('both others are heard', 10_000, async () => heard() === 2);
   assert.equal(await council.confirm(7, hashes('x'), signal), 'agreed');
   const told = lines.find(({ msg }) => msg === 'hash mismatch between sources at block 7');
   assert.deepEqual(told?.said, { [a.url]: 'aa::x', [c.url]: 'aa::y' });
   assert.deepEqual(
-    session.sources.map(({ url, dissents }) => [url, dissents]),
+    replica.sources.records.map(({ url, dissents }) => [url, dissents]),
     [
       [a.url, 0],
       [c.url, 1],
@@ -121,8 +121,8 @@ test('a contested block is held, told with who said what, and applied when the m
 
 test('one that contests in its stream and is silent when asked again holds up one block, not each', async () => {
   const [a, b, liar] = [await startSource(7, 'x'), await startSource(7, 'x'), await startSource(7, 'y')];
-  const { council, session, lines } = sit([a, liar, b], 2_000);
-  const heard = () => session.sources.filter(({ state }) => state === 'heard').length;
+  const { council, replica, lines } = sit([a, liar, b], 2_000);
+  const heard = () => replica.sources.records.filter(({ state }) => state === 'heard').length;
   await eventually('both others are heard', 10_000, async () => heard() === 2);
   liar.hush();
   const decide = async (height: number) => {
@@ -135,7 +135,7 @@ test('one that contests in its stream and is silent when asked again holds up on
   for (let height = 8; height < 13; height++) {
     for (const source of [a, b, liar]) source.grow();
     await eventually('the others have said so', 5_000, async () =>
-      session.sources.slice(1).every((source) => source.height === height)
+      replica.sources.records.slice(1).every((source) => source.height === height)
     );
     assert.ok((await decide(height)) < 1_000, `block ${height}`);
   }
@@ -143,9 +143,9 @@ test('one that contests in its stream and is silent when asked again holds up on
 
 test('SOURCE_INVALID: the source that is followed is in the minority', async () => {
   const [a, b, c] = [await startSource(7, 'x'), await startSource(7, 'y'), await startSource(7, 'y')];
-  const { council, session } = sit([a, b, c]);
+  const { council, replica } = sit([a, b, c]);
   await assert.rejects(council.confirm(7, hashes('x'), signal), (error) => hasCode(error, 'SOURCE_INVALID'));
-  assert.equal(session.sources[0]?.dissents, 1);
+  assert.equal(replica.sources.records[0]?.dissents, 1);
 });
 
 test('two sources that pass through a reorg one after the other: the block is held until they agree, on the new one', async () => {
@@ -193,8 +193,8 @@ test('a block that the others have passed and cannot name is left to a later one
 test('a block of the replica that another source names is not left to a later one when the followed source has left it', async () => {
   const [a, b, c] = [await startSource(2_000, 'x'), await startSource(7, 'z'), await startSource(2_000, 'x')];
   c.isOfAnotherMake();
-  const { council, session } = sit([a, b, c], 100);
-  await eventually('the others are heard', 10_000, async () => session.sources[1]?.height === 7);
+  const { council, replica } = sit([a, b, c], 100);
+  await eventually('the others are heard', 10_000, async () => replica.sources.records[1]?.height === 7);
   const brief = AbortSignal.timeout(1_500);
   await assert.rejects(council.uphold(7, hashes('z'), { said: null, hasBlock: false }, brief));
   assert.ok(brief.aborted);

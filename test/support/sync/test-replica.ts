@@ -1,4 +1,4 @@
-import { ReplicaSession } from '../../../actors/replica/session.ts';
+import { Replica } from '../../../actors/replica/replica.ts';
 import { type Logger, silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { PAIR_KEY } from './sync-pair.ts';
@@ -10,12 +10,12 @@ interface SessionOptions {
 }
 
 /** What the actor of one decoder replica works with, without the actor. */
-export function replicaSession(
+export function testReplica(
   coordinates: DatabaseCoordinates,
   url: string,
   { log = silentLogger, stateDirectory = temporaryDirectory('replica-state') }: SessionOptions = {}
-): ReplicaSession {
-  return new ReplicaSession(
+): Replica {
+  return new Replica(
     {
       id: { dbType: 'decoder', chain: 'litecoin', network: 'regtest' },
       generation: 1,

@@ -4,11 +4,11 @@ import type { SnapshotChecksums } from '../src/db/source/snapshot-checksums.ts';
 import type { ValidatorIdentity } from '../src/sync/client/validator-identity.ts';
 import type { Broadcast } from '../src/wire/broadcast.ts';
 import type { Checkpoint } from '../src/wire/checkpoint.ts';
-import type { DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
+import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
 import type { DigestQuery } from '../src/wire/digest.ts';
 import type { IndexMapDigest } from '../src/wire/index-map.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
-import type { SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../src/wire/snapshot.ts';
+import type { MissedChanges, SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../src/wire/snapshot.ts';
 import type {
   EpochPage,
   EpochRoot,
@@ -88,6 +88,11 @@ export type SourceAsks = {
   'schema.read': { request: { known?: string }; reply: { body: string | null; fingerprint: string } };
   /** What a snapshot would be built from now. @throws BLOCKS_EMPTY, BLOCKS_CAUGHT_UP */
   'snapshot.describe': { request: { query: SnapshotQuery }; reply: SnapshotOrder };
+  /** What a reader at `since` has missed of older rows up to a block, which is waited for; null: not known. */
+  'snapshot.missed': {
+    request: { since: number; height: number; hashes: BlockHashes };
+    reply: { missed: MissedChanges | null };
+  };
   /** A snapshot is about to be complete: answered when no group will begin before its state is noted. */
   'snapshot.hold': { request: { buildId: string; height: number }; reply: Record<string, never> };
   /** The state of a snapshot; null when it could not be read. Answered when it is reckoned with. */

@@ -76,6 +76,9 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   handlers: {
     'schema.read': (known) => schema.read(known),
     'snapshot.describe': describeSnapshot,
+    'snapshot.missed': async ({ since, height, hashes }) => ({
+      missed: await feed.missedSince(since, { height, hashes })
+    }),
     'snapshot.hold': async ({ buildId, height }) => {
       await feed.readers.hold(buildId, height);
       return {};
@@ -283,14 +286,11 @@ async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<Sn
   if (query.inclusive && query.since !== null && query.since > tip.height) {
     throw new PlatformError('BLOCKS_CAUGHT_UP', { reason: `No data available after block ${query.since}` });
   }
-  const missed = query.older !== null && query.since !== null ? feed.missedSince(query.since, tip) : null;
   // What else a mark holds is of the time when it was read.
   const { place, server, created } = feed.mark ?? { place: coordinates.name, server: null, created: null };
   const key = createHash('sha256')
-    .update(
-      JSON.stringify([id, place, server, created, reorgs, tip.height, tip.hashes, fingerprint, query, missed !== null])
-    )
+    .update(JSON.stringify([id, place, server, created, reorgs, tip.height, tip.hashes, fingerprint, query]))
     .digest('hex');
   const behind = query.since === null ? {} : { behind: Math.min(tip.height, query.until ?? tip.height) - query.since };
-  return { key, id, coordinates, query, localTables, finderKey, ...behind, ...(missed && { missed }) };
+  return { key, id, coordinates, query, localTables, finderKey, ...behind };
 }

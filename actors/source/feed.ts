@@ -6,7 +6,6 @@ import { inconsistentTables, readEngineState } from '../../src/db/source/engine-
 import type { GroupBlock } from '../../src/db/source/group-block.ts';
 import { readGroup } from '../../src/db/source/group-reader.ts';
 import { SourceMemory } from '../../src/db/source/memory.ts';
-import { leadsTo } from '../../src/db/source/older-changes.ts';
 import type { ResumePoint } from '../../src/db/source/resume-point.ts';
 import { Sweep } from '../../src/db/source/sweep.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../../src/db/tables/block-hashes.ts';
@@ -146,10 +145,10 @@ export class SourceFeed {
     return plan !== undefined && memory.holds(connection, plan);
   }
 
-  /** What a reader that stands at a block has missed of older rows; null: not known, or the tip is not broadcast yet. */
-  missedSince(since: number, tip: Pick<BlockHead, 'height' | 'hashes'>): MissedChanges | null {
-    const missed = this.#memory?.missedSince(since) ?? null;
-    return missed && leadsTo(missed, tip) ? missed : null;
+  /** What a reader that stands at a block has missed of older rows up to another, which is waited for; null: not known. */
+  async missedSince(since: number, head: Pick<BlockHead, 'height' | 'hashes'>): Promise<MissedChanges | null> {
+    await this.readers.reached(head.height);
+    return this.#memory?.missedSince(since, head) ?? null;
   }
 
   /** Looks at the tip and at the last broadcast block, with two cheap statements. */

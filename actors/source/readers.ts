@@ -49,6 +49,11 @@ export class SnapshotReaders {
     await this.#options.keep();
   }
 
+  /** Returns when the blocks up to a height are broadcast, or after some patience. */
+  async reached(height: number): Promise<void> {
+    await this.#inTurn(height, true, () => undefined);
+  }
+
   /** Takes note of a snapshot's state, and lets groups go on. @param checksums null when it could not be read */
   async note(buildId: string, checksums: SnapshotChecksums | null): Promise<void> {
     const held = this.#held.get(buildId);

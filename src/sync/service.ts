@@ -34,6 +34,8 @@ import { openValidatorIdentity } from './validator-key.ts';
 const HUB_TIMEOUT_MS = 10_000;
 /** A source's feed reaches its tip within some polls; a snapshot is not held back for longer. */
 const SETTLE_DEADLINE_MS = 10_000;
+/** A source waits for its own broadcast before it answers. */
+const MISSED_DEADLINE_MS = 15_000;
 
 /** A running sync service. */
 export interface SyncService {
@@ -79,6 +81,10 @@ export async function startSync(
     log,
     trace: tracing ?? NO_TRACE,
     source: {
+      missed: async ({ id, query: { since } }, head) => {
+        const asked = { since: since!, ...head };
+        return (await directory.lookup(id).ask('snapshot.missed', asked, { deadlineMs: MISSED_DEADLINE_MS })).missed;
+      },
       hold: async ({ id }, buildId, height) =>
         directory.lookup(id).ask('snapshot.hold', { buildId, height }, { deadlineMs: SETTLE_DEADLINE_MS }),
       note: async ({ id }, buildId, standing) =>

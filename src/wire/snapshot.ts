@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from './by-name.ts';
-import type { BlockHashes, DatabaseCoordinates, DatabaseId } from './database.ts';
+import type { DatabaseCoordinates, DatabaseId } from './database.ts';
 import { TableRangesMessageSchema } from './messages.ts';
 
 const Tables = ByName(Type.Array(ByName(Type.Unknown())));
@@ -66,9 +66,6 @@ export interface SnapshotQuery {
 
 /** What a reader that stands at a block has not heard of rows of older blocks. */
 export interface MissedChanges {
-  /** The block that these changes lead to. */
-  readonly height: number;
-  readonly hashes: BlockHashes;
   /** Blocks from here on come whole: the one after the reader's, or the fork of a reorg that its hashes do not show. */
   readonly from: number;
   /** By scoped table, the parts of which any row may have changed. */
@@ -86,6 +83,4 @@ export interface SnapshotOrder {
   readonly finderKey: string;
   /** Blocks that a since-snapshot holds; absent of a full one. */
   readonly behind?: number;
-  /** What its reader has missed of older rows, if it asks for that and the source knows. */
-  readonly missed?: MissedChanges;
 }

@@ -1,15 +1,18 @@
+import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
+import type { MessagePort } from 'node:worker_threads';
 import { type Connection, connect } from '../../src/db/core/connection.ts';
 import type { TableRead } from '../../src/db/core/row-stream.ts';
 import { streamRowBytes, type TakeRowBytes } from '../../src/db/core/row-stream.ts';
 import { readSnapshotChecksums } from '../../src/db/source/snapshot-checksums.ts';
 import { planSnapshot, type SnapshotPlan } from '../../src/db/source/snapshot-plan.ts';
 import { PlatformError } from '../../src/errors.ts';
-import type { BuildInput, BuildProgress, BuildResult } from '../../src/sync/snapshot/build-messages.ts';
+import type { BuildInput, BuildProgress, BuildResult, MissedAnswer } from '../../src/sync/snapshot/build-messages.ts';
 import { openCompressor } from '../../src/sync/snapshot/coding.ts';
 import { snapshotHeaders } from '../../src/sync/snapshot/snapshot-headers.ts';
 import { type TableSource, writeSnapshot } from '../../src/sync/snapshot/snapshot-writer.ts';
 import { SCHEMA_VERSION } from '../../src/wire/database.ts';
+import type { MissedChanges } from '../../src/wire/snapshot.ts';
 
 /** A read of which no row and no byte comes for so long is ended. */
 const PROGRESS_TIMEOUT_MS = 120_000;
@@ -38,7 +41,10 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
   const watchdog = watchProgress(() => tell({ type: 'grew', sizeBytes }));
   try {
     await beginSnapshot(connection);
-    const plan = await planSnapshot(connection, order);
+    const plan = await planSnapshot(connection, order, ({ height, hashes }) => {
+      tell({ type: 'asks', head: { height, hashes } });
+      return answerFrom(progress);
+    });
     const headers = snapshotHeaders(order, plan);
     file = await open(path, 'wx', 0o600);
     tell({ type: 'opened', headers });
@@ -72,6 +78,12 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
     await file?.close();
     progress.close();
   }
+}
+
+/** What the main thread answers. */
+async function answerFrom(port: MessagePort): Promise<MissedChanges | null> {
+  const [{ missed }] = (await once(port, 'message')) as [MissedAnswer];
+  return missed;
 }
 
 /** Every statement from here on sees the database as it is now. */

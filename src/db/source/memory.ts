@@ -340,11 +340,12 @@ export class SourceMemory {
     return kept ? kept.height + 1 : Math.min(this.#recent[0]!.height, tip + 1);
   }
 
-  /** What a reader that stands at a block has missed of older rows; null: not known. */
-  missedSince(since: number): MissedChanges | null {
-    if (this.openGroup !== null) return null;
+  /** What a reader that stands at a block has missed of older rows up to another block; null: not known. */
+  missedSince(since: number, head: Pick<BlockHead, 'height' | 'hashes'>): MissedChanges | null {
+    // What a group changed elsewhere its last block tells.
+    if (this.openGroup !== null && this.openGroup <= head.height) return null;
     const isScoped = (table: string) => this.watches.get(table)?.isScoped === true;
-    return missedSince(since, { recent: this.#recent, forks: this.#forks, isScoped });
+    return missedSince(since, head, { recent: this.#recent, forks: this.#forks, isScoped });
   }
 
   get recent(): readonly RecentBlock[] {

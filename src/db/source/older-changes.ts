@@ -29,42 +29,39 @@ export function addFork(forks: readonly Fork[], fork: Fork): Fork[] {
   return [both, ...rest, fork];
 }
 
+/** What was broadcast. */
+export interface Told {
+  readonly recent: readonly RecentBlock[];
+  readonly forks: readonly Fork[];
+  /** Tables that are divided by their scope. */
+  readonly isScoped: (table: string) => boolean;
+}
+
 /**
- * What a reader that stands at a block has missed, by what the groups after it told.
+ * What a reader that stands at a block has missed up to another, by what the groups after it told; what later groups told may be
+ * among it.
  *
- * @param told what was broadcast, and which of its tables are divided by their scope
- * @returns null where it is not known
+ * @returns null where it is not known, or that other block was not broadcast
  */
 export function missedSince(
   since: number,
-  told: {
-    readonly recent: readonly RecentBlock[];
-    readonly forks: readonly Fork[];
-    readonly isScoped: (table: string) => boolean;
-  }
+  head: { readonly height: number; readonly hashes: BlockHashes },
+  { recent, forks, isScoped }: Told
 ): MissedChanges | null {
-  const tip = told.recent.at(-1);
-  if (!tip || since > tip.height) return null;
-  const hidden = told.forks.filter(({ fork, height }) => fork <= since && since <= height);
+  const told = recent.find(({ height }) => height === head.height);
+  if (!told || !sameBlock(told.hashes, head.hashes) || since > head.height) return null;
+  const hidden = forks.filter(({ fork, height }) => fork <= since && since <= height);
   const from = Math.min(since + 1, ...hidden.map(({ fork }) => fork));
-  const blocks = told.recent.filter(({ height }) => height >= from);
-  if (blocks.length !== tip.height - from + 1) return null;
+  const blocks = recent.filter(({ height }) => height >= from);
+  if (blocks.filter(({ height }) => height <= head.height).length !== head.height - from + 1) return null;
   const spans: Record<string, Span[]> = {};
   for (const { lookupsBefore, older } of blocks) {
     if (lookupsBefore === undefined || older === null) return null;
     for (const [table, list] of Object.entries(older?.spans ?? {})) {
-      if (told.isScoped(table)) spans[table] = (spans[table] ?? []).concat(list);
+      if (isScoped(table)) spans[table] = (spans[table] ?? []).concat(list);
     }
   }
   for (const [table, list] of Object.entries(spans)) spans[table] = mergeSpans(list);
   const parts = Object.values(spans).reduce((sum, list) => sum + list.length, 0);
-  return parts > MISSED_MAX ? null : { height: tip.height, hashes: tip.hashes, from, spans };
-}
-
-/** Whether what was missed leads to this very block. */
-export function leadsTo(
-  missed: MissedChanges,
-  head: { readonly height: number; readonly hashes: BlockHashes }
-): boolean {
-  return missed.height === head.height && sameBlock(missed.hashes, head.hashes);
+  return parts > MISSED_MAX ? null : { from, spans };
 }

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
 import { INFRA_TABLES } from '../../wire/messages.ts';
-import type { SnapshotOrder, SnapshotQuery } from '../../wire/snapshot.ts';
+import type { MissedChanges, SnapshotOrder, SnapshotQuery } from '../../wire/snapshot.ts';
 import { type Connection, quoteName, rows } from '../core/connection.ts';
 import { selectList } from '../core/row-codec.ts';
 import type { TableRead } from '../core/row-stream.ts';
@@ -10,7 +10,6 @@ import { lookupDigest } from '../tables/lookup-digest.ts';
 import { rowOrder, scopeSql } from '../tables/scope-sql.ts';
 import { readLayout, type SourceLayout } from '../tables/source-layout.ts';
 import HINTS from '../tables/topology-hints.json' with { type: 'json' };
-import { leadsTo } from './older-changes.ts';
 import { type OlderPart, planOlderParts } from './older-parts.ts';
 
 /** A derived table up to this size goes whole, and what changes later in others. */
@@ -39,11 +38,13 @@ export interface SnapshotPlan {
 /**
  * Decides what a snapshot holds. Call it first thing in the transaction that will read the rows.
  *
+ * @param missedUpTo says what a since-snapshot's reader has missed of older rows; null: not known
  * @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID (`until` names no block), DATABASE_UNUSABLE
  */
 export async function planSnapshot(
   connection: Connection,
-  { id, query, localTables, missed }: Pick<SnapshotOrder, 'id' | 'query' | 'localTables' | 'missed'>
+  { id, query, localTables }: Pick<SnapshotOrder, 'id' | 'query' | 'localTables'>,
+  missedUpTo: (head: BlockHead) => Promise<MissedChanges | null> = async () => null
 ): Promise<SnapshotPlan> {
   const layout = await readLayout(connection, id.dbType, localTables);
   const tip = layout.heads && (await readTip(connection, layout.heads));
@@ -57,8 +58,7 @@ export async function planSnapshot(
   }
   const head =
     query.until === null || query.until >= tip.height ? tip : await readHead(connection, layout, query.until);
-  // A block may have come since, and what it changed in older ones is not known.
-  const known = missed && leadsTo(missed, head) ? missed : null;
+  const known = query.older === null ? null : await missedUpTo(head);
   const first = query.inclusive ? query.since : (known?.from ?? query.older ?? query.since + 1);
   const parts = known && (await planOlderParts(connection, { ...layout, plans }, known, head.height));
   // A client that asks for blocks >= N does not ask for older ones again, of which rows may have changed.

@@ -86,7 +86,7 @@ export class ArtifactStore {
 
   private constructor(options: ArtifactStoreOptions) {
     this.#options = {
-      source: { hold: async () => undefined, note: async () => undefined },
+      source: { missed: async () => null, hold: async () => undefined, note: async () => undefined },
       trace: NO_TRACE,
       maxAgeMs: 600_000,
       minFreeBytes: 512 * 2 ** 20,

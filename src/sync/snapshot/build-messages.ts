@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { SnapshotChecksums } from '../../db/source/snapshot-checksums.ts';
-import type { SnapshotCoding, SnapshotOrder } from '../../wire/snapshot.ts';
+import type { BlockHashes } from '../../wire/database.ts';
+import type { MissedChanges, SnapshotCoding, SnapshotOrder } from '../../wire/snapshot.ts';
 import type { ArtifactHeaders } from './artifact.ts';
 
 /** What the task `sync/build-snapshot` is started with. */
@@ -12,18 +13,31 @@ export interface BuildInput {
   readonly buildId: string;
   /** No statement of the build runs longer at the database, whatever becomes of this process. */
   readonly budgetMs: number;
-  /** Where progress is told. */
+  /** Where progress is told, and answered. */
   readonly progress: MessagePort;
 }
 
 /**
+ * `asks` what the reader has missed, once at most and first of all, to which a `MissedAnswer` comes;
  * `opened` once, when the snapshot is open and headers are known; then `grew` whenever more bytes are in the file; at last
  * `written`, when they are all there and the snapshot is still open.
  */
 export type BuildProgress =
+  | { readonly type: 'asks'; readonly head: SnapshotHead }
   | { readonly type: 'opened'; readonly headers: ArtifactHeaders }
   | { readonly type: 'grew'; readonly sizeBytes: number }
   | ({ readonly type: 'written' } & WrittenBody);
+
+/** The block that a snapshot is at. */
+export interface SnapshotHead {
+  readonly height: number;
+  readonly hashes: BlockHashes;
+}
+
+export interface MissedAnswer {
+  /** Null: not known. */
+  readonly missed: MissedChanges | null;
+}
 
 export interface WrittenBody {
   readonly sizeBytes: number;

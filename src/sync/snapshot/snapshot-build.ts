@@ -3,9 +3,16 @@ import type { SnapshotChecksums } from '../../db/source/snapshot-checksums.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { databaseKey } from '../../wire/database.ts';
-import type { SnapshotOrder } from '../../wire/snapshot.ts';
+import type { MissedChanges, SnapshotOrder } from '../../wire/snapshot.ts';
 import type { Artifact } from './artifact.ts';
-import type { BuildInput, BuildProgress, BuildResult, WrittenBody } from './build-messages.ts';
+import type {
+  BuildInput,
+  BuildProgress,
+  BuildResult,
+  MissedAnswer,
+  SnapshotHead,
+  WrittenBody
+} from './build-messages.ts';
 
 /** The part of the task pool that builds need. */
 export interface TaskRunner {
@@ -19,6 +26,8 @@ export interface TaskRunner {
 
 /** What a snapshot's source does for those who go on from it with the next group. */
 export interface SnapshotSource {
+  /** What the order's reader has missed of older rows up to a block; null: not known. */
+  missed(order: SnapshotOrder, head: SnapshotHead): Promise<MissedChanges | null>;
   /** Waited for before a body ends: no group begins before `note`. */
   hold(order: SnapshotOrder, buildId: string, height: number): Promise<unknown>;
   /** Tells it the state that readers stand on; null when that could not be read. */
@@ -92,7 +101,7 @@ export async function buildSnapshot(
 async function runTask(
   artifact: Artifact,
   order: SnapshotOrder,
-  { tasks, stallMs, budgetMs, signal, onGrown }: SnapshotBuildOptions,
+  { tasks, log, source, stallMs, budgetMs, signal, onGrown }: SnapshotBuildOptions,
   onWritten: (written: WrittenBody) => void
 ): Promise<BuildResult> {
   const { buildId, coding, path } = artifact;
@@ -104,9 +113,17 @@ async function runTask(
     budgetMs
   );
   const { port1: here, port2: there } = new MessageChannel();
+  const answer = async (head: SnapshotHead) => {
+    const missed = await source.missed(order, head).catch((caught: unknown) => {
+      log.warn({ err: caught }, 'a source does not say what changed in older blocks');
+      return null;
+    });
+    here.postMessage({ missed } satisfies MissedAnswer);
+  };
   here.on('message', (progress: BuildProgress) => {
     watchdog.refresh();
-    if (progress.type === 'opened') artifact.opened(progress.headers);
+    if (progress.type === 'asks') void answer(progress.head);
+    else if (progress.type === 'opened') artifact.opened(progress.headers);
     else if (progress.type === 'grew') {
       artifact.grew(progress.sizeBytes);
       onGrown();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addFork, listOlder, missedSince } from '../../../src/db/source/older-changes.ts';
+import { addFork, listOlder, missedSince, type Told } from '../../../src/db/source/older-changes.ts';
 import { unknownHashes } from '../../../src/wire/database.ts';
 
 test('a resume point lists what the newest groups told of 5000 older parts in all; of the rest it says that it was too much', () => {
@@ -24,48 +24,50 @@ const told = (height: number, spans: Record<string, [number, number][]> = {}) =>
 });
 const isScoped = (table: string) => table !== 'tokens';
 const known = { forks: [], isScoped };
+const at = (height: number) => ({ height, hashes: hashes(height) });
 
 test('a reader is told the parts of what the groups after its block told, of tables that have blocks', () => {
   const recent = [
     told(4, { sends: [[1, 1]] }),
-    told(5, { sends: [[3, 4]], tokens: [[1, 9]] }),
+    told(5, {
+      sends: [[3, 4]],
+      tokens: [[1, 9]]
+    }),
     told(6, { sends: [[5, 5]] })
   ];
-  const tip = { height: 6, hashes: hashes(6) };
-  assert.deepEqual(missedSince(4, { ...known, recent }), { ...tip, from: 5, spans: { sends: [[3, 5]] } });
-  assert.deepEqual(missedSince(6, { ...known, recent }), { ...tip, from: 7, spans: {} });
-  assert.deepEqual(missedSince(3, { ...known, recent })?.spans, {
+  const all = { ...known, recent };
+  assert.deepEqual(missedSince(4, at(6), all), { from: 5, spans: { sends: [[3, 5]] } });
+  assert.deepEqual(missedSince(6, at(6), all), { from: 7, spans: {} });
+  assert.deepEqual(missedSince(3, at(6), all)?.spans, {
     sends: [
       [1, 1],
       [3, 5]
     ]
   });
+  assert.deepEqual(missedSince(4, at(5), all)?.spans, { sends: [[3, 5]] }, 'what came later does no harm');
 });
 
 test('what a reader missed is not known where one of the groups is not, or told too much', () => {
   const recent = [told(4), told(5), told(6)];
-  const of = (since: number, list: Parameters<typeof missedSince>[1]['recent'] = recent) =>
-    missedSince(since, { ...known, recent: list });
+  const of = (since: number, list: Told['recent'] = recent, head = at(6)) =>
+    missedSince(since, head, { ...known, recent: list });
   assert.equal(of(2), null, 'block 3 is not remembered');
   assert.equal(of(7), null, 'above the tip');
   assert.equal(of(3, []), null);
+  assert.equal(of(4, recent, at(7)), null, 'a block that is not broadcast yet');
+  assert.equal(of(4, recent, { height: 6, hashes: hashes(7) }), null, 'a block of another branch');
   assert.equal(of(4, [told(4), { ...told(5), older: null }, told(6)]), null);
-  assert.equal(of(4, [told(4), { height: 5, hashes: hashes(5) }, told(6)]), null, 'a block from before the start');
-  const scattered = Array.from({ length: 5_001 }, (_, at): [number, number] => [2 * at, 2 * at]);
+  assert.equal(of(4, [told(4), at(5), told(6)]), null, 'a block from before the start');
+  const scattered = Array.from({ length: 5_001 }, (_, value): [number, number] => [2 * value, 2 * value]);
   assert.equal(of(5, [told(5), told(6, { sends: scattered })]), null);
 });
 
 test('whoever stands on a block that a reorg replaced gets the blocks from the fork on, and what was told since', () => {
   const recent = [told(3), told(4, { sends: [[1, 1]] }), told(5), told(6)];
-  const forks = [{ fork: 4, height: 5 }];
-  assert.deepEqual(missedSince(5, { ...known, recent, forks }), {
-    height: 6,
-    hashes: hashes(6),
-    from: 4,
-    spans: { sends: [[1, 1]] }
-  });
-  assert.equal(missedSince(6, { ...known, recent, forks })?.from, 7);
-  assert.equal(missedSince(3, { ...known, recent, forks })?.from, 4);
+  const all = { ...known, recent, forks: [{ fork: 4, height: 5 }] };
+  assert.deepEqual(missedSince(5, at(6), all), { from: 4, spans: { sends: [[1, 1]] } });
+  assert.equal(missedSince(6, at(6), all)?.from, 7);
+  assert.equal(missedSince(3, at(6), all)?.from, 4);
 });
 
 test('many reorgs are remembered in as many entries, and none is forgotten', () => {

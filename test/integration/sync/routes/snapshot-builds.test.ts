@@ -34,6 +34,7 @@ test('a body ends when no group can begin before its source is told what the rea
   const told: string[] = [];
   const [isHeld, isNoted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const source: SnapshotSource = {
+    missed: async () => null,
     hold: async (_, __, height) => {
       told.push(`hold ${height}`);
       await isHeld.promise;
@@ -72,6 +73,7 @@ test('a build that dies when its body is out lets groups go on, and its artifact
   };
   const noted: unknown[] = [];
   const source: SnapshotSource = {
+    missed: async () => null,
     hold: async () => isHeld.resolve(),
     note: async (_, __, standing) => {
       noted.push(standing);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { connect, rows } from '../../../../src/db/core/connection.ts';
 import { lookupDigest } from '../../../../src/db/tables/lookup-digest.ts';
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
-import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../../../../src/wire/database.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../../../../src/wire/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
 import { build, openPool, orderOf, type SnapshotBody } from './support.ts';
@@ -212,7 +212,7 @@ test('until bounds the range and leaves the mutable tables for the last one; inc
   assert.equal(beyond.body.block_height, 129);
 });
 
-test('what its reader missed comes as parts of older blocks, without values of its own blocks, if it leads to its block', async () => {
+test('what its reader missed comes as parts of older blocks, without values of its own blocks', async () => {
   const coordinates = await indexer();
   const [tip] = await sql(
     coordinates,
@@ -226,13 +226,14 @@ test('what its reader missed comes as parts of older blocks, without values of i
   );
   const [low, high] = [Number(found!['low']), Number(found!['high'])];
   const missed = {
-    height: 129,
-    hashes: { ...tip } as unknown as BlockHashes,
     from: 121,
     spans: { credits: [[low - 30, high + 5]], sends: [[low, high]], transactions: [[110, 121], null] }
   } as const;
-  const order = { ...orderOf(coordinates, { since: 120, older: 100 }), missed };
-  const { body, headers, text } = await build(pool, order);
+  const order = orderOf(coordinates, { since: 120, older: 100 });
+  const { body, headers, text } = await build(pool, order, 'gzip', (head) => {
+    assert.deepEqual(head, { height: 129, hashes: { ...tip } });
+    return missed;
+  });
   assert.equal(headers['x-first-block'], '121');
   assert.deepEqual(body.older_spans, {
     credits: [
@@ -256,7 +257,7 @@ test('what its reader missed comes as parts of older blocks, without values of i
     coordinates,
     "INSERT IGNORE INTO balances (address_id, tick_id, amount) SELECT seq, 1, '0' FROM seq_900000_to_920000"
   );
-  const large = await build(pool, order);
+  const large = await build(pool, order, 'gzip', () => missed);
   const touched = await expected(
     coordinates,
     `balances WHERE (address_id, tick_id) IN (SELECT address_id, tick_id FROM ${older})`
@@ -265,11 +266,11 @@ test('what its reader missed comes as parts of older blocks, without values of i
   for (const row of sorted(touched)) assert.ok(sent.has(row), row);
   assert.ok(touched.length > 0 && sent.size < 20_000);
 
-  const fork = await build(pool, { ...order, missed: { ...missed, from: 119 } });
+  const fork = await build(pool, order, 'gzip', () => ({ ...missed, from: 119 }));
   assert.equal(fork.headers['x-first-block'], '119');
   assert.equal(fork.headers['x-since-block'], '120');
   assert.equal(fork.body.tables['blocks']?.[0]?.['block_index'], 119);
-  const { headers: other, body: without } = await build(pool, { ...order, missed: { ...missed, height: 128 } });
+  const { headers: other, body: without } = await build(pool, order);
   assert.equal(other['x-first-block'], '100');
   assert.equal(without.older_spans, undefined);
   assert.equal(without.tables['blocks']?.[0]?.['block_index'], 100);

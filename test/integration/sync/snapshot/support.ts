@@ -7,10 +7,10 @@ import { after } from 'node:test';
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { TaskPool } from '../../../../actors/runtime/task-pool.ts';
-import type { BuildInput, BuildProgress } from '../../../../src/sync/snapshot/build-messages.ts';
+import type { BuildInput, BuildProgress, SnapshotHead } from '../../../../src/sync/snapshot/build-messages.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../../../../src/wire/database.ts';
 import type { WireRows } from '../../../../src/wire/messages.ts';
-import type { SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../../../../src/wire/snapshot.ts';
+import type { MissedChanges, SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../../../../src/wire/snapshot.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';
 
 export const INDEXER: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
@@ -58,7 +58,12 @@ export function orderOf(
 }
 
 /** Builds one snapshot and reads it back. */
-export async function build(pool: TaskPool, order: SnapshotOrder, coding: SnapshotCoding = 'gzip'): Promise<Built> {
+export async function build(
+  pool: TaskPool,
+  order: SnapshotOrder,
+  coding: SnapshotCoding = 'gzip',
+  missedUpTo: (head: SnapshotHead) => MissedChanges | null = () => null
+): Promise<Built> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-build-'));
   const path = join(directory, 'snapshot');
   const { port1, port2 } = new MessageChannel();
@@ -66,6 +71,10 @@ export async function build(pool: TaskPool, order: SnapshotOrder, coding: Snapsh
   try {
     const buildId = randomBytes(16).toString('hex');
     const input: BuildInput = { order, coding, path, buildId, budgetMs: 60_000, progress: port2 };
+    port1.on('message', (told: BuildProgress) => {
+      if (told.type === 'asks') port1.postMessage({ missed: missedUpTo(told.head) });
+      else progress.push(told);
+    });
     await pool.run('sync/build-snapshot', input, { transfer: [port2] });
     for (let next = receiveMessageOnPort(port1); next; next = receiveMessageOnPort(port1)) progress.push(next.message);
     const decompress = coding === 'gzip' ? gunzipSync : zstdDecompressSync;

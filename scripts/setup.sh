@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes this directory ready to run: npm packages of the lockfile, the pinned Node, MariaDB's and litecoind's programs.
-# With --with-browser the tests' Chromium and Prometheus too, with --with-build-tools what the single-file program is made with. Idempotent: what is there is left alone. No system service is started or touched.
+# With --with-browser the tests' Chromium and Prometheus too, with --with-build-tools what the single-file program is made with; with --packages-only no program but Node is asked for. Idempotent: what is there is left alone. No system service is started or touched.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -53,13 +53,16 @@ has_program() { PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v "$1" >/dev/nul
 
 # Each Debian package whose program or library is not there.
 missing_packages() {
-  has_program mariadbd && has_program mariadb-install-db || echo mariadb-server-core
-  has_program mariadb || echo mariadb-client
-  has_program litecoind || echo litecoind
+  if [[ $options != *' --packages-only '* ]]; then
+    has_program mariadbd && has_program mariadb-install-db || echo mariadb-server-core
+    has_program mariadb || echo mariadb-client
+    has_program litecoind || echo litecoind
+  fi
   if [[ $options == *' --with-browser '* ]]; then
     has_program chromium || has_program chromium-browser || has_program google-chrome || echo chromium
     has_program prometheus && has_program promtool || echo prometheus
     has_program systemd-analyze || echo systemd
+    has_program curl || echo curl
   fi
   if [[ $options == *' --with-build-tools '* ]]; then
     has_program strip || echo binutils

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { DOC_COLUMNS, docFiles, eachLine, isPlain, wrapDoc } from '../scripts/wrap-docs.ts';
@@ -37,9 +37,37 @@ test('every link between documents leads somewhere, and docs/README.md names eve
       if (/^[a-z]+:/.test(target)) continue;
       assert.ok(existsSync(join(dirname(path), target)), `${path} links to ${target}`);
     }
-    if (/^docs\/[^/]+\.md$/.test(path) && path !== 'docs/README.md')
+    if (/^docs\/(?:decisions\/)?[^/]+\.md$/.test(path) && path !== 'docs/README.md')
       assert.ok(index.includes(`(${path.slice('docs/'.length)})`), `docs/README.md does not name ${path}`);
   }
+});
+
+test('decisions are numbered without a gap, short, and have their four parts', () => {
+  const pages = docFiles().filter((path) => path.startsWith('docs/decisions/'));
+  for (const [index, path] of pages.entries()) {
+    const text = readFileSync(path, 'utf8');
+    const number = String(index + 1).padStart(4, '0');
+    assert.ok(path.startsWith(`docs/decisions/${number}-`) && text.startsWith(`# ${number}: `), path);
+    assert.ok(text.split('\n').length <= 40, `${path} is longer than 40 lines`);
+    for (const part of ['Context', 'Decision', 'Figures', 'Consequences'])
+      assert.ok(text.includes(`\n**${part}.**`), `${path} has no ${part}`);
+    assert.match(text, /`(?:npm (?:run|test)|scripts\/)[^`]*`/, `${path} names no command`);
+  }
+});
+
+test('every path that a document names is there', () => {
+  // The changelog tells of what was.
+  for (const path of docFiles().filter((each) => each !== 'CHANGELOG.md')) {
+    const named = readFileSync(path, 'utf8').matchAll(
+      /`((?:src|actors|machines|workers|test|scripts|web|docs|ops|examples)\/[\w./-]*)`/g
+    );
+    for (const [, target = ''] of named) assert.ok(existsSync(target), `${path} names ${target}`);
+  }
+});
+
+test('every Markdown file of the project is a document', () => {
+  const exclude = ['node_modules/**', 'dist/**', '.devnet/**', '.test-state/**'];
+  assert.deepEqual(globSync('**/*.md', { exclude }).sort(), docFiles());
 });
 
 test('property: wrapping changes no word, and nothing the second time', () => {

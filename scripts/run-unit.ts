@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const UNIT = ['test/*.test.ts', 'test/unit/**/*.test.ts'];
+/** These start other programs, or take longer than the rest together: `npm test` runs them. */
+const LEFT_OUT = ['cli', 'devnet', 'directory-lock', 'ops', 'sql-literal'];
+/** These change what a process has once (environment, clock, tracer), or have deadlines that a busy neighbour would miss. */
+const OWN_PROCESS = ['*council', '*directory', '*subscriber', 'coin/node-rpc', 'hub/client', 'tracing'];
+/** Bundles of test files, each in one process that loads the modules once. More than cores: some tests wait. */
+const BUNDLES = availableParallelism() + 1;
+const REPORTER = fileURLToPath(new URL('unit-reporter.ts', import.meta.url));
+const COVERED = ['src', 'actors', 'machines', 'workers'];
+
+/** Test files by name. @throws {Error} where a name matches none: the list is stale */
+function filesNamed(names: readonly string[]): string[] {
+  return names.flatMap((name) => {
+    const files = globSync(`test/unit/**/${name}.test.ts`, { cwd: ROOT });
+    if (files.length === 0) throw new Error(`no unit test is named ${name}; correct the lists in scripts/run-unit.ts`);
+    return files;
+  });
+}
+
+/** Runs the tests that need no program but Node. @returns the exit code of node:test */
+function runUnit(withCoverage: boolean): number {
+  const own = filesNamed(OWN_PROCESS);
+  const apart = new Set([...own, ...filesNamed(LEFT_OUT)]);
+  const together = globSync(UNIT, { cwd: ROOT }).filter((file) => !apart.has(file));
+  const directory = mkdtempSync(join(tmpdir(), 'platform-unit-'));
+  try {
+    const bundles = Array.from({ length: BUNDLES }, (_, number) => {
+      const bundle = join(directory, `bundle-${number + 1}.mjs`);
+      const files = together.sort().filter((_, index) => index % BUNDLES === number);
+      writeFileSync(bundle, files.map((file) => `import '${pathToFileURL(join(ROOT, file))}';\n`).join(''));
+      return bundle;
+    });
+    const options = ['--test', '--test-force-exit', '--test-timeout=60000', `--test-concurrency=${BUNDLES}`];
+    const coverage = [
+      '--experimental-test-coverage',
+      ...COVERED.map((room) => `--test-coverage-include=${room}/**/*.ts`)
+    ];
+    const reporting = [`--test-reporter=${REPORTER}`, '--test-reporter-destination=stdout'];
+    const args = [...options, ...reporting, ...(withCoverage ? coverage : []), ...bundles, ...own];
+    return spawnSync(process.execPath, args, { cwd: ROOT, stdio: 'inherit' }).status ?? 1;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const { values } = parseArgs({ options: { coverage: { type: 'boolean', default: false } } });
+process.exitCode = runUnit(values.coverage);

@@ -67,8 +67,7 @@ export class SourceMemory {
     this.openGroup = start.openGroup;
     this.reorgs = start.reorgs ?? 0;
     this.#recent = [...start.recent];
-    // What was before the start is not known: whoever stands there may stand on another branch of the same hashes.
-    this.#forks = start.forks ?? [{ fork: 0, height: start.height }];
+    this.#forks = start.forks ?? [];
   }
 
   /** Everything up to the tip counts as broadcast. Call it inside a snapshot. @param tip null: there is no block yet */
@@ -96,7 +95,9 @@ export class SourceMemory {
 
   /** As the predecessor left it; what changed since is unknown and goes with the next group. Call it inside a snapshot. */
   static async resume(connection: Connection, layout: SourceLayout, point: ResumePoint): Promise<SourceMemory> {
-    const memory = new SourceMemory(layout.dbType, point);
+    // An earlier version did not say: whoever stands at one of its blocks may stand on another branch of the same hashes.
+    const forks = point.forks ?? [{ fork: 0, height: point.height }];
+    const memory = new SourceMemory(layout.dbType, { ...point, forks });
     const facts = await readTableFacts(connection);
     const bounds = await readBounds(connection, layout, point.height);
     const watches = point.algorithm === SUM_ALGORITHM ? point.watches : {};

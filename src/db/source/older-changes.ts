@@ -48,8 +48,10 @@ export function missedSince(
   head: { readonly height: number; readonly hashes: BlockHashes },
   { recent, forks, isScoped }: Told
 ): MissedChanges | null {
-  const told = recent.find(({ height }) => height === head.height);
-  if (!told || !sameBlock(told.hashes, head.hashes) || since > head.height) return null;
+  const [own, told] = [since, head.height].map((at) => recent.find(({ height }) => height === at));
+  // A block from before the start: what changed before that is not known.
+  if (own?.lookupsBefore === undefined || since > head.height) return null;
+  if (!told || !sameBlock(told.hashes, head.hashes)) return null;
   const hidden = forks.filter(({ fork, height }) => fork <= since && since <= height);
   const from = Math.min(since + 1, ...hidden.map(({ fork }) => fork));
   const blocks = recent.filter(({ height }) => height >= from);

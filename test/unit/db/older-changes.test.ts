@@ -28,6 +28,7 @@ const at = (height: number) => ({ height, hashes: hashes(height) });
 
 test('a reader is told the parts of what the groups after its block told, of tables that have blocks', () => {
   const recent = [
+    told(3),
     told(4, { sends: [[1, 1]] }),
     told(5, {
       sends: [[3, 4]],
@@ -54,6 +55,8 @@ test('what a reader missed is not known where one of the groups is not, or told 
   assert.equal(of(2), null, 'block 3 is not remembered');
   assert.equal(of(7), null, 'above the tip');
   assert.equal(of(3, []), null);
+  assert.equal(of(3), null, 'the block that it stands at is not');
+  assert.equal(of(4, [at(4), told(5), told(6)]), null, 'the block that it stands at is from before the start');
   assert.equal(of(4, recent, at(7)), null, 'a block that is not broadcast yet');
   assert.equal(of(4, recent, { height: 6, hashes: hashes(7) }), null, 'a block of another branch');
   assert.equal(of(4, [told(4), { ...told(5), older: null }, told(6)]), null);

@@ -135,8 +135,9 @@ export class SourceMemory {
       if (!isLarge) watch.requireAll();
       watch.lastId = known?.lastId ?? 0;
       this.watches.set(plan.name, watch);
-      // Parts that were told of it may be parts by another column.
-      if (known) this.#recent = this.#recent.map((block) => (block.older ? { ...block, older: null } : block));
+      // Parts that were told of it are parts by another column.
+      if (known && known.ranging.column !== watch.ranging.column)
+        this.#recent = this.#recent.map((block) => (block.older ? { ...block, older: null } : block));
     }
   }
 

@@ -137,7 +137,7 @@ export class SourceMemory {
       this.watches.set(plan.name, watch);
       // Parts that were told of it are parts by another column.
       if (known && known.ranging.column !== watch.ranging.column)
-        this.#recent = this.#recent.map((block) => (block.older ? { ...block, older: null } : block));
+        this.#recent = this.#recent.map(({ scoped, ...block }) => (block.older ? { ...block, older: null } : block));
     }
   }
 
@@ -346,9 +346,10 @@ export class SourceMemory {
   missedSince(since: number, head: Pick<BlockHead, 'height' | 'hashes'>): MissedChanges | null {
     // What a group changed elsewhere its last block tells.
     if (this.openGroup !== null && this.openGroup <= head.height) return null;
-    const isScoped = (table: string) => this.watches.get(table)?.isScoped === true;
-    return missedSince(since, head, { recent: this.#recent, forks: this.#forks, isScoped });
+    return missedSince(since, head, { recent: this.#recent, forks: this.#forks, isScoped: this.#isScoped });
   }
+
+  readonly #isScoped = (table: string): boolean => this.watches.get(table)?.isScoped === true;
 
   get recent(): readonly RecentBlock[] {
     return this.#recent;
@@ -370,7 +371,7 @@ export class SourceMemory {
       height: this.height,
       blockTime: this.blockTime,
       hashes: this.hashes,
-      recent: listOlder(this.#recent),
+      recent: listOlder(this.#recent, this.#isScoped),
       openGroup: this.openGroup,
       reorgs: this.reorgs,
       forks: this.#forks,

@@ -1,22 +1,34 @@
 import { type BlockHashes, sameBlock } from '../../wire/database.ts';
 import type { MissedChanges } from '../../wire/snapshot.ts';
 import { mergeSpans, type Span } from './changes/spans.ts';
-import type { Fork, RecentBlock } from './resume-point.ts';
+import type { Fork, OlderChanges, RecentBlock } from './resume-point.ts';
 
-/** Parts of tables that are listed over all groups: the list goes to disk with each broadcast. */
+/** Parts of tables that are listed over all groups, and parts of scoped ones over older groups: the list goes to disk with each broadcast. */
 const LISTED_MAX = 5_000;
 /** Parts of tables that one reader is told of. */
 const MISSED_MAX = 5_000;
 /** Reorgs that are remembered one by one. */
 const FORKS_MAX = 50;
 
-/** The blocks with what their groups told of older rows: of the newest groups, as far as all of it may be listed. */
-export function listOlder(recent: readonly RecentBlock[]): RecentBlock[] {
-  let room = LISTED_MAX;
-  const newestFirst = recent.toReversed().map((block) => {
-    if (!block.older) return block;
-    room -= Object.values(block.older.spans).reduce((sum, spans) => sum + spans.length, 0);
-    return room < 0 ? { ...block, older: null } : block;
+type Spans = OlderChanges['spans'];
+
+const countOf = (spans: Spans) => Object.values(spans).reduce((sum, list) => sum + list.length, 0);
+
+/**
+ * The blocks with what their groups told of older rows: of the newest groups, as far as all of it may be listed; of those before
+ * them what scoped tables were told, for readers that were away.
+ */
+export function listOlder(recent: readonly RecentBlock[], isScoped: (table: string) => boolean): RecentBlock[] {
+  let [room, scopedRoom] = [LISTED_MAX, LISTED_MAX];
+  const newestFirst = recent.toReversed().map((block): RecentBlock => {
+    const { older, scoped: known, ...bare } = block;
+    if (older === undefined) return block;
+    if (older) room -= countOf(older.spans);
+    if (older && room >= 0) return block;
+    const of = Object.entries(older?.spans ?? known ?? {}).filter(([table]) => isScoped(table));
+    const scoped = older || known ? Object.fromEntries(of) : undefined;
+    scopedRoom -= scoped ? countOf(scoped) : 0;
+    return { ...bare, older: null, ...(scoped && scopedRoom >= 0 && { scoped }) };
   });
   return newestFirst.reverse();
 }
@@ -57,9 +69,9 @@ export function missedSince(
   const blocks = recent.filter(({ height }) => height >= from);
   if (blocks.filter(({ height }) => height <= head.height).length !== head.height - from + 1) return null;
   const spans: Record<string, Span[]> = {};
-  for (const { lookupsBefore, older } of blocks) {
-    if (lookupsBefore === undefined || older === null) return null;
-    for (const [table, list] of Object.entries(older?.spans ?? {})) {
+  for (const { lookupsBefore, older, scoped } of blocks) {
+    if (lookupsBefore === undefined || (older === null && !scoped)) return null;
+    for (const [table, list] of Object.entries(older?.spans ?? scoped ?? {})) {
       if (isScoped(table)) spans[table] = (spans[table] ?? []).concat(list);
     }
   }

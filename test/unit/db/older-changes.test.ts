@@ -1,18 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addFork, listOlder, missedSince, type Told } from '../../../src/db/source/older-changes.ts';
-import { unknownHashes } from '../../../src/wire/database.ts';
 
-test('a resume point lists what the newest groups told of 5000 older parts in all; of the rest it says that it was too much', () => {
-  const hashes = unknownHashes('indexer');
-  const older = {
-    spans: { sends: Array.from({ length: 2_000 }, (_, at) => [2 * at, 2 * at] as const) },
-    lastIdsBefore: { sends: 7 }
-  };
-  const nothing = { height: 9, hashes };
-  const recent = [1, 2, 3].map((height) => ({ height, hashes, older }));
-  const [first, ...others] = recent;
-  assert.deepEqual(listOlder([...recent, nothing]), [{ ...first, older: null }, ...others, nothing]);
+const isScoped = (table: string) => table !== 'tokens';
+
+test('a resume point lists what the newest groups told of 5000 older parts in all, then what scoped tables were told', () => {
+  const hashes = { block_hash: 'h' };
+  const parts = (count: number) => Array.from({ length: count }, (_, at) => [2 * at, 2 * at] as const);
+  const older = { spans: { sends: parts(500), tokens: parts(1_500) }, lastIdsBefore: { sends: 7 } };
+  const nothing = { height: 99, hashes };
+  const recent = Array.from({ length: 20 }, (_, height) => ({ height, hashes, older }));
+  const listed = listOlder([...recent, nothing], isScoped);
+  assert.deepEqual(listed.slice(-3), [...recent.slice(-2), nothing]);
+  assert.deepEqual(listed[17], { height: 17, hashes, older: null, scoped: { sends: parts(500) } });
+  assert.deepEqual(
+    listed.map(({ older, scoped }) => (older ? 'all' : scoped ? 'scoped' : '')),
+    [...Array(8).fill(''), ...Array(10).fill('scoped'), 'all', 'all', '']
+  );
+  assert.deepEqual(listOlder(listed, isScoped), listed, 'the same of what was listed');
+  const at = (height: number) => recent[height]!;
+  const known = { forks: [], recent: listed.slice(0, 20).map((block) => ({ ...block, lookupsBefore: {} })), isScoped };
+  assert.deepEqual(missedSince(8, at(19), known)?.spans, { sends: parts(500) });
+  assert.equal(missedSince(6, at(19), known), null);
 });
 
 const hashes = (height: number) => ({ block_hash: `h${height}` });
@@ -22,7 +31,6 @@ const told = (height: number, spans: Record<string, [number, number][]> = {}) =>
   lookupsBefore: {},
   older: { spans, lastIdsBefore: {} }
 });
-const isScoped = (table: string) => table !== 'tokens';
 const known = { forks: [], isScoped };
 const at = (height: number) => ({ height, hashes: hashes(height) });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { connect } from '../../../src/db/core/connection.ts';
 import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
 import { readGroup } from '../../../src/db/source/group-reader.ts';
@@ -16,6 +16,7 @@ import { createLedger } from '../../support/tables-in-use/ledger.ts';
 const ID = { dbType: 'indexer', chain: 'dogecoin', network: 'mainnet' } as const;
 /** The longest cooldown, and what is older than a source once compared. */
 const DEPTHS = [1, 1_100, 10_080];
+const RESUMED_DEPTHS = [1_100];
 
 /** Whether a message brings a row, or says of the part in which it was what is there now. */
 function tells(message: BlockMessage, table: string, key: WireRow, block: number | null): boolean {
@@ -28,7 +29,13 @@ function tells(message: BlockMessage, table: string, key: WireRow, block: number
   return part?.spans.some((span) => span && value !== null && value >= span[0] && value <= span[1]) ?? false;
 }
 
-test('every late change that indexers in use make is sent with its block, however old the row is', async (t) => {
+for (const isResumed of [false, true]) {
+  const who = isResumed ? ', by an actor that has just taken over too' : '';
+  test(`every late change that indexers in use make is sent with its block, however old the row is${who}`, (t) =>
+    checkLateChanges(t, isResumed));
+}
+
+async function checkLateChanges(t: TestContext, isResumed: boolean): Promise<void> {
   const database = await createDatabase('late');
   const writer = await connect(database);
   t.after(() => writer.destroy());
@@ -36,16 +43,20 @@ test('every late change that indexers in use make is sent with its block, howeve
   const reader = await connect(database, { finderKey: TEST_KEY });
   t.after(() => reader.destroy());
   const layout = await readLayout(reader, 'indexer');
-  const memory = await inSnapshot(reader, async () =>
+  let memory = await inSnapshot(reader, async () =>
     SourceMemory.atTip(reader, layout, await readTip(reader, layout.heads!))
   );
   const lost: string[] = [];
   const seen = new Set<LateKind>();
-  for (const depth of DEPTHS) {
+  for (const depth of isResumed ? RESUMED_DEPTHS : DEPTHS) {
     for (const kind of LATE_KINDS) {
       // A contract's cooldown is its own, and none is that long.
       if (kind === 'contractRefund' && depth > 4_032) continue;
       const { changes } = await ledger.writeBlock({ actions: 1, late: [{ kind, depth }] });
+      if (isResumed) {
+        const point = memory.point();
+        memory = await inSnapshot(reader, () => SourceMemory.resume(reader, layout, point));
+      }
       let message: BlockMessage | undefined;
       for await (const block of readGroup(reader, 'indexer', [], memory)) {
         message = blockMessage(ID, block);
@@ -64,4 +75,4 @@ test('every late change that indexers in use make is sent with its block, howeve
     [],
     'each kind was tried'
   );
-});
+}

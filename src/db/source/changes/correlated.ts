@@ -1,13 +1,16 @@
 import { type Connection, quoteName, rows } from '../../core/connection.ts';
+import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, isSame, NO_ROWS, together } from './checksum-map.ts';
 import type { Look } from './looking.ts';
 import { condition, findTables } from './own-rows.ts';
-import { inSpansSql, readChecksums } from './ranging.ts';
+import { inSpansSql, type Ranging, readChecksums } from './ranging.ts';
 import { isWithin, mergeSpans, type Span, spansOf } from './spans.ts';
 import { RANGE_WIDTH } from './table-watch.ts';
 
-/** Actions whose rows in sibling tables are looked at with one group. */
-const CORRELATED = 256;
+/** Wider spans are parts of which a successor knows that something changed, but not what: their rows say which actions it may be. */
+const NARROW = 256;
+/** Actions whose rows in sibling tables are looked at with one group: those of a table that is looked at whole. */
+const CORRELATED = 4_096;
 
 /**
  * A change of a row under an old action often comes with rows of other tables under the same one: a refund is a credit under
@@ -17,18 +20,19 @@ export async function lookAtCorrelated(connection: Connection, looks: readonly L
   const actions = new Set<number>();
   for (const look of looks) {
     if (look.watch.ranging.column !== 'action_index' || !look.plan.scope) continue;
-    for (const span of look.wanted) {
-      if (span === null || span[1] - span[0] >= CORRELATED) continue;
-      for (let value = span[0]; value <= span[1]; value += 1) actions.add(value);
-    }
+    const isNarrow = (span: Span) => span !== null && span[1] - span[0] < NARROW;
+    for (const value of valuesOf(look.wanted.filter(isNarrow))) actions.add(value);
+    const wide = look.wanted.filter((span) => span !== null && !isNarrow(span));
+    for (const action of await actionsWithin(connection, look, wide)) actions.add(action);
   }
   for (const action of await actionsOfChangedBlocks(connection, looks)) actions.add(action);
-  if (actions.size === 0 || actions.size > CORRELATED) return;
+  if (actions.size === 0) return;
+  const newest = [...actions].sort((a, b) => b - a).slice(0, CORRELATED);
   const siblings = looks.filter(
     ({ watch, plan }) => plan.scope?.column === 'action_index' && watch.ranging.isIndexed && !watch.isWhole
   );
   const asked = siblings.map((look) => {
-    const older = [...actions].filter((action) => action < look.watch.lookFrom && !isWithin(action, look.own));
+    const older = newest.filter((action) => action < look.watch.lookFrom && !isWithin(action, look.own));
     return { look, plan: look.plan, ranging: look.watch.ranging, spans: spansOf(older) };
   });
   const present = await findTables(connection, asked);
@@ -36,6 +40,16 @@ export async function lookAtCorrelated(connection: Connection, looks: readonly L
     if (present.has(plan.name))
       look.wanted = mergeSpans([...look.wanted, ...(await unknownOf(connection, look, spans))]);
   }
+}
+
+/** Actions under which a table that is looked at whole has rows in some spans. */
+async function actionsWithin(connection: Connection, { plan, watch }: Look, spans: readonly Span[]): Promise<number[]> {
+  if (spans.length === 0 || !watch.isWhole) return [];
+  const found = await rows(
+    connection,
+    `SELECT DISTINCT action_index AS a FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(watch.ranging, plan, condition(spans))} LIMIT ${CORRELATED}`
+  );
+  return found.map((row) => Number(row['a']));
 }
 
 /** Actions of changed rows in tables whose rows are tied to blocks directly. */
@@ -46,7 +60,7 @@ async function actionsOfChangedBlocks(connection: Connection, looks: readonly Lo
     if (plan.scope?.column !== 'block_index' || !hasAction || wanted.length === 0 || !watch.isWhole) continue;
     const list = await rows(
       connection,
-      `SELECT DISTINCT action_index AS a FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(watch.ranging, plan, condition(wanted))} AND action_index IS NOT NULL LIMIT ${CORRELATED + 1}`
+      `SELECT DISTINCT action_index AS a FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(watch.ranging, plan, condition(wanted))} AND action_index IS NOT NULL LIMIT ${CORRELATED}`
     );
     for (const row of list) found.push(Number(row['a']));
   }
@@ -60,19 +74,25 @@ async function unknownOf(
   spans: readonly Span[]
 ): Promise<Span[]> {
   const left: Span[] = [];
+  const read = new Map<number, Checksum>();
   for (const value of valuesOf(spans)) {
     const range = Math.floor(value / RANGE_WIDTH);
     const known = value < watch.from ? watch.rangeOf(range) : undefined;
     if (known) {
-      const bounds: Span = [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1];
-      const now = await readChecksums(connection, plan, watch.ranging, [bounds]);
-      const sum = [...now.values()].reduce(together, NO_ROWS);
+      const sum = read.get(range) ?? (await readRange(connection, plan, watch.ranging, range));
+      read.set(range, sum);
       if (isSame(known, sum)) continue;
       growth.set(value, growthOf(known, sum));
     }
     left.push([value, value]);
   }
   return left;
+}
+
+async function readRange(connection: Connection, plan: TablePlan, ranging: Ranging, range: number): Promise<Checksum> {
+  const bounds: Span = [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1];
+  const now = await readChecksums(connection, plan, ranging, [bounds]);
+  return [...now.values()].reduce(together, NO_ROWS);
 }
 
 /** What a checksum has grown by. */

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DatabaseMark } from '../../src/db/source/database-mark.ts';
-import type { KeptWatch, OlderChanges, RecentBlock, ResumePoint } from '../../src/db/source/resume-point.ts';
+import type { Fork, KeptWatch, OlderChanges, RecentBlock, ResumePoint } from '../../src/db/source/resume-point.ts';
 import type { Logger } from '../../src/log.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
 
@@ -98,7 +98,16 @@ export class BroadcastLog {
 }
 
 /** The shape of what this class wrote, whatever became of the file since. */
-function isPoint({ of, height, hashes, recent, reorgs = 0, lookupIds, watches = {} }: ResumePoint): boolean {
+function isPoint({
+  of,
+  height,
+  hashes,
+  recent,
+  reorgs = 0,
+  forks = [],
+  lookupIds,
+  watches = {}
+}: ResumePoint): boolean {
   const isRecord = (value: unknown) => typeof value === 'object' && value !== null;
   const isSpan = (span: unknown) => span === null || (Array.isArray(span) && span.every(Number.isSafeInteger));
   const areSpans = (spans: unknown) => Array.isArray(spans) && spans.every(isSpan);
@@ -109,8 +118,12 @@ function isPoint({ of, height, hashes, recent, reorgs = 0, lookupIds, watches = 
     [lastId, shift].every(Number.isSafeInteger) &&
     (sums === null || isRecord(sums)) &&
     areSpans(pending);
-  const isBlock = ({ height: at, hashes: named, older }: RecentBlock) =>
-    Number.isSafeInteger(at) && isRecord(named) && (older === undefined || older === null || isOlder(older));
+  const isBlock = ({ height: at, hashes: named, older, scoped = {}, within = 0 }: RecentBlock) =>
+    [at, within].every(Number.isSafeInteger) &&
+    [named, scoped].every(isRecord) &&
+    Object.values(scoped).every(areSpans) &&
+    (older === undefined || older === null || isOlder(older));
+  const isFork = (reorg: Fork) => isRecord(reorg) && [reorg.fork, reorg.height].every(Number.isSafeInteger);
   const isMark = ({ place, samples }: DatabaseMark) =>
     typeof place === 'string' && samples.every(({ columns }) => Array.isArray(columns));
   return (
@@ -118,6 +131,7 @@ function isPoint({ of, height, hashes, recent, reorgs = 0, lookupIds, watches = 
     [height, reorgs].every(Number.isSafeInteger) &&
     [hashes, lookupIds, watches].every(isRecord) &&
     Object.values(watches).every((watch) => isRecord(watch) && isWatch(watch)) &&
-    recent.every(isBlock)
+    recent.every(isBlock) &&
+    forks.every(isFork)
   );
 }

@@ -66,7 +66,10 @@ export interface SnapshotQuery {
 
 /** What a reader that stands at a block has not heard of rows of older blocks. */
 export interface MissedChanges {
-  /** Blocks from here on come whole: the one after the reader's, or the fork of a reorg that its hashes do not show. */
+  /**
+   * Blocks from here on come whole: the one after the reader's, the first of the group that it stands within, or the fork of a
+   * reorg that its hashes do not show.
+   */
   readonly from: number;
   /** By scoped table, the parts of which any row may have changed. */
   readonly spans: Readonly<Record<string, readonly (readonly [number, number] | null)[]>>;

@@ -158,7 +158,8 @@ export class SourceMemory {
     this.hashes = head.hashes;
     const lookupsBefore = { ...this.#lookupsBefore };
     const older = changes && this.#olderOf(block);
-    this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore, parents, ...(older && { older }) });
+    const place = changes ? { ...(older && { older }) } : { within: group.first };
+    this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore, parents, ...place });
     if (this.#recent.length > RECENT_BLOCKS) this.#recent.shift();
     this.#forks = this.#forks.filter((fork) => fork.height >= this.#recent[0]!.height - 1);
     this.openGroup = changes ? null : group.first;

@@ -65,7 +65,8 @@ export function missedSince(
   if (own?.lookupsBefore === undefined || since > head.height) return null;
   if (!told || !sameBlock(told.hashes, head.hashes)) return null;
   const hidden = forks.filter(({ fork, height }) => fork <= since && since <= height);
-  const from = Math.min(since + 1, ...hidden.map(({ fork }) => fork));
+  // Who stands within a group was told of its blocks, or read them, before the last one changed their rows.
+  const from = Math.min(since + 1, own.within ?? since + 1, ...hidden.map(({ fork }) => fork));
   const blocks = recent.filter(({ height }) => height >= from);
   if (blocks.filter(({ height }) => height <= head.height).length !== head.height - from + 1) return null;
   const spans: Record<string, Span[]> = {};

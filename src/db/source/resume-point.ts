@@ -15,6 +15,8 @@ export interface RecentBlock {
   readonly parents?: Readonly<Record<string, readonly [number, number]>>;
   /** Of the last block of a group: what it told of older rows, said again when a reorg undoes it; null: too much to list. */
   readonly older?: OlderChanges | null;
+  /** Of a block that was not the last of its group: the group's first. Rows of these blocks are as of the last one. */
+  readonly within?: number;
   /** Where that is null: what of it scoped tables were told, if that was not too much. */
   readonly scoped?: OlderChanges['spans'];
 }

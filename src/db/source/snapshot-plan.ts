@@ -58,7 +58,9 @@ export async function planSnapshot(
   }
   const head =
     query.until === null || query.until >= tip.height ? tip : await readHead(connection, layout, query.until);
-  const known = query.older === null ? null : await missedUpTo(head);
+  const told = query.older === null ? null : await missedUpTo(head);
+  // A reader that may not take as many blocks again gets those that it asked for.
+  const known = told && told.from >= query.older! ? told : null;
   const first = query.inclusive ? query.since : (known?.from ?? query.older ?? query.since + 1);
   const parts = known && (await planOlderParts(connection, { ...layout, plans }, known, head.height));
   // A client that asks for blocks >= N does not ask for older ones again, of which rows may have changed.

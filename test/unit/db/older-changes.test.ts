@@ -81,6 +81,13 @@ test('whoever stands on a block that a reorg replaced gets the blocks from the f
   assert.equal(missedSince(3, at(6), all)?.from, 4);
 });
 
+test('whoever stands within a group gets the blocks of the group again: their rows are as of its last one', () => {
+  const inside = (height: number) => ({ height, hashes: hashes(height), lookupsBefore: {}, within: 4 });
+  const recent = [told(3), inside(4), inside(5), told(6), told(7)];
+  const from = (since: number) => missedSince(since, at(7), { ...known, recent })?.from;
+  assert.deepEqual([3, 4, 5, 6].map(from), [4, 4, 4, 7]);
+});
+
 test('many reorgs are remembered in as many entries, and none is forgotten', () => {
   let forks: ReturnType<typeof addFork> = [];
   for (let at = 0; at < 500; at++) forks = addFork(forks, { fork: 10 * at, height: 10 * at + 3 });

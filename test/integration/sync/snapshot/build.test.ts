@@ -266,6 +266,8 @@ test('what its reader missed comes as parts of older blocks, without values of i
   for (const row of sorted(touched)) assert.ok(sent.has(row), row);
   assert.ok(touched.length > 0 && sent.size < 20_000);
 
+  const { headers: deep } = await build(pool, order, 'gzip', () => ({ ...missed, from: 99 }));
+  assert.equal(deep['x-first-block'], '100', 'no more than it asked for');
   const fork = await build(pool, order, 'gzip', () => ({ ...missed, from: 119 }));
   assert.equal(fork.headers['x-first-block'], '119');
   assert.equal(fork.headers['x-since-block'], '120');

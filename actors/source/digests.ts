@@ -4,7 +4,7 @@ import { Line } from '../../src/db/core/line.ts';
 import { digestPlans, readRangeRows, readRanges, sumOf, wholeTable } from '../../src/db/tables/digest.ts';
 import type { SourceLayout } from '../../src/db/tables/source-layout.ts';
 import { PlatformError } from '../../src/errors.ts';
-import type { DatabaseDigest, DigestQuery, RangeRows, TableRanges } from '../../src/wire/digest.ts';
+import { type DatabaseDigest, type DigestQuery, isOfPass, type RangeRows, type TableRanges } from '../../src/wire/digest.ts';
 import type { SourceActorData } from '../protocol.ts';
 import {
   type DigestPass,
@@ -59,6 +59,7 @@ export class SourceDigests {
     const { table, key } = query;
     if (table === null) return told(key === undefined ? await this.#current() : this.#passes.under(key));
     if (key === undefined) throw new PlatformError('REQUEST_INVALID', { reason: 'a table is asked for under a key' });
+    if (isOfPass(query)) return JSON.stringify(await rangesOf(this.#passes.under(key), table));
     return JSON.stringify(
       await this.#look(async (connection, layout, tip) => {
         const pass = this.#passes.under(key);
@@ -108,14 +109,13 @@ export class SourceDigests {
     const { key } = head;
     const { ids: withIds = true } = query;
     const compared = digestPlans(layout, tip.height).find(({ name }) => name === query.table);
-    if (!compared) throw new PlatformError('REQUEST_INVALID', { reason: `table ${query.table} is not compared` });
+    if (!compared) throw notCompared(query.table);
     const plan = { ...compared, withIds };
     // A pass is made with ids.
-    const made = withIds ? pass.made?.find(({ table }) => table === plan.name) : undefined;
+    const made = withIds ? madeOf(pass, plan.name) : undefined;
     const whole = wholeTable(plan);
     if (query.range === null) {
-      const known = query.settled ? undefined : made?.ranges;
-      const ranges = known ?? (await readRanges(connection, layout.tables, plan, whole, key));
+      const ranges = await readRanges(connection, layout.tables, plan, whole, key);
       const sums = sumOf(ranges);
       const isSaid = isAsSaid(pass, made?.digest, sums.digest);
       const isSettled = () => this.#feed.isSettled(connection, layout, plan.name, tip);
@@ -136,6 +136,19 @@ export class SourceDigests {
     isAsSaid(pass, said?.digest, sumOf(ranges).digest);
     return { ...head, table: plan.name, ...sumOf(ranges), ranges };
   }
+}
+
+const madeOf = ({ made }: DigestPass, name: string) => made?.find(({ table }) => table === name);
+
+/** The ranges of a whole table as the pass read them, whatever the source's tip is by now. @throws {PlatformError} REQUEST_INVALID */
+async function rangesOf({ head, tables }: DigestPass, table: string): Promise<TableRanges> {
+  const made = (await tables).find((each) => each.table === table);
+  if (!made) throw notCompared(table);
+  return { ...head, table, ...sumOf(made.ranges), ranges: [...made.ranges] };
+}
+
+function notCompared(table: string): PlatformError {
+  return new PlatformError('REQUEST_INVALID', { reason: `table ${table} is not compared` });
 }
 
 async function told({ head, tables }: DigestPass): Promise<string> {

@@ -104,6 +104,11 @@ export interface DigestQuery {
   readonly key?: string;
 }
 
+/** Whether the pass over all tables already has the answer, so that nothing is read for it. */
+export function isOfPass({ range, settled, ids = true }: DigestQuery): boolean {
+  return range === null && !settled && ids;
+}
+
 /** The parameters of a query, as the route reads them. */
 export function digestParameters({ table, range, rows, settled, ids = true, key }: DigestQuery): URLSearchParams {
   const parameters = new URLSearchParams();

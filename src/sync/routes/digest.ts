@@ -12,6 +12,8 @@ import {
   DIGEST_KEY_PATTERN,
   DigestKeySchema,
   DigestParametersSchema,
+  type DigestQuery,
+  isOfPass,
   RangeRowsSchema,
   TableRangesSchema
 } from '../../wire/digest.ts';
@@ -81,10 +83,16 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
       };
       const query = { table, range, rows: rows === '1', ...further };
       const actor = readyActor(directory, databaseOf(request));
-      const ask = () => actor.ask('digest.read', { query }, { deadlineMs: DEADLINE_MS });
-      const { body } = await (table === null
-        ? passes.read(`${databaseKey(databaseOf(request))} ${key ?? ''}`, ask)
-        : turns.take(request, JSON.stringify(query), ask));
+      const ask = (asked: DigestQuery) => actor.ask('digest.read', { query: asked }, { deadlineMs: DEADLINE_MS });
+      const pass = () =>
+        passes.read(`${databaseKey(databaseOf(request))} ${key ?? ''}`, () => ask(allTables(key)));
+      const read = async () => {
+        if (table === null) return pass();
+        if (!isOfPass(query)) return turns.take(request, JSON.stringify(query), () => ask(query));
+        await pass();
+        return ask(query); // from memory
+      };
+      const { body } = await read();
       return reply.type('application/json; charset=utf-8').send(body as never);
     }
   );
@@ -140,3 +148,7 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
     }
   );
 };
+
+function allTables(key: string | undefined): DigestQuery {
+  return { table: null, range: null, rows: false, ...(key === undefined ? {} : { key }) };
+}

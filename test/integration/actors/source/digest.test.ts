@@ -172,7 +172,10 @@ test('a key is drawn for each tip and told at once; what is asked under it is of
   // Who was told the key of a tip gets the digests of it, also when the source has gone on.
   assert.deepEqual(await ask<DatabaseDigest>(source, { key }), all);
   const isGone = (error: unknown) => hasCode(error, 'DIGEST_KEY_UNKNOWN');
-  await assert.rejects(ask(source, { table: 'tokens', key }), isGone);
+  const ranges = await ask<TableRanges>(source, { table: 'tokens', key });
+  assert.equal(ranges.digest, all.tables.find(({ table }) => table === 'tokens')?.digest);
+  const { from, to } = ranges.ranges[0]!;
+  await assert.rejects(ask(source, { table: 'tokens', key, range: { from, to, block: null } }), isGone);
   const next = await keyOf(source);
   assert.notEqual(next, key);
   assert.equal((await ask<TableRanges>(source, { table: 'tokens', key: next })).key, next);

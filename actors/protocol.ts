@@ -93,10 +93,13 @@ export type SourceAsks = {
     request: { since: number; height: number; hashes: BlockHashes };
     reply: { missed: MissedChanges | null };
   };
-  /** A snapshot is about to be complete: answered when no group will begin before its state is noted. */
-  'snapshot.hold': { request: { buildId: string; height: number }; reply: Record<string, never> };
+  /** A snapshot is about to be complete: answered when no group will begin before its state is reconciled. */
+  'snapshot.pauseGroups': { request: { buildId: string; height: number }; reply: Record<string, never> };
   /** The state of a snapshot; null when it could not be read. Answered when it is reckoned with. */
-  'snapshot.note': { request: { buildId: string; standing: SnapshotChecksums | null }; reply: Record<string, never> };
+  'snapshot.reconcile': {
+    request: { buildId: string; checksums: SnapshotChecksums | null };
+    reply: Record<string, never>;
+  };
   /** The body of `GET /digest`, as JSON text. @throws BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE, DIGEST_KEY_UNKNOWN */
   'digest.read': { request: { query: DigestQuery }; reply: { body: string } };
   /** The body of `GET /digest/…/challenge/KEY`, as JSON text. @throws BLOCKS_EMPTY, RATE_LIMITED */

@@ -4,11 +4,11 @@ import { circuitBreakerMachine } from './runtime/circuit-breaker.ts';
 import { haltMachine } from './runtime/halt.ts';
 import { restartMachine } from './runtime/restart.ts';
 import { epochCommitMachine } from './sync/epoch-commit.ts';
+import { hashQuorumMachine } from './sync/hash-quorum.ts';
 import { heartbeatMachine } from './sync/heartbeat.ts';
 import { replicaMachine } from './sync/replica.ts';
 import { sourceMachine } from './sync/source.ts';
 import { subscriberMachine } from './sync/subscriber.ts';
-import { verificationMachine } from './sync/verification.ts';
 
 /** Every machine, under the name by which its transitions are reported. */
 export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
@@ -19,7 +19,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   circuitBreaker: circuitBreakerMachine,
   epochCommit: epochCommitMachine,
   halt: haltMachine,
-  verification: verificationMachine,
+  hashQuorum: hashQuorumMachine,
   heartbeat: heartbeatMachine,
   subscriber: subscriberMachine
 };

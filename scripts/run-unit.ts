@@ -10,7 +10,7 @@ const UNIT = ['test/*.test.ts', 'test/unit/**/*.test.ts'];
 /** These start other programs, or take longer than the rest together: `npm test` runs them. */
 const LEFT_OUT = ['cli', 'devnet', 'directory-lock', 'ops', 'sql-literal'];
 /** These change what a process has once (environment, clock, tracer), or have deadlines that a busy neighbour would miss. */
-const OWN_PROCESS = ['*council', '*directory', '*subscriber', 'coin/node-rpc', 'hub/client', 'tracing'];
+const OWN_PROCESS = ['*source-quorum', '*directory', '*subscriber', 'coin/node-rpc', 'hub/client', 'tracing'];
 /** Bundles of test files, each in one process that loads the modules once. More than cores: some tests wait. */
 const BUNDLES = availableParallelism() + 1;
 const REPORTER = fileURLToPath(new URL('unit-reporter.ts', import.meta.url));

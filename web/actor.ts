@@ -10,7 +10,7 @@ import type { View } from './view.ts';
 /** Charts of each kind of actor, in this order. */
 export const CHARTS: Readonly<Record<string, readonly string[]>> = {
   source: ['source', 'epochCommit', 'circuitBreaker', 'restart'],
-  replica: ['replica', 'halt', 'verification', 'circuitBreaker', 'restart'],
+  replica: ['replica', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
   decoder: ['decoder', 'restart']
 };
 const SHOWN_EVENTS = 30;

@@ -5,7 +5,7 @@ import { circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts
 import { type Inspection, type Outcome, replicaMachine } from '../../machines/sync/replica.ts';
 import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
 import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
-import { Line } from '../../src/db/core/line.ts';
+import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { refuseLoss } from '../../src/db/replica/adoption.ts';
 import { readRoots } from '../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../src/errors.ts';
@@ -16,15 +16,15 @@ import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from '../p
 import { hostActor } from '../runtime/actor-host.ts';
 import { stateText } from '../runtime/observe.ts';
 import { adopt } from './adoption.ts';
+import { ReplicaAudit } from './audit.ts';
 import { ReplicaBootstrap } from './bootstrap.ts';
 import { ReplicaChain, ReplicaLost } from './chain.ts';
 import { ReplicaCheckpoints } from './checkpoints.ts';
-import { SourceCouncil } from './council.ts';
 import { ReplicaDispensers } from './dispensers.ts';
 import { ReplicaFollower } from './follower.ts';
 import { ReplicaIndexMap } from './index-map.ts';
 import { Replica } from './replica.ts';
-import { ReplicaVerifier } from './verifier.ts';
+import { SourceQuorum } from './source-quorum.ts';
 
 const REPORT_INTERVAL_MS = 250;
 const ROOTS_LIMIT_S = 5;
@@ -35,7 +35,7 @@ const TREE_TASK_DEADLINE_MS = 3_600_000;
 const data = workerData as ReplicaActorData;
 const { id, coordinates } = data;
 const log = createLogger('replica', data.logLevel).child({ database: id });
-const reader = new Line(() =>
+const reader = new SerialConnection(() =>
   connect(coordinates, { tag: statementTag(coordinates.name, data.generation), statementLimitS: ROOTS_LIMIT_S })
 );
 
@@ -48,7 +48,7 @@ const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
   handlers: {
     'transparency.roots': ({ page, limit }) => reader.use((connection) => readRoots(connection, page, limit)),
     'verify.request': () => {
-      verifier.renew();
+      audit.renew();
       return {};
     },
     'halt.clear': async () => {
@@ -73,18 +73,18 @@ const commitment =
         }
       });
 const replica = new Replica(data, log, host.observe('halt'), () => scheduleReport(), commitment);
-const council = new SourceCouncil(replica, () => host.observe('verification'));
-const bootstrap = new ReplicaBootstrap(replica, council);
-const chain = new ReplicaChain(replica, council);
+const sourceQuorum = new SourceQuorum(replica, () => host.observe('hashQuorum'));
+const bootstrap = new ReplicaBootstrap(replica, sourceQuorum);
+const chain = new ReplicaChain(replica, sourceQuorum);
 const indexMap = new ReplicaIndexMap(replica, () =>
   connect(coordinates, { tag: statementTag(coordinates.name, data.generation), statementLimitS: ROOTS_LIMIT_S })
 );
 const checkpoints = new ReplicaCheckpoints(replica);
-const verifier = new ReplicaVerifier(replica);
+const audit = new ReplicaAudit(replica);
 const follower = new ReplicaFollower(replica, {
   chain,
-  verifier,
-  council,
+  audit,
+  sourceQuorum,
   dispensers: new ReplicaDispensers(replica),
   checkpoints,
   indexMap
@@ -165,7 +165,7 @@ async function orLost(work: Promise<Outcome>): Promise<Outcome> {
     return await work;
   } catch (caught) {
     if (!(caught instanceof ReplicaLost)) throw caught;
-    verifier.hasten();
+    audit.scheduleNow();
     refuseLoss(replica.store.state, caught.message);
     log.error({ err: caught }, 'the replica contradicts its source: it is bootstrapped anew');
     replica.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
@@ -180,8 +180,8 @@ async function inspect(signal: AbortSignal): Promise<Inspection> {
   }
   breaker.send({ type: 'call.started' });
   await replica.open(() => adopt(replica, chain, signal));
-  verifier.renew();
-  council.attend();
+  audit.renew();
+  sourceQuorum.attend();
   breaker.send({ type: 'call.succeeded' });
   const { height, phase } = replica.store.state;
   return { halted: replica.halt.current !== null, bootstrapped: height !== null && phase !== 'bootstrapping' };
@@ -198,14 +198,14 @@ const machine = createActor(
       catchUp: effect('catchUp', ({ reconcile }: { reconcile: boolean }, signal) =>
         orLost(chain.catchUp(reconcile, signal))
       ),
-      verify: task('verify', (signal) => orLost(verifier.verify(signal))),
+      verify: task('verify', (signal) => orLost(audit.verify(signal))),
       follow: task('follow', (signal) => follower.follow(signal)),
       rollBack: effect('rollBack', ({ height }: { height: number }) => {
-        verifier.hasten();
+        audit.scheduleNow();
         return orLost(chain.rollBack(height));
       }),
       release: task('release', () => {
-        council.close();
+        sourceQuorum.close();
         checkpoints.close();
         indexMap.close();
         return replica.close();
@@ -220,7 +220,7 @@ const machine = createActor(
 
 machine.subscribe((snapshot) => {
   scheduleReport();
-  if (snapshot.matches('halted')) council.close();
+  if (snapshot.matches('halted')) sourceQuorum.close();
   if (snapshot.matches('stopped')) stopped.resolve();
   if (snapshot.matches('failed')) {
     report();
@@ -261,8 +261,8 @@ function report(): void {
       rowsPerSecond: replica.progress.pace?.rowsPerSecond ?? null,
       etaSeconds: replica.progress.pace?.etaSeconds ?? null,
       halt: replica.halt.current,
-      verification: verifier.standing,
-      unconfirmed: verifier.unconfirmed,
+      verification: audit.state,
+      unconfirmed: audit.unconfirmed,
       verifiedHeight: state?.verifiedHeight ?? null,
       verifiedAt: state?.verifiedAt ?? null,
       dispensers: state?.dispensers ?? null,

@@ -6,10 +6,10 @@ import { hasCode, PlatformError } from '../../src/errors.ts';
 import { Download } from '../../src/sync/client/download.ts';
 import type { SourceSize } from '../../src/sync/client/source-client.ts';
 import { type BlockHashes, blockText, sameBlock } from '../../src/wire/database.ts';
-import type { SourceCouncil } from './council.ts';
 import { fileOf, type Replica } from './replica.ts';
 import { checkBalances, checkBlocks, checkCounts, checkReferences, refusal } from './snapshot-check.ts';
 import { SnapshotLoader } from './snapshot-loader.ts';
+import type { SourceQuorum } from './source-quorum.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'commitment'>;
 
@@ -19,7 +19,7 @@ const COMPRESSED = 0.25;
 /** Makes a replica from a full snapshot. Until `check` has ended, the marker says that it is not complete. */
 export class ReplicaBootstrap {
   readonly #replica: Parts;
-  readonly #council: SourceCouncil;
+  readonly #sourceQuorum: SourceQuorum;
   #plan: SchemaPlan | undefined;
   #download: Download | undefined;
   #loader: SnapshotLoader | undefined;
@@ -30,9 +30,9 @@ export class ReplicaBootstrap {
   /** First block of a truncated replica; null: its source's first. */
   #floor: number | null = null;
 
-  constructor(replica: Parts, council: SourceCouncil) {
+  constructor(replica: Parts, sourceQuorum: SourceQuorum) {
     this.#replica = replica;
-    this.#council = council;
+    this.#sourceQuorum = sourceQuorum;
   }
 
   /** Clears the marker first: whatever stood in the tables is about to go. */
@@ -102,13 +102,13 @@ export class ReplicaBootstrap {
   }
 
   async #confirm(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Outcome> {
-    const ruling = await this.#council.confirm(height, hashes, signal);
-    if (ruling === 'other') {
+    const verdict = await this.#sourceQuorum.confirm(height, hashes, signal);
+    if (verdict === 'other') {
       await this.#discard();
       throw refusal(`block ${height} is not in the chain of the source any more`);
     }
-    this.#isSettled = ruling !== 'untold';
-    return { kind: ruling === 'halted' ? 'halted' : 'done' };
+    this.#isSettled = verdict !== 'untold';
+    return { kind: verdict === 'halted' ? 'halted' : 'done' };
   }
 
   /** Said before hours are spent on it: how large the replica gets. */

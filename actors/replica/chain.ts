@@ -17,9 +17,9 @@ import { steadily } from '../../src/sync/client/steady.ts';
 import { readSnapshot } from '../../src/sync/snapshot/snapshot-reader.ts';
 import { type BlockHashes, unknownHashes } from '../../src/wire/database.ts';
 import { withinHeap } from '../runtime/heap-share.ts';
-import type { Ruling, SourceCouncil } from './council.ts';
 import { SourceHeads } from './heads.ts';
 import type { Replica } from './replica.ts';
+import type { SourceQuorum, Verdict } from './source-quorum.ts';
 import { filledLookups, withTables } from './whole-lookups.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
@@ -36,16 +36,16 @@ const OVERLAP_ROWS = 200_000;
 const IDLE_PAUSE_MS = 500;
 const CAUGHT_UP = /No data available after block/;
 
-type Standing = 'stands' | 'untold' | 'unsettled';
+type Examination = 'stands' | 'untold' | 'unsettled';
 
 /** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */
 export class ReplicaChain {
   readonly #replica: Parts;
-  readonly #council: SourceCouncil;
+  readonly #sourceQuorum: SourceQuorum;
 
-  constructor(replica: Parts, council: SourceCouncil) {
+  constructor(replica: Parts, sourceQuorum: SourceQuorum) {
     this.#replica = replica;
-    this.#council = council;
+    this.#sourceQuorum = sourceQuorum;
   }
 
   /**
@@ -68,27 +68,27 @@ export class ReplicaChain {
       this.#replica.sources.standsAt(status.height);
       if (status.height !== tip.height) Object.assign(tip, { height: status.height, since: performance.now() });
       if (!checked) {
-        const standing = await this.#examine(state, status, signal);
-        if (typeof standing === 'object') return standing;
-        isUntold = standing !== 'stands';
-        checked = standing !== 'unsettled';
+        const examined = await this.#examine(state, status, signal);
+        if (typeof examined === 'object') return examined;
+        isUntold = examined !== 'stands';
+        checked = examined !== 'unsettled';
       }
       if (checked && status.height !== null && status.height > state.height!) {
         const before = state.height;
-        const ruling = await this.#applySince(state, status, mustReconcile || state.phase === 'adopting', signal);
-        if (ruling === 'halted') return { kind: 'halted' };
+        const verdict = await this.#applySince(state, status, mustReconcile || state.phase === 'adopting', signal);
+        if (verdict === 'halted') return { kind: 'halted' };
         state = await this.#replica.store.reloadState();
         // A source that tells of blocks which its snapshots do not hold yet, or has left the branch that it told of.
         if (state.height === before) await subscription.pause(IDLE_PAUSE_MS, signal);
         else isUntold = false;
-        if (ruling === 'other') checked = false;
+        if (verdict === 'other') checked = false;
         mustReconcile = state.phase === 'reconciling';
         this.#replica.progress.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
       } else if (mustReconcile || isUntold) {
         await subscription.pause(IDLE_PAUSE_MS, signal);
         checked = false; // what comes may be another branch
       } else break;
-      if (isUntold) this.#council.throwIfLeftBehind(status.height ?? -1, performance.now() - tip.since);
+      if (isUntold) this.#sourceQuorum.throwIfLeftBehind(status.height ?? -1, performance.now() - tip.since);
     }
     this.#replica.progress.percent = null;
     if (!state.complete || state.phase !== 'following') {
@@ -179,23 +179,23 @@ export class ReplicaChain {
    * @returns where it leads when it does not stand; `untold`: it does if the block that a catch-up ends at is agreed on;
    *   `unsettled`: the source that is followed has left it, and nobody names where that one stands now
    */
-  async #examine(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<Outcome | Standing> {
+  async #examine(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<Outcome | Examination> {
     const heads = new SourceHeads(this.#replica, (height) => this.ownHashes(height), status, signal);
     const fork = await this.#findFork(state, status, heads);
-    if (fork === null && !this.#council.isSitting) return 'stands';
+    if (fork === null && !this.#sourceQuorum.isSitting) return 'stands';
     const at = fork === null ? state.height! : Math.min(state.height!, status.height!);
     const own = await this.ownHashes(at);
     if (own === null) return fork === null ? 'stands' : { kind: 'forked', height: fork };
     const followed = { said: status.height === at ? status.hashes : null, hasBlock: fork === null };
-    let ruling = await this.#council.uphold(at, own, followed, signal);
-    if (ruling === 'untold') {
+    let verdict = await this.#sourceQuorum.confirmOwnBlock(at, own, followed, signal);
+    if (verdict === 'untold') {
       if (fork === null) return 'untold';
-      ruling = await this.#council.confirm(status.height!, status.hashes, signal);
-      if (ruling === 'other' || ruling === 'untold') return 'unsettled';
-      if (ruling === 'agreed') return { kind: 'forked', height: fork };
+      verdict = await this.#sourceQuorum.confirm(status.height!, status.hashes, signal);
+      if (verdict === 'other' || verdict === 'untold') return 'unsettled';
+      if (verdict === 'agreed') return { kind: 'forked', height: fork };
     }
-    if (ruling === 'halted') return { kind: 'halted' };
-    return ruling === 'agreed' ? 'stands' : { kind: 'forked', height: fork ?? at - 1 };
+    if (verdict === 'halted') return { kind: 'halted' };
+    return verdict === 'agreed' ? 'stands' : { kind: 'forked', height: fork ?? at - 1 };
   }
 
   /** @returns the highest height that both chains share when the replica's tip is not on the source's chain; else null */
@@ -220,13 +220,13 @@ export class ReplicaChain {
   }
 
   /** @returns what the sources say of the block that it would end at; only what they agree on is applied */
-  async #applySince(state: ReplicaState, status: SourceStatus, whole: boolean, signal: AbortSignal): Promise<Ruling> {
+  async #applySince(state: ReplicaState, status: SourceStatus, whole: boolean, signal: AbortSignal): Promise<Verdict> {
     const since = state.height!;
     const tip = status.height!;
     const { client: source } = this.#replica.sources;
     const { log } = this.#replica;
     // Asked before there is a body that would have to wait.
-    const expected = await this.#council.confirm(tip, status.hashes, signal);
+    const expected = await this.#sourceQuorum.confirm(tip, status.hashes, signal);
     if (expected !== 'agreed') return expected;
     const isTruncated = state.floor !== null;
     // Balances that the last range does not touch come with no other, and a truncated replica cannot derive them.
@@ -256,8 +256,8 @@ export class ReplicaChain {
       const head = readSnapshotHead(response.headers, source.id.dbType);
       if (head.height <= since) return 'agreed';
       const hashes = head.hashes ?? (head.height === tip ? status.hashes : unknownHashes(source.id.dbType));
-      const ruling = far ? 'agreed' : await this.#council.confirm(head.height, hashes, signal);
-      if (ruling !== 'agreed') return ruling;
+      const verdict = far ? 'agreed' : await this.#sourceQuorum.confirm(head.height, hashes, signal);
+      if (verdict !== 'agreed') return verdict;
       const firstBlock = query.older === undefined ? lowest : (head.firstBlock ?? since + 1);
       if (firstBlock < lowest || firstBlock > since + 1) throw misplaced(source.url, firstBlock);
       const plain = head.fingerprint === null;

@@ -3,7 +3,7 @@ import { namesUnknownIds } from '../../src/db/replica/block-message.ts';
 import { applyBlocks, type LiveGroup, MOST_GROUPS } from '../../src/db/replica/block-writer.ts';
 import { describes } from '../../src/db/replica/schema.ts';
 import { hasCode, type PlatformError } from '../../src/errors.ts';
-import { count, didWork } from '../../src/observe/tally.ts';
+import { count, recordSpan } from '../../src/observe/counters.ts';
 import { type BlockHashes, blockText, hashesOf, sameBlock } from '../../src/wire/database.ts';
 import {
   type BlockMessage,
@@ -12,13 +12,13 @@ import {
   previousHashes,
   type StatusMessage
 } from '../../src/wire/messages.ts';
+import type { ReplicaAudit } from './audit.ts';
 import type { ReplicaChain } from './chain.ts';
 import type { ReplicaCheckpoints } from './checkpoints.ts';
-import type { Ruling, SourceCouncil } from './council.ts';
 import type { ReplicaDispensers } from './dispensers.ts';
 import type { ReplicaIndexMap } from './index-map.ts';
 import type { Replica } from './replica.ts';
-import type { ReplicaVerifier } from './verifier.ts';
+import type { SourceQuorum, Verdict } from './source-quorum.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment' | 'open' | 'drop'>;
 
@@ -41,8 +41,8 @@ interface ReadyGroup {
 export class ReplicaFollower {
   readonly #replica: Parts;
   readonly #chain: ReplicaChain;
-  readonly #verifier: ReplicaVerifier;
-  readonly #council: SourceCouncil;
+  readonly #audit: ReplicaAudit;
+  readonly #sourceQuorum: SourceQuorum;
   readonly #dispensers: ReplicaDispensers;
   readonly #checkpoints: ReplicaCheckpoints;
   readonly #indexMap: ReplicaIndexMap;
@@ -57,15 +57,15 @@ export class ReplicaFollower {
     replica: Parts,
     {
       chain,
-      verifier,
-      council,
+      audit,
+      sourceQuorum,
       dispensers,
       checkpoints,
       indexMap
     }: {
       readonly chain: ReplicaChain;
-      readonly verifier: ReplicaVerifier;
-      readonly council: SourceCouncil;
+      readonly audit: ReplicaAudit;
+      readonly sourceQuorum: SourceQuorum;
       readonly dispensers: ReplicaDispensers;
       readonly checkpoints: ReplicaCheckpoints;
       readonly indexMap: ReplicaIndexMap;
@@ -73,8 +73,8 @@ export class ReplicaFollower {
   ) {
     this.#replica = replica;
     this.#chain = chain;
-    this.#verifier = verifier;
-    this.#council = council;
+    this.#audit = audit;
+    this.#sourceQuorum = sourceQuorum;
     this.#dispensers = dispensers;
     this.#checkpoints = checkpoints;
     this.#indexMap = indexMap;
@@ -113,7 +113,7 @@ export class ReplicaFollower {
       const contradicted = isBetween ? await this.#checkpoints.check() : null;
       if (contradicted) return contradicted;
       if (atRest) await this.#compareRoots();
-      if (atRest && this.#verifier.isDue) return { kind: 'due' };
+      if (atRest && this.#audit.isDue) return { kind: 'due' };
       if (atRest && this.#dispensers.isDue) await this.#dispensers.replace(signal);
       const message = await subscription.next(WAIT_MS, signal);
       if (message === null) {
@@ -167,27 +167,29 @@ export class ReplicaFollower {
     const { commitment } = this.#replica;
     const { context, state } = this.#replica.store;
     await commitment?.drain();
-    if (this.#verifier.standing !== 'pending') await commitment?.begin(context.schema, state);
+    if (this.#audit.state !== 'pending') await commitment?.begin(context.schema, state);
   }
 
   /** Blocks of the replica that its source took back go when the majority of the sources has others in their place. */
   async #leave(height: number, signal: AbortSignal): Promise<Outcome | null> {
     if (height > this.#replica.store.state.height!) return null;
     const own = await this.#chain.ownHashes(height);
-    const ruling = own ? await this.#council.uphold(height, own, { said: null, hasBlock: false }, signal) : 'other';
-    if (ruling === 'untold') return { kind: 'behind' };
-    if (ruling === 'agreed') {
+    const verdict = own
+      ? await this.#sourceQuorum.confirmOwnBlock(height, own, { said: null, hasBlock: false }, signal)
+      : 'other';
+    if (verdict === 'untold') return { kind: 'behind' };
+    if (verdict === 'agreed') {
       // Another branch may have blocks with the same hashes and other rows; as blocks that are here already they are passed over.
-      this.#verifier.hasten();
+      this.#audit.scheduleNow();
       return null;
     }
-    return ruling === 'halted' ? { kind: 'halted' } : { kind: 'forked', height: height - 1 };
+    return verdict === 'halted' ? { kind: 'halted' } : { kind: 'forked', height: height - 1 };
   }
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE when the others have gone on for long */
   #checkOthers(quietMs: number): void {
-    this.#council.sweep();
-    this.#council.throwIfLeftBehind(this.#replica.store.state.height!, quietMs);
+    this.#sourceQuorum.sweep();
+    this.#sourceQuorum.throwIfLeftBehind(this.#replica.store.state.height!, quietMs);
   }
 
   /** @returns where it leads when it is not simply the next block */
@@ -239,10 +241,10 @@ export class ReplicaFollower {
     this.#ready = [];
     let from = Date.now();
     const confirmed: ReadyGroup[] = [];
-    let ruling: Ruling = 'agreed';
+    let verdict: Verdict = 'agreed';
     for (const each of ready) {
-      ruling = await this.#confirm(each, signal);
-      if (ruling !== 'agreed') break;
+      verdict = await this.#confirm(each, signal);
+      if (verdict !== 'agreed') break;
       confirmed.push(each);
     }
     for (const groups of this.#bySchema(confirmed)) {
@@ -251,17 +253,17 @@ export class ReplicaFollower {
       this.#note(groups, [from, began, Date.now()]);
       from = Date.now();
     }
-    if (ruling === 'halted') return { kind: 'halted' };
+    if (verdict === 'halted') return { kind: 'halted' };
     // No live block is applied that no majority named: a catch-up ends at one that it does name.
-    if (ruling === 'untold') return { kind: 'behind' };
+    if (verdict === 'untold') return { kind: 'behind' };
     // What the source sends instead of another block follows; should it not, it is fetched.
     return null;
   }
 
-  async #confirm({ messages }: ReadyGroup, signal: AbortSignal): Promise<Ruling> {
+  async #confirm({ messages }: ReadyGroup, signal: AbortSignal): Promise<Verdict> {
     for (const message of messages) {
-      const ruling = await this.#council.confirm(message.block_index, this.#hashes(message), signal);
-      if (ruling !== 'agreed') return ruling;
+      const verdict = await this.#sourceQuorum.confirm(message.block_index, this.#hashes(message), signal);
+      if (verdict !== 'agreed') return verdict;
     }
     return 'agreed';
   }
@@ -291,7 +293,7 @@ export class ReplicaFollower {
       { name: 'blocks.confirm', from, to: confirmed },
       { name: 'blocks.write', from: confirmed, to }
     ];
-    didWork({ name: 'blocks.apply', from, to, facts: { first, last, rows }, parts });
+    recordSpan({ name: 'blocks.apply', from, to, facts: { first, last, rows }, parts });
   }
 
   /** Why a block cannot be applied after what is here; null when it can. */
@@ -330,20 +332,20 @@ export class ReplicaFollower {
     if (fingerprint !== undefined && fingerprint !== this.#replica.store.state.schemaFingerprint) {
       await this.#chain.followSchema(fingerprint, signal);
       // Rows of older blocks may hold other values in columns that are new or changed, and no message says so.
-      this.#verifier.hasten();
+      this.#audit.scheduleNow();
     } else if (fingerprint === undefined && !messages.every((message) => this.#isDescribed(message))) {
       await this.#chain.followSchema(null, signal);
     }
     const { writer, context, state } = this.#replica.store;
     const { client: source } = this.#replica.sources;
-    if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#verifier.hasten();
+    if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#audit.scheduleNow();
     const groups = ready.map(({ group: { first, last }, messages }): LiveGroup => {
       const hashes = this.#hashes(messages.at(-1)!);
       const target = { first, last, hashes, source: source.url, complete: true, phase: 'following' } as const;
       return { target, messages };
     });
     try {
-      this.#replica.store.moved(await applyBlocks(writer, context, state, groups));
+      this.#replica.store.setState(await applyBlocks(writer, context, state, groups));
     } catch (caught) {
       if (hasCode(caught, 'ROW_CONTRADICTION')) this.#replica.store.contradicted = true;
       throw caught;

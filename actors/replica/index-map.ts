@@ -1,5 +1,5 @@
 import type { Connection } from '../../src/db/core/connection.ts';
-import { Line } from '../../src/db/core/line.ts';
+import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { IndexMap } from '../../src/db/tables/index-map.ts';
 import type { Replica } from './replica.ts';
 
@@ -46,7 +46,7 @@ export class ReplicaIndexMap {
   async #compare(): Promise<number> {
     const { client: source } = this.#replica.sources;
     const { log } = this.#replica;
-    const line = new Line(this.#open);
+    const line = new SerialConnection(this.#open);
     try {
       const { indexMap: theirs } = await source.status(this.#stopping.signal);
       if (theirs === null) return SOON_MS;

@@ -69,12 +69,12 @@ export class ReplicaStore {
   }
 
   async reloadState(): Promise<ReplicaState> {
-    this.moved(await readReplicaState(this.writer));
+    this.setState(await readReplicaState(this.writer));
     return this.state;
   }
 
   /** The marker is this now. */
-  moved(state: ReplicaState): void {
+  setState(state: ReplicaState): void {
     this.#state = state;
     this.#changed();
   }

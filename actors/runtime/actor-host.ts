@@ -4,7 +4,7 @@ import { parentPort, type Transferable } from 'node:worker_threads';
 import type { InspectionEvent } from 'xstate';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
-import { count, takeTally } from '../../src/observe/tally.ts';
+import { count, takeCounters } from '../../src/observe/counters.ts';
 import { type AskOptions, Channel, type Handlers, type Protocol, portableError } from './channel.ts';
 import { cpuMsOf } from './cpu.ts';
 import type { Beacon, HostNotices } from './notices.ts';
@@ -80,7 +80,7 @@ export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Not
   process.on('uncaughtException', fail);
   startBeacon(channel, beaconIntervalMs, (beacon) => {
     tell('beacon', beacon);
-    tell('tally', takeTally());
+    tell('counters', takeCounters());
   });
   return {
     ask: (type, body, askOptions) => channel.ask(type, body, askOptions),

@@ -1,7 +1,7 @@
 import type { ActorView, Death } from './actor-view.ts';
 import type { Beacon, Transition, Waiting } from './notices.ts';
 import { Ring } from './ring.ts';
-import type { Happening } from './timeline.ts';
+import type { TimelineEvent } from './timeline.ts';
 
 const DEATHS_KEPT = 20;
 
@@ -9,7 +9,7 @@ const DEATHS_KEPT = 20;
 export class ActorRecord {
   readonly #transitions: Ring<Transition>;
   readonly #deaths = new Ring<Death>(DEATHS_KEPT);
-  readonly #tell: (happening: Happening) => void;
+  readonly #tell: (event: TimelineEvent) => void;
   #machines: Record<string, { state: string; since: number }> = {};
   #generation: number;
   #totalDeaths = 0;
@@ -17,7 +17,7 @@ export class ActorRecord {
   #beacon: (Beacon & { at: number }) | null = null;
 
   /** @param tell sees starts, transitions and deaths as they come */
-  constructor(ringSize: number, firstGeneration: number, tell: (happening: Happening) => void) {
+  constructor(ringSize: number, firstGeneration: number, tell: (event: TimelineEvent) => void) {
     this.#tell = tell;
     this.#transitions = new Ring(ringSize);
     this.#generation = firstGeneration - 1;

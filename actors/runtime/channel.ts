@@ -64,7 +64,7 @@ type Answer = { readonly kind: 'answer'; readonly id: number } & (
   | { readonly ok: false; readonly error: WireError }
 );
 
-type Letter =
+type Envelope =
   | { readonly kind: 'ask'; readonly id: number; readonly type: string; readonly body: unknown }
   | { readonly kind: 'notice'; readonly type: string; readonly body: unknown }
   | Answer;
@@ -102,7 +102,7 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
   constructor(port: Port, options: ChannelOptions<Local>) {
     this.#port = port;
     this.#options = options;
-    port.on('message', (message) => this.#receive(message as Letter));
+    port.on('message', (message) => this.#receive(message as Envelope));
     port.on('messageerror', (cause) =>
       options.onFault(PlatformError.from(cause, 'PROTOCOL_VIOLATION'), 'messageerror')
     );
@@ -128,7 +128,7 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
     if (this.#closed) throw this.#closed;
     const settled = this.#observe('in', type);
     const id = this.#nextId++;
-    this.#port.postMessage({ kind: 'ask', id, type, body } satisfies Letter, transfer);
+    this.#port.postMessage({ kind: 'ask', id, type, body } satisfies Envelope, transfer);
     const { promise, resolve, reject } = Promise.withResolvers<Remote[K]['reply']>();
     const late = () => {
       this.#pending.delete(id);
@@ -142,7 +142,7 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
 
   /** Sends a one-way word; after `close` it goes nowhere. */
   tell(type: string, body: unknown, transfer: readonly Transferable[] = []): void {
-    if (!this.#closed) this.#port.postMessage({ kind: 'notice', type, body } satisfies Letter, transfer);
+    if (!this.#closed) this.#port.postMessage({ kind: 'notice', type, body } satisfies Envelope, transfer);
   }
 
   /** Rejects every ask in flight and every later one with this error. */
@@ -155,19 +155,19 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
     this.#pending.clear();
   }
 
-  #receive(letter: Letter): void {
-    switch (letter.kind) {
+  #receive(envelope: Envelope): void {
+    switch (envelope.kind) {
       case 'ask':
-        void this.#answer(letter.id, letter.type, letter.body);
+        void this.#answer(envelope.id, envelope.type, envelope.body);
         return;
       case 'notice':
-        this.#takeNotice(letter.type, letter.body);
+        this.#takeNotice(envelope.type, envelope.body);
         return;
       case 'answer':
-        this.#settle(letter);
+        this.#settle(envelope);
         return;
       default:
-        this.#options.onFault(new PlatformError('PROTOCOL_VIOLATION', { letter }), 'unknown');
+        this.#options.onFault(new PlatformError('PROTOCOL_VIOLATION', { envelope }), 'unknown');
     }
   }
 

@@ -1,5 +1,5 @@
 import type { WireError } from '../../src/errors.ts';
-import type { Tally } from '../../src/observe/tally.ts';
+import type { Counters } from '../../src/observe/counters.ts';
 
 /** A sign of life, once a second. */
 export interface Beacon {
@@ -44,7 +44,7 @@ export interface Waiting {
 export interface HostNotices {
   readonly beacon: Beacon;
   /** With each beacon: what the thread counted since the last. */
-  readonly tally: Tally;
+  readonly counters: Counters;
   readonly transition: Transition;
   readonly waiting: Waiting;
   /** The last word of a thread that ends by an error. */

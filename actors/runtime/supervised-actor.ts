@@ -4,7 +4,7 @@ import { createActor } from 'xstate';
 import { type RestartInput, restartMachine } from '../../machines/runtime/restart.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
-import type { Tally } from '../../src/observe/tally.ts';
+import type { Counters } from '../../src/observe/counters.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
 import { ActorHandle } from './actor-handle.ts';
 import { ActorRecord } from './actor-record.ts';
@@ -13,7 +13,7 @@ import type { Handlers, Protocol } from './channel.ts';
 import type { Beacon } from './notices.ts';
 import { observeMachine } from './observe.ts';
 import type { StartGate } from './start-gate.ts';
-import type { Happening } from './timeline.ts';
+import type { TimelineEvent } from './timeline.ts';
 import { Watchdog } from './watchdog.ts';
 
 /** What an actor is started from. */
@@ -27,11 +27,11 @@ export interface ActorSpec {
 }
 
 /** What one actor's life needs of the house. */
-export interface ActorKeeping<ToMain extends Protocol> {
+export interface ActorContext<ToMain extends Protocol> {
   readonly log: Logger;
   readonly handlers: Handlers<ToMain>;
   readonly onNotice: (type: string, body: unknown) => void;
-  readonly onTally: (tally: Tally) => void;
+  readonly onCounters: (counters: Counters) => void;
   /** An error whose policy is `exit`. */
   readonly onFatal: (error: PlatformError) => void;
   /** Ends what the dead thread left running in its database. */
@@ -48,13 +48,13 @@ export interface ActorKeeping<ToMain extends Protocol> {
   readonly ringSize: number;
   readonly mailboxLimit: number;
   /** Sees what happens to the actor. */
-  readonly tell: (happening: Happening) => void;
+  readonly tell: (event: TimelineEvent) => void;
 }
 
 /** The life of one actor: its threads one after another, and the policy between them. */
 export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> {
   readonly #spec: ActorSpec;
-  readonly #keeping: ActorKeeping<ToMain>;
+  readonly #context: ActorContext<ToMain>;
   readonly #record: ActorRecord;
   readonly #policy;
   #state: ActorState = 'stopped';
@@ -68,12 +68,12 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
   /** Why the thread is being ended from here; undefined when it dies by itself. */
   #ending: 'hung' | 'killed' | undefined;
 
-  constructor(spec: ActorSpec, keeping: ActorKeeping<ToMain>) {
+  constructor(spec: ActorSpec, context: ActorContext<ToMain>) {
     this.#spec = spec;
-    this.#keeping = keeping;
-    this.#record = new ActorRecord(keeping.ringSize, keeping.firstGeneration, keeping.tell);
+    this.#context = context;
+    this.#record = new ActorRecord(context.ringSize, context.firstGeneration, context.tell);
     const inspect = observeMachine('restart', (transition) => this.#record.note('transition', transition));
-    this.#policy = createActor(restartMachine, { input: keeping.restart, inspect });
+    this.#policy = createActor(restartMachine, { input: context.restart, inspect });
     this.#policy.subscribe(({ value }) => {
       if (value === 'running' && this.#state === 'backoff') void this.#launch();
     });
@@ -97,7 +97,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
 
   get view(): ActorView {
     const deaths = this.#policy.getSnapshot().context.deaths;
-    const { windowMs, budget } = this.#keeping.restart;
+    const { windowMs, budget } = this.#context.restart;
     const oldest = performance.now() - windowMs;
     return {
       id: this.#spec.id,
@@ -138,7 +138,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       await handle.ask('stop', { graceMs }, { deadlineMs: graceMs });
       await handle.terminate();
     } catch (caught) {
-      this.#keeping.log.warn({ err: caught }, 'actor did not stop gracefully; its thread is ended');
+      this.#context.log.warn({ err: caught }, 'actor did not stop gracefully; its thread is ended');
       await handle.terminate();
       await this.#reap(generation);
     }
@@ -149,19 +149,19 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
     this.#leave('starting', null);
     const generation = this.#record.startGeneration();
     await this.#past;
-    const leaveGate = await this.#keeping.gate.enter();
+    const leaveGate = await this.#context.gate.enter();
     if (this.#state !== 'starting' || this.#record.generation !== generation) return leaveGate();
     this.#leaveGate = leaveGate;
     try {
       this.#spawn(generation);
     } catch (caught) {
-      this.#bury(PlatformError.from(caught));
+      this.#onDeath(PlatformError.from(caught));
     }
   }
 
   #spawn(generation: number): void {
     const { id, entry, workerData, resourceLimits } = this.#spec;
-    const { handlers, log, mailboxLimit, beaconTimeoutMs, onStuck, endPatienceMs } = this.#keeping;
+    const { handlers, log, mailboxLimit, beaconTimeoutMs, onStuck, endPatienceMs } = this.#context;
     const data = typeof workerData === 'function' ? (workerData as () => object)() : workerData;
     const handle = new ActorHandle<ToActor, ToMain>({
       entry,
@@ -172,7 +172,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       mailboxLimit,
       onStuck,
       ...(endPatienceMs === undefined ? {} : { endPatienceMs }),
-      onMessage: (message) => this.#keeping.tell({ kind: 'message', ...message }),
+      onMessage: (message) => this.#context.tell({ kind: 'message', ...message }),
       onFault: (error, type) => log.warn({ err: error, type }, `an ask of the actor failed: ${error.message}`),
       onNotice: (type, body) => this.#notice(handle, type, body)
     });
@@ -183,7 +183,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       onHung: () => void this.kill('hung')
     });
     void handle.exited.then((error) => {
-      if (handle === this.#handle) this.#bury(error);
+      if (handle === this.#handle) this.#onDeath(error);
     });
   }
 
@@ -193,12 +193,12 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       this.#leaveGate();
       this.#state = 'running';
     }
-    if (type === 'tally') this.#keeping.onTally(body as Tally);
-    else if (!this.#record.note(type, body)) this.#keeping.onNotice(type, body);
+    if (type === 'counters') this.#context.onCounters(body as Counters);
+    else if (!this.#record.note(type, body)) this.#context.onNotice(type, body);
   }
 
   /** Acts on a death that nobody asked for, by the policy of its error. */
-  #bury(error: PlatformError): void {
+  #onDeath(error: PlatformError): void {
     const cause = this.#ending ?? error.code;
     const policy = this.#ending ? 'restart' : error.policy;
     this.#record.buried(cause, error.message);
@@ -206,13 +206,13 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
     this.#past = this.#reap(this.#record.generation);
     if (policy === 'restart') this.#comeBack(cause, error);
     else {
-      this.#keeping.log.error({ cause, hint: error.hint }, `actor ${policy}: ${error.message}`);
-      if (policy === 'exit') this.#keeping.onFatal(error);
+      this.#context.log.error({ cause, hint: error.hint }, `actor ${policy}: ${error.message}`);
+      if (policy === 'exit') this.#context.onFatal(error);
     }
   }
 
   #comeBack(cause: Death['cause'], error: PlatformError): void {
-    const { log } = this.#keeping;
+    const { log } = this.#context;
     this.#policy.send({ type: 'actor.died', at: performance.now(), jitter: Math.random() });
     const { value, context } = this.#policy.getSnapshot();
     if (value === 'failed') {
@@ -232,7 +232,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
 
   /** Failing only logs: the successor still waits for the writer's lock. */
   async #reap(generation: number): Promise<void> {
-    const { log, reap, reapDeadlineMs } = this.#keeping;
+    const { log, reap, reapDeadlineMs } = this.#context;
     const patience = new AbortController();
     const late = sleep(reapDeadlineMs, undefined, { signal: patience.signal, ref: false }).then(() => {
       throw new PlatformError('ACTOR_TIMEOUT', { reason: 'reaping took too long', deadlineMs: reapDeadlineMs });

@@ -2,14 +2,14 @@ import { randomInt } from 'node:crypto';
 import type { RestartInput } from '../../machines/runtime/restart.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
-import type { Tally } from '../../src/observe/tally.ts';
+import type { Counters } from '../../src/observe/counters.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
 import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState, ActorView } from './actor-view.ts';
 import type { Handlers, Protocol } from './channel.ts';
 import { StartGate } from './start-gate.ts';
 import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
-import { type Happening, Timeline, type TimelineEntry } from './timeline.ts';
+import { Timeline, type TimelineEntry, type TimelineEvent } from './timeline.ts';
 
 export type { ActorSpec } from './supervised-actor.ts';
 
@@ -25,7 +25,7 @@ export interface SupervisorOptions<ToMain extends Protocol> {
   /** Takes the notices that are not the supervisor's own: `report` and whatever the kinds of actors say besides. */
   readonly onNotice: (id: DatabaseId, type: string, body: unknown) => void;
   /** Takes what an actor's thread counted since the last time, once a second. */
-  readonly onTally?: (id: DatabaseId, tally: Tally) => void;
+  readonly onCounters?: (id: DatabaseId, counters: Counters) => void;
   /** An actor met an error whose policy is `exit`: the process cannot go on. */
   readonly onFatal: (error: PlatformError, id: DatabaseId) => void;
   /** Ends what a dead thread left running in its database; runs after each death, before the successor starts. */
@@ -48,7 +48,7 @@ export interface SupervisorOptions<ToMain extends Protocol> {
   /** Entries of the timeline over all actors. */
   readonly timelineSize?: number;
   /** Sees each of them as it comes. */
-  readonly onHappening?: (entry: TimelineEntry) => void;
+  readonly onTimelineEvent?: (entry: TimelineEntry) => void;
   /** Transitions kept for each actor. */
   readonly ringSize?: number;
   /** Asks of one actor to the main thread that may be in work at once. */
@@ -66,7 +66,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
 
   constructor(options: SupervisorOptions<ToMain>) {
     this.#options = options;
-    this.timeline = new Timeline(options.timelineSize, options.onHappening);
+    this.timeline = new Timeline(options.timelineSize, options.onTimelineEvent);
     this.#gate = new StartGate(options.startsAtOnce);
     this.#firstGeneration = options.firstGeneration ?? randomInt(2 ** 30) * 1_000 + 1;
   }
@@ -79,7 +79,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
       if (known.state === 'stopped') known.start();
       return;
     }
-    const actor = new SupervisedActor<ToActor, ToMain>(spec, this.#keeping(spec));
+    const actor = new SupervisedActor<ToActor, ToMain>(spec, this.#context(spec));
     this.#actors.set(key, actor);
     actor.start();
   }
@@ -135,8 +135,8 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
     return actor;
   }
 
-  #keeping(spec: ActorSpec) {
-    const { handlers, onNotice, onTally, onFatal, reap, onStuck } = this.#options;
+  #context(spec: ActorSpec) {
+    const { handlers, onNotice, onCounters, onFatal, reap, onStuck } = this.#options;
     const log = this.#options.log.child({ database: databaseKey(spec.id), actor: spec.kind });
     const bound = Object.entries(handlers).map(([type, handler]) => [
       type,
@@ -149,7 +149,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
       onStuck: () => (onStuck ? onStuck(spec.id) : killProcess(log)),
       handlers: Object.fromEntries(bound) as Handlers<ToMain>,
       onNotice: (type: string, body: unknown) => onNotice(spec.id, type, body),
-      onTally: (tally: Tally) => onTally?.(spec.id, tally),
+      onCounters: (counters: Counters) => onCounters?.(spec.id, counters),
       onFatal: (error: PlatformError) => onFatal(error, spec.id),
       reap: async (generation: number) => reap?.({ spec, generation }),
       restart: this.#options.restart ?? DEFAULT_RESTART,
@@ -158,7 +158,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
       firstGeneration: this.#firstGeneration,
       ringSize: this.#options.ringSize ?? 200,
       mailboxLimit: this.#options.mailboxLimit ?? 256,
-      tell: (happening: Happening) => this.timeline.add(spec.id, happening)
+      tell: (event: TimelineEvent) => this.timeline.add(spec.id, event)
     };
   }
 }

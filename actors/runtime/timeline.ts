@@ -5,7 +5,7 @@ import type { Transition } from './notices.ts';
 import { Ring } from './ring.ts';
 
 /** What happened to one actor. Times are Unix milliseconds. */
-export type Happening =
+export type TimelineEvent =
   | ({ readonly kind: 'transition' } & Transition)
   | ({ readonly kind: 'death' } & Death)
   | { readonly kind: 'start'; readonly at: number; readonly generation: number }
@@ -20,7 +20,7 @@ export type Happening =
     };
 
 /** One line of the timeline; `seq` grows by one with each, over all actors of the process. */
-export type TimelineEntry = Happening & { readonly seq: number; readonly actor: DatabaseId };
+export type TimelineEntry = TimelineEvent & { readonly seq: number; readonly actor: DatabaseId };
 
 /** All that happened to all actors, bounded: for looking at, and for replaying. */
 export class Timeline {
@@ -39,8 +39,8 @@ export class Timeline {
     return this.#seq;
   }
 
-  add(actor: DatabaseId, happening: Happening): void {
-    const entry = { ...happening, seq: ++this.#seq, actor };
+  add(actor: DatabaseId, event: TimelineEvent): void {
+    const entry = { ...event, seq: ++this.#seq, actor };
     this.#entries.push(entry);
     this.#listener(entry);
   }

@@ -6,7 +6,7 @@ import { circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts
 import { type SourceEffect, type SourceEvent, sourceMachine } from '../../machines/sync/source.ts';
 import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
 import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
-import { Line } from '../../src/db/core/line.ts';
+import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
 import { IndexMap } from '../../src/db/tables/index-map.ts';
 import { readEpochs, readLatestEpoch, readProof, readRoots } from '../../src/db/tables/transparency-log.ts';
@@ -41,12 +41,12 @@ const data = workerData as SourceActorData;
 const { id, coordinates, localTables, finderKey } = data;
 const log = createLogger('source', data.logLevel).child({ database: id });
 const tag = statementTag(coordinates.name, data.generation);
-const reader = new Line(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S, finderKey }));
+const reader = new SerialConnection(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S, finderKey }));
 const open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S, finderKey });
-const control = new Line(open);
+const control = new SerialConnection(open);
 /** Blocks wait for `reader` and `control` alone: what callers ask has connections of its own. */
-const questions = new Line(open);
-const logReader = new Line(open);
+const questions = new SerialConnection(open);
+const logReader = new SerialConnection(open);
 const digests = new SourceDigests(data, open, {
   reorgs: () => feed.reorgs,
   isSettled: async (connection, layout, table, tip) =>
@@ -57,7 +57,7 @@ const pages = new SourcePages(data, open);
 const schema = new SourceSchema(data, questions);
 const indexMap = new IndexMap();
 /** Its first reading goes through a whole table: it has a connection of its own for as long as it takes. */
-const indexLine = new Line(open);
+const indexLine = new SerialConnection(open);
 
 const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   log,
@@ -79,12 +79,12 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     'snapshot.missed': async ({ since, height, hashes }) => ({
       missed: await feed.missedSince(since, { height, hashes })
     }),
-    'snapshot.hold': async ({ buildId, height }) => {
-      await feed.readers.hold(buildId, height);
+    'snapshot.pauseGroups': async ({ buildId, height }) => {
+      await feed.readers.pauseGroups(buildId, height);
       return {};
     },
-    'snapshot.note': async ({ buildId, standing }) => {
-      await feed.readers.note(buildId, standing);
+    'snapshot.reconcile': async ({ buildId, checksums }) => {
+      await feed.readers.reconcile(buildId, checksums);
       return {};
     },
     'digest.read': async ({ query }) => ({ body: await digests.read(query) }),

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Connection } from '../../src/db/core/connection.ts';
 import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
-import { Line } from '../../src/db/core/line.ts';
+import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
-import { readDigests, type TableFigures } from '../../src/db/tables/digest.ts';
+import { readDigests, type TableDigests } from '../../src/db/tables/digest.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { BlockHashes } from '../../src/wire/database.ts';
@@ -29,9 +29,9 @@ export interface DigestTip {
 export interface DigestPass {
   readonly head: DigestKey;
   readonly tip: DigestTip;
-  readonly tables: Promise<readonly TableFigures[]>;
+  readonly tables: Promise<readonly TableDigests[]>;
   /** Null until they are made. */
-  made: readonly TableFigures[] | null;
+  made: readonly TableDigests[] | null;
   /** A table has changed in place since: who asks for a key gets another one. */
   isStale: boolean;
 }
@@ -62,7 +62,7 @@ export async function readDigestTip(
  */
 export class DigestPasses {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
-  readonly #line: Line;
+  readonly #line: SerialConnection;
   readonly #reorgs: () => number;
   #running = 0;
   #kept: DigestPass[] = [];
@@ -76,7 +76,7 @@ export class DigestPasses {
     reorgs: () => number
   ) {
     this.#data = data;
-    this.#line = new Line(open);
+    this.#line = new SerialConnection(open);
     this.#reorgs = reorgs;
   }
 
@@ -137,7 +137,7 @@ export class DigestPasses {
     const begun = Promise.withResolvers<DigestPass>();
     let pass: DigestPass | undefined;
     this.#running++;
-    const tables: Promise<readonly TableFigures[]> = this.#line
+    const tables: Promise<readonly TableDigests[]> = this.#line
       .use((connection) => {
         const reorgs = this.#reorgs();
         return inSnapshot(connection, async () => {

@@ -1,10 +1,16 @@
 import type { Connection } from '../../src/db/core/connection.ts';
 import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
-import { Line } from '../../src/db/core/line.ts';
+import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { digestPlans, readRangeRows, readRanges, sumOf, wholeTable } from '../../src/db/tables/digest.ts';
 import type { SourceLayout } from '../../src/db/tables/source-layout.ts';
 import { PlatformError } from '../../src/errors.ts';
-import { type DatabaseDigest, type DigestQuery, isOfPass, type RangeRows, type TableRanges } from '../../src/wire/digest.ts';
+import {
+  type DatabaseDigest,
+  type DigestQuery,
+  isOfPass,
+  type RangeRows,
+  type TableRanges
+} from '../../src/wire/digest.ts';
 import type { SourceActorData } from '../protocol.ts';
 import {
   type DigestPass,
@@ -37,14 +43,14 @@ type TableQuery = DigestQuery & { readonly table: string };
  */
 export class SourceDigests {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
-  readonly #line: Line;
+  readonly #line: SerialConnection;
   readonly #passes: DigestPasses;
   readonly #feed: DigestFeed;
   #waiting = 0;
 
   constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>, feed: DigestFeed) {
     this.#data = data;
-    this.#line = new Line(open);
+    this.#line = new SerialConnection(open);
     this.#passes = new DigestPasses(data, open, feed.reorgs);
     this.#feed = feed;
   }

@@ -1,6 +1,6 @@
 import type { Connection } from '../../src/db/core/connection.ts';
 import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
-import type { Line } from '../../src/db/core/line.ts';
+import type { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { type DatabaseMark, findOtherDatabase, readMark } from '../../src/db/source/database-mark.ts';
 import { inconsistentTables, readEngineState } from '../../src/db/source/engine-guard.ts';
 import type { GroupBlock } from '../../src/db/source/group-block.ts';
@@ -12,7 +12,7 @@ import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../../
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import type { BroadcastBlock, LoggedBlock } from '../../src/db/tables/transparency-log.ts';
 import type { Logger } from '../../src/log.ts';
-import { count } from '../../src/observe/tally.ts';
+import { count } from '../../src/observe/counters.ts';
 import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../../src/wire/block.ts';
 import type { Broadcast } from '../../src/wire/broadcast.ts';
 import { sameBlock } from '../../src/wire/database.ts';
@@ -35,9 +35,9 @@ export interface FeedOptions {
   readonly data: Pick<SourceActorData, 'id' | 'coordinates' | 'localTables' | 'resume'>;
   readonly log: Logger;
   /** Used by nothing else. */
-  readonly reader: Line;
+  readonly reader: SerialConnection;
   /** For what must be read outside of the reader's snapshot. */
-  readonly control: Line;
+  readonly control: SerialConnection;
   /** Called before blocks are broadcast, in order, with those that were broadcast before them. */
   readonly record: (
     blocks: readonly LoggedBlock[],

@@ -1,6 +1,6 @@
 import type { Connection } from '../../src/db/core/connection.ts';
 import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
-import { Line } from '../../src/db/core/line.ts';
+import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { readCheckpoint } from '../../src/db/source/checkpoints.ts';
 import { readDispensers, readLookupPage } from '../../src/db/source/table-pages.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
@@ -18,12 +18,12 @@ const PAGE_BYTES = 32 * 2 ** 20;
  */
 export class SourcePages {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
-  readonly #line: Line;
+  readonly #line: SerialConnection;
   #waiting = 0;
 
   constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>) {
     this.#data = data;
-    this.#line = new Line(open);
+    this.#line = new SerialConnection(open);
   }
 
   async lookups({ coding, ...order }: SourceAsks['lookups.page']['request']) {

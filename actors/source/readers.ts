@@ -24,12 +24,12 @@ interface Waiting {
 /**
  * The readers of snapshots, and the groups that they go on with.
  *
- * Readers have a snapshot whole before its state is read once more in figures. From `hold` to `note` no group begins, so the
+ * Readers have a snapshot whole before its state is read once more in figures. From `pauseGroups` to `reconcile` no group begins, so the
  * next one says what these readers lack. Neither side waits for the other without bound, nor do later holds keep a group waiting.
  */
 export class SnapshotReaders {
   readonly #options: Required<ReadersOptions>;
-  /** By build, until its state is noted. */
+  /** By build, until its state is reconciled. */
   readonly #held = new Map<string, PromiseWithResolvers<void>>();
   #waiting: Waiting[] = [];
   #group: 'none' | 'waits' | 'runs' = 'none';
@@ -43,8 +43,8 @@ export class SnapshotReaders {
     return this.#held.size > 0;
   }
 
-  /** Returns when the blocks up to the snapshot's are broadcast, and no group will begin before its state is noted. */
-  async hold(buildId: string, height: number): Promise<void> {
+  /** Returns when the blocks up to the snapshot's are broadcast, and no group will begin before its state is reconciled. */
+  async pauseGroups(buildId: string, height: number): Promise<void> {
     await this.#inTurn(height, false, () => this.#held.set(buildId, Promise.withResolvers()));
     await this.#options.keep();
   }
@@ -55,7 +55,7 @@ export class SnapshotReaders {
   }
 
   /** Takes note of a snapshot's state, and lets groups go on. @param checksums null when it could not be read */
-  async note(buildId: string, checksums: SnapshotChecksums | null): Promise<void> {
+  async reconcile(buildId: string, checksums: SnapshotChecksums | null): Promise<void> {
     const held = this.#held.get(buildId);
     if (checksums) await this.#inTurn(checksums.height, true, () => this.#options.reconcile(checksums));
     this.#held.delete(buildId);
@@ -63,7 +63,7 @@ export class SnapshotReaders {
     held?.resolve();
   }
 
-  /** Broadcasts a group or a reorg between the notes. */
+  /** Broadcasts a group or a reorg while no snapshot is being reconciled. */
   async between(broadcast: () => Promise<void>): Promise<void> {
     this.#group = 'waits';
     await this.#patiently(Promise.all([...this.#held.values()].map(({ promise }) => promise)));

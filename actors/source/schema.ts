@@ -1,4 +1,4 @@
-import type { Line } from '../../src/db/core/line.ts';
+import type { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { readCreateTableTexts } from '../../src/db/ddl/create-table-text.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import { PlatformError } from '../../src/errors.ts';
@@ -12,7 +12,7 @@ const LAYOUT_AGE_MS = 1_000;
 /** What a source says of its schema to those who ask. */
 export class SourceSchema {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
-  readonly #line: Line;
+  readonly #line: SerialConnection;
   #record: { readonly fingerprint: string; readonly body: Promise<string> } | undefined;
   /**
    * The schema a moment ago at most, of a database with blocks: reading it takes longer than handing on a small snapshot that is
@@ -25,7 +25,7 @@ export class SourceSchema {
   });
 
   /** @param line one that no block waits for */
-  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, line: Line) {
+  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, line: SerialConnection) {
     this.#data = data;
     this.#line = line;
   }

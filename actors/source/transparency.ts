@@ -4,7 +4,7 @@ import { type Actor, createActor, type InspectionEvent } from 'xstate';
 import { epochCommitMachine } from '../../machines/sync/epoch-commit.ts';
 import { epochOf, type LeafHashes } from '../../src/consensus/epoch-tree.ts';
 import type { Connection } from '../../src/db/core/connection.ts';
-import type { Line } from '../../src/db/core/line.ts';
+import type { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { placeOf } from '../../src/db/source/database-mark.ts';
 import {
   type BlockHead,
@@ -49,9 +49,9 @@ export interface TransparencyOptions {
     'id' | 'coordinates' | 'readOnly' | 'epochSize' | 'stateDirectory' | 'localTables'
   >;
   /** Blocks wait for what is recorded on it. */
-  readonly line: Line;
+  readonly line: SerialConnection;
   /** What callers read of the log. */
-  readonly readLine: Line;
+  readonly readLine: SerialConnection;
   readonly observe: (inspection: InspectionEvent) => void;
   /** Computes roots on the task pool. */
   readonly computeRoots: (

@@ -1,7 +1,7 @@
 import rateLimit from '@fastify/rate-limit';
 import { fastify, LogController } from 'fastify';
 import type { Logger } from '../log.ts';
-import { Callers } from '../service/ingress/callers.ts';
+import { ClientLimiter } from '../service/ingress/client-limiter.ts';
 import { frontDoor } from '../service/ingress/front-door.ts';
 import { listen } from '../service/ingress/listen.ts';
 import { jsonRpc, type RpcMethod } from '../service/jsonrpc.ts';
@@ -41,7 +41,10 @@ export async function startDecoderApi(options: DecoderApiOptions): Promise<Decod
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    ...frontDoor({ callers: new Callers({ maxPerAddress: MAX_PER_ADDRESS }), maxConnections: MAX_CONNECTIONS }),
+    ...frontDoor({
+      clientLimiter: new ClientLimiter({ maxPerAddress: MAX_PER_ADDRESS }),
+      maxConnections: MAX_CONNECTIONS
+    }),
     forceCloseConnections: true
   });
   await app.register(jsonRpc, {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fundWallet, mineRound, planRounds } from './miner.ts';
 import type { Platform } from './platform.ts';
+import { readPlatformState, stateLine } from './platform-state.ts';
 import type { DevnetSettings } from './settings.ts';
-import { readStanding, standingLine } from './standing.ts';
 
 const STATUS_INTERVAL_MS = 5_000;
 
@@ -37,6 +37,6 @@ async function mine(
 async function report({ watched }: Platform, { tell }: DevnetSettings, signal: AbortSignal): Promise<void> {
   for (;;) {
     await sleep(STATUS_INTERVAL_MS, undefined, { signal });
-    tell(standingLine(await readStanding(watched)));
+    tell(stateLine(await readPlatformState(watched)));
   }
 }

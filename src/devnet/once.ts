@@ -3,8 +3,8 @@ import { PlatformError } from '../errors.ts';
 import { killActor } from './kill-actor.ts';
 import { FUNDING_BLOCKS, fundWallet, mineRound, planRounds } from './miner.ts';
 import type { Platform } from './platform.ts';
+import { isSettled, readPlatformState, stateLine } from './platform-state.ts';
 import { type DevnetSettings, devnetDatabase } from './settings.ts';
-import { isSettled, readStanding, standingLine } from './standing.ts';
 import { compareReplicas, type Summary } from './summary.ts';
 
 /** What happens when this part of the blocks is mined. */
@@ -81,14 +81,14 @@ async function settle(platform: Platform, tell: (line: string) => void, signal: 
   const deadline = Date.now() + SETTLE_DEADLINE_MS;
   let nextProgress = 0;
   for (;;) {
-    const standing = await readStanding(platform.watched);
-    if (isSettled(standing)) return tell(standingLine(standing));
+    const state = await readPlatformState(platform.watched);
+    if (isSettled(state)) return tell(stateLine(state));
     if (Date.now() > deadline) {
-      const reason = `the replicas are not at the node's height after ${SETTLE_DEADLINE_MS / 1000} s: ${standingLine(standing)}`;
+      const reason = `the replicas are not at the node's height after ${SETTLE_DEADLINE_MS / 1000} s: ${stateLine(state)}`;
       throw new PlatformError('ACTOR_TIMEOUT', { reason });
     }
     if (Date.now() >= nextProgress) {
-      tell(standingLine(standing));
+      tell(stateLine(state));
       nextProgress = Date.now() + PROGRESS_INTERVAL_MS;
     }
     await sleep(SETTLE_INTERVAL_MS, undefined, { signal });

@@ -8,10 +8,10 @@ import { startLedger } from './ledger.ts';
 import { startMariaDb } from './mariadb.ts';
 import type { MinedNode } from './miner.ts';
 import { startNode } from './node.ts';
+import type { Watched } from './platform-state.ts';
 import { type Service, type ServiceOrder, startService, watchProcess } from './process.ts';
 import { clientOrder, decoderOrder, hubOrder, serverOrder } from './services.ts';
 import { type DevnetSettings, databaseOn, logPath } from './settings.ts';
-import type { Watched } from './standing.ts';
 
 /** A running devnet: every service of the platform on one machine. */
 export interface Platform {

@@ -1,7 +1,7 @@
 import { fastify, LogController } from 'fastify';
 import type { BreakerInput } from '../../machines/runtime/circuit-breaker.ts';
 import type { Logger } from '../log.ts';
-import { Callers } from '../service/ingress/callers.ts';
+import { ClientLimiter } from '../service/ingress/client-limiter.ts';
 import { frontDoor } from '../service/ingress/front-door.ts';
 import { listen } from '../service/ingress/listen.ts';
 import { jsonRpc } from '../service/jsonrpc.ts';
@@ -47,7 +47,10 @@ export async function startHub(options: HubOptions, signal = new AbortController
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    ...frontDoor({ callers: new Callers({ maxPerAddress: MAX_PER_ADDRESS }), maxConnections: MAX_CONNECTIONS }),
+    ...frontDoor({
+      clientLimiter: new ClientLimiter({ maxPerAddress: MAX_PER_ADDRESS }),
+      maxConnections: MAX_CONNECTIONS
+    }),
     forceCloseConnections: 'idle'
   });
   let { port } = options;

@@ -1,14 +1,14 @@
-import type { Work } from './tally.ts';
+import type { SpanRecord } from './counters.ts';
 
 /** What a span says beside its name. */
-export type SpanFacts = Readonly<Record<string, string | number>>;
+export type SpanAttributes = Readonly<Record<string, string | number>>;
 
 /** Spans of what this process does. */
 export interface Trace {
   /** Runs a step as a span below the one that is open here. @param from when it began, Unix milliseconds; default: now */
-  step<T>(name: string, facts: SpanFacts, run: () => Promise<T>, from?: number): Promise<T>;
+  step<T>(name: string, facts: SpanAttributes, run: () => Promise<T>, from?: number): Promise<T>;
   /** Tells of work that is over, with its parts. */
-  record(work: Work): void;
+  record(work: SpanRecord): void;
 }
 
 /** Nobody looks. */

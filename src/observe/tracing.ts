@@ -6,8 +6,8 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { FastifyPluginCallback } from 'fastify';
 import type { DatabaseId } from '../wire/database.ts';
-import type { Work } from './tally.ts';
-import type { SpanFacts, Trace } from './trace.ts';
+import type { SpanRecord } from './counters.ts';
+import type { SpanAttributes, Trace } from './trace.ts';
 
 const EXPORT_EVERY_MS = 1_000;
 const EXPORT_TIMEOUT_MS = 3_000;
@@ -59,14 +59,14 @@ export function openTracing(endpoint: string, service: { readonly name: string; 
   });
   requests.setTracerProvider(provider);
   const tracer = provider.getTracer(service.name, service.version);
-  const begin = (name: string, facts: SpanFacts, from?: number, below?: Span) =>
+  const begin = (name: string, facts: SpanAttributes, from?: number, below?: Span) =>
     tracer.startSpan(
       name,
       { attributes: attributesOf(facts), ...(from === undefined ? {} : { startTime: from }) },
       below ? trace.setSpan(context.active(), below) : context.active()
     );
 
-  const record = ({ name, facts = {}, from, to, parts = [] }: Work, below?: Span) => {
+  const record = ({ name, facts = {}, from, to, parts = [] }: SpanRecord, below?: Span) => {
     const span = begin(name, facts, from, below);
     for (const part of parts) record(part, span);
     span.end(to);
@@ -97,10 +97,10 @@ export function openTracing(endpoint: string, service: { readonly name: string; 
   };
 }
 
-const attributesOf = (facts: SpanFacts): Attributes =>
+const attributesOf = (facts: SpanAttributes): Attributes =>
   Object.fromEntries(Object.entries(facts).map(([name, value]) => [`sync.${name}`, value]));
 
-type Begin = (name: string, facts: SpanFacts, from?: number, below?: Span) => Span;
+type Begin = (name: string, facts: SpanAttributes, from?: number, below?: Span) => Span;
 
 /** The work that replicas pass through: a span for each state, below one for the state that it is a part of. */
 class Passage {

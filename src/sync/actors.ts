@@ -4,10 +4,10 @@ import { reap } from '../../actors/runtime/reaper.ts';
 import { Supervisor } from '../../actors/runtime/supervisor.ts';
 import type { TaskPool } from '../../actors/runtime/task-pool.ts';
 import type { TimelineEntry } from '../../actors/runtime/timeline.ts';
-import type { BroadcastLog } from '../../actors/source/broadcast-log.ts';
+import type { ResumePointStore } from '../../actors/source/resume-point-store.ts';
 import type { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Tally } from '../observe/tally.ts';
+import type { Counters } from '../observe/counters.ts';
 import type { Trace } from '../observe/trace.ts';
 import type { Broadcast } from '../wire/broadcast.ts';
 import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
@@ -22,26 +22,26 @@ export interface SyncActors {
   readonly directory: ActorDirectory<SyncActorAsks, DatabaseReport>;
 }
 
-interface House {
+interface ActorDeps {
   readonly log: Logger;
   readonly tasks: Pick<TaskPool, 'run'>;
   readonly fanOut: FanOut;
-  readonly broadcasts: BroadcastLog;
+  readonly broadcasts: ResumePointStore;
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly onFatal: (error: PlatformError) => void;
-  readonly onHappening: (entry: TimelineEntry) => void;
-  readonly onTally: (id: DatabaseId, tally: Tally) => void;
+  readonly onTimelineEvent: (entry: TimelineEntry) => void;
+  readonly onCounters: (id: DatabaseId, counters: Counters) => void;
   readonly trace: Trace;
 }
 
 /** The supervisor of this process, with what its actors may ask of the main thread. */
-export function createActors(house: House): SyncActors {
-  const { log, tasks, fanOut, broadcasts, whereIs, onFatal, onHappening, onTally, trace } = house;
+export function createActors(deps: ActorDeps): SyncActors {
+  const { log, tasks, fanOut, broadcasts, whereIs, onFatal, onTimelineEvent, onCounters, trace } = deps;
   const supervisor = new Supervisor<SyncActorAsks, MainAsks>({
     log,
     onFatal,
-    onHappening,
-    onTally,
+    onTimelineEvent,
+    onCounters,
     handlers: {
       'task.run': ({ name, input }) => tasks.run(name, input),
       broadcast: ({ messages, resume, readSince }, from) =>

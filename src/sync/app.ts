@@ -7,15 +7,15 @@ import { checkRequest } from '../service/checks.ts';
 import { lazyCompilers } from '../service/compilers.ts';
 import { allowOrigins } from '../service/cross-origin.ts';
 import { errorHandler } from '../service/errors.ts';
-import { Callers } from '../service/ingress/callers.ts';
+import { FairQueue } from '../service/fair-queue.ts';
+import { ClientLimiter } from '../service/ingress/client-limiter.ts';
 import { frontDoor } from '../service/ingress/front-door.ts';
 import { documentRoutes } from '../service/openapi.ts';
-import { Outbox } from '../service/outbox.ts';
 import { databaseOf, refuseInvalid } from '../service/parameters.ts';
+import { ResponseBuffer } from '../service/response-buffer.ts';
 import { consoleRoutes } from '../service/routes/console.ts';
 import { documentationRoutes } from '../service/routes/documentation.ts';
 import { metricsRoutes } from '../service/routes/metrics.ts';
-import { Turns } from '../service/turns.ts';
 import type { AppDeps } from './http/deps.ts';
 import { readyActor } from './http/ready.ts';
 import { catalogRoutes } from './routes/catalog.ts';
@@ -52,7 +52,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     operators: config.SYNC_OPERATOR_KEY
   });
   const addressOf = createAddressReader(config.TRUST_PROXY);
-  const callers = new Callers({
+  const clientLimiter = new ClientLimiter({
     maxPerAddress: config.HTTP_MAX_PER_IP + config.WS_MAX_PER_IP,
     addressOf: createPeerReader(config.TRUST_PROXY),
     onTurnedAway: () => deps.metrics.refused('RATE_LIMITED')
@@ -63,7 +63,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     bodyLimit: BODY_LIMIT_BYTES,
     forceCloseConnections: 'idle',
     ...frontDoor({
-      callers,
+      clientLimiter,
       maxConnections: config.MAX_CONNECTIONS,
       isUpgrade: ({ url, headers }) => isSubscription(url, headers.upgrade)
     }),
@@ -94,13 +94,13 @@ export function createApp(deps: AppDeps): FastifyInstance {
     readyActor(directory, databaseOf(request));
     return reply.type('application/json; charset=utf-8').send(Readable.from([])); // a length would be taken for the body's
   });
-  const outbox = new Outbox();
-  app.addHook('onSend', async (_, reply, payload) => outbox.hold(reply, payload));
+  const responses = new ResponseBuffer();
+  app.addHook('onSend', async (_, reply, payload) => responses.hold(reply, payload));
   app.setErrorHandler(errorHandler({ withCode: true }));
   app.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'not found' }));
 
   // What is a moment's work for a source is asked of it one at a time, whichever route it is for.
-  const turns = new Turns(addressOf);
+  const turns = new FairQueue(addressOf);
 
   app.register(rateLimit, { global: false });
   app.register(probeRoutes, deps);
@@ -113,7 +113,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.register(checkpointRoutes, { ...deps, addressOf, turns });
   app.register(digestRoutes, { ...deps, addressOf });
   app.register(transparencyRoutes, { ...deps, addressOf, turns });
-  app.register(subscribeRoutes, { ...deps, addressOf, onFault: (socket) => callers.fail(socket) });
+  app.register(subscribeRoutes, { ...deps, addressOf, onFault: (socket) => clientLimiter.fail(socket) });
   app.register(validatorRoutes, { ...deps, addressOf });
   app.register(haltRoutes, { ...deps, addressOf });
   app.register(debugRoutes, { ...deps, addressOf, authenticator });
@@ -127,7 +127,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   );
 
   app.addHook('onResponse', async ({ raw }, { statusCode }) => {
-    if (statusCode === 429) callers.refuse(raw.socket);
+    if (statusCode === 429) clientLimiter.refuse(raw.socket);
   });
 
   app.addHook('onError', async (_request, _reply, { code = 'INTERNAL' }) => deps.metrics.refused(code));

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { TaskPool } from '../../actors/runtime/task-pool.ts';
-import { BroadcastLog } from '../../actors/source/broadcast-log.ts';
+import { ResumePointStore } from '../../actors/source/resume-point-store.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import type { SyncConfig } from '../config/sync.ts';
 import { connect } from '../db/core/connection.ts';
@@ -71,7 +71,7 @@ export async function startSync(
   const roster = new Roster();
   // Builds take minutes: they leave a thread to the tasks that take milliseconds.
   const tasks = new TaskPool({ maxThreads: Math.max(availableParallelism(), config.MAX_CONCURRENT_SNAPSHOTS + 1) });
-  const broadcasts = await BroadcastLog.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
+  const broadcasts = await ResumePointStore.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
   const artifacts = await ArtifactStore.open({
     directory: directories.snapshots,
     maxBytes: config.SNAPSHOT_CACHE_MAX_BYTES,
@@ -85,10 +85,10 @@ export async function startSync(
         const asked = { since: since!, ...head };
         return (await directory.lookup(id).ask('snapshot.missed', asked, { deadlineMs: MISSED_DEADLINE_MS })).missed;
       },
-      hold: async ({ id }, buildId, height) =>
-        directory.lookup(id).ask('snapshot.hold', { buildId, height }, { deadlineMs: SETTLE_DEADLINE_MS }),
-      note: async ({ id }, buildId, standing) =>
-        directory.lookup(id).ask('snapshot.note', { buildId, standing }, { deadlineMs: SETTLE_DEADLINE_MS })
+      pauseGroups: async ({ id }, buildId, height) =>
+        directory.lookup(id).ask('snapshot.pauseGroups', { buildId, height }, { deadlineMs: SETTLE_DEADLINE_MS }),
+      reconcile: async ({ id }, buildId, checksums) =>
+        directory.lookup(id).ask('snapshot.reconcile', { buildId, checksums }, { deadlineMs: SETTLE_DEADLINE_MS })
     }
   });
   const whereIs = (id: DatabaseId) => {
@@ -128,13 +128,13 @@ export async function startSync(
     broadcasts,
     whereIs,
     onFatal: fatal.reject,
-    onHappening: (entry) => {
+    onTimelineEvent: (entry) => {
       metrics.note(entry);
       tracing?.note(entry);
     },
-    onTally: (id, tally) => {
-      metrics.add(id, tally);
-      for (const { facts, ...work } of tally.work)
+    onCounters: (id, counters) => {
+      metrics.add(id, counters);
+      for (const { facts, ...work } of counters.work)
         tracing?.record({ ...work, facts: { database: databaseKey(id), ...facts } });
     },
     trace: tracing ?? NO_TRACE

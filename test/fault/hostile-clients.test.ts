@@ -8,8 +8,8 @@ import { startDecoderApi } from '../../src/decoder/api.ts';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import { startHub } from '../../src/hub/server.ts';
 import { silentLogger } from '../../src/log.ts';
-import { Callers } from '../../src/service/ingress/callers.ts';
-import { Outbox } from '../../src/service/outbox.ts';
+import { ClientLimiter } from '../../src/service/ingress/client-limiter.ts';
+import { ResponseBuffer } from '../../src/service/response-buffer.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { type Listener, listen, subscribe, until } from '../support/listener.ts';
 import { frame, RawClient, upgradeRequest } from '../support/raw-client.ts';
@@ -283,14 +283,14 @@ test('bodies in chunks use up an address’s credit: it loses what it has open',
 test('who asks too often waits for the answer, a second at most', (t) => {
   let now = 0;
   t.mock.method(performance, 'now', () => now);
-  const callers = new Callers({ maxPerAddress: 1, addressOf: () => 'a' });
+  const callers = new ClientLimiter({ maxPerAddress: 1, addressOf: () => 'a' });
   const socket = new Socket();
   for (let n = 0; n < 10_000; n++) assert.equal(callers.ask(socket), 0);
   for (const waitMs of [1, 2, 3]) assert.equal(callers.ask(socket), waitMs);
   for (let n = 0; n < 10_000; n++) assert.ok(callers.ask(socket) <= 1_000);
   now = 1_001;
   assert.equal(callers.ask(socket), 0);
-  const ofProxy = new Callers({ maxPerAddress: 1, addressOf: () => undefined });
+  const ofProxy = new ClientLimiter({ maxPerAddress: 1, addressOf: () => undefined });
   for (let n = 0; n < 12_000; n++) assert.equal(ofProxy.ask(socket), 0, 'the connections of a proxy are not counted');
 });
 
@@ -387,9 +387,9 @@ describe('ANSWERS_WAITING', () => {
   });
 
   test('those that stall give way', async () => {
-    const outbox = new Outbox(body.length, 0);
+    const responses = new ResponseBuffer(body.length, 0);
     const app = fastify();
-    app.addHook('onSend', async (_, reply, payload) => outbox.hold(reply, payload));
+    app.addHook('onSend', async (_, reply, payload) => responses.hold(reply, payload));
     app.get('/', async () => Buffer.from(body));
     await app.listen({ host: '127.0.0.1', port: 0 });
     atEnd(() => app.close());
@@ -406,7 +406,7 @@ describe('ANSWERS_WAITING', () => {
 
 test('who asks on and on when it is told to come later is answered later and later', async (t) => {
   t.mock.method(performance, 'now', () => 1_000);
-  const callers = new Callers({ maxPerAddress: 1 });
+  const callers = new ClientLimiter({ maxPerAddress: 1 });
   const socket = { remoteAddress: '10.0.0.1' } as Socket;
   const waits = Array.from({ length: 600 }, () => {
     callers.refuse(socket);
@@ -414,7 +414,7 @@ test('who asks on and on when it is told to come later is answered later and lat
   });
   assert.deepEqual([waits[400], waits.at(-1)], [0, 1_000]);
   assert.equal(callers.ask({ remoteAddress: '10.0.0.2' } as Socket), 0);
-  const refuse = t.mock.method(Callers.prototype, 'refuse');
+  const refuse = t.mock.method(ClientLimiter.prototype, 'refuse');
   const { app } = await openHouse({ answers: { 'schema.read': () => ({ body: '{}', fingerprint: 'f' }) } });
   for (let n = 0; n < 603; n++) await app.inject(`/schema/${AT}`);
   assert.equal(refuse.mock.callCount(), 3);

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { SourceActorData } from '../../actors/protocol.ts';
-import { BroadcastLog } from '../../actors/source/broadcast-log.ts';
+import { ResumePointStore } from '../../actors/source/resume-point-store.ts';
 import { silentLogger } from '../../src/log.ts';
 import { NO_TRACE } from '../../src/observe/trace.ts';
 import { createActors, type SyncActors } from '../../src/sync/actors.ts';
@@ -111,7 +111,7 @@ export class SourceEpisode implements Episode {
     const directory = `${ACTOR.stateDirectory}/broadcasts`;
     // What could not be written is told again, perhaps in other groups, of which a reorg undoes other parts.
     if ([...this.#world.files.refused].some((path) => path.startsWith(directory))) this.#subscriber.forget();
-    const broadcasts = await BroadcastLog.open(directory, silentLogger);
+    const broadcasts = await ResumePointStore.open(directory, silentLogger);
     const fanOut = new FanOut({
       config: FAN_OUT,
       log: silentLogger,
@@ -124,8 +124,8 @@ export class SourceEpisode implements Episode {
       broadcasts,
       whereIs: () => coordinates,
       onFatal: (error) => this.accuse(`the service ends: ${error.message}`),
-      onHappening: () => undefined,
-      onTally: () => undefined,
+      onTimelineEvent: () => undefined,
+      onCounters: () => undefined,
       trace: NO_TRACE
     });
     const workerData = () => ({ ...this.#data, resume: broadcasts.last(ID) });

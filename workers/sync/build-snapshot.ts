@@ -70,8 +70,8 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
     const written = { sizeBytes, settledAt: isSettled ? plan.head.height : null };
     tell({ type: 'written', ...written });
     // Reading this takes as long as some of the rows: the body does not wait for it.
-    const standing = isSettled ? await readSnapshotChecksums(connection, plan.layout, plan.head, plan.first) : null;
-    return { written, standing };
+    const checksums = isSettled ? await readSnapshotChecksums(connection, plan.layout, plan.head, plan.first) : null;
+    return { written, checksums };
   } finally {
     watchdog.stop();
     connection.destroy();

@@ -8,7 +8,7 @@ import {
   type RowDataPacket
 } from 'mysql2/promise';
 import { PlatformError } from '../../errors.ts';
-import { tookQuery } from '../../observe/tally.ts';
+import { tookQuery } from '../../observe/counters.ts';
 import type { DatabaseCoordinates } from '../../wire/database.ts';
 import { FINDER_KEY, keyLiteral } from './keys.ts';
 

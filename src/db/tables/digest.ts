@@ -20,7 +20,7 @@ const COMPARED_CLASSES: ReadonlySet<TableClass> = new Set(['scoped', 'lookup', '
 const LOGGED = new Set(['block_index', 'block_time', 'ledger_hash', 'actions_hash', 'contract_hash']);
 
 /** One table's digest with the ranges that it is the sum of. */
-export interface TableFigures {
+export interface TableDigests {
   readonly table: string;
   readonly class: TableClass;
   readonly rows: number;
@@ -61,8 +61,8 @@ export async function readDigests(
   height: number,
   key: string,
   signal?: AbortSignal
-): Promise<TableFigures[]> {
-  const tables: TableFigures[] = [];
+): Promise<TableDigests[]> {
+  const tables: TableDigests[] = [];
   for (const plan of digestPlans(layout, height)) {
     signal?.throwIfAborted();
     if (plan.name === 'sync_meta' && !(await reachesTip(connection, layout, height))) continue;

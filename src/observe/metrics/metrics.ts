@@ -1,12 +1,12 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import type { TimelineEntry } from '../../../actors/runtime/timeline.ts';
 import type { DatabaseId } from '../../wire/database.ts';
-import { type Tally, takeTally } from '../tally.ts';
+import { type Counters, takeCounters } from '../counters.ts';
+import { describeTallies } from './counter-metrics.ts';
 import { describeDatabases } from './databases.ts';
 import { DATABASE, labelsOf, SECONDS } from './labels.ts';
 import type { MeasuredProcess } from './measured.ts';
 import { describeProcess } from './process.ts';
-import { describeTallies } from './tallies.ts';
 
 /** Everything that `GET /metrics` tells. */
 export interface Metrics {
@@ -16,7 +16,7 @@ export interface Metrics {
   /** Counts what happened to an actor. */
   note(entry: TimelineEntry): void;
   /** Adds what an actor's thread counted. */
-  add(id: DatabaseId, tally: Tally): void;
+  add(id: DatabaseId, counters: Counters): void;
   /** Counts a request that was not served. @param code of ERRORS, or the framework's */
   refused(code: string): void;
   /** Counts one answer of the front door. @param route the route's pattern, never the path that was asked for */
@@ -65,10 +65,10 @@ export function createMetrics(sources: MeasuredProcess): Metrics {
   return {
     contentType: registry.contentType,
     render: () => {
-      counted({}, takeTally()); // the main thread's own
+      counted({}, takeCounters()); // the main thread's own
       return registry.metrics();
     },
-    add: (id, tally) => counted(labelsOf(id), tally),
+    add: (id, counters) => counted(labelsOf(id), counters),
     refused: (code) => refusals.inc({ code }),
     answered: (route, method, status, seconds) => requests.observe({ route, method, status }, seconds),
     note(entry) {

@@ -2,12 +2,12 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyServerOptions } from 'fastify';
-import { type Callers, CHUNKS_COST } from './callers.ts';
+import { CHUNKS_COST, type ClientLimiter } from './client-limiter.ts';
+import { InboundThrottle } from './inbound-throttle.ts';
 import { hasContent, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, refusalOf, refusalText, unreadable } from './refusals.ts';
-import { Slices } from './slices.ts';
 
 export interface FrontDoorOptions {
-  readonly callers: Callers;
+  readonly clientLimiter: ClientLimiter;
   /** Connections at once, of all addresses. */
   readonly maxConnections: number;
   /** The requests whose upgrade the service takes. Default: none. */
@@ -34,11 +34,11 @@ const LINGER_MS = 1_000;
  * @see RFC 9112 sections 9.3.2 (pipelining) and 9.5 (failures and timeouts)
  */
 export function frontDoor({
-  callers,
+  clientLimiter,
   maxConnections,
   isUpgrade
 }: FrontDoorOptions): Pick<FastifyServerOptions, 'serverFactory' | 'clientErrorHandler'> {
-  const lines = new WeakMap<Duplex, Line>();
+  const lines = new WeakMap<Duplex, GuardedSocket>();
   return {
     serverFactory: (handler) => {
       const server = createServer({
@@ -60,15 +60,15 @@ export function frontDoor({
       };
       for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, enter);
       server.on('connection', (socket: Socket) => {
-        callers.arrive(socket);
-        lines.set(socket, new Line(socket, callers, handler));
+        clientLimiter.arrive(socket);
+        lines.set(socket, new GuardedSocket(socket, clientLimiter, handler));
       });
-      server.on('upgrade', ({ socket }) => callers.upgrade(socket));
+      server.on('upgrade', ({ socket }) => clientLimiter.upgrade(socket));
       return server;
     },
     clientErrorHandler: ({ code }, socket) => {
       const isFault = /^HPE_(?!INVALID_EOF)/.test(code); // what the network breaks is nobody's fault
-      if (isFault) callers.fail(socket);
+      if (isFault) clientLimiter.fail(socket);
       const isMidAnswer = lines.get(socket)?.isAnswering === true; // a second answer would be taken for a part of it
       if (!socket.writable || isMidAnswer || !(isFault || code === 'ERR_HTTP_REQUEST_TIMEOUT')) socket.destroy();
       else {
@@ -88,20 +88,20 @@ export function hangUp(socket: Duplex): void {
 }
 
 /** The requests of one connection that are not answered, in order. */
-class Line {
+class GuardedSocket {
   readonly #socket: Socket;
-  readonly #callers: Callers;
+  readonly #clientLimiter: ClientLimiter;
   readonly #handler: RequestListener;
-  readonly #slices: Slices;
+  readonly #slices: InboundThrottle;
   readonly #waiting: [request: IncomingMessage, response: ServerResponse][] = [];
   /** The response to the request that is being answered. */
   #current: ServerResponse | undefined;
 
-  constructor(socket: Socket, callers: Callers, handler: RequestListener) {
+  constructor(socket: Socket, clientLimiter: ClientLimiter, handler: RequestListener) {
     this.#socket = socket;
-    this.#callers = callers;
+    this.#clientLimiter = clientLimiter;
     this.#handler = handler;
-    this.#slices = new Slices(socket, () => this.#flood());
+    this.#slices = new InboundThrottle(socket, () => this.#flood());
   }
 
   get isAnswering(): boolean {
@@ -109,7 +109,7 @@ class Line {
   }
 
   enter(request: IncomingMessage, response: ServerResponse): void {
-    if (request.headers['transfer-encoding'] !== undefined) this.#callers.fail(this.#socket, CHUNKS_COST);
+    if (request.headers['transfer-encoding'] !== undefined) this.#clientLimiter.fail(this.#socket, CHUNKS_COST);
     if (this.#waiting.length < MAX_WAITING) {
       this.#waiting.push([request, response]);
       if (!hasContent(request.headers)) this.#slices.hold(); // what comes now is of a later one
@@ -118,7 +118,7 @@ class Line {
   }
 
   #flood(): void {
-    this.#callers.fail(this.#socket);
+    this.#clientLimiter.fail(this.#socket);
     this.#socket.destroy();
   }
 
@@ -131,7 +131,7 @@ class Line {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     this.#current = response;
-    const waitMs = this.#callers.ask(this.#socket);
+    const waitMs = this.#clientLimiter.ask(this.#socket);
     if (waitMs > 0) setTimeout(() => this.#serve(request, response), waitMs).unref();
     else this.#serve(request, response);
   }
@@ -140,7 +140,7 @@ class Line {
     if (!this.#socket.writable) return;
     const refusal = refusalOf(request);
     if (refusal) {
-      this.#callers.fail(this.#socket);
+      this.#clientLimiter.fail(this.#socket);
       this.#socket.write(refusalText(refusal));
       if (hasContent(request.headers))
         this.#socket.destroy(); // to be read at all, it would be read on and on

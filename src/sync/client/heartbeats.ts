@@ -48,11 +48,11 @@ export class Heartbeats {
   tick(now = performance.now()): void {
     const { applied, stream, identity } = this.#options;
     const open = stream();
-    if (open && open !== this.#greeted && open.say(authMessage(identity, open.serverName))) this.#greeted = open;
+    if (open && open !== this.#greeted && open.send(authMessage(identity, open.serverName))) this.#greeted = open;
     const reached = applied();
     if (!reached || !this.#isDue(reached.height, open, now - this.#reportedAt)) return;
     const message: HeartbeatMessage = { type: 'heartbeat', appliedBlock: reached.height };
-    if (open?.say(message)) this.#told = open;
+    if (open?.send(message)) this.#told = open;
     else void this.#post(reached);
     this.#reported = reached.height;
     this.#reportedAt = now;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
 import { PlatformError } from '../../errors.ts';
-import { count } from '../../observe/tally.ts';
+import { count } from '../../observe/counters.ts';
 import { envelopeOf } from '../../wire/envelope.ts';
 import { parseJson } from '../../wire/json.ts';
 import {
@@ -179,7 +179,7 @@ export class Subscription<M extends Announcement = ServerMessage> {
   }
 
   /** Sends a message. @returns false when the connection is not open */
-  say(message: HeartbeatMessage | AuthMessage): boolean {
+  send(message: HeartbeatMessage | AuthMessage): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(JSON.stringify(message));
     return true;

@@ -49,7 +49,7 @@ export interface Subscription {
 }
 
 /** One message on its way to everyone who was connected when it was accepted. */
-interface Parcel {
+interface QueuedMessage {
   readonly targets: readonly Subscriber[];
   readonly full: Buffer | string;
   readonly infra: Buffer | string;
@@ -57,13 +57,13 @@ interface Parcel {
   readonly height: number | undefined;
 }
 
-/** One database's subscribers, and the parcels that are still to be sent, in order. */
-interface Lane {
+/** One database's subscribers, and the message that are still to be sent, in order. */
+interface Topic {
   readonly id: DatabaseId;
   /** Those that proved who they are: written first. */
   readonly validators: Set<Subscriber>;
   readonly others: Set<Subscriber>;
-  readonly queue: Parcel[];
+  readonly queue: QueuedMessage[];
   point: BroadcastPoint | null;
   sending: Promise<void>;
 }
@@ -93,7 +93,7 @@ export class FanOut {
   readonly #config: FanOutOptions['config'];
   readonly #log: Logger;
   readonly #lastReport: FanOutOptions['lastReport'];
-  readonly #lanes = new Map<string, Lane>();
+  readonly #topics = new Map<string, Topic>();
   readonly #perAddress = new Map<string, number>();
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #drops: Record<string, number> = {};
@@ -124,22 +124,22 @@ export class FanOut {
    * @throws {PlatformError} ACTOR_BUSY when too many wait, with none of these accepted
    */
   broadcast(id: DatabaseId, messages: readonly Broadcast[], point: BroadcastPoint): Promise<void> {
-    const lane = this.#lane(id);
-    if (lane.queue.length >= MAX_QUEUED)
-      throw new PlatformError('ACTOR_BUSY', { reason: `${lane.queue.length} messages wait to be sent` });
-    const targets = everyone(lane);
+    const topic = this.#topic(id);
+    if (topic.queue.length >= MAX_QUEUED)
+      throw new PlatformError('ACTOR_BUSY', { reason: `${topic.queue.length} messages wait to be sent` });
+    const targets = everyone(topic);
     for (const { type, height, bytes, infraBytes } of messages) {
       const full = asBuffer(bytes);
       const infra = infraBytes ? asBuffer(infraBytes) : full;
-      lane.queue.push({ targets, full, infra, height: type === 'reorg' ? height - 1 : height });
+      topic.queue.push({ targets, full, infra, height: type === 'reorg' ? height - 1 : height });
     }
-    lane.point = point;
-    return this.#drain(lane);
+    topic.point = point;
+    return this.#drain(topic);
   }
 
   /** Of the last broadcast, the same object until the next one; null before the first. */
   lastPoint(id: DatabaseId): BroadcastPoint | null {
-    return this.#lane(id).point;
+    return this.#topic(id).point;
   }
 
   /** True when one more connection of this address is allowed. */
@@ -153,13 +153,13 @@ export class FanOut {
     socket: WebSocket,
     { infraOnly, address, host = '', sendBuffer, onFault }: Subscription
   ): void {
-    const lane = this.#lane(id);
-    const status = this.#status(lane);
+    const topic = this.#topic(id);
+    const status = this.#status(topic);
     const hosts = this.#config.SYNC_PUBLIC_HOSTS ?? [host.toLowerCase()];
     let name: string | null = null;
     const leave = () => {
-      lane.validators.delete(subscriber);
-      lane.others.delete(subscriber);
+      topic.validators.delete(subscriber);
+      topic.others.delete(subscriber);
     };
     const subscriber = new Subscriber(socket, {
       infraOnly,
@@ -176,7 +176,7 @@ export class FanOut {
       onHeartbeat: (appliedHeight) => this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight),
       onAuth: (message) => {
         name = this.#auth.identify(message, Date.now(), hosts);
-        if (name !== null && lane.others.delete(subscriber)) lane.validators.add(subscriber);
+        if (name !== null && topic.others.delete(subscriber)) topic.validators.add(subscriber);
         return name !== null;
       }
     });
@@ -192,17 +192,17 @@ export class FanOut {
       else this.#perAddress.delete(address);
     });
     subscriber.send(JSON.stringify(status));
-    lane.others.add(subscriber);
+    topic.others.add(subscriber);
   }
 
   subscribers(id: DatabaseId): SubscriberView[] {
-    const lane = this.#lanes.get(databaseKey(id));
-    return lane ? everyone(lane).map(({ view }) => view) : [];
+    const topic = this.#topics.get(databaseKey(id));
+    return topic ? everyone(topic).map(({ view }) => view) : [];
   }
 
   /** Since the start: messages and bytes handed to sockets, and subscribers dropped by reason; and the messages that wait now. */
   get figures() {
-    const queued = [...this.#lanes.values()].reduce((sum, { queue }) => sum + queue.length, 0);
+    const queued = [...this.#topics.values()].reduce((sum, { queue }) => sum + queue.length, 0);
     return {
       messages: this.#messages,
       bytes: this.#bytes,
@@ -219,9 +219,9 @@ export class FanOut {
     this.#eachSubscriber(({ socket }) => socket.close(SERVICE_RESTART, GOING_DOWN));
   }
 
-  #lane(id: DatabaseId): Lane {
+  #topic(id: DatabaseId): Topic {
     const key = databaseKey(id);
-    const lane = this.#lanes.get(key) ?? {
+    const topic = this.#topics.get(key) ?? {
       id,
       validators: new Set(),
       others: new Set(),
@@ -229,25 +229,25 @@ export class FanOut {
       point: null,
       sending: Promise.resolve()
     };
-    this.#lanes.set(key, lane);
-    return lane;
+    this.#topics.set(key, topic);
+    return topic;
   }
 
   /** Status messages wait their turn behind the blocks that they count. */
   #sendStatus(): void {
-    for (const lane of this.#lanes.values()) {
-      const text = JSON.stringify(this.#status(lane));
-      lane.queue.push({ targets: everyone(lane), full: text, infra: text, height: undefined });
-      void this.#drain(lane);
+    for (const topic of this.#topics.values()) {
+      const text = JSON.stringify(this.#status(topic));
+      topic.queue.push({ targets: everyone(topic), full: text, infra: text, height: undefined });
+      void this.#drain(topic);
     }
   }
 
   /** Sends what is queued; several callers share the order by waiting for each other. */
-  #drain(lane: Lane): Promise<void> {
-    lane.sending = lane.sending.then(async () => {
+  #drain(topic: Topic): Promise<void> {
+    topic.sending = topic.sending.then(async () => {
       let sent = 0;
-      for (let parcel = lane.queue.shift(); parcel; parcel = lane.queue.shift()) {
-        const { targets, full, infra, height } = parcel;
+      for (let message = topic.queue.shift(); message; message = topic.queue.shift()) {
+        const { targets, full, infra, height } = message;
         for (const target of targets) {
           if (++sent % SLICE === 0) await nextTurn();
           const message = target.infraOnly ? infra : full;
@@ -261,10 +261,10 @@ export class FanOut {
         }
       }
     });
-    return lane.sending;
+    return topic.sending;
   }
 
-  #status({ id, point }: Lane): StatusMessage {
+  #status({ id, point }: Topic): StatusMessage {
     const { dbType, chain, network } = id;
     const { height, blockTime, hashes } = point ?? this.#lastReport(id) ?? {};
     return {
@@ -279,7 +279,7 @@ export class FanOut {
   }
 
   #eachSubscriber(act: (subscriber: Subscriber) => void): void {
-    for (const lane of this.#lanes.values()) for (const subscriber of everyone(lane)) act(subscriber);
+    for (const topic of this.#topics.values()) for (const subscriber of everyone(topic)) act(subscriber);
   }
 
   /** One more than the list holds is left out, and that is said from time to time. */
@@ -295,7 +295,7 @@ export class FanOut {
   }
 }
 
-function everyone({ validators, others }: Lane): Subscriber[] {
+function everyone({ validators, others }: Topic): Subscriber[] {
   return [...validators, ...others];
 }
 

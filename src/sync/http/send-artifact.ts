@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { count } from '../../observe/tally.ts';
+import { count } from '../../observe/counters.ts';
 import type { Artifact } from '../snapshot/artifact.ts';
 import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../snapshot/byte-range.ts';
 import type { Reader } from '../snapshot/reader.ts';

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import type { AddressReader } from '../../service/address.ts';
+import type { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
-import type { Turns } from '../../service/turns.ts';
 import { CheckpointSchema } from '../../wire/checkpoint.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';
@@ -12,7 +12,7 @@ const REQUESTS_PER_MINUTE = 600;
 
 /** `GET /checkpoint/indexer/:chain/:network/{latest,:height}`: a signed state root, where the database records them. */
 export const checkpointRoutes: FastifyPluginAsyncTypebox<
-  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader; readonly turns: Turns }
+  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader; readonly turns: FairQueue }
 > = async (app, { directory, addressOf, turns }) => {
   const limit = createLimit(app, { name: 'checkpoint', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);

@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../../service/address.ts';
+import { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import { SharedReads } from '../../service/shared-reads.ts';
-import { Turns } from '../../service/turns.ts';
 import { databaseKey } from '../../wire/database.ts';
 import {
   DatabaseDigestSchema,
@@ -35,7 +35,7 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
 > = async (app, { directory, addressOf }) => {
   const limit = createLimit(app, { name: 'digest', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
-  const turns = new Turns(addressOf);
+  const turns = new FairQueue(addressOf);
   // They wait for a pass, which is one for all; what is asked of a table takes its turn.
   const passes = new SharedReads<{ body: string }>();
   app.get(
@@ -84,8 +84,7 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
       const query = { table, range, rows: rows === '1', ...further };
       const actor = readyActor(directory, databaseOf(request));
       const ask = (asked: DigestQuery) => actor.ask('digest.read', { query: asked }, { deadlineMs: DEADLINE_MS });
-      const pass = () =>
-        passes.read(`${databaseKey(databaseOf(request))} ${key ?? ''}`, () => ask(allTables(key)));
+      const pass = () => passes.read(`${databaseKey(databaseOf(request))} ${key ?? ''}`, () => ask(allTables(key)));
       const read = async () => {
         if (table === null) return pass();
         if (!isOfPass(query)) return turns.take(request, JSON.stringify(query), () => ask(query));

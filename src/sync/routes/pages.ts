@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import type { AddressReader } from '../../service/address.ts';
+import { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
-import { Turns } from '../../service/turns.ts';
 import { DispensersSchema, LookupPageSchema, PAGE_HEADERS } from '../../wire/pages.ts';
 import { IDENTIFIER_PATTERN } from '../../wire/schema.ts';
 import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../../wire/snapshot.ts';
@@ -51,7 +51,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
 > = async (app, { directory, addressOf }) => {
   const limit = createLimit(app, { name: 'snapshot-rows', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
-  const turns = new Turns(addressOf);
+  const turns = new FairQueue(addressOf);
 
   app.get(
     '/snapshot-rows/:dbType/:chain/:network/:table',

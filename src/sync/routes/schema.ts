@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { AddressReader } from '../../service/address.ts';
+import type { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
-import type { Turns } from '../../service/turns.ts';
 import { databaseKey } from '../../wire/database.ts';
 import { SchemaRecordSchema } from '../../wire/schema.ts';
 import { SNAPSHOT_HEADERS } from '../../wire/snapshot.ts';
@@ -18,7 +18,7 @@ interface Schema {
 
 /** `GET /schema/:dbType/:chain/:network`: the body comes from the actor as JSON text, once for each schema, and is passed on as it is. */
 export const schemaRoutes: FastifyPluginAsync<
-  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader; readonly turns: Turns }
+  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader; readonly turns: FairQueue }
 > = async (app, { directory, addressOf, turns }) => {
   const limit = createLimit(app, { name: 'schema', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);

@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../../service/address.ts';
+import type { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit, type Limit } from '../../service/limits.ts';
 import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
-import type { Turns } from '../../service/turns.ts';
 import { SCHEMA_VERSION } from '../../wire/database.ts';
 import { SNAPSHOT_HEADERS, SnapshotBodySchema, type SnapshotCoding, type SnapshotQuery } from '../../wire/snapshot.ts';
 import { chooseCoding } from '../http/content-coding.ts';
@@ -44,7 +44,7 @@ const SNAPSHOT_DOC = {
 
 type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts' | 'fanOut'> & {
   readonly addressOf: AddressReader;
-  readonly turns: Turns;
+  readonly turns: FairQueue;
 };
 
 /** What a request is answered with. */

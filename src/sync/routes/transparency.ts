@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import type { AddressReader } from '../../service/address.ts';
 import { errorHandler } from '../../service/errors.ts';
+import type { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
-import type { Turns } from '../../service/turns.ts';
 import {
   EpochPageSchema,
   EpochRootSchema,
@@ -44,7 +44,7 @@ const LATEST_DOC: RouteDoc = { tag: 'Transparency', summary: 'The latest committ
 
 /** `GET /transparency/:dbType/:chain/:network/{roots,epochs,proof/:block_index,root/latest}`. */
 export const transparencyRoutes: FastifyPluginAsyncTypebox<
-  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader; readonly turns: Turns }
+  Pick<AppDeps, 'directory'> & { readonly addressOf: AddressReader; readonly turns: FairQueue }
 > = async (app, { directory, addressOf, turns }) => {
   app.setErrorHandler(errorHandler({ withCode: false }));
   const limit = createLimit(app, { name: 'transparency', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });

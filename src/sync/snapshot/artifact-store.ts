@@ -86,7 +86,7 @@ export class ArtifactStore {
 
   private constructor(options: ArtifactStoreOptions) {
     this.#options = {
-      source: { missed: async () => null, hold: async () => undefined, note: async () => undefined },
+      source: { missed: async () => null, pauseGroups: async () => undefined, reconcile: async () => undefined },
       trace: NO_TRACE,
       maxAgeMs: 600_000,
       minFreeBytes: 512 * 2 ** 20,

@@ -49,5 +49,5 @@ export interface BuildResult {
   /** As told by `written`, which may come later than this. */
   readonly written: WrittenBody;
   /** What a reader stands on who goes on from here; null where the snapshot does not hold all of its block's state. */
-  readonly standing: SnapshotChecksums | null;
+  readonly checksums: SnapshotChecksums | null;
 }

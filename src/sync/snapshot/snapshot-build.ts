@@ -29,9 +29,9 @@ export interface SnapshotSource {
   /** What the order's reader has missed of older rows up to a block; null: not known. */
   missed(order: SnapshotOrder, head: SnapshotHead): Promise<MissedChanges | null>;
   /** Waited for before a body ends: no group begins before `note`. */
-  hold(order: SnapshotOrder, buildId: string, height: number): Promise<unknown>;
+  pauseGroups(order: SnapshotOrder, buildId: string, height: number): Promise<unknown>;
   /** Tells it the state that readers stand on; null when that could not be read. */
-  note(order: SnapshotOrder, buildId: string, standing: SnapshotChecksums | null): Promise<unknown>;
+  reconcile(order: SnapshotOrder, buildId: string, checksums: SnapshotChecksums | null): Promise<unknown>;
 }
 
 export interface SnapshotBuildOptions {
@@ -69,20 +69,20 @@ export async function buildSnapshot(
   const startedAt = performance.now();
   const tell = (what: (source: SnapshotSource) => Promise<unknown>) => told(what(options.source), log);
   const end = async ({ sizeBytes, settledAt }: WrittenBody): Promise<void> => {
-    if (settledAt !== null) await tell((source) => source.hold(order, buildId, settledAt));
+    if (settledAt !== null) await tell((source) => source.pauseGroups(order, buildId, settledAt));
     artifact.finish(sizeBytes);
     options.onComplete(sizeBytes);
     log.info({ sizeBytes, ms: Math.round(performance.now() - startedAt) }, 'snapshot built');
   };
   let ended: Promise<void> | undefined;
-  let standing: SnapshotChecksums | null = null;
+  let checksums: SnapshotChecksums | null = null;
   try {
     await options.checkDisk();
     const result = await runTask(artifact, order, options, (written) => {
       if (!options.giveUpUnread()) ended = end(written);
     });
     ended ??= end(result.written);
-    standing = result.standing;
+    checksums = result.checksums;
   } catch (caught) {
     const error = PlatformError.from(caught, 'SNAPSHOT_FAILED');
     if (hasCode(error, 'SNAPSHOT_BUSY')) log.info(`the snapshot is given up: ${error.detail['reason']}`);
@@ -95,7 +95,7 @@ export async function buildSnapshot(
     void ended.then(() => options.onUnsettled());
   }
   await ended;
-  await tell((source) => source.note(order, buildId, standing));
+  await tell((source) => source.reconcile(order, buildId, checksums));
 }
 
 async function runTask(

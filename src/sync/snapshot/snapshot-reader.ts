@@ -1,7 +1,7 @@
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import type { SnapshotBatch } from '../../db/replica/snapshot-batch.ts';
 import { PlatformError } from '../../errors.ts';
-import { count as tally } from '../../observe/tally.ts';
+import { count as addTo } from '../../observe/counters.ts';
 import { checkCost } from '../../wire/json.ts';
 import type { WireRow } from '../../wire/messages.ts';
 import type { SnapshotCoding } from '../../wire/snapshot.ts';
@@ -35,7 +35,7 @@ export async function* readSnapshot(
   const splitter = new RowSplitter(limits);
   for await (const chunk of decompress(body, coding, limits.maxBodyBytes)) {
     for (const { section, table, count, json, last } of splitter.push(chunk)) {
-      tally('rows.in', count);
+      addTo('rows.in', count);
       yield { section, table, rows: parseRows(json, count, table), last };
     }
   }
@@ -111,7 +111,7 @@ async function feed(
   for await (const chunk of source) {
     if (sink.destroyed) return;
     onBytes(chunk.length);
-    tally('bytes.in', chunk.length);
+    addTo('bytes.in', chunk.length);
     if (!sink.write(chunk)) {
       await new Promise<void>((resolve) => {
         const go = () => {

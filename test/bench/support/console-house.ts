@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { ActorView } from '../../../actors/runtime/actor-view.ts';
-import { type Happening, Timeline } from '../../../actors/runtime/timeline.ts';
+import { Timeline, type TimelineEvent } from '../../../actors/runtime/timeline.ts';
 import { readWebFiles } from '../../../src/process/program.ts';
 import { prepareConsoleFiles } from '../../../src/service/console-files.ts';
 import type { DatabaseId } from '../../../src/wire/database.ts';
@@ -23,7 +23,7 @@ let number = 0;
 const context = { height, tip: height, errors: 0, backoffMs: 250, lastGroup: { first: 1, last: 2 } };
 
 /** What happens next: two changes of state, a message, and a block, by turns. */
-function nextHappening(): Happening {
+function nextHappening(): TimelineEvent {
   const at = Date.now();
   const turn = number % 4;
   if (turn === 2) return { kind: 'message', at, ms: 3, direction: 'out', type: 'broadcast' };

@@ -19,7 +19,7 @@ const LEAVERS_PER_S = 25;
 /** Of the questions one, of the others a few. */
 const ADDRESSES: Readonly<Record<Neighbours, number>> = { questions: 1, digests: 4, 'slow readers': 4, leavers: 4 };
 
-/** Callers of a few addresses, in a process of their own. */
+/** ClientLimiter of a few addresses, in a process of their own. */
 class NeighbourCrowd {
   readonly #statuses: Record<string, number> = {};
   readonly #open = new Set<ClientRequest>();

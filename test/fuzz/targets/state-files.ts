@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { readHaltFile } from '../../../actors/replica/halt-file.ts';
-import { BroadcastLog } from '../../../actors/source/broadcast-log.ts';
+import { ResumePointStore } from '../../../actors/source/resume-point-store.ts';
 import { readConfigFile } from '../../../src/config/variables.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { Download } from '../../../src/sync/client/download.ts';
@@ -48,7 +48,7 @@ const FILES: Readonly<Record<string, Kept>> = {
     specimen: { id: ID, point: POINT },
     file: 'indexer.bitcoin.regtest.json',
     read: async ({ directory }) => {
-      const point = (await BroadcastLog.open(directory, silentLogger)).last(ID);
+      const point = (await ResumePointStore.open(directory, silentLogger)).last(ID);
       if (point === null) return;
       assert.ok(Number.isSafeInteger(point.height));
       for (const { height, hashes, older } of point.recent) {

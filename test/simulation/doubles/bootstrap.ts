@@ -1,5 +1,5 @@
-import type { SourceCouncil } from '../../../actors/replica/council.ts';
 import type { Replica } from '../../../actors/replica/replica.ts';
+import type { SourceQuorum } from '../../../actors/replica/source-quorum.ts';
 import type { Outcome } from '../../../machines/sync/replica.ts';
 import { quoteName } from '../../../src/db/core/connection.ts';
 import { canonicalRows } from '../../../src/db/replica/group-transaction.ts';
@@ -24,11 +24,11 @@ type Parts = Pick<Replica, 'data' | 'store' | 'sources'>;
  */
 export class ReplicaBootstrap {
   readonly #replica: Parts;
-  readonly #council: SourceCouncil;
+  readonly #council: SourceQuorum;
   #head: SnapshotHead | undefined;
   #batches: SnapshotBatch[] = [];
 
-  constructor(replica: Parts, council: SourceCouncil) {
+  constructor(replica: Parts, council: SourceQuorum) {
     this.#replica = replica;
     this.#council = council;
   }
@@ -50,10 +50,10 @@ export class ReplicaBootstrap {
     const limits = { maxRowBytes: data.maxRowBytes, batchBytes: 2 ** 20 };
     for await (const batch of readSnapshot(response.body, coding, limits)) this.#batches.push(batch);
     this.#replica.sources.standsAt(height);
-    const ruling = await this.#council.confirm(height, hashes ?? unknownHashes('indexer'), signal);
-    if (ruling === 'other')
+    const verdict = await this.#council.confirm(height, hashes ?? unknownHashes('indexer'), signal);
+    if (verdict === 'other')
       throw new PlatformError('SOURCE_INVALID', { reason: 'the snapshot is of another branch', source: source.url });
-    return { kind: ruling === 'halted' ? 'halted' : 'done' };
+    return { kind: verdict === 'halted' ? 'halted' : 'done' };
   }
 
   async load(): Promise<void> {

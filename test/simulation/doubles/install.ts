@@ -14,7 +14,7 @@ const DOUBLES: readonly (readonly [specifier: string, double: string, importer?:
   ['node:zlib', './zlib.ts', 'src/sync/snapshot/snapshot-reader.ts'],
   ['node:fs/promises', './fs-promises.ts', 'actors/replica/halt-file.ts'],
   ['node:fs/promises', './fs-promises.ts', 'actors/replica/followed-memory.ts'],
-  ['node:fs/promises', './fs-promises.ts', 'actors/source/broadcast-log.ts'],
+  ['node:fs/promises', './fs-promises.ts', 'actors/source/resume-point-store.ts'],
   ['node:fs/promises', './fs-promises.ts', 'actors/source/transparency.ts'],
   ['./bootstrap.ts', './bootstrap.ts', 'actors/replica/actor.ts']
 ];

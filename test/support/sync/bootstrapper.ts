@@ -1,5 +1,5 @@
 import { ReplicaBootstrap } from '../../../actors/replica/bootstrap.ts';
-import { SourceCouncil } from '../../../actors/replica/council.ts';
+import { SourceQuorum } from '../../../actors/replica/source-quorum.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { testReplica } from './test-replica.ts';
@@ -7,7 +7,7 @@ import { testReplica } from './test-replica.ts';
 /** The actor's bootstrap, without the actor: one attempt; what an earlier one left is gone on with. */
 export function bootstrapper(url: string, coordinates: DatabaseCoordinates) {
   const replica = testReplica(coordinates, url);
-  const bootstrap = new ReplicaBootstrap(replica, new SourceCouncil(replica, () => () => undefined));
+  const bootstrap = new ReplicaBootstrap(replica, new SourceQuorum(replica, () => () => undefined));
   const { signal } = new AbortController();
   const close = () => replica.drop(new PlatformError('DATABASE_UNAVAILABLE'));
   const attempt = async () => {

@@ -47,13 +47,13 @@ export class ReplicaWatch {
   /** Loads the replica anew from a snapshot of the source as it is now, of which the source takes note. */
   async reload(): Promise<void> {
     const connection = await connect(this.#database, { finderKey: TEST_KEY });
-    const standing = await inSnapshot(connection, async () => {
+    const checksums = await inSnapshot(connection, async () => {
       const layout = await readLayout(connection, this.#dbType, []);
       return readSnapshotChecksums(connection, layout, (await readTip(connection, layout.heads!))!);
     });
     await connection.end();
     this.replica = await MemoryReplica.bootstrap(this.#database, this.#dbType);
-    await this.source.handle.ask('snapshot.note', { buildId: 'reload', standing });
+    await this.source.handle.ask('snapshot.reconcile', { buildId: 'reload', checksums });
     this.#taken = this.source.messages.length;
   }
 

@@ -15,7 +15,7 @@ import {
   readDigests,
   readRanges,
   sumOf,
-  type TableFigures,
+  type TableDigests,
   wholeTable
 } from '../../tables/digest.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
@@ -382,7 +382,7 @@ function whereMoved(caught: unknown): null {
   throw caught;
 }
 
-const NOTHING: Pick<TableFigures, 'rows' | 'digest' | 'ranges'> = { rows: 0, digest: '0', ranges: [] };
+const NOTHING: Pick<TableDigests, 'rows' | 'digest' | 'ranges'> = { rows: 0, digest: '0', ranges: [] };
 
 /** One table as both sides have it. */
 interface Pair {
@@ -391,7 +391,7 @@ interface Pair {
   readonly plan: DigestPlan | null;
   /** The source's ranges where they were asked for already. */
   readonly theirs: TableRanges | null;
-  readonly ours: Pick<TableFigures, 'rows' | 'digest' | 'ranges'>;
+  readonly ours: Pick<TableDigests, 'rows' | 'digest' | 'ranges'>;
 }
 
 /** The positions that a truncated replica has. */

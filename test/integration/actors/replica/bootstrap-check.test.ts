@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReplicaBootstrap } from '../../../../actors/replica/bootstrap.ts';
-import { SourceCouncil } from '../../../../actors/replica/council.ts';
+import { SourceQuorum } from '../../../../actors/replica/source-quorum.ts';
 import { type Connection, connect } from '../../../../src/db/core/connection.ts';
 import { readReplicaState } from '../../../../src/db/replica/state.ts';
 import { readTopology } from '../../../../src/db/tables/topology.ts';
@@ -57,7 +57,7 @@ async function bootstrap(
   });
   const to = await createDatabase('checked');
   const replica = testReplica(to, url, { log });
-  const loader = new ReplicaBootstrap(replica, new SourceCouncil(replica, () => () => undefined));
+  const loader = new ReplicaBootstrap(replica, new SourceQuorum(replica, () => () => undefined));
   const { signal } = new AbortController();
   await replica.open();
   const attempt = async () => {

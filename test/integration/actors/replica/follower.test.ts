@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ReplicaAudit } from '../../../../actors/replica/audit.ts';
 import { ReplicaChain } from '../../../../actors/replica/chain.ts';
 import { ReplicaCheckpoints } from '../../../../actors/replica/checkpoints.ts';
-import { SourceCouncil } from '../../../../actors/replica/council.ts';
 import { ReplicaDispensers } from '../../../../actors/replica/dispensers.ts';
 import { ReplicaFollower } from '../../../../actors/replica/follower.ts';
 import { ReplicaIndexMap } from '../../../../actors/replica/index-map.ts';
-import { ReplicaVerifier } from '../../../../actors/replica/verifier.ts';
+import { SourceQuorum } from '../../../../actors/replica/source-quorum.ts';
 import { connect, rows } from '../../../../src/db/core/connection.ts';
 import { writeReplicaState } from '../../../../src/db/replica/state.ts';
 import { readTopology } from '../../../../src/db/tables/topology.ts';
@@ -24,19 +24,19 @@ async function follow() {
   const source = await startToldSource(told);
   const replica = testReplica(to, source.url);
   await replica.open();
-  const council = new SourceCouncil(replica, () => () => undefined);
-  const chain = new ReplicaChain(replica, council);
-  const verifier = new ReplicaVerifier(replica);
+  const sourceQuorum = new SourceQuorum(replica, () => () => undefined);
+  const chain = new ReplicaChain(replica, sourceQuorum);
+  const audit = new ReplicaAudit(replica);
   const follower = new ReplicaFollower(replica, {
     chain,
-    verifier,
-    council,
+    audit,
+    sourceQuorum,
     dispensers: new ReplicaDispensers(replica),
     checkpoints: new ReplicaCheckpoints(replica),
     indexMap: new ReplicaIndexMap(replica, () => connect(to))
   });
   const { signal } = new AbortController();
-  await verifier.verify(signal); // the source has no digests: none is due again
+  await audit.verify(signal); // the source has no digests: none is due again
   const ended = follower.follow(signal);
   const end = () => replica.close();
   return { to, told, source, replica, ended, end };

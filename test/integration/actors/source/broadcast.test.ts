@@ -239,13 +239,13 @@ test('from the end of a snapshot until its state is noted no group begins, and t
   await createIndexer(database, { seed: 'a', blocks: 5, rows: 100 });
   const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
   await settle(104);
-  await source.handle.ask('snapshot.hold', { buildId: 'one', height: 104 });
-  const standing = { height: 104, tables: { tokens: { from: null, to: null, entries: [] } }, lookups: {} };
+  await source.handle.ask('snapshot.pauseGroups', { buildId: 'one', height: 104 });
+  const checksums = { height: 104, tables: { tokens: { from: null, to: null, entries: [] } }, lookups: {} };
   await appendBlocks(database, 1, 'a');
   await source.until(() => source.report?.tip === 105, 'the new tip');
   await source.handle.ask('schema.read', {});
   assert.equal(source.resume?.height, 104);
-  await source.handle.ask('snapshot.note', { buildId: 'one', standing });
+  await source.handle.ask('snapshot.reconcile', { buildId: 'one', checksums });
   await settle(105);
   const last = source.messages.at(-1);
   assert.ok(last?.type === 'block' && (last.updated_rows?.['tokens'] ?? last.ranges?.['tokens']?.rows)?.length);
@@ -257,12 +257,12 @@ test('a snapshot of a block that was not broadcast yet ends when it is', async (
   const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
   await settle(104);
   let isHeld = false;
-  const held = source.handle.ask('snapshot.hold', { buildId: 'one', height: 105 }).then(() => (isHeld = true));
+  const held = source.handle.ask('snapshot.pauseGroups', { buildId: 'one', height: 105 }).then(() => (isHeld = true));
   await source.handle.ask('schema.read', {});
   assert.equal(isHeld, false);
   await settle(await appendBlocks(database, 1, 'a'));
   await held;
-  await source.handle.ask('snapshot.note', { buildId: 'one', standing: null });
+  await source.handle.ask('snapshot.reconcile', { buildId: 'one', checksums: null });
   await settle(await appendBlocks(database, 1, 'a'));
 });
 
@@ -278,7 +278,7 @@ test('a source that dies before it knows what a snapshot saw leaves to its succe
   );
   const watch = await ReplicaWatch.start(t, database, 'indexer');
   await watch.settle(104);
-  await watch.source.handle.ask('snapshot.hold', { buildId: 'one', height: 104 });
+  await watch.source.handle.ask('snapshot.pauseGroups', { buildId: 'one', height: 104 });
   await watch.kill();
   watch.resume();
   await watch.settle(await appendBlocks(database, 1, 'a'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SourceFeed } from '../../../../actors/source/feed.ts';
 import { type Connection, connect } from '../../../../src/db/core/connection.ts';
-import { Line } from '../../../../src/db/core/line.ts';
+import { SerialConnection } from '../../../../src/db/core/serial-connection.ts';
 import { silentLogger } from '../../../../src/log.ts';
 import type { BlockMessage } from '../../../../src/wire/messages.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
@@ -10,7 +10,7 @@ import { sql } from '../../../support/sql.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';
 
 /** A line on which something happens in the database while a read is under way. */
-class MeddledLine extends Line {
+class MeddledLine extends SerialConnection {
   meddle: (() => Promise<unknown>) | null = null;
 
   override async use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
@@ -33,7 +33,7 @@ test('inconsistent-engine: a group during whose read a table outside InnoDB move
     "INSERT INTO blocks VALUES (1, 'h1')"
   );
   const open = () => connect(database, { finderKey: TEST_KEY });
-  const [reader, control] = [new MeddledLine(open), new Line(open)];
+  const [reader, control] = [new MeddledLine(open), new SerialConnection(open)];
   t.after(() => [reader, control].forEach((line) => void line.destroy()));
   const sent: BlockMessage[] = [];
   const feed = new SourceFeed({

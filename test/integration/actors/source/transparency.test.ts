@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { SourceTransparency } from '../../../../actors/source/transparency.ts';
 import { epochRoot, leafHash, verifyProof } from '../../../../src/consensus/epoch-tree.ts';
 import { connect } from '../../../../src/db/core/connection.ts';
-import { Line } from '../../../../src/db/core/line.ts';
+import { SerialConnection } from '../../../../src/db/core/serial-connection.ts';
 import { type BlockHead, readBlockHeads } from '../../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
 import { createControlTables, type LoggedBlock } from '../../../../src/db/tables/transparency-log.ts';
@@ -84,7 +84,7 @@ test('gaps are repaired at start, blocks are recorded, epochs are committed, and
 test('what an attempt left in the log that nobody was told of gives way; what it took, and was told, comes back', async () => {
   const database = await createDatabase('log');
   await createIndexer(database, { seed: 'a', blocks: 30, rows: 300 });
-  const line = new Line(() => connect(database));
+  const line = new SerialConnection(() => connect(database));
   let isBusy = false;
   const transparency = new SourceTransparency({
     data: {

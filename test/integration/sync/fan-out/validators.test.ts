@@ -100,8 +100,8 @@ test('a client names the server that it signs for, and no other server believes 
   const subscription = await Subscription.open(client);
   assert.equal(subscription.serverName, place);
   const signed = authMessage(validatorIdentity('33'.repeat(32)), subscription.serverName);
-  subscription.say(signed);
-  subscription.say({ type: 'heartbeat', appliedBlock: 5 });
+  subscription.send(signed);
+  subscription.send({ type: 'heartbeat', appliedBlock: 5 });
   await until(() => here.fanOut.validators.list(INDEXER).length === 1, 'the heartbeat');
   assert.equal(here.fanOut.validators.list(INDEXER)[0]?.[0], signed.pubkey);
   const repeated = new WebSocket(`ws://${await listen(there)}/subscribe/indexer/bitcoin/regtest`, {

@@ -35,12 +35,12 @@ test('a body ends when no group can begin before its source is told what the rea
   const [isHeld, isNoted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const source: SnapshotSource = {
     missed: async () => null,
-    hold: async (_, __, height) => {
-      told.push(`hold ${height}`);
+    pauseGroups: async (_, __, height) => {
+      told.push(`pause ${height}`);
       await isHeld.promise;
     },
-    note: async (_, __, standing) => {
-      told.push(`note ${standing?.height}, ${Object.keys(standing?.tables ?? {}).length} tables`);
+    reconcile: async (_, __, checksums) => {
+      told.push(`reconcile ${checksums?.height}, ${Object.keys(checksums?.tables ?? {}).length} tables`);
       isNoted.resolve();
     }
   };
@@ -55,7 +55,7 @@ test('a body ends when no group can begin before its source is told what the rea
   isHeld.resolve();
   gunzipSync(await growing.body());
   await isNoted.promise;
-  assert.deepEqual(told, ['hold 9', 'note 9, 3 tables']);
+  assert.deepEqual(told, ['pause 9', 'reconcile 9, 3 tables']);
   assert.equal((await download(site)).headers.etag, etag);
 });
 
@@ -74,9 +74,9 @@ test('a build that dies when its body is out lets groups go on, and its artifact
   const noted: unknown[] = [];
   const source: SnapshotSource = {
     missed: async () => null,
-    hold: async () => isHeld.resolve(),
-    note: async (_, __, standing) => {
-      noted.push(standing);
+    pauseGroups: async () => isHeld.resolve(),
+    reconcile: async (_, __, checksums) => {
+      noted.push(checksums);
       isNoted.resolve();
     }
   };

@@ -19,21 +19,21 @@ function open(patienceMs = 10_000) {
 
 test('a group begins when every snapshot that ended before it is noted', async () => {
   const { readers, seen, group } = open();
-  await readers.hold('one', 5);
-  await readers.hold('two', 5);
+  await readers.pauseGroups('one', 5);
+  await readers.pauseGroups('two', 5);
   const sent = group();
-  await readers.note('one', STANDING);
-  await readers.note('two', null);
+  await readers.reconcile('one', STANDING);
+  await readers.reconcile('two', null);
   await sent;
   assert.deepEqual(seen, ['uncertain', 'uncertain', 'met at 5', 'uncertain', 'certain', 'group']);
 });
 
 test('a snapshot that ends while a group waits does not keep it waiting, and ends after it', async () => {
   const { readers, seen, group } = open();
-  await readers.hold('one', 5);
+  await readers.pauseGroups('one', 5);
   const sent = group();
-  const later = readers.hold('two', 5).then(() => seen.push('held'));
-  await readers.note('one', STANDING);
+  const later = readers.pauseGroups('two', 5).then(() => seen.push('held'));
+  await readers.reconcile('one', STANDING);
   await sent;
   await later;
   assert.deepEqual(seen, ['uncertain', 'met at 5', 'certain', 'group', 'uncertain', 'held']);
@@ -48,7 +48,7 @@ test('a snapshot is not noted while a group is read', async () => {
     seen.push('group');
   });
   await begun.promise;
-  const noted = readers.note('one', STANDING);
+  const noted = readers.reconcile('one', STANDING);
   ended.resolve();
   await Promise.all([sent, noted]);
   assert.deepEqual(seen, ['group', 'met at 5', 'certain']);
@@ -57,7 +57,7 @@ test('a snapshot is not noted while a group is read', async () => {
 test('a group that fails lets those go on who wait for its end', async () => {
   const { readers, seen } = open();
   const failed = readers.between(async () => Promise.reject(new Error('lost')));
-  const held = readers.hold('one', 5);
+  const held = readers.pauseGroups('one', 5);
   await assert.rejects(failed, /lost/);
   await held;
   assert.deepEqual(seen, ['uncertain']);
@@ -65,9 +65,9 @@ test('a group that fails lets those go on who wait for its end', async () => {
 
 test('neither a build that dies nor a block that is never reached is waited for without end', async () => {
   const { readers, seen, group } = open(20);
-  await readers.hold('dead', 5);
+  await readers.pauseGroups('dead', 5);
   const sent = group();
-  const orphaned = readers.hold('orphaned', 6);
+  const orphaned = readers.pauseGroups('orphaned', 6);
   await Promise.all([sent, orphaned]);
   assert.ok(seen.includes('group'));
   assert.equal(readers.isUncertain, false);

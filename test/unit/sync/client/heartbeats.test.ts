@@ -39,7 +39,7 @@ function stage(t: { after(act: () => void): void }) {
   });
   t.after(() => heartbeats.close());
   const open = () => {
-    state.stream = { say: (message: HeartbeatMessage) => said.push(message) > 0 } as unknown as Subscription;
+    state.stream = { send: (message: HeartbeatMessage) => said.push(message) > 0 } as unknown as Subscription;
   };
   const at = (height: number) => {
     state.applied = { height, blockTime: 7 };

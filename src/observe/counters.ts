@@ -13,20 +13,20 @@ export type Count =
 export const DIGEST_OUTCOMES = ['equal', 'repaired', 'elsewhere', 'unconfirmed', 'unverified', 'mismatch'] as const;
 
 /** A piece of work that is over, with its parts one after another. Times are Unix milliseconds. */
-export interface Work {
+export interface SpanRecord {
   readonly name: string;
   readonly from: number;
   readonly to: number;
   readonly facts?: Readonly<Record<string, string | number>>;
-  readonly parts?: readonly Work[];
+  readonly parts?: readonly SpanRecord[];
 }
 
 /** What one thread counted since it was asked last. */
-export interface Tally {
+export interface Counters {
   readonly counts: Readonly<Partial<Record<Count, number>>>;
   /** How long statements took. */
   readonly queryMs: readonly number[];
-  readonly work: readonly Work[];
+  readonly work: readonly SpanRecord[];
 }
 
 /** Statements and pieces of work between two askings; further ones are not told. */
@@ -35,7 +35,7 @@ const MAX_WORK = 1_000;
 
 let counts: Partial<Record<Count, number>> = {};
 let queryMs: number[] = [];
-let work: Work[] = [];
+let work: SpanRecord[] = [];
 
 /** Counts in this thread. */
 export function count(what: Count, by = 1): void {
@@ -48,12 +48,12 @@ export function tookQuery(ms: number): void {
 }
 
 /** Notes a piece of work of this thread. */
-export function didWork(done: Work): void {
+export function recordSpan(done: SpanRecord): void {
   if (work.length < MAX_WORK) work.push(done);
 }
 
 /** What this thread counted, which begins anew. */
-export function takeTally(): Tally {
+export function takeCounters(): Counters {
   const taken = { counts, queryMs, work };
   [counts, queryMs, work] = [{}, [], []];
   return taken;

@@ -62,7 +62,7 @@ function withReport({
  *
  * @see the specification, "Cross-source verification"
  */
-export const verificationMachine = setup({
+export const hashQuorumMachine = setup({
   types: {
     input: {} as VerificationInput,
     context: {} as VerificationContext,
@@ -93,7 +93,7 @@ export const verificationMachine = setup({
   },
   delays: { confirmTimeout: ({ context }) => context.confirmTimeoutMs }
 }).createMachine({
-  id: 'verification',
+  id: 'hashQuorum',
   context: ({ input }) => ({ ...input, reports: {}, agreed: null }),
   initial: 'gathering',
   states: {
@@ -122,19 +122,19 @@ export const verificationMachine = setup({
           on: {
             'hash.reported': [
               { guard: 'isStranger' },
-              { guard: 'completesRound', target: '#verification.agreed', actions: 'keepReport' },
+              { guard: 'completesRound', target: '#hashQuorum.agreed', actions: 'keepReport' },
               { actions: 'keepReport' }
             ]
           },
           after: {
-            confirmTimeout: [{ guard: 'hasMajority', target: '#verification.agreed' }, { target: 'closing' }]
+            confirmTimeout: [{ guard: 'hasMajority', target: '#hashQuorum.agreed' }, { target: 'closing' }]
           }
         },
         closing: {
           tags: 'hold',
           on: {
             'hash.reported': [{ guard: 'isStranger' }, { actions: 'keepReport' }],
-            'round.ended': [{ guard: 'hasMajority', target: '#verification.agreed' }, { target: 'unresolved' }]
+            'round.ended': [{ guard: 'hasMajority', target: '#hashQuorum.agreed' }, { target: 'unresolved' }]
           }
         },
         unresolved: { tags: 'halt' }

@@ -5,8 +5,8 @@ import { after, test } from 'node:test';
 import { pino } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { ReplicaActorData } from '../../../../actors/protocol.ts';
-import { SourceCouncil } from '../../../../actors/replica/council.ts';
 import { Replica } from '../../../../actors/replica/replica.ts';
+import { SourceQuorum } from '../../../../actors/replica/source-quorum.ts';
 import { hasCode } from '../../../../src/errors.ts';
 import { askHashes } from '../../../../src/sync/client/ask-hashes.ts';
 import { SourceClient } from '../../../../src/sync/client/source-client.ts';
@@ -64,7 +64,7 @@ async function startSource(initialTip: number, initially: string) {
 
 type Source = Awaited<ReturnType<typeof startSource>>;
 
-/** The council over these sources, the first of which is followed, and what it logs. */
+/** The quorum over these sources, the first of which is followed, and what it logs. */
 function sit(sources: readonly Source[], hashConfirmTimeoutMs = 5_000) {
   const lines: { msg: string; said?: unknown }[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
@@ -91,21 +91,21 @@ function sit(sources: readonly Source[], hashConfirmTimeoutMs = 5_000) {
     () => undefined,
     () => undefined
   );
-  const council = new SourceCouncil(replica, () => () => undefined);
-  council.attend();
+  const sourceQuorum = new SourceQuorum(replica, () => () => undefined);
+  sourceQuorum.attend();
   after(async () => {
-    council.close();
+    sourceQuorum.close();
     await replica.close();
   });
-  return { council, replica, lines };
+  return { sourceQuorum, replica, lines };
 }
 
 test('a contested block is held, told with who said what, and applied when the majority stands; the other one is counted', async () => {
   const [a, b, c] = [await startSource(7, 'x'), await startSource(7, 'x'), await startSource(7, 'y')];
-  const { council, replica, lines } = sit([a, c, b]);
+  const { sourceQuorum, replica, lines } = sit([a, c, b]);
   const heard = () => replica.sources.records.filter(({ state }) => state === 'heard').length;
   await eventually('both others are heard', 10_000, async () => heard() === 2);
-  assert.equal(await council.confirm(7, hashes('x'), signal), 'agreed');
+  assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'agreed');
   const told = lines.find(({ msg }) => msg === 'hash mismatch between sources at block 7');
   assert.deepEqual(told?.said, { [a.url]: 'aa::x', [c.url]: 'aa::y' });
   assert.deepEqual(
@@ -121,13 +121,13 @@ test('a contested block is held, told with who said what, and applied when the m
 
 test('one that contests in its stream and is silent when asked again holds up one block, not each', async () => {
   const [a, b, liar] = [await startSource(7, 'x'), await startSource(7, 'x'), await startSource(7, 'y')];
-  const { council, replica, lines } = sit([a, liar, b], 2_000);
+  const { sourceQuorum, replica, lines } = sit([a, liar, b], 2_000);
   const heard = () => replica.sources.records.filter(({ state }) => state === 'heard').length;
   await eventually('both others are heard', 10_000, async () => heard() === 2);
   liar.hush();
   const decide = async (height: number) => {
     const began = performance.now();
-    assert.equal(await council.confirm(height, hashes('x'), signal), 'agreed');
+    assert.equal(await sourceQuorum.confirm(height, hashes('x'), signal), 'agreed');
     return performance.now() - began;
   };
   assert.ok((await decide(7)) > 1_000, 'its word is waited for once');
@@ -143,60 +143,66 @@ test('one that contests in its stream and is silent when asked again holds up on
 
 test('SOURCE_INVALID: the source that is followed is in the minority', async () => {
   const [a, b, c] = [await startSource(7, 'x'), await startSource(7, 'y'), await startSource(7, 'y')];
-  const { council, replica } = sit([a, b, c]);
-  await assert.rejects(council.confirm(7, hashes('x'), signal), (error) => hasCode(error, 'SOURCE_INVALID'));
+  const { sourceQuorum, replica } = sit([a, b, c]);
+  await assert.rejects(sourceQuorum.confirm(7, hashes('x'), signal), (error) => hasCode(error, 'SOURCE_INVALID'));
   assert.equal(replica.sources.records[0]?.dissents, 1);
 });
 
 test('two sources that pass through a reorg one after the other: the block is held until they agree, on the new one', async () => {
   const [a, b] = [await startSource(7, 'old'), await startSource(7, 'new')];
-  const { council } = sit([a, b]);
+  const { sourceQuorum } = sit([a, b]);
   setTimeout(() => a.says('new'), 700);
-  assert.equal(await council.confirm(7, hashes('old'), signal), 'other');
+  assert.equal(await sourceQuorum.confirm(7, hashes('old'), signal), 'other');
 });
 
 test('a rollback is granted when the majority has another block, and refused when it has ours', async () => {
   const [a, b] = [await startSource(7, 'x'), await startSource(7, 'x')];
-  const { council } = sit([a, b]);
-  assert.equal(await council.uphold(7, hashes('x'), { said: null, hasBlock: true }, signal), 'agreed');
-  assert.equal(await council.uphold(5, hashes('z'), { said: null, hasBlock: false }, signal), 'other');
+  const { sourceQuorum } = sit([a, b]);
+  assert.equal(await sourceQuorum.confirmOwnBlock(7, hashes('x'), { said: null, hasBlock: true }, signal), 'agreed');
+  assert.equal(await sourceQuorum.confirmOwnBlock(5, hashes('z'), { said: null, hasBlock: false }, signal), 'other');
 });
 
 test('a block of which nobody else tells waits, until the wait is given up', async () => {
   const [a, b] = [await startSource(9, 'x'), await startSource(7, 'x')];
-  const { council, lines } = sit([a, b], 100);
+  const { sourceQuorum, lines } = sit([a, b], 100);
   const patience = AbortSignal.timeout(1_500);
-  await assert.rejects(council.confirm(9, hashes('x'), patience));
+  await assert.rejects(sourceQuorum.confirm(9, hashes('x'), patience));
   assert.ok(patience.aborted);
   assert.equal(lines.filter(({ msg }) => msg === 'block 9 waits for a majority of the sources').length, 1);
 });
 
 test('a block that the others have passed and cannot name is left to a later one; one that fails is waited for', async () => {
   const [a, b, c] = [await startSource(2_000, 'x'), await startSource(2_000, 'x'), await startSource(2_000, 'x')];
-  const { council, lines } = sit([a, b, c], 100);
+  const { sourceQuorum, lines } = sit([a, b, c], 100);
   const brief = AbortSignal.timeout(1_500);
-  await assert.rejects(council.confirm(7, hashes('x'), brief));
+  await assert.rejects(sourceQuorum.confirm(7, hashes('x'), brief));
   assert.ok(brief.aborted);
   b.isOfAnotherMake();
-  assert.equal(await council.confirm(7, hashes('x'), signal), 'untold');
-  assert.equal(await council.confirm(7, hashes('x'), signal), 'untold', 'it is not remembered as agreed on');
-  assert.equal(await council.uphold(7, hashes('x'), { said: hashes('x'), hasBlock: true }, signal), 'untold');
-  assert.equal(await council.uphold(7, hashes('z'), { said: hashes('x'), hasBlock: false }, signal), 'untold');
+  assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'untold');
+  assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'untold', 'it is not remembered as agreed on');
+  assert.equal(
+    await sourceQuorum.confirmOwnBlock(7, hashes('x'), { said: hashes('x'), hasBlock: true }, signal),
+    'untold'
+  );
+  assert.equal(
+    await sourceQuorum.confirmOwnBlock(7, hashes('z'), { said: hashes('x'), hasBlock: false }, signal),
+    'untold'
+  );
   const told = lines.filter(({ msg }) => msg.startsWith('those that have passed block 7 cannot name it'));
   assert.deepEqual(
     told.map((line) => (line as { sources?: unknown }).sources),
     [[b.url]]
   );
-  assert.equal(await council.confirm(2_000, hashes('x'), signal), 'agreed');
+  assert.equal(await sourceQuorum.confirm(2_000, hashes('x'), signal), 'agreed');
 });
 
 test('a block of the replica that another source names is not left to a later one when the followed source has left it', async () => {
   const [a, b, c] = [await startSource(2_000, 'x'), await startSource(7, 'z'), await startSource(2_000, 'x')];
   c.isOfAnotherMake();
-  const { council, replica } = sit([a, b, c], 100);
+  const { sourceQuorum, replica } = sit([a, b, c], 100);
   await eventually('the others are heard', 10_000, async () => replica.sources.records[1]?.height === 7);
   const brief = AbortSignal.timeout(1_500);
-  await assert.rejects(council.uphold(7, hashes('z'), { said: null, hasBlock: false }, brief));
+  await assert.rejects(sourceQuorum.confirmOwnBlock(7, hashes('z'), { said: null, hasBlock: false }, brief));
   assert.ok(brief.aborted);
 });
 

@@ -15,22 +15,22 @@ const MAX_HEARD = 10_000;
 const ROWS_PAUSE_MS = 60_000;
 
 /** What a source says of a block. */
-export interface Word {
+export interface HashReport {
   readonly height: number;
   readonly hash: string;
 }
 
-export interface WitnessOptions {
+export interface SourceListenerOptions {
   readonly client: SourceClient;
   readonly reconnectDelayMs: number;
   readonly maxRowBytes: number;
   /** A block was named; null: the connection is up, or gone with this fault. */
-  readonly onWord: (word: Word | null, fault?: Error) => void;
+  readonly onReport: (report: HashReport | null, fault?: Error) => void;
 }
 
 /** A source that is not followed, heard for the hashes of its blocks alone. */
-export class Witness {
-  readonly #options: WitnessOptions;
+export class SourceListener {
+  readonly #options: SourceListenerOptions;
   readonly #heard = new Map<number, string>();
   readonly #stopping = new AbortController();
   #infraOnly: boolean;
@@ -42,7 +42,7 @@ export class Witness {
   /** Where it stands; null before it said so and while it is not connected. */
   height: number | null = null;
 
-  constructor(options: WitnessOptions) {
+  constructor(options: SourceListenerOptions) {
     this.#options = options;
     this.#infraOnly = options.client.id.dbType === 'indexer';
     void this.#listen();
@@ -81,7 +81,7 @@ export class Witness {
       }
     } catch (caught) {
       signal.throwIfAborted();
-      this.#options.onWord(null, caught as Error);
+      this.#options.onReport(null, caught as Error);
     }
     return this.heard(height);
   }
@@ -91,14 +91,14 @@ export class Witness {
   }
 
   async #listen(): Promise<void> {
-    const { client, reconnectDelayMs, onWord } = this.#options;
+    const { client, reconnectDelayMs, onReport } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       let subscription: Subscription<Announcement> | undefined;
       try {
         const path = client.path('subscribe');
         subscription = await Subscription.listen(client, this.#infraOnly ? `${path}?sync_mode=infra-only` : path);
-        onWord(null);
+        onReport(null);
         for (;;) {
           const message = await subscription.next(WAIT_MS, signal);
           if (signal.aborted) break;
@@ -106,7 +106,7 @@ export class Witness {
         }
       } catch (caught) {
         if (hasCode(caught, 'SOURCE_REFUSED') && caught.detail['status'] === 400) this.#infraOnly = false;
-        if (!signal.aborted) onWord(null, caught as Error);
+        if (!signal.aborted) onReport(null, caught as Error);
       } finally {
         subscription?.close();
       }
@@ -130,7 +130,7 @@ export class Witness {
     this.height = message.type === 'status' ? message.block_height : message.block_index;
     if (this.height === null) return;
     const hash = this.#keep(this.height, hashesOf(dbType, message));
-    if (hash !== null) this.#options.onWord({ height: this.height, hash });
+    if (hash !== null) this.#options.onReport({ height: this.height, hash });
   }
 
   #keepMute(height: number): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dissenters, verificationMachine } from '../../../machines/sync/verification.ts';
+import { dissenters, hashQuorumMachine } from '../../../machines/sync/hash-quorum.ts';
 import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
@@ -9,7 +9,7 @@ const TWO = { sources: ['a', 'b'], confirmTimeoutMs: 10_000 };
 const says = (source: string, hash: string) => ({ type: 'hash.reported', source, hash }) as const;
 
 test('silence is not consent: a height waits until a strict majority of the configured sources agrees', () => {
-  const { actor, clock, state } = onSimulatedClock(verificationMachine, THREE);
+  const { actor, clock, state } = onSimulatedClock(hashQuorumMachine, THREE);
   actor.send(says('a', 'x'));
   clock.increment(3_600_000);
   assert.equal(state(), 'gathering');
@@ -18,7 +18,7 @@ test('silence is not consent: a height waits until a strict majority of the conf
 });
 
 test('two sources: both must agree', () => {
-  const { actor, state } = onSimulatedClock(verificationMachine, TWO);
+  const { actor, state } = onSimulatedClock(hashQuorumMachine, TWO);
   actor.send(says('a', 'x'));
   assert.equal(state(), 'gathering');
   actor.send(says('b', 'x'));
@@ -27,14 +27,14 @@ test('two sources: both must agree', () => {
 
 test('a source that is doubted neither contests nor is waited for; without it there must be a majority still', () => {
   const doubting = { ...THREE, doubted: ['c'] };
-  const { actor, state } = onSimulatedClock(verificationMachine, doubting);
+  const { actor, state } = onSimulatedClock(hashQuorumMachine, doubting);
   actor.send(says('c', 'y'));
   actor.send(says('a', 'x'));
   assert.equal(state(), 'gathering');
   actor.send(says('b', 'x'));
   assert.equal(state(), 'agreed');
   assert.deepEqual(dissenters(actor.getSnapshot().context), ['c']);
-  const contested = onSimulatedClock(verificationMachine, doubting);
+  const contested = onSimulatedClock(hashQuorumMachine, doubting);
   for (const [source, hash] of [
     ['a', 'x'],
     ['b', 'y'],
@@ -43,7 +43,7 @@ test('a source that is doubted neither contests nor is waited for; without it th
   ] as const)
     contested.actor.send(says(source, hash));
   assert.equal(contested.state(), 'agreed', 'the round is complete without it');
-  const alone = onSimulatedClock(verificationMachine, { ...THREE, doubted: ['b', 'c'] });
+  const alone = onSimulatedClock(hashQuorumMachine, { ...THREE, doubted: ['b', 'c'] });
   alone.actor.send(says('a', 'x'));
   assert.equal(alone.state(), 'gathering');
   alone.actor.send(says('c', 'x'));
@@ -52,7 +52,7 @@ test('a source that is doubted neither contests nor is waited for; without it th
 
 test('at the first disagreement all are asked again; sources that come to agree are believed', () => {
   let asked = 0;
-  const machine = verificationMachine.provide({ actions: { askAgain: () => void asked++ } });
+  const machine = hashQuorumMachine.provide({ actions: { askAgain: () => void asked++ } });
   const { actor, state } = onSimulatedClock(machine, TWO);
   actor.send(says('a', 'old'));
   actor.send(says('b', 'new'));
@@ -65,7 +65,7 @@ test('at the first disagreement all are asked again; sources that come to agree 
 });
 
 test('a majority that stands when all have answered again is applied, and the dissenter is named', () => {
-  const { actor, state } = onSimulatedClock(verificationMachine, THREE);
+  const { actor, state } = onSimulatedClock(hashQuorumMachine, THREE);
   actor.send(says('a', 'x'));
   actor.send(says('c', 'y'));
   for (const source of ['a', 'b']) actor.send(says(source, 'x'));
@@ -76,8 +76,8 @@ test('a majority that stands when all have answered again is applied, and the di
 });
 
 test('at the end of the window a majority is applied without the silent; without one the height is unresolved', () => {
-  const majority = onSimulatedClock(verificationMachine, THREE);
-  const none = onSimulatedClock(verificationMachine, THREE);
+  const majority = onSimulatedClock(hashQuorumMachine, THREE);
+  const none = onSimulatedClock(hashQuorumMachine, THREE);
   for (const { actor } of [majority, none]) {
     actor.send(says('a', 'x'));
     actor.send(says('b', 'y'));
@@ -94,7 +94,7 @@ test('at the end of the window a majority is applied without the silent; without
 });
 
 test('answers that are on their way at the end of the window decide', () => {
-  const { actor, clock, state } = onSimulatedClock(verificationMachine, TWO);
+  const { actor, clock, state } = onSimulatedClock(hashQuorumMachine, TWO);
   for (const [source, hash] of [
     ['a', 'old'],
     ['b', 'new'],
@@ -111,7 +111,7 @@ test('answers that are on their way at the end of the window decide', () => {
 });
 
 test('what is agreed on does not move when a source changes its mind later', () => {
-  const { actor } = onSimulatedClock(verificationMachine, TWO);
+  const { actor } = onSimulatedClock(hashQuorumMachine, TWO);
   for (const source of ['a', 'b']) actor.send(says(source, 'x'));
   actor.send(says('b', 'y'));
   assert.equal(actor.getSnapshot().context.agreed, 'x');
@@ -127,7 +127,7 @@ test('nothing is ever applied that a strict majority of the configured sources d
   fc.assert(
     fc.property(fc.array(report, { maxLength: 20 }), fc.integer({ min: 1, max: 4 }), (reports, count) => {
       const sources = ['a', 'b', 'c', 'd'].slice(0, count);
-      const { actor, clock } = onSimulatedClock(verificationMachine, { ...THREE, sources });
+      const { actor, clock } = onSimulatedClock(hashQuorumMachine, { ...THREE, sources });
       const ever = new Map<string, Set<string>>();
       for (const { source, hash, waitMs } of reports) {
         actor.send(says(source, hash));
@@ -144,5 +144,5 @@ test('nothing is ever applied that a strict majority of the configured sources d
 
 test('every state is reached', () => {
   const events = [says('a', 'x'), says('b', 'x'), says('b', 'y'), { type: 'round.ended' } as const];
-  assert.deepEqual(reachedStates(verificationMachine, TWO, events), everyState(verificationMachine));
+  assert.deepEqual(reachedStates(hashQuorumMachine, TWO, events), everyState(hashQuorumMachine));
 });

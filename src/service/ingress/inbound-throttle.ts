@@ -40,7 +40,7 @@ const queue = new Queue();
  * share, and none after it is destroyed. A socket is read 64 KiB at a time, which a parser would finish before anybody else has a
  * turn: ten thousand chunks of a body, or frames. Less than 128 KiB are read and not handed over.
  */
-export class Slices {
+export class InboundThrottle {
   readonly #socket: Socket;
   readonly #onFlood: () => void;
   #isPaused = false;

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
-import { Line } from '../../../src/db/core/line.ts';
+import { SerialConnection } from '../../../src/db/core/serial-connection.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
-async function openLine(deadlineMs?: number): Promise<{ line: Line; opened: () => number }> {
+async function openLine(deadlineMs?: number): Promise<{ line: SerialConnection; opened: () => number }> {
   const database = await createDatabase('line');
   let count = 0;
   const open = () => {
     count += 1;
     return connect(database);
   };
-  return { line: new Line(open, deadlineMs), opened: () => count };
+  return { line: new SerialConnection(open, deadlineMs), opened: () => count };
 }
 
 const idOf = async (connection: Connection) => (await rows(connection, 'SELECT CONNECTION_ID() AS id'))[0]?.['id'];

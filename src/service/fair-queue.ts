@@ -26,7 +26,7 @@ interface Turn {
  * Addresses take turns, however many questions each has. Questions that are alike and wait have one answer, which is begun after
  * each of them was asked.
  */
-export class Turns {
+export class FairQueue {
   readonly #addressOf: AddressReader;
   /** By database and address; a database is there while it is asked something. */
   readonly #waiting = new Map<string, Map<string, Turn[]>>();

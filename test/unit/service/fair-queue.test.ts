@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import { Turns } from '../../../src/service/turns.ts';
+import { FairQueue } from '../../../src/service/fair-queue.ts';
 import { INDEXER } from '../sync/routes/house.ts';
 
 /** The next question comes after a pause as long as the answer took, 50 ms at most; after this much, none comes. */
 const PATIENCE_MS = 300;
 
-/** Callers of one route whose questions are answered one after the other, when the test says so. */
+/** ClientLimiter of one route whose questions are answered one after the other, when the test says so. */
 class Crowd {
-  readonly #turns = new Turns((raw) => (raw as unknown as { address: string }).address);
+  readonly #turns = new FairQueue((raw) => (raw as unknown as { address: string }).address);
   readonly asked: string[] = [];
   #answer: ((text: string) => void) | undefined;
 

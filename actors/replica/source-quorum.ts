@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type InspectionEvent } from 'xstate';
-import { dissenters, verificationMachine } from '../../machines/sync/verification.ts';
+import { dissenters, hashQuorumMachine } from '../../machines/sync/hash-quorum.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { askHashes } from '../../src/sync/client/ask-hashes.ts';
 import { type BlockHashes, blockText } from '../../src/wire/database.ts';
 import type { Replica } from './replica.ts';
+import { type HashReport, SourceListener } from './source-listener.ts';
 import type { SourceRecord } from './source-set.ts';
-import { Witness, type Word } from './witness.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt'>;
 
@@ -15,7 +15,7 @@ const LOOK_MS = 500;
 const ASK_LIMIT_MS = 5_000;
 /** Blocks that were agreed on, and contradictions of them, that are remembered. */
 const MAX_REMEMBERED = 1_000;
-/** A source that holds a block up for longer with a word that the majority does not share is doubted, for so many blocks that it names right. */
+/** A source that holds a block up for longer with a report that the majority does not share is doubted, for so many blocks that it names right. */
 const HELD_UP_MS = 1_000;
 const DOUBTED_BLOCKS = 100;
 
@@ -25,7 +25,7 @@ type Observer = (event: InspectionEvent) => void;
  * `other`: the majority names another block, and the source that is followed does not contradict it. `untold`: those that could
  * name the block have passed it and cannot any more, and nobody contradicts; a later block that a majority names settles it.
  */
-export type Ruling = 'agreed' | 'other' | 'untold' | 'halted';
+export type Verdict = 'agreed' | 'other' | 'untold' | 'halted';
 
 type Decision = { readonly agreed: string } | 'untold' | 'halted';
 
@@ -33,7 +33,7 @@ type Words = Map<string, string>;
 type Report = (source: string, hash: string | null) => void;
 
 /** What the source that is followed says of a block of the replica. */
-export interface FollowedWord {
+export interface FollowedReport {
   readonly said: BlockHashes | null;
   readonly hasBlock: boolean;
 }
@@ -52,13 +52,13 @@ interface Contradiction {
  *
  * @see the specification, "Cross-source verification"
  */
-export class SourceCouncil {
+export class SourceQuorum {
   readonly #replica: Parts;
   readonly #inspect: () => Observer;
-  readonly #witnesses = new Map<SourceRecord, Witness>();
+  readonly #listeners = new Map<SourceRecord, SourceListener>();
   readonly #agreed = new Map<number, string>();
   readonly #contradictions = new Map<string, Contradiction>();
-  /** Sources whose word holds no block up, with the blocks that they have still to name as the majority does. */
+  /** Sources whose report holds no block up, with the blocks that they have still to name as the majority does. */
   readonly #doubted = new Map<string, number>();
   /** Of the last block that was told to wait. */
   #waitsFor: number | null = null;
@@ -82,21 +82,24 @@ export class SourceCouncil {
     if (!this.isSitting) return;
     const { others } = this.#replica.sources;
     const { data } = this.#replica;
-    for (const [record, witness] of this.#witnesses) {
+    for (const [record, listener] of this.#listeners) {
       if (others.includes(record)) continue;
-      witness.close();
-      this.#witnesses.delete(record);
+      listener.close();
+      this.#listeners.delete(record);
     }
-    for (const record of others.filter((each) => !this.#witnesses.has(each))) {
+    for (const record of others.filter((each) => !this.#listeners.has(each))) {
       const { reconnectDelayMs, maxRowBytes } = data;
-      const onWord = (word: Word | null, fault?: Error) => this.#note(record, word, fault);
-      this.#witnesses.set(record, new Witness({ client: record.client, reconnectDelayMs, maxRowBytes, onWord }));
+      const onReport = (report: HashReport | null, fault?: Error) => this.#note(record, report, fault);
+      this.#listeners.set(
+        record,
+        new SourceListener({ client: record.client, reconnectDelayMs, maxRowBytes, onReport })
+      );
     }
   }
 
   close(): void {
-    for (const witness of this.#witnesses.values()) witness.close();
-    this.#witnesses.clear();
+    for (const listener of this.#listeners.values()) listener.close();
+    this.#listeners.clear();
     this.#contradictions.clear();
   }
 
@@ -106,11 +109,11 @@ export class SourceCouncil {
    * @returns `halted` when the sources disagree for good; the halt is durable then
    * @throws {PlatformError} SOURCE_INVALID when the source is in the minority, or tells of blocks that no other one has
    */
-  async confirm(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Ruling> {
+  async confirm(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Verdict> {
     const said = blockText(hashes);
     if (this.isSitting && said === null) throw this.#refusal(height, 'has no hash');
     if (!this.isSitting || this.#agreed.get(height) === said) return 'agreed';
-    const decision = await this.#decide(height, said, (word) => word === said, signal);
+    const decision = await this.#decide(height, said, (report) => report === said, signal);
     if (typeof decision === 'string') return decision;
     return decision.agreed === said ? 'agreed' : 'other';
   }
@@ -122,10 +125,15 @@ export class SourceCouncil {
    * @returns `other` when the block is to be undone; `untold` only where nobody contradicts the source that is followed
    * @throws {PlatformError} as `confirm`
    */
-  async uphold(height: number, own: BlockHashes, followed: FollowedWord, signal: AbortSignal): Promise<Ruling> {
+  async confirmOwnBlock(
+    height: number,
+    own: BlockHashes,
+    followed: FollowedReport,
+    signal: AbortSignal
+  ): Promise<Verdict> {
     if (!this.isSitting) return 'other';
     const ours = blockText(own);
-    const fits = (word: string) => (word === ours) === followed.hasBlock;
+    const fits = (report: string) => (report === ours) === followed.hasBlock;
     const decision = await this.#decide(height, followed.said && blockText(followed.said), fits, signal);
     if (typeof decision === 'string') return decision;
     if (decision.agreed === ours) return 'agreed';
@@ -153,20 +161,20 @@ export class SourceCouncil {
       if (performance.now() - since < this.#replica.data.hashConfirmTimeoutMs) continue;
       this.#contradictions.delete(key);
       const agreed = this.#agreed.get(height);
-      if (agreed === undefined || agreed === hash || this.#witnesses.get(record)?.heard(height) !== hash) continue;
+      if (agreed === undefined || agreed === hash || this.#listeners.get(record)?.heard(height) !== hash) continue;
       this.#mismatch(height, { [this.#replica.sources.client.url]: agreed, [record.client.url]: hash });
       this.#dissents(record, height);
     }
   }
 
   /**
-   * @param fits whether a word leaves the height `untold`, rather than to wait for a majority
+   * @param fits whether a report leaves the height `untold`, rather than to wait for a majority
    * @returns the hash that is agreed on, where there is one
    */
   async #decide(
     height: number,
     said: string | null,
-    fits: (word: string) => boolean,
+    fits: (report: string) => boolean,
     signal: AbortSignal
   ): Promise<Decision> {
     const { data } = this.#replica;
@@ -181,7 +189,7 @@ export class SourceCouncil {
       this.#mismatch(height, Object.fromEntries(words));
     };
     const observe = this.#inspect();
-    const judge = createActor(verificationMachine.provide({ actions: { askAgain } }), {
+    const judge = createActor(hashQuorumMachine.provide({ actions: { askAgain } }), {
       input: {
         sources: sources.map(({ url }) => url),
         doubted: [...this.#doubted.keys()],
@@ -197,9 +205,9 @@ export class SourceCouncil {
     judge.start();
     try {
       report(source.url, said);
-      for (const [{ client }, witness] of this.#witnesses) report(client.url, witness.heard(height));
+      for (const [{ client }, listener] of this.#listeners) report(client.url, listener.heard(height));
       const began = performance.now();
-      const isDeaf = [...this.#witnesses.values()].some((witness) => witness.height === null);
+      const isDeaf = [...this.#listeners.values()].some((listener) => listener.height === null);
       for (let askAt = isDeaf ? began : began + LOOK_MS; judge.getSnapshot().hasTag('hold'); ) {
         if (contested) {
           await this.#askAll(height, said, report, signal);
@@ -217,7 +225,7 @@ export class SourceCouncil {
         if (!judge.getSnapshot().hasTag('hold')) break;
         await this.#wait(contested, signal);
         if (contested) continue;
-        for (const [{ client }, witness] of this.#witnesses) report(client.url, witness.heard(height));
+        for (const [{ client }, listener] of this.#listeners) report(client.url, listener.heard(height));
       }
       const { context } = judge.getSnapshot();
       if (context.agreed === null) {
@@ -235,8 +243,8 @@ export class SourceCouncil {
 
   /** What each says now counts, the source that is followed included. */
   async #askAll(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<void> {
-    const asked = [...this.#witnesses].map(async ([{ client }, witness]) =>
-      report(client.url, await witness.ask(height, signal))
+    const asked = [...this.#listeners].map(async ([{ client }, listener]) =>
+      report(client.url, await listener.ask(height, signal))
     );
     await Promise.all([...asked, this.#askFollowed(height, said, report, signal)]);
   }
@@ -249,9 +257,9 @@ export class SourceCouncil {
     report: Report,
     signal: AbortSignal
   ): Promise<boolean> {
-    const asked = [...this.#witnesses]
+    const asked = [...this.#listeners]
       .filter(([{ client }, { height: at }]) => !words.has(client.url) && (at === null || at >= height))
-      .map(async ([{ client }, witness]) => report(client.url, await witness.ask(height, signal)));
+      .map(async ([{ client }, listener]) => report(client.url, await listener.ask(height, signal)));
     const mustAsk = !words.has(this.#replica.sources.client.url) && !isFollowedMute;
     const [isMute] = await Promise.all([
       mustAsk ? this.#askFollowed(height, null, report, signal) : isFollowedMute,
@@ -283,8 +291,8 @@ export class SourceCouncil {
   #isUntold(height: number, words: Words, isFollowedMute: boolean, waitedMs: number): boolean {
     const { log, data } = this.#replica;
     const { records: sources, client: source } = this.#replica.sources;
-    const silent = [...this.#witnesses].filter(([{ client }]) => !words.has(client.url));
-    const mute = silent.filter(([, witness]) => witness.isMute(height)).map(([{ client }]) => client.url);
+    const silent = [...this.#listeners].filter(([{ client }]) => !words.has(client.url));
+    const mute = silent.filter(([, listener]) => listener.isMute(height)).map(([{ client }]) => client.url);
     if (isFollowedMute && !words.has(source.url)) mute.push(source.url);
     const known = words.size + mute.length;
     const isOver = known === sources.length || waitedMs >= data.hashConfirmTimeoutMs;
@@ -321,7 +329,7 @@ export class SourceCouncil {
   }
 
   #isMajority(holds: (height: number) => boolean): boolean {
-    const found = [...this.#witnesses.values()].filter(({ height }) => height !== null && holds(height));
+    const found = [...this.#listeners.values()].filter(({ height }) => height !== null && holds(height));
     return found.length * 2 > this.#replica.data.sources.length;
   }
 
@@ -346,7 +354,7 @@ export class SourceCouncil {
         if (left === undefined)
           this.#replica.log.warn(
             { block: height, source: url },
-            `${url} held block ${height} up and is in the minority: its word alone holds up no more until it has agreed with ${DOUBTED_BLOCKS} blocks`
+            `${url} held block ${height} up and is in the minority: its report alone holds up no more until it has agreed with ${DOUBTED_BLOCKS} blocks`
           );
       } else if (left !== undefined && hash === agreed) {
         if (left > 1) this.#doubted.set(url, left - 1);
@@ -375,14 +383,14 @@ export class SourceCouncil {
     if (this.#agreed.size > MAX_REMEMBERED) this.#agreed.delete(this.#agreed.keys().next().value!);
   }
 
-  /** A witness spoke, its connection is up, or gone. */
-  #note(record: SourceRecord, word: Word | null, fault?: Error): void {
+  /** A listener spoke, its connection is up, or gone. */
+  #note(record: SourceRecord, report: HashReport | null, fault?: Error): void {
     if (fault) Object.assign(record, { state: 'failed', height: null, error: fault.message });
-    else Object.assign(record, { state: 'heard', error: null, ...(word ? { height: word.height } : {}) });
+    else Object.assign(record, { state: 'heard', error: null, ...(report ? { height: report.height } : {}) });
     this.#replica.progress.changed();
-    if (!word) return;
-    const agreed = this.#agreed.get(word.height);
-    if (agreed !== undefined && agreed !== word.hash) this.#doubt(record, word.height, word.hash);
+    if (!report) return;
+    const agreed = this.#agreed.get(report.height);
+    if (agreed !== undefined && agreed !== report.hash) this.#doubt(record, report.height, report.hash);
     this.#wake?.();
   }
 
@@ -392,7 +400,7 @@ export class SourceCouncil {
     this.#contradictions.set(key, { record, height, hash, since: performance.now() });
   }
 
-  /** Until a witness speaks, or for a while. */
+  /** Until a listener speaks, or for a while. */
   async #wait(contested: boolean, signal: AbortSignal): Promise<void> {
     const patience = sleep(LOOK_MS, undefined, { signal });
     if (contested) return patience;

@@ -20,7 +20,7 @@ interface Held {
  * Bounds what waits in memory for clients that do not read. An answer that has no room ends those that stall; when
  * nobody does, it is the one that is refused. A single answer always has room.
  */
-export class Outbox {
+export class ResponseBuffer {
   /** The oldest first. */
   readonly #held = new Map<FastifyReply, Held>();
   readonly #mostBytes: number;

@@ -1,11 +1,11 @@
 import type { Outcome } from '../../machines/sync/replica.ts';
 import { type Connection, connect, statementTag } from '../../src/db/core/connection.ts';
-import { Line } from '../../src/db/core/line.ts';
+import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { type Comparison, DigestComparison } from '../../src/db/replica/compare/digest-compare.ts';
 import { repair } from '../../src/db/replica/compare/repair.ts';
 import { writeReplicaState } from '../../src/db/replica/state.ts';
 import { hasCode, PlatformError } from '../../src/errors.ts';
-import { count } from '../../src/observe/tally.ts';
+import { count } from '../../src/observe/counters.ts';
 import type { SourceClient } from '../../src/sync/client/source-client.ts';
 import type { Verification } from '../../src/wire/report.ts';
 import { ReplicaLost } from './chain.ts';
@@ -37,9 +37,9 @@ type Different = Extract<Comparison, { kind: 'different' }>;
  * Compares the replica at rest with the source that is followed, and repairs what differs. Where sources are compared with each
  * other, it counts as verified when a majority of them has the same rows.
  */
-export class ReplicaVerifier {
+export class ReplicaAudit {
   readonly #replica: Parts;
-  #standing: Verification = 'pending';
+  #state: Verification = 'pending';
   #dueAt = 0;
   /** When a comparison that came to nothing is tried again though no block came. */
   #retryAt = Number.POSITIVE_INFINITY;
@@ -63,8 +63,8 @@ export class ReplicaVerifier {
   }
 
   /** How the last comparison ended. */
-  get standing(): Verification {
-    return this.#standing;
+  get state(): Verification {
+    return this.#state;
   }
 
   get isDue(): boolean {
@@ -80,13 +80,13 @@ export class ReplicaVerifier {
     this.#dueAt = 0;
     this.#retryAt = Number.POSITIVE_INFINITY;
     this.#misses = 0;
-    if (this.#standing !== 'verified') return;
-    this.#standing = 'pending';
+    if (this.#state !== 'verified') return;
+    this.#state = 'pending';
     this.#replica.progress.changed();
   }
 
   /** As soon as the replica is at rest, where the source offers digests. */
-  hasten(): void {
+  scheduleNow(): void {
     if (this.#dueAt !== Number.POSITIVE_INFINITY) this.renew();
   }
 
@@ -97,7 +97,7 @@ export class ReplicaVerifier {
   async verify(signal: AbortSignal): Promise<Outcome> {
     if (this.#dueAt === Number.POSITIVE_INFINITY) return { kind: 'done' };
     this.#retryAt = Number.POSITIVE_INFINITY;
-    const line = new Line(this.#open);
+    const line = new SerialConnection(this.#open);
     const hurry = new AbortController();
     const stop = AbortSignal.any([signal, hurry.signal]);
     const began = performance.now();
@@ -133,7 +133,7 @@ export class ReplicaVerifier {
   };
 
   /** Compares, repairs and compares again until both are equal. */
-  async #settle(line: Line, signal: AbortSignal): Promise<Outcome> {
+  async #settle(line: SerialConnection, signal: AbortSignal): Promise<Outcome> {
     const read = (work: (comparison: DigestComparison) => Promise<Comparison>): Promise<Comparison> =>
       untilAborted(
         line.use((connection) => {
@@ -194,7 +194,7 @@ export class ReplicaVerifier {
   }
 
   /** Equal to the source that is followed: what the others say decides. */
-  async #conclude(found: Equal, line: Line, signal: AbortSignal): Promise<void> {
+  async #conclude(found: Equal, line: SerialConnection, signal: AbortSignal): Promise<void> {
     const { height, said } = found;
     await this.#noteIds(found);
     if (!this.#quorum.isNeeded) return this.#verified(height);
@@ -220,7 +220,7 @@ export class ReplicaVerifier {
     log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
     // What was verified before stays so while the others are only a block away.
     const isLate = this.#misses + 1 >= MAX_MISSES;
-    if (isContradicted || isLate || this.#standing !== 'verified') this.#standing = 'unverified';
+    if (isContradicted || isLate || this.#state !== 'verified') this.#state = 'unverified';
     if (isContradicted) this.#atNextEpoch();
     else this.#againSoon();
     this.#replica.progress.changed();
@@ -230,7 +230,7 @@ export class ReplicaVerifier {
     const { writer } = this.#replica.store;
     await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
     await this.#replica.store.reloadState();
-    this.#standing = 'verified';
+    this.#state = 'verified';
     count('digest.equal');
     this.#began = false;
     this.#atNextEpoch();
@@ -253,7 +253,7 @@ export class ReplicaVerifier {
     const { log } = this.#replica;
     const { client: source } = this.#replica.sources;
     const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
-    this.#standing = 'unverified';
+    this.#state = 'unverified';
     count('digest.unverified');
     if (status === 404 || status === 405 || status === 501) {
       this.#dueAt = Number.POSITIVE_INFINITY;

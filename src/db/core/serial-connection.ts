@@ -8,7 +8,7 @@ const ANSWER_DEADLINE_MS = 90_000;
  *
  * After an error nobody knows what a connection's transaction holds, so none is used again.
  */
-export class Line {
+export class SerialConnection {
   readonly #open: () => Promise<Connection>;
   readonly #deadlineMs: number;
   #connection: Connection | undefined;

@@ -12,7 +12,7 @@ interface Entry {
 }
 
 /** Where each database's broadcasts ended, kept in memory and on disk: a successor continues there. */
-export class BroadcastLog {
+export class ResumePointStore {
   readonly #directory: string;
   readonly #log: Logger;
   readonly #entries: Map<string, Entry>;
@@ -26,7 +26,7 @@ export class BroadcastLog {
   }
 
   /** Reads what an earlier process left. A file that cannot be read is named and counts as absent. */
-  static async open(directory: string, log: Logger): Promise<BroadcastLog> {
+  static async open(directory: string, log: Logger): Promise<ResumePointStore> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const entries = new Map<string, Entry>();
     for (const name of await readdir(directory)) {
@@ -39,7 +39,7 @@ export class BroadcastLog {
         log.warn({ err: caught, file: name }, 'a resume point cannot be read; its database starts at the tip');
       }
     }
-    return new BroadcastLog(directory, log, entries);
+    return new ResumePointStore(directory, log, entries);
   }
 
   /** Null when nothing was ever broadcast, or the record of it is lost: then a source starts at the tip. */

@@ -5,7 +5,7 @@ import type { MinedNode } from './miner.ts';
 import { DATABASE_NAMES } from './settings.ts';
 
 /** Where every part of the devnet stands; null or undefined where a part gives no answer just now. */
-export interface Standing {
+export interface PlatformState {
   readonly node: number | null;
   /** The highest block of each authoritative database. */
   readonly decoder: number | null;
@@ -26,7 +26,7 @@ export interface Watched {
 }
 
 /** Asks every part at once. A part that is down or restarting leaves a gap, not an error. */
-export async function readStanding({ node, connection, server, client }: Watched): Promise<Standing> {
+export async function readPlatformState({ node, connection, server, client }: Watched): Promise<PlatformState> {
   const [nodeHeight, decoder, indexer, replaced, serverProbe, clientProbe] = await Promise.all([
     node.getHeight().catch(() => null),
     readFigure(connection, 'decoder', 'MAX(block_index) AS figure FROM', 'blocks'),
@@ -51,7 +51,7 @@ async function readFigure(
 }
 
 /** Both replicas hold the node's last block, and neither is doing anything nor has to be compared with its source. */
-export function isSettled({ node, client }: Standing): boolean {
+export function isSettled({ node, client }: PlatformState): boolean {
   if (node === null || client === undefined || client.databases.length < Object.keys(DATABASE_NAMES).length)
     return false;
   return client.databases.every((replica) => replica.height === node && !isBusy(replica));
@@ -66,7 +66,7 @@ function isBusy({ state, halt, verification }: ProbedDatabase): boolean {
 }
 
 /** One line for the one who watches. */
-export function standingLine({ node, decoder, indexer, replaced, server, client }: Standing): string {
+export function stateLine({ node, decoder, indexer, replaced, server, client }: PlatformState): string {
   const figure = (value: number | null | undefined) => String(value ?? '-');
   const heights = (probe: SyncProbe | undefined) =>
     probe?.databases.map(({ name, height }) => `${name.split('/', 1)[0]} ${figure(height)}`).join(', ') || 'no answer';

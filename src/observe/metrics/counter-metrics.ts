@@ -1,9 +1,9 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { DIGEST_OUTCOMES, type Tally } from '../tally.ts';
+import { type Counters, DIGEST_OUTCOMES } from '../counters.ts';
 import { DATABASE, type DatabaseLabels, SECONDS } from './labels.ts';
 import type { MeasuredProcess } from './measured.ts';
 
-type Counted = (labels: Partial<DatabaseLabels>, tally: Tally) => void;
+type Counted = (labels: Partial<DatabaseLabels>, counters: Counters) => void;
 
 /** What threads counted, whichever they are. */
 export function describeTallies(registry: Registry, mode: MeasuredProcess['mode']): Counted {
@@ -29,15 +29,15 @@ export function describeTallies(registry: Registry, mode: MeasuredProcess['mode'
     registers
   });
   const only = mode === 'server' ? describeSnapshotBytes(registers) : describeReceived(registers);
-  return (labels, tally) => {
-    const { counts, queryMs } = tally;
+  return (labels, counters) => {
+    const { counts, queryMs } = counters;
     for (const ms of queryMs) queries.observe(labels, ms / 1000);
     if (counts.gcMs) gc.inc(labels, counts.gcMs / 1000);
     for (const direction of ['in', 'out'] as const) {
       const count = counts[`rows.${direction}`];
       if (count) rows.inc({ ...labels, direction }, count);
     }
-    only(labels, tally);
+    only(labels, counters);
   };
 }
 

@@ -33,6 +33,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'machines/runtime/',
       'src/db/core/',
       'src/service/',
+      'src/coin/',
       'type src/log.ts'
     ],
     ...BASICS
@@ -81,7 +82,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/db/replica/compare/': ['src/db/replica/', ...TABLES, ...BASICS],
   'src/db/replica/load/': ['node:', 'type mysql2/promise', 'src/db/replica/', ...TABLES, ...BASICS],
   'src/db/replica/': ['node:', 'src/db/ddl/', ...TABLES, ...BASICS],
-  'src/db/source/': ['node:', 'src/db/source/changes/', ...TABLES, ...BASICS],
+  'src/db/source/': ['node:', 'src/coin/', 'src/db/source/changes/', ...TABLES, ...BASICS],
   'src/db/source/changes/': [...TABLES, ...BASICS],
   'src/db/ddl/': [...TABLES, ...BASICS],
   'src/db/tables/': ['node:', 'src/db/core/', ...BASICS],

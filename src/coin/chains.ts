@@ -3,65 +3,191 @@ export const NETWORKS = ['mainnet', 'testnet', 'regtest'] as const;
 export type Chain = (typeof CHAINS)[number];
 export type Network = (typeof NETWORKS)[number];
 
-/** What this system knows of one network of one chain. */
-export interface ChainNetwork {
-  readonly chain: Chain;
-  readonly network: Network;
-  /** What a coin node calls the network, in `getblockchaininfo`. */
-  readonly nodeChain: 'main' | 'test' | 'regtest';
+/** The bytes and words in front of a network's addresses and keys. */
+export interface AddressVersions {
+  /** Human-readable part of segwit addresses; null where the chain has none. */
+  readonly bech32: string | null;
+  readonly p2pkh: number;
+  /** Written in front of script hashes. */
+  readonly p2sh: number;
+  /** Accepted in front of script hashes: the written one, and older ones. */
+  readonly p2shAccepted: readonly number[];
+  readonly wif: number;
+}
+
+/** What is the same on every network of a chain. */
+interface ChainFacts {
+  /** `BTC`, as INDEXER_COIN, public paths and database names have it. */
+  readonly ticker: string;
+  /** Confirmations before another chain relies on an action. @see the specification's "Limits" */
+  readonly confirmations: number;
+  /** Blocks until a contract-targeted stake counts. @see the specification's "Limits" */
+  readonly activationDelayBlocks: number;
+  /** Fee in satoshis per 1000 vbytes below which an output is not worth spending: nodes refuse it as dust. */
+  readonly dustRelayRate: number;
+  /** Satoshis that an output needs whatever its size. */
+  readonly dustFloor: number;
+  /** Blocks that can be rolled back; a deeper reorg halts. */
+  readonly undoDepth: number;
+}
+
+interface NetworkFacts {
+  /** Hash of block 0: with the node's name of the network it tells two networks apart. */
   readonly genesisHash: string;
   /** The coin node's usual RPC port. */
   readonly rpcPort: number;
   /** The first block that can hold an action. */
   readonly startBlock: number;
+  readonly addresses: AddressVersions;
+  /** First block under the segwit rules; null: none. */
+  readonly segwitHeight: number | null;
+  /** First block under the taproot rules; null: none, or not recorded here. */
+  readonly taprootHeight: number | null;
 }
 
-type Facts = Pick<ChainNetwork, 'genesisHash' | 'rpcPort'> & { readonly startBlock?: number };
+/** What this system knows of one network of one chain. */
+export interface ChainNetwork extends ChainFacts, NetworkFacts {
+  readonly chain: Chain;
+  readonly network: Network;
+  /** `bitcoin-mainnet`, as NETWORK has it. */
+  readonly name: string;
+  /** `BTC`, `TBTC`, `RBTC`: the public path prefix. */
+  readonly code: string;
+  /** What a coin node calls the network, in `getblockchaininfo`. */
+  readonly nodeChain: 'main' | 'test' | 'regtest';
+}
 
-const NODE_CHAIN = { mainnet: 'main', testnet: 'test', regtest: 'regtest' } as const;
+const UNDO_DEPTH = 126;
+
+const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
+  bitcoin: {
+    ticker: 'BTC',
+    confirmations: 3,
+    activationDelayBlocks: 6,
+    dustRelayRate: 3_000,
+    dustFloor: 0,
+    undoDepth: UNDO_DEPTH
+  },
+  litecoin: {
+    ticker: 'LTC',
+    confirmations: 3,
+    activationDelayBlocks: 24,
+    dustRelayRate: 30_000,
+    dustFloor: 0,
+    undoDepth: UNDO_DEPTH
+  },
+  // Its nodes know no dust rate, only a least amount.
+  dogecoin: {
+    ticker: 'DOGE',
+    confirmations: 6,
+    activationDelayBlocks: 60,
+    dustRelayRate: 0,
+    dustFloor: 100_000,
+    undoDepth: UNDO_DEPTH
+  }
+};
 
 /** @see the section "Shared configuration" of the specification for the ports */
-const FACTS: Readonly<Record<Chain, Readonly<Record<Network, Facts>>>> = {
+const NETWORK_FACTS: Readonly<Record<Chain, Readonly<Record<Network, NetworkFacts>>>> = {
   bitcoin: {
     mainnet: {
       genesisHash: '000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f',
       rpcPort: 8332,
-      startBlock: 950_000
+      startBlock: 950_000,
+      addresses: { bech32: 'bc', p2pkh: 0x00, p2sh: 0x05, p2shAccepted: [0x05], wif: 0x80 },
+      segwitHeight: 481_824,
+      taprootHeight: 709_632
     },
-    testnet: { genesisHash: '000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943', rpcPort: 18_332 },
-    regtest: { genesisHash: '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206', rpcPort: 18_443 }
+    testnet: {
+      genesisHash: '000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943',
+      rpcPort: 18_332,
+      startBlock: 0,
+      addresses: { bech32: 'tb', p2pkh: 0x6f, p2sh: 0xc4, p2shAccepted: [0xc4], wif: 0xef },
+      segwitHeight: 834_624,
+      taprootHeight: 2_011_968
+    },
+    regtest: {
+      genesisHash: '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206',
+      rpcPort: 18_443,
+      startBlock: 0,
+      addresses: { bech32: 'bcrt', p2pkh: 0x6f, p2sh: 0xc4, p2shAccepted: [0xc4], wif: 0xef },
+      segwitHeight: 0,
+      taprootHeight: 0
+    }
   },
+  // Script hashes once began with Bitcoin's bytes.
   litecoin: {
     mainnet: {
       genesisHash: '12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2',
       rpcPort: 9332,
-      startBlock: 3_120_000
+      startBlock: 3_120_000,
+      addresses: { bech32: 'ltc', p2pkh: 0x30, p2sh: 0x32, p2shAccepted: [0x32, 0x05], wif: 0xb0 },
+      segwitHeight: 1_201_536,
+      taprootHeight: 2_257_920
     },
-    testnet: { genesisHash: '4966625a4b2851d9fdee139e56211a0d88575f59ed816ff5e6a63deb4e3e29a0', rpcPort: 19_332 },
-    regtest: { genesisHash: '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9', rpcPort: 19_443 }
+    testnet: {
+      genesisHash: '4966625a4b2851d9fdee139e56211a0d88575f59ed816ff5e6a63deb4e3e29a0',
+      rpcPort: 19_332,
+      startBlock: 0,
+      addresses: { bech32: 'tltc', p2pkh: 0x6f, p2sh: 0x3a, p2shAccepted: [0x3a, 0xc4], wif: 0xef },
+      segwitHeight: 6_048,
+      taprootHeight: null
+    },
+    regtest: {
+      genesisHash: '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9',
+      rpcPort: 19_443,
+      startBlock: 0,
+      addresses: { bech32: 'rltc', p2pkh: 0x6f, p2sh: 0x3a, p2shAccepted: [0x3a, 0xc4], wif: 0xef },
+      segwitHeight: 0,
+      taprootHeight: 0
+    }
   },
   dogecoin: {
     mainnet: {
       genesisHash: '1a91e3dace36e2be3bf030a65679fe821aa1d6ef92e7c9902eb318182c355691',
       rpcPort: 22_555,
-      startBlock: 6_240_000
+      startBlock: 6_240_000,
+      addresses: { bech32: null, p2pkh: 0x1e, p2sh: 0x16, p2shAccepted: [0x16], wif: 0x9e },
+      segwitHeight: null,
+      taprootHeight: null
     },
-    testnet: { genesisHash: 'bb0a78264637406b6360aad926284d544d7049f45189db5664f3c4d07350559e', rpcPort: 44_555 },
-    regtest: { genesisHash: '3d2160a3b5dc4a9d62e7e66a295f70313ac808440ef7400d6c0772171ce973a5', rpcPort: 18_332 }
+    testnet: {
+      genesisHash: 'bb0a78264637406b6360aad926284d544d7049f45189db5664f3c4d07350559e',
+      rpcPort: 44_555,
+      startBlock: 0,
+      addresses: { bech32: null, p2pkh: 0x71, p2sh: 0xc4, p2shAccepted: [0xc4], wif: 0xf1 },
+      segwitHeight: null,
+      taprootHeight: null
+    },
+    regtest: {
+      genesisHash: '3d2160a3b5dc4a9d62e7e66a295f70313ac808440ef7400d6c0772171ce973a5',
+      rpcPort: 18_332,
+      startBlock: 0,
+      addresses: { bech32: null, p2pkh: 0x6f, p2sh: 0xc4, p2shAccepted: [0xc4], wif: 0xef },
+      segwitHeight: null,
+      taprootHeight: null
+    }
   }
 };
 
+const NODE_CHAIN = { mainnet: 'main', testnet: 'test', regtest: 'regtest' } as const;
+const CODE_PREFIX = { mainnet: '', testnet: 'T', regtest: 'R' } as const;
+
 /** One network of one chain. */
 export function chainNetwork(chain: Chain, network: Network): ChainNetwork {
-  return { chain, network, nodeChain: NODE_CHAIN[network], startBlock: 0, ...FACTS[chain][network] };
+  const facts = CHAIN_FACTS[chain];
+  return {
+    chain,
+    network,
+    name: `${chain}-${network}`,
+    code: CODE_PREFIX[network] + facts.ticker,
+    nodeChain: NODE_CHAIN[network],
+    ...facts,
+    ...NETWORK_FACTS[chain][network]
+  };
 }
 
-/** `litecoin-regtest` as the NETWORK variable spells it; undefined when nobody knows it. */
-export function findChainNetwork(name: string): ChainNetwork | undefined {
-  const [chain, network] = name.split('-');
-  const knownChain = CHAINS.find((known) => known === chain);
-  const knownNetwork = NETWORKS.find((known) => known === network);
-  return knownChain && knownNetwork && name === `${knownChain}-${knownNetwork}`
-    ? chainNetwork(knownChain, knownNetwork)
-    : undefined;
-}
+/** Every network that this system knows, chain by chain. */
+export const CHAIN_NETWORKS: readonly ChainNetwork[] = CHAINS.flatMap((chain) =>
+  NETWORKS.map((network) => chainNetwork(chain, network))
+);

@@ -77,15 +77,14 @@ export class NodeChain {
 
   /** @throws {PlatformError} NODE_MISMATCH when the node serves another chain or network */
   async verify(expected: ChainNetwork, signal?: AbortSignal): Promise<NodeTip> {
-    const wanted = `${expected.chain}-${expected.network}`;
     const info = checked(validators.info, await this.#rpc.call('getblockchaininfo', [], signal), 'getblockchaininfo');
     if (info.chain !== expected.nodeChain) {
-      const reason = `NETWORK is ${wanted}, but the node serves the chain "${info.chain.slice(0, 40)}"`;
+      const reason = `NETWORK is ${expected.name}, but the node serves the chain "${info.chain.slice(0, 40)}"`;
       throw new PlatformError('NODE_MISMATCH', { reason });
     }
     const genesisHash = await this.hashAt(0, signal);
     if (genesisHash !== expected.genesisHash) {
-      const reason = `NETWORK is ${wanted}, but the node's first block is that of another chain`;
+      const reason = `NETWORK is ${expected.name}, but the node's first block is that of another chain`;
       throw new PlatformError('NODE_MISMATCH', { reason, genesisHash });
     }
     return tipOf(info);

@@ -1,12 +1,15 @@
-import { CHAINS, type ChainNetwork, findChainNetwork, NETWORKS } from '../coin/chains.ts';
+import type { ChainNetwork } from '../coin/chains.ts';
+import { readNetwork } from '../coin/find-network.ts';
 import { DEFAULT_PAYLOAD_MAGIC } from '../coin/payload.ts';
 import { choice, flag, integer, parsed, port, readDatabaseName, text, type Values } from './variables.ts';
 
-const NETWORK_NAMES = CHAINS.flatMap((chain) => NETWORKS.map((network) => `${chain}-${network}` as const));
-
 /** Every variable of the decoder. @see the section "Shared configuration" of the specification */
 export const decoderVariables = {
-  NETWORK: choice(NETWORK_NAMES, { required: true, doc: 'chain and network', example: 'litecoin-regtest' }),
+  NETWORK: parsed((spelling) => readNetwork(spelling).name, {
+    required: true,
+    doc: 'chain and network, in any spelling: litecoin-regtest, LTC:regtest, RLTC',
+    example: 'litecoin-regtest'
+  }),
   NODE_URL: text({ default: 'http://127.0.0.1', doc: 'host of the coin node', example: 'http://127.0.0.1' }),
   NODE_PORT: port({ doc: "the node's RPC port; default: the usual one of the network", example: '19443' }),
   NODE_USER: text({ required: true, doc: "user of the node's RPC", example: 'rpc' }),
@@ -71,7 +74,7 @@ export const decoderChecks = { prefixes: ['DECODER_'], findFaults: findDecoderFa
 
 /** The network that NETWORK names. */
 export function networkOf({ NETWORK }: Pick<DecoderConfig, 'NETWORK'>): ChainNetwork {
-  return findChainNetwork(NETWORK)!;
+  return readNetwork(NETWORK);
 }
 
 /** `http://host:port` of the coin node. */

@@ -4,7 +4,7 @@ import { type DecoderEvent, decoderMachine } from '../../machines/decoder/decode
 import { hasCode, PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { DecoderReport } from './health.ts';
-import { type DecoderWork, MAX_ROLLBACK_DEPTH } from './work.ts';
+import type { DecoderWork } from './work.ts';
 
 export interface DecoderLoopOptions {
   readonly work: DecoderWork;
@@ -27,8 +27,8 @@ export class DecoderLoop {
 
   constructor(options: DecoderLoopOptions) {
     this.#options = options;
-    const { inspect } = options;
-    const input = { maxRollbackDepth: MAX_ROLLBACK_DEPTH };
+    const { inspect, work } = options;
+    const input = { maxRollbackDepth: work.undoDepth };
     this.#machine = createActor(decoderMachine, { input, ...(inspect ? { inspect } : {}) });
   }
 

@@ -21,8 +21,6 @@ export interface DecoderWorkOptions {
   readonly log: Logger;
 }
 
-/** A deeper reorg than this needs an operator's word. */
-export const MAX_ROLLBACK_DEPTH = 126;
 const VERIFIED = 0.99;
 const FORK_PAGE = 200;
 
@@ -56,6 +54,11 @@ export class DecoderWork {
       parseErrors: this.#parseErrors,
       haltReason: this.#halt?.reason ?? null
     };
+  }
+
+  /** A deeper reorg needs an operator's word. */
+  get undoDepth(): number {
+    return this.#options.network.undoDepth;
   }
 
   /** Undefined while no database is open. */
@@ -126,7 +129,7 @@ export class DecoderWork {
       for (const { height, hash } of page) {
         const isCommon = height <= tip.height && (await chain.hashAt(height, signal)) === hash;
         if (!isCommon) lowest = height;
-        if (isCommon || (!isAllowed && applied.height - lowest >= MAX_ROLLBACK_DEPTH)) {
+        if (isCommon || (!isAllowed && applied.height - lowest >= this.undoDepth)) {
           return this.#forkAt(lowest, applied.height, isAllowed);
         }
       }
@@ -145,7 +148,7 @@ export class DecoderWork {
   }
 
   async refuse(): Promise<DecoderEvent> {
-    const reason = `a reorg reaches more than ${MAX_ROLLBACK_DEPTH} blocks deep; confirm it with a second node, stop the decoder and run: platform-node decoder --clear-halt`;
+    const reason = `a reorg reaches more than ${this.undoDepth} blocks deep; confirm it with a second node, stop the decoder and run: platform-node decoder --clear-halt`;
     const halt = { reason, block_index: this.#applied?.height ?? 0 };
     await this.#openedStore.recordHalt(halt);
     this.#halt = halt;

@@ -1,6 +1,6 @@
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates, DbType } from '../wire/database.ts';
-import { CHAIN, NETWORK } from './settings.ts';
+import { DEVNET } from './settings.ts';
 
 const TIMEOUT_MS = 10_000;
 
@@ -14,7 +14,7 @@ export async function registerDatabases(
     `platform-${dbType}`,
     { db_host: host, db_port: String(port), name, user, pass }
   ]);
-  const config = { [CHAIN]: { [NETWORK]: Object.fromEntries(modules) as object } };
+  const config = { [DEVNET.chain]: { [DEVNET.network]: Object.fromEntries(modules) as object } };
   const response = await fetch(hubUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': apiKey },

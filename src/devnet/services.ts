@@ -3,7 +3,7 @@ import type { Environment } from '../config/variables.ts';
 import { SELF } from '../process/program.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { ServiceOrder } from './process.ts';
-import { DATABASE_NAMES, type DevnetSettings, logPath, REPLICA_PREFIX } from './settings.ts';
+import { DATABASE_NAMES, DEVNET, type DevnetSettings, logPath, REPLICA_PREFIX } from './settings.ts';
 
 type Server = Omit<DatabaseCoordinates, 'name'>;
 
@@ -40,7 +40,7 @@ export function hubOrder(settings: DevnetSettings, database: Server): ServiceOrd
 
 export function decoderOrder(settings: DevnetSettings, database: Server, node: NodeAddress): ServiceOrder {
   return order(settings, 'decoder', 'decoder', new Request(`http://${HOST}:${settings.ports.decoder}/status`), {
-    NETWORK: 'litecoin-regtest',
+    NETWORK: DEVNET.name,
     NODE_URL: node.host,
     NODE_PORT: node.port,
     NODE_USER: node.user,

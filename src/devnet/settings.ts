@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { chainNetwork } from '../coin/chains.ts';
+import { databaseName } from '../coin/find-network.ts';
 import type { Environment } from '../config/variables.ts';
 import type { DatabaseCoordinates, DatabaseId, DbType } from '../wire/database.ts';
 import { freePort } from './mariadb.ts';
 
-export const CHAIN = 'litecoin';
-export const NETWORK = 'regtest';
+/** The network that a devnet runs on. */
+export const DEVNET = chainNetwork('litecoin', 'regtest');
 export const REPLICA_PREFIX = 'replica_';
 export const DATABASE_NAMES: Readonly<Record<DbType, string>> = {
-  decoder: 'Platform_LTC_Regtest_Decoder',
-  indexer: 'Platform_LTC_Regtest_Indexer'
+  decoder: databaseName(DEVNET, 'Decoder'),
+  indexer: databaseName(DEVNET, 'Indexer')
 };
 
 /** `indexer/litecoin/regtest` and `decoder/litecoin/regtest`, in parts. */
 export function devnetDatabase(dbType: DbType): DatabaseId {
-  return { dbType, chain: CHAIN, network: NETWORK };
+  return { dbType, chain: DEVNET.chain, network: DEVNET.network };
 }
 
 export interface DevnetPorts {

@@ -1,3 +1,4 @@
+import { networkKey } from '../coin/find-network.ts';
 import {
   type DatabaseCoordinates,
   type DatabaseId,
@@ -26,7 +27,7 @@ const MAX_PROBLEMS = 100;
 /**
  * The databases that a configuration names: modules `<prefix>-indexer` and `<prefix>-decoder`, whatever the prefix.
  *
- * Of several modules for one database the first usable one counts and the others are problems.
+ * Of several modules for one database the first usable one counts and the others are problems, however they spell its network.
  * @param options `coordinates: false` when only names count, as in client mode: host, port and account may then be missing
  * @see the sections "Hub configuration store" and "Decoder database" of the specification
  */
@@ -39,12 +40,13 @@ export function discoverDatabases(tree: ConfigTree, { coordinates = true } = {})
         const dbType = DB_TYPES.find((type) => module.endsWith(`-${type}`));
         if (!dbType) continue;
         const found = readDatabase({ dbType, chain, network }, params, coordinates);
-        const key = databaseKey({ dbType, chain, network });
-        if (typeof found !== 'string' && !databases.has(key)) databases.set(key, found);
-        else
-          problems.push(
-            `${printable(chain)}/${printable(network)}/${printable(module)}: ${typeof found === 'string' ? found : `another module names ${key} already`}`
-          );
+        const refuse = (reason: string) =>
+          problems.push(`${printable(chain)}/${printable(network)}/${printable(module)}: ${reason}`);
+        const key = `${dbType}/${networkKey({ chain, network })}`;
+        const earlier = databases.get(key);
+        if (typeof found === 'string') refuse(found);
+        else if (earlier) refuse(`another module names ${databaseKey(earlier.id)} already`);
+        else databases.set(key, found);
       }
     }
   }

@@ -1,10 +1,9 @@
 import type { ReplicaActorData } from '../../actors/protocol.ts';
+import { sameNetwork } from '../coin/find-network.ts';
 import type { SyncConfig } from '../config/sync.ts';
-import type { ChainSetting } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
 import type { DatabaseId } from '../wire/database.ts';
-import { meansChain } from './chain-names.ts';
 
 const DEPTH = 'SYNC_BOOTSTRAP_DEPTH_<CHAIN>_<NETWORK>';
 const SUBSCRIBE = 'SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>';
@@ -16,8 +15,8 @@ export function partOf(
   id: DatabaseId,
   settings: Settings
 ): Required<Pick<ReplicaActorData, 'bootstrapDepth' | 'infraOnly'>> {
-  const { value: bootstrapDepth = null } = settings[DEPTH].find((setting) => means(setting, id)) ?? {};
-  const { value: mode } = settings[SUBSCRIBE].find((setting) => means(setting, id)) ?? {};
+  const { value: bootstrapDepth = null } = settings[DEPTH].find((setting) => sameNetwork(setting, id)) ?? {};
+  const { value: mode } = settings[SUBSCRIBE].find((setting) => sameNetwork(setting, id)) ?? {};
   return { bootstrapDepth, infraOnly: mode === 'infra-only' && id.dbType === 'indexer' };
 }
 
@@ -28,7 +27,7 @@ export function partOf(
  */
 export function refuseUnmatched(named: readonly DiscoveredDatabase[], settings: Settings): void {
   const lost = [...settings[DEPTH], ...settings[SUBSCRIBE]].filter(
-    (setting) => !named.some(({ id }) => means(setting, id))
+    (setting) => !named.some(({ id }) => sameNetwork(setting, id))
   );
   if (lost.length === 0) return;
   const known = [...new Set(named.map(({ id }) => `${id.chain} ${id.network}`))].join(', ') || 'none';
@@ -36,8 +35,4 @@ export function refuseUnmatched(named: readonly DiscoveredDatabase[], settings: 
     .map(({ variable }) => `${variable} matches no chain and network that the hub names (${known})`)
     .join('\n');
   throw new PlatformError('CONFIG_INVALID', { reason });
-}
-
-function means({ chain, network }: ChainSetting<unknown>, id: DatabaseId): boolean {
-  return meansChain(chain, id.chain) && network.toLowerCase() === id.network.toLowerCase();
 }

@@ -1,6 +1,6 @@
+import { sameNetwork } from '../coin/find-network.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
 import type { DatabaseId } from '../wire/database.ts';
-import { meansChain } from './chain-names.ts';
 
 /** SYNC_EXCLUDE applied: what is left, and the entries that matched nothing (a typing error, most likely). */
 export interface Exclusion {
@@ -11,12 +11,8 @@ export interface Exclusion {
 /** @param entries `COIN:network:dbType`, e.g. `DOGE:testnet:indexer` */
 export function excludeDatabases(databases: readonly DiscoveredDatabase[], entries: readonly string[]): Exclusion {
   const matches = (entry: string, id: DatabaseId): boolean => {
-    const [coin = '', network = '', dbType = ''] = entry.split(':').map((part) => part.trim());
-    return (
-      meansChain(coin, id.chain) &&
-      network.toLowerCase() === id.network.toLowerCase() &&
-      dbType.toLowerCase() === id.dbType
-    );
+    const [chain = '', network = '', dbType = ''] = entry.split(':').map((part) => part.trim());
+    return sameNetwork({ chain, network }, id) && dbType.toLowerCase() === id.dbType;
   };
   return {
     kept: databases.filter(({ id }) => !entries.some((entry) => matches(entry, id))),

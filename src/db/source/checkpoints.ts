@@ -1,3 +1,4 @@
+import { findNetwork } from '../../coin/find-network.ts';
 import { PlatformError } from '../../errors.ts';
 import { CHECKPOINT_COLUMNS, type Checkpoint } from '../../wire/checkpoint.ts';
 import type { DatabaseId } from '../../wire/database.ts';
@@ -5,8 +6,6 @@ import { type Connection, quoteName, rows } from '../core/connection.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 
 const TABLE = 'state_checkpoints';
-/** The `chain` of a row is a chain's name or its coin. */
-const COINS: Readonly<Record<string, string>> = { bitcoin: 'BTC', litecoin: 'LTC', dogecoin: 'DOGE' };
 
 /**
  * The checkpoint of one block of the database's own chain; the latest of several. The table may hold those of other chains too.
@@ -28,7 +27,10 @@ export async function readCheckpoint(
   const order = ['block_index', 'checkpoint_seq'].filter((name) => columns.has(name)).map((name) => `${name} DESC`);
   const conditions: [sql: string, value: unknown][] = [];
   if (height !== null) conditions.push(['block_index = ?', height]);
-  if (columns.has('chain')) conditions.push(['chain IN (?)', [chain, COINS[chain] ?? chain]]);
+  // The `chain` of a row is a chain's name or its ticker.
+  const known = findNetwork(`${chain}/${network}`);
+  const names = [...new Set([chain, ...(known ? [known.chain, known.ticker] : [])])];
+  if (columns.has('chain')) conditions.push(['chain IN (?)', names]);
   if (columns.has('network')) conditions.push(['network = ?', network]);
   const [row] = await rows(
     connection,

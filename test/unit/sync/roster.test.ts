@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { findSyncFaults, findSyncWarnings, syncVariables } from '../../../src/config/sync.ts';
 import { loadConfig } from '../../../src/config/variables.ts';
 import type { PlatformError } from '../../../src/errors.ts';
-import { meansChain } from '../../../src/sync/chain-names.ts';
 import { partOf, refuseUnmatched } from '../../../src/sync/chain-settings.ts';
 import { excludeDatabases } from '../../../src/sync/exclusions.ts';
 import { Roster } from '../../../src/sync/roster.ts';
@@ -15,12 +14,6 @@ function database(dbType: DbType, chain: string, network = 'mainnet', host = 'db
     coordinates: { host, port: 3306, user: 'u', pass: 'p', name: `n_${chain}` }
   };
 }
-
-test('a chain is meant by ticker or full name, in any case', () => {
-  assert.ok(meansChain('DOGE', 'dogecoin'));
-  assert.ok(meansChain('Bitcoin', 'bitcoin'));
-  assert.ok(!meansChain('LTC', 'bitcoin'));
-});
 
 test('SYNC_EXCLUDE leaves out what it names and tells which entries matched nothing', () => {
   const all = [

@@ -97,7 +97,7 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
     startBlock: config.DECODER_START_BLOCK ?? startBlock,
     pollIntervalMs: config.DECODER_POLL_INTERVAL,
     queryTimeoutMs: config.DB_QUERY_TIMEOUT,
-    magic: config.PAYLOAD_MAGIC,
+    magic: config.PAYLOAD_MAGIC ?? config.PLATFORM_PROFILE.payloadMagic,
     logLevel: config.LOG_LEVEL
   };
   supervisor.start({ id, kind: 'decoder', entry: actorEntry('decoder'), workerData });

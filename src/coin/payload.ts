@@ -1,28 +1,10 @@
 import { createCipheriv } from 'node:crypto';
+import { findAction } from './actions.ts';
+import { DEFAULT_PROFILE } from './profile.ts';
 import { OP_RETURN, pushSize, readScript, writePush } from './script.ts';
-
-/** Four ASCII bytes in front of every payload, unless a deployment sets its own. */
-export const DEFAULT_PAYLOAD_MAGIC = 'PNOD';
 
 /** The longest compiled action push, in bytes. @see the section "Protocol constants shared by services" */
 export const MAX_ACTION_DATA_LENGTH = 8192;
-
-/** Every action that a transaction may carry. */
-export const ACTIONS: ReadonlySet<string> = new Set(
-  [
-    'ADDRESS AIRDROP ANCHOR ATTEST BATCH BET BROADCAST CALLBACK COINPAY COLLECT DELEGATE DEPLOY DEPOSIT DESTROY DISPENSER',
-    'DIVIDEND EXECUTE FILE ISSUE LINK LIST MESSAGE MINT NODEPROOF ORDER PRICE SEND SLASH SLEEP STAKE SWAP SWEEP UNSTAKE',
-    'VOTE WITHDRAW'
-  ].flatMap((line) => line.split(' '))
-);
-
-const ALIASES: Readonly<Record<string, string>> = {
-  TRANSFER: 'SEND',
-  ADDR: 'ADDRESS',
-  DROP: 'AIRDROP',
-  CAST: 'BROADCAST',
-  MSG: 'MESSAGE'
-};
 
 /** What a transaction says. */
 export interface Payload {
@@ -47,7 +29,7 @@ export interface PayloadCarrier {
 export function encodePayload(
   firstInputTxid: string,
   action: string,
-  { rawData, magic = DEFAULT_PAYLOAD_MAGIC }: { readonly rawData?: Uint8Array | null; readonly magic?: string } = {}
+  { rawData, magic = DEFAULT_PROFILE.payloadMagic }: { readonly rawData?: Uint8Array | null; readonly magic?: string } = {}
 ): Uint8Array {
   const framed = Buffer.concat([writePush(Buffer.from(action)), ...(rawData?.length ? [writePush(rawData)] : [])]);
   if (framed.length > MAX_ACTION_DATA_LENGTH) {
@@ -57,7 +39,7 @@ export function encodePayload(
 }
 
 /** What the transaction's OP_RETURN outputs say, in the order of its outputs; undefined when that is nothing. Never throws. */
-export function findPayload(carrier: PayloadCarrier, magic = DEFAULT_PAYLOAD_MAGIC): Payload | undefined {
+export function findPayload(carrier: PayloadCarrier, magic = DEFAULT_PROFILE.payloadMagic): Payload | undefined {
   const firstInputTxid = carrier.vin[0]?.txid;
   if (firstInputTxid === undefined || !/^(?!0+$)[0-9a-f]{64}$/.test(firstInputTxid)) return undefined; // coinbase
   const mark = Buffer.from(magic, 'latin1');
@@ -97,7 +79,6 @@ function readFrame(frame: Uint8Array): Payload | undefined {
 /** The action under its full name; undefined when nobody knows it. */
 function nameAction(text: string): string | undefined {
   const [written = ''] = text.split('|', 1);
-  const capitals = written.trim().toUpperCase();
-  const name = Object.hasOwn(ALIASES, capitals) ? ALIASES[capitals]! : capitals;
-  return ACTIONS.has(name) ? name + text.slice(written.length) : undefined;
+  const name = findAction(written);
+  return name === undefined ? undefined : name + text.slice(written.length);
 }

@@ -1,6 +1,6 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { readNetwork } from '../coin/find-network.ts';
-import { DEFAULT_PAYLOAD_MAGIC } from '../coin/payload.ts';
+import { profileVariable } from './profile.ts';
 import { choice, flag, integer, parsed, port, readDatabaseName, text, type Values } from './variables.ts';
 
 /** Every variable of the decoder. @see the section "Shared configuration" of the specification */
@@ -42,7 +42,8 @@ export const decoderVariables = {
     doc: 'ms without progress that /live calls stalled'
   }),
   DECODER_STALL_FETCH_ATTEMPTS: integer({ default: 20, min: 1, doc: 'failed attempts at one height that do so too' }),
-  PAYLOAD_MAGIC: text({ default: DEFAULT_PAYLOAD_MAGIC, doc: '4 ASCII characters that mark payloads' }),
+  PLATFORM_PROFILE: profileVariable,
+  PAYLOAD_MAGIC: text({ doc: '4 ASCII characters that mark payloads; default: those of the profile' }),
   LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
     default: 'info',
     doc: 'least level that is logged'

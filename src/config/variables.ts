@@ -11,6 +11,8 @@ export interface Variable<T> {
   readonly secret: boolean;
   /** @throws {Error} whose message is the reason, as "must be ..." */
   readonly parse: (text: string) => T;
+  /** How a value is printed where its text would be too long. */
+  readonly show?: (value: T) => string;
   /** Its name stands for many, `NAME_<CHAIN>_<NETWORK>`; the value is the list of those that are set. */
   readonly family?: true;
 }
@@ -52,6 +54,7 @@ interface Options<T> {
   readonly example?: string;
   readonly default?: T;
   readonly secret?: boolean;
+  readonly show?: (value: T) => string;
 }
 
 type Shape<T, O> = O extends { readonly required: true } | { readonly default: T }
@@ -66,6 +69,7 @@ function variable<T, O extends WithNeed<T>>(parse: (text: string) => T, example:
     fallback: options.default,
     required: options.required === true,
     secret: options.secret === true,
+    ...(options.show && { show: (value) => (value === undefined ? '' : options.show!(value)) }),
     parse
   };
   return row as Shape<T, O>;
@@ -315,7 +319,7 @@ export function readConfigFile(path = 'config.json'): Readonly<Record<string, un
 export function variableRows(variables: Variables): (readonly [name: string, state: string, doc: string])[] {
   return Object.entries(variables).map(([name, row]) => {
     const hasDefault = row.fallback !== undefined && !row.family;
-    return [name, row.required ? 'required' : hasDefault ? printable(row.fallback) : 'unset', row.doc];
+    return [name, row.required ? 'required' : hasDefault ? shown(row, row.fallback) : 'unset', row.doc];
   });
 }
 
@@ -334,10 +338,14 @@ export function describeConfig<V extends Variables>(variables: V, loaded: Loaded
   return Object.entries(variables)
     .map(([name, row]) => {
       const value = (loaded.values as Record<string, unknown>)[name];
-      const shown = value === undefined ? '(unset)' : row.secret ? '********' : printable(value);
-      return `${name.padEnd(width)} = ${shown}  (${loaded.origins[name]})`;
+      const text = value === undefined ? '(unset)' : row.secret ? '********' : shown(row, value);
+      return `${name.padEnd(width)} = ${text}  (${loaded.origins[name]})`;
     })
     .join('\n');
+}
+
+function shown(row: Variable<unknown>, value: unknown): string {
+  return row.show ? row.show(value) : printable(value);
 }
 
 function printable(value: unknown): string {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { ACTIONS } from '../../../src/coin/actions.ts';
 import { toBaseUnits, toDecimal } from '../../../src/coin/amount.ts';
 import { parseExactJson } from '../../../src/coin/exact-json.ts';
-import { ACTIONS, encodePayload, findPayload } from '../../../src/coin/payload.ts';
+import { encodePayload, findPayload } from '../../../src/coin/payload.ts';
 import { readScript, writePush } from '../../../src/coin/script.ts';
 import { hostileJson, hostileText, mutated, ODD_NUMBERS } from '../support/hostile.ts';
 import { target } from '../support/target.ts';

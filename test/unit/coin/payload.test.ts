@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
-import {
-  ACTIONS,
-  encodePayload,
-  findPayload,
-  MAX_ACTION_DATA_LENGTH,
-  type PayloadCarrier
-} from '../../../src/coin/payload.ts';
+import { ACTIONS } from '../../../src/coin/actions.ts';
+import { encodePayload, findPayload, MAX_ACTION_DATA_LENGTH, type PayloadCarrier } from '../../../src/coin/payload.ts';
 import { readScript, writePush } from '../../../src/coin/script.ts';
 import fc from '../../support/fast-check.ts';
 import VECTORS from './payload-vectors.json' with { type: 'json' };

@@ -1,0 +1,23 @@
+/** Every action that a transaction may carry. */
+export const ACTIONS: ReadonlySet<string> = new Set(
+  [
+    'ADDRESS AIRDROP ANCHOR ATTEST BATCH BET BROADCAST CALLBACK COINPAY COLLECT DELEGATE DEPLOY DEPOSIT DESTROY DISPENSER',
+    'DIVIDEND EXECUTE FILE ISSUE LINK LIST MESSAGE MINT NODEPROOF ORDER PRICE SEND SLASH SLEEP STAKE SWAP SWEEP UNSTAKE',
+    'VOTE WITHDRAW'
+  ].flatMap((line) => line.split(' '))
+);
+
+const ALIASES: Readonly<Record<string, string>> = {
+  TRANSFER: 'SEND',
+  ADDR: 'ADDRESS',
+  DROP: 'AIRDROP',
+  CAST: 'BROADCAST',
+  MSG: 'MESSAGE'
+};
+
+/** The full name of an action that is written with spaces around it, in any case or by an alias; undefined when it is no action. */
+export function findAction(written: string): string | undefined {
+  const capitals = written.trim().toUpperCase();
+  const name = Object.hasOwn(ALIASES, capitals) ? ALIASES[capitals]! : capitals;
+  return ACTIONS.has(name) ? name : undefined;
+}

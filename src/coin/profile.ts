@@ -1,0 +1,151 @@
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { ByName } from '../wire/by-name.ts';
+import { ACTIONS } from './actions.ts';
+import type { ChainNetwork } from './chains.ts';
+import { readNetwork } from './find-network.ts';
+
+/** What an action may pay gas for. */
+export const GAS_ITEMS = [
+  'issue',
+  'issueSubtoken',
+  'recipient',
+  'item',
+  'offerDay',
+  'offerOwnership',
+  'listShare',
+  'listEdit',
+  'listItem'
+] as const;
+export type GasItem = (typeof GAS_ITEMS)[number];
+
+/** Addresses with a part in the rules, and the names that stand for them in hashed rows. */
+export const ROLES = ['BURN', 'GAS', 'DONATE1', 'DONATE2', 'FEE_DESTINATION', 'REWARD'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Rules that are no actions and have a height of their own: payloads in a taproot script. */
+export const FEATURES = ['TAPROOT_ENVELOPE'] as const;
+
+/**
+ * What a deployment decides and all its services must agree on: where two differ, their databases differ.
+ *
+ * Plain data, so that it can be handed to a thread.
+ */
+export interface Profile {
+  readonly name: string;
+  /** Four ASCII characters in front of every payload. */
+  readonly payloadMagic: string;
+  /** The token that fees are counted in. */
+  readonly gasTick: string;
+  /** Price of one gas in `gasTick`, a decimal. */
+  readonly gasPrice: string;
+  /** Gas that each item costs. */
+  readonly gas: Readonly<Record<GasItem, number>>;
+  /** By the name of the network. A role without an address has no part there. */
+  readonly roles: Readonly<Record<string, Readonly<Partial<Record<Role, string>>>>>;
+  /** First block in which an action or feature is valid, by its name; null: none, in which it is never. */
+  readonly activations: Readonly<Record<string, ActivationHeight>>;
+}
+
+/** One height for every network, or one for each by the network's name; null and what is not named: never. */
+export type ActivationHeight = number | null | Readonly<Record<string, number | null>>;
+
+const BUILT =
+  'ADDRESS AIRDROP BATCH BROADCAST CALLBACK DESTROY DIVIDEND FILE ISSUE LINK LIST MESSAGE MINT SEND SLEEP SWEEP';
+
+/** What holds unless PLATFORM_PROFILE names another: no fees, no role addresses. */
+export const DEFAULT_PROFILE: Profile = {
+  name: 'default',
+  payloadMagic: 'PNOD',
+  gasTick: 'GAS',
+  gasPrice: '0.00001',
+  gas: Object.fromEntries(GAS_ITEMS.map((item) => [item, 0])) as Record<GasItem, number>,
+  roles: {},
+  activations: Object.fromEntries(BUILT.split(' ').map((action) => [action, 0]))
+};
+
+const HeightSchema = Type.Union([Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }), Type.Null()]);
+const closed = { additionalProperties: false } as const;
+const ProfileSchema = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 64 }),
+    payloadMagic: Type.Optional(Type.String({ pattern: '^[\\x21-\\x7e]{4}$' })),
+    gasTick: Type.Optional(Type.String({ minLength: 1, maxLength: 250 })),
+    gasPrice: Type.Optional(Type.String({ pattern: '^[0-9]{1,18}(?:\\.[0-9]{1,18})?$' })),
+    gas: Type.Optional(
+      Type.Partial(
+        Type.Object(
+          Object.fromEntries(GAS_ITEMS.map((item) => [item, Type.Integer({ minimum: 0, maximum: 1e9 })])),
+          closed
+        ),
+        closed
+      )
+    ),
+    roles: Type.Optional(
+      ByName(
+        Type.Partial(
+          Type.Object(
+            Object.fromEntries(ROLES.map((role) => [role, Type.String({ minLength: 1, maxLength: 120 })])),
+            closed
+          ),
+          closed
+        )
+      )
+    ),
+    activations: Type.Optional(ByName(Type.Union([HeightSchema, ByName(HeightSchema)])))
+  },
+  closed
+);
+const profileChecker = Compile(ProfileSchema);
+
+/**
+ * A deployment's profile from the JSON of its file. What it leaves out is as in the default profile; networks may be spelled in
+ * any way.
+ *
+ * @throws {Error} whose message names the place and the reason
+ */
+export function readProfile(value: unknown): Profile {
+  if (!profileChecker.Check(value)) {
+    const [fault] = profileChecker.Errors(value);
+    throw new Error(`must be a profile; ${fault?.instancePath || 'it'} ${fault?.message ?? ''}`);
+  }
+  const { gas, roles = {}, activations = {}, ...plain }: Static<typeof ProfileSchema> = value;
+  return {
+    ...DEFAULT_PROFILE,
+    ...plain,
+    gas: { ...DEFAULT_PROFILE.gas, ...gas },
+    roles: byNetworkName(roles, '/roles'),
+    activations: {
+      ...DEFAULT_PROFILE.activations,
+      ...Object.fromEntries(Object.entries(activations).map(([name, height]) => [name, readActivation(name, height)]))
+    }
+  };
+}
+
+function readActivation(name: string, height: ActivationHeight): ActivationHeight {
+  if (!ACTIONS.has(name) && !FEATURES.some((feature) => feature === name))
+    throw new Error(`must be a profile; /activations/${name} is no action or feature`);
+  return typeof height === 'object' && height !== null ? byNetworkName(height, `/activations/${name}`) : height;
+}
+
+function byNetworkName<T>(spelled: Readonly<Record<string, T>>, place: string): Record<string, T> {
+  const entries = Object.entries(spelled).map(([spelling, value]) => {
+    try {
+      return [readNetwork(spelling).name, value] as const;
+    } catch (caught) {
+      throw new Error(`must be a profile; the network ${place}/${spelling} ${(caught as Error).message}`);
+    }
+  });
+  return Object.fromEntries(entries);
+}
+
+/** First block of a network in which an action or feature is valid; Infinity when it never is. */
+export function activationHeight({ activations }: Profile, { name }: ChainNetwork, actionOrFeature: string): number {
+  const height = Object.hasOwn(activations, actionOrFeature) ? activations[actionOrFeature] : null;
+  return (typeof height === 'object' ? height?.[name] : height) ?? Number.POSITIVE_INFINITY;
+}
+
+/** The role that an address has on a network; undefined for most. */
+export function roleOf({ roles }: Profile, { name }: ChainNetwork, address: string): Role | undefined {
+  return ROLES.find((role) => roles[name]?.[role] === address);
+}

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { DEFAULT_PROFILE, type Profile, readProfile } from '../coin/profile.ts';
+import { parsed } from './variables.ts';
+
+/** Which profile a service follows: the one in a JSON file, else the default. */
+export const profileVariable = parsed(readProfileFile, {
+  default: DEFAULT_PROFILE,
+  doc: 'JSON file with what a deployment decides: payload magic, gas, role addresses, activation heights; the same for all services',
+  example: '/etc/platform-node/profile.json',
+  show: ({ name }) => name
+});
+
+/** @throws {Error} whose message is the reason */
+function readProfileFile(path: string): Profile {
+  let content: string;
+  try {
+    content = readFileSync(path, 'utf8');
+  } catch (caught) {
+    throw new Error(`must be a file that can be read: ${(caught as Error).message}`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch (caught) {
+    throw new Error(`must be a file of JSON: ${(caught as Error).message}`);
+  }
+  return readProfile(value);
+}

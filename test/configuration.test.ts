@@ -2,7 +2,22 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { CONFIGURATION_FILE, renderConfiguration } from '../scripts/generate-configuration.ts';
+import { NETWORKS_FILE, renderNetworks } from '../scripts/generate-networks.ts';
+import { DEFAULT_PROFILE, readProfile } from '../src/coin/profile.ts';
+
+const networks = readFileSync(NETWORKS_FILE, 'utf8');
 
 test('docs/configuration.md lists the variables as they are; if not: npm run configuration', async () => {
   assert.equal(readFileSync(CONFIGURATION_FILE, 'utf8'), await renderConfiguration());
+});
+
+test('docs/networks.md lists the networks as they are; if not: npm run configuration', () => {
+  assert.equal(networks, renderNetworks());
+  assert.match(networks, /\| `litecoin-regtest` \| `RLTC` \| 19443 \|/);
+});
+
+test('the profile in docs/networks.md is one, and its table names every field', () => {
+  const [, example = ''] = /```json\n([\s\S]*?)```/.exec(networks) ?? [];
+  assert.equal(readProfile(JSON.parse(example)).payloadMagic, 'EXMP');
+  for (const field of Object.keys(DEFAULT_PROFILE)) assert.ok(networks.includes(`| \`${field}\` |`), field);
 });

@@ -2,13 +2,15 @@ import { once } from 'node:events';
 import type { DecoderActorData } from '../../actors/decoder/actor.ts';
 import { actorEntry } from '../../actors/runtime/actor-handle.ts';
 import { Supervisor } from '../../actors/runtime/supervisor.ts';
-import { type DecoderConfig, decoderChecks, decoderVariables, networkOf, nodeUrlOf } from '../config/decoder.ts';
+import { databaseOf } from '../config/database.ts';
+import { type DecoderConfig, decoderChecks, decoderVariables } from '../config/decoder.ts';
+import { networkOf, nodeUrlOf } from '../config/node.ts';
 import { startDecoderApi } from '../decoder/api.ts';
 import type { DecoderReport, DecoderView } from '../decoder/health.ts';
 import { openDecoderStore } from '../decoder/store.ts';
 import type { PlatformError } from '../errors.ts';
 import { createLogger, type Logger } from '../log.ts';
-import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
+import type { DatabaseId } from '../wire/database.ts';
 import { type Command, type Environment, loadSettings } from './command.ts';
 import { readOptions } from './options.ts';
 
@@ -93,7 +95,7 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
       password: config.NODE_PASSWORD,
       timeoutMs: config.NODE_RPC_TIMEOUT
     },
-    coordinates: coordinatesOf(config),
+    coordinates: databaseOf(config, 'DECODER'),
     startBlock: config.DECODER_START_BLOCK ?? startBlock,
     pollIntervalMs: config.DECODER_POLL_INTERVAL,
     queryTimeoutMs: config.DB_QUERY_TIMEOUT,
@@ -112,7 +114,7 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
 }
 
 async function clearHalt(config: DecoderConfig): Promise<number> {
-  const store = await openDecoderStore(coordinatesOf(config), config.DB_QUERY_TIMEOUT);
+  const store = await openDecoderStore(databaseOf(config, 'DECODER'), config.DB_QUERY_TIMEOUT);
   try {
     const halt = await store.clearHalt();
     console.log(halt ? `cleared: ${halt.reason}` : 'no halt stands');
@@ -120,14 +122,4 @@ async function clearHalt(config: DecoderConfig): Promise<number> {
   } finally {
     await store.close();
   }
-}
-
-function coordinatesOf(config: DecoderConfig): DatabaseCoordinates {
-  return {
-    host: config.DECODER_DB_HOST,
-    port: config.DECODER_DB_PORT,
-    name: config.DECODER_DB_NAME,
-    user: config.DECODER_DB_USER,
-    pass: config.DECODER_DB_PASS
-  };
 }

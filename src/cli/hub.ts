@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { databaseOf } from '../config/database.ts';
 import { HUB_PATTERNS, hubVariables } from '../config/hub.ts';
 import { startHub } from '../hub/server.ts';
 import { createLogger } from '../log.ts';
@@ -33,13 +34,7 @@ async function serve(env: Environment, signal: AbortSignal): Promise<void> {
   const options = {
     host: values.HUB_HOST,
     port: values.HUB_PORT,
-    database: {
-      host: values.HUB_DB_HOST,
-      port: values.HUB_DB_PORT,
-      name: values.HUB_DB_NAME,
-      user: values.HUB_DB_USER,
-      pass: values.HUB_DB_PASS
-    },
+    database: databaseOf(values, 'HUB'),
     apiKey: values.HUB_API_KEY,
     requestsPerMinute: values.HUB_RATE_LIMIT_RPM,
     log

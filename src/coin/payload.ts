@@ -29,7 +29,10 @@ export interface PayloadCarrier {
 export function encodePayload(
   firstInputTxid: string,
   action: string,
-  { rawData, magic = DEFAULT_PROFILE.payloadMagic }: { readonly rawData?: Uint8Array | null; readonly magic?: string } = {}
+  {
+    rawData,
+    magic = DEFAULT_PROFILE.payloadMagic
+  }: { readonly rawData?: Uint8Array | null; readonly magic?: string } = {}
 ): Uint8Array {
   const framed = Buffer.concat([writePush(Buffer.from(action)), ...(rawData?.length ? [writePush(rawData)] : [])]);
   if (framed.length > MAX_ACTION_DATA_LENGTH) {

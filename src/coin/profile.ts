@@ -107,7 +107,9 @@ const profileChecker = Compile(ProfileSchema);
 export function readProfile(value: unknown): Profile {
   if (!profileChecker.Check(value)) {
     const [fault] = profileChecker.Errors(value);
-    throw new Error(`must be a profile; ${fault?.instancePath || 'it'} ${fault?.message ?? ''}`);
+    // A field beside those of the schema is told as one whose schema is `false`.
+    const reason = fault?.keyword === 'boolean' ? 'is not known' : fault?.message;
+    throw new Error(`must be a profile; ${fault?.instancePath || 'it'} ${reason}`);
   }
   const { gas, roles = {}, activations = {}, ...plain }: Static<typeof ProfileSchema> = value;
   return {

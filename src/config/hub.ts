@@ -1,28 +1,20 @@
-import { choice, integer, parsed, port, readDatabaseName, text, unsupported } from './variables.ts';
+import { databaseVariables } from './database.ts';
+import { logVariables } from './service.ts';
+import { integer, port, text, unsupported } from './variables.ts';
 
 /** Every variable of the hub. @see the section "Shared configuration" of the specification */
 export const hubVariables = {
   HUB_HOST: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
   HUB_PORT: port({ default: 10_000, doc: 'port of the JSON-RPC interface' }),
-  HUB_DB_HOST: text({ required: true, doc: 'MariaDB of the hub', example: '127.0.0.1' }),
+  ...databaseVariables('HUB', { of: 'of the hub; the database is made when it is missing', name: 'Platform_Hub' }),
   HUB_DB_PORT: port({ required: true, doc: 'its port', example: '3306' }),
-  HUB_DB_NAME: parsed(readDatabaseName, {
-    required: true,
-    doc: 'its database, made when it is missing',
-    example: 'Platform_Hub'
-  }),
-  HUB_DB_USER: text({ required: true, doc: 'its user', example: 'hub' }),
-  HUB_DB_PASS: text({ required: true, doc: 'its password', secret: true }),
   HUB_API_KEY: text({ doc: 'asked of writers as X-API-Key; unset: anyone may write', secret: true }),
   HUB_RATE_LIMIT_RPM: integer({ default: 100, min: 1, doc: 'requests per minute and address' }),
   P2P_VALIDATOR_ADDR: unsupported({
     doc: 'refused: this hub has no validator mode yet',
     reason: 'this hub has no validator mode yet: its writes would go to its own database without consensus; unset it'
   }),
-  LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
-    default: 'info',
-    doc: 'least level that is logged'
-  })
+  ...logVariables
 } as const;
 
 /** Names beginning with HUB_ that services beside the hub read; no reason to warn. */

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { readPinnedValidators } from './pinned-validators.ts';
+import { logVariables } from './service.ts';
 import { readTokenPlaces, readTokens } from './tokens.ts';
 import {
   choice,
@@ -261,10 +262,7 @@ export const syncVariables = {
     doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) that traces are sent to; unset: none are made',
     example: 'http://127.0.0.1:4318'
   }),
-  LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
-    default: 'info',
-    doc: 'least level that is logged'
-  })
+  ...logVariables
 } as const;
 
 export type SyncConfig = Values<typeof syncVariables>;

@@ -11,8 +11,8 @@ export interface Variable<T> {
   readonly secret: boolean;
   /** @throws {Error} whose message is the reason, as "must be ..." */
   readonly parse: (text: string) => T;
-  /** How a value is printed where its text would be too long. */
-  readonly show?: (value: T) => string;
+  /** How a value is printed where all of it would be too long. */
+  show?(value: T): string;
   /** Its name stands for many, `NAME_<CHAIN>_<NETWORK>`; the value is the list of those that are set. */
   readonly family?: true;
 }
@@ -195,12 +195,6 @@ function readFamily(name: string, known: readonly string[]): { variable: string;
     const [, chain, network] = member.exec(variable) ?? [];
     return chain && network ? [{ variable, chain, network }] : [];
   });
-}
-
-/** Name of a database that a service makes. */
-export function readDatabaseName(name: string): string {
-  if (!/^[A-Za-z0-9_]{1,64}$/.test(name)) throw new Error('must be 1 to 64 letters, digits or _');
-  return name;
 }
 
 /** Base URL, http or https, without query, fragment or credentials; no trailing slash. */

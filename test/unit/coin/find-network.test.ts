@@ -48,7 +48,11 @@ test('property: any other text is no network, and the refusal lists those that a
   fc.assert(
     fc.property(other, (text) => {
       const found = findNetwork(text);
-      if (found) assert.ok(spellings(found).some((each) => each.toLowerCase() === text.trim().toLowerCase()), text);
+      if (found)
+        assert.ok(
+          spellings(found).some((each) => each.toLowerCase() === text.trim().toLowerCase()),
+          text
+        );
     })
   );
   for (const text of ['litecoin-regtest-2', 'monero-mainnet', 'TBTC:mainnet', 'mainnet', '-', '', 'constructor']) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decoderChecks, decoderVariables, nodeUrlOf } from '../../../src/config/decoder.ts';
+import { decoderChecks, decoderVariables } from '../../../src/config/decoder.ts';
+import { nodeUrlOf } from '../../../src/config/node.ts';
 import { loadConfig } from '../../../src/config/variables.ts';
 
 const ENV = {
@@ -26,7 +27,11 @@ test('CONFIG_INVALID: wrong values are refused together, with an example each', 
   assert.throws(
     () => load({ NETWORK: 'litecoin-signet', PAYLOAD_MAGIC: 'ab', NODE_URL: 'http://[' }),
     (caught: Error) => {
-      for (const part of [/NETWORK="litecoin-signet" must be one of bitcoin-mainnet \(BTC\), /, /PAYLOAD_MAGIC="ab" must be 4/, /NODE_URL=/]) {
+      for (const part of [
+        /NETWORK="litecoin-signet" must be one of bitcoin-mainnet \(BTC\), /,
+        /PAYLOAD_MAGIC="ab" must be 4/,
+        /NODE_URL=/
+      ]) {
         assert.match(caught.message, part);
       }
       return true;

@@ -53,7 +53,10 @@ test('an entry that cannot be used is a problem with its place and reason', () =
   assert.match(evil.problems[0] ?? '', /^\.\.\/etc\\n\/mainnet/);
   const twice = discover({ bitcoin: { mainnet: { 'a-indexer': PARAMS, 'b-indexer': PARAMS } } });
   assert.deepEqual([twice.databases.length, twice.problems.length], [1, 1]);
-  const spelled = discover({ bitcoin: { mainnet: { 'a-indexer': PARAMS } }, BTC: { Mainnet: { 'a-indexer': PARAMS } } });
+  const spelled = discover({
+    bitcoin: { mainnet: { 'a-indexer': PARAMS } },
+    BTC: { Mainnet: { 'a-indexer': PARAMS } }
+  });
   assert.deepEqual(spelled.problems, ['BTC/Mainnet/a-indexer: another module names indexer/bitcoin/mainnet already']);
 });
 

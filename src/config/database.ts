@@ -1,0 +1,47 @@
+import { parsed, port, text, type Variable } from './variables.ts';
+
+type Settings<P extends string, Name extends string, T> = { readonly [K in `${P}_DB_${Name}`]: T };
+
+/** `<PREFIX>_DB_HOST` and its neighbours, which name a database and the account that enters it. */
+export type DatabaseVariables<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | 'PASS', Variable<string>> &
+  Settings<P, 'PORT', Variable<number>>;
+
+type DatabaseConfig<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | 'PASS', string> &
+  Settings<P, 'PORT', number>;
+
+/**
+ * The five variables of one database.
+ *
+ * @param prefix `DECODER` for DECODER_DB_HOST
+ * @param of what it is, in words that follow "MariaDB": `of the decoder`
+ * @param name an example of the database's name
+ */
+export function databaseVariables<P extends string>(
+  prefix: P,
+  { of, name }: { readonly of: string; readonly name: string }
+): DatabaseVariables<P> {
+  return {
+    [`${prefix}_DB_HOST`]: text({ required: true, doc: `MariaDB ${of}`, example: '127.0.0.1' }),
+    [`${prefix}_DB_PORT`]: port({ default: 3306, doc: 'its port' }),
+    [`${prefix}_DB_NAME`]: parsed(readDatabaseName, { required: true, doc: 'its database', example: name }),
+    [`${prefix}_DB_USER`]: text({ required: true, doc: 'its user', example: prefix.toLowerCase() }),
+    [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true })
+  } as unknown as DatabaseVariables<P>;
+}
+
+/** Name of a database that a service makes. */
+export function readDatabaseName(name: string): string {
+  if (!/^[A-Za-z0-9_]{1,64}$/.test(name)) throw new Error('must be 1 to 64 letters, digits or _');
+  return name;
+}
+
+/** Where the database of a prefix is and how to enter it; `pass` is a secret. */
+export function databaseOf<P extends string>(config: DatabaseConfig<P>, prefix: P) {
+  return {
+    host: config[`${prefix}_DB_HOST`],
+    port: config[`${prefix}_DB_PORT`],
+    name: config[`${prefix}_DB_NAME`],
+    user: config[`${prefix}_DB_USER`],
+    pass: config[`${prefix}_DB_PASS`]
+  };
+}

@@ -1,0 +1,53 @@
+import type { ChainNetwork } from '../coin/chains.ts';
+import { readNetwork } from '../coin/find-network.ts';
+import { flag, integer, parsed, port, text, type Values } from './variables.ts';
+
+/** Where a coin node is, for every service that asks one. @see the section "Shared configuration" of the specification */
+export const nodeVariables = {
+  NETWORK: parsed((spelling) => readNetwork(spelling).name, {
+    required: true,
+    doc: 'chain and network, in any spelling: litecoin-regtest, LTC:regtest, RLTC',
+    example: 'litecoin-regtest'
+  }),
+  NODE_URL: parsed(readNodeUrl, {
+    default: 'http://127.0.0.1',
+    doc: 'host or URL of the coin node',
+    example: 'http://127.0.0.1'
+  }),
+  NODE_PORT: port({ doc: "the node's RPC port; default: the usual one of the network", example: '19443' }),
+  NODE_USER: text({ required: true, doc: "user of the node's RPC", example: 'rpc' }),
+  NODE_PASSWORD: text({ required: true, doc: 'its password', example: '<RPC_PASSWORD>', secret: true }),
+  AUX_POW: flag({
+    default: false,
+    doc: 'true for dogecoin, whose blocks are mined together with those of other chains'
+  }),
+  NODE_RPC_TIMEOUT: integer({ default: 30_000, min: 100, max: 600_000, doc: 'ms that one call of the node may take' })
+} as const;
+
+export type NodeConfig = Values<typeof nodeVariables>;
+
+/** `node.local` or `http://node.local`, as a URL. */
+function readNodeUrl(entry: string): string {
+  const url = /^https?:\/\//.test(entry) ? entry : `http://${entry}`;
+  if (!URL.canParse(url)) throw new Error('must be a host or URL');
+  return url;
+}
+
+/** What one variable alone cannot tell. @returns one sentence a fault */
+export function findNodeFaults({ NETWORK, AUX_POW }: NodeConfig): string[] {
+  return NETWORK?.startsWith('dogecoin-') && !AUX_POW
+    ? ['missing required environment variable AUX_POW: dogecoin needs it; example: AUX_POW=true']
+    : [];
+}
+
+/** The network that NETWORK names. */
+export function networkOf({ NETWORK }: Pick<NodeConfig, 'NETWORK'>): ChainNetwork {
+  return readNetwork(NETWORK);
+}
+
+/** `http://host:port` of the coin node. */
+export function nodeUrlOf(config: Pick<NodeConfig, 'NETWORK' | 'NODE_URL' | 'NODE_PORT'>): string {
+  const url = new URL(config.NODE_URL);
+  url.port = String(config.NODE_PORT ?? (url.port || networkOf(config).rpcPort));
+  return url.origin;
+}

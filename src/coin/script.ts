@@ -8,6 +8,7 @@ const OP_PUSHDATA1 = 0x4c;
 const OP_PUSHDATA2 = 0x4d;
 const OP_PUSHDATA4 = 0x4e;
 export const OP_RETURN = 0x6a;
+export const OP_CHECKMULTISIG = 0xae;
 
 /** The script's elements in order; undefined when a push reaches beyond its end. Never throws. */
 export function readScript(script: Uint8Array): readonly ScriptElement[] | undefined {

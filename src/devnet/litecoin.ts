@@ -19,6 +19,8 @@ export interface LitecoinOptions {
   readonly password?: string;
   /** Marks payloads; the default magic when absent. */
   readonly magic?: string;
+  /** Lets the extension block activate at height 432: nothing can then be mined before a first payment into it waits. */
+  readonly hasExtensionBlock?: boolean;
 }
 
 /** One payment: an action in an OP_RETURN output, and coins to whom it may concern. */
@@ -66,7 +68,7 @@ const MATURITY = 100;
 /** Outputs of one splitting transaction. */
 const SPLIT = 200;
 
-/** The extension block activates at height 432 and then needs a peg-in before anything can be mined: kept off. */
+/** Keeps the extension block off. */
 const WITHOUT_MWEB = 'vbparams=mweb:9999999999:9999999999';
 
 /**
@@ -74,16 +76,14 @@ const WITHOUT_MWEB = 'vbparams=mweb:9999999999:9999999999';
  *
  * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED
  */
-export async function startLitecoind(
-  directory: string,
-  { rpcPort, magic, user = 'platform', password = randomBytes(12).toString('hex') }: LitecoinOptions = {}
-): Promise<PrivateLitecoind> {
+export async function startLitecoind(directory: string, options: LitecoinOptions = {}): Promise<PrivateLitecoind> {
+  const { rpcPort, magic, user = 'platform', password = randomBytes(12).toString('hex') } = options;
   const program = findProgram('litecoind', ['/usr/bin/litecoind', '/usr/local/bin/litecoind']);
   const dataDirectory = join(directory, 'data');
   const logFile = join(directory, 'litecoind.log');
   mkdirSync(dataDirectory, { recursive: true });
   const port = rpcPort ?? (await freePort());
-  writeFileSync(join(dataDirectory, 'litecoin.conf'), configuration(port, user, password), { mode: 0o600 });
+  writeFileSync(join(dataDirectory, 'litecoin.conf'), configuration(port, user, password, options), { mode: 0o600 });
   const child = spawn(program, [`-datadir=${dataDirectory}`, '-printtoconsole=0'], {
     stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')],
     detached: true
@@ -108,14 +108,14 @@ export async function startLitecoind(
   };
 }
 
-function configuration(port: number, user: string, password: string): string {
+function configuration(port: number, user: string, password: string, { hasExtensionBlock }: LitecoinOptions): string {
   return [
     'regtest=1',
     'server=1',
     'txindex=1',
     'fallbackfee=0.0002',
     'datacarriersize=9000',
-    WITHOUT_MWEB,
+    ...(hasExtensionBlock ? [] : [WITHOUT_MWEB]),
     '[regtest]',
     'rpcbind=127.0.0.1',
     'rpcallowip=127.0.0.1',

@@ -9,6 +9,7 @@ import { hubAnswers } from './targets/hub-answers.ts';
 import { jsonRpcCalls } from './targets/json-rpc.ts';
 import { nodeAnswers } from './targets/node-answers.ts';
 import { payloads } from './targets/payloads.ts';
+import { rawBlocks } from './targets/raw-blocks.ts';
 import { rowSplitter } from './targets/row-splitter.ts';
 import { rowValues } from './targets/row-values.ts';
 import { snapshotBody } from './targets/snapshot-body.ts';
@@ -36,6 +37,7 @@ export const TARGETS: readonly Target[] = [
   jsonRpcCalls,
   nodeAnswers,
   payloads,
+  rawBlocks,
   configuration,
   stateFiles
 ];

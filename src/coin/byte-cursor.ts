@@ -1,0 +1,66 @@
+/** A place within bytes that moves on with each read. What reaches beyond the end throws RangeError; so does each method. */
+export class ByteCursor {
+  readonly bytes: Buffer;
+  offset = 0;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  get left(): number {
+    return this.bytes.length - this.offset;
+  }
+
+  skip(sizeBytes: number): void {
+    if (sizeBytes > this.bytes.length - this.offset) {
+      throw new RangeError(`${sizeBytes} bytes are announced at byte ${this.offset}, but only ${this.left} follow`);
+    }
+    this.offset += sizeBytes;
+  }
+
+  /** A view on the next bytes. */
+  take(sizeBytes: number): Buffer {
+    this.skip(sizeBytes);
+    return this.bytes.subarray(this.offset - sizeBytes, this.offset);
+  }
+
+  byte(): number {
+    this.skip(1);
+    return this.bytes[this.offset - 1]!;
+  }
+
+  uint32(): number {
+    this.skip(4);
+    return this.bytes.readUInt32LE(this.offset - 4);
+  }
+
+  /** Base units of an output. */
+  uint64(): bigint {
+    this.skip(8);
+    return this.bytes.readBigUInt64LE(this.offset - 8);
+  }
+
+  /** A number in one, three, five or nine bytes. One beyond 2^53 is inexact, and more than any block holds. */
+  varInt(): number {
+    const first = this.byte();
+    if (first < 0xfd) return first;
+    if (first === 0xfd) return this.byte() + this.byte() * 0x100;
+    const low = this.uint32();
+    return first === 0xfe ? low : low + this.uint32() * 2 ** 32;
+  }
+
+  /**
+   * How many parts follow.
+   *
+   * @param leastBytes  what one part takes at least: more parts than the bytes can hold are refused before any is read
+   */
+  count(leastBytes: number): number {
+    const count = this.varInt();
+    if (count * leastBytes > this.left) {
+      throw new RangeError(
+        `${count} parts are announced before byte ${this.offset}, but only ${this.left} bytes follow`
+      );
+    }
+    return count;
+  }
+}

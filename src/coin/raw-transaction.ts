@@ -1,0 +1,198 @@
+import { ByteCursor } from './byte-cursor.ts';
+import { hashId, printId } from './hash-id.ts';
+import { OP_CHECKMULTISIG, OP_RETURN } from './script.ts';
+
+/** Bits of the flag byte behind the marker. */
+const WITNESSES = 1;
+const EXTENSION = 8;
+
+const ID_BYTES = 32;
+/** An output's place: id and position. */
+const OUTPOINT_BYTES = 36;
+const LEAST_INPUT_BYTES = OUTPOINT_BYTES + 1 + 4;
+const LEAST_OUTPUT_BYTES = 8 + 1;
+const LOCK_TIME_BYTES = 4;
+
+export interface RawInput {
+  /** Id of the transaction that it spends from. */
+  readonly txid: string;
+  readonly vout: number;
+  readonly script: Buffer;
+}
+
+export interface RawOutput {
+  /** Base units. */
+  readonly amount: bigint;
+  readonly script: Buffer;
+}
+
+/**
+ * One transaction as places within bytes: reading it makes no object. One instance reads the transactions of a block one after
+ * the other.
+ *
+ * Its getters make objects, and are for the few transactions that matter. Buffers that they return are views on the bytes.
+ *
+ * @see BIP 144 for the witnesses, LIP 3 for the extension block
+ */
+export class RawTransaction {
+  readonly #cursor: ByteCursor;
+  #start = 0;
+  #flags = 0;
+  /** Where the count of the inputs stands. */
+  #inputsAt = 0;
+  #firstInputAt = 0;
+  #outputsAt = 0;
+  #witnessesAt = 0;
+  #end = 0;
+  #inputCount = 0;
+  #mayCarryData = false;
+
+  constructor(cursor: ByteCursor) {
+    this.#cursor = cursor;
+  }
+
+  /**
+   * Reads the transaction at the cursor.
+   *
+   * @param isAlone  the bytes hold nothing else, so that an extension of unknown form can be stepped over
+   * @throws {RangeError} when it is malformed
+   */
+  read(isAlone = false): void {
+    const cursor = this.#cursor;
+    this.#start = cursor.offset;
+    cursor.skip(4); // version
+    this.#readFlags();
+    this.#inputsAt = cursor.offset;
+    this.#skipInputs();
+    this.#outputsAt = cursor.offset;
+    this.#skipOutputs();
+    this.#witnessesAt = cursor.offset;
+    if (this.#flags & WITNESSES) this.#skipWitnesses();
+    if (this.#flags & EXTENSION) this.#skipExtension(isAlone);
+    cursor.skip(LOCK_TIME_BYTES);
+    this.#end = cursor.offset;
+  }
+
+  /** An output's script has the form of one that carries data. */
+  get mayCarryData(): boolean {
+    return this.#mayCarryData;
+  }
+
+  /** It moves coins between a block and its extension block, and is the last one of its block. */
+  get hasExtension(): boolean {
+    return (this.#flags & EXTENSION) !== 0;
+  }
+
+  /** It spends nothing that exists: it mints the block's reward, or its coins come from the extension block. */
+  get isWithoutSource(): boolean {
+    const { bytes } = this.#cursor;
+    if (this.#inputCount === 0) return true;
+    for (let at = this.#firstInputAt; at < this.#firstInputAt + ID_BYTES; at++) if (bytes[at] !== 0) return false;
+    return true;
+  }
+
+  /** Hashes the transaction without its witnesses and extension. */
+  get txid(): string {
+    const { bytes } = this.#cursor;
+    if (this.#flags === 0) return hashId(bytes.subarray(this.#start, this.#end));
+    const version = bytes.subarray(this.#start, this.#start + 4);
+    const body = bytes.subarray(this.#inputsAt, this.#witnessesAt);
+    return hashId(Buffer.concat([version, body, bytes.subarray(this.#end - LOCK_TIME_BYTES, this.#end)]));
+  }
+
+  get inputs(): readonly RawInput[] {
+    const cursor = this.#cursorAt(this.#inputsAt);
+    return Array.from({ length: cursor.varInt() }, () => {
+      const input = {
+        txid: printId(cursor.take(ID_BYTES)),
+        vout: cursor.uint32(),
+        script: cursor.take(cursor.varInt())
+      };
+      cursor.skip(4); // sequence
+      return input;
+    });
+  }
+
+  get outputs(): readonly RawOutput[] {
+    const cursor = this.#cursorAt(this.#outputsAt);
+    return Array.from({ length: cursor.varInt() }, () => ({
+      amount: cursor.uint64(),
+      script: cursor.take(cursor.varInt())
+    }));
+  }
+
+  /** The items of each input's witness; empty when no input has one. */
+  get witnesses(): readonly (readonly Buffer[])[] {
+    if ((this.#flags & WITNESSES) === 0) return [];
+    const cursor = this.#cursorAt(this.#witnessesAt);
+    return Array.from({ length: this.#inputCount }, () =>
+      Array.from({ length: cursor.varInt() }, () => cursor.take(cursor.varInt()))
+    );
+  }
+
+  /** A marker in place of the count of the inputs, then the flags. No input and no flag is a transaction without inputs. */
+  #readFlags(): void {
+    const cursor = this.#cursor;
+    const { bytes, offset } = cursor;
+    this.#flags = bytes[offset] === 0 ? (bytes[offset + 1] ?? 0) : 0;
+    if (this.#flags === 0) return;
+    if (this.#flags & ~(WITNESSES | EXTENSION)) {
+      throw new RangeError(`the transaction at byte ${this.#start} has the unknown flags ${this.#flags}`);
+    }
+    cursor.skip(2);
+  }
+
+  #skipInputs(): void {
+    const cursor = this.#cursor;
+    this.#inputCount = cursor.count(LEAST_INPUT_BYTES);
+    this.#firstInputAt = cursor.offset;
+    for (let left = this.#inputCount; left > 0; left--) {
+      cursor.skip(OUTPOINT_BYTES);
+      cursor.skip(cursor.varInt());
+      cursor.skip(4); // sequence
+    }
+  }
+
+  #skipOutputs(): void {
+    const cursor = this.#cursor;
+    const { bytes } = cursor;
+    this.#mayCarryData = false;
+    for (let left = cursor.count(LEAST_OUTPUT_BYTES); left > 0; left--) {
+      cursor.skip(8); // amount
+      const scriptBytes = cursor.varInt();
+      const scriptAt = cursor.offset;
+      cursor.skip(scriptBytes);
+      if (bytes[scriptAt] === OP_RETURN || bytes[cursor.offset - 1] === OP_CHECKMULTISIG) this.#mayCarryData = true;
+    }
+  }
+
+  #skipWitnesses(): void {
+    const cursor = this.#cursor;
+    for (let left = this.#inputCount; left > 0; left--) {
+      for (let items = cursor.count(1); items > 0; items--) cursor.skip(cursor.varInt());
+    }
+  }
+
+  /** Within a block the extension is one byte that says "none here": it stands behind the block's transactions. */
+  #skipExtension(isAlone: boolean): void {
+    const cursor = this.#cursor;
+    if (cursor.byte() === 0) return;
+    if (!isAlone) throw new RangeError(`the transaction at byte ${this.#start} holds a part of the extension block`);
+    cursor.skip(Math.max(0, cursor.left - LOCK_TIME_BYTES));
+  }
+
+  #cursorAt(offset: number): ByteCursor {
+    const cursor = new ByteCursor(this.#cursor.bytes);
+    cursor.offset = offset;
+    return cursor;
+  }
+}
+
+/** Reads bytes that are one transaction and nothing else. @throws {RangeError} when they are not */
+export function readRawTransaction(bytes: Buffer): RawTransaction {
+  const cursor = new ByteCursor(bytes);
+  const transaction = new RawTransaction(cursor);
+  transaction.read(true);
+  if (cursor.left > 0) throw new RangeError(`${cursor.left} bytes follow the transaction`);
+  return transaction;
+}

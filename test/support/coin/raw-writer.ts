@@ -1,0 +1,102 @@
+import { hashId } from '../../../src/coin/hash-id.ts';
+import type { RawInput, RawOutput } from '../../../src/coin/raw-transaction.ts';
+import fc from '../fast-check.ts';
+
+/** What a test writes as a transaction. */
+export interface TransactionParts {
+  readonly inputs: readonly RawInput[];
+  readonly outputs: readonly RawOutput[];
+  /** One list of items for each input, or none at all. */
+  readonly witnesses: readonly (readonly Buffer[])[];
+}
+
+export interface BlockParts {
+  /** Empty for a first block. */
+  readonly previousHash: string;
+  readonly time: number;
+  readonly transactions: readonly TransactionParts[];
+}
+
+/** A transaction in the form of BIP 144, or the older one when it has no witness. */
+export function writeTransaction({ inputs, outputs, witnesses }: TransactionParts): { bytes: Buffer; txid: string } {
+  const body = Buffer.concat([
+    varInt(inputs.length),
+    ...inputs.flatMap(({ txid, vout, script }) => [idBytes(txid), uint32(vout), sized(script), uint32(0xffffffff)]),
+    varInt(outputs.length),
+    ...outputs.flatMap(({ amount, script }) => [uint64(amount), sized(script)])
+  ]);
+  const plain = Buffer.concat([uint32(2), body, uint32(0)]);
+  const stacks = witnesses.flatMap((items) => [varInt(items.length), ...items.map(sized)]);
+  const bytes =
+    witnesses.length === 0 ? plain : Buffer.concat([uint32(2), Buffer.from([0, 1]), body, ...stacks, uint32(0)]);
+  return { bytes, txid: hashId(plain) };
+}
+
+export function writeBlock({ previousHash, time, transactions }: BlockParts): { bytes: Buffer; hash: string } {
+  const header = Buffer.concat([
+    uint32(0x20000000),
+    idBytes(previousHash || '0'.repeat(64)),
+    Buffer.alloc(32, 0x11),
+    uint32(time),
+    Buffer.alloc(8)
+  ]);
+  const bodies = transactions.map((transaction) => writeTransaction(transaction).bytes);
+  return { bytes: Buffer.concat([header, varInt(transactions.length), ...bodies]), hash: hashId(header) };
+}
+
+const id = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString('hex'));
+const script = fc
+  .oneof(fc.uint8Array({ maxLength: 80 }), fc.uint8Array({ minLength: 250, maxLength: 260 }))
+  .map((bytes) => Buffer.from(bytes));
+const uint = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+const plain = { noNullPrototype: true };
+const input = fc.record({ txid: fc.oneof(id, fc.constant('0'.repeat(64))), vout: uint, script }, plain);
+const output = fc.record({ amount: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), script }, plain);
+
+const transaction: fc.Arbitrary<TransactionParts> = fc
+  .record({ inputs: fc.array(input, { minLength: 1, maxLength: 4 }), outputs: fc.array(output, { maxLength: 4 }) })
+  .chain((parts) =>
+    fc
+      .oneof(
+        fc.constant([]),
+        fc.array(fc.array(script, { maxLength: 3 }), {
+          minLength: parts.inputs.length,
+          maxLength: parts.inputs.length
+        })
+      )
+      .map((witnesses) => ({ ...parts, witnesses }))
+  );
+
+/** Blocks of a few transactions of every form. */
+export const blockParts: fc.Arbitrary<BlockParts> = fc.record({
+  previousHash: id.filter((hash) => !/^0+$/.test(hash)),
+  time: uint,
+  transactions: fc.array(transaction, { minLength: 1, maxLength: 6 })
+});
+
+function idBytes(hex: string): Buffer {
+  return Buffer.from(hex, 'hex').reverse();
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+function uint64(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(value);
+  return bytes;
+}
+
+function sized(bytes: Uint8Array): Buffer {
+  return Buffer.concat([varInt(bytes.length), bytes]);
+}
+
+function varInt(value: number): Buffer {
+  if (value < 0xfd) return Buffer.from([value]);
+  return value <= 0xffff
+    ? Buffer.from([0xfd, value & 0xff, value >> 8])
+    : Buffer.concat([Buffer.from([0xfe]), uint32(value)]);
+}

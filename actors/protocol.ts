@@ -17,6 +17,8 @@ import type {
   OpenEpoch,
   TransparencyPage
 } from '../src/wire/transparency.ts';
+import type { SyncTasks } from '../workers/sync/tasks.ts';
+import type { TaskAsks } from './runtime/tasks.ts';
 
 /** What a source actor's thread is started with. */
 export interface SourceActorData {
@@ -134,10 +136,11 @@ export type ReplicaAsks = {
   'halt.clear': { request: Record<string, never>; reply: { was: unknown } };
 };
 
+/** The tasks that actors have run on the pool. */
+export type ActorTasks = TaskAsks<Pick<SyncTasks, 'sync/balance-tops' | 'sync/merkle-epochs'>>;
+
 /** Asks of any actor to the main thread. */
-export type MainAsks = {
-  /** Runs a stateless task on the pool. */
-  'task.run': { request: { name: string; input: unknown }; reply: unknown };
+export type MainAsks = ActorTasks & {
   /** Hands messages to the fan-out, in order; the reply says that they are accepted and the resume point is kept. */
   broadcast: {
     /** `readSince`: when the reading of its blocks began, Unix milliseconds. */
@@ -146,7 +149,5 @@ export type MainAsks = {
   };
 };
 
-/** One-way words of an actor to the main thread, beside those of every actor (beacon, transition, waiting). */
-export interface ActorNotices {
-  report: DatabaseReport;
-}
+/** What an actor tells the main thread, beside what every actor does (beacon, transition, waiting). */
+export type ActorNotices = { report: DatabaseReport };

@@ -59,7 +59,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['src/service/', 'type src/log.ts', ...BASICS]
   ],
   'actors/source/': [
-    ...['node:', 'xstate', 'type workers/sync/', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts'],
+    ...['node:', 'xstate', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts'],
     ...['src/db/source/', 'src/db/ddl/', ...TABLES, 'actors/runtime/', 'machines/sync/', 'machines/runtime/'],
     ...['src/observe/', 'src/log.ts', ...BASICS]
   ],
@@ -68,16 +68,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['src/db/replica/compare/', 'src/db/replica/load/', 'src/db/replica/', 'src/db/ddl/', ...TABLES],
     ...['actors/runtime/', 'machines/sync/', 'machines/runtime/', 'src/observe/', 'src/log.ts', ...BASICS]
   ],
+  'actors/commitment/': [
+    ...['node:', 'src/db/replica/', ...TABLES, ...BASICS],
+    ...['type actors/protocol.ts', 'type src/db/source/', 'type src/log.ts']
+  ],
+  'actors/protocol.ts': [
+    ...['type workers/sync/', 'type src/sync/client/', 'type src/db/source/', 'type actors/runtime/', 'type src/wire/'],
+    'type src/consensus/'
+  ],
   'workers/sync/': ['node:', 'src/sync/snapshot/', 'src/db/source/', 'src/db/core/', ...BASICS],
   'src/sync/snapshot/': [
     ...['node:', 'lru-cache', 'src/db/core/', 'src/observe/', ...BASICS],
     ...['type src/db/replica/', 'type src/db/source/', 'type src/log.ts']
   ],
-  'actors/commitment/': [
-    ...['node:', 'src/db/replica/', ...TABLES, ...BASICS],
-    ...['type actors/protocol.ts', 'type src/db/source/', 'type src/log.ts']
-  ],
-  'actors/protocol.ts': ['type src/sync/client/', 'type src/db/source/', 'type src/wire/', 'type src/consensus/'],
   'src/sync/client/': ['node:', 'typebox', 'undici', 'ws', 'src/observe/', ...BASICS],
   'src/db/replica/compare/': ['src/db/replica/', ...TABLES, ...BASICS],
   'src/db/replica/load/': ['node:', 'type mysql2/promise', 'src/db/replica/', ...TABLES, ...BASICS],

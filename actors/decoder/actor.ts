@@ -25,10 +25,8 @@ export interface DecoderActorData {
   readonly logLevel: string;
 }
 
-/** The one-way words of a decoder actor. */
-export interface DecoderNotices {
-  report: DecoderReport;
-}
+/** What a decoder actor tells the main thread. */
+export type DecoderNotices = { report: DecoderReport };
 
 const RETRY_DELAY_MS = 3_000;
 const REPORT_INTERVAL_MS = 250;

@@ -3,7 +3,6 @@ import { workerData } from 'node:worker_threads';
 import { createActor, fromPromise } from 'xstate';
 import { circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
 import { type Inspection, type Outcome, replicaMachine } from '../../machines/sync/replica.ts';
-import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
 import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { refuseLoss } from '../../src/db/replica/adoption.ts';
@@ -67,10 +66,7 @@ const commitment =
         log,
         domain: data.stateDomain,
         changed: () => scheduleReport(),
-        computeTops: async (batch) => {
-          const order = { name: 'sync/balance-tops', input: batch };
-          return (await host.ask('task.run', order, { deadlineMs: TREE_TASK_DEADLINE_MS })) as BucketBatch;
-        }
+        computeTops: (batch) => host.ask('sync/balance-tops', batch, { deadlineMs: TREE_TASK_DEADLINE_MS })
       });
 const replica = new Replica(data, log, host.observe('halt'), () => scheduleReport(), commitment);
 const sourceQuorum = new SourceQuorum(replica, () => host.observe('hashQuorum'));

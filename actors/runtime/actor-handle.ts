@@ -1,10 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads';
-import { PlatformError, type WireError } from '../../src/errors.ts';
+import { type ResourceLimits, Worker } from 'node:worker_threads';
+import { PlatformError } from '../../src/errors.ts';
 import { entryUrl } from '../../src/process/program.ts';
-import { type AskOptions, Channel, type Exchange, type Handlers, type Protocol } from './channel.ts';
+import {
+  type AskOptions,
+  Channel,
+  type Exchange,
+  type Handlers,
+  type Listeners,
+  type Notices,
+  type Protocol
+} from './channel.ts';
 import { cpuMsOf } from './cpu.ts';
-import type { HostAsks } from './notices.ts';
+import type { HostAsks, HostNotices, SupervisedNotices } from './notices.ts';
 
 /** A thread that runs JavaScript answers sooner, in a loop too. */
 const CPU_PATIENCE_MS = 1_000;
@@ -16,14 +24,15 @@ export function actorEntry(kind: 'decoder' | 'replica' | 'source'): URL {
   return entryUrl(`actors/${kind}/actor`);
 }
 
-export interface HandleOptions<ToMain extends Protocol> {
+export interface HandleOptions<ToMain extends Protocol, Heard extends Notices> {
   readonly entry: URL;
   /** Shown by debuggers and in traces. */
   readonly name: string;
   readonly workerData: unknown;
   readonly resourceLimits?: ResourceLimits;
   readonly handlers: Handlers<ToMain>;
-  readonly onNotice: (type: string, body: unknown) => void;
+  /** What the thread tells, but for the error that ends it. */
+  readonly listeners: Listeners<Heard & SupervisedNotices>;
   readonly onFault: (error: PlatformError, type: string) => void;
   /** Sees each ask of either side when it is settled. */
   readonly onMessage?: (exchange: Exchange) => void;
@@ -35,15 +44,19 @@ export interface HandleOptions<ToMain extends Protocol> {
 }
 
 /** The main thread's end of one actor: its thread, the channel to it, and its death. */
-export class ActorHandle<ToActor extends Protocol = Protocol, ToMain extends Protocol = Protocol> {
+export class ActorHandle<
+  ToActor extends Protocol = Protocol,
+  ToMain extends Protocol = Protocol,
+  Heard extends Notices = Record<never, never>
+> {
   readonly #thread: Worker;
-  readonly #channel: Channel<ToMain, ToActor & HostAsks>;
+  readonly #channel: Channel<ToMain, ToActor & HostAsks, Heard & HostNotices>;
   readonly #exited = Promise.withResolvers<PlatformError>();
   readonly #onStuck: () => void;
   readonly #endPatienceMs: number;
   #fault: PlatformError | undefined;
 
-  constructor(options: HandleOptions<ToMain>) {
+  constructor(options: HandleOptions<ToMain, Heard>) {
     const { entry, name, workerData, resourceLimits = {}, onStuck = () => undefined } = options;
     this.#onStuck = onStuck;
     this.#endPatienceMs = options.endPatienceMs ?? END_PATIENCE_MS;
@@ -53,10 +66,12 @@ export class ActorHandle<ToActor extends Protocol = Protocol, ToMain extends Pro
       mailboxLimit: options.mailboxLimit,
       onFault: options.onFault,
       ...(options.onMessage ? { onExchange: options.onMessage } : {}),
-      onNotice: (type, body) => {
-        if (type === 'fault') this.#fault = PlatformError.fromWire(body as WireError);
-        else options.onNotice(type, body);
-      }
+      listeners: {
+        ...options.listeners,
+        fault: (error) => {
+          this.#fault = PlatformError.fromWire(error);
+        }
+      } as Listeners<Heard & HostNotices>
     });
     this.#thread.once('error', (cause) => {
       this.#fault ??= PlatformError.from(cause, 'ACTOR_EXITED');
@@ -76,10 +91,6 @@ export class ActorHandle<ToActor extends Protocol = Protocol, ToMain extends Pro
     options?: AskOptions
   ): Promise<(ToActor & HostAsks)[K]['reply']> {
     return this.#channel.ask(type, body, options);
-  }
-
-  tell(type: string, body: unknown, transfer?: readonly Transferable[]): void {
-    this.#channel.tell(type, body, transfer);
   }
 
   /** What the thread has computed since it started, in milliseconds; undefined when it does not answer within a second. */

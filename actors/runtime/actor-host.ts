@@ -1,13 +1,13 @@
 import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { parentPort, type Transferable } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import type { InspectionEvent } from 'xstate';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
 import { count, takeCounters } from '../../src/observe/counters.ts';
-import { type AskOptions, Channel, type Handlers, type Protocol, portableError } from './channel.ts';
+import { type AskOptions, Channel, type Handlers, type Notices, type Protocol, portableError } from './channel.ts';
 import { cpuMsOf } from './cpu.ts';
-import type { Beacon, HostNotices } from './notices.ts';
+import type { Beacon, HostAsks, HostNotices } from './notices.ts';
 import { observeMachine } from './observe.ts';
 
 const BEACON_INTERVAL_MS = 1_000;
@@ -21,20 +21,22 @@ export interface HostOptions<ToActor extends Protocol> {
   /** Finishes what is in work and lets go of everything; the thread is ended after it, or when the grace is over. */
   readonly stop: (graceMs: number) => Promise<void>;
   readonly log: Logger;
-  readonly onNotice?: (type: string, body: unknown) => void;
   readonly mailboxLimit?: number;
   readonly beaconIntervalMs?: number;
 }
 
+/** Sends a notice to the main thread. */
+type Tell<N extends Notices> = <K extends keyof N & string>(type: K, body: N[K]) => void;
+
 /** What an actor has of its thread: a way to the main thread, and the means to be seen. */
-export interface ActorHost<ToMain extends Protocol, Notices> {
+export interface ActorHost<ToMain extends Protocol, Told extends Notices> {
   /** @throws {PlatformError} ACTOR_TIMEOUT, or whatever the main thread's handler threw */
   ask<K extends keyof ToMain & string>(
     type: K,
     body: ToMain[K]['request'],
     options?: AskOptions
   ): Promise<ToMain[K]['reply']>;
-  tell<K extends keyof Notices & string>(type: K, body: Notices[K], transfer?: readonly Transferable[]): void;
+  readonly tell: Tell<Told>;
   /** The `inspect` option for a root machine: its changes of state reach the supervisor. */
   observe(machine: string): (inspection: InspectionEvent) => void;
   /** Says what the actor waits for from now on; null: for nothing. */
@@ -49,20 +51,22 @@ export interface ActorHost<ToMain extends Protocol, Notices> {
  * Faults of handlers are answered and logged; an error that nobody caught is logged with its cause, told to the
  * supervisor, and ends the thread.
  */
-export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Notices = Record<never, never>>(
-  options: HostOptions<ToActor>
-): ActorHost<ToMain, Notices> {
+export function hostActor<
+  ToActor extends Protocol,
+  ToMain extends Protocol,
+  Told extends Notices = Record<never, never>
+>(options: HostOptions<ToActor>): ActorHost<ToMain, Told> {
   if (!parentPort) throw new PlatformError('INTERNAL', { reason: 'an actor runs in a worker thread' });
   const { log, stop, mailboxLimit = DEFAULT_MAILBOX_LIMIT, beaconIntervalMs = BEACON_INTERVAL_MS } = options;
-  const channel = new Channel<Protocol, ToMain>(parentPort, {
+  const channel = new Channel<ToActor & HostAsks, ToMain, Record<never, never>, Told & HostNotices>(parentPort, {
     handlers: {
-      ...(options.handlers as Handlers<Protocol>),
-      stop: async (body) => {
-        await stop((body as { graceMs: number }).graceMs);
+      ...options.handlers,
+      stop: async ({ graceMs }: HostAsks['stop']['request']) => {
+        await stop(graceMs);
         return {};
       }
-    },
-    onNotice: options.onNotice ?? ((type) => log.warn({ type }, 'notice that nobody takes')),
+    } as Handlers<ToActor & HostAsks>,
+    listeners: {},
     onFault: (error, type) =>
       error.code === 'INTERNAL'
         ? log.error({ err: error, type }, 'request failed')
@@ -70,7 +74,7 @@ export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Not
     mailboxLimit,
     urgent: ['stop']
   });
-  const tell = <K extends keyof HostNotices>(type: K, body: HostNotices[K]) => channel.tell(type, body);
+  const tell = channel.tell.bind(channel) as Tell<HostNotices> & Tell<Told>;
   const fail = (thrown: unknown): never => {
     const error = PlatformError.from(thrown);
     log.error({ err: error, policy: error.policy }, `actor ends: ${error.message}`);
@@ -84,7 +88,7 @@ export function hostActor<ToActor extends Protocol, ToMain extends Protocol, Not
   });
   return {
     ask: (type, body, askOptions) => channel.ask(type, body, askOptions),
-    tell: (type, body, transfer) => channel.tell(type, body, transfer),
+    tell,
     observe: (machine) => observeMachine(machine, (transition) => tell('transition', transition)),
     waiting: (on) => tell('waiting', { on, since: Date.now() }),
     fail

@@ -33,25 +33,18 @@ export class ActorRecord {
     return this.#generation;
   }
 
-  /** @returns whether the notice is one that every actor sends */
-  note(type: string, body: unknown): boolean {
-    switch (type) {
-      case 'beacon':
-        this.#beacon = { ...(body as Beacon), at: Date.now() };
-        return true;
-      case 'transition': {
-        const transition = body as Transition;
-        this.#transitions.push(transition);
-        this.#tell({ kind: 'transition', ...transition });
-        this.#machines[transition.machine] = { state: transition.to, since: transition.at };
-        return true;
-      }
-      case 'waiting':
-        this.#waiting = (body as Waiting).on === null ? null : (body as Waiting);
-        return true;
-      default:
-        return false;
-    }
+  keepBeacon(beacon: Beacon): void {
+    this.#beacon = { ...beacon, at: Date.now() };
+  }
+
+  keepTransition(transition: Transition): void {
+    this.#transitions.push(transition);
+    this.#tell({ kind: 'transition', ...transition });
+    this.#machines[transition.machine] = { state: transition.to, since: transition.at };
+  }
+
+  keepWaiting(waiting: Waiting): void {
+    this.#waiting = waiting.on === null ? null : waiting;
   }
 
   buried(cause: Death['cause'], reason: string): void {

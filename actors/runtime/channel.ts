@@ -4,6 +4,9 @@ import { type ErrorCode, PlatformError, type WireError } from '../../src/errors.
 /** What may be asked over a channel: a type name, what is sent with it, and what comes back. */
 export type Protocol = Record<string, { request: unknown; reply: unknown }>;
 
+/** What may be told over a channel one way: a type name, and what is sent with it. */
+export type Notices = Record<string, unknown>;
+
 /** The part of a `Worker` or `parentPort` that a channel uses. */
 export interface Port {
   postMessage(message: unknown, transfer?: readonly Transferable[]): void;
@@ -28,6 +31,9 @@ export type Handlers<P extends Protocol> = {
   readonly [K in keyof P]: (body: P[K]['request']) => Answered<P[K]['reply']> | Promise<Answered<P[K]['reply']>>;
 };
 
+/** One listener for each type of notice. */
+export type Listeners<N extends Notices> = { readonly [K in keyof N]: (body: N[K]) => void };
+
 /** One ask and its reply, when it is settled. */
 export interface Exchange {
   /** When it was asked, Unix milliseconds, and how long its reply took. */
@@ -39,12 +45,12 @@ export interface Exchange {
   readonly error?: ErrorCode;
 }
 
-export interface ChannelOptions<Local extends Protocol> {
+export interface ChannelOptions<Local extends Protocol, Heard extends Notices> {
   /** Answers what the peer asks. */
   readonly handlers: Handlers<Local>;
-  /** Takes the peer's one-way words. */
-  readonly onNotice: (type: string, body: unknown) => void;
-  /** Sees each fault of a handler or of `onNotice` with its cause and stack; only code and detail cross the port. */
+  /** Take what the peer tells; a notice without a listener is a fault. */
+  readonly listeners: Listeners<Heard>;
+  /** Sees each fault of a handler or listener with its cause and stack; only code and detail cross the port. */
   readonly onFault: (error: PlatformError, type: string) => void;
   readonly onExchange?: (exchange: Exchange) => void;
   /** Asks of the peer that may be in work at once; further ones are refused with ACTOR_BUSY. */
@@ -90,16 +96,21 @@ const DEFAULT_ASK_DEADLINE_MS = 5_000;
 const LONGEST_DEADLINE_MS = 2 ** 31 - 1;
 
 /** One end of a message port: typed ask and reply both ways, one-way notices, a bounded mailbox. */
-export class Channel<Local extends Protocol, Remote extends Protocol> {
+export class Channel<
+  Local extends Protocol,
+  Remote extends Protocol,
+  Heard extends Notices = Record<never, never>,
+  Told extends Notices = Record<never, never>
+> {
   readonly #port: Port;
-  readonly #options: ChannelOptions<Local>;
+  readonly #options: ChannelOptions<Local, Heard>;
   readonly #pending = new Map<number, Pending>();
   /** When each ask of the peer that is in work arrived, oldest first. */
   readonly #mailbox = new Map<number, number>();
   #nextId = 0;
   #closed: PlatformError | undefined;
 
-  constructor(port: Port, options: ChannelOptions<Local>) {
+  constructor(port: Port, options: ChannelOptions<Local, Heard>) {
     this.#port = port;
     this.#options = options;
     port.on('message', (message) => this.#receive(message as Envelope));
@@ -140,9 +151,9 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
     return promise;
   }
 
-  /** Sends a one-way word; after `close` it goes nowhere. */
-  tell(type: string, body: unknown, transfer: readonly Transferable[] = []): void {
-    if (!this.#closed) this.#port.postMessage({ kind: 'notice', type, body } satisfies Envelope, transfer);
+  /** Sends a notice; after `close` it goes nowhere. */
+  tell<K extends keyof Told & string>(type: K, body: Told[K]): void {
+    if (!this.#closed) this.#port.postMessage({ kind: 'notice', type, body } satisfies Envelope);
   }
 
   /** Rejects every ask in flight and every later one with this error. */
@@ -172,8 +183,12 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
   }
 
   #takeNotice(type: string, body: unknown): void {
+    const { listeners } = this.#options;
     try {
-      this.#options.onNotice(type, body);
+      if (!Object.hasOwn(listeners, type)) {
+        throw new PlatformError('PROTOCOL_VIOLATION', { reason: `nobody here listens to ${type}` });
+      }
+      listeners[type]!(body as never);
     } catch (caught) {
       this.#options.onFault(PlatformError.from(caught), type);
     }

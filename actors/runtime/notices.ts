@@ -40,16 +40,19 @@ export interface Waiting {
   readonly since: number;
 }
 
-/** The one-way words of every actor, which the supervisor keeps for itself. */
-export interface HostNotices {
-  readonly beacon: Beacon;
+/** What every actor tells the main thread; the supervisor takes it. */
+export type HostNotices = {
+  beacon: Beacon;
   /** With each beacon: what the thread counted since the last. */
-  readonly counters: Counters;
-  readonly transition: Transition;
-  readonly waiting: Waiting;
-  /** The last word of a thread that ends by an error. */
-  readonly fault: WireError;
-}
+  counters: Counters;
+  transition: Transition;
+  waiting: Waiting;
+  /** The last notice of a thread that ends by an error. */
+  fault: WireError;
+};
+
+/** Those that the supervisor listens to; the fault is its handle's. */
+export type SupervisedNotices = Omit<HostNotices, 'fault'>;
 
 /** The asks that every actor answers. */
 export type HostAsks = {

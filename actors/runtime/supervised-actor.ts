@@ -9,8 +9,8 @@ import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
 import { ActorHandle } from './actor-handle.ts';
 import { ActorRecord } from './actor-record.ts';
 import type { ActorState, ActorView, Death } from './actor-view.ts';
-import type { Handlers, Protocol } from './channel.ts';
-import type { Beacon } from './notices.ts';
+import type { Handlers, Listeners, Notices, Protocol } from './channel.ts';
+import type { Beacon, SupervisedNotices, Transition, Waiting } from './notices.ts';
 import { observeMachine } from './observe.ts';
 import type { StartGate } from './start-gate.ts';
 import type { TimelineEvent } from './timeline.ts';
@@ -27,10 +27,10 @@ export interface ActorSpec {
 }
 
 /** What one actor's life needs of the house. */
-export interface ActorContext<ToMain extends Protocol> {
+export interface ActorContext<ToMain extends Protocol, Heard extends Notices> {
   readonly log: Logger;
   readonly handlers: Handlers<ToMain>;
-  readonly onNotice: (type: string, body: unknown) => void;
+  readonly listeners: Listeners<Heard>;
   readonly onCounters: (counters: Counters) => void;
   /** An error whose policy is `exit`. */
   readonly onFatal: (error: PlatformError) => void;
@@ -52,14 +52,14 @@ export interface ActorContext<ToMain extends Protocol> {
 }
 
 /** The life of one actor: its threads one after another, and the policy between them. */
-export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> {
+export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol, Heard extends Notices> {
   readonly #spec: ActorSpec;
-  readonly #context: ActorContext<ToMain>;
+  readonly #context: ActorContext<ToMain, Heard>;
   readonly #record: ActorRecord;
   readonly #policy;
   #state: ActorState = 'stopped';
   #reason: PlatformError | null = null;
-  #handle: ActorHandle<ToActor, ToMain> | undefined;
+  #handle: ActorHandle<ToActor, ToMain, Heard> | undefined;
   #watchdog: Watchdog | undefined;
   /** Gives the turn to start back. */
   #leaveGate: () => void = () => undefined;
@@ -68,11 +68,11 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
   /** Why the thread is being ended from here; undefined when it dies by itself. */
   #ending: 'hung' | 'killed' | undefined;
 
-  constructor(spec: ActorSpec, context: ActorContext<ToMain>) {
+  constructor(spec: ActorSpec, context: ActorContext<ToMain, Heard>) {
     this.#spec = spec;
     this.#context = context;
     this.#record = new ActorRecord(context.ringSize, context.firstGeneration, context.tell);
-    const inspect = observeMachine('restart', (transition) => this.#record.note('transition', transition));
+    const inspect = observeMachine('restart', (transition) => this.#record.keepTransition(transition));
     this.#policy = createActor(restartMachine, { input: context.restart, inspect });
     this.#policy.subscribe(({ value }) => {
       if (value === 'running' && this.#state === 'backoff') void this.#launch();
@@ -81,7 +81,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
   }
 
   /** @throws {PlatformError} ACTOR_NOT_READY */
-  get handle(): ActorHandle<ToActor, ToMain> {
+  get handle(): ActorHandle<ToActor, ToMain, Heard> {
     if (this.#state === 'running' && this.#handle) return this.#handle;
     const reason = this.#reason?.message ?? `the actor is ${this.#state}`;
     throw new PlatformError('ACTOR_NOT_READY', { reason, actor: databaseKey(this.#spec.id), state: this.#state });
@@ -132,7 +132,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
     await handle.terminate();
   }
 
-  async #finish(handle: ActorHandle<ToActor, ToMain>, graceMs: number): Promise<void> {
+  async #finish(handle: ActorHandle<ToActor, ToMain, Heard>, graceMs: number): Promise<void> {
     const generation = this.#record.generation;
     try {
       await handle.ask('stop', { graceMs }, { deadlineMs: graceMs });
@@ -161,9 +161,9 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
 
   #spawn(generation: number): void {
     const { id, entry, workerData, resourceLimits } = this.#spec;
-    const { handlers, log, mailboxLimit, beaconTimeoutMs, onStuck, endPatienceMs } = this.#context;
+    const { handlers, listeners, log, mailboxLimit, beaconTimeoutMs, onStuck, endPatienceMs } = this.#context;
     const data = typeof workerData === 'function' ? (workerData as () => object)() : workerData;
-    const handle = new ActorHandle<ToActor, ToMain>({
+    const handle = new ActorHandle<ToActor, ToMain, Heard>({
       entry,
       name: databaseKey(id),
       workerData: { ...data, id, generation },
@@ -174,7 +174,13 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
       ...(endPatienceMs === undefined ? {} : { endPatienceMs }),
       onMessage: (message) => this.#context.tell({ kind: 'message', ...message }),
       onFault: (error, type) => log.warn({ err: error, type }, `an ask of the actor failed: ${error.message}`),
-      onNotice: (type, body) => this.#notice(handle, type, body)
+      listeners: {
+        ...listeners,
+        beacon: (beacon: Beacon) => this.#onBeacon(handle, beacon),
+        counters: this.#context.onCounters,
+        transition: (transition: Transition) => this.#record.keepTransition(transition),
+        waiting: (waiting: Waiting) => this.#record.keepWaiting(waiting)
+      } satisfies Listeners<SupervisedNotices> as Listeners<Heard & SupervisedNotices>
     });
     this.#handle = handle;
     this.#watchdog = new Watchdog({
@@ -187,14 +193,12 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol> 
     });
   }
 
-  #notice(handle: ActorHandle<ToActor, ToMain>, type: string, body: unknown): void {
-    if (type === 'beacon' && handle === this.#handle) {
-      this.#watchdog?.feed((body as Beacon).cpuMs);
-      this.#leaveGate();
-      this.#state = 'running';
-    }
-    if (type === 'counters') this.#context.onCounters(body as Counters);
-    else if (!this.#record.note(type, body)) this.#context.onNotice(type, body);
+  #onBeacon(handle: ActorHandle<ToActor, ToMain, Heard>, beacon: Beacon): void {
+    this.#record.keepBeacon(beacon);
+    if (handle !== this.#handle) return;
+    this.#watchdog?.feed(beacon.cpuMs);
+    this.#leaveGate();
+    this.#state = 'running';
   }
 
   /** Acts on a death that nobody asked for, by the policy of its error. */

@@ -6,7 +6,7 @@ import type { Counters } from '../../src/observe/counters.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
 import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState, ActorView } from './actor-view.ts';
-import type { Handlers, Protocol } from './channel.ts';
+import type { Handlers, Listeners, Notices, Protocol } from './channel.ts';
 import { StartGate } from './start-gate.ts';
 import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
 import { Timeline, type TimelineEntry, type TimelineEvent } from './timeline.ts';
@@ -16,14 +16,14 @@ export type { ActorSpec } from './supervised-actor.ts';
 /** Restarts from a fifth of a second to half a minute apart; ten in five minutes are the last. */
 const DEFAULT_RESTART: RestartInput = { baseDelayMs: 200, maxDelayMs: 30_000, budget: 10, windowMs: 300_000 };
 
-export interface SupervisorOptions<ToMain extends Protocol> {
+export interface SupervisorOptions<ToMain extends Protocol, Heard extends Notices> {
   readonly log: Logger;
   /** Answers what actors ask of the main thread. */
   readonly handlers: {
     readonly [K in keyof ToMain]: (body: ToMain[K]['request'], from: DatabaseId) => ReturnType<Handlers<ToMain>[K]>;
   };
-  /** Takes the notices that are not the supervisor's own: `report` and whatever the kinds of actors say besides. */
-  readonly onNotice: (id: DatabaseId, type: string, body: unknown) => void;
+  /** Take what actors tell, beside the supervisor's own notices. */
+  readonly listeners: { readonly [K in keyof Heard]: (body: Heard[K], from: DatabaseId) => void };
   /** Takes what an actor's thread counted since the last time, once a second. */
   readonly onCounters?: (id: DatabaseId, counters: Counters) => void;
   /** An actor met an error whose policy is `exit`: the process cannot go on. */
@@ -56,15 +56,19 @@ export interface SupervisorOptions<ToMain extends Protocol> {
 }
 
 /** Keeps one actor per database alive: one for one, by the restart policy and the policy of the error that ended it. */
-export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Protocol = Protocol> {
-  readonly #options: SupervisorOptions<ToMain>;
+export class Supervisor<
+  ToActor extends Protocol = Protocol,
+  ToMain extends Protocol = Protocol,
+  Heard extends Notices = Record<never, never>
+> {
+  readonly #options: SupervisorOptions<ToMain, Heard>;
   readonly #firstGeneration: number;
-  readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain>>();
+  readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain, Heard>>();
   readonly #gate: StartGate;
   /** All that happened to all actors, as far back as it is kept. */
   readonly timeline: Timeline;
 
-  constructor(options: SupervisorOptions<ToMain>) {
+  constructor(options: SupervisorOptions<ToMain, Heard>) {
     this.#options = options;
     this.timeline = new Timeline(options.timelineSize, options.onTimelineEvent);
     this.#gate = new StartGate(options.startsAtOnce);
@@ -79,7 +83,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
       if (known.state === 'stopped') known.start();
       return;
     }
-    const actor = new SupervisedActor<ToActor, ToMain>(spec, this.#context(spec));
+    const actor = new SupervisedActor<ToActor, ToMain, Heard>(spec, this.#context(spec));
     this.#actors.set(key, actor);
     actor.start();
   }
@@ -111,7 +115,7 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
   }
 
   /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY */
-  handle(id: DatabaseId): ActorHandle<ToActor, ToMain> {
+  handle(id: DatabaseId): ActorHandle<ToActor, ToMain, Heard> {
     return this.#find(id).handle;
   }
 
@@ -129,26 +133,22 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
     return [...this.#actors.values()].map((actor) => actor.view);
   }
 
-  #find(id: DatabaseId): SupervisedActor<ToActor, ToMain> {
+  #find(id: DatabaseId): SupervisedActor<ToActor, ToMain, Heard> {
     const actor = this.#actors.get(databaseKey(id));
     if (!actor) throw new PlatformError('DATABASE_UNKNOWN', { database: databaseKey(id) });
     return actor;
   }
 
   #context(spec: ActorSpec) {
-    const { handlers, onNotice, onCounters, onFatal, reap, onStuck } = this.#options;
+    const { handlers, listeners, onCounters, onFatal, reap, onStuck } = this.#options;
     const log = this.#options.log.child({ database: databaseKey(spec.id), actor: spec.kind });
-    const bound = Object.entries(handlers).map(([type, handler]) => [
-      type,
-      (body: unknown) => handler(body as never, spec.id)
-    ]);
     return {
       log,
       gate: this.#gate,
       endPatienceMs: this.#options.endPatienceMs,
       onStuck: () => (onStuck ? onStuck(spec.id) : killProcess(log)),
-      handlers: Object.fromEntries(bound) as Handlers<ToMain>,
-      onNotice: (type: string, body: unknown) => onNotice(spec.id, type, body),
+      handlers: boundTo(spec.id, handlers) as Handlers<ToMain>,
+      listeners: boundTo(spec.id, listeners) as Listeners<Heard>,
       onCounters: (counters: Counters) => onCounters?.(spec.id, counters),
       onFatal: (error: PlatformError) => onFatal(error, spec.id),
       reap: async (generation: number) => reap?.({ spec, generation }),
@@ -161,6 +161,15 @@ export class Supervisor<ToActor extends Protocol = Protocol, ToMain extends Prot
       tell: (event: TimelineEvent) => this.timeline.add(spec.id, event)
     };
   }
+}
+
+/** Functions of a message's body and its sender, as functions of the body alone. */
+function boundTo(
+  from: DatabaseId,
+  functions: Readonly<Record<string, (body: never, from: DatabaseId) => unknown>>
+): Readonly<Record<string, (body: never) => unknown>> {
+  const bound = Object.entries(functions).map(([type, run]) => [type, (body: never) => run(body, from)]);
+  return Object.fromEntries(bound);
 }
 
 /** `process.exit` would wait for the thread. */

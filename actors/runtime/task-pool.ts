@@ -5,6 +5,7 @@ import { Piscina } from 'piscina';
 import { PlatformError } from '../../src/errors.ts';
 import { entryUrl } from '../../src/process/program.ts';
 import type { TaskOrder, TaskOutcome } from './task-entry.ts';
+import type { TaskInput, TaskOutput, Tasks } from './tasks.ts';
 
 export interface TaskPoolOptions {
   /** What a thread starts from. */
@@ -25,7 +26,7 @@ export interface RunTaskOptions {
 const IDLE_TIMEOUT_MS = 30_000;
 
 /** Heavy work off the main thread: stateless tasks, one file each below `workers/`, on a few threads that come and go. */
-export class TaskPool {
+export class TaskPool<T extends Tasks> {
   readonly #locate: (name: string) => URL;
   readonly #pool: Piscina<TaskOrder, TaskOutcome>;
 
@@ -51,19 +52,21 @@ export class TaskPool {
   }
 
   /**
-   * Runs the task of that file name, a room before it; a task may return `Transferred` to move buffers.
+   * Runs a task; one may return `Transferred` to move buffers.
    *
-   * @throws {PlatformError} TASKS_BUSY, PROTOCOL_VIOLATION (no such name), or what the task threw; the signal's reason
+   * @throws {PlatformError} TASKS_BUSY, or what the task threw; the signal's reason
    */
-  async run(name: string, input: unknown, { signal, transfer = [] }: RunTaskOptions = {}): Promise<unknown> {
-    if (!/^([a-z][a-z0-9-]*\/)?[a-z][a-z0-9-]*$/.test(name))
-      throw new PlatformError('PROTOCOL_VIOLATION', { reason: 'no task name', name });
+  async run<Name extends keyof T & string>(
+    name: Name,
+    input: TaskInput<T[Name]>,
+    { signal, transfer = [] }: RunTaskOptions = {}
+  ): Promise<TaskOutput<T[Name]>> {
     signal?.throwIfAborted();
     if (this.queueDepth >= this.#pool.options.maxQueue) {
       throw new PlatformError('TASKS_BUSY', { reason: 'the task queue is full', waiting: this.queueDepth });
     }
     const outcome = await this.#outcome({ module: this.#locate(name).href, input }, signal, transfer);
-    if (outcome.ok) return outcome.value;
+    if (outcome.ok) return outcome.value as TaskOutput<T[Name]>;
     const cause = Object.assign(new Error(outcome.error.message), { stack: outcome.stack });
     throw new PlatformError(outcome.error.code, outcome.error.detail, { cause });
   }

@@ -4,7 +4,6 @@ import { workerData } from 'node:worker_threads';
 import { createActor } from 'xstate';
 import { circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
 import { type SourceEffect, type SourceEvent, sourceMachine } from '../../machines/sync/source.ts';
-import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
 import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
@@ -14,7 +13,6 @@ import { PlatformError } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
 import type { Circuit } from '../../src/wire/report.ts';
 import type { SnapshotOrder, SnapshotQuery } from '../../src/wire/snapshot.ts';
-import type { MerkleEpochsInput, MerkleEpochsOutput } from '../../workers/sync/merkle-epochs.ts';
 import { SourceRoots } from '../commitment/source-roots.ts';
 import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../protocol.ts';
 import { hostActor } from '../runtime/actor-host.ts';
@@ -113,11 +111,7 @@ const transparency = new SourceTransparency({
   line: control,
   readLine: logReader,
   observe: host.observe('epochCommit'),
-  computeRoots: async (epochs) => {
-    const input: MerkleEpochsInput = { epochs };
-    const roots = await host.ask('task.run', { name: 'sync/merkle-epochs', input }, { deadlineMs: TASK_DEADLINE_MS });
-    return roots as MerkleEpochsOutput;
-  }
+  computeRoots: (epochs) => host.ask('sync/merkle-epochs', { epochs }, { deadlineMs: TASK_DEADLINE_MS })
 });
 
 const roots =
@@ -129,10 +123,7 @@ const roots =
         domain: data.stateDomain,
         open,
         changed: () => undefined, // reported with the next tick
-        computeTops: async (batch) => {
-          const order = { name: 'sync/balance-tops', input: batch };
-          return (await host.ask('task.run', order, { deadlineMs: TREE_TASK_DEADLINE_MS })) as BucketBatch;
-        }
+        computeTops: (batch) => host.ask('sync/balance-tops', batch, { deadlineMs: TREE_TASK_DEADLINE_MS })
       });
 
 const feed = new SourceFeed({

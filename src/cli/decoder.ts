@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { DecoderActorData } from '../../actors/decoder/actor.ts';
+import type { DecoderActorData, DecoderNotices } from '../../actors/decoder/actor.ts';
 import { actorEntry } from '../../actors/runtime/actor-handle.ts';
 import { Supervisor } from '../../actors/runtime/supervisor.ts';
 import { databaseOf } from '../config/database.ts';
@@ -63,11 +63,13 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
   const id: DatabaseId = { dbType: 'decoder', chain, network };
   const failed = Promise.withResolvers<PlatformError>();
   let lastReport: DecoderReport | null = null;
-  const supervisor = new Supervisor<Record<never, never>, Record<never, never>>({
+  const supervisor = new Supervisor<Record<never, never>, Record<never, never>, DecoderNotices>({
     log,
     handlers: {},
-    onNotice: (_, type, body) => {
-      if (type === 'report') lastReport = body as DecoderReport;
+    listeners: {
+      report: (report) => {
+        lastReport = report;
+      }
     },
     onFatal: (error) => failed.resolve(error)
   });

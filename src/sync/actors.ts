@@ -1,8 +1,8 @@
-import type { MainAsks, ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
+import type { ActorNotices, ActorTasks, MainAsks, ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
+import type { Handlers } from '../../actors/runtime/channel.ts';
 import { ActorDirectory } from '../../actors/runtime/directory.ts';
 import { reap } from '../../actors/runtime/reaper.ts';
 import { Supervisor } from '../../actors/runtime/supervisor.ts';
-import type { TaskPool } from '../../actors/runtime/task-pool.ts';
 import type { TimelineEntry } from '../../actors/runtime/timeline.ts';
 import type { ResumePointStore } from '../../actors/source/resume-point-store.ts';
 import type { PlatformError } from '../errors.ts';
@@ -18,13 +18,14 @@ import type { FanOut } from './fan-out/fan-out.ts';
 export type SyncActorAsks = SourceAsks & ReplicaAsks;
 
 export interface SyncActors {
-  readonly supervisor: Supervisor<SyncActorAsks, MainAsks>;
+  readonly supervisor: Supervisor<SyncActorAsks, MainAsks, ActorNotices>;
   readonly directory: ActorDirectory<SyncActorAsks, DatabaseReport>;
 }
 
 interface ActorDeps {
   readonly log: Logger;
-  readonly tasks: Pick<TaskPool, 'run'>;
+  /** Run on the pool. */
+  readonly tasks: Handlers<ActorTasks>;
   readonly fanOut: FanOut;
   readonly broadcasts: ResumePointStore;
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
@@ -37,13 +38,13 @@ interface ActorDeps {
 /** The supervisor of this process, with what its actors may ask of the main thread. */
 export function createActors(deps: ActorDeps): SyncActors {
   const { log, tasks, fanOut, broadcasts, whereIs, onFatal, onTimelineEvent, onCounters, trace } = deps;
-  const supervisor = new Supervisor<SyncActorAsks, MainAsks>({
+  const supervisor = new Supervisor<SyncActorAsks, MainAsks, ActorNotices>({
     log,
     onFatal,
     onTimelineEvent,
     onCounters,
     handlers: {
-      'task.run': ({ name, input }) => tasks.run(name, input),
+      ...tasks,
       broadcast: ({ messages, resume, readSince }, from) =>
         tracedBroadcast(from, messages, readSince, async () => {
           await broadcasts.keep(from, resume); // accepted: a successor continues after it, whatever becomes of the sockets
@@ -53,10 +54,7 @@ export function createActors(deps: ActorDeps): SyncActors {
           return {};
         })
     },
-    onNotice: (id, type, body) => {
-      if (type === 'report') keepReport(id, body as DatabaseReport);
-      else log.warn({ database: databaseKey(id), type }, 'notice that nobody takes');
-    },
+    listeners: { report: (report, from) => keepReport(from, report) },
     reap: async ({ spec, generation }) => {
       const coordinates = whereIs(spec.id);
       const killed = coordinates ? await reap(coordinates, coordinates.name, generation) : 0;

@@ -1,4 +1,4 @@
-import type { MainAsks } from '../../actors/protocol.ts';
+import type { ActorNotices, MainAsks } from '../../actors/protocol.ts';
 import type { Supervisor } from '../../actors/runtime/supervisor.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import type { ResumePoint } from '../db/source/resume-point.ts';
@@ -17,7 +17,7 @@ interface Following {
   readonly config: SyncConfig;
   readonly log: Logger;
   readonly roster: Roster;
-  readonly supervisor: Supervisor<SyncActorAsks, MainAsks>;
+  readonly supervisor: Supervisor<SyncActorAsks, MainAsks, ActorNotices>;
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly resume: (id: DatabaseId) => ResumePoint | null;
   readonly adopts: (id: DatabaseId) => boolean;

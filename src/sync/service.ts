@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { TaskPool } from '../../actors/runtime/task-pool.ts';
 import { ResumePointStore } from '../../actors/source/resume-point-store.ts';
 import manifest from '../../package.json' with { type: 'json' };
+import type { SyncTasks } from '../../workers/sync/tasks.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import { connect } from '../db/core/connection.ts';
 import { hasCode } from '../errors.ts';
@@ -70,14 +71,16 @@ export async function startSync(
   const fatal = Promise.withResolvers<void>();
   const roster = new Roster();
   // Builds take minutes: they leave a thread to the tasks that take milliseconds.
-  const tasks = new TaskPool({ maxThreads: Math.max(availableParallelism(), config.MAX_CONCURRENT_SNAPSHOTS + 1) });
+  const tasks = new TaskPool<SyncTasks>({
+    maxThreads: Math.max(availableParallelism(), config.MAX_CONCURRENT_SNAPSHOTS + 1)
+  });
   const broadcasts = await ResumePointStore.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
   const artifacts = await ArtifactStore.open({
     directory: directories.snapshots,
     maxBytes: config.SNAPSHOT_CACHE_MAX_BYTES,
     maxBuilds: config.MAX_CONCURRENT_SNAPSHOTS,
     budgetMs: config.SNAPSHOT_BUILD_BUDGET_MS,
-    tasks,
+    runBuild: (input, options) => tasks.run('sync/build-snapshot', input, options),
     log,
     trace: tracing ?? NO_TRACE,
     source: {
@@ -123,7 +126,10 @@ export async function startSync(
   });
   const { supervisor, directory } = createActors({
     log,
-    tasks,
+    tasks: {
+      'sync/balance-tops': (batch) => tasks.run('sync/balance-tops', batch),
+      'sync/merkle-epochs': (epochs) => tasks.run('sync/merkle-epochs', epochs)
+    },
     fanOut,
     broadcasts,
     whereIs,

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { StateTracker } from '../../actors/commitment/state-tracker.ts';
 import { TaskPool } from '../../actors/runtime/task-pool.ts';
 import { readNumber } from '../../src/cli/options.ts';
-import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
 import { connect } from '../../src/db/core/connection.ts';
 import { readLeaves } from '../../src/db/tables/state-reader.ts';
 import { silentLogger } from '../../src/log.ts';
+import type { SyncTasks } from '../../workers/sync/tasks.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
@@ -54,12 +54,12 @@ test(`state commitment over ${BALANCES} balances`, async (t) => {
     `INSERT INTO index_tickers SELECT seq, CONCAT('TICK', seq) FROM seq_0_to_${SIDE}`,
     `INSERT INTO balances SELECT NULL, seq DIV ${SIDE}, seq MOD ${SIDE}, seq / 8 FROM seq_1_to_${BALANCES}`
   );
-  const pool = new TaskPool();
+  const pool = new TaskPool<SyncTasks>();
   const tracker = new StateTracker({
     names: NAMES,
     domain: 'PLATFORM',
     log: silentLogger,
-    computeTops: async (batch) => (await pool.run('sync/balance-tops', batch)) as BucketBatch,
+    computeTops: (batch) => pool.run('sync/balance-tops', batch),
     changed: () => undefined
   });
   const before = memory();

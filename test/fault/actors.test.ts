@@ -6,7 +6,7 @@ import { type ActorSpec, Supervisor, type SupervisorOptions } from '../../actors
 import { hasCode, type PlatformError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { DatabaseId } from '../../src/wire/database.ts';
-import type { UnrulyAsks, UnrulyNeeds } from '../fixtures/unruly-actor.ts';
+import type { UnrulyAsks, UnrulyNeeds, UnrulyNotices } from '../fixtures/unruly-actor.ts';
 import fc from '../support/fast-check.ts';
 
 const ID: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
@@ -14,13 +14,13 @@ const OTHER: DatabaseId = { ...ID, chain: 'litecoin' };
 const ENTRY = new URL('../fixtures/unruly-actor.ts', import.meta.url);
 const FAST = { baseDelayMs: 10, maxDelayMs: 40, budget: 3, windowMs: 60_000 };
 
-type Options = Partial<SupervisorOptions<UnrulyNeeds>>;
+type Options = Partial<SupervisorOptions<UnrulyNeeds, UnrulyNotices>>;
 
 function open(options: Options = {}) {
-  const notices: { id: DatabaseId; type: string; body: unknown }[] = [];
+  const reports: [DatabaseId, UnrulyNotices['report']][] = [];
   const fatal: PlatformError[] = [];
   const asked: DatabaseId[] = [];
-  const supervisor = new Supervisor<UnrulyAsks, UnrulyNeeds>({
+  const supervisor = new Supervisor<UnrulyAsks, UnrulyNeeds, UnrulyNotices>({
     log: silentLogger,
     handlers: {
       double: (number, from) => {
@@ -28,14 +28,14 @@ function open(options: Options = {}) {
         return number * 2;
       }
     },
-    onNotice: (id, type, body) => void notices.push({ id, type, body }),
+    listeners: { report: (report, from) => void reports.push([from, report]) },
     onFatal: (error) => void fatal.push(error),
     restart: FAST,
     firstGeneration: 1,
     ...options
   });
   after(() => supervisor.stopAll(1_000));
-  return { supervisor, notices, fatal, asked };
+  return { supervisor, reports, fatal, asked };
 }
 
 const spec = (workerData: ActorSpec['workerData'] = {}, id = ID): ActorSpec => ({
@@ -54,10 +54,11 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-const generationOf = (supervisor: Supervisor<UnrulyAsks, UnrulyNeeds>) => supervisor.list()[0]!.generation;
+const generationOf = (supervisor: Supervisor<UnrulyAsks, UnrulyNeeds, UnrulyNotices>) =>
+  supervisor.list()[0]!.generation;
 
 test('starts actors, finds them by id, and hands their asks and notices on with the id', async () => {
-  const { supervisor, notices, asked } = open();
+  const { supervisor, reports, asked } = open();
   supervisor.start(spec());
   supervisor.start(spec({}, OTHER));
   assert.throws(
@@ -72,7 +73,7 @@ test('starts actors, finds them by id, and hands their asks and notices on with 
   assert.equal(await supervisor.handle(OTHER).ask('relay', 4), 8);
   assert.deepEqual(asked, [OTHER]);
   await supervisor.handle(ID).ask('report', { height: 7 });
-  assert.deepEqual(notices, [{ id: ID, type: 'report', body: { height: 7 } }]);
+  assert.deepEqual(reports, [[ID, { height: 7 }]]);
 });
 
 test('two processes never give their actors the same generation', async () => {

@@ -13,6 +13,7 @@ import { freePort } from '../../src/devnet/mariadb.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { testServer } from '../support/mariadb.ts';
 import { eventually, replicasAt, startSyncProcess } from '../support/sync/sync-process.ts';
+import { UNHEARD } from '../support/unheard.ts';
 
 const CHAINS = ['bitcoin', 'litecoin', 'dogecoin'];
 const NETWORKS = ['mainnet', 'testnet', 'regtest'];
@@ -119,7 +120,7 @@ async function startCpuMs(entry: URL): Promise<number> {
     mailboxLimit: 4,
     handlers: {},
     onFault: () => undefined,
-    onNotice: (type, body) => type === 'beacon' && first.resolve(body as Beacon)
+    listeners: { ...UNHEARD, beacon: first.resolve }
   });
   const death = handle.exited.then((error) => Promise.reject(error));
   const { cpuMs } = await Promise.race([first.promise, death]);

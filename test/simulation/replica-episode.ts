@@ -1,10 +1,12 @@
-import type { MainAsks, ReplicaActorData } from '../../actors/protocol.ts';
+import type { ActorNotices, MainAsks, ReplicaActorData } from '../../actors/protocol.ts';
 import { reap } from '../../actors/runtime/reaper.ts';
 import { Supervisor } from '../../actors/runtime/supervisor.ts';
 import { connect } from '../../src/db/core/connection.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { SyncActorAsks, SyncActors } from '../../src/sync/actors.ts';
 import type { DatabaseReport } from '../../src/wire/report.ts';
+import balanceTops from '../../workers/sync/balance-tops.ts';
+import merkleEpochs from '../../workers/sync/merkle-epochs.ts';
 import { makeReplica } from './database/replica-database.ts';
 import type { Episode, EpisodeReport } from './episode.ts';
 import { findChange } from './hand.ts';
@@ -104,10 +106,10 @@ export class ReplicaEpisode implements Episode {
 
   async #serve(firstGeneration: number): Promise<SyncActors['supervisor']> {
     const { coordinates } = this.#data;
-    const supervisor = new Supervisor<SyncActorAsks, MainAsks>({
+    const supervisor = new Supervisor<SyncActorAsks, MainAsks, ActorNotices>({
       log: silentLogger,
-      handlers: { 'task.run': () => null, broadcast: () => ({}) },
-      onNotice: () => undefined,
+      handlers: { 'sync/balance-tops': balanceTops, 'sync/merkle-epochs': merkleEpochs, broadcast: () => ({}) },
+      listeners: { report: () => undefined },
       onFatal: (error) => this.accuse(`the service ends: ${error.message}`),
       reap: async ({ generation }) => {
         await reap(coordinates, coordinates.name, generation);

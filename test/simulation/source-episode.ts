@@ -5,7 +5,8 @@ import { silentLogger } from '../../src/log.ts';
 import { NO_TRACE } from '../../src/observe/trace.ts';
 import { createActors, type SyncActors } from '../../src/sync/actors.ts';
 import { FanOut } from '../../src/sync/fan-out/fan-out.ts';
-import merkleEpochs, { type MerkleEpochsInput } from '../../workers/sync/merkle-epochs.ts';
+import balanceTops from '../../workers/sync/balance-tops.ts';
+import merkleEpochs from '../../workers/sync/merkle-epochs.ts';
 import { above, amend, at, type Block, BlockBook, extend, type Kind, nextKind } from './chain.ts';
 import { contentOf, differences, logText, readContent } from './content.ts';
 import { SIMULATED_KEY } from './database/dialect.ts';
@@ -119,7 +120,7 @@ export class SourceEpisode implements Episode {
     });
     const { supervisor, directory: actors } = createActors({
       log: silentLogger,
-      tasks: { run: async (_, input) => merkleEpochs(input as MerkleEpochsInput) },
+      tasks: { 'sync/balance-tops': balanceTops, 'sync/merkle-epochs': merkleEpochs },
       fanOut,
       broadcasts,
       whereIs: () => coordinates,

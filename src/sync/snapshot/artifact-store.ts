@@ -10,11 +10,11 @@ import { Artifact } from './artifact.ts';
 import { ArtifactShelf } from './artifact-shelf.ts';
 import { BuildSlots, type Slot } from './build-slots.ts';
 import { Reader } from './reader.ts';
-import { buildSnapshot, type SnapshotSource, type TaskRunner } from './snapshot-build.ts';
+import { buildSnapshot, type RunBuild, type SnapshotSource } from './snapshot-build.ts';
 
 export { Artifact, type ArtifactHeaders } from './artifact.ts';
 export { Reader } from './reader.ts';
-export type { SnapshotSource, TaskRunner } from './snapshot-build.ts';
+export type { RunBuild, SnapshotSource } from './snapshot-build.ts';
 
 export interface ArtifactStoreOptions {
   /** Made private (0700) where it is missing; artifacts of an earlier process in it are removed. */
@@ -25,7 +25,7 @@ export interface ArtifactStoreOptions {
   readonly maxBuilds: number;
   /** A build that takes longer has failed: its read holds back the purge of the database it reads. */
   readonly budgetMs: number;
-  readonly tasks: TaskRunner;
+  readonly runBuild: RunBuild;
   readonly log: Logger;
   /** The source's side of builds; without it nobody goes on from a snapshot. */
   readonly source?: SnapshotSource;

@@ -14,15 +14,11 @@ import type {
   WrittenBody
 } from './build-messages.ts';
 
-/** The part of the task pool that builds need. */
-export interface TaskRunner {
-  /** @throws whatever the task threw; an aborted signal ends the task's thread */
-  run(
-    name: string,
-    input: unknown,
-    options?: { readonly transfer?: readonly Transferable[]; readonly signal?: AbortSignal }
-  ): Promise<unknown>;
-}
+/** Runs the task of a build. @throws whatever the task threw; an aborted signal ends the task's thread */
+export type RunBuild = (
+  input: BuildInput,
+  options: { readonly transfer: readonly Transferable[]; readonly signal: AbortSignal }
+) => Promise<BuildResult>;
 
 /** What a snapshot's source does for those who go on from it with the next group. */
 export interface SnapshotSource {
@@ -35,7 +31,7 @@ export interface SnapshotSource {
 }
 
 export interface SnapshotBuildOptions {
-  readonly tasks: TaskRunner;
+  readonly runBuild: RunBuild;
   readonly log: Logger;
   readonly source: SnapshotSource;
   readonly stallMs: number;
@@ -101,7 +97,7 @@ export async function buildSnapshot(
 async function runTask(
   artifact: Artifact,
   order: SnapshotOrder,
-  { tasks, log, source, stallMs, budgetMs, signal, onGrown }: SnapshotBuildOptions,
+  { runBuild, log, source, stallMs, budgetMs, signal, onGrown }: SnapshotBuildOptions,
   onWritten: (written: WrittenBody) => void
 ): Promise<BuildResult> {
   const { buildId, coding, path } = artifact;
@@ -132,7 +128,7 @@ async function runTask(
   try {
     const input: BuildInput = { order, coding, path, buildId, budgetMs, progress: there };
     const options = { transfer: [there], signal: AbortSignal.any([stop.signal, signal]) };
-    return (await tasks.run('sync/build-snapshot', input, options)) as BuildResult;
+    return await runBuild(input, options);
   } finally {
     clearTimeout(watchdog);
     clearTimeout(budget);

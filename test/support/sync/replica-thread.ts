@@ -1,9 +1,12 @@
 import type { ResourceLimits } from 'node:worker_threads';
-import type { MainAsks, ReplicaActorData, ReplicaAsks } from '../../../actors/protocol.ts';
+import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from '../../../actors/protocol.ts';
 import { ActorHandle, actorEntry } from '../../../actors/runtime/actor-handle.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
 import type { DatabaseReport } from '../../../src/wire/report.ts';
+import balanceTops from '../../../workers/sync/balance-tops.ts';
+import merkleEpochs from '../../../workers/sync/merkle-epochs.ts';
 import { atEnd } from '../cleanup.ts';
+import { UNHEARD } from '../unheard.ts';
 import { PAIR_KEY } from './sync-pair.ts';
 import { eventually, temporaryDirectory } from './sync-process.ts';
 
@@ -11,7 +14,7 @@ const DEADLINE_MS = 90_000;
 
 /** A real replica actor in its thread, and what it last said. */
 export class ReplicaThread {
-  readonly handle: ActorHandle<ReplicaAsks, MainAsks>;
+  readonly handle: ActorHandle<ReplicaAsks, MainAsks, ActorNotices>;
   report: DatabaseReport | undefined;
 
   constructor(
@@ -40,17 +43,20 @@ export class ReplicaThread {
       logLevel: process.env['REPLICA_LOG'] ?? 'silent',
       ...options
     };
-    this.handle = new ActorHandle<ReplicaAsks, MainAsks>({
+    this.handle = new ActorHandle<ReplicaAsks, MainAsks, ActorNotices>({
       entry: actorEntry('replica'),
       name: `test ${to.name}`,
       workerData,
       resourceLimits,
       mailboxLimit: 64,
       onFault: () => undefined,
-      onNotice: (type, body) => {
-        if (type === 'report') this.report = body as DatabaseReport;
+      listeners: {
+        ...UNHEARD,
+        report: (report) => {
+          this.report = report;
+        }
       },
-      handlers: { 'task.run': () => ({}), broadcast: () => ({}) }
+      handlers: { 'sync/balance-tops': balanceTops, 'sync/merkle-epochs': merkleEpochs, broadcast: () => ({}) }
     });
     atEnd(() => this.handle.terminate());
   }

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MainAsks, SourceActorData, SourceAsks } from '../../../actors/protocol.ts';
+import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../../../actors/protocol.ts';
 import { ActorHandle, actorEntry } from '../../../actors/runtime/actor-handle.ts';
-import type { BucketBatch } from '../../../src/consensus/balance-tree.ts';
 import type { ResumePoint } from '../../../src/db/source/resume-point.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
 import type { BlockMessage, ReorgMessage } from '../../../src/wire/messages.ts';
 import type { DatabaseReport } from '../../../src/wire/report.ts';
 import balanceTops from '../../../workers/sync/balance-tops.ts';
-import merkleEpochs, { type MerkleEpochsInput } from '../../../workers/sync/merkle-epochs.ts';
+import merkleEpochs from '../../../workers/sync/merkle-epochs.ts';
+import { UNHEARD } from '../unheard.ts';
 
 const DEADLINE_MS = 20_000;
 /** The finder's key of sources and snapshots under test. */
@@ -19,7 +19,7 @@ export const TEST_KEY = '0123456789abcdef0123456789abcdef';
 
 /** A real source actor in its thread, and everything that it said. */
 export class SourceThread {
-  readonly handle: ActorHandle<SourceAsks, MainAsks>;
+  readonly handle: ActorHandle<SourceAsks, MainAsks, ActorNotices>;
   readonly messages: (BlockMessage | ReorgMessage)[] = [];
   readonly infra: (BlockMessage | ReorgMessage)[] = [];
   readonly states: string[] = [];
@@ -53,19 +53,24 @@ export class SourceThread {
       logLevel: 'fatal',
       ...options
     };
-    this.handle = new ActorHandle<SourceAsks, MainAsks>({
+    this.handle = new ActorHandle<SourceAsks, MainAsks, ActorNotices>({
       entry: actorEntry('source'),
       name: `test ${to.name}`,
       workerData,
       mailboxLimit: 64,
       onFault: () => undefined,
-      onNotice: (type, body) => {
-        if (type === 'report') this.report = body as DatabaseReport;
-        if (type === 'transition') this.states.push((body as { to: string }).to);
+      listeners: {
+        ...UNHEARD,
+        report: (report) => {
+          this.report = report;
+        },
+        transition: ({ to }) => {
+          this.states.push(to);
+        }
       },
       handlers: {
-        'task.run': ({ name, input }) =>
-          name === 'sync/balance-tops' ? balanceTops(input as BucketBatch) : merkleEpochs(input as MerkleEpochsInput),
+        'sync/balance-tops': balanceTops,
+        'sync/merkle-epochs': merkleEpochs,
         broadcast: ({ messages, resume }) => {
           for (const { bytes, infraBytes } of messages) {
             this.messages.push(decode(bytes));

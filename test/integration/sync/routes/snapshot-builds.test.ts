@@ -8,11 +8,11 @@ import { PlatformError } from '../../../../src/errors.ts';
 import { silentLogger } from '../../../../src/log.ts';
 import {
   ArtifactStore,
+  type RunBuild,
   resourceOf,
-  type SnapshotSource,
-  type TaskRunner
+  type SnapshotSource
 } from '../../../../src/sync/snapshot/artifact-store.ts';
-import type { BuildInput, BuildProgress } from '../../../../src/sync/snapshot/build-messages.ts';
+import type { BuildProgress } from '../../../../src/sync/snapshot/build-messages.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
 import { openHouse } from '../../../unit/sync/routes/house.ts';
 import {
@@ -61,15 +61,12 @@ test('a body ends when no group can begin before its source is told what the rea
 
 test('a build that dies when its body is out lets groups go on, and its artifact is shared no more', async () => {
   const [isHeld, isNoted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const tasks: TaskRunner = {
-    run: async (_, input) => {
-      const { path, progress } = input as BuildInput;
-      writeFileSync(path, 'body');
-      progress.postMessage({ type: 'opened', headers: {} } satisfies BuildProgress);
-      progress.postMessage({ type: 'written', sizeBytes: 4, settledAt: 9 } satisfies BuildProgress);
-      await isHeld.promise;
-      throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'gone' });
-    }
+  const runBuild: RunBuild = async ({ path, progress }) => {
+    writeFileSync(path, 'body');
+    progress.postMessage({ type: 'opened', headers: {} } satisfies BuildProgress);
+    progress.postMessage({ type: 'written', sizeBytes: 4, settledAt: 9 } satisfies BuildProgress);
+    await isHeld.promise;
+    throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'gone' });
   };
   const noted: unknown[] = [];
   const source: SnapshotSource = {
@@ -80,7 +77,7 @@ test('a build that dies when its body is out lets groups go on, and its artifact
       isNoted.resolve();
     }
   };
-  const { artifacts, directory } = await openHouse({ tasks, store: { source } });
+  const { artifacts, directory } = await openHouse({ runBuild, store: { source } });
   const order = orderOf({ host: 'nowhere', port: 1, name: 'none', user: 'none', pass: 'none' });
   const artifact = await artifacts.obtain(order, 'gzip');
   await artifact.whenBeyond(3);
@@ -198,7 +195,7 @@ test('the store: private directory, stale files removed, idle artifacts evicted,
     maxBytes: 1,
     maxBuilds: 1,
     budgetMs: 60_000,
-    tasks: pool,
+    runBuild: ((input, options) => pool.run('sync/build-snapshot', input, options)) satisfies RunBuild,
     log: silentLogger
   };
   const store = await ArtifactStore.open({ ...options, minFreeBytes: 2 ** 60 });

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../../../src/db/core/connection.ts';
 import { PlatformError } from '../../../../src/errors.ts';
-import type { TaskRunner } from '../../../../src/sync/snapshot/artifact-store.ts';
+import type { RunBuild } from '../../../../src/sync/snapshot/artifact-store.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
 import type { SnapshotQuery } from '../../../../src/wire/snapshot.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
@@ -50,14 +50,13 @@ export async function open(coordinates: DatabaseCoordinates, options: HouseOptio
   let begun = 0;
   let tip = 9;
   let killer = new AbortController();
-  const tasks: TaskRunner = {
-    run: (name, input, { signal, transfer = [] } = {}) => {
-      begun++;
-      return pool.run(name, input, { transfer, signal: AbortSignal.any([killer.signal, ...(signal ? [signal] : [])]) });
-    }
+  const runBuild: RunBuild = (input, { signal, transfer }) => {
+    begun++;
+    const either = AbortSignal.any([killer.signal, signal]);
+    return pool.run('sync/build-snapshot', input, { transfer, signal: either });
   };
   const house = await openHouse({
-    tasks,
+    runBuild,
     answers: {
       'snapshot.describe': ({ query }: { query: SnapshotQuery }) => {
         if (query.since === 1_000) throw new PlatformError('BLOCKS_CAUGHT_UP', {});

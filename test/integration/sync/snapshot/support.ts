@@ -11,6 +11,7 @@ import type { BuildInput, BuildProgress, SnapshotHead } from '../../../../src/sy
 import type { DatabaseCoordinates, DatabaseId } from '../../../../src/wire/database.ts';
 import type { WireRows } from '../../../../src/wire/messages.ts';
 import type { MissedChanges, SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../../../../src/wire/snapshot.ts';
+import type { SyncTasks } from '../../../../workers/sync/tasks.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';
 
 export const INDEXER: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
@@ -43,8 +44,8 @@ export interface Built {
 }
 
 /** A pool on which snapshots are built as the service does it; closed after the test file. */
-export function openPool(): TaskPool {
-  const pool = new TaskPool();
+export function openPool(): TaskPool<SyncTasks> {
+  const pool = new TaskPool<SyncTasks>();
   after(() => pool.close());
   return pool;
 }
@@ -59,7 +60,7 @@ export function orderOf(
 
 /** Builds one snapshot and reads it back. */
 export async function build(
-  pool: TaskPool,
+  pool: TaskPool<SyncTasks>,
   order: SnapshotOrder,
   coding: SnapshotCoding = 'gzip',
   missedUpTo: (head: SnapshotHead) => MissedChanges | null = () => null

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Beacon, Transition } from '../../../../actors/runtime/notices.ts';
 import { hasCode } from '../../../../src/errors.ts';
 import { openUnruly } from './handle.ts';
 
@@ -66,12 +65,10 @@ test('an actor that fails by name dies of that error', async () => {
 });
 
 test('an actor is seen: beacon at once, transitions of its machine, what it waits for', async () => {
-  const { handle, notices } = openUnruly();
+  const { handle, beacons, transitions, waits } = openUnruly();
   await handle.ask('transition', null);
   await handle.ask('wait', { on: 'the tip' });
-  const beacon = notices.find(({ type }) => type === 'beacon')?.body as Beacon;
-  assert.ok(beacon.heapUsedBytes > 0);
-  const transitions = notices.filter(({ type }) => type === 'transition').map(({ body }) => body as Transition);
+  assert.ok(beacons[0]!.heapUsedBytes > 0);
   assert.deepEqual(
     transitions.map(({ machine, event, from, to }) => ({ machine, event, from, to })),
     [
@@ -80,5 +77,5 @@ test('an actor is seen: beacon at once, transitions of its machine, what it wait
     ]
   );
   assert.equal(transitions[1]?.context?.['failures'], 2);
-  assert.equal((notices.at(-1)!.body as { on: string }).on, 'the tip');
+  assert.equal(waits.at(-1)!.on, 'the tip');
 });

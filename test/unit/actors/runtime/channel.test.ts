@@ -14,11 +14,13 @@ type Right = {
   move: { request: ArrayBuffer; reply: ArrayBuffer };
 };
 
+type Notes = { report: number; odd: null };
+
 function open(mailboxLimit = 4) {
   const { port1, port2 } = new MessageChannel();
   const held: ((text: string) => void)[] = [];
   const faults: PlatformError[] = [];
-  const notices: unknown[] = [];
+  const reports: number[] = [];
   const rightHandlers: Handlers<Right> = {
     echo: (body) => body,
     hold: () => new Promise((resolve) => held.push(resolve)),
@@ -28,23 +30,25 @@ function open(mailboxLimit = 4) {
     stop: () => 'stopped',
     move: (buffer) => new Transferred(buffer, [buffer])
   };
-  const left = new Channel<Left, Right>(port1, {
+  const left = new Channel<Left, Right, Record<never, never>, Notes & { unknown: null }>(port1, {
     handlers: { upper: (text) => text.toUpperCase() },
-    onNotice: () => undefined,
+    listeners: {},
     onFault: () => undefined,
     mailboxLimit
   });
-  const right = new Channel<Right, Left>(port2, {
+  const right = new Channel<Right, Left, Notes>(port2, {
     handlers: rightHandlers,
-    onNotice: (type, body) => {
-      if (type === 'odd') throw new RangeError('cannot take it');
-      notices.push({ type, body });
+    listeners: {
+      report: (number) => void reports.push(number),
+      odd: () => {
+        throw new RangeError('cannot take it');
+      }
     },
     onFault: (error) => void faults.push(error),
     mailboxLimit,
     urgent: ['stop']
   });
-  return { left, right, held, faults, notices, [Symbol.dispose]: () => port1.close() };
+  return { left, right, held, faults, reports, [Symbol.dispose]: () => port1.close() };
 }
 
 test('both ends ask and answer', async () => {
@@ -68,17 +72,16 @@ test('notices arrive in order, one way', async () => {
   ends.left.tell('report', 1);
   ends.left.tell('report', 2);
   await ends.left.ask('echo', null);
-  assert.deepEqual(ends.notices, [
-    { type: 'report', body: 1 },
-    { type: 'report', body: 2 }
-  ]);
+  assert.deepEqual(ends.reports, [1, 2]);
 });
 
-test('a notice whose taking fails is a fault here, not a death', async () => {
+test('a notice whose taking fails, or that nobody listens to, is a fault here, not a death', async () => {
   using ends = open();
+  ends.left.tell('unknown', null);
   ends.left.tell('odd', null);
   assert.equal(await ends.left.ask('echo', 'still well'), 'still well');
-  assert.match(ends.faults[0]?.message ?? '', /cannot take it/);
+  assert.match(ends.faults[0]?.message ?? '', /nobody here listens to unknown/);
+  assert.match(ends.faults[1]?.message ?? '', /cannot take it/);
 });
 
 test('buffers move both ways instead of being copied', async () => {

@@ -1,29 +1,41 @@
 import { after } from 'node:test';
 import { ActorHandle } from '../../../../actors/runtime/actor-handle.ts';
+import type { Beacon, Transition, Waiting } from '../../../../actors/runtime/notices.ts';
 import type { PlatformError } from '../../../../src/errors.ts';
-import type { UnrulyAsks, UnrulyNeeds } from '../../../fixtures/unruly-actor.ts';
+import type { UnrulyAsks, UnrulyNeeds, UnrulyNotices } from '../../../fixtures/unruly-actor.ts';
+import { UNHEARD } from '../../../support/unheard.ts';
 
 const UNRULY = new URL('../../../fixtures/unruly-actor.ts', import.meta.url);
 
 export interface Opened {
-  readonly handle: ActorHandle<UnrulyAsks, UnrulyNeeds>;
-  readonly notices: { type: string; body: unknown }[];
+  readonly handle: ActorHandle<UnrulyAsks, UnrulyNeeds, UnrulyNotices>;
+  readonly beacons: Beacon[];
+  readonly transitions: Transition[];
+  readonly waits: Waiting[];
   readonly faults: PlatformError[];
 }
 
 /** A thread of the unruly actor, ended after the test file. */
 export function openUnruly(workerData: object = {}): Opened {
-  const notices: Opened['notices'] = [];
+  const beacons: Beacon[] = [];
+  const transitions: Transition[] = [];
+  const waits: Waiting[] = [];
   const faults: PlatformError[] = [];
-  const handle = new ActorHandle<UnrulyAsks, UnrulyNeeds>({
+  const handle = new ActorHandle<UnrulyAsks, UnrulyNeeds, UnrulyNotices>({
     entry: UNRULY,
     name: 'unruly',
     workerData,
     mailboxLimit: 2,
     handlers: { double: (number) => number * 2 },
-    onNotice: (type, body) => void notices.push({ type, body }),
+    listeners: {
+      ...UNHEARD,
+      beacon: (beacon) => void beacons.push(beacon),
+      transition: (transition) => void transitions.push(transition),
+      waiting: (waiting) => void waits.push(waiting),
+      report: () => undefined
+    },
     onFault: (error) => void faults.push(error)
   });
   after(() => handle.terminate());
-  return { handle, notices, faults };
+  return { handle, beacons, transitions, waits, faults };
 }

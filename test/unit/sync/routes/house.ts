@@ -9,7 +9,7 @@ import { createMetrics } from '../../../../src/observe/metrics/metrics.ts';
 import type { ConsoleFile } from '../../../../src/service/console-files.ts';
 import { type ActorAsks, createApp, type HttpConfig } from '../../../../src/sync/app.ts';
 import { FanOut, type FanOutOptions } from '../../../../src/sync/fan-out/fan-out.ts';
-import { ArtifactStore, type TaskRunner } from '../../../../src/sync/snapshot/artifact-store.ts';
+import { ArtifactStore, type RunBuild } from '../../../../src/sync/snapshot/artifact-store.ts';
 import type { Catalog } from '../../../../src/wire/catalog.ts';
 import { type DatabaseId, databaseKey } from '../../../../src/wire/database.ts';
 import type { DatabaseReport } from '../../../../src/wire/report.ts';
@@ -50,7 +50,7 @@ export interface HouseOptions {
   readonly discovered?: boolean;
   readonly answers?: Answers;
   readonly catalog?: Catalog;
-  readonly tasks?: TaskRunner;
+  readonly runBuild?: RunBuild;
   readonly store?: Partial<Parameters<typeof ArtifactStore.open>[0]>;
   readonly clearHalt?: () => Promise<{ was: unknown }>;
   readonly timeline?: Timeline;
@@ -111,7 +111,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     maxBytes: 2 ** 30,
     maxBuilds: 2,
     budgetMs: 60_000,
-    tasks: options.tasks ?? { run: async () => Promise.reject(new Error('no tasks in this house')) },
+    runBuild: options.runBuild ?? (async () => Promise.reject(new Error('no tasks in this house'))),
     log: silentLogger,
     ...options.store
   });

@@ -26,3 +26,18 @@ export const CatalogSchema = Type.Object({
 });
 /** Body of `GET /catalog`. */
 export type Catalog = Static<typeof CatalogSchema>;
+
+const { coin, network, total_bytes, row_estimate } = CatalogEntrySchema.properties;
+/** What a replica reads of its source's catalog, which may list databases of other kinds, and say less of them. */
+export const SourceSizesSchema = Type.Object({
+  databases: Type.Array(
+    Type.Object({
+      coin,
+      network,
+      dbType: Type.String(),
+      total_bytes: Type.Optional(total_bytes),
+      row_estimate: Type.Optional(row_estimate)
+    }),
+    { maxItems: 10_000 }
+  )
+});

@@ -45,6 +45,11 @@ export type BlockHashes =
       readonly contract_hash: string | null;
     };
 
+const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
+
+/** Three hashes of an indexer's block or the one of a decoder's, spread into the record that carries them. */
+export const HASH_FIELDS = { ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash, block_hash: Hash };
+
 /** The hashes that a database of this kind has, out of an answer. */
 export function hashesOf(dbType: DbType, from: Readonly<Record<string, unknown>>): BlockHashes {
   const hash = (name: string) => (typeof from[name] === 'string' ? from[name] : null);

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from './by-name.ts';
-import { type BlockHashes, DatabaseIdSchema, hashesOf } from './database.ts';
+import { type BlockHashes, DatabaseIdSchema, HASH_FIELDS, hashesOf } from './database.ts';
 import { IDENTIFIER_PATTERN } from './schema.ts';
 
 /** A client ends a connection on which a longer message comes, and a server sends none. */
@@ -15,21 +15,13 @@ export type WireRow = Record<string, unknown>;
 export type WireRows = Record<string, WireRow[]>;
 const Rows = ByName(Type.Array(ByName(Type.Unknown())));
 
-/** Three hashes of an indexer block or the one of a decoder block, spread into the message that carries them. */
-const hashes = {
-  ledger_hash: Type.Optional(Hash),
-  actions_hash: Type.Optional(Hash),
-  contract_hash: Type.Optional(Hash),
-  block_hash: Type.Optional(Hash)
-};
-
 /** Sent on connection and every 60 seconds. */
 export const StatusMessageSchema = Type.Object({
   type: Type.Literal('status'),
   ...DatabaseIdSchema.properties,
   block_height: Type.Union([Height, Type.Null()]),
   block_time: Type.Union([Type.Number(), Type.Null()]),
-  ...hashes
+  ...HASH_FIELDS
 });
 export type StatusMessage = Static<typeof StatusMessageSchema>;
 
@@ -63,9 +55,9 @@ export const BlockMessageSchema = Type.Object({
   schema_version: Type.Integer(),
   block_index: Height,
   block_time: Type.Union([Type.Number(), Type.Null()]),
-  ...hashes,
+  ...HASH_FIELDS,
   group: Type.Optional(GroupSchema),
-  previous_hash: Type.Optional(Type.Union([Type.Object(hashes), Type.String(), Type.Null()])),
+  previous_hash: Type.Optional(Type.Union([Type.Object(HASH_FIELDS), Type.String(), Type.Null()])),
   state_hash: Type.Optional(Hash),
   balances_root: Type.Optional(Hash),
   block_merkle_root: Type.Optional(Hash),
@@ -104,7 +96,7 @@ const BlockHeadSchema = Type.Object({
   type: Type.Literal('block'),
   ...DatabaseIdSchema.properties,
   block_index: Height,
-  ...hashes
+  ...HASH_FIELDS
 });
 /** A message without its rows, for those who listen to what a source says its blocks are. */
 export const AnnouncementSchema = Type.Union([StatusMessageSchema, BlockHeadSchema, ReorgMessageSchema]);

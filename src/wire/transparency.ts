@@ -1,13 +1,23 @@
 import Type, { type Static } from 'typebox';
+import { HASH_FIELDS } from './database.ts';
 
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Hash = Type.Union([Type.String(), Type.Null()]);
 const Time = Type.String({ format: 'date-time' });
 
+/** Most entries of a page. */
+export const MAX_PAGE_LIMIT = 1_000;
+
+/** What a replica reads of a page of the transparency log; servers of other makes may leave out hashes that they have not. */
+export const LoggedBlocksSchema = Type.Object({
+  results: Type.Array(Type.Object({ block_index: Height, ...HASH_FIELDS }), { maxItems: MAX_PAGE_LIMIT })
+});
+export type LoggedBlock = Static<typeof LoggedBlocksSchema>['results'][number];
+
 /** One page of the transparency log, newest first. @see the specification, "Transparency log entry" */
 export const TransparencyPageSchema = Type.Object({
   page: Type.Integer({ minimum: 0 }),
-  limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+  limit: Type.Integer({ minimum: 1, maximum: MAX_PAGE_LIMIT }),
   /** Recorded blocks, on all pages. */
   total: Type.Integer({ minimum: 0 }),
   results: Type.Array(
@@ -56,7 +66,7 @@ export type EpochRoot = Static<typeof EpochRootSchema>;
 /** One page of the committed epochs, newest first. */
 export const EpochPageSchema = Type.Object({
   page: Type.Integer({ minimum: 0 }),
-  limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+  limit: Type.Integer({ minimum: 1, maximum: MAX_PAGE_LIMIT }),
   total: Type.Integer({ minimum: 0 }),
   results: Type.Array(EpochRootSchema)
 });

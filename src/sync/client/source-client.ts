@@ -1,6 +1,7 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { hasCode, PlatformError } from '../../errors.ts';
 import { ByName } from '../../wire/by-name.ts';
+import { SourceSizesSchema } from '../../wire/catalog.ts';
 import { type Checkpoint, CheckpointSchema } from '../../wire/checkpoint.ts';
 import { type BlockHashes, type DatabaseId, hashesOf } from '../../wire/database.ts';
 import {
@@ -16,28 +17,19 @@ import {
   type TableRanges,
   TableRangesSchema
 } from '../../wire/digest.ts';
-import { type IndexMapDigest, IndexMapSchema } from '../../wire/index-map.ts';
+import type { IndexMapDigest } from '../../wire/index-map.ts';
 import { type Dispensers, DispensersSchema } from '../../wire/pages.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../../wire/schema.ts';
 import { type Shape, shapeOf } from '../../wire/shape.ts';
 import { SNAPSHOT_HEADERS } from '../../wire/snapshot.ts';
+import { SourceStatusSchema } from '../../wire/status.ts';
+import { type LoggedBlock, LoggedBlocksSchema } from '../../wire/transparency.ts';
 import type { HeartbeatBody } from '../../wire/validator.ts';
 import { readSnapshotHead, type SnapshotHead, wholeNumber } from './snapshot-head.ts';
 import { SourceConnection } from './source-connection.ts';
 
-const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const Hash = Type.Optional(Type.Union([Type.String({ maxLength: 250 }), Type.Null()]));
-const StatusSchema = Type.Object({
-  block_height: Type.Union([Height, Type.Null()]),
-  index_map: Type.Optional(Type.Union([IndexMapSchema, Type.Null()])),
-  ledger_hash: Hash,
-  actions_hash: Hash,
-  contract_hash: Hash,
-  block_hash: Hash
-});
-const isStatus = shapeOf(StatusSchema);
-const LogEntry = Type.Object({ block_index: Height, ledger_hash: Hash, actions_hash: Hash, contract_hash: Hash });
-const isLogPage = shapeOf(Type.Object({ results: Type.Array(LogEntry, { maxItems: 1_000 }) }));
+const isStatus = shapeOf(SourceStatusSchema);
+const isLogPage = shapeOf(LoggedBlocksSchema);
 const isTree = shapeOf(ByName(Type.Unknown()));
 const isCheckpoint = shapeOf(CheckpointSchema);
 const isSchemaRecord = shapeOf(SchemaRecordSchema);
@@ -52,14 +44,7 @@ const PART_REFUSALS: Readonly<Record<string, 'RANGE_TOO_LARGE' | 'DIGEST_KEY_UNK
   413: 'RANGE_TOO_LARGE'
 };
 
-const CatalogEntry = Type.Object({
-  coin: Type.String(),
-  network: Type.String(),
-  dbType: Type.String(),
-  total_bytes: Type.Optional(Height),
-  row_estimate: Type.Optional(Height)
-});
-const isCatalog = shapeOf(Type.Object({ databases: Type.Array(CatalogEntry, { maxItems: 10_000 }) }));
+const isCatalog = shapeOf(SourceSizesSchema);
 
 /** How large a database is at its source. */
 export interface SourceSize {
@@ -138,7 +123,7 @@ export class SourceClient extends SourceConnection {
   }
 
   /** One page of an indexer's transparency log, newest block first. @param limit at most 1000 */
-  async logPage(page: number, limit: number, signal?: AbortSignal): Promise<Static<typeof LogEntry>[]> {
+  async logPage(page: number, limit: number, signal?: AbortSignal): Promise<LoggedBlock[]> {
     const path = `${this.path('transparency')}/roots?page=${page}&limit=${limit}`;
     return (await this.#json(path, isLogPage, signal)).results;
   }

@@ -1,109 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import Type, { type Static } from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
-import { ByName } from '../../wire/by-name.ts';
 import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
 import { remedyOf } from '../../wire/halts.ts';
-import { IndexMapSchema } from '../../wire/index-map.ts';
 import type { DatabaseReport } from '../../wire/report.ts';
+import { type DatabaseStatus, SingleStatusSchema, StatusTreeSchema } from '../../wire/status.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { IndexMaps } from '../http/index-maps.ts';
 
-const NumberOrNull = Type.Union([Type.Number(), Type.Null()]);
-const TextOrNull = Type.Union([Type.String(), Type.Null()]);
-
-/** One database in `/status`: the specification's fields, then the subscribers of a server or the state of a replica. */
-const DatabaseStatusSchema = Type.Object({
-  block_height: NumberOrNull,
-  block_time: NumberOrNull,
-  ledger_hash: Type.Optional(TextOrNull),
-  actions_hash: Type.Optional(TextOrNull),
-  contract_hash: Type.Optional(TextOrNull),
-  block_hash: Type.Optional(TextOrNull),
-  lag_blocks: NumberOrNull,
-  poll_error_count: Type.Number(),
-  phase: TextOrNull,
-  subscribers: Type.Optional(
-    Type.Array(
-      Type.Object({
-        id: Type.String(),
-        lastSentBlock: NumberOrNull,
-        appliedBlock: NumberOrNull,
-        lag: NumberOrNull,
-        nearLimit: Type.Optional(
-          Type.Object(
-            { limit: Type.Union([Type.Literal('ceiling'), Type.Literal('stall')]), percent: Type.Number() },
-            { description: 'the backpressure limit that will drop it first, from half of it on' }
-          )
-        )
-      })
-    )
-  ),
-  state_commitment: Type.Optional(
-    Type.Object({
-      phase: Type.String(),
-      percent: NumberOrNull,
-      height: NumberOrNull,
-      balances: NumberOrNull,
-      reason: TextOrNull
-    })
-  ),
-  sweep: Type.Optional(
-    Type.Object(
-      { passes: Type.Number(), blocks: NumberOrNull },
-      { description: 'passes over rows that no block told of, and the blocks that the last one took' }
-    )
-  ),
-  percent: Type.Optional(NumberOrNull),
-  rows_per_second: Type.Optional(NumberOrNull),
-  eta_seconds: Type.Optional(NumberOrNull),
-  last_error: Type.Optional(TextOrNull),
-  halted: Type.Optional(Type.Boolean()),
-  reason: Type.Optional(TextOrNull),
-  remedy: Type.Optional(TextOrNull),
-  verification: Type.Optional(TextOrNull),
-  unconfirmed: Type.Optional(Type.Array(Type.String())),
-  verified_height: Type.Optional(NumberOrNull),
-  verified_at: Type.Optional(TextOrNull),
-  repairs: Type.Optional(Type.Number()),
-  ids: Type.Optional(ByName(Type.String())),
-  dispensers: Type.Optional(
-    Type.Union([Type.Object({ block_height: NumberOrNull, as_of: Type.String({ format: 'date-time' }) }), Type.Null()])
-  ),
-  floor: Type.Optional(NumberOrNull),
-  sync_mode: Type.Optional(Type.String()),
-  checkpoint_height: Type.Optional(NumberOrNull),
-  index_map_mismatches: Type.Optional(NumberOrNull),
-  sources: Type.Optional(
-    Type.Array(
-      Type.Object({
-        url: Type.String(),
-        state: Type.String(),
-        height: NumberOrNull,
-        error: TextOrNull,
-        dissents: Type.Number(),
-        digests: TextOrNull
-      })
-    )
-  )
-});
-type DatabaseStatus = Static<typeof DatabaseStatusSchema>;
-
-const SingleStatusSchema = Type.Object({
-  chain: Type.String(),
-  network: Type.String(),
-  dbType: Type.String(),
-  ...DatabaseStatusSchema.properties,
-  index_map: Type.Optional(Type.Union([IndexMapSchema, Type.Null()])),
-  last_updated: Type.String()
-});
-
-const StatusTreeSchema = Type.Object(
-  { last_updated: Type.String() },
-  { additionalProperties: ByName(ByName(DatabaseStatusSchema)) }
-);
 const DOC: RouteDoc = { tag: 'State', summary: 'Where each database stands relative to its source' };
 
 type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut'>;

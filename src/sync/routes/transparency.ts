@@ -10,6 +10,7 @@ import {
   EpochPageSchema,
   EpochRootSchema,
   InclusionProofSchema,
+  MAX_PAGE_LIMIT,
   NoEpochSchema,
   OpenEpochSchema,
   TransparencyPageSchema
@@ -19,12 +20,13 @@ import { readyActor } from '../http/ready.ts';
 
 const REQUESTS_PER_MINUTE = 600;
 const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1000;
 const INDEXER_ONLY = 'transparency log is indexer-only; the decoder database has no synthetic chain-of-state hashes';
 
 const RootsQuerySchema = Type.Object({
   page: Type.Optional(wholeNumber({ min: 0, digits: 9, default: 0 })),
-  limit: Type.Optional(wholeNumber({ min: 1, default: DEFAULT_LIMIT, note: `above ${MAX_LIMIT} it counts as that` }))
+  limit: Type.Optional(
+    wholeNumber({ min: 1, default: DEFAULT_LIMIT, note: `above ${MAX_PAGE_LIMIT} it counts as that` })
+  )
 });
 const ProofParamsSchema = databaseParams({ block_index: wholeNumber({ min: 1 }) });
 
@@ -111,5 +113,5 @@ export const transparencyRoutes: FastifyPluginAsyncTypebox<
 };
 
 function pageOf({ page = 0, limit = DEFAULT_LIMIT }: { page?: string | number; limit?: string | number }) {
-  return { page: Number(page), limit: Math.min(Number(limit), MAX_LIMIT) };
+  return { page: Number(page), limit: Math.min(Number(limit), MAX_PAGE_LIMIT) };
 }

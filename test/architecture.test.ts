@@ -58,6 +58,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', ...FASTIFY, 'xstate', 'type mysql2/promise', 'machines/decoder/', 'src/db/core/', 'src/coin/'],
     ...['src/service/', 'type src/log.ts', ...BASICS]
   ],
+  'src/indexer/': ['node:', 'src/db/core/', 'src/coin/', ...BASICS],
   'actors/source/': [
     ...['node:', 'xstate', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts'],
     ...['src/db/source/', 'src/db/ddl/', ...TABLES, 'actors/runtime/', 'machines/sync/', 'machines/runtime/'],

@@ -41,3 +41,47 @@ function hashWithin(script: Uint8Array, template: typeof PAY_TO_KEY_HASH): Uint8
   if (before.compare(script, 0, before.length) !== 0 || after.compare(script, end) !== 0) return undefined;
   return script.subarray(before.length, end);
 }
+
+const HASH_BYTES = 20;
+const MIN_PROGRAM = 2;
+const MAX_PROGRAM = 40;
+const MAX_SEGWIT_VERSION = 16;
+
+/**
+ * Whether a text is an address of a network, with a good checksum. Segwit addresses count in small letters only, so that each
+ * address has one spelling.
+ *
+ * @see BIP 13, BIP 173 and BIP 350
+ */
+export function isAddress(text: string, versions: AddressVersions): boolean {
+  return isSegwitAddress(text, versions.bech32) || isHashAddress(text, versions);
+}
+
+function isHashAddress(text: string, { p2pkh, p2shAccepted }: AddressVersions): boolean {
+  if (text.length > 36) return false; // 25 bytes are shorter; long texts cost time
+  try {
+    const [version, ...hashed] = base58check.decode(text);
+    return hashed.length === HASH_BYTES && [p2pkh, ...p2shAccepted].includes(version!);
+  } catch {
+    return false;
+  }
+}
+
+function isSegwitAddress(text: string, prefix: string | null): boolean {
+  if (prefix === null || !text.startsWith(`${prefix}1`) || text !== text.toLowerCase()) return false;
+  const [version, program] = readProgram(bech32, text) ?? readProgram(bech32m, text) ?? [];
+  if (version === undefined || program === undefined) return false;
+  if (version === 0) return readProgram(bech32, text) !== null && (program.length === 20 || program.length === 32);
+  const isSized = program.length >= MIN_PROGRAM && program.length <= MAX_PROGRAM;
+  return readProgram(bech32m, text) !== null && version <= MAX_SEGWIT_VERSION && isSized;
+}
+
+/** Version and program under one of the two checksums; null for another. */
+function readProgram(coder: typeof bech32, text: string): readonly [version: number, program: Uint8Array] | null {
+  try {
+    const { words } = coder.decode(text as `${string}1${string}`);
+    return [words[0]!, coder.fromWords(words.slice(1))];
+  } catch {
+    return null;
+  }
+}

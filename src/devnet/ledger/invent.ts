@@ -1,5 +1,5 @@
+import { formatAmount } from '../../consensus/amount.ts';
 import type { Random } from '../random.ts';
-import { formatAmount } from './amount.ts';
 import type { BlockLedger } from './block-ledger.ts';
 import { pairKey } from './state.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
-import { TABLES_IN_USE } from '../../../src/devnet/definitions/definition.ts';
+import { TABLES_IN_USE } from '../../../src/indexer/definitions/definition.ts';
 import { compareDatabases } from '../../../src/verify/compare.ts';
 import { atEnd } from '../../support/cleanup.ts';
 import { createDatabase } from '../../support/mariadb.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
-import type { TableDefinition } from '../../../src/devnet/definitions/definition.ts';
+import type { TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { createTables, definitionsOf, type TableOptions } from '../../support/tables-in-use/create-tables.ts';
 

@@ -1,4 +1,4 @@
-import { formatAmount } from '../../../src/devnet/ledger/amount.ts';
+import { formatAmount } from '../../../src/consensus/amount.ts';
 import type { Row } from '../../../src/devnet/ledger/rows.ts';
 import type { ActionShape } from './actions.ts';
 import { type BlockContext, CHAINS } from './block-context.ts';

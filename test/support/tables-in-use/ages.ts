@@ -1,5 +1,5 @@
-import type { ColumnDefinition, KeyDefinition, TableDefinition } from '../../../src/devnet/definitions/definition.ts';
-import { sqlTypeOf } from '../../../src/devnet/definitions/statement.ts';
+import type { ColumnDefinition, KeyDefinition, TableDefinition } from '../../../src/indexer/definitions/definition.ts';
+import { sqlTypeOf } from '../../../src/indexer/definitions/statement.ts';
 
 /** What MyISAM takes in one key. */
 const MYISAM_KEY_BYTES = 1000;

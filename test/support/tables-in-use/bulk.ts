@@ -1,6 +1,6 @@
 import { type Connection, quoteName, rows } from '../../../src/db/core/connection.ts';
-import type { KeyDefinition, TableDefinition } from '../../../src/devnet/definitions/definition.ts';
-import { foreignClause, keyClause } from '../../../src/devnet/definitions/statement.ts';
+import type { KeyDefinition, TableDefinition } from '../../../src/indexer/definitions/definition.ts';
+import { foreignClause, keyClause } from '../../../src/indexer/definitions/statement.ts';
 
 /** With more rows than these, secondary keys are made after them: a sorted build beats as many single inserts. */
 const KEYS_LATER_FROM = 50_000;

@@ -1,6 +1,6 @@
 import type { Connection } from '../../../src/db/core/connection.ts';
-import { TABLES_IN_USE, type TableDefinition } from '../../../src/devnet/definitions/definition.ts';
-import { createStatement } from '../../../src/devnet/definitions/statement.ts';
+import { TABLES_IN_USE, type TableDefinition } from '../../../src/indexer/definitions/definition.ts';
+import { createStatement } from '../../../src/indexer/definitions/statement.ts';
 import type { DbType } from '../../../src/wire/database.ts';
 import { asMyIsam, asOld } from './ages.ts';
 

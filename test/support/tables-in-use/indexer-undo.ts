@@ -1,8 +1,8 @@
+import { parseAmount } from '../../../src/consensus/amount.ts';
 import { type Connection, quoteName, rows } from '../../../src/db/core/connection.ts';
-import type { TableDefinition } from '../../../src/devnet/definitions/definition.ts';
-import { parseAmount } from '../../../src/devnet/ledger/amount.ts';
 import { sqlTime } from '../../../src/devnet/ledger/incidents.ts';
 import { RowBuffer } from '../../../src/devnet/ledger/rows.ts';
+import type { TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { CHAINS, type Setting } from './block-context.ts';
 import { Movements } from './movements.ts';
 import { BY_BLOCK, NODE_TABLES } from './tables.ts';

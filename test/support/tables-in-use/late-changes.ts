@@ -1,5 +1,5 @@
+import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
 import { rows } from '../../../src/db/core/connection.ts';
-import { formatAmount, parseAmount } from '../../../src/devnet/ledger/amount.ts';
 import type { Row, Value } from '../../../src/devnet/ledger/rows.ts';
 import { type BlockContext, CHAINS } from './block-context.ts';
 import type { DecoderLateKind } from './decoder-late-changes.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
 import { parseActions, parseCommand } from '../../../src/devnet/ledger/actions.ts';
-import { formatAmount, parseAmount } from '../../../src/devnet/ledger/amount.ts';
 import fc from '../../support/fast-check.ts';
 
 test('an amount survives its text, for any sum of 10^-18', () => {

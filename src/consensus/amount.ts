@@ -8,9 +8,21 @@ export function parseAmount(text: string): bigint | null {
   return BigInt(match[1]!) * UNIT + BigInt((match[2] ?? '').padEnd(DECIMALS, '0'));
 }
 
+/** The same with no more decimal places than a token has; with 0 places no point at all. */
+export function parseTokenAmount(text: string, decimals: number): bigint | null {
+  const point = text.indexOf('.');
+  return point >= 0 && text.length - point - 1 > decimals ? null : parseAmount(text);
+}
+
 /** The shortest plain decimal: `0`, `1.5`, `-0.000000000000000001`. */
 export function formatAmount(amount: bigint): string {
   if (amount < 0n) return `-${formatAmount(-amount)}`;
   const places = (amount % UNIT).toString().padStart(DECIMALS, '0').replace(/0+$/, '');
   return `${amount / UNIT}${places ? `.${places}` : ''}`;
+}
+
+/** The product of two amounts that are not negative, cut down to a number of decimal places. */
+export function multiplyFloor(a: bigint, b: bigint, decimals: number): bigint {
+  const step = 10n ** BigInt(DECIMALS - decimals);
+  return ((a * b) / UNIT / step) * step;
 }

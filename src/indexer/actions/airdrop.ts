@@ -1,0 +1,119 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import { defineAction, type Step } from '../action-definition.ts';
+import {
+  isBarred,
+  MEMO_CHECKS,
+  orNull,
+  readAmount,
+  readIndex,
+  sourceBarred,
+  sourceSleeps,
+  tickSleeps,
+  tickUnknown,
+  transferFacts
+} from '../checks.ts';
+import { groupFields } from '../grammar.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type Token } from '../state.ts';
+
+interface Leg {
+  readonly token: Token | null;
+  readonly amountText: string;
+  readonly amount: bigint | null;
+  readonly listIndex: number | null;
+  readonly list: List | null;
+  readonly memo: string;
+}
+
+/** TICK, AMOUNT, LIST_ACTION_INDEX, MEMO of each leg. */
+function legsOf({ action: { format, fields } }: Step): string[][] {
+  const { all } = fields;
+  switch (format) {
+    case 1: {
+      const [list = '', ...rest] = all;
+      const hasMemo = rest.length % 2 === 1;
+      const memo = hasMemo ? (rest.at(-1) ?? '') : '';
+      return groupFields(hasMemo ? rest.slice(0, -1) : rest, 2).map((pair) => [...pair, list, memo]);
+    }
+    case 2: {
+      const hasMemo = all.length % 3 === 1;
+      const memo = hasMemo ? (all.at(-1) ?? '') : '';
+      return groupFields(hasMemo ? all.slice(0, -1) : all, 3).map((group) => [...group, memo]);
+    }
+    case 3:
+      return groupFields(all, 4);
+    default:
+      return groupFields(all.slice(0, 4), 4);
+  }
+}
+
+function read(step: Step): Leg[] {
+  const { action, ledger } = step;
+  const groups = legsOf(step);
+  ledger.want(...groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
+  return (groups.length > 0 ? groups : [['', '', '', '']]).map(([tick, amountText, list, memo]) => {
+    const token = ledger.token(tick!);
+    const listIndex = readIndex(list!);
+    return {
+      token,
+      amountText: amountText!,
+      amount: readAmount(amountText!, token),
+      listIndex,
+      list: listIndex === null ? null : (ledger.list(listIndex)?.list ?? null),
+      memo: memo!
+    };
+  });
+}
+
+/** Addresses of the list, or everybody who holds one of its tokens, once each; the token's lists leave some out. */
+function recipientsOf({ list, token }: Leg, { ledger }: Step): string[] {
+  const named =
+    list!.type === LIST_OF_ADDRESSES
+      ? list!.items
+      : list!.items.flatMap((tick) => ledger.holders(ledger.token(tick)!).map(({ address }) => address));
+  return [...new Set(named)].filter((address) => !isBarred(ledger, token!, address));
+}
+
+/** The same amount for each of many addresses. Legs stand alone. */
+export const AIRDROP = defineAction<Leg>({
+  name: 'AIRDROP',
+  table: 'airdrops',
+  formats: {
+    0: 'TICK|AMOUNT|LIST_ACTION_INDEX|MEMO',
+    1: 'LIST_ACTION_INDEX|(TICK|AMOUNT)+|MEMO',
+    2: '(TICK|AMOUNT|LIST_ACTION_INDEX)+|MEMO',
+    3: '(TICK|AMOUNT|LIST_ACTION_INDEX|MEMO)+'
+  },
+  read,
+  checks: [
+    tickUnknown,
+    ['AMOUNT (format)', ({ amount }) => amount === null],
+    ['LIST_ACTION_INDEX (format)', ({ listIndex }) => listIndex === null],
+    sourceSleeps,
+    tickSleeps,
+    ...MEMO_CHECKS,
+    ['LIST (unknown)', ({ list }) => list === null],
+    ['LIST TYPE (unsupported)', ({ list }) => ![LIST_OF_ADDRESSES, LIST_OF_TICKS].includes(list!.type)],
+    sourceBarred,
+    [
+      'insufficient funds',
+      ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
+    ],
+    [
+      'insufficient funds (TICK)',
+      (leg, step) =>
+        step.ledger.balance(leg.token!.tick, step.action.source) < leg.amount! * BigInt(recipientsOf(leg, step).length)
+    ]
+  ],
+  row: ({ token, amountText, amount, listIndex, memo }) => ({
+    tick_id: token?.tick ?? null,
+    list_action_index: listIndex,
+    amount: amount === null ? orNull(amountText) : formatAmount(amount),
+    memo_id: orNull(memo)
+  }),
+  apply: (leg, step) => {
+    const recipients = recipientsOf(leg, step);
+    if (recipients.length === 0) return;
+    step.ledger.debit(leg.token!, step.action.source, leg.amount! * BigInt(recipients.length));
+    for (const recipient of recipients) step.ledger.credit(leg.token!, recipient, leg.amount!);
+  }
+});

@@ -1,0 +1,73 @@
+import { type Check, defineAction, type Step } from '../action-definition.ts';
+import { sourceSleeps } from '../checks.ts';
+import { parseCommand } from '../grammar.ts';
+
+interface Batch {
+  readonly commands: readonly string[];
+  /** Names as they are written: case counts here. */
+  readonly names: readonly string[];
+}
+
+const MAX_WEIGHT = 250;
+const WEIGHTS: Readonly<Record<string, number>> = { AIRDROP: 25, DIVIDEND: 25, DEPLOY: 30, EXECUTE: 30, XEXEC: 30 };
+const ASSEMBLED_DEPLOY = 4;
+
+function read({ action: { fields } }: Step): Batch[] {
+  const commands = fields.rest === '' ? [] : fields.rest.split(';');
+  return [{ commands, names: commands.map((command) => command.split('|')[0]!.trim()) }];
+}
+
+function weightOf(command: string): number {
+  const { name, format } = parseCommand(command);
+  return name === 'DEPLOY' && format === ASSEMBLED_DEPLOY ? 1 : (WEIGHTS[name] ?? 1);
+}
+
+function isTooHeavy({ commands }: Batch): boolean {
+  return commands.length > MAX_WEIGHT || commands.reduce((sum, command) => sum + weightOf(command), 0) > MAX_WEIGHT;
+}
+
+/** How often a command of a kind that is limited appears, each kind under its own key. */
+function countsOf({ commands, names }: Batch, name: string, { ledger }: Step): number {
+  const counts = new Map<string, number>();
+  for (const [place, command] of commands.entries()) {
+    if (names[place] !== name) continue;
+    const tick = parseCommand(command).fields[0] ?? '';
+    if (name === 'ISSUE' && tick.includes('.') && !tick.startsWith('^')) continue;
+    const key = name === 'MINT' ? String(ledger.token(tick)?.id ?? '') : '';
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return Math.max(0, ...counts.values());
+}
+
+const LIMITS: Readonly<Record<string, number>> = { BATCH: 0, MINT: 1, ISSUE: 1, DEPLOY: 1 };
+
+/** The first limited kind of command that appears too often is the status. */
+const limitChecks: readonly Check<Batch>[] = Object.keys(LIMITS).map((name) => [
+  `${name} (limit)`,
+  (batch, step) => {
+    const excess = [...new Set(batch.names)].find(
+      (named) => LIMITS[named] !== undefined && countsOf(batch, named, step) > LIMITS[named]
+    );
+    return excess === name;
+  }
+]);
+
+/** Runs several commands, each an action with a verdict of its own. */
+export const BATCH = defineAction<Batch>({
+  name: 'BATCH',
+  table: 'batches',
+  formats: { 0: 'COMMAND(;COMMAND)+' },
+  read,
+  checks: [
+    ['COMMAND (unknown)', ({ commands }) => commands.length === 0],
+    ['COMMAND (limit)', isTooHeavy],
+    [
+      'ACTION (unknown)',
+      ({ names }, { action, rules }) => names.some((name) => !rules.isActive(name, action.block.height))
+    ],
+    ...limitChecks,
+    sourceSleeps
+  ],
+  row: () => ({}),
+  apply: ({ commands }, { ledger }) => ledger.commands.push(...commands)
+});

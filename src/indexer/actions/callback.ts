@@ -1,0 +1,83 @@
+import { formatAmount, multiplyFloor } from '../../consensus/amount.ts';
+import { defineAction, type Step } from '../action-definition.ts';
+import { isBarred, MEMO_CHECKS, orNull, ownershipEscrowed, sourceSleeps, tickSleeps, tickUnknown } from '../checks.ts';
+import type { Token } from '../state.ts';
+
+interface Callback {
+  readonly token: Token | null;
+  /** What the holders are paid in. */
+  readonly paid: Token | null;
+  readonly memo: string;
+}
+
+function read({ action, ledger }: Step): Callback[] {
+  const { get } = action.fields;
+  const token = ledger.token(get('TICK'));
+  const paid = token?.callbackTick == null ? null : ledger.token(token.callbackTick);
+  return [{ token, paid, memo: get('MEMO') }];
+}
+
+function holdersOf({ token }: Callback, { action, ledger }: Step) {
+  return ledger.holders(token!).filter(({ address }) => address !== action.source);
+}
+
+function shareOf({ token, paid }: Callback, held: bigint): bigint {
+  return multiplyFloor(held, token!.callbackAmount!, paid!.decimals);
+}
+
+function totalOf(callback: Callback, step: Step): bigint {
+  return holdersOf(callback, step).reduce((sum, { amount }) => sum + shareOf(callback, amount), 0n);
+}
+
+/** The owner takes all units back and pays what was promised for each. */
+export const CALLBACK = defineAction<Callback>({
+  name: 'CALLBACK',
+  table: 'callbacks',
+  formats: { 0: 'TICK|MEMO' },
+  read,
+  checks: [
+    tickUnknown,
+    ['CALLBACK_TICK (unknown)', ({ paid }) => paid === null],
+    ['LOCK_CALLBACK', ({ token }) => token!.locks.lock_callback],
+    ['SOURCE (not authorized)', ({ token }, { action }) => token!.owner !== action.source],
+    ownershipEscrowed,
+    ['CALLBACK_BLOCK (format)', ({ token }) => token!.callbackBlock === null],
+    ['CALLBACK_AMOUNT (format)', ({ token }) => token!.callbackAmount === null],
+    sourceSleeps,
+    tickSleeps,
+    [
+      'CALLBACK_TICK (sleeping)',
+      ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
+    ],
+    ['CALLBACK_BLOCK (block index)', ({ token }, { action }) => token!.callbackBlock! > action.block.height],
+    ...MEMO_CHECKS,
+    [
+      'CALLBACK_TICK (holder not authorized)',
+      (callback, step) =>
+        holdersOf(callback, step).some(({ address }) => isBarred(step.ledger, callback.paid!, address))
+    ],
+    [
+      'insufficient funds (CALLBACK_TICK)',
+      (callback, step) => step.ledger.balance(callback.paid!.tick, step.action.source) < totalOf(callback, step)
+    ]
+  ],
+  row: ({ token, paid, memo }) => ({
+    tick_id: token?.tick ?? null,
+    callback_tick_id: paid?.tick ?? null,
+    callback_amount: token?.callbackAmount == null ? null : formatAmount(token.callbackAmount),
+    memo_id: orNull(memo)
+  }),
+  apply: (callback, step) => {
+    const { action, ledger } = step;
+    const { token, paid } = callback;
+    const holders = holdersOf(callback, step);
+    const total = totalOf(callback, step);
+    for (const { address, amount } of holders) {
+      ledger.debit(token!, address, amount);
+      ledger.credit(token!, action.source, amount);
+      const share = shareOf(callback, amount);
+      if (share > 0n) ledger.credit(paid!, address, share);
+    }
+    if (total > 0n) ledger.debit(paid!, action.source, total);
+  }
+});

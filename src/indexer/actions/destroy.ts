@@ -1,0 +1,79 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import { defineAction, type Step } from '../action-definition.ts';
+import {
+  MEMO_CHECKS,
+  orNull,
+  readAmount,
+  sourceBarred,
+  sourceSleeps,
+  tickSleeps,
+  tickUnknown,
+  transferFacts
+} from '../checks.ts';
+import { groupFields } from '../grammar.ts';
+import { type Token, tickKey } from '../state.ts';
+
+interface Leg {
+  readonly token: Token | null;
+  readonly amountText: string;
+  readonly amount: bigint | null;
+  readonly memo: string;
+  readonly ordinal: number;
+}
+
+/** TICK, AMOUNT, MEMO of each leg. */
+function legsOf({ action: { format, fields } }: Step): string[][] {
+  const { all } = fields;
+  if (format === 2) return groupFields(all, 3);
+  if (format === 0) return groupFields(all.slice(0, 3), 3);
+  const hasMemo = all.length % 2 === 1;
+  const memo = hasMemo ? (all.at(-1) ?? '') : '';
+  return groupFields(hasMemo ? all.slice(0, -1) : all, 2).map((pair) => [...pair, memo]);
+}
+
+function read(step: Step): Leg[] {
+  const { action, ledger } = step;
+  const groups = legsOf(step);
+  ledger.want(...groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
+  const legs = new Map<string, Leg>();
+  for (const [place, [tick, amountText, memo]] of (groups.length > 0 ? groups : [['', '', '']]).entries()) {
+    const token = ledger.token(tick!);
+    const amount = readAmount(amountText!, token);
+    const key = amount === null ? `leg ${place}` : `${tickKey(token?.tick ?? tick!)}|${memo}`;
+    const { amount: sum = 0n, ordinal = legs.size } = legs.get(key) ?? {};
+    const merged = amount === null ? null : (sum ?? 0n) + amount;
+    legs.set(key, { token, amountText: amountText!, amount: merged, memo: memo!, ordinal });
+  }
+  return [...legs.values()];
+}
+
+/** Takes amounts of the source out of the world. Legs of equal token and memo are one. */
+export const DESTROY = defineAction<Leg>({
+  name: 'DESTROY',
+  table: 'destroys',
+  formats: { 0: 'TICK|AMOUNT|MEMO', 1: '(TICK|AMOUNT)+|MEMO', 2: '(TICK|AMOUNT|MEMO)+' },
+  read,
+  checks: [
+    tickUnknown,
+    [
+      'TICK (use XBRIDGE v1)',
+      ({ token }, { rules }) => rules.coin !== 'BTC' && tickKey(token!.tick) === tickKey(rules.gasTick)
+    ],
+    ['AMOUNT (format)', ({ amount }) => amount === null],
+    sourceSleeps,
+    tickSleeps,
+    ...MEMO_CHECKS,
+    sourceBarred,
+    [
+      'insufficient funds',
+      ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
+    ]
+  ],
+  row: ({ token, amountText, amount, memo, ordinal }) => ({
+    tick_id: token?.tick ?? null,
+    amount: amount === null ? orNull(amountText) : formatAmount(amount),
+    memo_id: orNull(memo),
+    leg_ordinal: ordinal
+  }),
+  apply: ({ token, amount }, { action, ledger }) => ledger.debit(token!, action.source, amount!)
+});

@@ -1,0 +1,88 @@
+import { formatAmount, multiplyFloor } from '../../consensus/amount.ts';
+import { defineAction, type Step } from '../action-definition.ts';
+import {
+  isBarred,
+  MEMO_CHECKS,
+  orNull,
+  readAmount,
+  sourceSleeps,
+  tickSleeps,
+  tickUnknown,
+  transferFacts
+} from '../checks.ts';
+import type { Token } from '../state.ts';
+
+interface Dividend {
+  readonly token: Token | null;
+  readonly paid: Token | null;
+  readonly amountText: string;
+  readonly amount: bigint | null;
+  readonly memo: string;
+}
+
+function read({ action, ledger }: Step): Dividend[] {
+  const { get } = action.fields;
+  ledger.want(
+    ...transferFacts(get('TICK'), action.source, ''),
+    ...transferFacts(get('DIVIDEND_TICK'), action.source, '')
+  );
+  const paid = ledger.token(get('DIVIDEND_TICK'));
+  return [
+    {
+      token: ledger.token(get('TICK')),
+      paid,
+      amountText: get('AMOUNT'),
+      amount: readAmount(get('AMOUNT'), paid),
+      memo: get('MEMO')
+    }
+  ];
+}
+
+/** What each holder gets; nobody gets nothing, and the source pays itself nothing. */
+function sharesOf({ token, paid, amount }: Dividend, { action, ledger }: Step) {
+  return ledger
+    .holders(token!)
+    .filter(({ address }) => address !== action.source && !isBarred(ledger, paid!, address))
+    .map((holder) => ({ address: holder.address, share: multiplyFloor(holder.amount, amount!, paid!.decimals) }))
+    .filter(({ share }) => share > 0n);
+}
+
+function totalOf(dividend: Dividend, step: Step): bigint {
+  return sharesOf(dividend, step).reduce((sum, { share }) => sum + share, 0n);
+}
+
+/** Pays the holders of a token in proportion to what they hold. Anybody may pay. */
+export const DIVIDEND = defineAction<Dividend>({
+  name: 'DIVIDEND',
+  table: 'dividends',
+  formats: { 0: 'TICK|DIVIDEND_TICK|AMOUNT|MEMO' },
+  read,
+  checks: [
+    tickUnknown,
+    ['DIVIDEND_TICK (unknown)', ({ paid }) => paid === null],
+    ['AMOUNT (format)', ({ amount }) => amount === null],
+    sourceSleeps,
+    tickSleeps,
+    [
+      'DIVIDEND_TICK (sleeping)',
+      ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
+    ],
+    ...MEMO_CHECKS,
+    [
+      'insufficient funds (TICK)',
+      (dividend, step) => step.ledger.balance(dividend.paid!.tick, step.action.source) < totalOf(dividend, step)
+    ]
+  ],
+  row: ({ token, paid, amountText, amount, memo }) => ({
+    tick_id: token?.tick ?? null,
+    dividend_tick_id: paid?.tick ?? null,
+    amount: amount === null ? orNull(amountText) : formatAmount(amount),
+    memo_id: orNull(memo)
+  }),
+  apply: (dividend, step) => {
+    const shares = sharesOf(dividend, step);
+    if (shares.length === 0) return;
+    step.ledger.debit(dividend.paid!, step.action.source, totalOf(dividend, step));
+    for (const { address, share } of shares) step.ledger.credit(dividend.paid!, address, share);
+  }
+});

@@ -1,0 +1,63 @@
+import type { Step } from '../action-definition.ts';
+import { orNull, readAmount, readIndex } from '../checks.ts';
+import { LOCKS, type LockName } from '../state.ts';
+import { readController } from './controller.ts';
+
+/** What an ISSUE asks for, read once. Texts that are empty leave things as they are. */
+export type Issue = ReturnType<typeof readIssue>;
+
+/** The format that binds a token to a contract. */
+export const CONTROLLER_FORMAT = 6;
+export const DEFAULT_DECIMALS = 0;
+const FINEST = 18;
+
+/** Reads the fields of any format. */
+export function readIssue(step: Step) {
+  const { action, ledger } = step;
+  const { get } = action.fields;
+  const name = get('TICK');
+  const token = ledger.token(name);
+  const stored = token?.decimals ?? DEFAULT_DECIMALS;
+  const decimals = get('DECIMALS') === '' ? stored : readIndex(get('DECIMALS'));
+  const inToken = { decimals: decimals === null || decimals > FINEST ? FINEST : decimals };
+  const amount = (field: string) => (get(field) === '' ? undefined : readAmount(get(field), inToken));
+  const number = (field: string) => (get(field) === '' ? undefined : readIndex(get(field)));
+  const paidIn = get('CALLBACK_TICK') || (token?.callbackTick ?? '');
+  const callbackTick = paidIn === '' ? null : ledger.token(paidIn);
+  const supplyTo = ledger.addressOf(get('TRANSFER_SUPPLY'));
+  return {
+    name,
+    token,
+    decimals,
+    /** Undefined where the field is empty, null where it is badly formed. */
+    maxSupply: amount('MAX_SUPPLY'),
+    maxMint: amount('MAX_MINT'),
+    mintSupply: amount('MINT_SUPPLY'),
+    mintAddressMax: amount('MINT_ADDRESS_MAX'),
+    mintStartBlock: number('MINT_START_BLOCK'),
+    mintStopBlock: number('MINT_STOP_BLOCK'),
+    callbackBlock: number('CALLBACK_BLOCK'),
+    callbackTick,
+    callbackAmount: get('CALLBACK_AMOUNT') === '' ? undefined : readAmount(get('CALLBACK_AMOUNT'), callbackTick),
+    allowList: readList(get('ALLOW_LIST'), step),
+    blockList: readList(get('BLOCK_LIST'), step),
+    description: orNull(get('DESCRIPTION')),
+    /** Empty: unchanged. Null: the `^id` names nothing. */
+    transfer: ledger.addressOf(get('TRANSFER')),
+    transferSupply: supplyTo === action.source ? '' : supplyTo,
+    locks: Object.fromEntries(LOCKS.map((lock) => [lock, get(lock.toUpperCase())])) as Record<LockName, string>,
+    memo: get('MEMO'),
+    controller: action.format === CONTROLLER_FORMAT ? readController(step) : null
+  };
+}
+
+/** Undefined: unchanged. `0`: none. Root null: no list of that index. */
+function readList(
+  field: string,
+  { ledger }: Step
+): { readonly root: number | null; readonly type: number } | undefined {
+  if (field === '') return undefined;
+  const index = readIndex(field);
+  const known = index === null ? null : ledger.list(index);
+  return { root: index === 0 ? 0 : (known?.root ?? null), type: known?.list.type ?? 0 };
+}

@@ -1,0 +1,111 @@
+import { defineAction, type Step } from '../action-definition.ts';
+import { orNull, ownAddress } from '../checks.ts';
+import { LOCKS, type Token } from '../state.ts';
+import { ISSUE_CHECKS } from './issue-checks.ts';
+import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, readIssue } from './issue-request.ts';
+
+/** The token after a valid ISSUE, without the supply that it mints. */
+export function issuedToken(issue: Issue, { action, ledger }: Step): Token {
+  const { token } = issue;
+  const former = token ?? blankToken(ledger.deal('ticker'), issue.name, action.index, action.source);
+  const list = (given: Issue['allowList'], stored: number | null) =>
+    given === undefined ? stored : given.root || null;
+  return {
+    ...former,
+    owner: issue.transfer || former.owner,
+    decimals: issue.decimals!,
+    maxSupply: issue.maxSupply ?? former.maxSupply,
+    maxMint: issue.maxMint ?? former.maxMint,
+    mintAddressMax: issue.mintAddressMax ?? former.mintAddressMax,
+    mintStartBlock: issue.mintStartBlock ?? former.mintStartBlock,
+    mintStopBlock: issue.mintStopBlock ?? former.mintStopBlock,
+    description: issue.description ?? former.description,
+    callbackBlock: issue.callbackBlock ?? former.callbackBlock,
+    callbackTick: issue.callbackTick?.tick ?? former.callbackTick,
+    callbackAmount: issue.callbackAmount ?? former.callbackAmount,
+    allowList: list(issue.allowList, former.allowList),
+    blockList: list(issue.blockList, former.blockList),
+    locks: Object.fromEntries(
+      LOCKS.map((lock) => [lock, former.locks[lock] || issue.locks[lock] === '1'])
+    ) as Token['locks'],
+    lastActionIndex: action.index
+  };
+}
+
+function blankToken(id: number, tick: string, actionIndex: number, owner: string): Token {
+  return {
+    id,
+    tick,
+    owner,
+    supply: 0n,
+    maxSupply: 0n,
+    maxMint: 0n,
+    mintAddressMax: 0n,
+    decimals: DEFAULT_DECIMALS,
+    description: null,
+    locks: Object.fromEntries(LOCKS.map((lock) => [lock, false])) as Token['locks'],
+    callbackBlock: null,
+    callbackTick: null,
+    callbackAmount: null,
+    allowList: null,
+    blockList: null,
+    mintStartBlock: 0,
+    mintStopBlock: 0,
+    actionIndex,
+    lastActionIndex: actionIndex,
+    escrowActionIndex: null
+  };
+}
+
+function apply(issue: Issue, step: Step): void {
+  const { action, ledger } = step;
+  if (action.format === CONTROLLER_FORMAT) return;
+  const token = issuedToken(issue, step);
+  ledger.setToken(token);
+  ledger.set('past', String(action.index), { name: 'ISSUE', tick: token.tick });
+  if (issue.token === null) {
+    ledger.set('tick', String(token.id), token.tick);
+    ledger.rows.push({ table: 'index_tickers', columns: { id: token.id, tick: token.tick } });
+  }
+  const minted = issue.mintSupply ?? 0n;
+  if (minted === 0n) return;
+  ledger.credit(token, action.source, minted);
+  if (!issue.transferSupply) return;
+  ledger.debit(token, action.source, minted);
+  ledger.credit(token, issue.transferSupply, minted);
+}
+
+const AMOUNTS = ['MAX_SUPPLY', 'MAX_MINT', 'MINT_SUPPLY', 'CALLBACK_AMOUNT', 'MINT_ADDRESS_MAX'] as const;
+const TEXTS = ['DECIMALS', 'DESCRIPTION', 'CALLBACK_BLOCK', 'MINT_START_BLOCK', 'MINT_STOP_BLOCK'] as const;
+
+/** Makes a token, or changes what its owner may still change. */
+export const ISSUE = defineAction<Issue>({
+  name: 'ISSUE',
+  table: 'issues',
+  formats: {
+    0: 'TICK|MAX_SUPPLY|MAX_MINT|DECIMALS|DESCRIPTION|MINT_SUPPLY|TRANSFER|TRANSFER_SUPPLY|LOCK_MAX_SUPPLY|LOCK_MAX_MINT|LOCK_DESCRIPTION|LOCK_SLEEP|LOCK_CALLBACK|CALLBACK_BLOCK|CALLBACK_TICK|CALLBACK_AMOUNT|ALLOW_LIST|BLOCK_LIST|MINT_ADDRESS_MAX|MINT_START_BLOCK|MINT_STOP_BLOCK|LOCK_MINT|LOCK_MINT_SUPPLY|MEMO',
+    1: 'TICK|DESCRIPTION|MEMO',
+    2: 'TICK|MAX_MINT|MINT_SUPPLY|TRANSFER_SUPPLY|MINT_ADDRESS_MAX|MINT_START_BLOCK|MINT_STOP_BLOCK|MEMO',
+    3: 'TICK|LOCK_MAX_SUPPLY|LOCK_MAX_MINT|LOCK_DESCRIPTION|LOCK_SLEEP|LOCK_CALLBACK|LOCK_MINT|LOCK_MINT_SUPPLY|MEMO',
+    4: 'TICK|CALLBACK_BLOCK|CALLBACK_TICK|CALLBACK_AMOUNT|MEMO',
+    5: 'TICK|ALLOW_LIST|BLOCK_LIST|MEMO',
+    [CONTROLLER_FORMAT]: 'TICK|CONTROLLER|ACTION_CLASS|COOLDOWN_BLOCKS|UNBIND|MEMO'
+  },
+  read: (step) => [readIssue(step)],
+  checks: ISSUE_CHECKS,
+  row: (issue, step) => {
+    const { get } = step.action.fields;
+    return {
+      ...Object.fromEntries(AMOUNTS.map((field) => [field.toLowerCase(), orNull(get(field))])),
+      ...Object.fromEntries(TEXTS.map((field) => [field.toLowerCase(), orNull(get(field))])),
+      ...Object.fromEntries(LOCKS.map((lock) => [lock, orNull(issue.locks[lock])])),
+      callback_tick_id: get('CALLBACK_TICK') === '' ? null : (issue.callbackTick?.tick ?? null),
+      transfer_id: ownAddress(step, issue.transfer),
+      transfer_supply_id: ownAddress(step, issue.transferSupply),
+      allow_list: issue.allowList?.root ?? null,
+      block_list: issue.blockList?.root ?? null,
+      memo_id: orNull(issue.memo)
+    };
+  },
+  apply: (issue, step) => apply(issue, step)
+});

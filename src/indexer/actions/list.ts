@@ -1,0 +1,130 @@
+import { type Check, defineAction, type Step, statusText } from '../action-definition.ts';
+import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../checks.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, tickKey } from '../state.ts';
+
+interface ListAction {
+  readonly type: string;
+  readonly edit: string;
+  /** The list that is edited or given away; null when there is none. */
+  readonly known: { readonly root: number; readonly list: List } | null;
+  readonly destination: string | null;
+  readonly memo: string;
+  readonly items: readonly string[];
+}
+
+const CREATE = 0;
+const EDIT = 1;
+const TRANSFER = 3;
+const ADD = '1';
+const REMOVE = '2';
+/** Fields before the items. */
+const HEAD: Readonly<Record<number, number>> = { [CREATE]: 2, [EDIT]: 3 };
+
+function read({ action: { format, fields }, ledger }: Step): ListAction[] {
+  const { get } = fields;
+  const listed = readIndex(get('LIST_ACTION_INDEX'));
+  const head = HEAD[format ?? CREATE];
+  return [
+    {
+      type: get('TYPE'),
+      edit: get('EDIT'),
+      known: listed === null ? null : ledger.list(listed),
+      destination: ledger.addressOf(get('DESTINATION')),
+      memo: get('MEMO'),
+      items: head === undefined ? [] : [...new Set(fields.all.slice(head).filter((item) => item !== ''))]
+    }
+  ];
+}
+
+interface Judged {
+  /** As the list keeps it; null for a refused item. */
+  readonly item: string | null;
+  readonly refusal?: string;
+}
+
+function judgeItem(field: string, type: number, step: Step): Judged {
+  const { ledger } = step;
+  if (type === LIST_OF_TICKS) {
+    const token = ledger.token(field);
+    return token ? { item: token.tick } : { item: null, refusal: 'TICK (unknown)' };
+  }
+  const item = ownAddress(step, ledger.addressOf(field));
+  return item === null ? { item, refusal: 'ADDRESS (format)' } : { item };
+}
+
+function writeItems({ known, type: typeText, edit, items }: ListAction, step: Step): void {
+  const { action, ledger } = step;
+  const type = known?.list.type ?? Number(typeText);
+  const idOf = (item: string) =>
+    type === LIST_OF_TICKS ? ledger.get('token', tickKey(item))!.id : ledger.addressId(item);
+  const judged = items.map((item) => judgeItem(item, type, step));
+  const members = new Set(known?.list.items);
+  const write = (table: string, item: string | null, refusal?: string | null) =>
+    ledger.record(table, {
+      action_index: action.index,
+      item_id: item === null ? null : idOf(item),
+      ...(refusal === null ? {} : { status_id: statusText(refusal) })
+    });
+  for (const { item, refusal } of judged) {
+    write('list_edits', item, refusal);
+    if (item === null) write('list_items_invalid', item, refusal);
+    else if (edit === REMOVE) members.delete(item);
+    else members.add(item);
+  }
+  for (const item of members) write('list_items', item, null);
+  const root = known?.root ?? action.index;
+  ledger.set('listRoot', String(action.index), root);
+  ledger.set('list', String(root), { type, owner: known?.list.owner ?? action.source, items: [...members] });
+}
+
+function apply(leg: ListAction, step: Step): void {
+  const { action, ledger } = step;
+  if (action.format !== TRANSFER) {
+    writeItems(leg, step);
+    return;
+  }
+  const { root, list } = leg.known!;
+  ledger.record('list_transfers', {
+    action_index: action.index,
+    list_action_index: root,
+    destination_id: leg.destination
+  });
+  ledger.set('list', String(root), { ...list, owner: leg.destination! });
+}
+
+/** A check that concerns some formats only. */
+function of(formats: readonly number[], [status, fails]: Check<ListAction>): Check<ListAction> {
+  return [status, (leg, step) => formats.includes(step.action.format ?? CREATE) && fails(leg, step)];
+}
+
+/** Named sets of addresses or tickers. Items are judged one by one and never fail the action. */
+export const LIST = defineAction<ListAction>({
+  name: 'LIST',
+  table: 'lists',
+  formats: {
+    [CREATE]: 'TYPE|MEMO|ITEM+',
+    [EDIT]: 'EDIT|LIST_ACTION_INDEX|MEMO|ITEM+',
+    [TRANSFER]: 'LIST_ACTION_INDEX|DESTINATION|MEMO'
+  },
+  read,
+  checks: [
+    of([CREATE], ['TYPE (unknown)', ({ type }) => ![LIST_OF_TICKS, LIST_OF_ADDRESSES].map(String).includes(type)]),
+    of([EDIT], ['EDIT (unknown)', ({ edit }) => ![ADD, REMOVE].includes(edit)]),
+    of([EDIT, TRANSFER], ['LIST_ACTION_INDEX (unknown)', ({ known }) => known === null]),
+    of(
+      [EDIT, TRANSFER],
+      ['LIST_ACTION_INDEX (not owner)', ({ known }, { action }) => known!.list.owner !== action.source]
+    ),
+    of([TRANSFER], ['DESTINATION (unresolvable ^id)', ({ destination }) => destination === null]),
+    of([TRANSFER], ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null]),
+    sourceSleeps,
+    ...MEMO_CHECKS
+  ],
+  row: ({ type, edit, known, memo }) => ({
+    type: orNull(type),
+    edit: orNull(edit),
+    list_action_index: known?.root ?? null,
+    memo_id: orNull(memo)
+  }),
+  apply
+});

@@ -1,0 +1,94 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import { defineAction, type Step } from '../action-definition.ts';
+import {
+  isBarred,
+  limitOf,
+  MEMO_CHECKS,
+  orNull,
+  ownAddress,
+  readAmount,
+  sourceBarred,
+  sourceSleeps,
+  tickSleeps,
+  tickUnknown,
+  transferFacts
+} from '../checks.ts';
+import { pairKey, type Token } from '../state.ts';
+
+interface Mint {
+  readonly token: Token | null;
+  readonly amountText: string;
+  /** Null for what is no amount of the token. */
+  readonly amount: bigint | null;
+  /** Empty: the source keeps it. Null: the `^id` names nothing. */
+  readonly destination: string | null;
+  readonly memo: string;
+}
+
+function read(step: Step): Mint[] {
+  const { action, ledger } = step;
+  const { get } = action.fields;
+  ledger.want(...transferFacts(get('TICK'), action.source, ''));
+  const token = ledger.token(get('TICK'));
+  const destination = ledger.addressOf(get('DESTINATION'));
+  return [
+    {
+      token,
+      amountText: get('AMOUNT'),
+      amount: readAmount(get('AMOUNT'), token),
+      destination: destination === action.source ? '' : destination,
+      memo: get('MEMO')
+    }
+  ];
+}
+
+function exceedsAddressMax({ token, amount }: Mint, { ledger, action }: Step): boolean {
+  const { mintAddressMax, tick } = token!;
+  return mintAddressMax > 0n && ledger.get('minted', pairKey(tick, action.source)) + amount! > mintAddressMax;
+}
+
+/** Anybody makes new units of a token within the limits of its issuer. */
+export const MINT = defineAction<Mint>({
+  name: 'MINT',
+  table: 'mints',
+  formats: { 0: 'TICK|AMOUNT|DESTINATION|MEMO' },
+  read,
+  checks: [
+    ['DESTINATION (unresolvable ^id)', ({ destination }) => destination === null],
+    tickUnknown,
+    ['LOCK_MINT', ({ token }) => token!.locks.lock_mint],
+    ['AMOUNT (format)', ({ amount }) => amount === null],
+    ['DESTINATION (format)', ({ destination }, step) => destination !== '' && ownAddress(step, destination) === null],
+    sourceSleeps,
+    tickSleeps,
+    ...MEMO_CHECKS,
+    ['AMOUNT > MAX_MINT', ({ token, amount }) => token!.maxMint > 0n && amount! > token!.maxMint],
+    ['mint exceeds MAX_SUPPLY', ({ token, amount }) => token!.supply + amount! > limitOf(token!.maxSupply)],
+    sourceBarred,
+    [
+      'DESTINATION (not authorized)',
+      ({ token, destination }, { ledger }) => destination !== '' && isBarred(ledger, token!, destination!)
+    ],
+    ['mint exceeds MINT_ADDRESS_MAX', exceedsAddressMax],
+    ['MINT_START_BLOCK', ({ token }, { action }) => action.block.height < token!.mintStartBlock],
+    [
+      'MINT_STOP_BLOCK',
+      ({ token }, { action }) => token!.mintStopBlock > 0 && action.block.height > token!.mintStopBlock
+    ]
+  ],
+  row: ({ token, amountText, amount, destination, memo }, step) => ({
+    tick_id: token?.tick ?? null,
+    amount: amount === null ? orNull(amountText) : formatAmount(amount),
+    destination_id: ownAddress(step, destination),
+    memo_id: orNull(memo)
+  }),
+  apply: ({ token, amount, destination }, { action, ledger }) => {
+    ledger.credit(token!, action.source, amount!);
+    if (destination) {
+      ledger.debit(token!, action.source, amount!);
+      ledger.credit(token!, destination, amount!);
+    }
+    const key = pairKey(token!.tick, action.source);
+    ledger.set('minted', key, ledger.get('minted', key) + amount!);
+  }
+});

@@ -1,0 +1,11 @@
+import type { Step } from '../action-definition.ts';
+import type { Token } from '../state.ts';
+
+/** Gives a token to another owner: an ISSUE of its own, which no transaction holds. */
+export function writeOwnership(token: Token, owner: string, { action, ledger }: Step, status: string): void {
+  const index = ledger.deal('action');
+  ledger.caused.push({ index, name: 'ISSUE', format: 0, source: action.source });
+  ledger.record('issues', { action_index: index, tick_id: token.tick, transfer_id: owner, status_id: status });
+  ledger.setToken({ ...ledger.token(token.tick)!, owner, escrowActionIndex: null, lastActionIndex: index });
+  ledger.set('past', String(index), { name: 'ISSUE', tick: token.tick });
+}

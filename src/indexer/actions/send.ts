@@ -1,0 +1,108 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import { defineAction, type Step } from '../action-definition.ts';
+import {
+  isBarred,
+  MEMO_CHECKS,
+  orNull,
+  ownAddress,
+  readAmount,
+  sourceBarred,
+  sourceSleeps,
+  tickSleeps,
+  tickUnknown,
+  transferFacts
+} from '../checks.ts';
+import { groupFields } from '../grammar.ts';
+import { type Token, tickKey } from '../state.ts';
+
+interface Leg {
+  readonly token: Token | null;
+  readonly amountText: string;
+  readonly amount: bigint | null;
+  readonly destination: string;
+  readonly memo: string;
+  readonly ordinal: number;
+}
+
+/** TICK, AMOUNT, DESTINATION, MEMO of each leg. A last field too many is the memo of all. */
+function legsOf({ action: { format, fields } }: Step): string[][] {
+  const { all } = fields;
+  switch (format) {
+    case 1: {
+      const memo = all.length % 2 === 0 ? (all.at(-1) ?? '') : '';
+      const pairs = groupFields(all.slice(1, all.length - (all.length % 2 === 0 ? 1 : 0)), 2);
+      return pairs.map((pair) => [all[0] ?? '', ...pair, memo]);
+    }
+    case 2: {
+      const hasMemo = all.length % 3 === 1;
+      const memo = hasMemo ? (all.at(-1) ?? '') : '';
+      return groupFields(hasMemo ? all.slice(0, -1) : all, 3).map((group) => [...group, memo]);
+    }
+    case 3:
+      return groupFields(all, 4);
+    default:
+      return groupFields(all.slice(0, 4), 4);
+  }
+}
+
+function read(step: Step): Leg[] {
+  const { action, ledger } = step;
+  const groups = legsOf(step);
+  ledger.want(...groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
+  const legs = new Map<string, Leg>();
+  for (const [place, [tick, amountText, destination, memo]] of (groups.length > 0
+    ? groups
+    : [['', '', '', '']]
+  ).entries()) {
+    const token = ledger.token(tick!);
+    const amount = readAmount(amountText!, token);
+    const key = amount === null ? `leg ${place}` : `${tickKey(token?.tick ?? tick!)}|${destination}`;
+    const sum = (legs.get(key)?.amount ?? 0n) + (amount ?? 0n);
+    const ordinal = legs.get(key)?.ordinal ?? legs.size;
+    const merged = amount === null ? null : sum;
+    legs.set(key, { token, amountText: amountText!, amount: merged, destination: destination!, memo: memo!, ordinal });
+  }
+  return [...legs.values()];
+}
+
+/** Moves amounts to other addresses. Equal legs are one leg; a leg that fails stops no other. */
+export const SEND = defineAction<Leg>({
+  name: 'SEND',
+  table: 'sends',
+  formats: {
+    0: 'TICK|AMOUNT|DESTINATION|MEMO',
+    1: 'TICK|(AMOUNT|DESTINATION)+|MEMO',
+    2: '(TICK|AMOUNT|DESTINATION)+|MEMO',
+    3: '(TICK|AMOUNT|DESTINATION|MEMO)+'
+  },
+  read,
+  checks: [
+    tickUnknown,
+    ['AMOUNT (format)', ({ amount }) => amount === null],
+    ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null],
+    sourceSleeps,
+    tickSleeps,
+    sourceBarred,
+    ['DESTINATION (not authorized)', ({ token, destination }, { ledger }) => isBarred(ledger, token!, destination)],
+    ...MEMO_CHECKS,
+    [
+      'MEMO (required)',
+      ({ memo, destination }, { ledger }) => memo === '' && ledger.preferences(destination)?.requiresMemo === true
+    ],
+    [
+      'insufficient funds',
+      ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
+    ]
+  ],
+  row: ({ token, amountText, amount, destination, memo, ordinal }, step) => ({
+    tick_id: token?.tick ?? null,
+    destination_id: ownAddress(step, destination),
+    amount: amount === null ? orNull(amountText) : formatAmount(amount),
+    memo_id: orNull(memo),
+    leg_ordinal: ordinal
+  }),
+  apply: ({ token, amount, destination }, { action, ledger }) => {
+    ledger.debit(token!, action.source, amount!);
+    ledger.credit(token!, destination, amount!);
+  }
+});

@@ -1,0 +1,65 @@
+import { type Check, defineAction, type Step, VALID } from '../action-definition.ts';
+import { MEMO_CHECKS, orNull, ownAddress, sourceSleeps } from '../checks.ts';
+import { writeOwnership } from './ownership.ts';
+
+interface Sweep {
+  /** Null: the `^id` names nothing. */
+  readonly destination: string | null;
+  readonly flags: Readonly<Record<Flag, string>>;
+  readonly memo: string;
+}
+
+/** What may be swept, with what holds where the field is empty. */
+const DEFAULTS = { BALANCES: '1', OWNERSHIPS: '1', ORDERS: '0', SWAPS: '0', DISPENSERS: '0' } as const;
+type Flag = keyof typeof DEFAULTS;
+const FLAGS = Object.keys(DEFAULTS) as Flag[];
+
+function read({ action: { fields }, ledger }: Step): Sweep[] {
+  const flags = FLAGS.map((flag) => [flag, fields.get(flag) || DEFAULTS[flag]] as const);
+  return [
+    {
+      destination: ledger.addressOf(fields.get('DESTINATION')),
+      flags: Object.fromEntries(flags) as Record<Flag, string>,
+      memo: fields.get('MEMO')
+    }
+  ];
+}
+
+function flagCheck(flag: Flag): Check<Sweep> {
+  const name = flag === 'OWNERSHIPS' ? 'OWNERSHIP' : flag; // as deployed indexers spell it
+  return [`${name} (format)`, ({ flags }) => !/^[01]$/.test(flags[flag])];
+}
+
+/** Moves all that the source has to another address. The lists of the tokens and their sleep are not asked. */
+export const SWEEP = defineAction<Sweep>({
+  name: 'SWEEP',
+  table: 'sweeps',
+  formats: { 0: 'DESTINATION|BALANCES|OWNERSHIPS|ORDERS|SWAPS|DISPENSERS|MEMO' },
+  read,
+  checks: [
+    ['DESTINATION (unresolvable ^id)', ({ destination }) => destination === null],
+    ['DESTINATION (null)', ({ destination }) => destination === ''],
+    ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null],
+    ...FLAGS.map(flagCheck),
+    sourceSleeps,
+    ...MEMO_CHECKS
+  ],
+  row: ({ destination, flags, memo }, step) => ({
+    ...Object.fromEntries(FLAGS.map((flag) => [flag.toLowerCase(), /^[01]$/.test(flags[flag]) ? flags[flag] : null])),
+    destination_id: ownAddress(step, destination),
+    memo_id: orNull(memo)
+  }),
+  apply: ({ destination, flags }, step) => {
+    const { action, ledger } = step;
+    if (flags.BALANCES === '1') {
+      for (const { token, amount } of ledger.holdings(action.source)) {
+        ledger.debit(token, action.source, amount);
+        ledger.credit(token, destination!, amount);
+      }
+    }
+    if (flags.OWNERSHIPS !== '1') return;
+    for (const token of ledger.owned(action.source)) {
+      if (token.escrowActionIndex === null) writeOwnership(token, destination!, step, VALID);
+    }
+  }
+});

@@ -1,0 +1,100 @@
+import { parseAmount, parseTokenAmount } from '../consensus/amount.ts';
+import type { Check, Step } from './action-definition.ts';
+import type { Effects } from './effects.ts';
+import type { FactKey, Token } from './state.ts';
+import { pairKey, sleeperKey, tickKey } from './state.ts';
+
+const MAX_MEMO = 250;
+const MAX_PLACES = 18;
+
+/** No token has more units than this, whatever its issuer allows. */
+export const HIGHEST_SUPPLY = parseAmount('1000000000000000000000')!;
+
+/** The most that a cap allows; 0 is no cap. */
+export function limitOf(cap: bigint): bigint {
+  return cap > 0n ? cap : HIGHEST_SUPPLY;
+}
+
+/** `SOURCE (sleeping)`. */
+export const sourceSleeps: Check<unknown> = [
+  'SOURCE (sleeping)',
+  (_, { action, ledger }) => ledger.isAsleep('address', action.source, action.block.height)
+];
+
+/** `TICK (sleeping)`, of a leg whose token is known. */
+export const tickSleeps: Check<{ readonly token: Token | null }> = [
+  'TICK (sleeping)',
+  ({ token }, { action, ledger }) => ledger.isAsleep('tick', token!.tick, action.block.height)
+];
+
+/** `TICK (unknown)`. */
+export const tickUnknown: Check<{ readonly token: Token | null }> = ['TICK (unknown)', ({ token }) => token === null];
+
+/** `SOURCE (not authorized)` by the token's lists. */
+export const sourceBarred: Check<{ readonly token: Token | null }> = [
+  'SOURCE (not authorized)',
+  ({ token }, { action, ledger }) => isBarred(ledger, token!, action.source)
+];
+
+/** `TICK (ownership escrowed)`. */
+export const ownershipEscrowed: Check<{ readonly token: Token | null }> = [
+  'TICK (ownership escrowed)',
+  ({ token }) => token?.escrowActionIndex != null
+];
+
+/** The three checks of a memo. */
+export const MEMO_CHECKS: readonly Check<{ readonly memo: string }>[] = [
+  ['MEMO (pipe)', ({ memo }) => memo.includes('|')],
+  ['MEMO (semicolon)', ({ memo }) => memo.includes(';')],
+  ['MEMO (length)', ({ memo }) => lengthOf(memo) > MAX_MEMO]
+];
+
+/** Whether a token's lists keep an address out. An allow list without members keeps everybody out. */
+export function isBarred(ledger: Effects, { allowList, blockList }: Token, address: string): boolean {
+  const has = (index: number) => ledger.list(index)?.list.items.includes(address) ?? false;
+  return (allowList !== null && !has(allowList)) || (blockList !== null && has(blockList));
+}
+
+/** An amount of a token; null for a badly formed one, an empty one included. */
+export function readAmount(text: string, token: Pick<Token, 'decimals'> | null): bigint | null {
+  return parseTokenAmount(text, token?.decimals ?? MAX_PLACES);
+}
+
+/** A whole number as blocks and actions are numbered; null for any other text. */
+export function readIndex(text: string): number | null {
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** Characters as a reader counts them. */
+export function lengthOf(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+/** Text for a nullable column. */
+export function orNull(text: string): string | null {
+  return text === '' ? null : text;
+}
+
+/** The address itself when it is one of this chain, else null: only those get ids. */
+export function ownAddress({ rules }: Step, address: string | null): string | null {
+  return address !== null && rules.isAddress(address, rules.coin) ? address : null;
+}
+
+/** The facts that a transfer between two addresses reads, for one load. */
+export function transferFacts(tick: string, source: string, destination: string): FactKey[] {
+  const facts: FactKey[] = [
+    { kind: 'token', key: tickKey(tick) },
+    { kind: 'sleep', key: sleeperKey('address', source) },
+    { kind: 'sleep', key: sleeperKey('tick', tick) },
+    { kind: 'balance', key: pairKey(tick, source) }
+  ];
+  if (destination === '') return facts;
+  return [
+    ...facts,
+    { kind: 'addressId', key: destination },
+    { kind: 'balance', key: pairKey(tick, destination) },
+    { kind: 'preferences', key: destination }
+  ];
+}

@@ -1,0 +1,43 @@
+import { isAddress } from '../coin/address.ts';
+import { CHAINS, type ChainNetwork, chainNetwork } from '../coin/chains.ts';
+import { activationHeight, type Profile, ROLES } from '../coin/profile.ts';
+
+/** What all indexers of one network agree on, beside the actions themselves. */
+export interface Rules {
+  /** `BTC`: the chain's own coin. */
+  readonly coin: string;
+  readonly isRegtest: boolean;
+  /** The token that fees are counted in. */
+  readonly gasTick: string;
+  /** The one address that may issue the gas token; undefined where nobody may but on regtest. */
+  readonly gasIssuer: string | undefined;
+  /** Names that stand for well-known addresses in hashed rows, by address. */
+  readonly roles: ReadonlyMap<string, string>;
+  /** Whether an action counts in a block of this height. */
+  readonly isActive: (action: string, height: number) => boolean;
+  /** Whether a text is an address of a coin's network. */
+  readonly isAddress: (text: string, coin: string) => boolean;
+}
+
+/** Coins that an action may name. */
+export const COINS: ReadonlySet<string> = new Set(CHAINS.map((chain) => chainNetwork(chain, 'mainnet').ticker));
+
+/** What a deployment's profile means for one network. */
+export function rulesOf(profile: Profile, network: ChainNetwork): Rules {
+  const roles = profile.roles[network.name] ?? {};
+  const ofCoin = new Map(
+    CHAINS.map((chain) => chainNetwork(chain, network.network)).map(({ ticker, addresses }) => [ticker, addresses])
+  );
+  return {
+    coin: network.ticker,
+    isRegtest: network.network === 'regtest',
+    gasTick: profile.gasTick,
+    gasIssuer: roles.GAS,
+    roles: new Map(ROLES.flatMap((role) => (roles[role] === undefined ? [] : [[roles[role], role] as const]))),
+    isActive: (action, height) => height >= activationHeight(profile, network, action),
+    isAddress: (text, coin) => {
+      const versions = ofCoin.get(coin);
+      return versions !== undefined && isAddress(text, versions);
+    }
+  };
+}

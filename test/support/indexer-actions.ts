@@ -1,0 +1,85 @@
+import fc from './fast-check.ts';
+
+const ADDRESSES = ['A', 'B', 'C', 'D', 'E'];
+const TICKS = ['TOKA', 'TOKB', 'TOKA.X', 'toka', '^1', '^2', '^77', 'NOPE', ''];
+const AMOUNTS = ['0', '1', '2', '3.5', '0.01', '10', '100', '1e3', '-1', '+2', '', '0.0000000000000000001', '１'];
+
+const address = fc.constantFrom(...ADDRESSES, '^1', '^3', 'bad', '');
+const tick = fc.constantFrom(...TICKS);
+const amount = fc.constantFrom(...AMOUNTS);
+const memo = fc.constantFrom('', 'hi', 'm'.repeat(251));
+const index = fc.oneof(fc.constantFrom('4', '5'), fc.nat({ max: 60 }).map(String));
+const flag = fc.constantFrom('', '0', '1', 'x');
+const block = fc.constantFrom('', '0', '3', '20', '-1', 'soon');
+
+const fields = (...parts: fc.Arbitrary<string>[]) => fc.tuple(...parts).map((texts) => texts.join('|'));
+const just = fc.constant;
+
+const simpleAction = fc.oneof(
+  fields(just('ISSUE|0'), tick, amount, amount, fc.constantFrom('', '0', '2', '19'), memo, amount, address, address),
+  fields(just('ISSUE|2'), tick, amount, amount, address, amount, block, block),
+  fields(just('ISSUE|3'), tick, flag, flag, flag, flag, flag, flag, flag),
+  fields(just('ISSUE|4'), tick, block, tick, amount),
+  fields(just('ISSUE|5'), tick, index, index),
+  fields(just('ISSUE|0'), fc.constantFrom('TOKA', 'TOKB'), just('100000'), just('0'), just('2'), just(''), just('500')),
+  fields(just('MINT|0'), tick, amount, address, memo),
+  fields(just('MINT|0'), fc.constantFrom('TOKA', 'TOKB'), just('50')),
+  fields(just('SEND|0'), tick, amount, address, memo),
+  fields(just('SEND|1'), tick, amount, address, amount, address, memo),
+  fields(just('SEND|2'), tick, amount, address, tick, amount, address),
+  fields(just('SEND|3'), tick, amount, address, memo, tick, amount, address, memo),
+  fields(just('DESTROY|0'), tick, amount, memo),
+  fields(just('DESTROY|1'), tick, amount, tick, amount),
+  fields(just('BROADCAST|0'), memo, amount),
+  fields(just('ADDRESS|0'), flag, flag, flag),
+  fields(just('LIST|0'), fc.constantFrom('1', '2', '3'), memo, tick, address, address),
+  fields(just('LIST|1'), fc.constantFrom('1', '2'), index, memo, address, tick),
+  fields(just('LIST|3'), index, address),
+  fields(just('SLEEP|0'), block),
+  fields(just('SLEEP|1'), block, tick),
+  fields(just('AIRDROP|0'), tick, amount, index),
+  fields(just('DIVIDEND|0'), tick, tick, amount),
+  fields(just('CALLBACK|0'), tick),
+  fields(just('SWEEP|0'), address, flag, flag),
+  fields(just('LINK|0'), just('BTC'), index, just('BTC'), index),
+  fields(just('MESSAGE|3'), just('BTC'), address, memo),
+  fields(just('FILE|0'), memo, memo, memo),
+  fc.string({ maxLength: 40 })
+);
+const batch = fc.array(simpleAction, { maxLength: 5 }).map((commands) => `BATCH|0|${commands.join(';')}`);
+
+/** A transaction's source and action text: some valid, some refused, some nonsense. */
+export const anyTransaction = fc.tuple(
+  fc.constantFrom(...ADDRESSES),
+  fc.oneof({ weight: 6, arbitrary: simpleAction }, batch)
+);
+
+/** What most chains begin with, so that later actions have something to move. */
+const OPENING = [
+  ['A', 'ISSUE|0|TOKA|100000|0|2||500'],
+  ['B', 'ISSUE|0|TOKB|0|0|0||500'],
+  ['A', 'ISSUE|4|TOKA|1|TOKB|1'],
+  ['A', 'LIST|0|2||A|B|C'],
+  ['B', 'LIST|0|1||TOKA'],
+  ['B', 'SEND|0|TOKB|200|A']
+] as const;
+
+/** Blocks that follow each other from height 1. */
+export const anyBlocks = fc
+  .tuple(
+    fc.constantFrom(OPENING, OPENING, []),
+    fc.array(fc.array(anyTransaction, { maxLength: 12 }), { minLength: 1, maxLength: 12 })
+  )
+  .map(([opening, blocks]) =>
+    [opening, ...blocks].map((transactions, place) => ({
+      height: place + 1,
+      time: 1_700_000_000 + 600 * place,
+      hash: `${place + 1}`.padStart(64, 'b'),
+      transactions: transactions.map(([source, data], position) => ({
+        hash: `${place + 1}.${position}`.padStart(64, 'c'),
+        source,
+        fee: null,
+        data
+      }))
+    }))
+  );

@@ -1,0 +1,99 @@
+import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
+import { BlockExecution, type BlockHashes, type ExecutedBlock } from '../../src/indexer/block.ts';
+import { Effects } from '../../src/indexer/effects.ts';
+import { HANDLERS } from '../../src/indexer/handlers.ts';
+import type { Rules } from '../../src/indexer/rules.ts';
+import { LOCKS, pairKey, splitPair, type Token, tickKey, View } from '../../src/indexer/state.ts';
+
+/** Rules of a Bitcoin regtest whose addresses are single capital letters. */
+export const TEST_RULES: Rules = {
+  coin: 'BTC',
+  isRegtest: true,
+  gasTick: 'GAS',
+  gasIssuer: undefined,
+  roles: new Map(),
+  isActive: (action) => HANDLERS.has(action),
+  isAddress: (text) => /^[A-Z]$/.test(text)
+};
+
+/** A ledger that lives in memory alone. */
+export class MemoryLedger {
+  readonly view = new View({ isWhole: true });
+  readonly blocks: ExecutedBlock[] = [];
+  #height: number;
+
+  constructor(height = 100) {
+    this.#height = height;
+  }
+
+  get height(): number {
+    return this.#height;
+  }
+
+  set height(height: number) {
+    this.#height = height;
+  }
+
+  /** A token with balances, as if issued long ago. */
+  give(tick: string, decimals: number, owner: string, holdings: Readonly<Record<string, string>>): void {
+    const effects = new Effects(this.view);
+    const id = effects.deal('ticker');
+    const token: Token = {
+      ...{ id, tick, owner, decimals, supply: 0n, maxSupply: 0n, maxMint: 0n, mintAddressMax: 0n, description: null },
+      locks: Object.fromEntries(LOCKS.map((lock) => [lock, false])) as Token['locks'],
+      ...{ callbackBlock: null, callbackTick: null, callbackAmount: null, allowList: null, blockList: null },
+      ...{ mintStartBlock: 0, mintStopBlock: 0, actionIndex: 0, lastActionIndex: 0, escrowActionIndex: null }
+    };
+    effects.setToken(token);
+    effects.set('tick', String(id), tick);
+    for (const [address, amount] of Object.entries(holdings)) effects.credit(token, address, parseAmount(amount)!);
+    effects.settle(0);
+    this.view.commit(effects.changes);
+  }
+
+  /** One block of one transaction each. @returns for each transaction the statuses of its rows, in their order */
+  act(...actions: readonly (readonly [source: string, data: string])[]): string[][] {
+    return actions.map(([source, data]) => {
+      const hash = String(this.blocks.length + 1).padStart(64, '0');
+      const transactions = [{ hash, source, fee: null, data }];
+      const executed = this.run({ height: this.#height, time: 0, hash, transactions });
+      return executed.rows.flatMap(({ columns }) => ('status_id' in columns ? [String(columns['status_id'])] : []));
+    });
+  }
+
+  run(block: ExecutedBlock['block']): ExecutedBlock {
+    const execution = new BlockExecution(this.view, TEST_RULES, block);
+    if (execution.advance() !== null) throw new Error('a whole view misses nothing');
+    const executed = execution.finish(this.hashes);
+    this.blocks.push(executed);
+    return executed;
+  }
+
+  get hashes(): BlockHashes | undefined {
+    return this.blocks.at(-1)?.hashes;
+  }
+
+  /** Index of the action last recorded. */
+  get lastAction(): number {
+    return this.view.get('counter', 'action');
+  }
+
+  balance(tick: string, address: string): string {
+    return formatAmount(this.view.get('balance', pairKey(tick, address)));
+  }
+
+  /** All balances that are not zero, by token. */
+  balances(): Map<string, bigint> {
+    const { pairs } = this.view.takeChanged();
+    return new Map([...pairs].map((pair) => [pair, this.view.get('balance', pair)]));
+  }
+
+  supply(tick: string): string {
+    return formatAmount(this.view.get('token', tickKey(tick))?.supply ?? 0n);
+  }
+}
+
+/** The token of a `pairKey`. */
+export function tickOfPair(pair: string): string {
+  return splitPair(pair)[0];
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { groupFields, parseCommand, readReference } from '../../../src/indexer/grammar.ts';
+import fc from '../../support/fast-check.ts';
+
+test('name, version and fields, without the spaces around them', () => {
+  const { name, format, fields } = parseCommand(' send | 1 | TOKA | 5 |x ');
+  assert.deepEqual({ name, format, fields }, { name: 'SEND', format: 1, fields: ['TOKA', '5', 'x'] });
+});
+
+test('versions: empty is 0, quotes fall away, what is no number of 0 to 255 is none', () => {
+  const formatOf = (version: string) => parseCommand(`LIST|${version}|x`).format;
+  assert.deepEqual(['', '0', '7', '255', "'2'", '"2"'].map(formatOf), [0, 0, 7, 255, 2, 2]);
+  assert.deepEqual(['256', '1.5', '-1', 'x', '1e1', '１'].map(formatOf), [null, null, null, null, null, null]);
+});
+
+test('ISSUE, MINT and SEND may leave the version out, others may not', () => {
+  assert.deepEqual(parseCommand('MINT|TOKA|5').fields, ['TOKA', '5']);
+  assert.equal(parseCommand('MINT|TOKA|5').format, 0);
+  assert.equal(parseCommand('MINT|X|5').format, 0);
+  assert.deepEqual(parseCommand('MINT|1234|5').fields, ['1234', '5']);
+  assert.equal(parseCommand('DESTROY|TOKA|5').format, null);
+});
+
+test('a reference is a caret and digits', () => {
+  assert.deepEqual(['^12', '^', '^1x', '12', '^-1', `^${'9'.repeat(16)}`].map(readReference), [
+    12,
+    ...Array(5).fill(null)
+  ]);
+});
+
+test('no text makes it throw, and nothing of a text is lost', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 8_000 }), (text) => {
+      const { fields, rest } = parseCommand(text);
+      assert.deepEqual(
+        fields.join('|'),
+        rest
+          .split('|')
+          .map((field) => field.trim())
+          .join('|')
+      );
+    })
+  );
+});
+
+test('groups are filled up', () => {
+  assert.deepEqual(groupFields(['a', 'b', 'c'], 2), [
+    ['a', 'b'],
+    ['c', '']
+  ]);
+  assert.deepEqual(groupFields([], 2), []);
+});

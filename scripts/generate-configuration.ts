@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMAND_NAMES, loadCommand } from '../src/cli/commands.ts';
-import { variableRows } from '../src/config/variables.ts';
+import { variableRows } from '../src/config/describe.ts';
 
 export const CONFIGURATION_FILE = join(import.meta.dirname, '..', 'docs', 'configuration.md');
 
@@ -14,7 +14,7 @@ const BY_USER: Readonly<Record<string, string>> = {
 export async function renderConfiguration(): Promise<string> {
   const sections: string[] = [
     '# Configuration',
-    'Generated from the schemas by `npm run configuration`. Do not edit.\n\nValues come from the environment, else from `config.json` in the working directory;\n`platform-node <command> --check-config` prints those in force.'
+    "Generated from the schemas by `npm run configuration`. Do not edit.\n\nValues come from the environment, else from `config.json` in the working directory, else, where a\nrow says so, from the hub (`HUB_API_HOST` or `HUB_VALIDATORS`): from the module `<prefix>-<service>`\nof the service's network, whatever the prefix. `platform-node <command> --check-config` prints those\nin force and where each came from."
   ];
   for (const name of COMMAND_NAMES) {
     const { variables, summary } = await loadCommand(name);

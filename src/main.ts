@@ -1,9 +1,11 @@
-import { type Command, loadSettings } from './cli/command.ts';
+import type { Command } from './cli/command.ts';
 import { loadCommand, SERVICES } from './cli/commands.ts';
 import { exitCodeOf } from './cli/exit-codes.ts';
 import { commandHelp, overallHelp } from './cli/help.ts';
+import { loadSettings } from './cli/settings.ts';
+import { describeConfig } from './config/describe.ts';
 import { environment } from './config/environment.ts';
-import { describeConfig, type Environment } from './config/variables.ts';
+import type { Environment } from './config/variables.ts';
 import { PlatformError } from './errors.ts';
 import { endWithGuardian, runGuarded } from './process/guardian.ts';
 import { describeVersion } from './process/program.ts';
@@ -23,7 +25,7 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     if (isService && !UNGUARDED.some((option) => argv.includes(option))) return await runGuarded([name, ...argv]);
     command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
-    if (argv.includes('--check-config')) return checkConfig(command, env);
+    if (argv.includes('--check-config')) return await checkConfig(command, env);
     if (!isService) return await command.run(argv, env);
     endWithGuardian();
     const own = argv.filter((option) => option !== NO_GUARDIAN);
@@ -38,10 +40,14 @@ function print(text: string): number {
   return 0;
 }
 
-function checkConfig({ name, variables, checks = {} }: Command, env: Environment): number {
+async function checkConfig({ name, variables, checks = {} }: Command, env: Environment): Promise<number> {
   if (!variables) return print(`platform-node ${name} reads no variables`);
-  const loaded = loadSettings({ variables, checks }, env);
-  for (const warning of loaded.warnings) console.error(`platform-node ${name}: ${warning}`);
+  const warn = (line: string) => console.error(`platform-node ${name}: ${line}`);
+  const loaded = await loadSettings({ name, variables, checks }, env, {
+    waits: false,
+    log: { warn, info: () => undefined }
+  });
+  for (const warning of loaded.warnings) warn(warning);
   return print(describeConfig(variables, loaded));
 }
 

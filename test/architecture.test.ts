@@ -34,6 +34,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'src/db/core/',
       'src/service/',
       'src/coin/',
+      'type src/config/',
       'type src/log.ts'
     ],
     ...BASICS

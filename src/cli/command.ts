@@ -1,11 +1,5 @@
-import {
-  type Checks,
-  type Environment,
-  type LoadedConfig,
-  loadConfig,
-  readConfigFile,
-  type Variables
-} from '../config/variables.ts';
+import type { Checks } from '../config/load.ts';
+import type { Environment, Variables } from '../config/variables.ts';
 
 export type { Environment } from '../config/variables.ts';
 
@@ -20,12 +14,4 @@ export interface Command<V extends Variables = Variables> {
   readonly options?: readonly string[];
   /** @returns the exit code  @throws {PlatformError} what the command line prints, with the exit code of its table */
   run(argv: readonly string[], env: Environment): Promise<number>;
-}
-
-/** The settings of a service as a command declares them. @throws {PlatformError} CONFIG_INVALID naming every fault */
-export function loadSettings<V extends Variables>(
-  { variables, checks = {} }: { readonly variables: V; readonly checks?: Checks<V> },
-  env: Environment
-): LoadedConfig<V> {
-  return loadConfig(variables, { env, file: readConfigFile(), ...checks });
 }

@@ -1,4 +1,4 @@
-import { nearest } from '../config/variables.ts';
+import { nearest } from '../config/nearest.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { Command } from './command.ts';
 

@@ -11,8 +11,9 @@ import { openDecoderStore } from '../decoder/store.ts';
 import type { PlatformError } from '../errors.ts';
 import { createLogger, type Logger } from '../log.ts';
 import type { DatabaseId } from '../wire/database.ts';
-import { type Command, type Environment, loadSettings } from './command.ts';
+import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
+import { loadSettings } from './settings.ts';
 
 /** A running decoder. */
 export interface Decoder {
@@ -35,7 +36,7 @@ export const decoderCommand = {
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });
-    const { values, warnings } = loadSettings(decoderCommand, env);
+    const { values, warnings } = await loadSettings(decoderCommand, env);
     const log = createLogger('decoder', values.LOG_LEVEL);
     for (const warning of warnings) log.warn(warning);
     if (options['clear-halt']) return await clearHalt(values);

@@ -1,4 +1,4 @@
-import { helpTable } from '../config/variables.ts';
+import { helpTable } from '../config/describe.ts';
 import type { Command } from './command.ts';
 import { listCommands, SERVICES } from './commands.ts';
 
@@ -35,7 +35,11 @@ export function commandHelp({ name, summary, variables, options = [] }: Command)
     `Usage: platform-node ${name}${lines.length > 0 ? ' [options]' : ''}`,
     ...(lines.length > 0 ? ['', ...lines.map((line) => `  ${line}`)] : []),
     ...(variables
-      ? ['', 'Variables, from the environment, else from config.json in the working directory:', helpTable(variables)]
+      ? [
+          '',
+          'Variables, from the environment, else from config.json in the working directory, else where it says so from the hub:',
+          helpTable(variables)
+        ]
       : [])
   ].join('\n');
 }

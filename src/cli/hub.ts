@@ -3,7 +3,8 @@ import { databaseOf } from '../config/database.ts';
 import { HUB_PATTERNS, hubVariables } from '../config/hub.ts';
 import { startHub } from '../hub/server.ts';
 import { createLogger } from '../log.ts';
-import { type Command, type Environment, loadSettings } from './command.ts';
+import type { Command, Environment } from './command.ts';
+import { loadSettings } from './settings.ts';
 
 /** `platform-node hub`: the configuration service, until SIGTERM or SIGINT. */
 export const hubCommand = {
@@ -28,7 +29,7 @@ export const hubCommand = {
 } satisfies Command<typeof hubVariables>;
 
 async function serve(env: Environment, signal: AbortSignal): Promise<void> {
-  const { values, warnings } = loadSettings(hubCommand, env);
+  const { values, warnings } = await loadSettings(hubCommand, env);
   const log = createLogger('hub', values.LOG_LEVEL);
   for (const warning of warnings) log.warn(warning);
   const options = {

@@ -3,8 +3,9 @@ import { syncVariables } from '../config/sync.ts';
 import { readBaseUrl } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import { checkAlive, type ProbedDatabase, probeSync } from '../sync/probe.ts';
-import { type Command, type Environment, loadSettings } from './command.ts';
+import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
+import { loadSettings } from './settings.ts';
 
 const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY, SYNC_API_PORT: syncVariables.SYNC_API_PORT };
 const WATCH_EVERY_MS = 1_000;
@@ -32,7 +33,7 @@ export const statusCommand: Command = {
       json: { type: 'boolean', default: false },
       watch: { type: 'boolean', default: false }
     });
-    const { SYNC_API_KEY, SYNC_API_PORT } = loadSettings({ variables }, env).values;
+    const { SYNC_API_KEY, SYNC_API_PORT } = (await loadSettings({ name: 'status', variables }, env)).values;
     const url = readUrl(options.url ?? `http://127.0.0.1:${SYNC_API_PORT}`);
     const address = { url, apiKey: options.key ?? SYNC_API_KEY?.[0] };
     if (options.live) {

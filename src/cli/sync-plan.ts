@@ -1,3 +1,4 @@
+import { hubsOf } from '../config/hub-client.ts';
 import { type SyncConfig, sourcesOf } from '../config/sync.ts';
 import { connect, rows } from '../db/core/connection.ts';
 import { isForeign, type ReplicaState, readReplicaState } from '../db/replica/state.ts';
@@ -36,7 +37,7 @@ export async function planSync(config: SyncConfig): Promise<PlannedDatabase[]> {
     throw new PlatformError('COMMAND_INVALID', { reason: '--dry-run is for SYNC_MODE=client' });
   const ca = await readSourceCa(config);
   const hub = createHubClient({
-    hosts: config.HUB_VALIDATORS ?? [{ host: config.HUB_API_HOST ?? '', port: config.HUB_PORT }],
+    hosts: hubsOf(config),
     apiKey: config.HUB_API_KEY,
     timeoutMs: HUB_TIMEOUT_MS
   });

@@ -4,8 +4,9 @@ import { createLogger } from '../log.ts';
 import { nameGrace } from '../process/guardian.ts';
 import { startSync } from '../sync/service.ts';
 import { databaseKey } from '../wire/database.ts';
-import { type Command, loadSettings } from './command.ts';
+import type { Command } from './command.ts';
 import { readOptions } from './options.ts';
+import { loadSettings } from './settings.ts';
 import { planSync, planText } from './sync-plan.ts';
 
 /** Of sysexits(3); no other start is tried after it. */
@@ -29,7 +30,7 @@ export const syncCommand = {
       'dry-run': { type: 'boolean', default: false }
     });
     const adopted = new Set(adopt);
-    const { values, warnings } = loadSettings(syncCommand, env);
+    const { values, warnings } = await loadSettings(syncCommand, env);
     if (dryRun) {
       const planned = await planSync(values);
       console.log(planText(planned));

@@ -2,8 +2,9 @@ import { syncVariables } from '../config/sync.ts';
 import { PlatformError } from '../errors.ts';
 import { compareDatabases } from '../verify/compare.ts';
 import { renderVerdict } from '../verify/report.ts';
-import { type Command, type Environment, loadSettings } from './command.ts';
+import type { Command, Environment } from './command.ts';
 import { readNumber, readOptions } from './options.ts';
+import { loadSettings } from './settings.ts';
 import { renderRemoteVerdict, verifyRemote } from './verify-remote.ts';
 
 const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY };
@@ -60,7 +61,7 @@ export const verifyCommand: Command = {
       const found = await verifyRemote({
         source,
         replica,
-        key: key ?? loadSettings({ variables }, env).values.SYNC_API_KEY?.[0],
+        key: key ?? (await loadSettings({ name: 'verify', variables }, env)).values.SYNC_API_KEY?.[0],
         database,
         table,
         local: local.split(',').filter(Boolean),

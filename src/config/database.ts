@@ -1,4 +1,4 @@
-import { parsed, port, text, type Variable } from './variables.ts';
+import { type HubPlace, parsed, port, text, type Variable } from './variables.ts';
 
 type Settings<P extends string, Name extends string, T> = { readonly [K in `${P}_DB_${Name}`]: T };
 
@@ -15,17 +15,29 @@ type DatabaseConfig<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | '
  * @param prefix `DECODER` for DECODER_DB_HOST
  * @param of what it is, in words that follow "MariaDB": `of the decoder`
  * @param name an example of the database's name
+ * @param service the service whose module of the hub's configuration has them; absent: the hub has none of them
  */
 export function databaseVariables<P extends string>(
   prefix: P,
-  { of, name }: { readonly of: string; readonly name: string }
+  { of, name, service }: { readonly of: string; readonly name: string; readonly service?: string }
 ): DatabaseVariables<P> {
+  const at = (...params: string[]): { hub?: HubPlace } => (service ? { hub: { service, params } } : {});
   return {
-    [`${prefix}_DB_HOST`]: text({ required: true, doc: `MariaDB ${of}`, example: '127.0.0.1' }),
-    [`${prefix}_DB_PORT`]: port({ default: 3306, doc: 'its port' }),
-    [`${prefix}_DB_NAME`]: parsed(readDatabaseName, { required: true, doc: 'its database', example: name }),
-    [`${prefix}_DB_USER`]: text({ required: true, doc: 'its user', example: prefix.toLowerCase() }),
-    [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true })
+    [`${prefix}_DB_HOST`]: text({
+      required: true,
+      doc: `MariaDB ${of}`,
+      example: '127.0.0.1',
+      ...at('db_host', 'host')
+    }),
+    [`${prefix}_DB_PORT`]: port({ default: 3306, doc: 'its port', ...at('db_port', 'port') }),
+    [`${prefix}_DB_NAME`]: parsed(readDatabaseName, {
+      required: true,
+      doc: 'its database',
+      example: name,
+      ...at('name')
+    }),
+    [`${prefix}_DB_USER`]: text({ required: true, doc: 'its user', example: prefix.toLowerCase(), ...at('user') }),
+    [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true, ...at('pass') })
   } as unknown as DatabaseVariables<P>;
 }
 

@@ -1,5 +1,6 @@
 import { databaseVariables } from './database.ts';
-import { findNodeFaults, nodeVariables } from './node.ts';
+import { hubClientVariables } from './hub-client.ts';
+import { findNodeFaults, findNodeNetwork, nodeVariables } from './node.ts';
 import { profileVariable } from './profile.ts';
 import { serviceVariables } from './service.ts';
 import { integer, parsed, type Values } from './variables.ts';
@@ -9,10 +10,12 @@ export const decoderVariables = {
   ...nodeVariables,
   ...databaseVariables('DECODER', {
     of: 'of the decoder; the database is made when it is missing',
-    name: 'Platform_LTC_Regtest_Decoder'
+    name: 'Platform_LTC_Regtest_Decoder',
+    service: 'decoder'
   }),
   DB_QUERY_TIMEOUT: integer({ default: 30_000, min: 100, max: 600_000, doc: 'ms that one statement may take' }),
-  ...serviceVariables('DECODER', 3002),
+  ...serviceVariables('DECODER', { service: 'decoder', usualPort: 3002 }),
+  ...hubClientVariables,
   DECODER_START_BLOCK: integer({
     doc: 'first block of an empty database; default: the one of the network',
     max: 2 ** 32 - 1
@@ -38,4 +41,8 @@ function readMagic(magic: string): string {
   return magic;
 }
 
-export const decoderChecks = { prefixes: ['DECODER_'], findFaults: findNodeFaults } as const;
+export const decoderChecks = {
+  prefixes: ['DECODER_'],
+  findFaults: findNodeFaults,
+  networkOf: findNodeNetwork
+} as const;

@@ -1,5 +1,5 @@
 import type { ChainNetwork } from '../coin/chains.ts';
-import { readNetwork } from '../coin/find-network.ts';
+import { findNetwork, readNetwork } from '../coin/find-network.ts';
 import { flag, integer, parsed, port, text, type Values } from './variables.ts';
 
 /** Where a coin node is, for every service that asks one. @see the section "Shared configuration" of the specification */
@@ -38,6 +38,11 @@ export function findNodeFaults({ NETWORK, AUX_POW }: NodeConfig): string[] {
   return NETWORK?.startsWith('dogecoin-') && !AUX_POW
     ? ['missing required environment variable AUX_POW: dogecoin needs it; example: AUX_POW=true']
     : [];
+}
+
+/** The network that the text of NETWORK names; undefined when it names none. */
+export function findNodeNetwork(textOf: (name: string) => string | undefined): ChainNetwork | undefined {
+  return findNetwork(textOf('NETWORK') ?? '');
 }
 
 /** The network that NETWORK names. */

@@ -16,12 +16,17 @@ type ServiceVariables<P extends string> = { readonly [K in `${P}_API_HOST`]: Var
  * Where a service listens, and what it logs.
  *
  * @param prefix `DECODER` for DECODER_API_PORT
+ * @param service its name in the hub's configuration: `decoder` for `<prefix>-decoder`
  * @param usualPort of the specification's port map
  */
-export function serviceVariables<P extends string>(prefix: P, usualPort: number): ServiceVariables<P> {
+export function serviceVariables<P extends string>(
+  prefix: P,
+  { service, usualPort }: { readonly service: string; readonly usualPort: number }
+): ServiceVariables<P> {
+  const hub = { service, params: ['service_port'] };
   return {
     [`${prefix}_API_HOST`]: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
-    [`${prefix}_API_PORT`]: port({ default: usualPort, doc: 'port of its interface and its probes' }),
+    [`${prefix}_API_PORT`]: port({ default: usualPort, doc: 'port of its interface and its probes', hub }),
     ...logVariables
   } as unknown as ServiceVariables<P>;
 }

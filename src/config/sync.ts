@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { hubClientVariables, hubsOf } from './hub-client.ts';
 import { readPinnedValidators } from './pinned-validators.ts';
 import { logVariables } from './service.ts';
 import { readTokenPlaces, readTokens } from './tokens.ts';
@@ -22,13 +23,6 @@ import {
 function defaultStateDirectory(env: Readonly<Record<string, string | undefined>>): string {
   if (userInfo().uid === 0) return '/var/lib/platform-node';
   return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'platform-node');
-}
-
-/** `10.0.0.5:10000`. */
-function readHostPort(entry: string): { host: string; port: number } {
-  const [, host, portText] = /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/.exec(entry) ?? [];
-  if (!host || Number(portText) > 65_535) throw new Error(`must be host:port entries, not "${entry}"`);
-  return { host: host.replace(/^\[|\]$/g, ''), port: Number(portText) };
 }
 
 /** `https://console.example`: scheme, host and port as a browser sends them. */
@@ -68,15 +62,8 @@ export const syncVariables = {
   }),
   SYNC_API_PORT: port({ default: 3006, doc: 'port of REST and WebSocket' }),
   SYNC_API_HOST: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
-  HUB_API_HOST: text({ doc: 'host of the hub; required unless HUB_VALIDATORS is set', example: '127.0.0.1' }),
-  HUB_PORT: port({ default: 10_000, doc: 'port of the hub' }),
-  HUB_VALIDATORS: list(readHostPort, {
-    doc: 'several hubs, tried in order, instead of HUB_API_HOST',
-    example: 'hub1:10000,hub2:10000'
-  }),
-  HUB_API_KEY: text({ doc: 'sent to the hub as x-api-key', secret: true }),
+  ...hubClientVariables,
   HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between looks at the hub for new databases' }),
-  MAX_HUB_WAIT_MS: integer({ default: 300_000, doc: 'ms to wait for the hub at start before giving up' }),
   SYNC_API_KEY: parsed(readTokens, {
     doc: 'Bearer token: asked of callers, and sent to the sources; of several (OLD,NEW) all are taken and the first is sent',
     secret: true
@@ -341,7 +328,7 @@ function findCheckpointFaults(config: SyncConfig): string[] {
 /** What one variable alone cannot tell. @returns one sentence a fault; empty when all is well */
 export function findSyncFaults(config: SyncConfig): string[] {
   const faults = findKeyFaults(config);
-  if (!config.HUB_API_HOST && !config.HUB_VALIDATORS) {
+  if (hubsOf(config).length === 0) {
     faults.push(
       'missing required environment variable HUB_API_HOST: the hub says which chains exist; example: HUB_API_HOST=127.0.0.1'
     );

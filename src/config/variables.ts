@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { PlatformError } from '../errors.ts';
-
 /** One variable: how its text is read, what it means, and what stands in when it is unset. */
 export interface Variable<T> {
   readonly doc: string;
@@ -15,6 +12,14 @@ export interface Variable<T> {
   show?(value: T): string;
   /** Its name stands for many, `NAME_<CHAIN>_<NETWORK>`; the value is the list of those that are set. */
   readonly family?: true;
+  /** Where the hub's configuration has it, for whoever sets it nowhere else. */
+  readonly hub?: HubPlace;
+}
+
+/** The module `<prefix>-<service>` of the service's chain and network, and the parameters of which the first that is set counts. */
+export interface HubPlace {
+  readonly service: string;
+  readonly params: readonly string[];
 }
 
 /** One variable of a family: what it is set to, and the words in its name. */
@@ -27,27 +32,9 @@ export interface ChainSetting<T> {
 
 export type Variables = Readonly<Record<string, Variable<unknown>>>;
 export type Values<V extends Variables> = { readonly [K in keyof V]: V[K] extends Variable<infer T> ? T : never };
-export type Origin = 'environment' | 'config.json' | 'default' | 'unset';
 
 /** Names and values as the process was started with. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** What a service asks of its variables together. */
-export interface Checks<V extends Variables> {
-  /** Unknown names that begin so are warned about, e.g. `SYNC_`. */
-  readonly prefixes?: readonly string[];
-  /** Names that are known though no row names them. */
-  readonly patterns?: readonly RegExp[];
-  /** What one variable alone cannot tell, one sentence a fault; a wrong value is undefined here. */
-  readonly findFaults?: (values: Values<V>) => readonly string[];
-}
-
-export interface LoadedConfig<V extends Variables> {
-  readonly values: Values<V>;
-  readonly origins: Readonly<Record<string, Origin>>;
-  /** What to tell the operator though it is no error: unknown names with the nearest known one. */
-  readonly warnings: readonly string[];
-}
 
 interface Options<T> {
   readonly doc: string;
@@ -55,6 +42,7 @@ interface Options<T> {
   readonly default?: T;
   readonly secret?: boolean;
   readonly show?: (value: T) => string;
+  readonly hub?: HubPlace;
 }
 
 type Shape<T, O> = O extends { readonly required: true } | { readonly default: T }
@@ -70,6 +58,7 @@ function variable<T, O extends WithNeed<T>>(parse: (text: string) => T, example:
     required: options.required === true,
     secret: options.secret === true,
     ...(options.show && { show: (value) => (value === undefined ? '' : options.show!(value)) }),
+    ...(options.hub && { hub: options.hub }),
     parse
   };
   return row as Shape<T, O>;
@@ -185,18 +174,6 @@ export const list = <T, O extends WithNeed<readonly T[]>>(item: (entry: string) 
 export const perChain = <T>(of: Variable<T | undefined>): Variable<readonly ChainSetting<T>[]> =>
   ({ ...of, fallback: [], required: false, family: true }) as unknown as Variable<readonly ChainSetting<T>[]>;
 
-const FAMILY_WORDS = '_<CHAIN>_<NETWORK>';
-
-/** The members of a family among some names. */
-function readFamily(name: string, known: readonly string[]): { variable: string; chain: string; network: string }[] {
-  const prefix = name.slice(0, -FAMILY_WORDS.length);
-  const member = new RegExp(`^${prefix}_([A-Za-z0-9]+)_([A-Za-z0-9]+)$`);
-  return known.flatMap((variable) => {
-    const [, chain, network] = member.exec(variable) ?? [];
-    return chain && network ? [{ variable, chain, network }] : [];
-  });
-}
-
 /** Base URL, http or https, without query, fragment or credentials; no trailing slash. */
 export function readBaseUrl(entry: string): string {
   const url = URL.canParse(entry) ? new URL(entry) : undefined;
@@ -204,164 +181,4 @@ export function readBaseUrl(entry: string): string {
     throw new Error(`must be base URLs such as http://host:3006, not "${entry}"`);
   }
   return url.href.replace(/(?<!\/)\/+$/, '');
-}
-
-/**
- * Reads a service's configuration: environment first, then config.json, then defaults.
- *
- * @throws {PlatformError} CONFIG_INVALID listing every wrong or missing variable at once
- */
-export function loadConfig<V extends Variables>(
-  variables: V,
-  {
-    env,
-    file = {},
-    prefixes = [],
-    patterns = [],
-    findFaults = () => []
-  }: {
-    readonly env: Environment;
-    readonly file?: Readonly<Record<string, unknown>>;
-  } & Checks<V>
-): LoadedConfig<V> {
-  const values: Record<string, unknown> = {};
-  const origins: Record<string, Origin> = {};
-  const faults: string[] = [];
-  const read = (name: string): { raw: string | undefined; origin: Origin } => {
-    const fromEnv = env[name]?.trim();
-    if (fromEnv) return { raw: fromEnv, origin: 'environment' };
-    const fromFile = file[name];
-    const raw = fromFile === undefined || fromFile === null ? undefined : textOf(fromFile).trim();
-    return raw ? { raw, origin: 'config.json' } : { raw: undefined, origin: 'unset' };
-  };
-  const parse = (name: string, row: Variable<unknown>, raw: string): unknown => {
-    try {
-      return row.parse(raw);
-    } catch (reason) {
-      const shown = row.secret ? '[secret]' : JSON.stringify(raw.slice(0, 80));
-      const example = row.example === '' ? '' : `; example: ${name}=${row.example}`;
-      faults.push(`${name}=${shown} ${(reason as Error).message}${example}`);
-      return undefined;
-    }
-  };
-  const families: string[] = [];
-  for (const [name, row] of Object.entries(variables)) {
-    if (row.family) {
-      const members = readFamily(name, [...new Set([...Object.keys(env), ...Object.keys(file)])]).flatMap((member) => {
-        const { raw, origin } = read(member.variable);
-        families.push(member.variable);
-        if (raw) origins[name] = origin;
-        return raw ? [{ ...member, value: parse(member.variable, row, raw) }] : [];
-      });
-      origins[name] ??= 'unset';
-      values[name] = members.filter(({ value }) => value !== undefined);
-      continue;
-    }
-    const { raw, origin } = read(name);
-    origins[name] = origin === 'unset' && row.fallback !== undefined ? 'default' : origin;
-    values[name] = raw ? parse(name, row, raw) : row.fallback;
-    if (!raw && row.required)
-      faults.push(`missing required environment variable ${name}: ${row.doc}; example: ${name}=${row.example}`);
-  }
-  // A variable that is faulted already is not faulted twice.
-  const reported = faults.map((fault) => fault.split(/[=:]/, 1)[0]);
-  faults.push(
-    ...findFaults(values as Values<V>).filter(
-      (fault) => !reported.some((head) => fault.startsWith(`missing required environment variable ${head}:`))
-    )
-  );
-  if (faults.length > 0) throw new PlatformError('CONFIG_INVALID', { reason: faults.join('\n') });
-  const names = Object.keys(variables);
-  const warnings = Object.keys(env)
-    .filter((name) => prefixes.some((prefix) => name.startsWith(prefix)))
-    .filter(
-      (name) => !names.includes(name) && !families.includes(name) && !patterns.some((pattern) => pattern.test(name))
-    )
-    .map((name) => `unknown variable ${name}; did you mean ${nearest(name, names)}?`);
-  return { values: values as Values<V>, origins, warnings };
-}
-
-/** A value of config.json as the environment would have it: a list of words with commas between them, all else that is no word as JSON. */
-function textOf(value: unknown): string {
-  const isPlain = (each: unknown) => typeof each !== 'object' || each === null;
-  return isPlain(value) || (Array.isArray(value) && value.every(isPlain)) ? String(value) : JSON.stringify(value);
-}
-
-/** config.json of the service directory, or nothing when there is none. @throws {PlatformError} CONFIG_INVALID */
-export function readConfigFile(path = 'config.json'): Readonly<Record<string, unknown>> {
-  let content: string;
-  try {
-    content = readFileSync(path, 'utf8');
-  } catch (caught) {
-    if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw PlatformError.from(caught, 'CONFIG_INVALID', { file: path });
-  }
-  try {
-    const parsed: unknown = JSON.parse(content);
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
-      return parsed as Record<string, unknown>;
-  } catch (caught) {
-    throw PlatformError.from(caught, 'CONFIG_INVALID', { file: path });
-  }
-  throw new PlatformError('CONFIG_INVALID', {
-    reason: 'must hold one JSON object of variable names and values',
-    file: path
-  });
-}
-
-/** Name, default and meaning of each variable. */
-export function variableRows(variables: Variables): (readonly [name: string, state: string, doc: string])[] {
-  return Object.entries(variables).map(([name, row]) => {
-    const hasDefault = row.fallback !== undefined && !row.family;
-    return [name, row.required ? 'required' : hasDefault ? shown(row, row.fallback) : 'unset', row.doc];
-  });
-}
-
-/** The variables as a table for --help. */
-export function helpTable(variables: Variables): string {
-  const rows = variableRows(variables).map(
-    ([name, state, doc]) => [name, ['required', 'unset'].includes(state) ? state : `default ${state}`, doc] as const
-  );
-  const width = (column: 0 | 1) => Math.max(0, ...rows.map((row) => row[column].length));
-  return rows.map(([name, state, doc]) => `  ${name.padEnd(width(0))}  ${state.padEnd(width(1))}  ${doc}`).join('\n');
-}
-
-/** What --check-config prints: every effective value, secrets masked, and where it came from. */
-export function describeConfig<V extends Variables>(variables: V, loaded: LoadedConfig<V>): string {
-  const width = Math.max(...Object.keys(variables).map((name) => name.length));
-  return Object.entries(variables)
-    .map(([name, row]) => {
-      const value = (loaded.values as Record<string, unknown>)[name];
-      const text = value === undefined ? '(unset)' : row.secret ? '********' : shown(row, value);
-      return `${name.padEnd(width)} = ${text}  (${loaded.origins[name]})`;
-    })
-    .join('\n');
-}
-
-function shown(row: Variable<unknown>, value: unknown): string {
-  return row.show ? row.show(value) : printable(value);
-}
-
-function printable(value: unknown): string {
-  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.map(printable).join(',');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
-
-/** The known name with the smallest edit distance. */
-export function nearest(name: string, known: readonly string[]): string {
-  const distance = (a: string, b: string): number => {
-    let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-    for (let i = 1; i <= a.length; i++) {
-      const next = [i];
-      for (let j = 1; j <= b.length; j++) {
-        next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
-      }
-      row = next;
-    }
-    return row[b.length]!;
-  };
-  return known.reduce(
-    (best, candidate) => (distance(name, candidate) < distance(name, best) ? candidate : best),
-    known[0] ?? ''
-  );
 }

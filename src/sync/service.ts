@@ -5,6 +5,7 @@ import { TaskPool } from '../../actors/runtime/task-pool.ts';
 import { ResumePointStore } from '../../actors/source/resume-point-store.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import type { SyncTasks } from '../../workers/sync/tasks.ts';
+import { hubsOf } from '../config/hub-client.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import { connect } from '../db/core/connection.ts';
 import { hasCode } from '../errors.ts';
@@ -189,7 +190,7 @@ export async function startSync(
   }
 
   const stopping = new AbortController();
-  const hubs = config.HUB_VALIDATORS ?? [{ host: config.HUB_API_HOST ?? '', port: config.HUB_PORT }];
+  const hubs = hubsOf(config);
   const asked = { mode: config.SYNC_MODE, hubs: hubs.map(({ host, port: hubPort }) => `${host}:${hubPort}`) };
   const watching = watchHub({
     hub: createHubClient({

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { readHaltFile } from '../../../actors/replica/halt-file.ts';
 import { ResumePointStore } from '../../../actors/source/resume-point-store.ts';
-import { readConfigFile } from '../../../src/config/variables.ts';
+import { readConfigFile } from '../../../src/config/config-file.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { Download } from '../../../src/sync/client/download.ts';
 import { SourceClient } from '../../../src/sync/client/source-client.ts';

@@ -3,22 +3,21 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { readConfigFile } from '../../../src/config/config-file.ts';
 import { decoderVariables } from '../../../src/config/decoder.ts';
+import { describeConfig, helpTable } from '../../../src/config/describe.ts';
 import { hubVariables } from '../../../src/config/hub.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { nearest } from '../../../src/config/nearest.ts';
 import { syncVariables } from '../../../src/config/sync.ts';
 import {
   choice,
-  describeConfig,
   flag,
-  helpTable,
   integer,
   list,
-  loadConfig,
-  nearest,
   perChain,
   port,
   readBaseUrl,
-  readConfigFile,
   text,
   type Variables
 } from '../../../src/config/variables.ts';
@@ -175,6 +174,41 @@ test('the environment wins over config.json, that over the default; empty text c
     KEY: 'unset',
     SOURCES: 'unset'
   });
+});
+
+const HUB_PLACE = { service: 'x', params: ['port'] };
+const SHARED = {
+  SIZE: integer({ default: 5, min: 2, max: 9, doc: 'how many', hub: HUB_PLACE }),
+  PASS: text({ required: true, doc: 'secret', secret: true, hub: HUB_PLACE })
+} as const;
+
+test('property: environment before config.json before the hub before the default, each origin named', () => {
+  const size = fc.option(fc.integer({ min: 2, max: 9 }).map(String), { nil: undefined });
+  fc.assert(
+    fc.property(size, size, size, (env, file, hub) => {
+      const loaded = loadConfig(SHARED, {
+        env: { SIZE: env, PASS: 'p' },
+        file: { SIZE: file },
+        hub: { texts: hub === undefined ? {} : { SIZE: hub } }
+      });
+      assert.equal(loaded.values.SIZE, Number(env ?? file ?? hub ?? 5));
+      const origin = env ? 'environment' : file ? 'config.json' : hub ? 'hub' : 'default';
+      assert.equal(loaded.origins['SIZE'], origin);
+      assert.match(
+        describeConfig(SHARED, loaded),
+        new RegExp(`^SIZE = \\d  \\(${origin.replace('.', '\\.')}\\)$`, 'm')
+      );
+    })
+  );
+});
+
+test('CONFIG_INVALID: a wrong value of the hub is told by its variable, what it lacks with the reason', () => {
+  assert.throws(() => loadConfig(SHARED, { env: {}, hub: { texts: { SIZE: '70' }, reason: 'no module of it' } }), {
+    message:
+      /^SIZE="70" must be a whole number from 2 to 9, and comes from the hub; example: SIZE=5\nmissing required environment variable PASS: secret; example: PASS=text; no module of it/
+  });
+  const { values } = loadConfig(SHARED, { env: {}, hub: { texts: { PASS: ' p ' } } });
+  assert.equal(values.PASS, ' p ', 'a text of the hub is taken as it is');
 });
 
 test('what variables ask of each other is told with the rest, but not of one that is faulted already', () => {

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { EXIT } from '../../../src/cli/exit-codes.ts';
+import { loadConfig } from '../../../src/config/load.ts';
 import { findSyncFaults, syncVariables } from '../../../src/config/sync.ts';
-import { loadConfig } from '../../../src/config/variables.ts';
 import { ALERTS_FILE, promtool, readRules } from '../../support/prometheus.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');

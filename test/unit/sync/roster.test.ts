@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { loadConfig } from '../../../src/config/load.ts';
 import { findSyncFaults, findSyncWarnings, syncVariables } from '../../../src/config/sync.ts';
-import { loadConfig } from '../../../src/config/variables.ts';
 import type { PlatformError } from '../../../src/errors.ts';
 import { partOf, refuseUnmatched } from '../../../src/sync/chain-settings.ts';
 import { excludeDatabases } from '../../../src/sync/exclusions.ts';

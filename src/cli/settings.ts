@@ -1,0 +1,90 @@
+import { readConfigFile } from '../config/config-file.ts';
+import { type HubClientConfig, hubClientVariables, hubsOf } from '../config/hub-client.ts';
+import { type Checks, findText, type HubTexts, type LoadedConfig, loadConfig, type Sources } from '../config/load.ts';
+import type { Environment, HubPlace, Variables } from '../config/variables.ts';
+import { hasCode, PlatformError } from '../errors.ts';
+import { createHubClient } from '../hub/client.ts';
+import { fetchSettings, type HubQuestion } from '../hub/settings.ts';
+import { createLogger, type Logger } from '../log.ts';
+
+const HUB_TIMEOUT_MS = 5_000;
+
+/** What a command declares of its settings. */
+interface Declared<V extends Variables> {
+  readonly name: string;
+  readonly variables: V;
+  readonly checks?: Checks<V>;
+}
+
+/** How to deal with a hub that does not answer. */
+interface HubPatience {
+  /** True: a start asks for MAX_HUB_WAIT_MS while a required value is set nowhere. False: the hub is asked once. */
+  readonly waits: boolean;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+/**
+ * The settings of a service: from the environment, else config.json, else the hub, else defaults. The hub is asked only for
+ * what is set nowhere else, and where the service has one network.
+ *
+ * @throws {PlatformError} CONFIG_INVALID naming every fault; HUB_UNREACHABLE
+ */
+export async function loadSettings<V extends Variables>(
+  { name, variables, checks = {} }: Declared<V>,
+  env: Environment,
+  patience?: HubPatience
+): Promise<LoadedConfig<V>> {
+  const local: Sources = { env, file: readConfigFile() };
+  const places = unsetPlaces(variables, local);
+  const network = checks.networkOf?.((variable) => findText(variable, local).text);
+  const client = Object.keys(places).length > 0 && network ? hubClientOf(local) : undefined;
+  if (!network || !client) return loadConfig(variables, { ...local, ...checks });
+  const needed = Object.keys(places).filter((variable) => variables[variable]?.required);
+  const hub = await askHub(client, { network, places, needed }, patience ?? { waits: true, log: createLogger(name) });
+  return loadConfig(variables, { ...local, hub, ...checks });
+}
+
+/** The variables that the hub may have and nobody else has. */
+function unsetPlaces(variables: Variables, local: Sources): Readonly<Record<string, HubPlace>> {
+  return Object.fromEntries(
+    Object.entries(variables).flatMap(([name, { hub }]) =>
+      hub && findText(name, local).text === undefined ? [[name, hub] as const] : []
+    )
+  );
+}
+
+/** Undefined where no hub is named, or a wrong one: that fault is told with the others. */
+function hubClientOf(local: Sources): HubClientConfig | undefined {
+  try {
+    const { values } = loadConfig(hubClientVariables, local);
+    return hubsOf(values).length > 0 ? values : undefined;
+  } catch (caught) {
+    if (hasCode(caught, 'CONFIG_INVALID')) return undefined;
+    throw caught;
+  }
+}
+
+async function askHub(
+  client: HubClientConfig,
+  question: Pick<HubQuestion, 'network' | 'places' | 'needed'>,
+  { waits, log }: HubPatience
+): Promise<HubTexts> {
+  const hosts = hubsOf(client);
+  const hub = createHubClient({ hosts, apiKey: client.HUB_API_KEY, timeoutMs: HUB_TIMEOUT_MS });
+  const isAwaited = waits && question.needed.length > 0;
+  const maxWaitMs = isAwaited ? client.MAX_HUB_WAIT_MS : 0;
+  try {
+    const { texts, problems } = await fetchSettings({ ...question, hub, maxWaitMs, warn: (line) => log.warn(line) });
+    for (const problem of problems) log.warn(problem);
+    if (Object.keys(texts).length > 0) log.info(`the hub has ${Object.keys(texts).join(', ')}`);
+    return { texts, reason: problems.join('; ') };
+  } catch (caught) {
+    const { detail } = PlatformError.from(caught, 'HUB_UNREACHABLE');
+    if (isAwaited) {
+      const reason = `${question.needed.join(', ')}: set neither in the environment nor in config.json; ${detail['reason']}`;
+      throw new PlatformError('HUB_UNREACHABLE', { reason }, { cause: caught });
+    }
+    log.warn(`going on without the hub: ${detail['reason']}`);
+    return { texts: {}, reason: String(detail['reason']) };
+  }
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { PlatformError } from '../errors.ts';
+
+/** Names of variables and values of any kind. */
+export type ConfigFile = Readonly<Record<string, unknown>>;
+
+/** config.json of the service directory, or nothing when there is none. @throws {PlatformError} CONFIG_INVALID */
+export function readConfigFile(path = 'config.json'): ConfigFile {
+  let content: string;
+  try {
+    content = readFileSync(path, 'utf8');
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw PlatformError.from(caught, 'CONFIG_INVALID', { file: path });
+  }
+  try {
+    const parsed: unknown = JSON.parse(content);
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as ConfigFile;
+  } catch (caught) {
+    throw PlatformError.from(caught, 'CONFIG_INVALID', { file: path });
+  }
+  throw new PlatformError('CONFIG_INVALID', {
+    reason: 'must hold one JSON object of variable names and values',
+    file: path
+  });
+}
+
+/**
+ * A value of config.json as the environment would have it: a list of words with commas between them, all else that is no word as
+ * JSON. Undefined where there is none.
+ */
+export function textIn(file: ConfigFile, name: string): string | undefined {
+  const value = file[name];
+  if (value === undefined || value === null) return undefined;
+  const isPlain = (each: unknown) => typeof each !== 'object' || each === null;
+  return isPlain(value) || (Array.isArray(value) && value.every(isPlain)) ? String(value) : JSON.stringify(value);
+}

@@ -1,0 +1,151 @@
+import type { ChainNetwork } from '../coin/chains.ts';
+import { PlatformError } from '../errors.ts';
+import { type ConfigFile, textIn } from './config-file.ts';
+import { nearest } from './nearest.ts';
+import type { Environment, Values, Variable, Variables } from './variables.ts';
+
+/** Where a value was found; the first of them that has one counts. */
+export type Origin = 'environment' | 'config.json' | 'hub' | 'default' | 'unset';
+
+/** Where the texts of variables are looked for. */
+export interface Sources {
+  readonly env: Environment;
+  readonly file?: ConfigFile;
+  readonly hub?: HubTexts;
+}
+
+/** What the hub's configuration has. */
+export interface HubTexts {
+  /** By the name of the variable. */
+  readonly texts: Readonly<Record<string, string>>;
+  /** Why it has no more than that; added to the fault where a required value is missing. */
+  readonly reason?: string | undefined;
+}
+
+/** What a service asks of its variables together. */
+export interface Checks<V extends Variables> {
+  /** Unknown names that begin so are warned about, e.g. `SYNC_`. */
+  readonly prefixes?: readonly string[];
+  /** Names that are known though no row names them. */
+  readonly patterns?: readonly RegExp[];
+  /** What one variable alone cannot tell, one sentence a fault; a wrong value is undefined here. */
+  readonly findFaults?: (values: Values<V>) => readonly string[];
+  /** The service's network, of which the hub may have values; undefined while the texts name none. */
+  readonly networkOf?: (textOf: (name: string) => string | undefined) => ChainNetwork | undefined;
+}
+
+export interface LoadedConfig<V extends Variables> {
+  readonly values: Values<V>;
+  readonly origins: Readonly<Record<string, Origin>>;
+  /** What to tell the operator though it is no error: unknown names with the nearest known one. */
+  readonly warnings: readonly string[];
+}
+
+/** What came of one row. */
+interface Reading {
+  readonly value: unknown;
+  readonly origin: Origin;
+  /** The names that it was read from. */
+  readonly names: readonly string[];
+  readonly faults: readonly string[];
+}
+
+const FAMILY_WORDS = '_<CHAIN>_<NETWORK>';
+
+/**
+ * Reads a service's configuration: environment first, then config.json, then the hub, then defaults.
+ *
+ * @throws {PlatformError} CONFIG_INVALID listing every wrong or missing variable at once
+ */
+export function loadConfig<V extends Variables>(
+  variables: V,
+  { prefixes = [], patterns = [], findFaults = () => [], ...sources }: Sources & Checks<V>
+): LoadedConfig<V> {
+  const readings = Object.entries(variables).map(
+    ([name, row]) => [name, row.family ? readFamily(name, row, sources) : readVariable(name, row, sources)] as const
+  );
+  const values = Object.fromEntries(readings.map(([name, { value }]) => [name, value])) as Values<V>;
+  const faults = readings.flatMap(([, reading]) => reading.faults);
+  // A variable that is faulted already is not faulted twice.
+  const reported = faults.map((fault) => missing(fault.split('=', 1)[0]!));
+  const together = findFaults(values).filter((fault) => !reported.some((head) => fault.startsWith(head)));
+  if (faults.length + together.length > 0)
+    throw new PlatformError('CONFIG_INVALID', { reason: [...faults, ...together].join('\n') });
+  const names = readings.flatMap(([, reading]) => reading.names);
+  const isKnown = (name: string) => names.includes(name) || patterns.some((pattern) => pattern.test(name));
+  return {
+    values,
+    origins: Object.fromEntries(readings.map(([name, { origin }]) => [name, origin])),
+    warnings: Object.keys(sources.env)
+      .filter((name) => prefixes.some((prefix) => name.startsWith(prefix)) && !isKnown(name))
+      .map((name) => `unknown variable ${name}; did you mean ${nearest(name, Object.keys(variables))}?`)
+  };
+}
+
+/** The text of a variable and where it stands; empty text counts as none. */
+export function findText(
+  name: string,
+  { env, file = {}, hub }: Sources
+): { readonly text: string | undefined; readonly origin: Origin } {
+  const found: readonly (readonly [Origin, string | undefined])[] = [
+    ['environment', env[name]?.trim()],
+    ['config.json', textIn(file, name)?.trim()],
+    ['hub', hub?.texts[name]] // as others read it there: a password may end in a space
+  ];
+  const [origin, text] = found.find(([, each]) => each) ?? ['unset'];
+  return { text, origin };
+}
+
+function readVariable(name: string, row: Variable<unknown>, sources: Sources): Reading {
+  const { text, origin } = findText(name, sources);
+  if (text !== undefined) return { ...parseText(name, row, text, origin), origin, names: [name] };
+  const reason = row.hub && sources.hub?.reason ? `; ${sources.hub.reason}` : '';
+  return {
+    value: row.fallback,
+    origin: row.fallback === undefined ? 'unset' : 'default',
+    names: [name],
+    faults: row.required ? [`${missing(name)} ${row.doc}; example: ${name}=${row.example}${reason}`] : []
+  };
+}
+
+/** Every member of a family that is set. */
+function readFamily(family: string, row: Variable<unknown>, sources: Sources): Reading {
+  const prefix = family.slice(0, -FAMILY_WORDS.length);
+  const member = new RegExp(`^${prefix}_([A-Za-z0-9]+)_([A-Za-z0-9]+)$`);
+  const names = [...new Set([...Object.keys(sources.env), ...Object.keys(sources.file ?? {})])];
+  const members = names.flatMap((name) => {
+    const [, chain, network] = member.exec(name) ?? [];
+    const { text, origin } = findText(name, sources);
+    return chain && network && text !== undefined
+      ? [{ variable: name, chain, network, origin, ...parseText(name, row, text, origin) }]
+      : [];
+  });
+  return {
+    value: members.flatMap(({ variable, chain, network, value }) =>
+      value === undefined ? [] : [{ variable, chain, network, value }]
+    ),
+    origin: members.at(-1)?.origin ?? 'unset',
+    names: [family, ...names.filter((name) => member.test(name))],
+    faults: members.flatMap(({ faults }) => faults)
+  };
+}
+
+function parseText(
+  name: string,
+  row: Variable<unknown>,
+  text: string,
+  origin: Origin
+): Pick<Reading, 'value' | 'faults'> {
+  try {
+    return { value: row.parse(text), faults: [] };
+  } catch (reason) {
+    const shown = row.secret ? '[secret]' : JSON.stringify(text.slice(0, 80));
+    const from = origin === 'hub' ? ', and comes from the hub' : '';
+    const example = row.example === '' ? '' : `; example: ${name}=${row.example}`;
+    return { value: undefined, faults: [`${name}=${shown} ${(reason as Error).message}${from}${example}`] };
+  }
+}
+
+function missing(name: string): string {
+  return `missing required environment variable ${name}:`;
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../../../src/devnet/mariadb.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { runCommandLine } from '../../support/command-line.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+import { recordPipes } from '../../support/records.ts';
+
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const API_KEY = 'key-of-the-shared-hub';
+const NODE = { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'password-of-the-node', NODE_PORT: '9' };
+
+/** A service as a process of its own, in an empty directory. */
+function startService(t: TestContext, name: string, env: Readonly<Record<string, string>>) {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-settings-'));
+  const child = spawn(process.execPath, [MAIN, name, '--no-guardian'], {
+    cwd: directory,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe']
+  });
+  recordPipes(child, env);
+  const said = { text: '' };
+  for (const pipe of [child.stdout, child.stderr]) pipe.on('data', (chunk) => (said.text += String(chunk)));
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  t.after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return { said, ended };
+}
+
+/** A real hub on a database of its own. */
+async function startHub(t: TestContext, port: number) {
+  const database = await createDatabase('hub');
+  const hub = startService(t, 'hub', {
+    HUB_HOST: '127.0.0.1',
+    HUB_PORT: String(port),
+    HUB_API_KEY: API_KEY,
+    HUB_DB_HOST: database.host,
+    HUB_DB_PORT: String(database.port),
+    HUB_DB_NAME: database.name,
+    HUB_DB_USER: database.user,
+    HUB_DB_PASS: database.pass
+  });
+  await eventually('the hub answers', async () => (await call(port, 'ping'))['result'] !== undefined, hub.said);
+}
+
+async function call(port: number, method: string, params = {}): Promise<Record<string, unknown>> {
+  const response = await fetch(`http://127.0.0.1:${port}/`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': API_KEY },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  });
+  return (await response.json()) as Record<string, unknown>;
+}
+
+/** Registers a decoder with the hub, as an operator would. */
+async function register(port: number, { host, port: dbPort, name, user, pass }: DatabaseCoordinates, apiPort: number) {
+  const module = { db_host: host, db_port: dbPort, name, user, pass, service_port: apiPort };
+  const config = { LTC: { regtest: { 'platform-decoder': module } } };
+  assert.deepEqual((await call(port, 'updateconfig', { config }))['result'], { status: 'success' });
+}
+
+async function eventually(what: string, isTrue: () => Promise<boolean>, said: { readonly text: string }) {
+  const deadline = Date.now() + 30_000;
+  while (!(await isTrue().catch(() => false))) {
+    assert.ok(Date.now() < deadline, `not within 30 s: ${what}; ${said.text}`);
+    await sleep(50);
+  }
+}
+
+const isDecoderUp = (port: number) => async () =>
+  ((await (await fetch(`http://127.0.0.1:${port}/status`)).json()) as { db: boolean }).db === true;
+
+test('a decoder finds its database and its port at the hub; it waits for a hub, and for what the hub lacks', async (t) => {
+  const [hubPort, apiPort] = [await freePort(), await freePort()];
+  const database = await createDatabase('decoder');
+  const decoder = startService(t, 'decoder', {
+    ...NODE,
+    DECODER_API_HOST: '127.0.0.1',
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: String(hubPort),
+    MAX_HUB_WAIT_MS: '60000'
+  });
+  const hasSaid = (words: string) => eventually(words, async () => decoder.said.text.includes(words), decoder.said);
+  await hasSaid('asking again for');
+  await startHub(t, hubPort);
+  await hasSaid('the hub has no DECODER_DB_HOST, ');
+  await register(hubPort, database, apiPort);
+  await eventually('the decoder has its database', isDecoderUp(apiPort), decoder.said);
+  assert.match(decoder.said.text, /the hub has DECODER_DB_HOST, /);
+  assert.ok(!decoder.said.text.includes(database.pass));
+});
+
+test('--check-config shows the origin of each value, and none that is secret', async (t) => {
+  const hubPort = await freePort();
+  await startHub(t, hubPort);
+  const env = { ...NODE, HUB_VALIDATORS: `127.0.0.1:9,127.0.0.1:${hubPort}`, DECODER_DB_USER: 'mine' };
+  const absent = await runCommandLine(['decoder', '--check-config'], env);
+  assert.equal(absent.code, 78);
+  assert.match(
+    absent.stderr,
+    /missing required environment variable DECODER_DB_HOST: .*; the hub names no module <prefix>-decoder of litecoin-regtest/
+  );
+  const pass = 'password-of-the-decoder';
+  await register(hubPort, { host: 'db.example', port: 3307, name: 'D', user: 'theirs', pass }, 13002);
+  const { code, stdout, stderr } = await runCommandLine(['decoder', '--check-config'], env);
+  assert.equal(code, 0, stderr);
+  for (const line of [
+    /^DECODER_DB_HOST +. db\.example {2}\(hub\)$/m,
+    /^DECODER_DB_PORT +. 3307 {2}\(hub\)$/m,
+    /^DECODER_DB_USER +. mine {2}\(environment\)$/m,
+    /^DECODER_DB_PASS +. \*{8} {2}\(hub\)$/m,
+    /^DECODER_API_PORT +. 13002 {2}\(hub\)$/m,
+    /^DECODER_API_HOST +. 0\.0\.0\.0 {2}\(default\)$/m,
+    /^NETWORK +. litecoin-regtest {2}\(environment\)$/m
+  ])
+    assert.match(stdout, line);
+  assert.ok(!(stdout + stderr).includes(pass));
+
+  await register(hubPort, { host: 'db.example', port: 70_000, name: 'D', user: 'theirs', pass }, 13002);
+  const wrong = await runCommandLine(['decoder', '--check-config'], env);
+  assert.equal(wrong.code, 78);
+  assert.match(wrong.stderr, /DECODER_DB_PORT="70000" must be a port number.*, and comes from the hub/);
+});
+
+test('HUB_UNREACHABLE: a start without what it needs ends with 69 after MAX_HUB_WAIT_MS, and names it', async () => {
+  const hub = { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(await freePort()), MAX_HUB_WAIT_MS: '1200' };
+  const { code, stderr } = await runCommandLine(['decoder', '--no-guardian'], { ...NODE, ...hub });
+  assert.equal(code, 69, stderr);
+  assert.match(stderr, /DECODER_DB_HOST, .*: set neither in the environment nor in config\.json; .*127\.0\.0\.1:\d+/);
+});
+
+test('a hub that is away holds up no start that needs nothing of it', async (t) => {
+  const database = await createDatabase('decoder');
+  const apiPort = await freePort();
+  const decoder = startService(t, 'decoder', {
+    ...NODE,
+    HUB_API_HOST: '127.0.0.1',
+    HUB_PORT: String(await freePort()),
+    DECODER_API_HOST: '127.0.0.1',
+    DECODER_API_PORT: String(apiPort),
+    DECODER_DB_HOST: database.host,
+    DECODER_DB_NAME: database.name,
+    DECODER_DB_USER: database.user,
+    DECODER_DB_PASS: database.pass
+  });
+  await eventually('it goes on', async () => decoder.said.text.includes('going on without the hub'), decoder.said);
+  await eventually(
+    'it listens',
+    async () => (await fetch(`http://127.0.0.1:${apiPort}/status`)).ok || true,
+    decoder.said
+  );
+});

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CHAIN_NETWORKS, chainNetwork } from '../../../src/coin/chains.ts';
+import { decoderVariables } from '../../../src/config/decoder.ts';
+import { freePort } from '../../../src/devnet/mariadb.ts';
+import { createHubClient } from '../../../src/hub/client.ts';
+import { buildTree } from '../../../src/hub/config-tree.ts';
+import { fetchSettings, pickSettings } from '../../../src/hub/settings.ts';
+import fc from '../../support/fast-check.ts';
+
+const RLTC = chainNetwork('litecoin', 'regtest');
+const PLACES = Object.fromEntries(
+  Object.entries(decoderVariables).flatMap(([name, { hub }]) => (hub ? [[name, hub] as const] : []))
+);
+const entries = (coin: string, network: string, module: string, params: Readonly<Record<string, string>>) =>
+  Object.entries(params).map(([param, value]) => ({ coin, network, module, param, value }));
+const DATABASE = { db_host: 'db', db_port: '3307', name: 'D', user: 'u', pass: ' p ', service_port: '13002' };
+
+test('a module is found by its suffix and its network, however the hub spells both', () => {
+  for (const [coin, network] of [
+    ['litecoin', 'regtest'],
+    ['LTC', 'Regtest'],
+    ['RLTC', 'regtest']
+  ] as const) {
+    const tree = buildTree([
+      ...entries('litecoin', 'mainnet', 'x-decoder', { ...DATABASE, name: 'other' }),
+      ...entries(coin, network, 'any-prefix-decoder', DATABASE),
+      ...entries(coin, network, 'any-prefix-indexer', { ...DATABASE, name: 'other' }),
+      ...entries(coin, network, 'decoder', { ...DATABASE, name: 'other' })
+    ]);
+    assert.deepEqual(pickSettings(tree, RLTC, PLACES), {
+      texts: {
+        DECODER_DB_HOST: 'db',
+        DECODER_DB_PORT: '3307',
+        DECODER_DB_NAME: 'D',
+        DECODER_DB_USER: 'u',
+        DECODER_DB_PASS: ' p ',
+        DECODER_API_PORT: '13002'
+      },
+      problems: []
+    });
+  }
+});
+
+test('host and port stand in for db_host and db_port; an empty text is none', () => {
+  const params = { db_host: '', host: 'api', port: '1', name: '', pass: 'p' };
+  const { texts } = pickSettings(buildTree(entries('litecoin', 'regtest', 'a-decoder', params)), RLTC, PLACES);
+  assert.deepEqual(texts, { DECODER_DB_HOST: 'api', DECODER_DB_PORT: '1', DECODER_DB_PASS: 'p' });
+});
+
+test('a missing module and a second one are told', () => {
+  assert.deepEqual(pickSettings(buildTree([]), RLTC, PLACES), {
+    texts: {},
+    problems: ['the hub names no module <prefix>-decoder of litecoin-regtest']
+  });
+  const twice = ['a-decoder', 'b-decoder'].flatMap((module) => entries('litecoin', 'regtest', module, DATABASE));
+  assert.deepEqual(pickSettings(buildTree(twice), RLTC, PLACES).problems, [
+    "the hub's b-decoder of litecoin-regtest is not used: a-decoder comes before it"
+  ]);
+});
+
+test('property: a service is told nothing of another network or another service', () => {
+  const params = fc.record({ db_host: fc.string(), pass: fc.string(), service_port: fc.string() });
+  const other = CHAIN_NETWORKS.filter(({ name }) => name !== RLTC.name);
+  const modules = fc.array(
+    fc.tuple(fc.constantFrom(...CHAIN_NETWORKS), fc.constantFrom('decoder', 'hub', 'x'), params)
+  );
+  fc.assert(
+    fc.property(modules, (named) => {
+      const foreign = named.filter(([network, service]) => other.includes(network) || service !== 'decoder');
+      const tree = buildTree(
+        foreign.flatMap(([{ chain, network }, service, values]) => entries(chain, network, `p-${service}`, values))
+      );
+      assert.deepEqual(pickSettings(tree, RLTC, PLACES).texts, {});
+    })
+  );
+});
+
+test('HUB_UNREACHABLE: a hub that does not answer is asked again for so long, and no longer', async () => {
+  const hosts = [{ host: '127.0.0.1', port: await freePort() }];
+  const lines: string[] = [];
+  const ask = (maxWaitMs: number) =>
+    fetchSettings({
+      hub: createHubClient({ hosts, timeoutMs: 1_000 }),
+      network: RLTC,
+      places: PLACES,
+      needed: ['DECODER_DB_HOST'],
+      maxWaitMs,
+      warn: (line) => lines.push(line)
+    });
+  await assert.rejects(ask(0), { code: 'HUB_UNREACHABLE' });
+  assert.deepEqual(lines, []);
+  const begin = performance.now();
+  await assert.rejects(ask(1_500), { code: 'HUB_UNREACHABLE' });
+  assert.ok(performance.now() - begin < 5_000);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0]!, /127\.0\.0\.1:\d+ .*asking again for [12] s$/);
+});

@@ -12,7 +12,7 @@ import type { FoundChanges } from './changes/found-changes.ts';
 import { findTables, type OwnRows, OwnValues, readOwnRows } from './changes/own-rows.ts';
 import { type Ranging, rangingOf } from './changes/ranging.ts';
 import type { Span } from './changes/spans.ts';
-import { readTableFacts, type TableFacts } from './changes/table-facts.ts';
+import { isSettled, readTableFacts, type TableFacts } from './changes/table-facts.ts';
 import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LookupReader } from './lookup-reader.ts';
@@ -240,10 +240,11 @@ class GroupReader {
   }
 
   async #readChanges(): Promise<FoundChanges> {
-    const { watches } = this.#memory;
+    const { watches, blocksTime } = this.#memory;
     const tables = await findChanges(this.#connection, this.#layout, {
       watches,
       facts: this.#facts,
+      before: blocksTime,
       own: this.#own,
       stale: this.#stale,
       withRows: this.#withRows,
@@ -253,9 +254,11 @@ class GroupReader {
     const lookupTimes = new Map<string, string>();
     for (const { name, class: tableClass } of this.#layout.plans) {
       const known = this.#facts.get(name);
-      if (tableClass === 'lookup' && known?.updateTime && !known.isFresh) lookupTimes.set(name, known.updateTime);
+      if (tableClass === 'lookup' && known?.updateTime && isSettled(known, blocksTime))
+        lookupTimes.set(name, known.updateTime);
     }
-    return { tables, stamped: await this.#readStamped(), vanishedIds, lookupTimes, gaps };
+    const time = { lookupTimes, blocksTime: this.#facts.get('blocks')?.updateTime ?? null };
+    return { tables, stamped: await this.#readStamped(), vanishedIds, gaps, ...time };
   }
 
   /** The lookup tables that may have changed since they were read last. */

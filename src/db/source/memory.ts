@@ -40,6 +40,8 @@ export class SourceMemory {
   readonly lookups = new Map<string, LookupMemory>();
   /** By lookup table: UPDATE_TIME when it was last read, where a later change shows another one. */
   readonly lookupTimes = new Map<string, string>();
+  /** UPDATE_TIME of `blocks` when it was read last; null: not known. */
+  blocksTime: string | null = null;
   readonly watches = new Map<string, TableWatch>();
   /** By derived table: keys that a reorg may have undone at the replicas, whose rows go with the next group. */
   readonly forced = new Map<string, Set<string>>();
@@ -85,6 +87,7 @@ export class SourceMemory {
       openGroup: null
     });
     const facts = await readTableFacts(connection);
+    memory.blocksTime = facts.get('blocks')?.updateTime ?? null;
     const bounds = await readBounds(connection, layout, height);
     for (const plan of layout.plans) {
       if (plan.class === 'lookup') memory.lookups.set(plan.name, await readLookupMemory(connection, plan));
@@ -183,7 +186,8 @@ export class SourceMemory {
     return Object.keys(spans).length + Object.keys(lastIdsBefore).length === 0 ? null : { spans, lastIdsBefore };
   }
 
-  #finish({ tables, lookupTimes }: NonNullable<GroupBlock['changes']>, last: number): void {
+  #finish({ tables, lookupTimes, blocksTime }: NonNullable<GroupBlock['changes']>, last: number): void {
+    this.blocksTime = blocksTime;
     const keys = new Map<string, ReadonlySet<string>>();
     for (const [table, { sent, left, notes, keys: told }] of tables) {
       const watch = this.watches.get(table)!;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connect } from '../../../src/db/core/connection.ts';
 import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
 import { inconsistentTables, readEngineState } from '../../../src/db/source/engine-guard.ts';
@@ -253,4 +254,35 @@ test('inconsistent-engine: a MyISAM table that changes between two looks is seen
   assert.equal(await readEngineState(connection, 'indexer', []), before);
   await run(database, 'INSERT INTO old VALUES (2, 1)');
   assert.notEqual(await readEngineState(connection, 'indexer', []), before);
+});
+
+test('a change is found though its transaction began long before, in the second of one that was read', async (t) => {
+  const { database, connection } = await open(
+    'decoder',
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL, block_hash VARCHAR(64) NOT NULL)',
+    'CREATE TABLE tokens (id INT PRIMARY KEY, supply INT NOT NULL)',
+    "INSERT INTO blocks VALUES (1, 10, 'h1')",
+    'INSERT INTO tokens VALUES (1, 0), (2, 0)'
+  );
+  const slow = await connect(database);
+  t.after(() => {
+    connection.destroy();
+    slow.destroy();
+  });
+  const memory = await startAtTip(connection, 'decoder');
+  // MariaDB says of a table the second in which the transaction began that changed it.
+  await sleep(1_050 - (Date.now() % 1_000));
+  await slow.query('START TRANSACTION');
+  await slow.query('UPDATE tokens SET supply = 1 WHERE id = 2');
+  await connection.query("INSERT INTO blocks VALUES (2, 20, 'h2')");
+  await connection.query('UPDATE tokens SET supply = 1 WHERE id = 1');
+  await sleep(11_500);
+  const sent = async () =>
+    (await takeGroup(connection, 'decoder', memory)).flatMap(({ changes }) => [
+      ...(changes?.tables.get('tokens')?.updated.map(({ id }) => id) ?? [])
+    ]);
+  assert.deepEqual(await sent(), [1]);
+  await slow.query("INSERT INTO blocks VALUES (3, 30, 'h3')");
+  await slow.query('COMMIT');
+  assert.deepEqual(await sent(), [2]);
 });

@@ -14,6 +14,8 @@ import type { TouchedKeys } from './touch-rules.ts';
 export interface GroupFacts {
   readonly watches: ReadonlyMap<string, TableWatch>;
   readonly facts: ReadonlyMap<string, TableFacts>;
+  /** UPDATE_TIME of `blocks` as it was with the group before; null: not known. */
+  readonly before: string | null;
   /** Values of the group's own blocks. */
   readonly own: OwnValues;
   /** By table: own values of which rows were broadcast before. */
@@ -28,13 +30,14 @@ export interface GroupFacts {
 export async function findChanges(
   connection: Connection,
   layout: SourceLayout,
-  { watches, facts, own, stale, withRows, touched }: GroupFacts
+  { watches, facts, before, own, stale, withRows, touched }: GroupFacts
 ): Promise<ReadonlyMap<string, TableFound>> {
   const looks = layout.plans.flatMap((plan) => {
     const watch = watches.get(plan.name);
     if (!watch) return [];
     const values = watch.ranging.column === null ? [] : own.of(plan);
-    return [beginLook({ plan, watch, facts: facts.get(plan.name), own: values, stale: stale.get(plan.name) ?? [] })];
+    const known = { facts: facts.get(plan.name), before, stale: stale.get(plan.name) ?? [] };
+    return [beginLook({ plan, watch, own: values, ...known })];
   });
   await lookAround(connection, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
   await lookAtCorrelated(connection, looks);

@@ -45,6 +45,8 @@ export interface FoundChanges {
   readonly vanishedIds: ReadonlyMap<string, readonly number[]>;
   /** By lookup table: UPDATE_TIME when it was read, where a later change shows another one. */
   readonly lookupTimes: ReadonlyMap<string, string>;
+  /** UPDATE_TIME of `blocks`; null: not known. */
+  readonly blocksTime: string | null;
   /** What could not be carried, in sentences. */
   readonly gaps: readonly string[];
 }

@@ -5,7 +5,7 @@ import type { LookNotes } from './found-changes.ts';
 import { condition } from './own-rows.ts';
 import { finderWordSql, readChecksums, toChecksum, toValue, valueSql } from './ranging.ts';
 import { HIGHEST, isWithin, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
-import type { TableFacts } from './table-facts.ts';
+import { isSettled, type TableFacts } from './table-facts.ts';
 import type { TableWatch } from './table-watch.ts';
 import { stampOf } from './touch-rules.ts';
 
@@ -19,6 +19,8 @@ export interface Look {
   readonly plan: TablePlan;
   readonly watch: TableWatch;
   readonly facts: TableFacts | undefined;
+  /** UPDATE_TIME of `blocks` as it was with the group before. */
+  readonly before: string | null;
   /** Values of the group's own blocks: their rows travel with the blocks. */
   readonly own: readonly Span[];
   /** Spans of own values in which rows stood already: replicas clear them. */
@@ -34,7 +36,7 @@ export interface Look {
 type Depth = 'whole' | 'window' | 'stamped';
 
 /** A look that has seen nothing yet. */
-export function beginLook(of: Pick<Look, 'plan' | 'watch' | 'facts' | 'own' | 'stale'>): Look {
+export function beginLook(of: Pick<Look, 'plan' | 'watch' | 'facts' | 'before' | 'own' | 'stale'>): Look {
   const { watch, own } = of;
   const { lastId, stamp, explained } = watch;
   const notes: LookNotes = { lastId, stamp, explained, isLooked: false, isSettled: false, updateTime: undefined };
@@ -96,7 +98,7 @@ async function lookAt(connection: Connection, look: Look, depth: Depth): Promise
   look.wanted = mergeSpans([...look.wanted, ...spansOf(changed)]);
   look.notes.isLooked = true;
   look.notes.updateTime = facts?.updateTime ?? null;
-  look.notes.isSettled = facts?.isFresh === false;
+  look.notes.isSettled = facts !== undefined && isSettled(facts, look.before);
   await lookAtStamps(connection, look, depth);
   if (facts?.nextId == null || facts.nextId !== watch.lastId + 1) await lookAtIds(connection, look);
 }

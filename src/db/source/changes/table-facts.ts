@@ -22,6 +22,16 @@ export interface TableFacts {
 const FRESH_S = 10;
 
 /**
+ * Whether a change of the table that is not seen yet will show another time, however long its transaction takes.
+ *
+ * @param before UPDATE_TIME of `blocks` as it was with the group before; null: not known. Blocks are written one after the other, so
+ * the transaction of a later block began in that second or after it
+ */
+export function isSettled({ updateTime, isFresh }: TableFacts, before: string | null): boolean {
+  return !isFresh && (updateTime === null || (before !== null && updateTime < before));
+}
+
+/**
  * What MariaDB knows of each table, in one statement of some 2 ms for 150 tables.
  *
  * It says where to look first. It is never the only look at a table: a transaction that committed at :36 may show :34, and a

@@ -57,7 +57,6 @@ export async function readWatch(
   watch.lastId = await readLastId(connection, plan);
   const known = facts.get(plan.name);
   watch.updateTime = known?.updateTime ?? null;
-  watch.isSettled = known?.isFresh === false;
   watch.trim();
   return watch;
 }

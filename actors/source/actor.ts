@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import { createActor } from 'xstate';
-import { circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
-import { type SourceEffect, type SourceEvent, sourceMachine } from '../../machines/sync/source.ts';
+import { sourceMachine } from '../../machines/sync/source.ts';
 import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
@@ -11,11 +10,12 @@ import { IndexMap } from '../../src/db/tables/index-map.ts';
 import { readEpochs, readLatestEpoch, readProof, readRoots } from '../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
-import type { Circuit } from '../../src/wire/report.ts';
 import type { SnapshotOrder, SnapshotQuery } from '../../src/wire/snapshot.ts';
 import { SourceRoots } from '../commitment/source-roots.ts';
 import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../protocol.ts';
 import { hostActor } from '../runtime/actor-host.ts';
+import { CircuitBreaker } from '../runtime/circuit.ts';
+import { Effects } from '../runtime/effects.ts';
 import { stateText } from '../runtime/observe.ts';
 import { SourceDigests } from './digests.ts';
 import { SourceFeed } from './feed.ts';
@@ -60,9 +60,8 @@ const indexLine = new SerialConnection(open);
 const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   log,
   stop: async (graceMs) => {
-    stopping.abort();
     machine.send({ type: 'stop' });
-    await Promise.race([running, sleep(graceMs, undefined, { ref: false })]);
+    await Promise.race([effects.ended, sleep(graceMs, undefined, { ref: false })]);
     reader.destroy();
     control.destroy();
     questions.destroy();
@@ -155,94 +154,67 @@ const feed = new SourceFeed({
   }
 });
 
-const machine = createActor(sourceMachine, { inspect: host.observe('source') });
-const breaker = createActor(circuitBreakerMachine, {
-  input: {
-    failureThreshold: data.circuitFailures,
-    cooldownMs: data.circuitCooldownMs,
-    trialTimeoutMs: TRIAL_TIMEOUT_MS
-  },
-  inspect: host.observe('circuitBreaker')
-});
-const stopping = new AbortController();
-let pollErrorCount = 0;
-let lastError: string | null = null;
-
-/** Each runs to its end before the next begins; what it returns drives the machine, null repeats the effect. */
-const EFFECTS: Readonly<Record<SourceEffect, () => Promise<SourceEvent | null>>> = {
-  start: async () => {
-    await transparency.prepare();
-    return (await feed.start()) ? { type: 'started' } : null;
-  },
-  backfill: async () => {
-    await transparency.backfill();
-    return { type: 'backfilled' };
-  },
-  poll: async () => {
-    await transparency.commitDue();
-    const found = await feed.poll();
-    if (found === 'same') await feed.rest();
-    return found === 'same' ? null : { type: found === 'fork' ? 'fork.found' : 'blocks.found' };
-  },
-  broadcastGroup: async () => {
-    await feed.broadcastGroup();
-    return { type: 'group.ended' };
-  },
-  broadcastReorg: async () => {
-    await feed.broadcastReorg();
-    return { type: 'reorg.ended' };
+const breaker = new CircuitBreaker({
+  failureThreshold: data.circuitFailures,
+  cooldownMs: data.circuitCooldownMs,
+  trialTimeoutMs: TRIAL_TIMEOUT_MS,
+  inspect: host.observe('circuitBreaker'),
+  onChange: (state) => {
+    if (state === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
+    report();
   }
-};
-
-breaker.subscribe(({ value }) => {
-  if (value === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
-  report();
 });
-machine.subscribe(() => report());
-breaker.start();
+
+const effects = new Effects({
+  admit: async (signal) => {
+    if (breaker.refuses) {
+      host.waiting('the circuit breaker');
+      await breaker.admission(signal);
+      host.waiting(null);
+    }
+    breaker.tell('call.started');
+  },
+  onSuccess: () => breaker.tell('call.succeeded'),
+  onFault: (caught, effect) => {
+    const error = databaseError(caught);
+    const pollErrorCount = effects.faultCount + 1;
+    log.warn({ err: error, hint: error.hint, effect, pollErrorCount }, error.message);
+    breaker.tell('call.failed');
+    report();
+    return error;
+  },
+  isRetried: ({ policy }) => policy !== 'exit',
+  // From the beginning of one poll to that of the next: what a poll takes must not add to how long a block waits for it.
+  pauseMs: (tookMs) => Math.max(data.pollIntervalMs / 10, data.pollIntervalMs - tookMs)
+});
+
+const machine = createActor(
+  sourceMachine.provide({
+    actors: {
+      start: effects.effect<void>('start', async () => {
+        await transparency.prepare();
+        return (await feed.start()) ? undefined : null;
+      }),
+      backfill: effects.effect('backfill', () => transparency.backfill()),
+      poll: effects.effect('poll', async () => {
+        await transparency.commitDue();
+        const found = await feed.poll();
+        if (found !== 'same') return found;
+        await feed.rest();
+        return null;
+      }),
+      broadcastGroup: effects.effect('broadcastGroup', () => feed.broadcastGroup()),
+      broadcastReorg: effects.effect('broadcastReorg', () => feed.broadcastReorg())
+    }
+  }),
+  { inspect: host.observe('source') }
+);
+machine.subscribe((snapshot) => {
+  report();
+  if (snapshot.matches('failed')) host.fail(snapshot.context.fault);
+});
 machine.start();
 setInterval(report, REPORT_INTERVAL_MS).unref();
-const running = run().catch((caught: unknown) => host.fail(caught));
-
-async function run(): Promise<void> {
-  while (!stopping.signal.aborted) {
-    const refused = breaker.getSnapshot().hasTag('refuse');
-    host.waiting(refused ? 'the circuit breaker' : null);
-    const began = performance.now();
-    const event = refused ? null : await tryEffect();
-    // From the beginning of one poll to that of the next: what a poll takes must not add to how long a block waits for it.
-    const pauseMs = Math.max(data.pollIntervalMs / 10, data.pollIntervalMs - (performance.now() - began));
-    if (event && !stopping.signal.aborted) machine.send(event);
-    else await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-  }
-}
-
-/** Runs the effect of the machine's state. @returns null when it is to be tried again after a pause */
-async function tryEffect(): Promise<SourceEvent | null> {
-  const [meta] = Object.values(machine.getSnapshot().getMeta());
-  breaker.send({ type: 'call.started' });
-  try {
-    const event = await EFFECTS[meta!.effect]();
-    pollErrorCount = 0;
-    lastError = null;
-    breaker.send({ type: 'call.succeeded' });
-    return event;
-  } catch (caught) {
-    const error = databaseError(caught);
-    if (error.policy === 'exit') host.fail(error);
-    pollErrorCount += 1;
-    lastError = error.message;
-    log.warn({ err: error, hint: error.hint, effect: meta!.effect, pollErrorCount }, error.message);
-    breaker.send({ type: 'call.failed' });
-    report();
-    return null;
-  }
-}
-
-function circuit(): Circuit {
-  const { value } = breaker.getSnapshot();
-  return value === 'closed' || value === 'open' ? value : 'half-open';
-}
 
 function report(): void {
   const { last, tip } = feed;
@@ -251,14 +223,14 @@ function report(): void {
     dbName: coordinates.name,
     mode: 'server',
     phase: stateText(machine.getSnapshot().value),
-    circuit: circuit(),
+    circuit: breaker.state,
     height: last?.height ?? null,
     blockTime: last?.blockTime ?? null,
     hashes: last?.hashes ?? null,
     tip: tip?.height ?? null,
     lagBlocks: tip && last ? Math.max(0, tip.height - last.height) : null,
-    pollErrorCount,
-    lastError: lastError ?? feed.gap ?? transparency.missing,
+    pollErrorCount: effects.faultCount,
+    lastError: effects.lastFault ?? feed.gap ?? transparency.missing,
     schemaFingerprint: feed.fingerprint,
     sweep: feed.sweep,
     ...(roots ? { stateCommitment: roots.report } : {})

@@ -1,44 +1,63 @@
-import { setup } from 'xstate';
+import { assign, setup } from 'xstate';
+import { effect } from '../runtime/effect.ts';
 
-/** What the actor does in a state; it repeats it until an event leads elsewhere. */
-export type SourceEffect = 'start' | 'backfill' | 'poll' | 'broadcastGroup' | 'broadcastReorg';
+/** What looking for new blocks found. */
+export type Found = 'blocks' | 'fork';
 
-export type SourceEvent =
-  | { readonly type: 'started' }
-  | { readonly type: 'backfilled' }
-  | { readonly type: 'blocks.found' }
-  | { readonly type: 'group.ended' }
-  | { readonly type: 'fork.found' }
-  | { readonly type: 'reorg.ended' }
-  | { readonly type: 'stop' };
+/** A guard that bears the name of what was found, which the charts show. */
+const found = (what: Found) =>
+  ({ [what]: ({ event }: { event: { output: Found } }): boolean => event.output === what })[what]!;
+
+const onError = { target: '#source.failed', actions: 'keepFault' } as const;
 
 /**
  * One authoritative database as a source: starting -> backfilling -> polling {caughtUp, behind} <-> reorging.
  *
- * Pure policy: each state names the effect that the actor runs in it, and the effect's outcome is the next event. An effect
- * that fails sends none, so it is tried again; how often, the circuit breaker says.
+ * Each state's work is an effect that the actor provides; the chart says where its end leads. An effect that fails is tried again
+ * in its state, as often as the circuit breaker lets it; only a fault with which the process cannot go on ends it.
  */
 export const sourceMachine = setup({
   types: {
-    events: {} as SourceEvent,
-    meta: {} as { readonly effect: SourceEffect }
+    context: {} as { /** What ended the last effect. */ readonly fault: unknown },
+    events: {} as { readonly type: 'stop' }
+  },
+  actors: {
+    start: effect<void>('start'),
+    backfill: effect<void>('backfill'),
+    poll: effect<Found>('poll'),
+    broadcastGroup: effect<void>('broadcastGroup'),
+    broadcastReorg: effect<void>('broadcastReorg')
+  },
+  actions: {
+    keepFault: assign({ fault: ({ event }) => (event as unknown as { error: unknown }).error })
   }
 }).createMachine({
   id: 'source',
+  context: { fault: null },
   initial: 'starting',
   on: { stop: '.stopping' },
   states: {
-    starting: { meta: { effect: 'start' }, on: { started: 'backfilling' } },
-    backfilling: { meta: { effect: 'backfill' }, on: { backfilled: 'polling' } },
+    starting: { invoke: { id: 'start', src: 'start', onDone: 'backfilling', onError } },
+    backfilling: { invoke: { id: 'backfill', src: 'backfill', onDone: 'polling', onError } },
     polling: {
       initial: 'caughtUp',
-      on: { 'fork.found': 'reorging' },
       states: {
-        caughtUp: { meta: { effect: 'poll' }, on: { 'blocks.found': 'behind' } },
-        behind: { meta: { effect: 'broadcastGroup' }, on: { 'group.ended': 'caughtUp' } }
+        caughtUp: {
+          invoke: {
+            id: 'poll',
+            src: 'poll',
+            onDone: [
+              { guard: found('blocks'), target: 'behind' },
+              { guard: found('fork'), target: '#source.reorging' }
+            ],
+            onError
+          }
+        },
+        behind: { invoke: { id: 'broadcastGroup', src: 'broadcastGroup', onDone: 'caughtUp', onError } }
       }
     },
-    reorging: { meta: { effect: 'broadcastReorg' }, on: { 'reorg.ended': 'polling' } },
-    stopping: { type: 'final' }
+    reorging: { invoke: { id: 'broadcastReorg', src: 'broadcastReorg', onDone: 'polling', onError } },
+    stopping: { type: 'final' },
+    failed: { type: 'final' }
   }
 });

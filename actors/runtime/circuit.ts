@@ -1,0 +1,46 @@
+import { createActor, type InspectionEvent, waitFor } from 'xstate';
+import { type BreakerInput, circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
+import type { Circuit } from '../../src/wire/report.ts';
+
+const SHOWN = { closed: 'closed', open: 'open', halfOpen: 'half-open', trial: 'half-open' } as const;
+
+export interface CircuitOptions extends BreakerInput {
+  /** Sees the machine's changes of state. */
+  readonly inspect: (inspection: InspectionEvent) => void;
+  readonly onChange: (state: Circuit) => void;
+}
+
+/** The circuit breaker of one database. */
+export class CircuitBreaker {
+  readonly #machine;
+
+  constructor({ inspect, onChange, ...input }: CircuitOptions) {
+    this.#machine = createActor(circuitBreakerMachine, { input, inspect });
+    let shown = this.state;
+    this.#machine.subscribe(() => {
+      if (this.state === shown) return;
+      shown = this.state;
+      onChange(shown);
+    });
+    this.#machine.start();
+  }
+
+  get state(): Circuit {
+    return SHOWN[this.#machine.getSnapshot().value];
+  }
+
+  /** No call may be made now. */
+  get refuses(): boolean {
+    return this.#machine.getSnapshot().hasTag('refuse');
+  }
+
+  /** Fulfilled when a call may be made; rejected when the signal is aborted. */
+  async admission(signal: AbortSignal): Promise<void> {
+    await waitFor(this.#machine, (snapshot) => !snapshot.hasTag('refuse'), { signal });
+  }
+
+  /** Tells it of a call: each that has started ends well or fails. */
+  tell(type: 'call.started' | 'call.succeeded' | 'call.failed'): void {
+    this.#machine.send({ type });
+  }
+}

@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fromPromise, type PromiseActorLogic } from 'xstate';
+import type { PlatformError } from '../../src/errors.ts';
+
+export interface EffectsOptions {
+  /** Makes a fault of what an attempt threw, and lets go of what it broke. @returns what is told of it */
+  readonly onFault: (caught: unknown, effect: string) => PlatformError;
+  /** Called after each attempt that went well. */
+  readonly onSuccess?: (effect: string) => void;
+  /** Waited for before each attempt. */
+  readonly admit?: (signal: AbortSignal) => Promise<void>;
+  /** Whether an effect is tried again after a fault; else the machine is told of it. Default: never. */
+  readonly isRetried?: (fault: PlatformError, effect: string) => boolean;
+  /**
+   * Pause before another attempt at the same effect, after one that took so long; both in milliseconds. Default: none.
+   *
+   * @param fault null: the attempt led nowhere
+   */
+  readonly pauseMs?: (tookMs: number, fault: PlatformError | null) => number;
+  /** Effects whose success says that all is well; that of any other ends its own fault only. */
+  readonly proofs?: readonly string[];
+}
+
+/**
+ * The effects of one machine, for the `invoke` of its states: one at a time, cancelled when its state is left. The next begins when the
+ * one before it has ended.
+ */
+export class Effects {
+  readonly #options: EffectsOptions;
+  #running: Promise<unknown> = Promise.resolve();
+  #faultCount = 0;
+  #lastFault: { readonly message: string; readonly effect: string } | null = null;
+
+  constructor(options: EffectsOptions) {
+    this.#options = options;
+  }
+
+  /** Faults since all was well. */
+  get faultCount(): number {
+    return this.#faultCount;
+  }
+
+  /** The last one's message; null while all is well. */
+  get lastFault(): string | null {
+    return this.#lastFault?.message ?? null;
+  }
+
+  /** Fulfilled when the effect under way has ended. */
+  get ended(): Promise<unknown> {
+    return this.#running;
+  }
+
+  /**
+   * The logic of one effect.
+   *
+   * @param attempt its output ends the effect; null: it led nowhere, and another is made after a pause
+   */
+  effect<Output, Input = void>(
+    name: string,
+    attempt: (signal: AbortSignal, input: Input) => Promise<Output | null>
+  ): PromiseActorLogic<Output, Input> {
+    return fromPromise<Output, Input>(({ input, signal }) => {
+      const turn = this.#running.then(async () => {
+        for (;;) {
+          signal.throwIfAborted();
+          await this.#options.admit?.(signal);
+          const began = performance.now();
+          const { output, fault } = await this.#attempt(name, () => attempt(signal, input), signal);
+          if (output !== null) return output;
+          const pauseMs = this.#options.pauseMs?.(performance.now() - began, fault) ?? 0;
+          if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
+        }
+      });
+      this.#running = turn.catch(() => undefined); // the machine is told of it
+      return turn;
+    });
+  }
+
+  /** @throws {PlatformError} a fault that the machine is told of */
+  async #attempt<Output>(
+    effect: string,
+    attempt: () => Promise<Output | null>,
+    signal: AbortSignal
+  ): Promise<{ readonly output: Output | null; readonly fault: PlatformError | null }> {
+    const { onFault, onSuccess, isRetried } = this.#options;
+    try {
+      const output = await attempt();
+      this.#wentWell(effect);
+      onSuccess?.(effect);
+      return { output, fault: null };
+    } catch (caught) {
+      if (signal.aborted) throw caught;
+      const fault = onFault(caught, effect);
+      this.#faultCount++;
+      this.#lastFault = { message: fault.message, effect };
+      if (isRetried?.(fault, effect)) return { output: null, fault };
+      throw fault;
+    }
+  }
+
+  #wentWell(effect: string): void {
+    if (effect !== this.#lastFault?.effect && !this.#options.proofs?.includes(effect)) return;
+    this.#lastFault = null;
+    this.#faultCount = 0;
+  }
+}

@@ -1,0 +1,16 @@
+import { fromPromise } from 'xstate';
+import type { FaultPolicy } from '../../src/errors.ts';
+
+/** An effect by name, for a machine's `actors`: whoever runs the machine provides it. */
+export const effect = <Output, Input = void>(name: string) =>
+  fromPromise<Output, Input>(() => Promise.reject(new Error(`the effect ${name} is not provided`)));
+
+/** Faults by these policies end the actor, which its supervisor then acts on. */
+const endsActor = (fault: unknown, policies: readonly FaultPolicy[]): boolean => {
+  const policy = (fault as { policy?: FaultPolicy } | null)?.policy;
+  return policy !== undefined && policies.includes(policy);
+};
+
+/** A guard of an effect's error: no retry mends it, and the actor is to end. */
+export const finalError = ({ event }: { event: { error: unknown } }): boolean =>
+  endsActor(event.error, ['park', 'exit']);

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
-import { createActor, fromPromise } from 'xstate';
-import { circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
+import { createActor } from 'xstate';
 import { type Inspection, type Outcome, replicaMachine } from '../../machines/sync/replica.ts';
 import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
@@ -9,10 +8,12 @@ import { refuseLoss } from '../../src/db/replica/adoption.ts';
 import { readRoots } from '../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
-import type { Circuit, DatabaseReport } from '../../src/wire/report.ts';
+import type { DatabaseReport } from '../../src/wire/report.ts';
 import { ReplicaCommitment } from '../commitment/replica-commitment.ts';
 import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from '../protocol.ts';
 import { hostActor } from '../runtime/actor-host.ts';
+import { CircuitBreaker } from '../runtime/circuit.ts';
+import { Effects } from '../runtime/effects.ts';
 import { stateText } from '../runtime/observe.ts';
 import { adopt } from './adoption.ts';
 import { ReplicaAudit } from './audit.ts';
@@ -86,69 +87,35 @@ const follower = new ReplicaFollower(replica, {
   indexMap
 });
 const stopped = Promise.withResolvers<void>();
-let lastError: string | null = null;
-let errorCount = 0;
-/** The effect that met it. */
-let failedIn: string | null = null;
 let reportTimer: NodeJS.Timeout | undefined;
-/** The effect under way; the next begins when it has let go of the writer. */
-let busy: Promise<unknown> = Promise.resolve();
 
-const breaker = createActor(circuitBreakerMachine, {
-  input: {
-    failureThreshold: data.circuitFailures,
-    cooldownMs: data.circuitCooldownMs,
-    trialTimeoutMs: TRIAL_TIMEOUT_MS
-  },
-  inspect: host.observe('circuitBreaker')
-});
-breaker.subscribe(({ value }) => {
-  if (value === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
-  scheduleReport();
-});
-
-/** One effect of the machine: alone on the writer, counted by the breaker, and with everything dropped when it fails. */
-function effect<Output, Input>(name: string, work: (input: Input, signal: AbortSignal) => Promise<Output>) {
-  return fromPromise<Output, Input>(async ({ input, signal }) => {
-    const turn = busy.then(() => run(name, () => work(input, signal), signal));
-    busy = turn.catch(() => undefined);
-    return turn;
-  });
-}
-
-/** An effect that needs nothing from the chart. */
-function task<Output>(name: string, work: (signal: AbortSignal) => Promise<Output>) {
-  return effect<Output, void>(name, (_, signal) => work(signal));
-}
-
-async function run<Output>(name: string, work: () => Promise<Output>, signal: AbortSignal): Promise<Output> {
-  try {
-    const output = await work();
-    // That the database opens says nothing of a source that fails; a catch-up that ends says that all is well.
-    if (name === failedIn || name === 'catchUp') {
-      failedIn = null;
-      lastError = null;
-      errorCount = 0;
-    }
-    return output;
-  } catch (caught) {
-    if (signal.aborted) throw caught;
-    const fault =
-      caught instanceof ReplicaLost
-        ? new PlatformError('ROW_CONTRADICTION', { reason: caught.message })
-        : asFault(caught);
-    errorCount++;
-    failedIn = name;
-    if (fault.code === 'DATABASE_UNAVAILABLE') breaker.send({ type: 'call.failed' });
-    const told = replica.drop(fault);
-    log[told.message === lastError ? 'debug' : 'warn']({ err: told }, told.message);
-    lastError = told.message;
-    throw told;
+const breaker = new CircuitBreaker({
+  failureThreshold: data.circuitFailures,
+  cooldownMs: data.circuitCooldownMs,
+  trialTimeoutMs: TRIAL_TIMEOUT_MS,
+  inspect: host.observe('circuitBreaker'),
+  onChange: (state) => {
+    if (state === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
+    scheduleReport();
   }
-}
+});
+
+/** Alone on the writer; a fault drops whatever it may have broken. */
+const effects = new Effects({
+  // That the database opens says nothing of a source that fails; a catch-up that ends says that all is well.
+  proofs: ['catchUp'],
+  onFault: (caught) => {
+    const fault = asFault(caught);
+    if (fault.code === 'DATABASE_UNAVAILABLE') breaker.tell('call.failed');
+    const told = replica.drop(fault);
+    log[told.message === effects.lastFault ? 'debug' : 'warn']({ err: told }, told.message);
+    return told;
+  }
+});
 
 /** Driver errors carry a number; what is neither theirs nor ours is a bug. */
 function asFault(caught: unknown): PlatformError {
+  if (caught instanceof ReplicaLost) return new PlatformError('ROW_CONTRADICTION', { reason: caught.message });
   const { errno, fatal } = caught as { errno?: unknown; fatal?: unknown };
   return errno !== undefined || fatal !== undefined
     ? databaseError(caught, { database: coordinates.name })
@@ -171,14 +138,14 @@ async function orLost(work: Promise<Outcome>): Promise<Outcome> {
 }
 
 async function inspect(signal: AbortSignal): Promise<Inspection> {
-  if (breaker.getSnapshot().hasTag('refuse')) {
+  if (breaker.refuses) {
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: `circuit breaker open for ${id.chain}/${id.network}` });
   }
-  breaker.send({ type: 'call.started' });
+  breaker.tell('call.started');
   await replica.open(() => adopt(replica, chain, signal));
   audit.renew();
   sourceQuorum.attend();
-  breaker.send({ type: 'call.succeeded' });
+  breaker.tell('call.succeeded');
   const { height, phase } = replica.store.state;
   return { halted: replica.halt.current !== null, bootstrapped: height !== null && phase !== 'bootstrapping' };
 }
@@ -186,21 +153,21 @@ async function inspect(signal: AbortSignal): Promise<Inspection> {
 const machine = createActor(
   replicaMachine.provide({
     actors: {
-      inspect: task('inspect', inspect),
-      fetchSchema: task('fetchSchema', (signal) => bootstrap.fetchSchema(signal)),
-      download: task('download', (signal) => bootstrap.download(signal)),
-      load: task('load', (signal) => bootstrap.load(signal)),
-      check: task('check', (signal) => bootstrap.check(signal)),
-      catchUp: effect('catchUp', ({ reconcile }: { reconcile: boolean }, signal) =>
+      inspect: effects.effect('inspect', inspect),
+      fetchSchema: effects.effect('fetchSchema', (signal) => bootstrap.fetchSchema(signal)),
+      download: effects.effect('download', (signal) => bootstrap.download(signal)),
+      load: effects.effect('load', (signal) => bootstrap.load(signal)),
+      check: effects.effect('check', (signal) => bootstrap.check(signal)),
+      catchUp: effects.effect('catchUp', (signal, { reconcile }: { reconcile: boolean }) =>
         orLost(chain.catchUp(reconcile, signal))
       ),
-      verify: task('verify', (signal) => orLost(audit.verify(signal))),
-      follow: task('follow', (signal) => follower.follow(signal)),
-      rollBack: effect('rollBack', ({ height }: { height: number }) => {
+      verify: effects.effect('verify', (signal) => orLost(audit.verify(signal))),
+      follow: effects.effect('follow', (signal) => follower.follow(signal)),
+      rollBack: effects.effect('rollBack', (_, { height }: { height: number }) => {
         audit.scheduleNow();
         return orLost(chain.rollBack(height));
       }),
-      release: task('release', () => {
+      release: effects.effect('release', () => {
         sourceQuorum.close();
         checkpoints.close();
         indexMap.close();
@@ -224,13 +191,6 @@ machine.subscribe((snapshot) => {
   }
 });
 
-const CIRCUITS: Readonly<Record<string, Circuit>> = {
-  closed: 'closed',
-  open: 'open',
-  halfOpen: 'half-open',
-  trial: 'half-open'
-};
-
 const ownIds = (tables: readonly string[]) => Object.fromEntries(tables.map((table) => [table, 'own' as const]));
 
 function report(): void {
@@ -241,14 +201,14 @@ function report(): void {
     dbName: coordinates.name,
     mode: 'client',
     phase: stateText(machine.getSnapshot().value),
-    circuit: CIRCUITS[breaker.getSnapshot().value]!,
+    circuit: breaker.state,
     height: state?.height ?? null,
     blockTime: state?.blockTime ?? null,
     hashes: state?.hashes ?? null,
     tip,
     lagBlocks: tip === null || state?.height == null ? null : Math.max(0, tip - state.height),
-    pollErrorCount: errorCount,
-    lastError,
+    pollErrorCount: effects.faultCount,
+    lastError: effects.lastFault,
     schemaFingerprint: state?.schemaFingerprint ?? null,
     ...(commitment ? { stateCommitment: commitment.report } : {}),
     replica: {
@@ -284,6 +244,5 @@ function scheduleReport(): void {
   }, REPORT_INTERVAL_MS);
 }
 
-breaker.start();
 machine.start();
 report();

@@ -1,5 +1,5 @@
-import { assign, fromPromise, setup } from 'xstate';
-import type { FaultPolicy } from '../../src/errors.ts';
+import { assign, setup } from 'xstate';
+import { effect, finalError } from '../runtime/effect.ts';
 
 /** What a look at the replica's marker found. */
 export interface Inspection {
@@ -35,22 +35,12 @@ interface ReplicaContext extends ReplicaInput {
 
 export type ReplicaEvent = { readonly type: 'halt.cleared' } | { readonly type: 'stop.requested' };
 
-/** Faults that no retry mends end the actor; its supervisor acts by their policy. */
-const isFinal = (fault: unknown): boolean => {
-  const policy = (fault as { policy?: FaultPolicy } | null)?.policy;
-  return policy === 'park' || policy === 'exit';
-};
-
 /** A guard that bears the outcome's name, which the charts show. */
 const outcomeIs = (kind: Outcome['kind']) =>
   ({ [kind]: ({ event }: { event: unknown }): boolean => (event as { output: Outcome }).output.kind === kind })[kind]!;
 
-const finalError = ({ event }: { event: { error: unknown } }): boolean => isFinal(event.error);
 const wasHalted = ({ event }: { event: { output: Inspection } }): boolean => event.output.halted;
 const wasBootstrapped = ({ event }: { event: { output: Inspection } }): boolean => event.output.bootstrapped;
-
-const named = <Output, Input = void>(name: string) =>
-  fromPromise<Output, Input>(() => Promise.reject(new Error(`the effect ${name} is not provided`)));
 
 const onError = [
   { guard: finalError, target: '#replica.failed', actions: 'keepFault' },
@@ -78,16 +68,16 @@ export const replicaMachine = setup({
     events: {} as ReplicaEvent
   },
   actors: {
-    inspect: named<Inspection>('inspect'),
-    fetchSchema: named<void>('fetchSchema'),
-    download: named<Outcome>('download'),
-    load: named<void>('load'),
-    check: named<Outcome>('check'),
-    catchUp: named<Outcome, { readonly reconcile: boolean }>('catchUp'),
-    verify: named<Outcome>('verify'),
-    follow: named<Outcome>('follow'),
-    rollBack: named<Outcome, { readonly height: number }>('rollBack'),
-    release: named<void>('release')
+    inspect: effect<Inspection>('inspect'),
+    fetchSchema: effect<void>('fetchSchema'),
+    download: effect<Outcome>('download'),
+    load: effect<void>('load'),
+    check: effect<Outcome>('check'),
+    catchUp: effect<Outcome, { readonly reconcile: boolean }>('catchUp'),
+    verify: effect<Outcome>('verify'),
+    follow: effect<Outcome>('follow'),
+    rollBack: effect<Outcome, { readonly height: number }>('rollBack'),
+    release: effect<void>('release')
   },
   actions: {
     keepFault: assign({ fault: ({ event }) => (event as unknown as { error: unknown }).error }),
@@ -108,6 +98,7 @@ export const replicaMachine = setup({
   states: {
     inspecting: {
       invoke: {
+        id: 'inspect',
         src: 'inspect',
         onDone: [
           { guard: wasHalted, target: 'halted' },
@@ -120,17 +111,19 @@ export const replicaMachine = setup({
     bootstrapping: {
       initial: 'schema',
       states: {
-        schema: { invoke: { src: 'fetchSchema', onDone: 'downloading', onError } },
+        schema: { invoke: { id: 'fetchSchema', src: 'fetchSchema', onDone: 'downloading', onError } },
         downloading: {
           invoke: {
+            id: 'download',
             src: 'download',
             onDone: [{ guard: outcomeIs('halted'), target: '#replica.halted' }, { target: 'loading' }],
             onError
           }
         },
-        loading: { invoke: { src: 'load', onDone: 'checking', onError } },
+        loading: { invoke: { id: 'load', src: 'load', onDone: 'checking', onError } },
         checking: {
           invoke: {
+            id: 'check',
             src: 'check',
             onDone: [{ guard: outcomeIs('halted'), target: '#replica.halted' }, { target: '#replica.catchingUp' }],
             onError
@@ -140,6 +133,7 @@ export const replicaMachine = setup({
     },
     catchingUp: {
       invoke: {
+        id: 'catchUp',
         src: 'catchUp',
         input: { reconcile: false },
         onDone: [...chainOutcomes, { target: 'verifying', actions: 'forgetFault' }],
@@ -148,6 +142,7 @@ export const replicaMachine = setup({
     },
     verifying: {
       invoke: {
+        id: 'verify',
         src: 'verify',
         onDone: [...chainOutcomes, { target: 'live' }],
         onError
@@ -155,6 +150,7 @@ export const replicaMachine = setup({
     },
     live: {
       invoke: {
+        id: 'follow',
         src: 'follow',
         onDone: [...chainOutcomes, { guard: outcomeIs('due'), target: 'verifying' }, { target: 'catchingUp' }],
         onError
@@ -162,6 +158,7 @@ export const replicaMachine = setup({
     },
     rollingBack: {
       invoke: {
+        id: 'rollBack',
         src: 'rollBack',
         input: ({ context }) => ({ height: context.rollbackTo }),
         onDone: [
@@ -174,6 +171,7 @@ export const replicaMachine = setup({
     },
     reconciling: {
       invoke: {
+        id: 'reconcile',
         src: 'catchUp',
         input: { reconcile: true },
         onDone: [...chainOutcomes, { target: 'verifying', actions: 'forgetFault' }],
@@ -182,7 +180,7 @@ export const replicaMachine = setup({
     },
     reconnecting: { after: { reconnectDelay: 'inspecting' } },
     halted: { on: { 'halt.cleared': 'inspecting' } },
-    stopping: { invoke: { src: 'release', onDone: 'stopped', onError: 'stopped' } },
+    stopping: { invoke: { id: 'release', src: 'release', onDone: 'stopped', onError: 'stopped' } },
     stopped: { type: 'final' },
     failed: { type: 'final' }
   }

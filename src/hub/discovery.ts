@@ -8,6 +8,7 @@ import {
   NAME_PATTERN
 } from '../wire/database.ts';
 import type { ConfigTree, ModuleParams } from './config-tree.ts';
+import { printable } from './printable.ts';
 
 export interface DiscoveredDatabase {
   readonly id: DatabaseId;
@@ -73,9 +74,3 @@ function readDatabase(
     return 'the port must be a number from 1 to 65535';
   return { id, coordinates: { host: host!, port: Number(port), user: user!, pass: pass!, name: name! } };
 }
-
-/** A name from outside, fit for one line of a log. */
-const printable = (name: string) =>
-  JSON.stringify(name.slice(0, 64))
-    .slice(1, -1)
-    .replaceAll(/[^\x20-\x7e]/g, (odd) => `\\u${odd.charCodeAt(0).toString(16).padStart(4, '0')}`);

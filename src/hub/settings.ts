@@ -5,12 +5,13 @@ import type { HubPlace } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import type { HubClient } from './client.ts';
 import type { ConfigTree, ModuleParams } from './config-tree.ts';
+import { printable } from './printable.ts';
 
 /** What the hub's configuration has for one service of a network. */
 export interface HubSettings {
   /** By the name of the variable. Some are secrets. */
   readonly texts: Readonly<Record<string, string>>;
-  /** One sentence for each module that is missing, or is there more than once. */
+  /** One sentence for each module that is missing or there more than once, and each text that cannot be used. */
   readonly problems: readonly string[];
 }
 
@@ -29,6 +30,8 @@ export interface HubQuestion {
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
+/** Our own hub takes no longer value. */
+const MAX_TEXT_LENGTH = 1024;
 
 /**
  * Asks the hub until it has all that is needed, or for `maxWaitMs`; then what it has is all that comes of it.
@@ -66,21 +69,27 @@ export function pickSettings(
   places: Readonly<Record<string, HubPlace>>
 ): HubSettings {
   const modules = modulesOf(tree, network);
-  const services = [...new Set(Object.values(places).map(({ service }) => service))];
-  const found = new Map(
-    services.map((service) => [service, modules.filter(([module]) => module.endsWith(`-${service}`))])
-  );
-  const texts = Object.entries(places).flatMap(([variable, { service, params }]) => {
-    const [, values] = found.get(service)?.[0] ?? [];
-    const text = params.map((param) => values?.[param]).find(Boolean);
-    return text === undefined ? [] : [[variable, text]];
-  });
-  const problems = [...found].flatMap(([service, [first, ...others]]) =>
-    first
-      ? others.map(([module]) => `the hub's ${module} of ${network.name} is not used: ${first[0]} comes before it`)
-      : [`the hub names no module <prefix>-${service} of ${network.name}`]
-  );
-  return { texts: Object.fromEntries(texts) as Record<string, string>, problems };
+  const problems: string[] = [];
+  const texts: Record<string, string> = {};
+  for (const service of new Set(Object.values(places).map((place) => place.service))) {
+    const [first, ...others] = modules.filter(([module]) => module.endsWith(`-${service}`));
+    if (!first) problems.push(`the hub names no module <prefix>-${service} of ${network.name}`);
+    if (first && others.length > 0)
+      problems.push(
+        `the hub names ${others.length + 1} modules <prefix>-${service} of ${network.name}: ${printable(first[0])} counts`
+      );
+    for (const [variable, place] of Object.entries(places)) {
+      const text = place.service === service && place.params.map((param) => first?.[1][param]).find(Boolean);
+      if (text && isUsable(text)) texts[variable] = text;
+      else if (text) problems.push(`what the hub has for ${variable} is too long, or holds control characters`);
+    }
+  }
+  return { texts, problems };
+}
+
+/** Fit for one line. */
+function isUsable(text: string): boolean {
+  return text.length <= MAX_TEXT_LENGTH && !/\p{Cc}/u.test(text);
 }
 
 /** The modules of a network, however the hub spells it. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { chainNetwork } from '../../../src/coin/chains.ts';
 import { type ConfigTree, createHubClient, discoverDatabases } from '../../../src/hub/client.ts';
+import { pickSettings } from '../../../src/hub/settings.ts';
 import { excludeDatabases } from '../../../src/sync/exclusions.ts';
 import { hostileText } from '../support/hostile.ts';
 import { hostileAnswer } from '../support/hostile-answer.ts';
@@ -47,6 +49,19 @@ function checkTree(tree: ConfigTree): void {
   }
   const { kept } = excludeDatabases(databases, ['LTC:mainnet:indexer', ':::', '__proto__:x:indexer']);
   assert.ok(kept.length <= databases.length);
+  checkSettings(tree);
+}
+
+const PLACES = {
+  DB_NAME: { service: 'indexer', params: ['name'] },
+  DB_PORT: { service: 'indexer', params: ['db_port', 'port'] }
+};
+
+function checkSettings(tree: ConfigTree): void {
+  const { texts, problems } = pickSettings(tree, chainNetwork('litecoin', 'mainnet'), PLACES);
+  for (const text of Object.values(texts)) assert.match(text, /^[^\p{Cc}]{1,1024}$/u);
+  assert.ok(problems.length <= 4);
+  for (const problem of problems) assert.match(problem, /^[\x20-\x7e]{1,200}$/);
 }
 
 let peer: Promise<RawPeer> | undefined;

@@ -55,8 +55,21 @@ test('a missing module and a second one are told', () => {
   });
   const twice = ['a-decoder', 'b-decoder'].flatMap((module) => entries('litecoin', 'regtest', module, DATABASE));
   assert.deepEqual(pickSettings(buildTree(twice), RLTC, PLACES).problems, [
-    "the hub's b-decoder of litecoin-regtest is not used: a-decoder comes before it"
+    'the hub names 2 modules <prefix>-decoder of litecoin-regtest: a-decoder counts'
   ]);
+});
+
+test('a text that would not fit one line is left out, and told by its variable', () => {
+  const params = { ...DATABASE, pass: 'p\u001b[2J', name: 'n'.repeat(1025) };
+  const { texts, problems } = pickSettings(buildTree(entries('LTC', 'regtest', 'a-decoder', params)), RLTC, PLACES);
+  assert.deepEqual(
+    [texts['DECODER_DB_PASS'], texts['DECODER_DB_NAME'], texts['DECODER_DB_HOST']],
+    [undefined, undefined, 'db']
+  );
+  assert.deepEqual(
+    problems.map((problem) => /DECODER_DB_\w+/.exec(problem)?.[0]),
+    ['DECODER_DB_NAME', 'DECODER_DB_PASS']
+  );
 });
 
 test('property: a service is told nothing of another network or another service', () => {

@@ -54,9 +54,21 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', 'typebox', 'ws', 'xstate', 'machines/sync/', ...BASICS],
     ...['type src/db/source/', 'type src/config/', 'type src/log.ts']
   ],
-  'actors/decoder/': ['node:', 'src/decoder/', 'actors/runtime/', 'src/coin/', 'src/log.ts', ...BASICS],
+  'actors/decoder/': [
+    ...['node:', 'type workers/decoder/', 'src/decoder/', 'actors/runtime/', 'src/coin/', 'src/log.ts', ...BASICS]
+  ],
+  'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/coin/'],
   'src/decoder/': [
-    ...['node:', ...FASTIFY, 'xstate', 'type mysql2/promise', 'machines/decoder/', 'src/db/core/', 'src/coin/'],
+    ...[
+      'node:',
+      'lru-cache',
+      ...FASTIFY,
+      'xstate',
+      'type mysql2/promise',
+      'machines/decoder/',
+      'src/db/core/',
+      'src/coin/'
+    ],
     ...['src/service/', 'type src/log.ts', ...BASICS]
   ],
   'src/indexer/': ['node:', 'src/db/core/', 'src/coin/', ...BASICS],

@@ -1,16 +1,20 @@
+import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
 import { NodeChain } from '../../src/coin/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
 import { BlockFeed } from '../../src/decoder/block-feed.ts';
+import type { ScanRules } from '../../src/decoder/block-scan.ts';
 import type { DecoderReport } from '../../src/decoder/health.ts';
 import { DecoderLoop } from '../../src/decoder/loop.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { DecoderWork } from '../../src/decoder/work.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
 import { hostActor } from '../runtime/actor-host.ts';
+import { TaskPool } from '../runtime/task-pool.ts';
 
 /** What a decoder actor's thread is started with. */
 export interface DecoderActorData {
@@ -21,7 +25,7 @@ export interface DecoderActorData {
   readonly startBlock: number;
   readonly pollIntervalMs: number;
   readonly queryTimeoutMs: number;
-  readonly magic: string;
+  readonly rules: ScanRules;
   readonly logLevel: string;
 }
 
@@ -43,6 +47,13 @@ const data = workerData as DecoderActorData;
 const log = createLogger('decoder', data.logLevel).child({ database: data.coordinates.name });
 const rpc = new NodeRpc(data.node);
 const chain = new NodeChain(rpc);
+/** One core is for the node and this thread; a node has 4 threads for callers unless it is told otherwise. */
+const parallelism = Math.min(4, Math.max(1, availableParallelism() - 1));
+const tasks = new TaskPool<DecoderTasks>({ maxThreads: parallelism });
+const feed = new BlockFeed({
+  parallelism,
+  scan: (range, signal) => tasks.run('decoder/scan-blocks', { node: data.node, range, rules: data.rules }, { signal })
+});
 const stopping = new AbortController();
 const host = hostActor<Record<never, never>, Record<never, never>, DecoderNotices>({
   handlers: {},
@@ -57,12 +68,18 @@ const work = new DecoderWork({
   startBlock: data.startBlock,
   pollIntervalMs: data.pollIntervalMs,
   chain,
-  feed: new BlockFeed(chain, data.magic),
+  feed,
   openStore: () => openDecoderStore(data.coordinates, data.queryTimeoutMs),
   log
 });
-const loop = new DecoderLoop({ work, rpc, retryDelayMs: RETRY_DELAY_MS, log, inspect: host.observe('decoder') });
-const ended = loop.run(stopping.signal).then(() => rpc.close(), host.fail);
+const loop = new DecoderLoop({
+  work,
+  counters: [rpc, feed],
+  retryDelayMs: RETRY_DELAY_MS,
+  log,
+  inspect: host.observe('decoder')
+});
+const ended = loop.run(stopping.signal).then(release, host.fail);
 await report();
 
 /** Tells the main thread how things stand, until the end. */
@@ -76,4 +93,9 @@ async function report(): Promise<void> {
     state = current.state;
     await sleep(REPORT_INTERVAL_MS);
   }
+}
+
+async function release(): Promise<void> {
+  await tasks.close();
+  await rpc.close();
 }

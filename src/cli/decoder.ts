@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import type { DecoderActorData, DecoderNotices } from '../../actors/decoder/actor.ts';
 import { actorEntry } from '../../actors/runtime/actor-handle.ts';
 import { Supervisor } from '../../actors/runtime/supervisor.ts';
+import { activationHeight } from '../coin/profile.ts';
 import { databaseOf } from '../config/database.ts';
 import { type DecoderConfig, decoderChecks, decoderVariables } from '../config/decoder.ts';
 import { networkOf, nodeUrlOf } from '../config/node.ts';
 import { startDecoderApi } from '../decoder/api.ts';
+import type { ScanRules } from '../decoder/block-scan.ts';
 import type { DecoderReport, DecoderView } from '../decoder/health.ts';
 import { openDecoderStore } from '../decoder/store.ts';
 import type { PlatformError } from '../errors.ts';
@@ -102,7 +104,7 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
     startBlock: config.DECODER_START_BLOCK ?? startBlock,
     pollIntervalMs: config.DECODER_POLL_INTERVAL,
     queryTimeoutMs: config.DB_QUERY_TIMEOUT,
-    magic: config.PAYLOAD_MAGIC ?? config.PLATFORM_PROFILE.payloadMagic,
+    rules: scanRulesOf(config),
     logLevel: config.LOG_LEVEL
   };
   supervisor.start({ id, kind: 'decoder', entry: actorEntry('decoder'), workerData });
@@ -113,6 +115,19 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
       await supervisor.stopAll(STOP_GRACE_MS);
       await api.close();
     }
+  };
+}
+
+/** How blocks of the configured network are read. */
+function scanRulesOf(config: DecoderConfig): ScanRules {
+  const { PAYLOAD_MAGIC, PLATFORM_PROFILE: profile, SOURCE_HOP } = config;
+  const network = networkOf(config);
+  return {
+    magic: PAYLOAD_MAGIC ?? profile.payloadMagic,
+    addresses: network.addresses,
+    isMergeMined: network.chain === 'dogecoin',
+    envelopeHeight: activationHeight(profile, network, 'TAPROOT_ENVELOPE'),
+    alwaysHops: SOURCE_HOP === 'always'
   };
 }
 

@@ -1,56 +1,22 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { PlatformError } from '../errors.ts';
+import { hasCode, PlatformError } from '../errors.ts';
 import type { ChainNetwork } from './chains.ts';
 import type { NodeRpc } from './node-rpc.ts';
 
-const HEX = Type.String({ pattern: '^(?:[0-9a-f]{2})*$' });
 const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const HEIGHT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
 
-const OutputSchema = Type.Object({
-  value: Type.Optional(Type.Union([Type.String({ maxLength: 40 }), Type.Number()])),
-  n: Type.Optional(HEIGHT),
-  scriptPubKey: Type.Optional(
-    Type.Object({
-      hex: HEX,
-      type: Type.String(),
-      address: Type.Optional(Type.String({ maxLength: 120 })),
-      addresses: Type.Optional(Type.Array(Type.String({ maxLength: 120 })))
-    })
-  )
-});
-export const TransactionSchema = Type.Object({
-  txid: HASH,
-  vin: Type.Array(
-    Type.Object({
-      txid: Type.Optional(HASH),
-      vout: Type.Optional(HEIGHT),
-      scriptSig: Type.Optional(Type.Object({ hex: HEX })),
-      txinwitness: Type.Optional(Type.Array(HEX))
-    })
-  ),
-  vout: Type.Array(OutputSchema)
-});
-/** The transactions are checked one by one, so that a strange one does not hide its block. */
-const BlockSchema = Type.Object({
-  hash: HASH,
-  height: HEIGHT,
-  time: HEIGHT,
-  previousblockhash: Type.Optional(HASH),
-  tx: Type.Array(Type.Object({ txid: HASH }))
-});
 const InfoSchema = Type.Object({
   chain: Type.String(),
   blocks: HEIGHT,
   bestblockhash: HASH,
-  verificationprogress: Type.Union([Type.Number(), Type.String()])
+  verificationprogress: Type.Union([Type.Number(), Type.String()]),
+  pruned: Type.Optional(Type.Boolean())
 });
-
-/** An output as `getblock` and `getrawtransaction` print it; what holds coins of an extension block has no script. */
-export type NodeOutput = Static<typeof OutputSchema>;
-export type NodeTransaction = Static<typeof TransactionSchema>;
-export type NodeBlock = Static<typeof BlockSchema>;
+const IndexesSchema = Type.Object({
+  txindex: Type.Optional(Type.Object({ synced: Type.Boolean(), best_block_height: HEIGHT }))
+});
 
 /** The newest block that a coin node knows. */
 export interface NodeTip {
@@ -63,8 +29,7 @@ export interface NodeTip {
 const validators = {
   info: Compile(InfoSchema),
   hash: Compile(HASH),
-  block: Compile(BlockSchema),
-  transaction: Compile(TransactionSchema)
+  indexes: Compile(IndexesSchema)
 };
 
 /** The chain as one coin node tells it, every answer checked. Each call may throw NODE_UNREACHABLE or NODE_REFUSED. */
@@ -75,7 +40,7 @@ export class NodeChain {
     this.#rpc = rpc;
   }
 
-  /** @throws {PlatformError} NODE_MISMATCH when the node serves another chain or network */
+  /** @throws {PlatformError} NODE_MISMATCH when the node serves another chain or network; NODE_REFUSED with the remedy when it lacks history */
   async verify(expected: ChainNetwork, signal?: AbortSignal): Promise<NodeTip> {
     const info = checked(validators.info, await this.#rpc.call('getblockchaininfo', [], signal), 'getblockchaininfo');
     if (info.chain !== expected.nodeChain) {
@@ -87,6 +52,7 @@ export class NodeChain {
       const reason = `NETWORK is ${expected.name}, but the node's first block is that of another chain`;
       throw new PlatformError('NODE_MISMATCH', { reason, genesisHash });
     }
+    await this.#verifyHistory(info, signal);
     return tipOf(info);
   }
 
@@ -99,20 +65,31 @@ export class NodeChain {
     return checked(validators.hash, await this.#rpc.call('getblockhash', [height], signal), 'getblockhash');
   }
 
-  async block(hash: string, signal?: AbortSignal): Promise<NodeBlock> {
-    return checked(validators.block, await this.#rpc.call('getblock', [hash, 2], signal), 'getblock');
-  }
-
-  /** An output of any transaction of the chain; the node needs `txindex=1`. */
-  async output(txid: string, vout: number, signal?: AbortSignal): Promise<NodeOutput> {
-    const answer = await this.#rpc.call('getrawtransaction', [txid, true], signal);
-    const output = checked(validators.transaction, answer, 'getrawtransaction').vout[vout];
-    if (output) return output;
-    throw new PlatformError('NODE_REFUSED', {
-      reason: 'a transaction lacks an output that another spends',
-      txid,
-      vout
+  /**
+   * Whether the node can answer what a decoder asks of it: any old block and any transaction.
+   *
+   * @throws {PlatformError} NODE_REFUSED with what to set at the node; NODE_UNREACHABLE while it builds its index
+   */
+  async #verifyHistory({ pruned }: Static<typeof InfoSchema>, signal?: AbortSignal): Promise<void> {
+    if (pruned) {
+      const reason =
+        'the node is pruned and has no index of transactions: set prune=0 and txindex=1, and let it sync anew';
+      throw new PlatformError('NODE_REFUSED', { reason });
+    }
+    const indexes = await this.#rpc.call('getindexinfo', [], signal).catch((caught: unknown) => {
+      if (hasCode(caught, 'NODE_REFUSED')) return null; // nodes that do not know the call say it with the first transaction
+      throw caught;
     });
+    if (!validators.indexes.Check(indexes)) return;
+    if (!indexes.txindex) {
+      throw new PlatformError('NODE_REFUSED', {
+        reason: 'the node has no index of transactions: set txindex=1 and restart it'
+      });
+    }
+    if (!indexes.txindex.synced) {
+      const reason = `the node builds its index of transactions, and is at block ${indexes.txindex.best_block_height}`;
+      throw new PlatformError('NODE_UNREACHABLE', { reason });
+    }
   }
 }
 

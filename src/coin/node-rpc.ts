@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { PlatformError } from '../errors.ts';
 import { readBounded } from '../wire/bounded.ts';
 import { parseJson } from '../wire/json.ts';
@@ -57,62 +57,123 @@ export class NodeRpc {
    *   or the signal's reason
    */
   async call(method: string, params: readonly unknown[] = [], signal?: AbortSignal): Promise<unknown> {
-    for (let attempt = 0; ; attempt++) {
-      signal?.throwIfAborted();
-      try {
-        return await this.#attempt(method, params, signal);
-      } catch (caught) {
-        signal?.throwIfAborted();
-        this.#errorCount += 1;
-        const error = PlatformError.from(caught, 'NODE_UNREACHABLE', { node: this.#options.url, method });
-        if (error.code !== 'NODE_UNREACHABLE' || attempt >= this.#options.retries) throw error;
-        const pauseMs = error.detail['status'] === 429 ? this.#options.rateLimitDelayMs : this.#options.retryDelayMs;
-        await sleep(pauseMs, undefined, signal ? { signal } : {});
-      }
-    }
+    return await this.#retrying(method, signal, async () => {
+      const { body, occasion } = await this.#send(method, { jsonrpc: '1.0', id: method, method, params }, signal);
+      return resultOf(parseBody(body, parseExactJson, occasion), occasion);
+    });
+  }
+
+  /**
+   * One method many times in one request, for results that are texts: numbers in them are floating point.
+   *
+   * @returns a result for each list of parameters, in their order
+   * @throws as `call` does, when any of the calls fails
+   */
+  async batch(
+    method: string,
+    calls: readonly (readonly unknown[])[],
+    signal?: AbortSignal
+  ): Promise<readonly unknown[]> {
+    if (calls.length === 0) return [];
+    return await this.#retrying(method, signal, async () => {
+      const { body, occasion } = await this.#send(
+        method,
+        calls.map((params, id) => ({ jsonrpc: '1.0', id, method, params })),
+        signal
+      );
+      const answers = parseBody(body, JSON.parse, occasion);
+      if (!Array.isArray(answers)) resultOf(answers, occasion);
+      const byId = new Map((answers as unknown[]).map((answer) => [Object(answer).id as unknown, answer]));
+      return calls.map((_, id) => resultOf(byId.get(id), occasion));
+    });
+  }
+
+  /**
+   * Bytes that the node serves by HTTP GET.
+   *
+   * @throws {PlatformError} NODE_REFUSED (the node has none there), NODE_UNREACHABLE; or the signal's reason
+   */
+  async get(path: string, signal?: AbortSignal): Promise<Buffer> {
+    return await this.#retrying(path, signal, async () => {
+      const { body, occasion } = await this.#request({ method: 'GET', path }, path, signal);
+      const { status } = occasion;
+      if (status === 200) return body;
+      const reason = body.toString('utf8', 0, MAX_REASON).trim();
+      throw new PlatformError(status === 429 || status >= 500 ? 'NODE_UNREACHABLE' : 'NODE_REFUSED', {
+        reason,
+        ...occasion
+      });
+    });
   }
 
   async close(): Promise<void> {
     await this.#pool.destroy();
   }
 
-  async #attempt(method: string, params: readonly unknown[], signal: AbortSignal | undefined): Promise<unknown> {
-    const { url, user, password, timeoutMs } = this.#options;
+  async #retrying<T>(method: string, signal: AbortSignal | undefined, attempt: () => Promise<T>): Promise<T> {
+    for (let failures = 0; ; failures++) {
+      signal?.throwIfAborted();
+      try {
+        return await attempt();
+      } catch (caught) {
+        signal?.throwIfAborted();
+        this.#errorCount += 1;
+        const error = PlatformError.from(caught, 'NODE_UNREACHABLE', { node: this.#options.url, method });
+        if (error.code !== 'NODE_UNREACHABLE' || failures >= this.#options.retries) throw error;
+        const pauseMs = error.detail['status'] === 429 ? this.#options.rateLimitDelayMs : this.#options.retryDelayMs;
+        await sleep(pauseMs, undefined, signal ? { signal } : {});
+      }
+    }
+  }
+
+  async #send(method: string, calls: unknown, signal: AbortSignal | undefined): Promise<Answer> {
+    const { user, password } = this.#options;
+    const headers = {
+      'content-type': 'application/json',
+      authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+    };
+    const answer = await this.#request(
+      { method: 'POST', path: '/', headers, body: JSON.stringify(calls) },
+      method,
+      signal
+    );
+    if (answer.occasion.status !== 401 && answer.occasion.status !== 403) return answer;
+    const reason = 'the node does not accept NODE_USER and NODE_PASSWORD from here';
+    throw new PlatformError('NODE_REFUSED', { reason, ...answer.occasion });
+  }
+
+  async #request(request: Dispatcher.RequestOptions, method: string, signal: AbortSignal | undefined): Promise<Answer> {
+    const { url, timeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(timeoutMs);
     const { statusCode, body } = await this.#pool.request({
-      method: 'POST',
-      path: '/',
-      headers: {
-        'content-type': 'application/json',
-        authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
-      },
-      body: JSON.stringify({ jsonrpc: '1.0', id: method, method, params }),
+      ...request,
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline
     });
-    const answer = await readBounded(
+    const bytes = await readBounded(
       body,
       MAX_BODY_BYTES,
       () => new PlatformError('NODE_REFUSED', { reason: `an answer is larger than ${MAX_BODY_BYTES} bytes`, method })
     );
-    const occasion = { node: url, method, status: statusCode };
-    if (statusCode === 401 || statusCode === 403) {
-      throw new PlatformError('NODE_REFUSED', {
-        reason: 'the node does not accept NODE_USER and NODE_PASSWORD from here',
-        ...occasion
-      });
-    }
-    return readAnswer(answer, occasion);
+    return { body: bytes, occasion: { node: url, method, status: statusCode } };
   }
 }
 
-function readAnswer(body: Buffer, occasion: Readonly<Record<string, unknown>>): unknown {
-  let answer: unknown;
+/** An answer, and what to say of it when something is wrong with it. */
+interface Answer {
+  readonly body: Buffer;
+  readonly occasion: { readonly node: string; readonly method: string; readonly status: number };
+}
+
+function parseBody(body: Buffer, parse: (text: string) => unknown, occasion: Answer['occasion']): unknown {
   try {
-    answer = parseJson(body, parseExactJson);
+    return parseJson(body, parse);
   } catch (cause) {
     const reason = `the answer is no JSON: ${body.toString('utf8', 0, 80)}`;
     throw new PlatformError('NODE_UNREACHABLE', { reason, ...occasion }, { cause });
   }
+}
+
+function resultOf(answer: unknown, occasion: Answer['occasion']): unknown {
   const { result, error } = (answer ?? {}) as {
     result?: unknown;
     error?: { code?: unknown; message?: unknown } | null;

@@ -1,22 +1,20 @@
+import { isUtf8 } from 'node:buffer';
 import { createCipheriv } from 'node:crypto';
 import { findAction } from './actions.ts';
 import { DEFAULT_PROFILE } from './profile.ts';
-import { OP_RETURN, pushSize, readScript, writePush } from './script.ts';
+import { pushSize, readScript, writePush } from './script.ts';
 
 /** The longest compiled action push, in bytes. @see the section "Protocol constants shared by services" */
 export const MAX_ACTION_DATA_LENGTH = 8192;
 
 /** What a transaction says. */
 export interface Payload {
-  /** `ACTION|field|…`, the action's name in capitals and without alias. */
-  readonly action: string;
+  /** `ACTION|field|…`, the action's name in capitals and without alias; null when nobody knows the action. */
+  readonly action: string | null;
+  /** The action as it was written; U+FFFD stands for what is no UTF-8. */
+  readonly written: string;
+  readonly isUtf8: boolean;
   readonly rawData: Uint8Array | null;
-}
-
-/** The parts of a transaction that a payload is read from, as a coin node prints them. */
-export interface PayloadCarrier {
-  readonly vin: readonly { readonly txid?: string }[];
-  readonly vout: readonly { readonly scriptPubKey?: { readonly hex: string } }[];
 }
 
 /**
@@ -41,17 +39,30 @@ export function encodePayload(
   return crypt(firstInputTxid, Buffer.concat([Buffer.from(magic, 'latin1'), framed]));
 }
 
-/** What the transaction's OP_RETURN outputs say, in the order of its outputs; undefined when that is nothing. Never throws. */
-export function findPayload(carrier: PayloadCarrier, magic = DEFAULT_PROFILE.payloadMagic): Payload | undefined {
-  const firstInputTxid = carrier.vin[0]?.txid;
-  if (firstInputTxid === undefined || !/^(?!0+$)[0-9a-f]{64}$/.test(firstInputTxid)) return undefined; // coinbase
+/**
+ * What stands behind the magic in encrypted bytes of a transaction; undefined when the magic is not there.
+ *
+ * @param firstInputTxid  id of the transaction whose output the first input spends
+ */
+export function decryptPayload(firstInputTxid: string, bytes: Uint8Array, magic: string): Buffer | undefined {
+  const plain = crypt(firstInputTxid, bytes);
   const mark = Buffer.from(magic, 'latin1');
-  const parts = carrier.vout.flatMap(({ scriptPubKey }) => {
-    const pushed = scriptPubKey && readReturnPush(scriptPubKey.hex);
-    const plain = pushed && crypt(firstInputTxid, pushed);
-    return plain?.subarray(0, mark.length).equals(mark) ? [plain.subarray(mark.length)] : [];
-  });
-  return parts.length === 0 ? undefined : readFrame(Buffer.concat(parts));
+  return plain.subarray(0, mark.length).equals(mark) ? plain.subarray(mark.length) : undefined;
+}
+
+/**
+ * Reads a frame, which is a script by itself: the action is its first push, raw data the optional second.
+ *
+ * @returns undefined when it has no action, or is longer than MAX_ACTION_DATA_LENGTH
+ */
+export function readFrame(frame: Uint8Array): Payload | undefined {
+  const [first, second] = readScript(frame) ?? [];
+  if (first?.data === undefined) return undefined;
+  const rawData = second?.data ?? null;
+  const compiledBytes = pushSize(first.data.length) + (rawData ? pushSize(rawData.length) : 0);
+  if (compiledBytes > MAX_ACTION_DATA_LENGTH) return undefined;
+  const written = new TextDecoder('utf-8', { ignoreBOM: true }).decode(first.data);
+  return { action: nameAction(written), written, isUtf8: isUtf8(first.data), rawData };
 }
 
 /** AES-128-CTR: the same both ways, keyed by the text of the id. */
@@ -61,27 +72,9 @@ function crypt(firstInputTxid: string, bytes: Uint8Array): Buffer {
   return createCipheriv('aes-128-ctr', key, counter).update(bytes);
 }
 
-/** The data of a script that is exactly OP_RETURN and one push. */
-function readReturnPush(scriptHex: string): Uint8Array | undefined {
-  if (!scriptHex.startsWith('6a')) return undefined;
-  const elements = readScript(Buffer.from(scriptHex, 'hex'));
-  return elements?.length === 2 && elements[0]!.opcode === OP_RETURN ? elements[1]!.data : undefined;
-}
-
-/** The frame is a script by itself: the action is its first push, raw data the optional second. */
-function readFrame(frame: Uint8Array): Payload | undefined {
-  const [first, second] = readScript(frame) ?? [];
-  if (first?.data === undefined) return undefined;
-  const rawData = second?.data ?? null;
-  const compiledBytes = pushSize(first.data.length) + (rawData ? pushSize(rawData.length) : 0);
-  if (compiledBytes > MAX_ACTION_DATA_LENGTH) return undefined;
-  const action = nameAction(new TextDecoder('utf-8', { ignoreBOM: true }).decode(first.data));
-  return action === undefined ? undefined : { action, rawData };
-}
-
-/** The action under its full name; undefined when nobody knows it. */
-function nameAction(text: string): string | undefined {
+/** The action under its full name; null when nobody knows it. */
+function nameAction(text: string): string | null {
   const [written = ''] = text.split('|', 1);
   const name = findAction(written);
-  return name === undefined ? undefined : name + text.slice(written.length);
+  return name === undefined ? null : name + text.slice(written.length);
 }

@@ -121,13 +121,33 @@ export class RawTransaction {
     }));
   }
 
+  /** The whole of it, witnesses included: a view. */
+  get bytes(): Buffer {
+    return this.#cursor.bytes.subarray(this.#start, this.#end);
+  }
+
+  /** One output; undefined when there are fewer. The others make no object. */
+  output(vout: number): RawOutput | undefined {
+    const cursor = this.#cursorAt(this.#outputsAt);
+    if (vout >= cursor.varInt()) return undefined;
+    for (let before = vout; before > 0; before--) {
+      cursor.skip(8);
+      cursor.skip(cursor.varInt());
+    }
+    return { amount: cursor.uint64(), script: cursor.take(cursor.varInt()) };
+  }
+
+  /** The items of the first input's witness; empty when it has none. */
+  get firstWitness(): readonly Buffer[] {
+    if ((this.#flags & WITNESSES) === 0 || this.#inputCount === 0) return [];
+    return itemsAt(this.#cursorAt(this.#witnessesAt));
+  }
+
   /** The items of each input's witness; empty when no input has one. */
   get witnesses(): readonly (readonly Buffer[])[] {
     if ((this.#flags & WITNESSES) === 0) return [];
     const cursor = this.#cursorAt(this.#witnessesAt);
-    return Array.from({ length: this.#inputCount }, () =>
-      Array.from({ length: cursor.varInt() }, () => cursor.take(cursor.varInt()))
-    );
+    return Array.from({ length: this.#inputCount }, () => itemsAt(cursor));
   }
 
   /** A marker in place of the count of the inputs, then the flags. No input and no flag is a transaction without inputs. */
@@ -186,6 +206,10 @@ export class RawTransaction {
     cursor.offset = offset;
     return cursor;
   }
+}
+
+function itemsAt(cursor: ByteCursor): readonly Buffer[] {
+  return Array.from({ length: cursor.varInt() }, () => cursor.take(cursor.varInt()));
 }
 
 /** Reads bytes that are one transaction and nothing else. @throws {RangeError} when they are not */

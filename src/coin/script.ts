@@ -7,8 +7,14 @@ export interface ScriptElement {
 const OP_PUSHDATA1 = 0x4c;
 const OP_PUSHDATA2 = 0x4d;
 const OP_PUSHDATA4 = 0x4e;
+export const OP_0 = 0x00;
+export const OP_IF = 0x63;
+export const OP_ENDIF = 0x68;
 export const OP_RETURN = 0x6a;
+export const OP_CHECKSIG = 0xac;
 export const OP_CHECKMULTISIG = 0xae;
+const OP_EQUAL = 0x87;
+const OP_HASH160 = 0xa9;
 
 /** The script's elements in order; undefined when a push reaches beyond its end. Never throws. */
 export function readScript(script: Uint8Array): readonly ScriptElement[] | undefined {
@@ -54,4 +60,10 @@ export function writePush(data: Uint8Array): Uint8Array {
 /** The bytes that a push of this much data takes in a script. */
 export function pushSize(dataBytes: number): number {
   return dataBytes + (dataBytes < OP_PUSHDATA1 ? 1 : dataBytes <= 0xff ? 2 : 3);
+}
+
+/** The script is that of an output which the reveal of another script spends: P2SH or P2WSH. */
+export function isPaidToScriptHash(script: Uint8Array): boolean {
+  const isLegacy = script.length === 23 && script[0] === OP_HASH160 && script[22] === OP_EQUAL;
+  return isLegacy || (script.length === 34 && script[0] === OP_0 && script[1] === 32);
 }

@@ -3,7 +3,7 @@ import { hubClientVariables } from './hub-client.ts';
 import { findNodeFaults, findNodeNetwork, nodeVariables } from './node.ts';
 import { profileVariable } from './profile.ts';
 import { serviceVariables } from './service.ts';
-import { integer, parsed, type Values } from './variables.ts';
+import { choice, integer, parsed, type Values } from './variables.ts';
 
 /** Every variable of the decoder. @see the section "Shared configuration" of the specification */
 export const decoderVariables = {
@@ -31,6 +31,10 @@ export const decoderVariables = {
   PAYLOAD_MAGIC: parsed(readMagic, {
     doc: '4 ASCII characters that mark payloads; default: those of the profile',
     example: 'PNOD'
+  }),
+  SOURCE_HOP: choice(['chunks', 'always'], {
+    default: 'chunks',
+    doc: 'where the source is one step back: at payloads in chunks, or (history as it was indexed) at every script hash'
   })
 } as const;
 

@@ -1,47 +1,148 @@
-import { type BlockRows, readBlockRows } from '../coin/block-rows.ts';
-import type { NodeChain } from '../coin/node-chain.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hasCode, PlatformError } from '../errors.ts';
+import type { BlockRows } from './block-rows.ts';
 
-/** Blocks that are fetched and read while an earlier one is being written. */
-const BLOCKS_AHEAD = 6;
+/** Blocks in a row. */
+export interface BlockRange {
+  readonly from: number;
+  readonly count: number;
+  /** They are so small that asking for each costs more than their bytes. */
+  readonly isSmall: boolean;
+}
 
-/** The next blocks of a chain as rows, fetched ahead within a bound. */
+export interface ScannedRange {
+  /** From the range's first on; fewer than asked for where they turned out to be large. */
+  readonly blocks: readonly BlockRows[];
+  /** What the node sent for them. */
+  readonly sizeBytes: number;
+}
+
+/** One attempt at a range. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
+export type ScanRange = (range: BlockRange, signal: AbortSignal) => Promise<ScannedRange>;
+
+export interface BlockFeedOptions {
+  readonly scan: ScanRange;
+  /** Ranges that are scanned at the same time, at most. */
+  readonly parallelism: number;
+  /** Attempts after the first, default 10. */
+  readonly retries?: number;
+  /** Pause before another attempt, default 500 ms. */
+  readonly retryDelayMs?: number;
+  /** Pause where the node says that it is asked too much, default 5 s. */
+  readonly rateLimitDelayMs?: number;
+}
+
+const RANGE_BYTES = 8 * 2 ** 20;
+const MAX_RANGE = 500;
+/** While no block's size is known. */
+const FIRST_RANGE = 16;
+const SMALL_BLOCK_BYTES = 20_000;
+/** So near to the tip blocks are handed out one by one. */
+const TIP_BLOCKS = 3;
+/** Ranges that go well before one more is scanned at the same time, after the node had enough. */
+const RECOVERY = 16;
+const BUSY = new Set<unknown>([429, 503]);
+
+/** The next blocks of a chain as rows, fetched and scanned ahead within a bound. */
 export class BlockFeed {
-  readonly #chain: Pick<NodeChain, 'hashAt' | 'block' | 'output'>;
-  readonly #magic: string;
-  readonly #underWay = new Map<number, Promise<BlockRows>>();
+  readonly #options: Required<BlockFeedOptions>;
+  #ahead: { readonly range: BlockRange; readonly scanned: Promise<ScannedRange> }[] = [];
+  #blockBytes: number | null = null;
+  #parallelism: number;
+  #wellDone = 0;
+  #errorCount = 0;
+  #failures = 0;
 
-  constructor(chain: Pick<NodeChain, 'hashAt' | 'block' | 'output'>, magic: string) {
-    this.#chain = chain;
-    this.#magic = magic;
+  constructor(options: BlockFeedOptions) {
+    this.#options = { retries: 10, retryDelayMs: 500, rateLimitDelayMs: 5_000, ...options };
+    this.#parallelism = options.parallelism;
+  }
+
+  /** Attempts that failed since the start. */
+  get errorCount(): number {
+    return this.#errorCount;
+  }
+
+  /** Attempts that failed since one last went well. */
+  get failures(): number {
+    return this.#failures;
   }
 
   /**
+   * The blocks from a height on, as many as may be written at once.
+   *
    * @param tip  nothing above it is fetched
+   * @returns one block near the tip, else some megabytes of them
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED; asking again fetches again
    */
-  async take(height: number, tip: number, signal: AbortSignal): Promise<BlockRows> {
-    for (let ahead = height; ahead <= Math.min(tip, height + BLOCKS_AHEAD); ahead++) {
-      if (this.#underWay.has(ahead)) continue;
-      const reading = this.#read(ahead, signal);
-      reading.catch(() => {
-        if (this.#underWay.get(ahead) === reading) this.#underWay.delete(ahead); // whoever takes it learns why
-      });
-      this.#underWay.set(ahead, reading);
-    }
-    try {
-      return await this.#underWay.get(height)!;
-    } finally {
-      this.#underWay.delete(height);
-    }
+  async take(height: number, tip: number, signal: AbortSignal): Promise<readonly BlockRows[]> {
+    if (this.#ahead[0]?.range.from !== height) this.#ahead = [];
+    this.#fill(height, tip, signal);
+    const { scanned } = this.#ahead.shift()!;
+    const { blocks } = await scanned;
+    return blocks;
   }
 
-  /** Forgets what was fetched: it belongs to a branch that was left. */
+  /** Forgets what was fetched: it belongs to a branch that was left, or to a node that failed. */
   clear(): void {
-    this.#underWay.clear();
+    this.#ahead = [];
+    this.#blockBytes = null;
   }
 
-  async #read(height: number, signal: AbortSignal): Promise<BlockRows> {
-    const block = await this.#chain.block(await this.#chain.hashAt(height, signal), signal);
-    return await readBlockRows(block, (txid, vout) => this.#chain.output(txid, vout, signal), this.#magic);
+  /** One range more than are scanned at once, so that none waits for what is being written. */
+  #fill(height: number, tip: number, signal: AbortSignal): void {
+    const last = this.#ahead.at(-1)?.range;
+    let from = last ? last.from + last.count : height;
+    while (from <= tip && this.#ahead.length <= this.#parallelism) {
+      const range = this.#rangeAt(from, tip);
+      const scanned = this.#scan(range, signal);
+      scanned.catch(() => undefined); // told to whoever takes it
+      this.#ahead.push({ range, scanned });
+      from += range.count;
+    }
+  }
+
+  #rangeAt(from: number, tip: number): BlockRange {
+    const isSmall = this.#blockBytes !== null && this.#blockBytes < SMALL_BLOCK_BYTES;
+    if (from > tip - TIP_BLOCKS) return { from, count: 1, isSmall };
+    const fitting = this.#blockBytes === null ? FIRST_RANGE : Math.floor(RANGE_BYTES / this.#blockBytes);
+    return { from, count: Math.max(1, Math.min(fitting, MAX_RANGE, tip - TIP_BLOCKS + 1 - from)), isSmall };
+  }
+
+  async #scan(range: BlockRange, signal: AbortSignal): Promise<ScannedRange> {
+    const { scan, retries } = this.#options;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const scanned = await scan(range, signal);
+        this.#noteSuccess(scanned);
+        return scanned;
+      } catch (caught) {
+        signal.throwIfAborted();
+        const error = PlatformError.from(caught);
+        this.#noteFailure(error);
+        if (!hasCode(error, 'NODE_UNREACHABLE') || attempt >= retries) throw error;
+        await sleep(this.#pauseMs(error), undefined, { signal });
+      }
+    }
+  }
+
+  #noteSuccess({ blocks, sizeBytes }: ScannedRange): void {
+    this.#failures = 0;
+    this.#blockBytes = Math.max(1, sizeBytes / blocks.length);
+    this.#wellDone += 1;
+    if (this.#wellDone < RECOVERY) return;
+    this.#wellDone = 0;
+    this.#parallelism = Math.min(this.#options.parallelism, this.#parallelism + 1);
+  }
+
+  #noteFailure(error: PlatformError): void {
+    this.#errorCount += 1;
+    this.#failures += 1;
+    this.#wellDone = 0;
+    if (BUSY.has(error.detail['status'])) this.#parallelism = Math.max(1, Math.floor(this.#parallelism / 2));
+  }
+
+  #pauseMs({ detail }: PlatformError): number {
+    return detail['status'] === 429 ? this.#options.rateLimitDelayMs : this.#options.retryDelayMs;
   }
 }

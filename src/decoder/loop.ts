@@ -8,8 +8,8 @@ import type { DecoderWork } from './work.ts';
 
 export interface DecoderLoopOptions {
   readonly work: DecoderWork;
-  /** Attempts at the node that failed, of `NodeRpc`. */
-  readonly rpc: { readonly errorCount: number };
+  /** What counts attempts at the node that failed. */
+  readonly counters: readonly { readonly errorCount: number }[];
   /** Pause after an effect that failed. */
   readonly retryDelayMs: number;
   readonly log: Logger;
@@ -62,8 +62,8 @@ export class DecoderLoop {
     return {
       state: typeof value === 'string' ? value : `parsing.${value.parsing}`,
       isDatabaseReachable: this.#isReachable,
-      failures: context.failures,
-      rpcErrors: this.#options.rpc.errorCount,
+      failures: Math.max(context.failures, this.#options.work.fetchFailures),
+      rpcErrors: this.#options.counters.reduce((sum, { errorCount }) => sum + errorCount, 0),
       ...this.#options.work.facts
     };
   }
@@ -104,7 +104,7 @@ export class DecoderLoop {
       case 'stopped':
         return work.close();
       default:
-        return value.parsing === 'caughtUp' ? work.watchTip(signal) : work.takeBlock(signal);
+        return value.parsing === 'caughtUp' ? work.watchTip(signal) : work.takeBlocks(signal);
     }
   }
 }

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolConnection } from 'mysql2/promise';
-import type { BlockRows } from '../coin/block-rows.ts';
 import { databaseError, openPool, rows, type SqlRow } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
-import { createDecoderDatabase, createDecoderTables, EMPTY_ID } from './schema.ts';
+import type { BlockRows, TransactionRow } from './block-rows.ts';
+import { Lookup, pages } from './lookup.ts';
+import { createDecoderDatabase, createDecoderTables } from './schema.ts';
 
 /** A block's place and name. */
 export interface BlockRef {
@@ -60,11 +61,16 @@ export class DecoderStore {
   readonly #pool: Pool;
   readonly #writer: PoolConnection;
   readonly #queryTimeoutMs: number;
+  readonly #addresses: Lookup;
+  readonly #hashes: Lookup;
 
   constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number) {
     this.#pool = pool;
     this.#writer = writer;
     this.#queryTimeoutMs = queryTimeoutMs;
+    const query = <T extends object>(sql: string, values?: readonly unknown[]) => this.#query<T & SqlRow>(sql, values);
+    this.#addresses = new Lookup(query, 'index_addresses', 'address');
+    this.#hashes = new Lookup(query, 'index_transactions', 'hash');
   }
 
   /** The newest block; null when there is none. */
@@ -85,23 +91,28 @@ export class DecoderStore {
     );
   }
 
-  /** A block and all that belongs to it are durable when this returns, or nothing of it is. */
-  async writeBlock(block: BlockRows): Promise<void> {
+  /**
+   * Blocks in a row, and all that belongs to them, are durable when this returns, or nothing of them is. What is written does not
+   * depend on how many blocks are written at once.
+   */
+  async writeBlocks(blocks: readonly BlockRows[]): Promise<void> {
     await this.#transaction(async () => {
-      const hashes = await this.#idsOf('index_transactions', 'hash', [
-        block.previousHash,
-        block.hash,
-        ...block.transactions.map(({ hash }) => hash)
-      ]);
-      await this.#query('INSERT INTO blocks VALUES (?, ?, ?, ?)', [
-        block.height,
-        block.time,
-        hashes.get(block.hash),
-        hashes.get(block.previousHash)
-      ]);
-      if (block.transactions.length > 0) await this.#writeTransactions(block, hashes);
-      for (const { hash, reason } of block.quarantined) {
-        await this.#recordEvent('PARSE_ERROR', [{ block_index: block.height, tx_hash: hash, reason }]);
+      const hashes = await this.#hashes.idsOf(
+        blocks.flatMap(({ previousHash, hash, transactions }) => [
+          previousHash,
+          hash,
+          ...transactions.map((transaction) => transaction.hash)
+        ])
+      );
+      await this.#insert(
+        'blocks (block_index, block_time, block_hash_id, previous_block_hash_id)',
+        blocks.map(({ height, time, hash, previousHash }) => [height, time, hashes.get(hash), hashes.get(previousHash)])
+      );
+      await this.#writeTransactions(blocks, hashes);
+      for (const { height, findings } of blocks) {
+        for (const { code, hash, reason } of findings) {
+          await this.#recordEvent(code, [{ block_index: height, tx_hash: hash, reason }]);
+        }
       }
     });
   }
@@ -168,11 +179,12 @@ export class DecoderStore {
     await endPool(this.#pool);
   }
 
-  async #writeTransactions(block: BlockRows, hashes: ReadonlyMap<string, number>): Promise<void> {
-    const { transactions } = block;
-    const addresses = await this.#idsOf(
-      'index_addresses',
-      'address',
+  async #writeTransactions(blocks: readonly BlockRows[], hashes: ReadonlyMap<string, number>): Promise<void> {
+    const transactions = blocks.flatMap(({ height, transactions }) =>
+      transactions.map((transaction) => ({ ...transaction, height }))
+    );
+    if (transactions.length === 0) return;
+    const addresses = await this.#addresses.idsOf(
       transactions.flatMap(({ source, outputs }) => [source, ...outputs.map(({ address }) => address)])
     );
     const [last] = await this.#query<{ next: number }>(
@@ -181,10 +193,10 @@ export class DecoderStore {
     const first = Number(last?.next);
     await this.#insert(
       'transactions (tx_index, tx_hash_id, block_index, source_id, data, raw_data)',
-      transactions.map(({ hash, source, data, rawData }, position) => [
+      transactions.map(({ hash, height, source, data, rawData }, position) => [
         first + position,
         hashes.get(hash),
-        block.height,
+        height,
         addresses.get(source),
         data,
         rawData && Buffer.from(rawData)
@@ -196,45 +208,29 @@ export class DecoderStore {
         outputs.map(({ vout, address, amount }) => [first + position, vout, addresses.get(address), String(amount)])
       )
     );
-    await this.#writePubkeys(
-      new Map(transactions.flatMap(({ source, pubkey }) => (pubkey ? [[addresses.get(source)!, pubkey] as const] : [])))
-    );
+    await this.#writePubkeys(transactions, addresses);
   }
 
   /** Once per address: the first one seen stays. */
-  async #writePubkeys(found: ReadonlyMap<number, string>): Promise<void> {
-    if (found.size === 0) return;
-    const known = await this.#query<{ address_id: number }>('SELECT address_id FROM pubkeys WHERE address_id IN (?)', [
-      [...found.keys()]
-    ]);
-    const isKnown = new Set(known.map(({ address_id }) => address_id));
-    await this.#insert(
-      'pubkeys (address_id, pubkey)',
-      [...found].filter(([addressId]) => !isKnown.has(addressId))
-    );
-  }
-
-  /** Ids of names in a lookup table, made where they are missing. */
-  async #idsOf(table: string, column: string, names: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const wanted = [...new Set(names)].filter((name) => name !== '');
-    const ids = new Map([['', EMPTY_ID]]);
-    const read = async () => {
-      const missing = wanted.filter((name) => !ids.has(name));
-      if (missing.length === 0) return [];
-      const found = await this.#query<{ id: number; name: string }>(
-        `SELECT id, ${column} AS name FROM ${table} WHERE ${column} IN (?)`,
-        [missing]
+  async #writePubkeys(transactions: readonly TransactionRow[], addresses: ReadonlyMap<string, number>): Promise<void> {
+    const found = new Map<number, string>();
+    for (const { source, pubkey } of transactions) {
+      const addressId = addresses.get(source)!;
+      if (pubkey !== null && !found.has(addressId)) found.set(addressId, pubkey);
+    }
+    for (const addressIds of pages([...found.keys()])) {
+      const known = await this.#query<{ address_id: number }>(
+        'SELECT address_id FROM pubkeys WHERE address_id IN (?)',
+        [addressIds]
       );
-      for (const { id, name } of found) ids.set(name, id);
-      return missing.filter((name) => !ids.has(name));
-    };
-    const missing = await read();
+      for (const { address_id } of known) found.delete(address_id);
+    }
+    if (found.size === 0) return;
+    const [last] = await this.#query<{ next: number }>('SELECT COALESCE(MAX(id) + 1, 1) AS next FROM pubkeys');
     await this.#insert(
-      `${table} (${column})`,
-      missing.map((name) => [name])
+      'pubkeys (id, address_id, pubkey)',
+      [...found].map(([addressId, pubkey], position) => [Number(last?.next) + position, addressId, pubkey])
     );
-    await read();
-    return ids;
   }
 
   async #lastVerdict(): Promise<{ code: string; data: string } | undefined> {
@@ -249,7 +245,7 @@ export class DecoderStore {
   }
 
   async #insert(into: string, values: readonly (readonly unknown[])[]): Promise<void> {
-    if (values.length > 0) await this.#query(`INSERT INTO ${into} VALUES ?`, [values]);
+    for (const part of pages(values)) await this.#query(`INSERT INTO ${into} VALUES ?`, [part]);
   }
 
   async #transaction(work: () => Promise<void>): Promise<void> {
@@ -259,6 +255,8 @@ export class DecoderStore {
       await this.#query('COMMIT');
     } catch (caught) {
       this.#writer.destroy(); // rolls back, whatever state the connection is in
+      this.#addresses.forget();
+      this.#hashes.forget();
       throw caught;
     }
   }

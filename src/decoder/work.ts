@@ -5,6 +5,7 @@ import type { NodeChain, NodeTip } from '../coin/node-chain.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { BlockFeed } from './block-feed.ts';
+import type { BlockRows } from './block-rows.ts';
 import { TIP_REFRESH_MS } from './health.ts';
 import { monotonicMs } from './monotonic.ts';
 import type { BlockRef, DecoderHalt, DecoderStore } from './store.ts';
@@ -56,6 +57,11 @@ export class DecoderWork {
     };
   }
 
+  /** Attempts at the next blocks that failed since one went well. */
+  get fetchFailures(): number {
+    return this.#options.feed.failures;
+  }
+
   /** A deeper reorg needs an operator's word. */
   get undoDepth(): number {
     return this.#options.network.undoDepth;
@@ -87,7 +93,7 @@ export class DecoderWork {
     return { type: 'node.verified' };
   }
 
-  async takeBlock(signal: AbortSignal): Promise<DecoderEvent> {
+  async takeBlocks(signal: AbortSignal): Promise<DecoderEvent> {
     const { feed, startBlock } = this.#options;
     const tip = await this.#recentTip(signal);
     const applied = this.#applied;
@@ -97,13 +103,16 @@ export class DecoderWork {
       this.#progressAt = monotonicMs();
       return { type: 'tip.reached' };
     }
-    const block = await feed.take(next, tip.height, signal);
-    if (applied && block.previousHash !== applied.hash) return { type: 'fork.detected' };
-    await this.#openedStore.writeBlock(block);
-    this.#applied = { height: block.height, hash: block.hash };
-    this.#parseErrors += block.quarantined.length;
+    const fetched = await feed.take(next, tip.height, signal);
+    const blocks = linkedBlocks(applied, fetched);
+    const last = blocks.at(-1);
+    if (!last) return { type: 'fork.detected' };
+    if (blocks.length < fetched.length) feed.clear(); // the node changed its branch meanwhile
+    await this.#openedStore.writeBlocks(blocks);
+    this.#applied = { height: last.height, hash: last.hash };
+    this.#parseErrors += blocks.flatMap(({ findings }) => findings).filter(({ code }) => code === 'PARSE_ERROR').length;
     this.#progressAt = monotonicMs();
-    return { type: 'block.written', height: block.height };
+    return { type: 'block.written', height: last.height };
   }
 
   async watchTip(signal: AbortSignal): Promise<DecoderEvent> {
@@ -213,4 +222,13 @@ function refuseUnverified({ verificationProgress, height }: NodeTip): void {
 function isForked(applied: BlockRef | null, tip: NodeTip): boolean {
   if (!applied) return false;
   return applied.height > tip.height || (applied.height === tip.height && applied.hash !== tip.hash);
+}
+
+/** The first of these blocks, as far as each is the child of the one before. */
+function linkedBlocks(applied: BlockRef | null, blocks: readonly BlockRows[]): readonly BlockRows[] {
+  const broken = blocks.findIndex((block, position) => {
+    const parent = position === 0 ? applied : blocks[position - 1]!;
+    return parent !== null && block.previousHash !== parent.hash;
+  });
+  return broken === -1 ? blocks : blocks.slice(0, broken);
 }

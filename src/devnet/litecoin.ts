@@ -115,6 +115,7 @@ function configuration(port: number, user: string, password: string, { hasExtens
     'txindex=1',
     'fallbackfee=0.0002',
     'datacarriersize=9000',
+    'rest=1',
     ...(hasExtensionBlock ? [] : [WITHOUT_MWEB]),
     '[regtest]',
     'rpcbind=127.0.0.1',

@@ -82,9 +82,10 @@ test('hub: it makes its database and table, and takes what it is told', async ()
 
 test('decoder: it makes its database and tables, writes blocks and takes them back', async () => {
   const store = await openDecoderStore(as('decoder', DECODER));
-  const block = { time: 1, transactions: [], quarantined: [{ hash: 'bad', reason: 'x' }] };
+  const findings = [{ code: 'PARSE_ERROR', hash: 'bad', reason: 'x' }] as const;
+  const block = { time: 1, transactions: [], findings };
   for (const height of [0, 1, 2])
-    await store.writeBlock({ ...block, height, hash: `h${height}`, previousHash: `h${height - 1}` });
+    await store.writeBlocks([{ ...block, height, hash: `h${height}`, previousHash: `h${height - 1}` }]);
   assert.equal((await store.rollBackTip())?.height, 1);
   await store.close();
 });

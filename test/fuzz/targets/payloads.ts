@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { ACTIONS } from '../../../src/coin/actions.ts';
 import { toBaseUnits, toDecimal } from '../../../src/coin/amount.ts';
 import { parseExactJson } from '../../../src/coin/exact-json.ts';
-import { encodePayload, findPayload } from '../../../src/coin/payload.ts';
+import { encodePayload } from '../../../src/coin/payload.ts';
 import { readScript, writePush } from '../../../src/coin/script.ts';
+import { carry, payloadOf, returnScript } from '../../support/coin/carriers.ts';
 import { hostileJson, hostileText, mutated, ODD_NUMBERS } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
 
@@ -25,14 +26,11 @@ interface Transaction {
 
 const scripts = fc.tuple(actions, fc.option(fc.uint8Array({ maxLength: 300 }))).map(([action, rawData]) => {
   const payload = encodePayload(TXID, action.slice(0, 2_000), { rawData });
-  return Buffer.concat([Buffer.from([0x6a]), writePush(payload)]);
+  return returnScript(payload);
 });
 
 /** Splits encoded payloads over outputs, in the frames' own order. */
-const carrier = (list: readonly Uint8Array[]) => ({
-  vin: [{ txid: TXID }],
-  vout: list.map((script) => ({ scriptPubKey: { hex: Buffer.from(script).toString('hex') } }))
-});
+const find = (list: readonly Uint8Array[]) => payloadOf(carry(list, { txid: TXID }));
 const one = (script: Uint8Array): Transaction => ({ scripts: [script], json: '0', amount: '0' });
 
 export const payloads = target<Transaction>({
@@ -49,14 +47,14 @@ export const payloads = target<Transaction>({
     amount: fc.oneof(hostileText, fc.constantFrom(...ODD_NUMBERS), fc.double().map(String))
   }),
   check: ({ scripts: list, json, amount }) => {
-    const found = findPayload(carrier(list));
-    if (found) {
+    const found = find(list);
+    if (found?.action != null) {
       assert.ok(ACTIONS.has(found.action.split('|', 1)[0]!), found.action.slice(0, 100));
       const { length } = list.reduce((sum, script) => Buffer.concat([sum, script]), Buffer.alloc(0));
       assert.ok(found.action.length + (found.rawData?.length ?? 0) <= length);
       const again = encodePayload(TXID, found.action, { rawData: found.rawData });
       if (found.action.isWellFormed())
-        assert.deepEqual(findPayload(carrier([Buffer.concat([Buffer.from([0x6a]), writePush(again)])])), found);
+        assert.deepEqual(find([returnScript(again)]), { ...found, written: found.action, isUtf8: true });
     }
     for (const script of list) {
       const bytes = (readScript(script) ?? []).reduce((sum, { data }) => sum + (data?.length ?? 0), 0);

@@ -6,6 +6,8 @@ import { NodeChain } from '../../../src/coin/node-chain.ts';
 import { NodeRpc } from '../../../src/coin/node-rpc.ts';
 import { connect, type SqlRow } from '../../../src/db/core/connection.ts';
 import { BlockFeed } from '../../../src/decoder/block-feed.ts';
+import type { TransactionRow } from '../../../src/decoder/block-rows.ts';
+import type { ScanRules } from '../../../src/decoder/block-scan.ts';
 import { DecoderLoop } from '../../../src/decoder/loop.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { DecoderWork } from '../../../src/decoder/work.ts';
@@ -13,10 +15,20 @@ import type { PrivateLitecoind, SentPayment } from '../../../src/devnet/litecoin
 import { startLitecoind } from '../../../src/devnet/litecoin.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
+import { type NodeBlock, type NodeOutput, readBlockRows } from '../../support/coin/verbose-rows.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 const MAGIC = 'TEST';
+const NETWORK = chainNetwork('litecoin', 'regtest');
+const RULES: ScanRules = {
+  magic: MAGIC,
+  addresses: NETWORK.addresses,
+  isMergeMined: false,
+  envelopeHeight: 0,
+  alwaysHops: false
+};
 let coin: TestLitecoind;
 
 before(async () => {
@@ -34,18 +46,23 @@ function startLoop(database: DatabaseCoordinates, node: PrivateLitecoind = coin.
   const rpc = new NodeRpc({ ...node, retries: 0 });
   const chain = new NodeChain(rpc);
   const states: string[] = [];
+  const feed = new BlockFeed({
+    parallelism: 2,
+    retries: 0,
+    scan: (range) => scanBlocks({ node, range, rules: RULES })
+  });
   const work = new DecoderWork({
-    network: chainNetwork('litecoin', 'regtest'),
+    network: NETWORK,
     startBlock: 0,
     pollIntervalMs: 20,
     chain,
-    feed: new BlockFeed(chain, MAGIC),
+    feed,
     openStore: () => openDecoderStore(database),
     log: silentLogger
   });
   const loop = new DecoderLoop({
     work,
-    rpc,
+    counters: [rpc, feed],
     retryDelayMs: 50,
     log: silentLogger,
     inspect: (event) => {
@@ -183,6 +200,36 @@ test('200 blocks with payloads are decoded as they were paid', async () => {
   assert.equal(emptyId, 1);
 });
 
+test('the rows of each block are those that a reader of printed blocks finds', async () => {
+  const { rpc } = coin.node;
+  const printed = async (height: number) => {
+    const block = (await rpc.call('getblock', [await rpc.call('getblockhash', [height]), 2])) as NodeBlock;
+    const output = async (txid: string, vout: number) => {
+      const { vout: outputs } = (await rpc.call('getrawtransaction', [txid, true])) as { vout: NodeOutput[] };
+      return outputs[vout]!;
+    };
+    return await readBlockRows(block, output, MAGIC);
+  };
+  const height = await coin.node.height();
+  for (const isSmall of [true, false]) {
+    for (let from = 0; from <= height; from += 100) {
+      const range = { from, count: Math.min(100, height - from + 1), isSmall };
+      const { blocks } = await scanBlocks({ node: coin.node, range, rules: RULES });
+      for (const { findings, transactions, ...block } of blocks) {
+        const { findings: _, transactions: expected, ...header } = await printed(block.height);
+        assert.deepEqual(block, header);
+        assert.deepEqual(transactions.map(plainRow), expected.map(plainRow));
+        assert.ok(findings.every(({ code, reason }) => code === 'UNKNOWN_ACTION' && reason === 'NONSENSE|0'));
+      }
+    }
+  }
+});
+
+const plainRow = ({ rawData, ...row }: TransactionRow) => ({
+  ...row,
+  raw: rawData && Buffer.from(rawData).toString('hex')
+});
+
 for (const depth of [1, 6]) {
   test(`a reorg of depth ${depth} ends as a fresh decode would`, async () => {
     const database = await createDatabase('decoder_reorg');
@@ -290,20 +337,17 @@ test('a connection that is lost is opened anew, and no block is lost or written 
   const database = await createDatabase('decoder_lost');
   const loop = startLoop(database);
   const height = await coin.node.height();
-  for (let kill = 0; kill < 3; kill++) {
-    const lock = `IS_USED_LOCK('decoder ${database.name}')`;
-    const deadline = Date.now() + 10_000;
-    for (;;) {
-      const [row] = await query(database, `SELECT ${lock} AS holder, (SELECT COUNT(*) FROM blocks) AS blocks`).catch(
-        () => []
-      );
-      if (row?.['holder'] && Number(row['blocks']) > kill * 100) {
-        await query(database, `KILL CONNECTION ${row['holder']}`);
-        break;
-      }
-      assert.ok(Date.now() < deadline);
-      await sleep(5);
+  const killed = new Set<unknown>();
+  const deadline = Date.now() + 20_000;
+  while (killed.size < 10) {
+    const [row] = await query(database, `SELECT IS_USED_LOCK('decoder ${database.name}') AS holder`).catch(() => []);
+    if (row?.['holder'] && !killed.has(row['holder'])) {
+      killed.add(row['holder']);
+      await sleep(killed.size * 10); // each time a little further
+      await query(database, `KILL CONNECTION ${row['holder']}`);
     }
+    assert.ok(Date.now() < deadline);
+    await sleep(5);
   }
   await loop.reach(height, await tipHash());
   assert.ok(loop.states.filter((state) => state === 'connecting').length > 1);
@@ -314,15 +358,15 @@ test('a connection that is lost is opened anew, and no block is lost or written 
 test('a quarantined transaction is recorded as PARSE_ERROR, together with its block', async () => {
   const database = await createDatabase('decoder_quarantine');
   const store = await openDecoderStore(database);
-  const quarantined = [{ hash: 'aa'.repeat(32), reason: 'not an amount: many' }];
-  await store.writeBlock({ height: 5, time: 1, hash: 'b5', previousHash: 'b4', transactions: [], quarantined });
+  const findings = [{ code: 'PARSE_ERROR' as const, hash: 'aa'.repeat(32), reason: 'not an amount: many' }];
+  await store.writeBlocks([{ height: 5, time: 1, hash: 'b5', previousHash: 'b4', transactions: [], findings }]);
   assert.equal(await store.countParseErrors(), 1);
   assert.deepEqual(await store.readTip(), { height: 5, hash: 'b5' });
   await store.close();
   const [event] = await query(database, 'SELECT code, data FROM events');
   assert.deepEqual(
     [event?.['code'], JSON.parse(String(event?.['data']))],
-    ['PARSE_ERROR', [{ block_index: 5, tx_hash: quarantined[0]?.hash, reason: 'not an amount: many' }]]
+    ['PARSE_ERROR', [{ block_index: 5, tx_hash: findings[0]?.hash, reason: 'not an amount: many' }]]
   );
 });
 

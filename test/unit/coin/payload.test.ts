@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
 import { ACTIONS } from '../../../src/coin/actions.ts';
-import { encodePayload, findPayload, MAX_ACTION_DATA_LENGTH, type PayloadCarrier } from '../../../src/coin/payload.ts';
+import { encodePayload, MAX_ACTION_DATA_LENGTH } from '../../../src/coin/payload.ts';
 import { readScript, writePush } from '../../../src/coin/script.ts';
+import { carry, payloadOf, returnScript } from '../../support/coin/carriers.ts';
 import fc from '../../support/fast-check.ts';
 import VECTORS from './payload-vectors.json' with { type: 'json' };
 
@@ -11,10 +12,8 @@ const TXID = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 /** A transaction with one OP_RETURN output for each payload. */
-function carry(payloads: readonly Uint8Array[], txid = TXID): PayloadCarrier {
-  const returns = payloads.map((payload) => ({ scriptPubKey: { hex: `6a${hexOf(writePush(payload))}` } }));
-  return { vin: [{ txid }], vout: [{ scriptPubKey: { hex: '0014' } }, ...returns, {}] };
-}
+const carryPayloads = (payloads: readonly Uint8Array[], txid = TXID) =>
+  carry([Buffer.from('0014', 'hex'), ...payloads.map(returnScript)], { txid });
 
 const txid = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(hexOf);
 const action = fc
@@ -27,8 +26,8 @@ test('every payload is found as it was encoded', () => {
   fc.assert(
     fc.property(txid, action, rawData, magic, (firstInput, text, raw, mark) => {
       fc.pre(!/^0+$/.test(firstInput));
-      const found = findPayload(
-        carry([encodePayload(firstInput, text, { rawData: raw, magic: mark })], firstInput),
+      const found = payloadOf(
+        carryPayloads([encodePayload(firstInput, text, { rawData: raw, magic: mark })], firstInput),
         mark
       );
       assert.equal(found?.action, text);
@@ -37,12 +36,12 @@ test('every payload is found as it was encoded', () => {
   );
 });
 
-test('golden vectors: encodePayload writes the bytes that openssl does, and findPayload reads them', () => {
+test('golden vectors: encodePayload writes the bytes that openssl does, and the reader finds it', () => {
   assert.ok(VECTORS.length >= 5);
   for (const { firstInputTxid, action: text, rawDataHex, magic: mark, payloadHex } of VECTORS) {
     const raw = rawDataHex === null ? null : Buffer.from(rawDataHex, 'hex');
     assert.equal(hexOf(encodePayload(firstInputTxid, text, { rawData: raw, magic: mark })), payloadHex);
-    const found = findPayload(carry([Buffer.from(payloadHex, 'hex')], firstInputTxid), mark);
+    const found = payloadOf(carryPayloads([Buffer.from(payloadHex, 'hex')], firstInputTxid), mark);
     assert.deepEqual(
       { action: found?.action, raw: found?.rawData ? hexOf(found.rawData) : null },
       { action: text, raw: rawDataHex }
@@ -53,8 +52,7 @@ test('golden vectors: encodePayload writes the bytes that openssl does, and find
 test('arbitrary scripts never throw and say nothing', () => {
   fc.assert(
     fc.property(txid, fc.array(fc.uint8Array({ maxLength: 100 })), (firstInput, scripts) => {
-      const vout = scripts.map((script) => ({ scriptPubKey: { hex: hexOf(script) } }));
-      assert.equal(findPayload({ vin: [{ txid: firstInput }], vout }), undefined);
+      assert.equal(payloadOf(carry(scripts, { txid: firstInput })), undefined);
       for (const script of scripts) readScript(script);
     })
   );
@@ -63,7 +61,7 @@ test('arbitrary scripts never throw and say nothing', () => {
 test('arbitrary frames behind the magic never throw', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (frame) => {
-      findPayload(carry([encodeRaw(frame)]));
+      payloadOf(carryPayloads([encodeRaw(frame)]));
     })
   );
 });
@@ -72,40 +70,42 @@ test('several OP_RETURN outputs are one payload, in the order of the outputs', (
   const text = `FILE|0|${'x'.repeat(100)}`;
   const whole = writePush(Buffer.from(text));
   const parts = [whole.subarray(0, 40), whole.subarray(40)].map((part) => encodeRaw(part));
-  assert.equal(findPayload(carry(parts))?.action, text);
-  assert.equal(findPayload(carry(parts.reverse())), undefined);
+  assert.equal(payloadOf(carryPayloads(parts))?.action, text);
+  assert.equal(payloadOf(carryPayloads(parts.reverse())), undefined);
 });
 
 test('aliases get their full names, unknown names nothing', () => {
-  const read = (text: string) => findPayload(carry([encodePayload(TXID, text)]))?.action;
+  const read = (text: string) => payloadOf(carryPayloads([encodePayload(TXID, text)]))?.action;
   assert.equal(read('transfer|0|A'), 'SEND|0|A');
   assert.equal(read(' drop |0'), 'AIRDROP|0');
   assert.equal(read('CAST'), 'BROADCAST');
   assert.equal(read('MSG|MSG'), 'MESSAGE|MSG');
   assert.equal(read('ADDR|1'), 'ADDRESS|1');
-  for (const text of ['STEAL|0', '', '|SEND', 'constructor|0', 'SENDX|']) assert.equal(read(text), undefined, text);
+  for (const text of ['STEAL|0', '|SEND', 'constructor|0', 'SENDX|']) assert.equal(read(text), null, text);
+  assert.equal(read(''), undefined);
 });
 
 test('a coinbase, another key, another magic and a truncated push say nothing', () => {
   const payload = encodePayload(TXID, 'SEND|0');
-  assert.equal(findPayload(carry([payload], '0'.repeat(64))), undefined);
-  assert.equal(findPayload({ ...carry([payload]), vin: [{}] }), undefined);
-  assert.equal(findPayload(carry([payload], 'ff'.repeat(32))), undefined);
-  assert.equal(findPayload(carry([payload]), 'OTHR'), undefined);
-  assert.equal(findPayload(carry([payload.subarray(0, -1)])), undefined);
-  assert.equal(findPayload(carry([encodeRaw(Buffer.from([0x51]))])), undefined);
+  assert.equal(payloadOf(carryPayloads([payload], '0'.repeat(64))), undefined);
+  assert.equal(payloadOf(carryPayloads([payload], 'ff'.repeat(32))), undefined);
+  assert.equal(payloadOf(carryPayloads([payload]), 'OTHR'), undefined);
+  assert.equal(payloadOf(carryPayloads([payload.subarray(0, -1)])), undefined);
+  assert.equal(payloadOf(carryPayloads([encodeRaw(Buffer.from([0x51]))])), undefined);
 });
 
 test('text that is no UTF-8 arrives with replacement characters', () => {
   const frame = writePush(Buffer.concat([Buffer.from('SEND|'), Buffer.from([0xff, 0x41])]));
-  assert.equal(findPayload(carry([encodeRaw(frame)]))?.action, 'SEND|\ufffdA');
+  const { action, isUtf8 } = payloadOf(carryPayloads([encodeRaw(frame)]))!;
+  assert.deepEqual({ action, isUtf8 }, { action: 'SEND|\ufffdA', isUtf8: false });
+  assert.equal(payloadOf(carryPayloads([encodePayload(TXID, 'SEND|\ufffdA')]))?.isUtf8, true);
 });
 
 test('MAX_ACTION_DATA_LENGTH: one byte more is refused on both ways', () => {
   const longest = `FILE|${'x'.repeat(MAX_ACTION_DATA_LENGTH - 3 - 5)}`;
-  assert.equal(findPayload(carry([encodePayload(TXID, longest)]))?.action, longest);
+  assert.equal(payloadOf(carryPayloads([encodePayload(TXID, longest)]))?.action, longest);
   assert.throws(() => encodePayload(TXID, `${longest}x`), RangeError);
-  assert.equal(findPayload(carry([encodeRaw(writePush(Buffer.from(`${longest}x`)))])), undefined);
+  assert.equal(payloadOf(carryPayloads([encodeRaw(writePush(Buffer.from(`${longest}x`)))])), undefined);
 });
 
 /** A payload around any frame, also one that `encodePayload` would not make. */

@@ -1,0 +1,130 @@
+import { decryptPayload } from './payload.ts';
+import type { RawInput, RawTransaction } from './raw-transaction.ts';
+import {
+  OP_0,
+  OP_CHECKMULTISIG,
+  OP_CHECKSIG,
+  OP_ENDIF,
+  OP_IF,
+  OP_RETURN,
+  readScript,
+  type ScriptElement
+} from './script.ts';
+
+/** Which transaction a payload's sender is seen from. */
+export type Lane =
+  /** Outputs of the transaction itself. */
+  | 'outputs'
+  /** Scripts that its inputs reveal; its first input spends what the sender funded for that. */
+  | 'chunks'
+  /** A taproot script that its first input reveals; the same holds. */
+  | 'envelope';
+
+/** What a transaction carries: still framed. */
+export interface Carried {
+  readonly frame: Uint8Array;
+  readonly lane: Lane;
+}
+
+export interface LaneRules {
+  /** Four ASCII characters in front of every payload. */
+  readonly magic: string;
+  /** Payloads in taproot scripts count. */
+  readonly isEnvelopeActive: boolean;
+}
+
+/** Of 64 bytes in two keys, what stays behind four of magic. */
+const KEY_BYTES = 33;
+const CONTROL_BLOCK = { leastBytes: 33, stepBytes: 32, versionMask: 0xfe, version: 0xc0 };
+const ANNEX = 0x50;
+/** Script and control block behind whatever else the input reveals. */
+const LEAST_ENVELOPE_ITEMS = 2;
+
+/**
+ * The payload that a transaction carries, its parts joined in the order of the outputs; undefined when it carries none.
+ *
+ * A payload in a taproot script stands alone: a transaction with another one beside it says nothing. Never throws.
+ */
+export function findCarried(transaction: RawTransaction, { magic, isEnvelopeActive }: LaneRules): Carried | undefined {
+  if (transaction.isWithoutSource) return undefined;
+  const envelope = isEnvelopeActive ? readEnvelope(transaction.firstWitness, magic) : undefined;
+  const carried = transaction.mayCarryData ? readOutputs(transaction, magic) : undefined;
+  if (envelope && carried) return undefined;
+  return envelope ? { frame: envelope, lane: 'envelope' } : carried;
+}
+
+function readOutputs(transaction: RawTransaction, magic: string): Carried | undefined {
+  const { inputs, outputs } = transaction;
+  const { txid } = inputs[0]!;
+  let lane: Lane = 'outputs';
+  const parts = outputs.flatMap(({ script }) => {
+    const data = readReturn(script) ?? readMultisig(script);
+    const plain = data && decryptPayload(txid, data, magic);
+    const marker = plain?.toString('latin1');
+    if (marker !== 'p2sh' && marker !== 'p2wsh') return plain ?? [];
+    lane = 'chunks';
+    return marker === 'p2sh' ? inputs.map(revealedByScript) : transaction.witnesses.map(revealedByWitness);
+  });
+  return parts.length === 0 ? undefined : { frame: Buffer.concat(parts), lane };
+}
+
+/** The data of a script that is exactly OP_RETURN and one push. */
+function readReturn(script: Buffer): Uint8Array | undefined {
+  if (script[0] !== OP_RETURN) return undefined;
+  const elements = readScript(script);
+  return elements?.length === 2 ? elements[1]!.data : undefined;
+}
+
+/** One of three keys may spend; the first two are no keys. */
+function readMultisig(script: Buffer): Uint8Array | undefined {
+  if (script.at(-1) !== OP_CHECKMULTISIG) return undefined;
+  const elements = readScript(script);
+  if (elements?.length !== 6) return undefined;
+  const keys = [elements[1]!.data, elements[2]!.data];
+  if (!keys.every((key) => key?.length === KEY_BYTES)) return undefined;
+  return Buffer.concat(keys.map((key) => key!.subarray(1)));
+}
+
+const NOTHING = new Uint8Array();
+
+/** The chunk in the third push of an input's script. */
+function revealedByScript({ script }: RawInput): Uint8Array {
+  const redeem = readScript(script)?.[2]?.data;
+  return (redeem && firstPush(redeem)) ?? NOTHING;
+}
+
+/** The chunk in the third item of an input's witness. */
+function revealedByWitness(items: readonly Buffer[]): Uint8Array {
+  return (items[2] && firstPush(items[2])) ?? NOTHING;
+}
+
+function firstPush(script: Uint8Array): Uint8Array | undefined {
+  return readScript(script)?.[0]?.data;
+}
+
+/** `OP_0 OP_IF <magic> <00> <part>… OP_ENDIF <key> OP_CHECKSIG` in a leaf of the first input, without an annex. */
+function readEnvelope(items: readonly Buffer[], magic: string): Uint8Array | undefined {
+  if (items.length < LEAST_ENVELOPE_ITEMS || items.at(-1)![0] === ANNEX || !isControlBlock(items.at(-1)!))
+    return undefined;
+  const elements = readScript(items.at(-2)!);
+  if (!elements || elements.length < 7) return undefined;
+  const [zero, when, mark, version] = elements;
+  const [endIf, key, check] = elements.slice(-3);
+  const isFramed = hasOpcodes([zero, when, endIf, check], [OP_0, OP_IF, OP_ENDIF, OP_CHECKSIG]);
+  const isMarked = mark?.data !== undefined && Buffer.from(mark.data).toString('latin1') === magic;
+  if (!isFramed || !isMarked || key?.data?.length !== 32) return undefined;
+  if (version?.data?.length !== 1 || version.data[0] !== 0) return undefined;
+  const parts = elements.slice(4, -3).map(({ data }) => data);
+  return parts.every((part) => part !== undefined) ? Buffer.concat(parts) : undefined;
+}
+
+function isControlBlock(item: Buffer): boolean {
+  const { leastBytes, stepBytes, versionMask, version } = CONTROL_BLOCK;
+  return (
+    item.length >= leastBytes && (item.length - leastBytes) % stepBytes === 0 && (item[0]! & versionMask) === version
+  );
+}
+
+function hasOpcodes(elements: readonly (ScriptElement | undefined)[], opcodes: readonly number[]): boolean {
+  return elements.every((element, position) => element?.opcode === opcodes[position]);
+}

@@ -1,0 +1,35 @@
+/** What a decoder database holds of one block, names still spelled out. */
+export interface BlockRows {
+  readonly height: number;
+  readonly time: number;
+  readonly hash: string;
+  /** Empty for the first block of a chain. */
+  readonly previousHash: string;
+  readonly transactions: readonly TransactionRow[];
+  readonly findings: readonly Finding[];
+}
+
+export interface TransactionRow {
+  readonly hash: string;
+  readonly source: string;
+  readonly data: string;
+  readonly rawData: Uint8Array | null;
+  /** Hex, of the source; null when the first input does not show it. */
+  readonly pubkey: string | null;
+  readonly outputs: readonly OutputRow[];
+}
+
+export interface OutputRow {
+  readonly vout: number;
+  readonly address: string;
+  /** Base units. */
+  readonly amount: bigint;
+}
+
+/** What an auditor should know of a transaction: an event with its block. */
+export interface Finding {
+  /** Could not be read; names no known action; holds text that is no UTF-8. */
+  readonly code: 'PARSE_ERROR' | 'UNKNOWN_ACTION' | 'TEXT_NOT_UTF8';
+  readonly hash: string;
+  readonly reason: string;
+}

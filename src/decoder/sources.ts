@@ -1,0 +1,102 @@
+import { addressOf } from '../coin/address.ts';
+import { type RawTransaction, readRawTransaction } from '../coin/raw-transaction.ts';
+import { isPaidToScriptHash } from '../coin/script.ts';
+import { PlatformError } from '../errors.ts';
+import type { BlockRows, TransactionRow } from './block-rows.ts';
+import type { Candidate, ScannedBlock, ScanRules } from './block-scan.ts';
+
+/** Transactions of the chain by their ids, in that order. @throws {PlatformError} when they cannot be had now */
+export type TransactionReader = (txids: readonly string[]) => Promise<readonly Buffer[]>;
+
+/** Transactions that were read before. */
+export interface KnownTransactions {
+  get(txid: string): Buffer | undefined;
+  set(txid: string, bytes: Buffer): unknown;
+}
+
+type Place = Candidate['spends'];
+
+/**
+ * Completes scanned blocks: a candidate gets a row when the coins that it spends belong to an address.
+ *
+ * A payload in chunks or an envelope is spent from a script that its sender funded: the source is then one step back.
+ *
+ * @param known  asked before the node, and told what the node said
+ * @throws {PlatformError} what the reader throws, and NODE_REFUSED where a transaction lacks what another spends
+ */
+export async function resolveSources(
+  blocks: readonly ScannedBlock[],
+  read: TransactionReader,
+  known: KnownTransactions,
+  rules: ScanRules
+): Promise<readonly BlockRows[]> {
+  const candidates = blocks.flatMap((block) => block.candidates);
+  for (const { hash, bytes } of candidates) known.set(hash, bytes);
+  const transactions = new TransactionSet(read, known);
+  await transactions.load(candidates.map(({ spends }) => spends.txid));
+  const places = candidates.map((candidate) => sourcePlace(candidate, transactions, rules));
+  await transactions.load(places.flatMap((place) => (place ? [place.txid] : [])));
+  const rows = new Map(
+    candidates.map((candidate, position) => {
+      const place = places[position];
+      const source = place && addressOf(transactions.scriptAt(place), rules.addresses);
+      return [candidate, source === undefined ? [] : [rowOf(candidate, source)]] as const;
+    })
+  );
+  return blocks.map(({ candidates: found, ...block }) => ({
+    ...block,
+    transactions: found.flatMap((candidate) => rows.get(candidate)!)
+  }));
+}
+
+/** Where the coins come from that say whose transaction it is; undefined when they come from nowhere. */
+function sourcePlace(
+  { lane, spends }: Candidate,
+  transactions: TransactionSet,
+  { alwaysHops }: ScanRules
+): Place | undefined {
+  const isRevealed =
+    lane === 'envelope' || ((lane === 'chunks' || alwaysHops) && isPaidToScriptHash(transactions.scriptAt(spends)));
+  return isRevealed ? transactions.firstSpend(spends.txid) : spends;
+}
+
+function rowOf({ hash, payload, pubkey, outputs }: Candidate, source: string): TransactionRow {
+  return { hash, source, data: payload.action, rawData: payload.rawData, pubkey, outputs };
+}
+
+/** The transactions that one task needs, each fetched once. */
+class TransactionSet {
+  readonly #read: TransactionReader;
+  readonly #known: KnownTransactions;
+  readonly #loaded = new Map<string, RawTransaction>();
+
+  constructor(read: TransactionReader, known: KnownTransactions) {
+    this.#read = read;
+    this.#known = known;
+  }
+
+  async load(txids: readonly string[]): Promise<void> {
+    const wanted = [...new Set(txids)].filter((txid) => !this.#loaded.has(txid));
+    const missing = wanted.filter((txid) => {
+      const bytes = this.#known.get(txid);
+      if (bytes) this.#loaded.set(txid, readRawTransaction(bytes));
+      return bytes === undefined;
+    });
+    for (const [position, bytes] of (await this.#read(missing)).entries()) {
+      this.#known.set(missing[position]!, bytes);
+      this.#loaded.set(missing[position]!, readRawTransaction(bytes));
+    }
+  }
+
+  scriptAt({ txid, vout }: Place): Uint8Array {
+    const output = this.#loaded.get(txid)!.output(vout);
+    if (output) return output.script;
+    const reason = 'a transaction lacks an output that another spends';
+    throw new PlatformError('NODE_REFUSED', { reason, txid, vout });
+  }
+
+  firstSpend(txid: string): Place | undefined {
+    const transaction = this.#loaded.get(txid)!;
+    return transaction.isWithoutSource ? undefined : transaction.inputs[0];
+  }
+}

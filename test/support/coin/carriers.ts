@@ -1,0 +1,28 @@
+import { findCarried } from '../../../src/coin/lanes.ts';
+import { type Payload, readFrame } from '../../../src/coin/payload.ts';
+import { type RawInput, type RawTransaction, readRawTransaction } from '../../../src/coin/raw-transaction.ts';
+import { writePush } from '../../../src/coin/script.ts';
+import { writeTransaction } from './raw-writer.ts';
+
+export interface Spending {
+  /** What the first input spends from, unless `inputs` says. */
+  readonly txid?: string;
+  readonly inputs?: readonly RawInput[];
+  readonly witnesses?: readonly (readonly Buffer[])[];
+}
+
+/** A script of OP_RETURN and one push. */
+export const returnScript = (payload: Uint8Array) => Buffer.concat([Buffer.from([0x6a]), writePush(payload)]);
+
+/** A transaction with outputs of these scripts, read from its bytes. */
+export function carry(scripts: readonly Uint8Array[], spending: Spending = {}): RawTransaction {
+  const { txid = 'ab'.repeat(32), inputs = [{ txid, vout: 0, script: Buffer.alloc(0) }], witnesses = [] } = spending;
+  const outputs = scripts.map((script) => ({ amount: 1_000n, script: Buffer.from(script) }));
+  return readRawTransaction(writeTransaction({ inputs, outputs, witnesses }).bytes);
+}
+
+/** What a transaction says, whatever its lane. */
+export function payloadOf(transaction: RawTransaction, magic = 'PNOD', isEnvelopeActive = true): Payload | undefined {
+  const carried = findCarried(transaction, { magic, isEnvelopeActive });
+  return carried && readFrame(carried.frame);
+}

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { createCipheriv } from 'node:crypto';
+import { test } from 'node:test';
+import { addressOf } from '../../../src/coin/address.ts';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { encodePayload } from '../../../src/coin/payload.ts';
+import type { RawInput } from '../../../src/coin/raw-transaction.ts';
+import { writePush } from '../../../src/coin/script.ts';
+import { type ScanRules, scanBlock } from '../../../src/decoder/block-scan.ts';
+import { resolveSources } from '../../../src/decoder/sources.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import { returnScript } from '../../support/coin/carriers.ts';
+import { type TransactionParts, writeBlock, writeTransaction } from '../../support/coin/raw-writer.ts';
+
+const { addresses } = chainNetwork('bitcoin', 'regtest');
+const RULES: ScanRules = { magic: 'TEST', addresses, isMergeMined: false, envelopeHeight: 7, alwaysHops: false };
+const KEY = Buffer.from(`02${'11'.repeat(32)}`, 'hex');
+const keyScript = (byte: string) => Buffer.from(`0014${byte.repeat(20)}`, 'hex');
+const output = (script: Buffer, amount = 1_000n) => ({ amount, script });
+const NO_SCRIPT = Buffer.alloc(0);
+
+/** Whose coins the sender had, what was funded with them, and the ids of both. */
+const wallet = transaction({ outputs: [output(keyScript('aa'))] });
+function funded(script: Buffer) {
+  return transaction({ inputs: [spend(wallet.txid)], outputs: [output(keyScript('bb')), output(script)] });
+}
+
+function transaction(parts: Partial<TransactionParts>) {
+  const whole = { inputs: [spend('ab'.repeat(32))], outputs: [], witnesses: [], ...parts };
+  return { ...writeTransaction(whole), parts: whole };
+}
+function spend(txid: string, vout = 0, script = NO_SCRIPT): RawInput {
+  return { txid, vout, script };
+}
+
+/** Rows of a block with these transactions, where the chain holds the others. */
+async function decode(
+  found: readonly { readonly parts: TransactionParts }[],
+  chain: readonly { readonly txid: string; readonly bytes: Buffer }[],
+  rules = RULES,
+  height = 7
+) {
+  const { bytes, hash } = writeBlock({ previousHash: '', time: 5, transactions: found.map(({ parts }) => parts) });
+  const asked: string[] = [];
+  const read = async (txids: readonly string[]) => {
+    asked.push(...txids);
+    return txids.map((txid) => chain.find((each) => each.txid === txid)!.bytes);
+  };
+  const [rows] = await resolveSources([scanBlock(bytes, { height, hash }, rules)], read, new Map(), rules);
+  return { ...rows!, asked };
+}
+
+const encrypt = (txid: string, bytes: Uint8Array) =>
+  createCipheriv('aes-128-ctr', txid.slice(0, 16), txid.slice(16, 32)).update(
+    Buffer.concat([Buffer.from(RULES.magic), bytes])
+  );
+const payTo = (txid: string, action: string) =>
+  output(returnScript(encodePayload(txid, action, { magic: 'TEST' })), 0n);
+const frameOf = (action: string) => Buffer.from(writePush(Buffer.from(action)));
+const address = (script: Buffer) => addressOf(script, addresses);
+
+test('OP_RETURN: the source is whose coins the first input spends', async () => {
+  const said = transaction({
+    inputs: [spend(wallet.txid)],
+    outputs: [payTo(wallet.txid, 'COINPAY|0'), output(keyScript('cc'), 5n)],
+    witnesses: [[Buffer.alloc(70), KEY]]
+  });
+  const { transactions, findings } = await decode([said], [wallet]);
+  assert.deepEqual(findings, []);
+  assert.deepEqual(transactions, [
+    {
+      hash: said.txid,
+      source: address(keyScript('aa')),
+      data: 'COINPAY|0',
+      rawData: null,
+      pubkey: KEY.toString('hex'),
+      outputs: [{ vout: 1, address: address(keyScript('cc')), amount: 5n }]
+    }
+  ]);
+});
+
+test('pubkeys: the last push of a script shows one as well', async () => {
+  const script = Buffer.concat([writePush(Buffer.alloc(70)), writePush(KEY)]);
+  const said = transaction({ inputs: [spend(wallet.txid, 0, script)], outputs: [payTo(wallet.txid, 'SEND|0')] });
+  const { transactions } = await decode([said], [wallet]);
+  assert.equal(transactions[0]?.pubkey, KEY.toString('hex'));
+});
+
+test('bare multisig: 60 bytes stand in the first two of three keys of each output', async () => {
+  const action = `FILE|0|${'x'.repeat(100)}`;
+  const frame = frameOf(action);
+  const keys = (part: Buffer) => {
+    const bytes = encrypt(wallet.txid, Buffer.concat([part, Buffer.alloc(60 - part.length)]));
+    const halves = [bytes.subarray(0, 32), bytes.subarray(32)];
+    const pushes = [...halves.map((half) => Buffer.concat([Buffer.from([2]), half])), KEY].map(writePush);
+    return Buffer.concat([Buffer.from([0x51]), ...pushes, Buffer.from([0x53, 0xae])]);
+  };
+  const outputs = [frame.subarray(0, 60), frame.subarray(60)].map((part) => output(keys(part)));
+  const said = transaction({ inputs: [spend(wallet.txid)], outputs });
+  assert.deepEqual(
+    (await decode([said], [wallet])).transactions.map(({ data }) => data),
+    [action]
+  );
+});
+
+/** The script that holds one chunk and pays to a key's hash. */
+const chunkScript = (chunk: Buffer) =>
+  Buffer.concat([writePush(chunk), Buffer.from(`7576a914${'11'.repeat(20)}88ac`, 'hex')]);
+
+for (const marker of ['p2sh', 'p2wsh'] as const) {
+  test(`${marker} chunks: joined in the order of the inputs; the source is one step back`, async () => {
+    const action = `FILE|0|${'y'.repeat(300)}`;
+    const frame = frameOf(action);
+    const script = Buffer.from(marker === 'p2sh' ? `a914${'22'.repeat(20)}87` : `0020${'22'.repeat(32)}`, 'hex');
+    const funding = funded(script);
+    const chunks = [frame.subarray(0, 200), frame.subarray(200)].map(chunkScript);
+    const revealed = chunks.map((chunk) => [Buffer.alloc(70), KEY, chunk]);
+    const said = transaction({
+      inputs: chunks.map((_, position) => {
+        const pushes = Buffer.concat(revealed[position]!.map(writePush));
+        return spend(funding.txid, 1, marker === 'p2sh' ? pushes : NO_SCRIPT);
+      }),
+      outputs: [output(returnScript(encrypt(funding.txid, Buffer.from(marker))))],
+      witnesses: marker === 'p2sh' ? [] : revealed
+    });
+    const { transactions } = await decode([said], [wallet, funding]);
+    assert.deepEqual(
+      transactions.map(({ data, source }) => ({ data, source })),
+      [{ data: action, source: address(keyScript('aa')) }]
+    );
+  });
+}
+
+test('SOURCE_HOP: a spent script hash without chunks is its own source, unless history asks for the step back', async () => {
+  const script = Buffer.from(`a914${'22'.repeat(20)}87`, 'hex');
+  const funding = funded(script);
+  const said = transaction({ inputs: [spend(funding.txid, 1)], outputs: [payTo(funding.txid, 'SEND|0')] });
+  const sourceBy = async (rules: ScanRules) => (await decode([said], [wallet, funding], rules)).transactions[0]?.source;
+  assert.equal(await sourceBy(RULES), address(script));
+  assert.equal(await sourceBy({ ...RULES, alwaysHops: true }), address(keyScript('aa')));
+});
+
+function envelope(action: string, more: { annex?: Buffer; outputs?: TransactionParts['outputs'] } = {}) {
+  const funding = funded(Buffer.from(`5120${'33'.repeat(32)}`, 'hex'));
+  const leaf = Buffer.concat([
+    Buffer.from('0063', 'hex'),
+    writePush(Buffer.from(RULES.magic)),
+    writePush(Buffer.from([0])),
+    ...[frameOf(action).subarray(0, 5), frameOf(action).subarray(5)].map(writePush),
+    Buffer.from('68', 'hex'),
+    writePush(Buffer.alloc(32, 0x44)),
+    Buffer.from('ac', 'hex')
+  ]);
+  const items = [Buffer.alloc(64), leaf, Buffer.alloc(33, 0xc1), ...(more.annex ? [more.annex] : [])];
+  const outputs = more.outputs ?? [output(keyScript('dd'))];
+  const said = transaction({ inputs: [spend(funding.txid, 1)], outputs, witnesses: [items] });
+  return { said, funding };
+}
+
+test('taproot envelope: from its height on, alone, without an annex; the source is one step back', async () => {
+  const { said, funding } = envelope('BROADCAST|0|in the clear');
+  const { transactions } = await decode([said], [wallet, funding]);
+  assert.deepEqual(
+    transactions.map(({ data, source }) => ({ data, source })),
+    [{ data: 'BROADCAST|0|in the clear', source: address(keyScript('aa')) }]
+  );
+  assert.deepEqual((await decode([said], [wallet, funding], RULES, 6)).transactions, []);
+  const annexed = envelope('SEND|0', { annex: Buffer.from('50', 'hex') });
+  assert.deepEqual((await decode([annexed.said], [wallet, annexed.funding])).transactions, []);
+  const twofold = envelope('SEND|0', { outputs: [payTo(funding.txid, 'SEND|0')] });
+  assert.deepEqual((await decode([twofold.said], [wallet, twofold.funding])).transactions, []);
+});
+
+test('an unknown action and text that is no UTF-8 are findings, and the former has no row', async () => {
+  const broken = encrypt(wallet.txid, writePush(Buffer.from('53454e447cff', 'hex')));
+  const unknown = transaction({
+    inputs: [spend(wallet.txid)],
+    outputs: [payTo(wallet.txid, `STEAL|${'x'.repeat(200)}`)]
+  });
+  const garbled = transaction({ inputs: [spend(wallet.txid)], outputs: [output(returnScript(broken))] });
+  const { transactions, findings } = await decode([unknown, garbled], [wallet]);
+  assert.deepEqual(
+    transactions.map(({ data }) => data),
+    ['SEND|�']
+  );
+  assert.deepEqual(findings, [
+    { code: 'UNKNOWN_ACTION', hash: unknown.txid, reason: `STEAL|${'x'.repeat(94)}…` },
+    { code: 'TEXT_NOT_UTF8', hash: garbled.txid, reason: 'SEND|�' }
+  ]);
+});
+
+test('a bare key is no source; a transaction that was read once is not asked for again', async () => {
+  const paid = transaction({ outputs: [output(Buffer.concat([writePush(KEY), Buffer.from('ac', 'hex')]))] });
+  const first = transaction({ inputs: [spend(paid.txid)], outputs: [payTo(paid.txid, 'SEND|0')] });
+  const change = transaction({
+    inputs: [spend(wallet.txid)],
+    outputs: [payTo(wallet.txid, 'SEND|1'), output(keyScript('ee'))]
+  });
+  const next = transaction({ inputs: [spend(change.txid, 1)], outputs: [payTo(change.txid, 'SEND|2')] });
+  const { transactions, asked } = await decode([first, change, next], [paid, wallet]);
+  assert.deepEqual(
+    transactions.map(({ data, source }) => [data, source]),
+    [
+      ['SEND|1', address(keyScript('aa'))],
+      ['SEND|2', address(keyScript('ee'))]
+    ]
+  );
+  assert.deepEqual(asked, [paid.txid, wallet.txid]);
+});
+
+test('NODE_REFUSED: a transaction that lacks the output which another spends', async () => {
+  const said = transaction({ inputs: [spend(wallet.txid, 9)], outputs: [payTo(wallet.txid, 'SEND|0')] });
+  await assert.rejects(decode([said], [wallet]), (caught) => {
+    assert.ok(caught instanceof PlatformError && caught.code === 'NODE_REFUSED');
+    assert.match(caught.message, /lacks an output/);
+    return true;
+  });
+});

@@ -112,20 +112,20 @@ function readVariable(name: string, row: Variable<unknown>, sources: Sources): R
 function readFamily(family: string, row: Variable<unknown>, sources: Sources): Reading {
   const prefix = family.slice(0, -FAMILY_WORDS.length);
   const member = new RegExp(`^${prefix}_([A-Za-z0-9]+)_([A-Za-z0-9]+)$`);
-  const names = [...new Set([...Object.keys(sources.env), ...Object.keys(sources.file ?? {})])];
-  const members = names.flatMap((name) => {
+  const set = new Set([...Object.keys(sources.env), ...Object.keys(sources.file ?? {})]);
+  const members = [...set].flatMap((name) => {
     const [, chain, network] = member.exec(name) ?? [];
+    if (!chain || !network) return [];
     const { text, origin } = findText(name, sources);
-    return chain && network && text !== undefined
-      ? [{ variable: name, chain, network, origin, ...parseText(name, row, text, origin) }]
-      : [];
+    const found = text === undefined ? undefined : parseText(name, row, text, origin);
+    return [{ variable: name, chain, network, origin, value: found?.value, faults: found?.faults ?? [] }];
   });
   return {
     value: members.flatMap(({ variable, chain, network, value }) =>
       value === undefined ? [] : [{ variable, chain, network, value }]
     ),
-    origin: members.at(-1)?.origin ?? 'unset',
-    names: [family, ...names.filter((name) => member.test(name))],
+    origin: members.findLast((each) => each.origin !== 'unset')?.origin ?? 'unset',
+    names: [family, ...members.map(({ variable }) => variable)],
     faults: members.flatMap(({ faults }) => faults)
   };
 }

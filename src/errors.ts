@@ -171,6 +171,18 @@ export const ERRORS = {
   PREREQUISITE_MISSING: { status: 500, policy: 'exit', hint: 'run: npm run setup' },
   /** A child process ended when it should not. */
   PROCESS_EXITED: { status: 500, policy: 'exit', hint: 'see its log file' },
+  /** The sums of an indexer's tables disagree after a block. The block is not written. */
+  LEDGER_INSANE: {
+    status: 500,
+    policy: 'park',
+    hint: 'somebody changed the tables, or a rule is wrong: restore them, then run platform-node indexer --clear-halt'
+  },
+  /** A reorg below the blocks that an indexer may take back. */
+  ROLLBACK_TOO_DEEP: {
+    status: 500,
+    policy: 'park',
+    hint: 'see that the decoder follows the right chain, then run platform-node indexer --clear-halt'
+  },
   /** A bug: something typed as impossible happened. */
   INTERNAL: { status: 500, policy: 'restart', hint: 'report with the stack trace' }
 } as const satisfies Record<string, ErrorRow>;

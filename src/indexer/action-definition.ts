@@ -56,8 +56,8 @@ export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
   const runLeg = (leg: Leg, step: Step): boolean => {
     const refusal = checks.find(([, fails]) => fails(leg, step))?.[0];
     const { action, ledger } = step;
-    ledger.record(table, { action_index: action.index, ...row(leg, step), status_id: statusText(refusal) });
     if (refusal === undefined) apply?.(leg, step);
+    ledger.record(table, { action_index: action.index, ...row(leg, step), status_id: statusText(refusal) });
     return refusal === undefined;
   };
   return {

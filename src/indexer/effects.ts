@@ -186,11 +186,12 @@ export class Effects implements Reader {
     return this.get('preferences', address);
   }
 
-  /** Queues a row. Addresses in its columns get their ids here, in this order. */
+  /** Queues a row. Addresses and tickers in its columns become ids; a new address gets its id here, an unknown ticker none. */
   record(table: string, columns: Columns): void {
     const dealt = Object.entries(columns).map(([name, value]) => {
-      if (name.endsWith('tick_id') && typeof value === 'string') this.#touchTick(value);
-      return [name, ADDRESS_COLUMNS.has(name) && typeof value === 'string' ? this.addressId(value) : value];
+      if (typeof value !== 'string') return [name, value];
+      if (name.endsWith('tick_id')) return [name, this.#tickerId(value)];
+      return [name, ADDRESS_COLUMNS.has(name) ? this.addressId(value) : value];
     });
     this.rows.push({ table, columns: Object.fromEntries(dealt) });
   }
@@ -246,9 +247,10 @@ export class Effects implements Reader {
     if (change !== 0n) this.setToken({ ...token, supply: token.supply + change });
   }
 
-  #touchTick(tick: string): void {
+  #tickerId(tick: string): number | null {
     const token = this.get('token', tickKey(tick));
     if (token) this.#tickers.set(token.id, token.tick);
+    return token?.id ?? null;
   }
 }
 

@@ -4,16 +4,35 @@ import { LOCKS, type Token } from '../state.ts';
 import { ISSUE_CHECKS } from './issue-checks.ts';
 import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, readIssue } from './issue-request.ts';
 
+/** What a valid ISSUE says of its token; undefined and empty texts leave things as they are. */
+export type Issued = Pick<
+  Issue,
+  | 'maxSupply'
+  | 'maxMint'
+  | 'mintAddressMax'
+  | 'mintStartBlock'
+  | 'mintStopBlock'
+  | 'description'
+  | 'callbackBlock'
+  | 'callbackAmount'
+  | 'transfer'
+  | 'locks'
+> & {
+  readonly decimals: number | null;
+  readonly callbackTick: { readonly tick: string } | null;
+  /** Root 0 takes the list away. */
+  readonly allowList: { readonly root: number | null } | undefined;
+  readonly blockList: { readonly root: number | null } | undefined;
+};
+
 /** The token after a valid ISSUE, without the supply that it mints. */
-export function issuedToken(issue: Issue, { action, ledger }: Step): Token {
-  const { token } = issue;
-  const former = token ?? blankToken(ledger.deal('ticker'), issue.name, action.index, action.source);
-  const list = (given: Issue['allowList'], stored: number | null) =>
+export function issuedToken(issue: Issued, former: Token, actionIndex: number): Token {
+  const list = (given: Issued['allowList'], stored: number | null) =>
     given === undefined ? stored : given.root || null;
   return {
     ...former,
     owner: issue.transfer || former.owner,
-    decimals: issue.decimals!,
+    decimals: issue.decimals ?? former.decimals,
     maxSupply: issue.maxSupply ?? former.maxSupply,
     maxMint: issue.maxMint ?? former.maxMint,
     mintAddressMax: issue.mintAddressMax ?? former.mintAddressMax,
@@ -28,11 +47,12 @@ export function issuedToken(issue: Issue, { action, ledger }: Step): Token {
     locks: Object.fromEntries(
       LOCKS.map((lock) => [lock, former.locks[lock] || issue.locks[lock] === '1'])
     ) as Token['locks'],
-    lastActionIndex: action.index
+    lastActionIndex: actionIndex
   };
 }
 
-function blankToken(id: number, tick: string, actionIndex: number, owner: string): Token {
+/** A token that nobody has said anything of. */
+export function blankToken(id: number, tick: string, actionIndex: number, owner: string): Token {
   return {
     id,
     tick,
@@ -60,7 +80,8 @@ function blankToken(id: number, tick: string, actionIndex: number, owner: string
 function apply(issue: Issue, step: Step): void {
   const { action, ledger } = step;
   if (action.format === CONTROLLER_FORMAT) return;
-  const token = issuedToken(issue, step);
+  const former = issue.token ?? blankToken(ledger.deal('ticker'), issue.name, action.index, action.source);
+  const token = issuedToken(issue, former, action.index);
   ledger.setToken(token);
   ledger.set('past', String(action.index), { name: 'ISSUE', tick: token.tick });
   if (issue.token === null) {
@@ -96,6 +117,7 @@ export const ISSUE = defineAction<Issue>({
   row: (issue, step) => {
     const { get } = step.action.fields;
     return {
+      tick_id: issue.token?.tick ?? issue.name,
       ...Object.fromEntries(AMOUNTS.map((field) => [field.toLowerCase(), orNull(get(field))])),
       ...Object.fromEntries(TEXTS.map((field) => [field.toLowerCase(), orNull(get(field))])),
       ...Object.fromEntries(LOCKS.map((lock) => [lock, orNull(issue.locks[lock])])),

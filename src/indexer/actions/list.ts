@@ -1,5 +1,6 @@
 import { type Check, defineAction, type Step, statusText } from '../action-definition.ts';
 import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../checks.ts';
+import { compareBytes } from '../effects.ts';
 import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, tickKey } from '../state.ts';
 
 interface ListAction {
@@ -74,7 +75,11 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
   for (const item of members) write('list_items', item, null);
   const root = known?.root ?? action.index;
   ledger.set('listRoot', String(action.index), root);
-  ledger.set('list', String(root), { type, owner: known?.list.owner ?? action.source, items: [...members] });
+  ledger.set('list', String(root), {
+    type,
+    owner: known?.list.owner ?? action.source,
+    items: [...members].sort(compareBytes)
+  });
 }
 
 function apply(leg: ListAction, step: Step): void {

@@ -27,7 +27,8 @@ test('supply = credits - debits + escrows = balances, and no balance is negative
       const signs: Readonly<Record<string, bigint>> = { credits: 1n, debits: -1n, escrows: 1n };
       for (const { table, columns } of ledger.blocks.flatMap(({ rows }) => rows)) {
         const sign = signs[table];
-        if (sign !== undefined) add(String(columns['tick_id']).toLowerCase(), sign * amountOf(columns['amount']));
+        if (sign !== undefined)
+          add(ledger.view.get('tick', String(columns['tick_id']))!.toLowerCase(), sign * amountOf(columns['amount']));
       }
       const held = new Map<string, bigint>();
       for (const [pair, amount] of ledger.balances()) {

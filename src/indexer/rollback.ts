@@ -1,0 +1,175 @@
+import { formatAmount, parseAmount } from '../consensus/amount.ts';
+import { type Connection, rows } from '../db/core/connection.ts';
+import { blankToken, type Issued, issuedToken } from './actions/issue.ts';
+import { readIndex } from './checks.ts';
+import { readToken, VALID_STATUS } from './facts.ts';
+import { checkSanity, readDecimal } from './sanity.ts';
+import { LOCKS, type LockName, type Token } from './state.ts';
+import { writeTokens } from './token-rows.ts';
+
+type Query = Pick<Connection, 'query'>;
+
+/** Tables whose rows go with their action. */
+const BY_ACTION = [
+  ...['addresses', 'airdrops', 'batches', 'broadcasts', 'callbacks', 'credits', 'debits', 'destroys', 'dispensers'],
+  ...['dividends', 'escrows', 'files', 'issues', 'links', 'list_edits', 'list_items', 'list_items_invalid'],
+  ...[
+    'list_transfers',
+    'lists',
+    'mappings_actions',
+    'messages',
+    'mints',
+    'orders',
+    'sends',
+    'sleeps',
+    'swaps',
+    'sweeps'
+  ]
+] as const;
+const BY_BLOCK = ['actions', 'transactions', 'blocks', 'chain_blocks', 'index_addresses', 'index_tickers'] as const;
+
+/**
+ * Takes back all blocks from a height on, inside the caller's transaction. Texts that were looked up keep their ids; addresses
+ * and tickers lose theirs, and the next blocks deal them again.
+ *
+ * @throws {PlatformError} LEDGER_INSANE when the sums then disagree
+ */
+export async function rollBack(connection: Query, height: number, coin: string): Promise<void> {
+  const [first] = await rows<{ action: number | null }>(
+    connection,
+    'SELECT MIN(action_index) AS action FROM actions WHERE block_index >= ?',
+    [height]
+  );
+  const action = first?.action ?? null;
+  const undo = action === null ? null : await readUndo(connection, action);
+  if (action !== null) {
+    for (const table of BY_ACTION) await connection.query(`DELETE FROM ${table} WHERE action_index >= ?`, [action]);
+  }
+  await connection.query('DELETE t FROM tokens t JOIN index_tickers i ON i.id = t.tick_id WHERE i.block_index >= ?', [
+    height
+  ]);
+  for (const table of BY_BLOCK) await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
+  if (undo) await restore(connection, undo);
+  await connection.query(
+    'INSERT INTO push_generations VALUES (?, 1) ON DUPLICATE KEY UPDATE generation = generation + 1',
+    [coin]
+  );
+}
+
+interface Moved {
+  readonly address_id: number;
+  readonly tick_id: number;
+  /** Credits less debits. */
+  readonly held: string;
+  /** With escrows. */
+  readonly supply: string;
+}
+
+interface Undo {
+  readonly moved: readonly Moved[];
+  /** Tokens that an ISSUE changed. */
+  readonly issued: readonly number[];
+}
+
+async function readUndo(connection: Query, action: number): Promise<Undo> {
+  const amount = 'CAST(amount AS DECIMAL(60,18))';
+  const part = (table: string, held: string, supply: string) =>
+    `SELECT address_id, tick_id, ${held} AS held, ${supply} AS supply FROM ${table} WHERE action_index >= ${action}`;
+  const moved = await rows<Moved & Record<string, unknown>>(
+    connection,
+    `SELECT address_id, tick_id, SUM(held) AS held, SUM(supply) AS supply FROM (
+       ${part('credits', amount, amount)} UNION ALL ${part('debits', `-${amount}`, `-${amount}`)}
+       UNION ALL ${part('escrows', '0', amount)}) undone GROUP BY address_id, tick_id`
+  );
+  const issued = await rows<{ tick_id: number }>(
+    connection,
+    `SELECT DISTINCT tick_id FROM issues WHERE action_index >= ? AND status_id = ${VALID_STATUS}`,
+    [action]
+  );
+  return { moved, issued: issued.map(({ tick_id }) => tick_id) };
+}
+
+/** Balances lose what the undone actions moved; tokens are what the remaining ISSUEs make of them. */
+async function restore(connection: Query, { moved, issued }: Undo): Promise<void> {
+  for (const { address_id, tick_id, held } of moved) {
+    const [row] = await rows<{ amount: string }>(
+      connection,
+      'SELECT amount FROM balances WHERE address_id = ? AND tick_id = ?',
+      [address_id, tick_id]
+    );
+    const amount = parseAmount(row?.amount ?? '0')! - readDecimal(held);
+    await connection.query('DELETE FROM balances WHERE address_id = ? AND tick_id = ?', [address_id, tick_id]);
+    if (amount !== 0n) {
+      await connection.query('INSERT INTO balances (address_id, tick_id, amount) VALUES (?)', [
+        [address_id, tick_id, formatAmount(amount)]
+      ]);
+    }
+  }
+  const supplies = new Map<number, bigint>();
+  for (const { tick_id, supply } of moved) {
+    supplies.set(tick_id, (supplies.get(tick_id) ?? 0n) + readDecimal(supply));
+  }
+  const ticks = [...new Set([...supplies.keys(), ...issued])];
+  const tokens: Token[] = [];
+  for (const tick of ticks) {
+    const token = await readTokenById(connection, tick);
+    if (!token) continue;
+    const replayed = issued.includes(tick) ? await replay(connection, token) : token;
+    tokens.push({ ...replayed, supply: token.supply - (supplies.get(tick) ?? 0n) });
+  }
+  await writeTokens(connection, tokens);
+  await checkSanity(connection, ticks);
+}
+
+async function readTokenById(connection: Query, tickId: number): Promise<Token | undefined> {
+  const [row] = await rows<Record<string, string | number | null>>(
+    connection,
+    `SELECT t.*, i.tick, COALESCE(o.address, '') AS owner, c.tick AS callback_tick FROM tokens t
+     JOIN index_tickers i ON i.id = t.tick_id LEFT JOIN index_addresses o ON o.id = t.owner_id
+     LEFT JOIN index_tickers c ON c.id = t.callback_tick_id WHERE t.tick_id = ?`,
+    [tickId]
+  );
+  return row && readToken(row);
+}
+
+/** What all valid ISSUEs of a token that are left make of it, one after the other. */
+async function replay(connection: Query, { id, tick, actionIndex, supply }: Token): Promise<Token> {
+  const issues = await rows<Record<string, string | number | null>>(
+    connection,
+    `SELECT i.*, s.address AS source, a.address AS transfer, c.tick AS callback_tick FROM issues i
+     JOIN actions x ON x.action_index = i.action_index JOIN index_addresses s ON s.id = x.source_id
+     LEFT JOIN index_addresses a ON a.id = i.transfer_id LEFT JOIN index_tickers c ON c.id = i.callback_tick_id
+     WHERE i.tick_id = ? AND i.status_id = ${VALID_STATUS} ORDER BY i.action_index`,
+    [id]
+  );
+  const first = blankToken(id, tick, actionIndex, String(issues[0]?.['source'] ?? ''));
+  return issues.reduce((token, row) => issuedToken(readIssued(row), token, Number(row['action_index'])), {
+    ...first,
+    supply
+  });
+}
+
+/** A row of `issues` holds what its text said. */
+function readIssued(row: Readonly<Record<string, string | number | null>>): Issued {
+  const text = (name: string) => (row[name] == null ? null : String(row[name]));
+  const amount = (name: string) => (row[name] == null ? undefined : parseAmount(text(name)!));
+  const number = (name: string) => (row[name] == null ? undefined : readIndex(text(name)!));
+  const list = (name: string) => (row[name] == null ? undefined : { root: Number(row[name]) });
+  const callbackTick = text('callback_tick');
+  return {
+    maxSupply: amount('max_supply'),
+    maxMint: amount('max_mint'),
+    mintAddressMax: amount('mint_address_max'),
+    callbackAmount: amount('callback_amount'),
+    mintStartBlock: number('mint_start_block'),
+    mintStopBlock: number('mint_stop_block'),
+    callbackBlock: number('callback_block'),
+    decimals: number('decimals') ?? null,
+    description: text('description'),
+    callbackTick: callbackTick === null ? null : { tick: callbackTick },
+    transfer: text('transfer'),
+    allowList: list('allow_list'),
+    blockList: list('block_list'),
+    locks: Object.fromEntries(LOCKS.map((lock) => [lock, text(lock) ?? ''])) as Record<LockName, string>
+  };
+}

@@ -1,0 +1,56 @@
+import { type Connection, connect, quoteName } from '../db/core/connection.ts';
+import type { DatabaseCoordinates } from '../wire/database.ts';
+import { TABLES_IN_USE, type TableDefinition } from './definitions/definition.ts';
+import { createStatement } from './definitions/statement.ts';
+
+/** Texts of which two spellings are two: they are compared byte for byte. */
+const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  index_addresses: { address: 'varchar(120) ascii ascii_bin' },
+  index_memos: { memo: 'varchar(250) utf8mb4 utf8mb4_nopad_bin' },
+  index_mime_types: { type: 'varchar(255) utf8mb4 utf8mb4_nopad_bin' }
+};
+
+/** Tables of a sync service, which makes them itself. */
+const NOT_OURS: ReadonlySet<string> = new Set(['sync_meta', 'merkle_epochs']);
+
+/** Which block of the chain stands at each height: by it a reorg is seen. */
+const CHAIN_BLOCKS = `CREATE TABLE IF NOT EXISTS chain_blocks (
+  block_index BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+  block_hash CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL
+) ENGINE=InnoDB`;
+
+/** Definitions of the tables that an indexer writes. */
+export const TABLES: ReadonlyMap<string, TableDefinition> = new Map(
+  [...TABLES_IN_USE.indexer]
+    .filter(([name]) => !NOT_OURS.has(name))
+    .map(([name, table]) => [name, withExactTexts(name, table)])
+);
+
+function withExactTexts(name: string, table: TableDefinition): TableDefinition {
+  const exact = EXACT_TEXTS[name];
+  if (!exact) return table;
+  return { ...table, columns: table.columns.map((column) => ({ ...column, type: exact[column.name] ?? column.type })) };
+}
+
+/**
+ * Makes the database and its tables where they are missing.
+ *
+ * @returns a connection to it  @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ */
+export async function openIndexerDatabase({ name, ...server }: DatabaseCoordinates): Promise<Connection> {
+  const connection = await connect(server);
+  try {
+    await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)} CHARACTER SET utf8mb4`);
+    await connection.query(`USE ${quoteName(name)}`);
+    return connection;
+  } catch (caught) {
+    connection.destroy();
+    throw caught;
+  }
+}
+
+/** Safe to repeat. */
+export async function createIndexerTables(connection: Pick<Connection, 'query'>): Promise<void> {
+  for (const [name, table] of TABLES) await connection.query(createStatement(name, table, { ifMissing: true }));
+  await connection.query(CHAIN_BLOCKS);
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { connect } from '../../../src/db/core/connection.ts';
+import { hasCode } from '../../../src/errors.ts';
+import type { ChainBlock } from '../../../src/indexer/block.ts';
+import { HANDLERS } from '../../../src/indexer/handlers.ts';
+import { IndexerStore } from '../../../src/indexer/store.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import fc from '../../support/fast-check.ts';
+import { anyBlocks } from '../../support/indexer-actions.ts';
+import { dumpIndexer } from '../../support/indexer-database.ts';
+import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+const open = (database: DatabaseCoordinates) => IndexerStore.open(database, TEST_RULES, 30);
+
+let databases: [forked: DatabaseCoordinates, fresh: DatabaseCoordinates];
+let stores: [forked: IndexerStore, fresh: IndexerStore];
+before(async () => {
+  databases = [await createDatabase('indexer'), await createDatabase('indexer')];
+  stores = [await open(databases[0]), await open(databases[1])];
+});
+after(() => {
+  for (const store of stores) store.close();
+});
+
+async function inGroups(store: IndexerStore, blocks: readonly ChainBlock[], size: number) {
+  for (let at = 0; at < blocks.length; at += size) await store.addBlocks(blocks.slice(at, at + size));
+}
+
+/** Blocks that follow each other, each with some transactions of one source. */
+function blocksOf(...texts: readonly (readonly string[])[]): ChainBlock[] {
+  return texts.map((data, place) => ({
+    height: place + 1,
+    time: 1_700_000_000 + place,
+    hash: String(place).padStart(64, 'a'),
+    transactions: data.map((text, position) => ({
+      hash: `${place} ${position}`.padStart(64, 'd'),
+      source: 'A',
+      fee: 10,
+      data: text
+    }))
+  }));
+}
+
+test('through reorgs or in one go, in groups of any size: the same rows, and the hashes of a ledger in memory', async () => {
+  const [forked, fresh] = stores;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.tuple(anyBlocks, anyBlocks, anyBlocks),
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 4 }),
+      async ([lost, other, final], size, shared) => {
+        for (const store of stores) await store.rollBack(0);
+        const fork = Math.min(shared, lost.length);
+        const above = (blocks: readonly ChainBlock[]) => blocks.filter(({ height }) => height > fork);
+        const chain = [...lost.slice(0, fork), ...above(final)];
+        await inGroups(forked, lost, size);
+        await forked.rollBack(fork + 1);
+        await inGroups(forked, above(other), 1);
+        await forked.rollBack(fork + 1);
+        await inGroups(forked, above(final), size);
+        await fresh.addBlocks(chain);
+        const dump = await dumpIndexer(databases[1]);
+        assert.deepEqual(await dumpIndexer(databases[0]), dump);
+        const memory = new MemoryLedger();
+        const written = dump['blocks']!.join();
+        for (const block of chain) {
+          const { hashes } = memory.run(block);
+          assert.ok(written.includes(hashes.ledger) && written.includes(hashes.actions), `hashes of ${block.height}`);
+        }
+      }
+    ),
+    { numRuns: 15 }
+  );
+});
+
+test('what a user writes need not fit a column', async () => {
+  const [store] = stores;
+  await store.rollBack(0);
+  const long = [
+    'x'.repeat(8_000),
+    '𝟙'.repeat(2_000),
+    '9'.repeat(8_000),
+    '-1',
+    `1.${'0'.repeat(30)}`,
+    '"\\\'',
+    '\u0000'
+  ];
+  const texts = [...HANDLERS.keys(), 'ORDER', 'NONSENSE'].flatMap((name) =>
+    [0, 1, 2, 3, 4, 5, 6, 255].flatMap((format) =>
+      long.map((field) => `${name}|${format}|${Array.from({ length: 12 }, () => field).join('|')}`.slice(0, 8_192))
+    )
+  );
+  const [hashes] = await store.addBlocks(blocksOf(texts));
+  assert.match(hashes!.ledger, /^[0-9a-f]{64}$/);
+});
+
+test('a second writer is refused', async () => {
+  await assert.rejects(open(databases[0]), (error) => hasCode(error, 'DATABASE_UNAVAILABLE'));
+});
+
+test('LEDGER_INSANE: a balance changed by hand, named with its sums; the block is not written', async () => {
+  const [, store] = stores;
+  await store.rollBack(0);
+  const [first, second] = blocksOf(['ISSUE|0|TOKA|100|0|0||50'], ['SEND|0|TOKA|1|B']);
+  await store.addBlocks([first!]);
+  const connection = await connect(databases[1]);
+  await connection.query("UPDATE balances SET amount = '60'");
+  await connection.end();
+  const reopened = async () => {
+    store.close();
+    stores[1] = await open(databases[1]);
+    return stores[1];
+  };
+  const other = await reopened();
+  await assert.rejects(other.addBlocks([second!]), (error) => {
+    assert.ok(hasCode(error, 'LEDGER_INSANE'));
+    assert.match(error.message, /SANITY CHECK FAILED: supply of TOKA is 50, balances and escrows 60/);
+    return true;
+  });
+  stores[1] = await open(databases[1]);
+  assert.deepEqual(
+    (await stores[1].readNewest(5)).map(({ height }) => height),
+    [1]
+  );
+  await stores[1].recordHalt({ code: 'LEDGER_INSANE', reason: 'by hand' });
+  assert.deepEqual(await stores[1].readHalt(), { code: 'LEDGER_INSANE', reason: 'by hand' });
+  assert.equal((await stores[1].clearHalt())?.reason, 'by hand');
+  assert.equal(await stores[1].readHalt(), null);
+});

@@ -26,7 +26,7 @@ export function setText(element: Element, text: string): void {
 export type Cell =
   | string
   | Element
-  | { readonly text: string; readonly kind: 'good' | 'warn' | 'bad' | 'wide' | 'quiet' };
+  | { readonly text: string; readonly kind: 'good' | 'busy' | 'warn' | 'bad' | 'wide' | 'quiet' };
 
 /** A table whose rows stay the same elements from one look to the next; those that are no longer needed are used again. */
 export class Table {

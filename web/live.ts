@@ -1,6 +1,7 @@
 import type { ActorView } from '../actors/runtime/actor-view.ts';
 import type { TimelineEntry } from '../actors/runtime/timeline.ts';
 import type { SubscriberView } from '../src/sync/fan-out/subscriber.ts';
+import type { Pipeline } from '../src/wire/pipeline.ts';
 import type { DatabaseReport } from '../src/wire/report.ts';
 
 /** One database as `GET /debug/live` tells it. */
@@ -24,6 +25,7 @@ export interface Live {
   readonly operated: boolean;
   readonly seq: number;
   readonly databases: readonly LiveDatabase[];
+  readonly pipeline: Pipeline;
   readonly entries: readonly TimelineEntry[];
 }
 
@@ -47,6 +49,8 @@ const NO_ENTRIES = 999_999_999_999;
 /** What the page knows of the service: the last look, and what is kept of earlier ones. */
 export class LiveState {
   last: Live | null = null;
+  /** When this browser got it, by its own clock. */
+  seenAt = 0;
   /** Oldest first, bounded like the service's own ring. */
   entries: TimelineEntry[] = [];
   readonly samples = new Map<string, Sample[]>();
@@ -73,6 +77,7 @@ export class LiveState {
       this.entries = [...this.entries, ...live.entries].slice(-MAX_ENTRIES);
     }
     this.last = live;
+    this.seenAt = Date.now();
     for (const { key, report } of live.databases) this.#sample(key, live.now, report?.height ?? null);
   }
 

@@ -1,43 +1,37 @@
 import { ActorPage } from './actor.ts';
 import { Docs } from './docs.ts';
-import { h, setText } from './dom.ts';
+import { duration, h, setText } from './dom.ts';
+import { Shortcuts } from './keys.ts';
 import { KeyNeeded, LiveState, setKey } from './live.ts';
 import { Overview } from './overview.ts';
 import { Subscribers } from './subscribers.ts';
+import { ThemeSwitch } from './theme.ts';
 import { TimelinePage } from './timeline.ts';
 import { Transparency } from './transparency.ts';
 import type { View } from './view.ts';
 
 const LOOK_EVERY_MS = 500;
 const VIEWS = [
-  ['#/', 'Overview'],
-  ['#/timeline', 'Timeline'],
-  ['#/subscribers', 'Subscribers'],
-  ['#/transparency', 'Transparency'],
-  ['#/docs', 'Interface']
+  ['#/', 'Overview', () => new Overview()],
+  ['#/timeline', 'Timeline', () => new TimelinePage()],
+  ['#/subscribers', 'Subscribers', () => new Subscribers()],
+  ['#/transparency', 'Transparency', () => new Transparency()],
+  ['#/docs', 'Interface', () => new Docs()]
 ] as const;
 
 const state = new LiveState();
 const main = document.getElementById('view')!;
 const link = document.getElementById('link')!;
+const lost = document.getElementById('lost')!;
 /** Whether the key form is shown instead of a view. */
 let locked = false;
 let view: View;
 
 function openView(): View {
   const place = location.hash || '#/';
-  const key = /^#\/actor\/(\w+\/\w+\/\w+)$/.exec(place)?.[1];
-  const opened = key
-    ? new ActorPage(key)
-    : place === '#/timeline'
-      ? new TimelinePage()
-      : place === '#/subscribers'
-        ? new Subscribers()
-        : place === '#/transparency'
-          ? new Transparency()
-          : place === '#/docs'
-            ? new Docs()
-            : new Overview();
+  const key = /^#\/actor\/(\w+\/[\w-]+\/[\w-]+)$/.exec(place)?.[1];
+  const [, , make] = VIEWS.find(([href]) => href === place) ?? VIEWS[0];
+  const opened = key ? new ActorPage(key) : make();
   main.replaceChildren(opened.element);
   opened.update(state);
   for (const anchor of document.querySelectorAll('#views a'))
@@ -57,10 +51,14 @@ function askForKey(): void {
     void keepLooking();
   };
   main.replaceChildren(
-    h('h2', {}, 'This service has a key'),
-    h('p', {}, 'It is its SYNC_API_KEY; an operator gives its SYNC_OPERATOR_KEY, where there is one.'),
-    h('p', {}, 'The key is kept until this tab is closed, and sent to this service only.'),
-    h('form', { submit }, h('label', { for: 'key' }, 'Key'), field, h('button', {}, 'Open'))
+    h(
+      'div',
+      { class: 'card gate' },
+      h('h2', {}, 'This service has a key'),
+      h('p', {}, 'It is its SYNC_API_KEY; an operator gives its SYNC_OPERATOR_KEY, where there is one.'),
+      h('p', { class: 'quiet' }, 'The key is kept until this tab is closed, and sent to this service only.'),
+      h('form', { submit }, h('label', { for: 'key' }, 'Key'), field, h('button', {}, 'Open'))
+    )
   );
   field.focus();
 }
@@ -75,10 +73,10 @@ async function keepLooking(): Promise<void> {
       } catch (fault) {
         if (fault instanceof KeyNeeded) {
           setText(link, 'the key is missing or not accepted');
+          lost.hidden = true;
           return askForKey();
         }
-        link.dataset['lost'] = '';
-        setText(link, `no answer: ${(fault as Error).message}`);
+        showLoss(fault as Error);
       }
     }
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
@@ -86,13 +84,52 @@ async function keepLooking(): Promise<void> {
 }
 
 function show(): void {
-  delete link.dataset['lost'];
+  delete document.body.dataset['lost'];
+  lost.hidden = true;
   setText(link, `seen ${new Date(state.last!.now).toLocaleTimeString()}`);
-  setText(document.getElementById('mode')!, state.last!.mode);
+  setText(document.getElementById('mode')!, `${state.last!.mode} ${state.last!.version}`);
   view.update(state);
 }
 
-document.getElementById('views')!.append(...VIEWS.map(([href, name]) => h('a', { href }, name)));
+/** What is shown stays, marked as old. */
+function showLoss({ message }: Error): void {
+  document.body.dataset['lost'] = '';
+  lost.hidden = false;
+  setText(link, 'no answer');
+  const at = state.last && new Date(state.last.now);
+  const seen = at
+    ? `Last seen ${at.toLocaleTimeString()}, ${duration(Date.now() - state.seenAt)} ago; the page shows how it was then.`
+    : 'It has not answered yet.';
+  setText(lost, `Connection lost: ${message}. ${seen} Trying again.`);
+}
+
+const theme = new ThemeSwitch();
+const shortcuts = new Shortcuts([
+  ...VIEWS.map(([href, name], index) => ({
+    key: String(index + 1),
+    does: name,
+    run: () => {
+      location.hash = href;
+    }
+  })),
+  { key: '/', does: 'to the filter', run: () => document.querySelector<HTMLElement>('input[type=search]')?.focus() },
+  { key: 'n', does: 'back to now', run: () => document.querySelector<HTMLElement>('#now')?.click() },
+  { key: 't', does: 'colours: auto, light, dark', run: () => theme.turn() }
+]);
+const help = h(
+  'button',
+  { type: 'button', class: 'icon', 'aria-label': 'Keys', title: 'Keys (?)', click: () => shortcuts.toggle() },
+  '?'
+);
+document.getElementById('tools')!.append(theme.element, help);
+document.body.append(shortcuts.dialog);
+document
+  .getElementById('views')!
+  .append(...VIEWS.map(([href, name], index) => h('a', { href, 'aria-keyshortcuts': String(index + 1) }, name)));
+document.querySelector('.skip')!.addEventListener('click', (event) => {
+  event.preventDefault(); // this page's own addresses begin with # too
+  main.focus();
+});
 addEventListener('hashchange', () => {
   if (locked) return;
   view = openView();

@@ -7,6 +7,7 @@ import { databaseOf, databaseParams, wholeNumber } from '../../service/parameter
 import { type DatabaseId, DatabaseIdSchema, databaseKey } from '../../wire/database.ts';
 import type { SubscriberView } from '../fan-out/subscriber.ts';
 import type { AppDeps } from '../http/deps.ts';
+import { syncPipeline } from '../http/pipeline.ts';
 import { readiness } from '../http/readiness.ts';
 
 const AfterSchema = Type.Object({
@@ -72,7 +73,9 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
       report: directory.lastReport(actor.id) ?? null,
       ...subscribersOf(actor.id)
     }));
-    databases = { text: JSON.stringify(found), at: performance.now() };
+    const pipeline = syncPipeline(config.SYNC_MODE, found, directory.discovered);
+    const text = `"databases":${JSON.stringify(found)},"pipeline":${JSON.stringify(pipeline)}`;
+    databases = { text, at: performance.now() };
     return databases.text;
   };
   const limitedRoutes: FastifyPluginAsyncTypebox = async (limited) => {
@@ -91,9 +94,7 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
           seq: entries.length === MAX_ENTRIES ? entries.at(-1)!.seq : timeline.seq,
           entries
         };
-        return reply
-          .type('application/json; charset=utf-8')
-          .send(`${JSON.stringify(head).slice(0, -1)},"databases":${look()}}`);
+        return reply.type('application/json; charset=utf-8').send(`${JSON.stringify(head).slice(0, -1)},${look()}}`);
       }
     );
   };

@@ -1,0 +1,133 @@
+import type { ActorView } from '../../../actors/runtime/actor-view.ts';
+import { databaseKey } from '../../wire/database.ts';
+import {
+  arrowOf,
+  boundReason,
+  boxOf,
+  NEAR_BLOCKS,
+  type Pipeline,
+  type PipelineEdge,
+  type PipelineNode,
+  type PipelineState
+} from '../../wire/pipeline.ts';
+import type { DatabaseReport } from '../../wire/report.ts';
+import { standingOf } from '../../wire/standing.ts';
+import type { SubscriberView } from '../fan-out/subscriber.ts';
+
+/** What a sync service knows of one database. */
+export interface SyncLane extends Pick<ActorView, 'id' | 'state' | 'reason' | 'machines' | 'waiting'> {
+  readonly report: DatabaseReport | null;
+  /** Slowest first; empty in client mode. */
+  readonly subscribers: readonly SubscriberView[];
+  readonly subscriber_count: number;
+}
+
+type Source = NonNullable<DatabaseReport['replica']>['sources'][number];
+
+const SOURCE_STATES: Readonly<Record<string, PipelineState>> = {
+  followed: 'well',
+  heard: 'well',
+  failed: 'failed',
+  unserved: 'failed',
+  waiting: 'waiting'
+};
+
+/**
+ * The way of blocks as a sync service knows it: a server's databases, actors and subscribers; a client's sources and replicas.
+ *
+ * @param hubAnswers false while the hub has not named any database yet
+ */
+export function syncPipeline(mode: 'server' | 'client', lanes: readonly SyncLane[], hubAnswers: boolean): Pipeline {
+  const parts = lanes.map(mode === 'server' ? serverLane : clientLane);
+  const hub: PipelineNode = {
+    ...boxOf(null, 'hub', 'hub'),
+    state: hubAnswers ? 'well' : 'waiting',
+    doing: hubAnswers
+      ? lanes.length === 1
+        ? 'names 1 database'
+        : `names ${lanes.length} databases`
+      : 'has not answered',
+    reason: hubAnswers ? null : 'the hub did not name any database yet: check HUB_API_HOST, HUB_PORT and that it runs'
+  };
+  return { nodes: [hub, ...parts.flatMap(({ nodes }) => nodes)], edges: parts.flatMap(({ edges }) => edges) };
+}
+
+/** database → sync server → subscribers */
+function serverLane(lane: SyncLane): Pipeline {
+  const { report, subscribers, subscriber_count: readers } = lane;
+  const key = databaseKey(lane.id);
+  const server = actorBox(lane, 'sync server', 'source');
+  const database: PipelineNode = {
+    ...boxOf(key, 'database', report?.dbName ?? 'database'),
+    ...databaseStanding(report),
+    height: report?.tip ?? null
+  };
+  const stalled = subscribers.filter(({ state }) => state === 'stalled').length;
+  const lags = subscribers.map(({ lag }) => lag).filter((lag) => lag !== null);
+  const slowest = lags.length === 0 ? null : Math.max(...lags);
+  const takenState: PipelineState = stalled > 0 ? 'waiting' : (slowest ?? 0) > NEAR_BLOCKS ? 'working' : 'well';
+  const taker: PipelineNode = {
+    ...boxOf(key, 'subscribers', readers === 1 ? '1 subscriber' : `${readers} subscribers`),
+    state: readers === 0 ? 'unknown' : takenState,
+    doing: readingOf(readers, stalled),
+    height: slowest === null || server.height === null ? null : server.height - slowest,
+    reason: stalled > 0 ? 'a subscriber that reads nothing for too long is dropped' : null
+  };
+  return {
+    nodes: [database, server, taker],
+    edges: [
+      arrowOf(database, server, server, server.height),
+      { ...arrowOf(server, taker, taker, server.height), lag: slowest }
+    ]
+  };
+}
+
+function readingOf(readers: number, stalled: number): string {
+  if (readers === 0) return 'none is connected';
+  if (stalled > 0) return `${stalled} of ${readers} read nothing`;
+  return readers === 1 ? 'keeps up' : 'keep up';
+}
+
+/** sources → replica; one source is followed, the others are heard for the hashes of their blocks */
+function clientLane(lane: SyncLane): Pipeline {
+  const key = databaseKey(lane.id);
+  const replica = { ...actorBox(lane, 'replica', 'replica'), percent: lane.report?.replica?.percent ?? null };
+  const found = lane.report?.replica?.sources ?? [];
+  const sources = found.map((source) => ({ source, node: sourceBox(key, source) }));
+  const arrows = sources.map(({ source, node }): PipelineEdge => {
+    if (source.state === 'followed') return arrowOf(node, replica, replica, replica.height);
+    const isHeard = source.state === 'heard';
+    return { ...arrowOf(node, replica, node, null), lag: null, carries: isHeard ? 'hashes only' : 'nothing' };
+  });
+  return { nodes: [...sources.map(({ node }) => node), replica], edges: arrows };
+}
+
+function sourceBox(key: string, { url, state, height, error }: Source): PipelineNode {
+  const name = URL.parse(url)?.host ?? url;
+  const standing = SOURCE_STATES[state] ?? 'unknown';
+  return {
+    ...boxOf(key, 'source', name),
+    id: `${key} source ${url}`,
+    state: standing,
+    doing: state,
+    height,
+    reason: standing === 'well' ? null : boundReason(error)
+  };
+}
+
+function actorBox(lane: SyncLane, role: string, machine: string): PipelineNode {
+  const { report, machines } = lane;
+  return {
+    ...boxOf(databaseKey(lane.id), role, role === 'replica' ? (report?.dbName ?? role) : role),
+    ...standingOf(lane),
+    since: machines[machine]?.since ?? null,
+    height: report?.height ?? null
+  };
+}
+
+function databaseStanding(report: DatabaseReport | null): Pick<PipelineNode, 'state' | 'doing' | 'reason'> {
+  if (!report) return { state: 'unknown', doing: 'not read yet', reason: null };
+  if (report.circuit === 'closed') return { state: 'well', doing: 'answers', reason: null };
+  const reason = boundReason(report.lastError) ?? 'it failed several times; the breaker tries it again';
+  return { state: report.circuit === 'open' ? 'failed' : 'waiting', doing: 'does not answer', reason };
+}

@@ -1,0 +1,73 @@
+/**
+ * How a part of the pipeline stands. `well`: at the tip; `working`: on its way there; `waiting`: for something that mends
+ * without an operator; `failed`: until an operator acts, or out of reach; `unknown`: not heard of yet.
+ */
+export const PIPELINE_STATES = ['well', 'working', 'waiting', 'failed', 'unknown'] as const;
+export type PipelineState = (typeof PIPELINE_STATES)[number];
+
+/** One box: something that blocks come from, pass through, or end in. */
+export interface PipelineNode {
+  /** Unique in its pipeline. */
+  readonly id: string;
+  /** The database it works for, `indexer/bitcoin/mainnet`; null where it works for all. */
+  readonly lane: string | null;
+  /** What it is, such as `coin node`, `source` or `replica`. */
+  readonly role: string;
+  readonly name: string;
+  readonly state: PipelineState;
+  /** In a word or two: `live`, `catching up`. */
+  readonly doing: string;
+  /** Since when, in Unix milliseconds; null where that is not known. */
+  readonly since: number | null;
+  readonly height: number | null;
+  /** Of a long piece of work, 0 to 100. */
+  readonly percent: number | null;
+  /** Why it is not well. */
+  readonly reason: string | null;
+}
+
+/** One arrow between two boxes of a lane. */
+export interface PipelineEdge {
+  readonly from: string;
+  readonly to: string;
+  readonly state: PipelineState;
+  /** The last block that passed. */
+  readonly height: number | null;
+  /** Blocks that have still to pass. */
+  readonly lag: number | null;
+  /** What passes, where that is not blocks: `hashes only`. */
+  readonly carries: string | null;
+}
+
+/** What a service knows of the way of blocks, from upstream to downstream. */
+export interface Pipeline {
+  readonly nodes: readonly PipelineNode[];
+  readonly edges: readonly PipelineEdge[];
+}
+
+/** A follower so few blocks behind is at the tip: the next block is on its way. */
+export const NEAR_BLOCKS = 3;
+const MAX_REASON_LETTERS = 300;
+
+/** A box of which nothing is known but its place. @param lane null where it works for all */
+export function boxOf(lane: string | null, role: string, name: string): PipelineNode {
+  const nothing = { since: null, height: null, percent: null, reason: null } as const;
+  return { id: `${lane ?? 'all'} ${role}`, lane, role, name, state: 'unknown', doing: '', ...nothing };
+}
+
+/** An arrow that is as well as the box whose work it is. @param height the last block that passed */
+export function arrowOf(
+  from: PipelineNode,
+  to: PipelineNode,
+  { state }: Pick<PipelineNode, 'state'>,
+  height: number | null
+): PipelineEdge {
+  const lag = from.height === null || height === null ? null : Math.max(0, from.height - height);
+  return { from: from.id, to: to.id, state, height, lag, carries: null };
+}
+
+/** A reason may quote what a peer sent: it is cut to 300 letters. */
+export function boundReason(reason: string | null | undefined): string | null {
+  if (!reason) return null;
+  return reason.length <= MAX_REASON_LETTERS ? reason : `${reason.slice(0, MAX_REASON_LETTERS - 1)}…`;
+}

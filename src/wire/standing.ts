@@ -1,0 +1,61 @@
+import { remedyOf } from './halts.ts';
+import { boundReason, NEAR_BLOCKS, type PipelineNode, type PipelineState } from './pipeline.ts';
+import type { Circuit, Halt } from './report.ts';
+
+/** What is read of an actor to say how it stands. */
+export interface StandingInput {
+  /** The supervisor's: `running`, `backoff`, `parked` and so on. */
+  readonly state: string;
+  /** What put it where it is, while it is down. */
+  readonly reason: { readonly message: string } | null;
+  readonly report: {
+    readonly phase: string;
+    readonly circuit?: Circuit | null;
+    readonly lagBlocks: number | null;
+    readonly lastError: string | null;
+    readonly replica?: { readonly halt: Halt | null };
+  } | null;
+  readonly waiting: { readonly on: string | null } | null;
+}
+
+/** How an actor stands, as its box shows it. */
+export type Standing = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
+
+const FOLLOWS = /^(?:live|verifying|polling\b.*|parsing\b.*)$/;
+const WAITS = new Set(['reconnecting', 'connecting', 'waitingForNode']);
+const FAILED = new Set(['halted', 'refusing', 'failed']);
+/** Of an actor whose thread does not run; every other word of the supervisor's needs an operator. */
+const DOWN: Readonly<Record<string, readonly [PipelineState, string]>> = {
+  starting: ['working', 'starting'],
+  backoff: ['waiting', 'died, is restarted soon'],
+  paused: ['waiting', 'paused'],
+  stopped: ['waiting', 'stopped']
+};
+
+/** How an actor stands, in a word, and why it is not well. */
+export function standingOf({ state, reason, report, waiting }: StandingInput): Standing {
+  if (state !== 'running') {
+    const [down, doing] = DOWN[state] ?? ['failed', phrase(state)];
+    return { state: down, doing, reason: boundReason(reason?.message) };
+  }
+  if (!report) return { state: 'unknown', doing: 'starting', reason: null };
+  const halt = report.replica?.halt;
+  if (halt) return { state: 'failed', doing: 'halted', reason: boundReason(`${halt.reason}; ${remedyOf(halt)}`) };
+  const isCut = report.circuit === 'open' || report.circuit === 'half-open';
+  const standing = isCut ? 'waiting' : phaseState(report.phase, report.lagBlocks);
+  const waits = waiting?.on ? `waits for ${waiting.on}` : null;
+  const why = report.lastError ?? (standing === 'well' ? null : waits);
+  return { state: standing, doing: phrase(report.phase), reason: boundReason(why) };
+}
+
+function phaseState(phase: string, lagBlocks: number | null): PipelineState {
+  if (FAILED.has(phase)) return 'failed';
+  if (WAITS.has(phase)) return 'waiting';
+  return FOLLOWS.test(phase) && (lagBlocks ?? 0) <= NEAR_BLOCKS ? 'well' : 'working';
+}
+
+/** `polling.caughtUp` is `caught up`, `bootstrapping.loading` is `bootstrapping: loading`. */
+function phrase(phase: string): string {
+  const path = phase.replace(/^(?:polling|parsing)\./, '').split('.');
+  return path.map((name) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)).join(': ');
+}

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DecoderReport } from '../../../src/decoder/health.ts';
+import { decoderPipeline } from '../../../src/decoder/pipeline.ts';
+
+const ID = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
+const REPORT: DecoderReport = {
+  state: 'parsing.catchingUp',
+  isDatabaseReachable: true,
+  lastProcessedBlock: 90,
+  nodeHeight: 100,
+  nodePolledAt: 0,
+  progressAt: 0,
+  failures: 0,
+  rpcErrors: 0,
+  parseErrors: 0,
+  haltReason: null
+};
+const states = (report: Partial<DecoderReport> | null, crash: string | null = null, now = 0) =>
+  decoderPipeline(ID, { report: report && { ...REPORT, ...report }, crash }, now).nodes.map(({ state }) => state);
+
+test('a decoder shows its coin node, itself and its database, with the blocks that are left to parse', () => {
+  const { nodes, edges } = decoderPipeline(ID, { report: REPORT, crash: null }, 0);
+  assert.deepEqual(
+    nodes.map(({ role, state, height }) => [role, state, height]),
+    [
+      ['coin node', 'well', 100],
+      ['decoder', 'working', 90],
+      ['database', 'well', 90]
+    ]
+  );
+  assert.deepEqual(
+    edges.map(({ lag }) => lag),
+    [10, 0]
+  );
+});
+
+test('what a decoder waits for is marked: a silent node, a database that is away, an operator', () => {
+  assert.deepEqual(states({ state: 'parsing.caughtUp', lastProcessedBlock: 100 }), ['well', 'well', 'well']);
+  assert.deepEqual(states({ state: 'waitingForNode' }, null, 61_000), ['failed', 'waiting', 'well']);
+  assert.deepEqual(states({ state: 'connecting', isDatabaseReachable: false }), ['well', 'waiting', 'failed']);
+  assert.deepEqual(states({ state: 'halted', haltReason: 'too deep' }), ['well', 'failed', 'well']);
+  assert.deepEqual(states(null, 'it died'), ['unknown', 'failed', 'unknown']);
+});

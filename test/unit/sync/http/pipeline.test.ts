@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type SyncLane, syncPipeline } from '../../../../src/sync/http/pipeline.ts';
+import type { DatabaseReport } from '../../../../src/wire/report.ts';
+import { actorViewOf, INDEXER, openHouse, reportOf } from '../routes/house.ts';
+
+const lane = (report: DatabaseReport | null, subscribers: SyncLane['subscribers'] = []): SyncLane => ({
+  ...actorViewOf(INDEXER),
+  report,
+  subscribers,
+  subscriber_count: subscribers.length
+});
+const source = { url: 'http://a.example:3006', state: 'followed', height: 12, error: null, dissents: 0, digests: null };
+const replica = {
+  ...{
+    complete: true,
+    percent: null,
+    rowsPerSecond: null,
+    etaSeconds: null,
+    halt: null,
+    verification: 'pending' as const
+  },
+  ...{ unconfirmed: [], verifiedHeight: null, verifiedAt: null, dispensers: null, repairs: 0, ids: {}, floor: null },
+  ...{ infraOnly: false, checkpointHeight: null, indexMapMismatches: null, reorgs: 0 }
+};
+
+test('a server shows its database, what it sent, and the slowest of its subscribers', () => {
+  const subscriber = {
+    id: 'a',
+    lastSentBlock: 7,
+    appliedBlock: 5,
+    lag: 2,
+    state: 'draining',
+    bufferedBytes: 0
+  } as const;
+  const { nodes, edges } = syncPipeline('server', [lane(reportOf(INDEXER, { tip: 9 }), [subscriber])], true);
+  assert.deepEqual(
+    nodes.map(({ role, state, height }) => [role, state, height]),
+    [
+      ['hub', 'well', null],
+      ['database', 'well', 9],
+      ['sync server', 'well', 7],
+      ['subscribers', 'well', 5]
+    ]
+  );
+  assert.deepEqual(
+    edges.map(({ height, lag }) => [height, lag]),
+    [
+      [7, 2],
+      [7, 2]
+    ]
+  );
+});
+
+test('a client shows every source: the one that blocks come from, one for hashes only, one that does not answer', () => {
+  const sources = [
+    source,
+    { ...source, url: 'http://b.example:3006', state: 'heard' },
+    { ...source, url: 'http://c.example:3006', state: 'failed', height: null, error: 'refused' }
+  ];
+  const report = reportOf(INDEXER, {
+    mode: 'client',
+    phase: 'catchingUp',
+    height: 7,
+    replica: { ...replica, sources }
+  });
+  const { nodes, edges } = syncPipeline('client', [lane(report)], true);
+  assert.deepEqual(
+    nodes.slice(1).map(({ name, state, reason }) => [name, state, reason]),
+    [
+      ['a.example:3006', 'well', null],
+      ['b.example:3006', 'well', null],
+      ['c.example:3006', 'failed', 'refused'],
+      ['x', 'working', null]
+    ]
+  );
+  assert.deepEqual(
+    edges.map(({ height, lag, carries }) => [height, lag, carries]),
+    [
+      [7, 5, null],
+      [null, null, 'hashes only'],
+      [null, null, 'nothing']
+    ]
+  );
+});
+
+test('a hub that has not answered, and an actor that has not reported, are shown as what is waited for', () => {
+  const [hub] = syncPipeline('client', [], false).nodes;
+  assert.equal(hub?.state, 'waiting');
+  assert.match(hub?.reason ?? '', /HUB_API_HOST/);
+  assert.equal(syncPipeline('client', [lane(null)], true).nodes.at(-1)?.state, 'unknown');
+});
+
+test('200: the pipeline comes with every look at the service', async () => {
+  const { app } = await openHouse();
+  const { pipeline } = (await app.inject('/debug/live')).json();
+  assert.equal(pipeline.nodes.length, 1 + 2 * 3);
+  assert.equal(pipeline.edges.length, 2 * 2);
+});

@@ -1,34 +1,21 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { NodeChain } from '../../../src/coin/node-chain.ts';
-import { NodeRpc } from '../../../src/coin/node-rpc.ts';
-import { connect, type SqlRow } from '../../../src/db/core/connection.ts';
-import { BlockFeed } from '../../../src/decoder/block-feed.ts';
 import type { TransactionRow } from '../../../src/decoder/block-rows.ts';
-import type { ScanRules } from '../../../src/decoder/block-scan.ts';
-import { DecoderLoop } from '../../../src/decoder/loop.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
-import { DecoderWork } from '../../../src/decoder/work.ts';
-import type { PrivateLitecoind, SentPayment } from '../../../src/devnet/litecoin.ts';
+import type { SentPayment } from '../../../src/devnet/litecoin.ts';
 import { startLitecoind } from '../../../src/devnet/litecoin.ts';
-import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
 import { type NodeBlock, type NodeOutput, readBlockRows } from '../../support/coin/verbose-rows.ts';
+import { query, scanRules, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 const MAGIC = 'TEST';
 const NETWORK = chainNetwork('litecoin', 'regtest');
-const RULES: ScanRules = {
-  magic: MAGIC,
-  addresses: NETWORK.addresses,
-  isMergeMined: false,
-  envelopeHeight: 0,
-  alwaysHops: false
-};
+const RULES = scanRules(NETWORK, MAGIC);
 let coin: TestLitecoind;
 
 before(async () => {
@@ -36,84 +23,8 @@ before(async () => {
   await coin.node.fund(250);
 });
 
-const stops: (() => Promise<void>)[] = [];
-after(async () => {
-  for (const stop of stops) await stop().catch(() => undefined);
-});
-
-/** A decoder of the test's own on a database, fast to poll and to retry. */
-function startLoop(database: DatabaseCoordinates, node: PrivateLitecoind = coin.node) {
-  const rpc = new NodeRpc({ ...node, retries: 0 });
-  const chain = new NodeChain(rpc);
-  const states: string[] = [];
-  const feed = new BlockFeed({
-    parallelism: 2,
-    retries: 0,
-    scan: (range) => scanBlocks({ node, range, rules: RULES })
-  });
-  const work = new DecoderWork({
-    network: NETWORK,
-    startBlock: 0,
-    pollIntervalMs: 20,
-    chain,
-    feed,
-    openStore: () => openDecoderStore(database),
-    log: silentLogger
-  });
-  const loop = new DecoderLoop({
-    work,
-    counters: [rpc, feed],
-    retryDelayMs: 50,
-    log: silentLogger,
-    inspect: (event) => {
-      if (event.type !== '@xstate.snapshot') return;
-      const { state } = loop.report;
-      if (states.at(-1) !== state) states.push(state);
-    }
-  });
-  const stopping = new AbortController();
-  const ended = loop.run(stopping.signal).finally(() => rpc.close());
-  const stop = async () => {
-    stopping.abort();
-    await ended;
-  };
-  stops.push(stop);
-  ended.catch(() => undefined); // told to whoever stops it
-  return {
-    loop,
-    states,
-    ended,
-    async reach(height: number, hash: unknown) {
-      const deadline = Date.now() + 20_000;
-      for (;;) {
-        const tip = await storedTip(database);
-        if (tip?.['block_index'] === height && tip['hash'] === hash && loop.report.state === 'parsing.caughtUp') return;
-        const { state } = loop.report;
-        assert.ok(Date.now() < deadline, `at ${tip?.['block_index']} instead of ${height}, state ${state}`);
-        await Promise.race([sleep(20), ended]);
-      }
-    },
-    stop
-  };
-}
-
-async function query(database: DatabaseCoordinates, sql: string): Promise<Record<string, unknown>[]> {
-  const connection = await connect(database);
-  try {
-    const [result] = await connection.query(sql);
-    return Array.isArray(result) ? (result as SqlRow[]).map((row) => ({ ...row })) : [];
-  } finally {
-    await connection.end();
-  }
-}
-
-async function storedTip(database: DatabaseCoordinates) {
-  const [tip] = await query(
-    database,
-    'SELECT block_index, hash FROM blocks JOIN index_transactions ON id = block_hash_id ORDER BY block_index DESC LIMIT 1'
-  ).catch(() => []);
-  return tip;
-}
+const startOn = (database: DatabaseCoordinates) =>
+  startLoop({ database, node: coin.node, network: NETWORK, magic: MAGIC });
 
 /** Everything that blocks brought, with ids replaced by what they stand for. */
 async function contentOf(database: DatabaseCoordinates) {
@@ -140,7 +51,7 @@ async function contentOf(database: DatabaseCoordinates) {
 
 async function assertSameAsFresh(database: DatabaseCoordinates): Promise<void> {
   const fresh = await createDatabase('decoder_fresh');
-  const loop = startLoop(fresh);
+  const loop = startOn(fresh);
   await loop.reach(await coin.node.height(), await tipHash());
   await loop.stop();
   assert.deepEqual(await contentOf(database), await contentOf(fresh));
@@ -162,7 +73,7 @@ test('200 blocks with payloads are decoded as they were paid', async () => {
     if (block === 51) await coin.node.pay({ action: 'NONSENSE|0' });
     await coin.node.mine(1, receiver);
   }
-  const loop = startLoop(database);
+  const loop = startOn(database);
   await loop.reach(await coin.node.height(), await tipHash());
   assert.deepEqual(loop.states, ['connecting', 'waitingForNode', 'parsing.catchingUp', 'parsing.caughtUp']);
   assert.equal(loop.loop.report.lastProcessedBlock, await coin.node.height());
@@ -233,7 +144,7 @@ const plainRow = ({ rawData, ...row }: TransactionRow) => ({
 for (const depth of [1, 6]) {
   test(`a reorg of depth ${depth} ends as a fresh decode would`, async () => {
     const database = await createDatabase('decoder_reorg');
-    const loop = startLoop(database);
+    const loop = startOn(database);
     for (let block = 0; block < depth; block++) {
       await coin.node.pay({ action: `COINPAY|0|${depth}|${block}` });
       await coin.node.mine(1);
@@ -264,7 +175,7 @@ for (const depth of [1, 6]) {
 test('a block that is replaced at the same height is replaced here too', async () => {
   const database = await createDatabase('decoder_equal');
   await coin.node.mine(1);
-  const loop = startLoop(database);
+  const loop = startOn(database);
   const height = await coin.node.height();
   await loop.reach(height, await tipHash());
   await coin.node.invalidate(1);
@@ -278,11 +189,11 @@ test('a block that is replaced at the same height is replaced here too', async (
 test('stored blocks above the node are rolled back, and again one stop and start further', async () => {
   const database = await createDatabase('decoder_above');
   await coin.node.mine(4);
-  const loop = startLoop(database);
+  const loop = startOn(database);
   await loop.reach(await coin.node.height(), await tipHash());
   await loop.stop();
   await coin.node.invalidate(3);
-  const again = startLoop(database);
+  const again = startOn(database);
   await again.reach(await coin.node.height(), await tipHash());
   await again.stop();
   await assertSameAsFresh(database);
@@ -290,7 +201,7 @@ test('stored blocks above the node are rolled back, and again one stop and start
 
 test('a node that goes away and comes back is waited for', async () => {
   const database = await createDatabase('decoder_node');
-  const loop = startLoop(database);
+  const loop = startOn(database);
   await loop.reach(await coin.node.height(), await tipHash());
   const { rpcPort, user, password } = coin.node;
   await coin.node.stop();
@@ -308,13 +219,13 @@ test('a node that goes away and comes back is waited for', async () => {
 test('ROLLBACK_TOO_DEEP: more than 126 blocks halt it durably, until an operator clears it', async () => {
   const database = await createDatabase('decoder_deep');
   await coin.node.mine(130);
-  const first = startLoop(database);
+  const first = startOn(database);
   await first.reach(await coin.node.height(), await tipHash());
   await first.stop();
   await coin.node.invalidate(127);
   await coin.node.mine(128);
   for (const start of [1, 2]) {
-    const loop = startLoop(database);
+    const loop = startOn(database);
     const deadline = Date.now() + 10_000;
     while (loop.loop.report.state !== 'halted') {
       assert.ok(Date.now() < deadline, `start ${start}: ${loop.loop.report.state}`);
@@ -327,7 +238,7 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt it durably, until an operator
   const store = await openDecoderStore(database);
   assert.ok(await store.clearHalt());
   await store.close();
-  const allowed = startLoop(database);
+  const allowed = startOn(database);
   await allowed.reach(await coin.node.height(), await tipHash());
   await allowed.stop();
   await assertSameAsFresh(database);
@@ -335,7 +246,7 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt it durably, until an operator
 
 test('a connection that is lost is opened anew, and no block is lost or written twice', async () => {
   const database = await createDatabase('decoder_lost');
-  const loop = startLoop(database);
+  const loop = startOn(database);
   const height = await coin.node.height();
   const killed = new Set<unknown>();
   const deadline = Date.now() + 20_000;

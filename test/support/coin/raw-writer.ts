@@ -15,6 +15,7 @@ export interface BlockParts {
   readonly previousHash: string;
   readonly time: number;
   readonly transactions: readonly TransactionParts[];
+  readonly isMergeMined?: boolean;
 }
 
 /** A transaction in the form of BIP 144, or the older one when it has no witness. */
@@ -32,16 +33,31 @@ export function writeTransaction({ inputs, outputs, witnesses }: TransactionPart
   return { bytes, txid: hashId(plain) };
 }
 
-export function writeBlock({ previousHash, time, transactions }: BlockParts): { bytes: Buffer; hash: string } {
+/** A block; a merge-mined one has an empty way from the other chain's reward to its header. */
+export function writeBlock({ previousHash, time, transactions, isMergeMined = false }: BlockParts): {
+  bytes: Buffer;
+  hash: string;
+} {
   const header = Buffer.concat([
-    uint32(0x20000000),
+    uint32(isMergeMined ? 0x00620102 : 0x20000000),
     idBytes(previousHash || '0'.repeat(64)),
     Buffer.alloc(32, 0x11),
     uint32(time),
     Buffer.alloc(8)
   ]);
   const bodies = transactions.map((transaction) => writeTransaction(transaction).bytes);
-  return { bytes: Buffer.concat([header, varInt(transactions.length), ...bodies]), hash: hashId(header) };
+  const proof = isMergeMined ? mergedMining() : Buffer.alloc(0);
+  return { bytes: Buffer.concat([header, proof, varInt(transactions.length), ...bodies]), hash: hashId(header) };
+}
+
+function mergedMining(): Buffer {
+  const reward = writeTransaction({
+    inputs: [{ txid: '0'.repeat(64), vout: 2 ** 32 - 1, script: Buffer.alloc(40) }],
+    outputs: [{ amount: 1n, script: Buffer.alloc(25) }],
+    witnesses: []
+  });
+  const branch = Buffer.concat([varInt(1), Buffer.alloc(32), uint32(0)]);
+  return Buffer.concat([reward.bytes, Buffer.alloc(32), branch, branch, Buffer.alloc(80)]);
 }
 
 const id = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString('hex'));

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChainNetwork } from '../../../src/coin/chains.ts';
+import { NodeChain } from '../../../src/coin/node-chain.ts';
+import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node-rpc.ts';
+import { connect, type SqlRow } from '../../../src/db/core/connection.ts';
+import { BlockFeed } from '../../../src/decoder/block-feed.ts';
+import type { ScanRules } from '../../../src/decoder/block-scan.ts';
+import { DecoderLoop } from '../../../src/decoder/loop.ts';
+import { openDecoderStore } from '../../../src/decoder/store.ts';
+import { DecoderWork } from '../../../src/decoder/work.ts';
+import { silentLogger } from '../../../src/log.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
+
+export interface TestLoopOptions {
+  readonly database: DatabaseCoordinates;
+  readonly node: NodeRpcOptions;
+  readonly network: ChainNetwork;
+  readonly magic: string;
+  readonly startBlock?: number;
+}
+
+const stops: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const stop of stops) await stop().catch(() => undefined);
+});
+
+/** How a test's decoder reads blocks: payloads in taproot scripts count from the first block on. */
+export function scanRules({ addresses, chain }: ChainNetwork, magic: string): ScanRules {
+  return { magic, addresses, isMergeMined: chain === 'dogecoin', envelopeHeight: 0, alwaysHops: false };
+}
+
+/** A decoder of the test's own on a database, fast to poll and to retry; it is stopped after the test file. */
+export function startLoop({ database, node, network, magic, startBlock = 0 }: TestLoopOptions) {
+  const { url, user, password } = node;
+  const rpc = new NodeRpc({ url, user, password, retries: 0 });
+  const chain = new NodeChain(rpc);
+  const rules = scanRules(network, magic);
+  const states: string[] = [];
+  const feed = new BlockFeed({
+    parallelism: 2,
+    retries: 0,
+    scan: (range) => scanBlocks({ node: { url, user, password }, range, rules })
+  });
+  const work = new DecoderWork({
+    network,
+    startBlock,
+    pollIntervalMs: 20,
+    chain,
+    feed,
+    openStore: () => openDecoderStore(database),
+    log: silentLogger
+  });
+  const loop = new DecoderLoop({
+    work,
+    counters: [rpc, feed],
+    retryDelayMs: 50,
+    log: silentLogger,
+    inspect: (event) => {
+      if (event.type !== '@xstate.snapshot') return;
+      const { state } = loop.report;
+      if (states.at(-1) !== state) states.push(state);
+    }
+  });
+  const stopping = new AbortController();
+  const ended = loop.run(stopping.signal).finally(() => rpc.close());
+  const stop = async () => {
+    stopping.abort();
+    await ended;
+  };
+  stops.push(stop);
+  ended.catch(() => undefined); // told to whoever stops it
+  return {
+    loop,
+    states,
+    ended,
+    async reach(height: number, hash: unknown) {
+      const deadline = Date.now() + 20_000;
+      for (;;) {
+        const tip = await storedTip(database);
+        if (tip?.['block_index'] === height && tip['hash'] === hash && loop.report.state === 'parsing.caughtUp') return;
+        const { state } = loop.report;
+        assert.ok(Date.now() < deadline, `at ${tip?.['block_index']} instead of ${height}, state ${state}`);
+        await Promise.race([sleep(20), ended]);
+      }
+    },
+    stop
+  };
+}
+
+/** Rows of one statement on a connection of its own. */
+export async function query(database: DatabaseCoordinates, sql: string): Promise<Record<string, unknown>[]> {
+  const connection = await connect(database);
+  try {
+    const [result] = await connection.query(sql);
+    return Array.isArray(result) ? (result as SqlRow[]).map((row) => ({ ...row })) : [];
+  } finally {
+    await connection.end();
+  }
+}
+
+async function storedTip(database: DatabaseCoordinates) {
+  const [tip] = await query(
+    database,
+    'SELECT block_index, hash FROM blocks JOIN index_transactions ON id = block_hash_id ORDER BY block_index DESC LIMIT 1'
+  ).catch(() => []);
+  return tip;
+}

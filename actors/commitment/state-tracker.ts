@@ -110,7 +110,7 @@ export class StateTracker {
           this.#tree = tree;
           this.#percent = null;
           this.#say('ready', null);
-          this.#options.log.info({ height, balances: tree.size }, 'the balance tree is made');
+          this.#options.log.info({ height, balances: tree.size }, 'balance tree built');
         },
         (caught: unknown) => build.signal.aborted || this.#giveUp(caught)
       )
@@ -186,7 +186,7 @@ export class StateTracker {
 
   /** Forgets the tree: the next one is made from what the database holds then. */
   reset(reason: string | null): void {
-    if (reason !== null && this.isFollowing) this.#options.log.info(`the balance tree is made anew: ${reason}`);
+    if (reason !== null && this.isFollowing) this.#options.log.info(`rebuilding the balance tree: ${reason}`);
     this.#build?.abort();
     this.#build = undefined;
     this.#tree = undefined;
@@ -201,7 +201,7 @@ export class StateTracker {
   refrain(phase: 'failed' | 'unsupported' | 'off', reason: string): void {
     this.reset(null);
     this.#retryAt = performance.now() + REFRAIN_MS;
-    if (phase === 'failed') this.#options.log.error(`there are no state roots: ${reason}`);
+    if (phase === 'failed') this.#options.log.error(`state roots are not computed: ${reason}`);
     this.#say(phase, reason);
   }
 
@@ -211,7 +211,7 @@ export class StateTracker {
     else {
       this.reset(null);
       this.#retryAt = performance.now() + RETRY_MS;
-      this.#options.log.warn({ err: caught }, `the balance tree could not be made, and is tried again: ${reason}`);
+      this.#options.log.warn({ err: caught }, `building the balance tree failed; retrying: ${reason}`);
     }
   }
 
@@ -240,7 +240,7 @@ export class StateTracker {
     const [row] = await rows(connection, 'SELECT COUNT(*) AS n FROM balances');
     const total = Number(row?.['n']);
     const tree = new BalanceTree(this.hashes, total);
-    log.info({ balances: total }, 'the balance tree is being made');
+    log.info({ balances: total }, 'building the balance tree');
     for await (const page of readLeafPages(connection, this.hashes, names)) {
       signal.throwIfAborted();
       tree.load(page);
@@ -273,7 +273,7 @@ export class StateTracker {
 
   #tell(percent: number): void {
     if (percent === this.#percent) return;
-    if (percent % 10 === 0 && percent > 0) this.#options.log.info({ percent }, 'the balance tree is being made');
+    if (percent % 10 === 0 && percent > 0) this.#options.log.info({ percent }, 'building the balance tree');
     this.#percent = percent;
     this.#options.changed();
   }

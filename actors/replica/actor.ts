@@ -130,7 +130,7 @@ async function orLost(work: Promise<Outcome>): Promise<Outcome> {
     if (!(caught instanceof ReplicaLost)) throw caught;
     audit.scheduleNow();
     refuseLoss(replica.store.state, caught.message);
-    log.error({ err: caught }, 'the replica contradicts its source: it is bootstrapped anew');
+    log.error({ err: caught }, 'the replica contradicts its source: bootstrapping it again');
     replica.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
     await replica.open();
     return { kind: 'lost' };

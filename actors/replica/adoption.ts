@@ -46,7 +46,7 @@ export async function adopt(replica: Parts, chain: ReplicaChain, signal: AbortSi
       source: source.url
     }
   );
-  log.warn({ lowest, tip, height }, 'a replica that another client made is taken over');
+  log.warn({ lowest, tip, height }, 'adopting a replica that another client made');
 }
 
 /** The highest block that both have; chains that agree at a height agree below it. */

@@ -190,7 +190,10 @@ export class ReplicaAudit {
     await this.#replica.store.reloadState();
     const tables = own.filter((table) => !state.ids.own.includes(table));
     if (tables.length > 0)
-      log.info({ tables, source: source.url }, 'these tables keep ids of their own: the source has others');
+      log.info(
+        { tables, source: source.url },
+        'the AUTO_INCREMENT ids of these tables differ from the source and are kept'
+      );
   }
 
   /** Equal to the source that is followed: what the others say decides. */
@@ -244,7 +247,7 @@ export class ReplicaAudit {
     else
       log.info(
         { height, tables: unsettled },
-        'these tables differ, and their source says that it changes them: the next block tells'
+        'these tables differ, and the source has not broadcast its changes to them yet; comparing again after the next block'
       );
     this.#againSoon();
   }
@@ -260,7 +263,7 @@ export class ReplicaAudit {
       log.info({ source: source.url }, 'the source offers no digests: the replica is unverified');
     } else if (hurried) {
       this.#atNextEpoch();
-      log.warn('blocks came while the replica was compared: it is compared again at the next epoch');
+      log.warn('blocks arrived during the comparison; comparing again at the next epoch');
     } else {
       this.#againSoon();
       log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');

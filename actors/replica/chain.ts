@@ -116,7 +116,7 @@ export class ReplicaChain {
     const plan = await planRollback(writer, state.height!, height);
     if (plan === null) {
       refuseLoss(state, `its source's chain leaves it below block ${height + 1}`);
-      log.warn({ height }, 'the fork is below the undo journal: the replica is bootstrapped anew');
+      log.warn({ height }, 'the fork is below the undo journal: bootstrapping the replica again');
       return { kind: 'lost' };
     }
     if (plan.groups.length > 0) {
@@ -146,7 +146,7 @@ export class ReplicaChain {
       await writer.query('SET SESSION max_statement_time = 0'); // a large table takes its time
       const tables = await followSchema(writer, plan);
       await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);
-      if (tables.length > 0) log.info({ fingerprint, tables }, 'the tables follow a newer schema');
+      if (tables.length > 0) log.info({ fingerprint, tables }, 'tables altered to the newer schema of the source');
     } catch (caught) {
       throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
     }

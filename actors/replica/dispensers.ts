@@ -39,7 +39,7 @@ export class ReplicaDispensers {
       await replaceTable(writer, table, found.rows, { dispensers });
     } catch (caught) {
       if (!hasCode(caught, 'SOURCE_INVALID')) throw caught;
-      log.warn({ err: caught, source: source.url }, 'the dispensers of the source do not fit: they stay as they are');
+      log.warn({ err: caught, source: source.url }, 'dispensers from the source are invalid; keeping the old ones');
       return;
     }
     await this.#replica.store.reloadState();
@@ -60,7 +60,7 @@ export class ReplicaDispensers {
     } catch (caught) {
       const status = hasCode(caught, 'SOURCE_REFUSED') ? Number(caught.detail['status']) : 0;
       if ([403, 404, 405, 501].includes(status)) log.info({ source: source.url }, 'the source offers no dispensers');
-      else log.warn({ err: caught, source: source.url }, 'the dispensers could not be fetched: they stay as they are');
+      else log.warn({ err: caught, source: source.url }, 'dispensers could not be fetched; keeping the old ones');
       return undefined;
     }
   }

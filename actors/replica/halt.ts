@@ -93,7 +93,7 @@ export class ReplicaHalt {
       void this.#record(context.halt!).then(
         () => actor.send({ type: 'halt.recorded' }),
         (caught: unknown) => {
-          log.error({ err: caught }, 'the halt could not be recorded: it is tried again');
+          log.error({ err: caught }, 'recording the halt failed; retrying');
           actor.send({ type: 'record.failed' });
         }
       );
@@ -110,7 +110,7 @@ export class ReplicaHalt {
     try {
       await writeHalt(writer(), halt);
     } catch (caught) {
-      log.error({ err: caught }, 'the halt could not be written to sync_halt: it goes to a file');
+      log.error({ err: caught }, 'the halt could not be written to sync_halt: writing it to a file');
       await writeHaltFile(file, halt);
     }
   }

@@ -56,14 +56,14 @@ export class ReplicaIndexMap {
       const differs = own.sha256 !== theirs.sha256;
       if (differs && this.#differed) {
         this.mismatches++;
-        log.warn({ source: source.url, own, theirs }, 'the index of addresses differs from that of the source');
+        log.warn({ source: source.url, own, theirs }, 'the address index differs from the source's');
       }
       const isNew = differs && !this.#differed;
       this.#differed = differs;
       this.#replica.progress.changed();
       return isNew ? SOON_MS : PAUSE_MS;
     } catch (caught) {
-      if (!this.#stopping.signal.aborted) log.debug({ err: caught }, 'the index of addresses could not be compared');
+      if (!this.#stopping.signal.aborted) log.debug({ err: caught }, 'the address index could not be compared');
       return PAUSE_MS;
     } finally {
       line.destroy();

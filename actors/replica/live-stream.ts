@@ -30,7 +30,7 @@ export class LiveStream {
           applied: () => this.#applied,
           stream: () => this.#subscription,
           source: () => sources.client,
-          onFault: (fault) => log.debug({ err: fault }, 'the source took no heartbeat')
+          onFault: (fault) => log.debug({ err: fault }, 'the source refused the heartbeat')
         })
       : null;
   }

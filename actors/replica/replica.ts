@@ -92,7 +92,9 @@ export class Replica {
     this.store.drop();
     await this.#memory
       .forget()
-      .catch((err: unknown) => this.log.warn({ err }, 'the next actor will take this end for a death'));
+      .catch((err: unknown) =>
+        this.log.warn({ err }, 'the graceful stop could not be saved: the next actor counts it as a death')
+      );
     await this.sources.close();
   }
 
@@ -117,7 +119,7 @@ export class Replica {
     }
     await this.#memory
       .keep(this.sources.client.url, progress)
-      .catch((err: unknown) => this.log.warn({ err }, 'which source is followed cannot be kept'));
+      .catch((err: unknown) => this.log.warn({ err }, 'the followed source cannot be saved'));
   }
 }
 

@@ -82,7 +82,7 @@ export class SnapshotLoader {
       throw caught;
     }
     await pool.close();
-    log.info({ rows: sumOf(this.received) }, 'all rows are in: what is left is to check them');
+    log.info({ rows: sumOf(this.received) }, 'all rows are loaded; checking them');
   }
 
   async #loadTables(pool: LoaderPool, finisher: TableFinisher, signal: AbortSignal): Promise<void> {

@@ -92,7 +92,7 @@ export class SourceSet {
     if (!record || this.#records.length === 1) return;
     const error = 'it was followed when the last actor died';
     Object.assign(record, { state: 'failed', error, restUntil: performance.now() + DEATH_REST_MS });
-    this.#log.warn({ source: url }, `another source is followed first: ${error}`);
+    this.#log.warn({ source: url }, `switching to another source: ${error}`);
     if (this.followed === record) this.#followNext();
   }
 

@@ -173,7 +173,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol, 
       onStuck,
       ...(endPatienceMs === undefined ? {} : { endPatienceMs }),
       onMessage: (message) => this.#context.tell({ kind: 'message', ...message }),
-      onFault: (error, type) => log.warn({ err: error, type }, `an ask of the actor failed: ${error.message}`),
+      onFault: (error, type) => log.warn({ err: error, type }, `a request to the actor failed: ${error.message}`),
       listeners: {
         ...listeners,
         beacon: (beacon: Beacon) => this.#onBeacon(handle, beacon),
@@ -244,7 +244,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol, 
     try {
       await Promise.race([reap(generation), late]);
     } catch (caught) {
-      log.warn({ err: caught }, 'what the dead actor left running could not be ended');
+      log.warn({ err: caught }, 'statements of the dead actor could not be ended');
     } finally {
       late.catch(() => undefined);
       patience.abort();

@@ -174,6 +174,6 @@ function boundTo(
 
 /** `process.exit` would wait for the thread. */
 function killProcess(log: Logger): void {
-  log.fatal('the thread cannot be ended: the process is killed, for its guardian to start it anew');
+  log.fatal('the thread does not end: killing the process; its guardian restarts it');
   process.kill(process.pid, 'SIGKILL');
 }

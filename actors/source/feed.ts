@@ -116,8 +116,8 @@ export class SourceFeed {
         this.#tip = layout.heads && (await readTip(connection, layout.heads));
         this.#mark = await readMark(connection, data.coordinates, layout);
         const other = data.resume && (await findOtherDatabase(connection, layout, data.resume, this.#mark));
-        if (other) log.warn(`what was broadcast last is not of this database (${other}): starting at the tip`);
-        else if (!data.resume) log.info('no earlier broadcasts are known: starting at the tip');
+        if (other) log.warn(`the saved resume point belongs to another database (${other}): starting at the tip`);
+        else if (!data.resume) log.info('no resume point is saved: starting at the tip');
         return data.resume && !other
           ? SourceMemory.resume(connection, layout, data.resume)
           : SourceMemory.atTip(connection, layout, this.#tip);
@@ -259,7 +259,7 @@ export class SourceFeed {
     const bytes = encodeMessage(message);
     const { height } = block.head;
     if (bytes.length === 0)
-      this.#options.log.error({ height }, 'a block is larger than a message may be: subscribers catch up by snapshot');
+      this.#options.log.error({ height }, 'the block exceeds the message limit: subscribers catch up by snapshot');
     return { type: 'block', height, bytes, infraBytes };
   }
 

@@ -58,7 +58,8 @@ export function createActors(deps: ActorDeps): SyncActors {
     reap: async ({ spec, generation }) => {
       const coordinates = whereIs(spec.id);
       const killed = coordinates ? await reap(coordinates, coordinates.name, generation) : 0;
-      if (killed > 0) log.warn({ database: databaseKey(spec.id), killed }, 'ended what a dead actor left running');
+      if (killed > 0)
+        log.warn({ database: databaseKey(spec.id), killed }, 'ended statements that a dead actor left running');
     }
   });
   const directory = new ActorDirectory<SyncActorAsks, DatabaseReport>(supervisor);

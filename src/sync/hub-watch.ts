@@ -61,7 +61,7 @@ export async function watchHub({
       said = words.join();
       await onDatabases(databases);
       answered = known = true;
-      await memory?.keep(databases).catch((err) => log.warn({ err }, 'what the hub names cannot be kept'));
+      await memory?.keep(databases).catch((err) => log.warn({ err }, 'the hub's list of databases cannot be saved'));
     } catch (caught) {
       if (signal.aborted) return;
       const error = PlatformError.from(caught, 'HUB_UNREACHABLE');
@@ -70,7 +70,7 @@ export async function watchHub({
       log.error({ err: error.message, hint: error.hint }, 'error connecting to the hub');
       const kept = known ? null : await memory?.recall();
       if (kept) {
-        log.warn({ databases: kept.length }, 'going on with the databases that the hub named last');
+        log.warn({ databases: kept.length }, 'the hub does not answer: using its last list of databases');
         await onDatabases(kept);
         known = true;
       }

@@ -72,7 +72,7 @@ test('a replica that another client made is refused without the flag and when it
     const client = await pair.startClient({}, ADOPT);
     const verdict = await pair.settle(client, height);
     assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
-    assert.match(client.log(), /taken over/);
+    assert.match(client.log(), /adopting a replica/);
     assert.doesNotMatch(client.log(), /snapshot download begins/);
     await client.end();
   });
@@ -83,7 +83,7 @@ test('a replica that another client made is refused without the flag and when it
     const client = await pair.startClient({}, ['--adopt', 'all']);
     const verdict = await pair.settle(client, height);
     assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
-    assert.match(client.log(), /taken over/);
+    assert.match(client.log(), /adopting a replica/);
     assert.doesNotMatch(client.log(), /snapshot download begins/);
     await client.end();
   });

@@ -76,7 +76,7 @@ async function startAll(t: TestContext, deadlineMs: number): Promise<number> {
   assert.deepEqual([...new Set(actors.map(({ restarts }) => restarts.total))], [0], 'none died on its way');
   const took = performance.now() - began;
   await client.end();
-  assert.doesNotMatch(client.log(), /what the dead actor left running could not be ended/);
+  assert.doesNotMatch(client.log(), /statements of the dead actor could not be ended/);
   return took;
 }
 

@@ -81,7 +81,7 @@ export async function buildSnapshot(
     checksums = result.checksums;
   } catch (caught) {
     const error = PlatformError.from(caught, 'SNAPSHOT_FAILED');
-    if (hasCode(error, 'SNAPSHOT_BUSY')) log.info(`the snapshot is given up: ${error.detail['reason']}`);
+    if (hasCode(error, 'SNAPSHOT_BUSY')) log.info(`snapshot build cancelled: ${error.detail['reason']}`);
     else log.error({ err: error }, 'snapshot build failed');
     if (!ended) {
       await options.onFailed(error);
@@ -111,7 +111,7 @@ async function runTask(
   const { port1: here, port2: there } = new MessageChannel();
   const answer = async (head: SnapshotHead) => {
     const missed = await source.missed(order, head).catch((caught: unknown) => {
-      log.warn({ err: caught }, 'a source does not say what changed in older blocks');
+      log.warn({ err: caught }, 'the source actor did not answer what changed in older blocks; the client compares its newest blocks');
       return null;
     });
     here.postMessage({ missed } satisfies MissedAnswer);
@@ -138,5 +138,5 @@ async function runTask(
 
 /** A source that cannot take note is no reason to refuse: a comparison of digests finds what a reader misses then. */
 async function told(word: Promise<unknown>, log: Logger): Promise<void> {
-  await word.catch((caught: unknown) => log.warn({ err: caught }, 'a source took no note of a snapshot'));
+  await word.catch((caught: unknown) => log.warn({ err: caught }, 'the source actor did not register the snapshot's readers'));
 }

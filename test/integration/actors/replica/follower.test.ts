@@ -98,7 +98,7 @@ test('a block within a group whose previous hash is not that of the block before
   await end();
 });
 
-test('the tables follow a newer schema before the first block that is made for it is applied', async () => {
+test('tables altered to the newer schema of the source before the first block that is made for it is applied', async () => {
   const { to, told, source, replica, ended, end } = await follow();
   source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
   told.fingerprint = 'new';

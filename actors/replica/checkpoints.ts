@@ -95,7 +95,7 @@ export class ReplicaCheckpoints {
       this.#anchors = [...this.#anchors, { checkpoint, source: url, contradictedAt: null }].slice(-MAX_AHEAD);
     } catch (caught) {
       if (!this.#stopping.signal.aborted)
-        log.warn({ err: caught, source: url }, 'fetching a source's checkpoint failed');
+        log.warn({ err: caught, source: url }, "fetching a source's checkpoint failed");
     }
   }
 

@@ -56,7 +56,7 @@ export class ReplicaIndexMap {
       const differs = own.sha256 !== theirs.sha256;
       if (differs && this.#differed) {
         this.mismatches++;
-        log.warn({ source: source.url, own, theirs }, 'the address index differs from the source's');
+        log.warn({ source: source.url, own, theirs }, "the address index differs from the source's");
       }
       const isNew = differs && !this.#differed;
       this.#differed = differs;

@@ -86,7 +86,7 @@ export class CatalogCache {
         connection.destroy();
       }
     } catch (caught) {
-      this.#options.log.warn({ err: caught }, 'the sizes of a MariaDB server's databases could not be read');
+      this.#options.log.warn({ err: caught }, "the sizes of a MariaDB server's databases could not be read");
     }
   }
 

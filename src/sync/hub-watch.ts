@@ -61,7 +61,7 @@ export async function watchHub({
       said = words.join();
       await onDatabases(databases);
       answered = known = true;
-      await memory?.keep(databases).catch((err) => log.warn({ err }, 'the hub's list of databases cannot be saved'));
+      await memory?.keep(databases).catch((err) => log.warn({ err }, "the hub's list of databases cannot be saved"));
     } catch (caught) {
       if (signal.aborted) return;
       const error = PlatformError.from(caught, 'HUB_UNREACHABLE');

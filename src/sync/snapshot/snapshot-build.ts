@@ -111,7 +111,10 @@ async function runTask(
   const { port1: here, port2: there } = new MessageChannel();
   const answer = async (head: SnapshotHead) => {
     const missed = await source.missed(order, head).catch((caught: unknown) => {
-      log.warn({ err: caught }, 'the source actor did not answer what changed in older blocks; the client compares its newest blocks');
+      log.warn(
+        { err: caught },
+        'the source actor did not answer what changed in older blocks; the client compares its newest blocks'
+      );
       return null;
     });
     here.postMessage({ missed } satisfies MissedAnswer);
@@ -138,5 +141,7 @@ async function runTask(
 
 /** A source that cannot take note is no reason to refuse: a comparison of digests finds what a reader misses then. */
 async function told(word: Promise<unknown>, log: Logger): Promise<void> {
-  await word.catch((caught: unknown) => log.warn({ err: caught }, 'the source actor did not register the snapshot's readers'));
+  await word.catch((caught: unknown) =>
+    log.warn({ err: caught }, "the source actor did not register the snapshot's readers")
+  );
 }

@@ -104,13 +104,12 @@ const breaker = new CircuitBreaker({
 const effects = new Effects({
   // That the database opens says nothing of a source that fails; a catch-up that ends says that all is well.
   proofs: ['catchUp'],
-  onFault: (caught) => {
+  toFault: (caught) => {
     const fault = asFault(caught);
     if (fault.code === 'DATABASE_UNAVAILABLE') breaker.tell('call.failed');
-    const told = replica.drop(fault);
-    log[told.message === effects.lastFault ? 'debug' : 'warn']({ err: told }, told.message);
-    return told;
-  }
+    return replica.drop(fault);
+  },
+  onFault: (fault, _, isNew) => log[isNew ? 'warn' : 'debug']({ err: fault }, fault.message)
 });
 
 /** Driver errors carry a number; what is neither theirs nor ours is a bug. */

@@ -3,8 +3,10 @@ import { fromPromise, type PromiseActorLogic } from 'xstate';
 import type { PlatformError } from '../../src/errors.ts';
 
 export interface EffectsOptions {
-  /** Makes a fault of what an attempt threw, and lets go of what it broke. @returns what is told of it */
-  readonly onFault: (caught: unknown, effect: string) => PlatformError;
+  /** What an attempt threw, as a fault of ours, once what it broke is let go. */
+  readonly toFault: (caught: unknown) => PlatformError;
+  /** Called when the fault is counted. @param isNew its message is not that of the fault before it */
+  readonly onFault?: (fault: PlatformError, effect: string, isNew: boolean) => void;
   /** Called after each attempt that went well. */
   readonly onSuccess?: (effect: string) => void;
   /** Waited for before each attempt. */
@@ -82,7 +84,7 @@ export class Effects {
     attempt: () => Promise<Output | null>,
     signal: AbortSignal
   ): Promise<{ readonly output: Output | null; readonly fault: PlatformError | null }> {
-    const { onFault, onSuccess, isRetried } = this.#options;
+    const { toFault, onFault, onSuccess, isRetried } = this.#options;
     try {
       const output = await attempt();
       this.#wentWell(effect);
@@ -90,9 +92,11 @@ export class Effects {
       return { output, fault: null };
     } catch (caught) {
       if (signal.aborted) throw caught;
-      const fault = onFault(caught, effect);
+      const fault = toFault(caught);
+      const isNew = fault.message !== this.lastFault;
       this.#faultCount++;
       this.#lastFault = { message: fault.message, effect };
+      onFault?.(fault, effect, isNew);
       if (isRetried?.(fault, effect)) return { output: null, fault };
       throw fault;
     }

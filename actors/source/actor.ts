@@ -175,13 +175,12 @@ const effects = new Effects({
     breaker.tell('call.started');
   },
   onSuccess: () => breaker.tell('call.succeeded'),
-  onFault: (caught, effect) => {
-    const error = databaseError(caught);
-    const pollErrorCount = effects.faultCount + 1;
-    log.warn({ err: error, hint: error.hint, effect, pollErrorCount }, error.message);
+  toFault: (caught) => databaseError(caught),
+  onFault: (fault, effect) => {
+    const pollErrorCount = effects.faultCount;
+    log.warn({ err: fault, hint: fault.hint, effect, pollErrorCount }, fault.message);
     breaker.tell('call.failed');
     report();
-    return error;
   },
   isRetried: ({ policy }) => policy !== 'exit',
   // From the beginning of one poll to that of the next: what a poll takes must not add to how long a block waits for it.

@@ -6,7 +6,7 @@ import { Effects, type EffectsOptions } from '../../../../actors/runtime/effects
 import { PlatformError } from '../../../../src/errors.ts';
 
 const open = (options: Partial<EffectsOptions> = {}) =>
-  new Effects({ onFault: (caught) => PlatformError.from(caught), ...options });
+  new Effects({ toFault: (caught) => PlatformError.from(caught), ...options });
 
 const begin = <Output>(logic: PromiseActorLogic<Output, void>) => createActor(logic).start();
 
@@ -96,15 +96,14 @@ test('the machine is told what the fault became; a cancelled effect has none', a
   const named = new PlatformError('SOURCE_UNREACHABLE', { reason: 'named' });
   const seen: string[] = [];
   const effects = open({
-    onFault: (_, effect) => {
-      seen.push(effect);
-      return named;
-    }
+    toFault: () => named,
+    onFault: (fault, effect, isNew) => seen.push(`${effect}: ${fault.message}, ${isNew ? 'new' : 'again'}`)
   });
-  await assert.rejects(toPromise(begin(effects.effect('work', () => Promise.reject(broken)))), named);
+  for (const _ of [1, 2])
+    await assert.rejects(toPromise(begin(effects.effect('work', () => Promise.reject(broken)))), named);
   const cancelled = begin(effects.effect('cancelled', (signal) => sleep(60_000, 1, { signal })));
   await sleep(1);
   cancelled.stop();
   await effects.ended;
-  assert.deepEqual(seen, ['work']);
+  assert.deepEqual(seen, [`work: ${named.message}, new`, `work: ${named.message}, again`]);
 });

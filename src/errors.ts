@@ -117,12 +117,14 @@ export const ERRORS = {
   REQUEST_INVALID: { status: 400, policy: 'restart', hint: 'see the documentation of the route' },
   /** More rows in one range of a digest than one answer may hold. */
   RANGE_TOO_LARGE: { status: 413, policy: 'restart', hint: 'ask for the ranges within it, then for their rows' },
-  /** Missing or wrong Bearer token. */
+  /** Missing or wrong key. */
   UNAUTHORIZED: {
     status: 401,
     policy: 'restart',
-    hint: 'send Authorization: Bearer <SYNC_API_KEY>, as an operator <SYNC_OPERATOR_KEY>'
+    hint: "send the service's key as Authorization: Bearer or as X-API-Key; of sync SYNC_API_KEY, as an operator SYNC_OPERATOR_KEY"
   },
+  /** The path names a network that this service does not serve. */
+  COIN_NOT_AVAILABLE: { status: 404, policy: 'restart', hint: 'ask the service of that network' },
   /** The route belongs to the other mode. */
   WRONG_MODE: { status: 403, policy: 'restart', hint: 'ask a process in the other SYNC_MODE' },
   /** No further validator can be listed for the database. */

@@ -25,19 +25,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/verify/': ['mysql2/promise', 'src/errors.ts'],
   'src/sync/': ['node:', 'package.json', 'fastify', '@fastify/rate-limit', BELOW],
   'src/hub/': [
-    ...[
-      'node:',
-      'fastify',
-      'typebox',
-      'xstate',
-      'machines/runtime/',
-      'src/db/core/',
-      'src/service/',
-      'src/coin/',
-      'type src/config/',
-      'type src/log.ts'
-    ],
-    ...BASICS
+    ...['node:', 'typebox', 'type fastify', 'xstate', 'machines/runtime/', 'src/db/core/', 'src/config/', 'src/coin/'],
+    ...['src/service/', 'src/observe/metrics/', 'type src/log.ts', ...BASICS]
   ],
   // Routes and what they share know no actor: they are handed a directory.
   'src/sync/routes/': [
@@ -49,7 +38,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/sync/fan-out/', 'type src/observe/metrics/', 'type actors/protocol.ts', 'type actors/runtime/'],
     ...['type src/config/', 'type src/log.ts']
   ],
-  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/', 'type src/wire/'],
   'src/sync/fan-out/': [
     ...['node:', 'typebox', 'ws', 'xstate', 'machines/sync/', ...BASICS],
     ...['type src/db/source/', 'type src/config/', 'type src/log.ts']
@@ -59,17 +47,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/coin/'],
   'src/decoder/': [
-    ...[
-      'node:',
-      'lru-cache',
-      ...FASTIFY,
-      'xstate',
-      'type mysql2/promise',
-      'machines/decoder/',
-      'src/db/core/',
-      'src/coin/'
-    ],
-    ...['src/service/', 'type src/log.ts', ...BASICS]
+    ...['node:', 'lru-cache', ...FASTIFY, 'xstate', 'type mysql2/promise', 'machines/decoder/', 'src/db/core/'],
+    ...['src/coin/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'src/indexer/': ['node:', 'src/db/core/', 'src/coin/', ...BASICS],
   'actors/source/': [
@@ -103,6 +82,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/db/source/changes/': [...TABLES, ...BASICS],
   'src/db/ddl/': [...TABLES, ...BASICS],
   'src/db/tables/': ['node:', 'src/db/core/', ...BASICS],
+  'src/service/': [
+    ...[
+      'node:',
+      'package.json',
+      ...FASTIFY,
+      'src/observe/tracing.ts',
+      'src/observe/',
+      'src/process/',
+      'src/wire/',
+      'src/errors.ts'
+    ],
+    ...['type src/observe/metrics/', 'type actors/runtime/', 'type src/config/', 'type src/log.ts']
+  ],
+  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/', 'type src/wire/'],
   'actors/runtime/': [
     ...['node:', 'piscina', 'xstate', 'src/db/core/', 'machines/all.ts', 'machines/runtime/', 'src/process/'],
     ...['src/observe/', 'type src/log.ts', ...BASICS]
@@ -115,7 +108,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/process/': ['node:', 'package.json', 'src/config/', 'src/log.ts', 'src/errors.ts'],
   'src/config/': ['node:', 'src/coin/', 'type src/consensus/', 'src/errors.ts'],
   'src/coin/': ['node:', '@scure/base', 'undici', 'typebox', 'src/wire/', 'src/errors.ts'],
-  'src/service/': ['node:', ...FASTIFY, 'src/wire/', 'src/errors.ts'],
   // Loaded by a dynamic import, and only where it is wanted.
   'src/observe/tracing.ts': ['@fastify/otel', '@opentelemetry/', 'type fastify', 'type src/observe/', 'type src/wire/'],
   'src/observe/': [],

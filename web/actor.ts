@@ -72,7 +72,7 @@ export class ActorPage implements View {
     );
   }
 
-  #showButtons(operated: boolean, mode: string): void {
+  #showButtons(operated: boolean, mode: string | null): void {
     if (!operated || this.#buttons.childElementCount > 0) return;
     const act = (name: string, path: string, danger = false) =>
       h('button', { type: 'button', class: danger ? 'danger' : null, click: () => void this.#act(name, path) }, name);

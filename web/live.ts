@@ -2,23 +2,26 @@ import type { ActorView } from '../actors/runtime/actor-view.ts';
 import type { TimelineEntry } from '../actors/runtime/timeline.ts';
 import type { SubscriberView } from '../src/sync/fan-out/subscriber.ts';
 import type { Pipeline } from '../src/wire/pipeline.ts';
-import type { DatabaseReport } from '../src/wire/report.ts';
+import type { ActorReport, DatabaseReport } from '../src/wire/report.ts';
 
-/** One database as `GET /debug/live` tells it. */
+/** One database as `GET /debug/live` tells it; what sync alone knows is missing in other services. */
 export interface LiveDatabase extends Omit<ActorView, 'transitions'> {
   /** `indexer/bitcoin/mainnet` */
   readonly key: string;
-  readonly report: DatabaseReport | null;
+  readonly report: (ActorReport & Partial<DatabaseReport>) | null;
   /** The slowest of them. */
-  readonly subscribers: readonly SubscriberView[];
-  readonly subscriber_count: number;
+  readonly subscribers?: readonly SubscriberView[];
+  readonly subscriber_count?: number;
 }
 
 /** An answer of `GET /debug/live`. */
 export interface Live {
   readonly now: number;
   readonly version: string;
-  readonly mode: 'server' | 'client';
+  /** `sync`, `hub`, `decoder`. */
+  readonly service: string;
+  /** Null where the service has no modes. */
+  readonly mode: 'server' | 'client' | null;
   /** What `GET /readyz` says. */
   readonly readiness: string;
   /** The key is an operator's, who has buttons. */

@@ -55,7 +55,11 @@ function askForKey(): void {
       'div',
       { class: 'card gate' },
       h('h2', {}, 'This service has a key'),
-      h('p', {}, 'It is its SYNC_API_KEY; an operator gives its SYNC_OPERATOR_KEY, where there is one.'),
+      h(
+        'p',
+        {},
+        'It is its SYNC_API_KEY, HUB_API_KEY or DECODER_API_KEY; an operator of sync gives SYNC_OPERATOR_KEY.'
+      ),
       h('p', { class: 'quiet' }, 'The key is kept until this tab is closed, and sent to this service only.'),
       h('form', { submit }, h('label', { for: 'key' }, 'Key'), field, h('button', {}, 'Open'))
     )
@@ -87,7 +91,8 @@ function show(): void {
   delete document.body.dataset['lost'];
   lost.hidden = true;
   setText(link, `seen ${new Date(state.last!.now).toLocaleTimeString()}`);
-  setText(document.getElementById('mode')!, `${state.last!.mode} ${state.last!.version}`);
+  const { service, mode, version } = state.last!;
+  setText(document.getElementById('mode')!, [service, mode, version].filter((word) => word !== null).join(' '));
   view.update(state);
 }
 

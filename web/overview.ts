@@ -193,6 +193,7 @@ function stateCell(database: LiveDatabase): Cell {
 
 function circuitCell({ state, report }: LiveDatabase): Cell {
   if (state !== 'running' || !report) return '–';
+  if (report.circuit === null) return '–';
   return { text: report.circuit, kind: report.circuit === 'closed' ? 'good' : 'bad' };
 }
 

@@ -39,7 +39,7 @@ export class Subscribers implements View {
       this.#askedAt = Date.now();
       void this.#askValidators(state.last.databases.map(({ key }) => key));
     }
-    const subscribers = (state.last?.databases ?? []).flatMap(({ key, subscribers }) =>
+    const subscribers = (state.last?.databases ?? []).flatMap(({ key, subscribers = [] }) =>
       subscribers.map((each): Line => {
         const values = [
           each.id,

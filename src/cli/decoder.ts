@@ -6,12 +6,17 @@ import { activationHeight } from '../coin/profile.ts';
 import { databaseOf } from '../config/database.ts';
 import { type DecoderConfig, decoderChecks, decoderVariables } from '../config/decoder.ts';
 import { networkOf, nodeUrlOf } from '../config/node.ts';
-import { startDecoderApi } from '../decoder/api.ts';
+import { createDecoderApp } from '../decoder/app.ts';
 import type { ScanRules } from '../decoder/block-scan.ts';
-import type { DecoderReport, DecoderView } from '../decoder/health.ts';
+import { actorReportOf, type DecoderReport, type DecoderView } from '../decoder/health.ts';
+import { monotonicMs } from '../decoder/monotonic.ts';
+import { decoderPipeline } from '../decoder/pipeline.ts';
 import { openDecoderStore } from '../decoder/store.ts';
 import type { PlatformError } from '../errors.ts';
 import { createLogger, type Logger } from '../log.ts';
+import { createMetrics } from '../observe/metrics/metrics.ts';
+import { openServiceBase } from '../service/base.ts';
+import { listen } from '../service/ingress/listen.ts';
 import type { DatabaseId } from '../wire/database.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
@@ -25,8 +30,6 @@ export interface Decoder {
   /** Ends the loop after the iteration under way, releases the database, closes the front door. */
   stop(): Promise<void>;
 }
-
-const STOP_GRACE_MS = 10_000;
 
 /** `platform-node decoder`: the blocks of a coin node into a decoder database, until SIGTERM or SIGINT. */
 export const decoderCommand = {
@@ -62,20 +65,32 @@ export const decoderCommand = {
  * @see the section on the decoder's start-up order of the specification
  */
 export async function startDecoder(config: DecoderConfig, log: Logger): Promise<Decoder> {
-  const { chain, network, startBlock } = networkOf(config);
+  const { chain, network, code, startBlock } = networkOf(config);
   const id: DatabaseId = { dbType: 'decoder', chain, network };
   const failed = Promise.withResolvers<PlatformError>();
   let lastReport: DecoderReport | null = null;
+  const reportNow = () => (lastReport ? actorReportOf(lastReport) : undefined);
+  const metrics = createMetrics({
+    service: 'decoder',
+    actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow() }))
+  });
+  const base = await openServiceBase('decoder', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
   const supervisor = new Supervisor<Record<never, never>, Record<never, never>, DecoderNotices>({
     log,
     handlers: {},
+    ...base.observers,
     listeners: {
-      report: (report) => {
-        lastReport = report;
-      }
+      report: (report) => keepReport(report)
     },
     onFatal: (error) => failed.resolve(error)
   });
+  const keepReport = (report: DecoderReport) => {
+    const before = lastReport?.lastProcessedBlock ?? null;
+    const height = report.lastProcessedBlock;
+    lastReport = report;
+    if (before === null || height === null || height <= before) return;
+    supervisor.timeline.add(id, { kind: 'blocks', at: Date.now(), direction: 'in', first: before + 1, last: height });
+  };
   const view = (): DecoderView => {
     const [actor] = supervisor.list();
     return {
@@ -83,14 +98,28 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
       crash: actor?.state === 'starting' ? null : (actor?.reason?.message ?? null)
     };
   };
-  const api = await startDecoderApi({
+  const app = createDecoderApp({
+    ...base,
+    config,
+    log,
+    view,
+    serves: (asked) => asked.toUpperCase() === code,
+    actors: {
+      list: () => supervisor.list(),
+      timeline: supervisor.timeline,
+      control: supervisor,
+      describe: () => ({ report: reportNow() ?? null }),
+      pipeline: () => decoderPipeline(id, view(), monotonicMs())
+    }
+  });
+  const port = await listen(app, {
+    service: 'decoder',
     host: config.DECODER_API_HOST,
     port: config.DECODER_API_PORT,
-    limits: { alertMs: config.DECODER_STALL_ALERT_MS, fetchAttempts: config.DECODER_STALL_FETCH_ATTEMPTS },
-    view,
+    variables: { host: 'DECODER_API_HOST', port: 'DECODER_API_PORT', key: 'DECODER_API_KEY' },
+    hasKey: config.DECODER_API_KEY !== undefined,
     log
   });
-  log.info({ host: config.DECODER_API_HOST, port: api.port }, `decoder listens on port ${api.port}`);
   const workerData: DecoderActorData = {
     chain,
     network,
@@ -109,11 +138,12 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
   };
   supervisor.start({ id, kind: 'decoder', entry: actorEntry('decoder'), workerData });
   return {
-    port: api.port,
+    port,
     failed: failed.promise,
     stop: async () => {
-      await supervisor.stopAll(STOP_GRACE_MS);
-      await api.close();
+      await supervisor.stopAll(config.SHUTDOWN_GRACE_MS);
+      await app.close();
+      await base.close();
     }
   };
 }

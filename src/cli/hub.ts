@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { databaseOf } from '../config/database.ts';
 import { HUB_PATTERNS, hubVariables } from '../config/hub.ts';
 import { startHub } from '../hub/server.ts';
 import { createLogger } from '../log.ts';
@@ -32,15 +31,7 @@ async function serve(env: Environment, signal: AbortSignal): Promise<void> {
   const { values, warnings } = await loadSettings(hubCommand, env);
   const log = createLogger('hub', values.LOG_LEVEL);
   for (const warning of warnings) log.warn(warning);
-  const options = {
-    host: values.HUB_HOST,
-    port: values.HUB_PORT,
-    database: databaseOf(values, 'HUB'),
-    apiKey: values.HUB_API_KEY,
-    requestsPerMinute: values.HUB_RATE_LIMIT_RPM,
-    log
-  };
-  const hub = await startHub(options, signal);
+  const hub = await startHub({ config: values, log }, signal);
   if (!signal.aborted) await once(signal, 'abort');
   log.info('stopping');
   await hub.stop();

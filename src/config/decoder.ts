@@ -15,6 +15,7 @@ export const decoderVariables = {
   }),
   DB_QUERY_TIMEOUT: integer({ default: 30_000, min: 100, max: 600_000, doc: 'ms that one statement may take' }),
   ...serviceVariables('DECODER', { service: 'decoder', usualPort: 3002 }),
+  DECODER_RATE_LIMIT_RPM: integer({ default: 100, min: 1, doc: 'requests per minute and address' }),
   ...hubClientVariables,
   DECODER_START_BLOCK: integer({
     doc: 'first block of an empty database; default: the one of the network',

@@ -1,6 +1,6 @@
 import { databaseVariables } from './database.ts';
-import { logVariables } from './service.ts';
-import { integer, port, text, unsupported } from './variables.ts';
+import { frameVariables, readOrigin } from './service.ts';
+import { integer, list, port, text, unsupported, type Values } from './variables.ts';
 
 /** Every variable of the hub. @see the section "Shared configuration" of the specification */
 export const hubVariables = {
@@ -8,14 +8,23 @@ export const hubVariables = {
   HUB_PORT: port({ default: 10_000, doc: 'port of the JSON-RPC interface' }),
   ...databaseVariables('HUB', { of: 'of the hub; the database is made when it is missing', name: 'Platform_Hub' }),
   HUB_DB_PORT: port({ required: true, doc: 'its port', example: '3306' }),
-  HUB_API_KEY: text({ doc: 'asked of writers as X-API-Key; unset: anyone may write', secret: true }),
+  HUB_API_KEY: text({
+    doc: 'key of whoever writes, or reads /metrics and /debug; unset: anyone may write',
+    secret: true
+  }),
   HUB_RATE_LIMIT_RPM: integer({ default: 100, min: 1, doc: 'requests per minute and address' }),
   P2P_VALIDATOR_ADDR: unsupported({
     doc: 'refused: this hub has no validator mode yet',
     reason: 'this hub has no validator mode yet: its writes would go to its own database without consensus; unset it'
   }),
-  ...logVariables
+  CORS_ORIGIN: list(readOrigin, {
+    doc: 'such an origin beside those of CORS_ORIGINS, under the name that other hubs have for it',
+    example: 'https://console.example'
+  }),
+  ...frameVariables
 } as const;
+
+export type HubConfig = Values<typeof hubVariables>;
 
 /** Names beginning with HUB_ that services beside the hub read; no reason to warn. */
 export const HUB_PATTERNS = [/^HUB_(?:API_HOST|VALIDATORS|REPOLL_INTERVAL|CAPABILITY_CONFIG)$/] as const;

@@ -1,19 +1,63 @@
-import { choice, port, text, type Variable } from './variables.ts';
+import { isIP } from 'node:net';
+import { readTokens } from './tokens.ts';
+import { choice, integer, list, parsed, port, readBaseUrl, text, type Values, type Variable } from './variables.ts';
 
-/** The least level that is logged, of every service. */
-export const logVariables = {
+/** `https://console.example`: scheme, host and port as a browser sends them. */
+export function readOrigin(entry: string): string {
+  const { origin, protocol } = URL.parse(entry) ?? {};
+  if (origin !== entry || !/^https?:$/.test(protocol ?? ''))
+    throw new Error(`must be origins such as https://console.example, not "${entry}"`);
+  return entry;
+}
+
+/** `10.0.0.1` or `10.0.0.0/8`. */
+function readProxy(entry: string): string {
+  const [address = '', prefix = '0', ...more] = entry.split('/');
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (more.length > 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > bits)
+    throw new Error(`must be addresses or subnets such as 10.0.0.0/8, not "${entry}"`);
+  return entry;
+}
+
+/** What the frame of every service reads, and what the service logs. */
+export const frameVariables = {
+  TRUST_PROXY: list(readProxy, {
+    doc: 'addresses of proxies whose X-Forwarded-For counts',
+    example: '10.0.0.1'
+  }),
+  CORS_ORIGINS: list(readOrigin, {
+    doc: 'origins whose web pages may call this service; unset: none',
+    example: 'https://console.example'
+  }),
+  HTTP_MAX_PER_IP: integer({
+    default: 256,
+    min: 1,
+    doc: 'connections per address, WebSockets aside; those of a proxy in TRUST_PROXY are not counted'
+  }),
+  MAX_CONNECTIONS: integer({
+    default: 10_000,
+    min: 1,
+    doc: 'connections of all addresses, WebSockets among them; each needs a file descriptor'
+  }),
+  SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: parsed(readBaseUrl, {
+    doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) that traces are sent to; unset: none are made',
+    example: 'http://127.0.0.1:4318'
+  }),
   LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
     default: 'info',
     doc: 'least level that is logged'
   })
 } as const;
 
+export type FrameConfig = Values<typeof frameVariables>;
+
 type ServiceVariables<P extends string> = { readonly [K in `${P}_API_HOST`]: Variable<string> } & {
   readonly [K in `${P}_API_PORT`]: Variable<number>;
-} & typeof logVariables;
+} & { readonly [K in `${P}_API_KEY`]: Variable<readonly string[] | undefined> } & typeof frameVariables;
 
 /**
- * Where a service listens, and what it logs.
+ * Where a service listens, its key, and what its frame reads.
  *
  * @param prefix `DECODER` for DECODER_API_PORT
  * @param service its name in the hub's configuration: `decoder` for `<prefix>-decoder`
@@ -27,6 +71,10 @@ export function serviceVariables<P extends string>(
   return {
     [`${prefix}_API_HOST`]: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
     [`${prefix}_API_PORT`]: port({ default: usualPort, doc: 'port of its interface and its probes', hub }),
-    ...logVariables
+    [`${prefix}_API_KEY`]: parsed(readTokens, {
+      doc: 'key of whoever reads /metrics and /debug, or ends and restarts actors; of several (OLD,NEW) all are taken; unset: everyone may read, nobody may end',
+      secret: true
+    }),
+    ...frameVariables
   } as unknown as ServiceVariables<P>;
 }

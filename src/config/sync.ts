@@ -1,9 +1,8 @@
-import { isIP } from 'node:net';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { hubClientVariables, hubsOf } from './hub-client.ts';
 import { readPinnedValidators } from './pinned-validators.ts';
-import { logVariables } from './service.ts';
+import { frameVariables } from './service.ts';
 import { readTokenPlaces, readTokens } from './tokens.ts';
 import {
   choice,
@@ -23,23 +22,6 @@ import {
 function defaultStateDirectory(env: Readonly<Record<string, string | undefined>>): string {
   if (userInfo().uid === 0) return '/var/lib/platform-node';
   return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'platform-node');
-}
-
-/** `https://console.example`: scheme, host and port as a browser sends them. */
-function readOrigin(entry: string): string {
-  const { origin, protocol } = URL.parse(entry) ?? {};
-  if (origin !== entry || !/^https?:$/.test(protocol ?? ''))
-    throw new Error(`must be origins such as https://console.example, not "${entry}"`);
-  return entry;
-}
-
-/** `10.0.0.1` or `10.0.0.0/8`. */
-function readProxy(entry: string): string {
-  const [address = '', prefix = '0', ...more] = entry.split('/');
-  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  if (more.length > 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > bits)
-    throw new Error(`must be addresses or subnets such as 10.0.0.0/8, not "${entry}"`);
-  return entry;
 }
 
 /** An Ed25519 public key, or the seed of a private one. */
@@ -172,16 +154,6 @@ export const syncVariables = {
     doc: 'snapshot builds at once, beside a short one'
   }),
   MAX_ROW_BYTES: integer({ default: 64 * 2 ** 20, min: 1024, doc: 'client: longest row taken from a source' }),
-  HTTP_MAX_PER_IP: integer({
-    default: 256,
-    min: 1,
-    doc: 'connections per address, beside WS_MAX_PER_IP; those of a proxy in TRUST_PROXY are not counted'
-  }),
-  MAX_CONNECTIONS: integer({
-    default: 10_000,
-    min: 1,
-    doc: 'connections of all addresses, WebSockets among them; each needs a file descriptor'
-  }),
   WS_MAX_PER_IP: integer({ default: 100, min: 1, doc: 'WebSocket connections per address' }),
   WS_MAX_MESSAGE_BYTES: integer({
     default: 256 * 2 ** 20,
@@ -234,22 +206,9 @@ export const syncVariables = {
   CLIENT_RECONNECT_DELAY: integer({ default: 5000, min: 10, doc: 'client: ms before reconnecting' }),
   CIRCUIT_FAILURES: integer({ default: 10, min: 1, doc: 'consecutive failures that open a circuit' }),
   CIRCUIT_COOLDOWN_MS: integer({ default: 30_000, min: 10, doc: 'ms a circuit stays open' }),
-  TRUST_PROXY: list(readProxy, {
-    doc: 'addresses of proxies whose X-Forwarded-For counts',
-    example: '10.0.0.1'
-  }),
-  CORS_ORIGINS: list(readOrigin, {
-    doc: 'origins whose web pages may call this service; unset: none',
-    example: 'https://console.example'
-  }),
   CATALOG_CACHE_MS: integer({ default: 30_000, doc: 'ms for which an answer of /catalog is kept' }),
   READY_MAX_LAG: integer({ default: 3, doc: 'blocks that a database may be behind for /readyz to say ready' }),
-  SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
-  OTEL_EXPORTER_OTLP_ENDPOINT: parsed(readBaseUrl, {
-    doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) that traces are sent to; unset: none are made',
-    example: 'http://127.0.0.1:4318'
-  }),
-  ...logVariables
+  ...frameVariables
 } as const;
 
 export type SyncConfig = Values<typeof syncVariables>;

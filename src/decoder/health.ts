@@ -1,3 +1,7 @@
+import Type, { type Static } from 'typebox';
+import type { Readiness } from '../service/readiness.ts';
+import type { ActorReport } from '../wire/report.ts';
+
 /** What the loop last said of itself. Times are those of monotonicMs(). */
 export interface DecoderReport {
   /** The machine's state. */
@@ -35,10 +39,53 @@ export interface StallLimits {
 export const TIP_REFRESH_MS = 30_000;
 const SYNCED_WITHIN_BLOCKS = 3;
 
+const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const Phase = Type.Union([Type.Literal('starting'), Type.Literal('running'), Type.Literal('db-unreachable')]);
+const Status = Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]);
+
+/** Result of `health`. @see the section "Decoder health result" of the specification */
+export const HealthSchema = Type.Object({
+  status: Status,
+  phase: Phase,
+  synced: Type.Boolean({ description: 'caught up, to within 3 blocks' }),
+  last_processed_block: HeightOrNull,
+  node_height: HeightOrNull,
+  lag: HeightOrNull,
+  lastProcessedBlock: HeightOrNull,
+  chainTipBlock: HeightOrNull,
+  blockLag: HeightOrNull,
+  lag_blocks: HeightOrNull,
+  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has told no tip for a minute' })),
+  rpc_errors: Type.Integer(),
+  parse_errors: Type.Integer(),
+  error: Type.Union([Type.String(), Type.Null()])
+});
+
+/** Result of `getlatestblock`. @see the section "Decoder latest block result" of the specification */
+export const LatestBlockSchema = Type.Object({
+  block_index: HeightOrNull,
+  node_block_index: HeightOrNull,
+  is_synced: Type.Boolean()
+});
+
+/** Body of `GET /status`. */
+export const StatusSchema = Type.Object({ status: Status, db: Type.Boolean(), running: Type.Boolean() });
+
+/** Body of `GET /live`. */
+export const LiveSchema = Type.Object({
+  ...StatusSchema.properties,
+  stalled: Type.Boolean(),
+  last_processed_block: HeightOrNull,
+  node_height: HeightOrNull,
+  lag: HeightOrNull,
+  parse_errors: Type.Integer(),
+  rpc_errors: Type.Integer()
+});
+
 /** The decoder's health at a moment. @see the section "Decoder health result" of the specification */
-export function healthOf({ report, crash }: DecoderView, now: number) {
+export function healthOf({ report, crash }: DecoderView, now: number): Static<typeof HealthSchema> {
   const { nodeHeight = null, lastProcessedBlock = null } = report ?? {};
-  const lag = nodeHeight === null || lastProcessedBlock === null ? null : Math.max(0, nodeHeight - lastProcessedBlock);
+  const lag = report && lagOf(report);
   const isHealthy = isRunning({ report, crash }) && report?.isDatabaseReachable === true;
   return {
     status: isHealthy ? 'healthy' : 'unhealthy',
@@ -58,14 +105,14 @@ export function healthOf({ report, crash }: DecoderView, now: number) {
   };
 }
 
-/** @see the section "Decoder latest block result" of the specification */
-export function latestBlockOf(view: DecoderView, now: number) {
+/** The last block that was written, beside that of the node. */
+export function latestBlockOf(view: DecoderView, now: number): Static<typeof LatestBlockSchema> {
   const { last_processed_block, node_height, synced } = healthOf(view, now);
   return { block_index: last_processed_block, node_block_index: node_height, is_synced: synced };
 }
 
-/** Body of `GET /status`. */
-export function statusOf(view: DecoderView, now: number) {
+/** Whether it runs, and reaches its database. */
+export function statusOf(view: DecoderView, now: number): Static<typeof StatusSchema> {
   return {
     status: healthOf(view, now).status,
     db: view.report?.isDatabaseReachable === true,
@@ -73,8 +120,8 @@ export function statusOf(view: DecoderView, now: number) {
   };
 }
 
-/** Body of `GET /live`. */
-export function liveOf(view: DecoderView, limits: StallLimits, now: number) {
+/** The same, and whether it makes progress. */
+export function liveOf(view: DecoderView, limits: StallLimits, now: number): Static<typeof LiveSchema> {
   const { last_processed_block, node_height, lag, parse_errors, rpc_errors } = healthOf(view, now);
   return {
     ...statusOf(view, now),
@@ -85,6 +132,32 @@ export function liveOf(view: DecoderView, limits: StallLimits, now: number) {
     parse_errors,
     rpc_errors
   };
+}
+
+/** What load balancers are told. */
+export function readinessOf(view: DecoderView): Readiness {
+  const { report, crash } = view;
+  if (report?.haltReason != null) return 'halted';
+  if (crash !== null || report?.isDatabaseReachable === false) return 'unavailable';
+  const lag = report && lagOf(report);
+  if (lag === null) return 'starting';
+  return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
+}
+
+/** What console and metrics read of the loop's last word. */
+export function actorReportOf(report: DecoderReport): ActorReport {
+  return {
+    phase: report.state,
+    circuit: null,
+    height: report.lastProcessedBlock,
+    tip: report.nodeHeight,
+    lagBlocks: lagOf(report),
+    lastError: report.haltReason
+  };
+}
+
+function lagOf({ nodeHeight, lastProcessedBlock }: DecoderReport): number | null {
+  return nodeHeight === null || lastProcessedBlock === null ? null : Math.max(0, nodeHeight - lastProcessedBlock);
 }
 
 /** A node that is down does not stall the decoder: its tip is frozen, and nothing is known to be behind. */

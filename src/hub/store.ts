@@ -26,6 +26,8 @@ export interface HubStore {
    * @throws {PlatformError} DATABASE_REFUSED: waiting does not help
    */
   prepare(signal: AbortSignal): Promise<void>;
+  /** Whether `prepare` is done. */
+  isReady(): boolean;
   /** False when the database does not answer within 2 seconds, or the circuit is open. */
   probe(): Promise<boolean>;
   circuit(): Circuit;
@@ -105,6 +107,8 @@ export function createHubStore(database: DatabaseCoordinates, log: Logger, break
         }
       }
     },
+
+    isReady: () => isReady,
 
     async probe() {
       try {

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** The subprotocol of `/subscribe`; a browser adds its token as `bearer.<base64url token>` beside it. */
 export const SUBPROTOCOL = 'platform-sync.v1';
 
-/** The Bearer rule of one process. */
+/** The rule of keys of one process: `Authorization: Bearer KEY` or `X-API-Key: KEY`. */
 export interface Authenticator {
   /** False: every route is open but those of an operator. */
   readonly configured: boolean;
@@ -20,9 +20,9 @@ export interface Authenticator {
 
 /** The tokens that are taken: several while one replaces another. */
 export interface AcceptedTokens {
-  /** SYNC_API_KEY. */
+  /** They may read what is not open; none: everything is open but what an operator may do. */
   readonly readers?: readonly string[] | undefined;
-  /** SYNC_OPERATOR_KEY, which also reads; without it the readers operate. */
+  /** They may also change what the service does; without them the readers may. */
   readonly operators?: readonly string[] | undefined;
 }
 
@@ -32,9 +32,8 @@ export function createAuthenticator({ readers = [], operators = [] }: AcceptedTo
   const operating = (operators.length > 0 ? operators : readers).map(digest);
   return {
     configured: readers.length > 0,
-    admits: (headers, upgrade) =>
-      isAmong(reading, bearerToken(headers) ?? (upgrade ? subprotocolToken(headers) : undefined)),
-    admitsOperator: (headers) => isAmong(operating, bearerToken(headers))
+    admits: (headers, upgrade) => isAmong(reading, keyOf(headers) ?? (upgrade ? subprotocolToken(headers) : undefined)),
+    admitsOperator: (headers) => isAmong(operating, keyOf(headers))
   };
 }
 
@@ -47,8 +46,9 @@ function isAmong(accepted: readonly Buffer[], token: string | undefined): boolea
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-function bearerToken({ authorization }: IncomingHttpHeaders): string | undefined {
-  return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+/** Of both headers the first counts. */
+function keyOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? (typeof key === 'string' ? key : undefined);
 }
 
 function subprotocolToken(headers: IncomingHttpHeaders): string | undefined {

@@ -3,7 +3,15 @@ import type { FastifyInstance } from 'fastify';
 import { SNAPSHOT_HEADERS } from '../wire/snapshot.ts';
 
 const PREFLIGHT_S = 600;
-const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'If-Match', 'If-None-Match', 'If-Range', 'Range'];
+const REQUEST_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'If-Match',
+  'If-None-Match',
+  'If-Range',
+  'Range',
+  'X-API-Key'
+];
 const RESPONSE_HEADERS = ['Accept-Ranges', 'Content-Range', 'ETag', 'RateLimit', 'RateLimit-Policy', 'Retry-After'];
 
 /**

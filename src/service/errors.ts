@@ -27,14 +27,14 @@ export function errorHandler({ withCode }: { readonly withCode: boolean }) {
 }
 
 function describe(caught: FastifyError | PlatformError): { status: number; text: string; code?: ErrorCode } {
-  if (caught instanceof PlatformError) return { status: caught.status, text: publicText(caught), code: caught.code };
+  if (caught instanceof PlatformError) return { status: caught.status, text: publicFailure(caught), code: caught.code };
   const status = caught.statusCode ?? 500;
   if (status >= 400 && status < 500) return { status, text: caught.message };
   return { status: 500, text: 'internal error', code: 'INTERNAL' };
 }
 
 /** What a caller may read: the reason of a refusal; of our own failures only what the table says, since reasons quote hosts and SQL. */
-function publicText({ code, status, detail }: PlatformError): string {
+export function publicFailure({ code, status, detail }: PlatformError): string {
   if (status < 500 && typeof detail['reason'] === 'string') return detail['reason'];
   return status === 500 ? 'internal error' : `${code.toLowerCase().replaceAll('_', ' ')}: ${ERRORS[code].hint}`;
 }

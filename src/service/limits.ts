@@ -55,7 +55,8 @@ export function createLimit(
     if (increment ? !state.isExceeded : state.remaining > 0) return;
     reply.header('retry-after', waitS);
     throw new PlatformError('RATE_LIMITED', {
-      reason: `more than ${max} requests in ${windowMs / 1000} s from this address; retry in ${waitS} s`
+      reason: `more than ${max} requests in ${windowMs / 1000} s from this address; retry in ${waitS} s`,
+      retryAfterS: waitS
     });
   };
   return {

@@ -1,8 +1,6 @@
-import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { FastifyContextConfig, FastifyInstance, RouteOptions } from 'fastify';
 import Type, { type TSchema } from 'typebox';
-import { BlockMessageSchema, ReorgMessageSchema, StatusMessageSchema } from '../wire/messages.ts';
-import { AuthMessageSchema, HeartbeatMessageSchema } from '../wire/validator.ts';
-import { type RouteDoc, TAGS } from './route-doc.ts';
+import type { RouteDoc } from './route-doc.ts';
 
 /** One operation of the document, as far as this service uses the standard. */
 export interface Operation {
@@ -49,20 +47,22 @@ const ErrorSchema = Type.Object({
   error: Type.String({ description: 'what is wrong, for people' }),
   code: Type.Optional(Type.String({ description: 'what is wrong, for programs; transparency errors have none' }))
 });
-const NAMED_SCHEMAS = {
-  Error: ErrorSchema,
-  StatusMessage: StatusMessageSchema,
-  BlockMessage: BlockMessageSchema,
-  ReorgMessage: ReorgMessageSchema,
-  HeartbeatMessage: HeartbeatMessageSchema,
-  AuthMessage: AuthMessageSchema
-} as unknown as Readonly<Record<string, JsonSchema>>;
 const ERROR_REFERENCE = { $ref: '#/components/schemas/Error' };
 
-const DESCRIPTION = `Snapshots, a live block stream and a Merkle transparency log of per-chain databases.
-
-Every error has the body of \`Error\`. Checks come in this order: 401, 400 for \`dbType\`, 403, 404 for the combination, 400 for parameters or body, 429, 503.
-Answers under a limit carry \`RateLimit\` and \`RateLimit-Policy\`; 429 and 503 carry \`Retry-After\`.`;
+/** What a service says of itself as a whole, in `/openapi.json` and `/openrpc.json`. */
+export interface Documentation {
+  readonly title: string;
+  /** Paragraphs with a blank line between them; what is in backticks is code. */
+  readonly description: string;
+  /** The parts, in their order; each route names one. */
+  readonly tags: readonly string[];
+  /** Whose key it takes, and where an operator sets it. */
+  readonly keys: string;
+  /** Messages that no route's schema holds, by name. */
+  readonly schemas?: Readonly<Record<string, TSchema>>;
+  /** Statuses that a route answers by what the service checks before it. */
+  readonly statusesOf?: (config: FastifyContextConfig) => readonly number[];
+}
 
 const STATUS_TEXTS: Readonly<Record<number, string>> = {
   101: 'The connection is a WebSocket now',
@@ -70,11 +70,13 @@ const STATUS_TEXTS: Readonly<Record<number, string>> = {
   202: 'It is being done',
   206: 'A range of an artifact that was begun before',
   304: 'The artifact of If-None-Match is still the current one',
-  400: 'dbType, a parameter or the body is wrong',
-  401: 'The Bearer token is missing or wrong',
-  403: 'The route belongs to the other mode',
-  404: 'There is no such chain, network, block or record here',
+  204: 'There is nothing to say',
+  400: 'A parameter or the body is wrong',
+  401: 'The key is missing or wrong',
+  403: 'The service does not do this in its mode',
+  404: 'There is no such network, database, block or record here',
   413: 'More than one answer or request may hold',
+  415: 'The body is not JSON',
   416: 'The artifact has no such bytes',
   429: 'More than the limit allows from this address',
   500: 'A failure of the service itself',
@@ -82,33 +84,45 @@ const STATUS_TEXTS: Readonly<Record<number, string>> = {
 };
 
 /** Keeps every route that is registered from now on. @returns the document over them; call it when the app is ready */
-export function documentRoutes(app: FastifyInstance, version: string): () => OpenApi {
+export function documentRoutes(
+  app: FastifyInstance,
+  version: string,
+  { title, description, tags, keys, schemas = {}, statusesOf }: Documentation
+): () => OpenApi {
   const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => void (route.method !== 'HEAD' && route.config?.doc && routes.push(route)));
   return () => {
     const paths: Record<string, Record<string, Operation>> = {};
     for (const route of routes) {
       const path = route.url.replace(/:(\w+)/g, '{$1}');
-      paths[path] = { ...paths[path], [String(route.method).toLowerCase()]: operationOf(route, route.config!.doc!) };
+      paths[path] = {
+        ...paths[path],
+        [String(route.method).toLowerCase()]: operationOf(route, route.config!.doc!, statusesOf)
+      };
     }
     return {
       openapi: '3.1.1',
-      info: { title: 'platform-node sync', version, description: DESCRIPTION },
+      info: { title, version, description },
       servers: [{ url: '/' }],
-      security: [{ bearer: [] }],
-      tags: TAGS.map((name) => ({ name })),
+      security: [{ bearer: [] }, { apiKey: [] }],
+      tags: tags.map((name) => ({ name })),
       paths,
       components: {
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', description: 'SYNC_API_KEY, when it is set, or SYNC_OPERATOR_KEY' }
+          bearer: { type: 'http', scheme: 'bearer', description: keys },
+          apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: keys }
         },
-        schemas: NAMED_SCHEMAS
+        schemas: { Error: ErrorSchema, ...schemas } as unknown as Readonly<Record<string, JsonSchema>>
       }
     };
   };
 }
 
-function operationOf({ url, method, schema = {}, config = {} }: RouteOptions, doc: RouteDoc): Operation {
+function operationOf(
+  { url, method, schema = {}, config = {} }: RouteOptions,
+  doc: RouteDoc,
+  statusesOf: Documentation['statusesOf']
+): Operation {
   const parameters = [
     ...parametersOf('path', schema.params as JsonSchema | undefined),
     ...parametersOf('query', schema.querystring as JsonSchema | undefined)
@@ -121,7 +135,7 @@ function operationOf({ url, method, schema = {}, config = {} }: RouteOptions, do
     ...(told.some((status) => status < 300) ? [] : [200]),
     ...(parameters.length > 0 || schema.body ? [400] : []),
     ...(config.open ? [] : [401]),
-    ...(config.mode ? [403] : []),
+    ...(statusesOf?.(config) ?? []),
     ...(isAboutDatabase ? [404, 503] : []),
     500
   ]);

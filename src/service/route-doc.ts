@@ -1,18 +1,7 @@
-/** The parts of the documentation, in their order. */
-export const TAGS = [
-  'State',
-  'Snapshots',
-  'Live stream',
-  'Validators',
-  'Transparency',
-  'Comparison',
-  'Operator',
-  'Documentation'
-] as const;
-
 /** What a route says of itself beside its schemas. */
 export interface RouteDoc {
-  readonly tag: (typeof TAGS)[number];
+  /** The part of the documentation; one of the service's `Documentation.tags`. */
+  readonly tag: string;
   /** One sentence without a full stop. */
   readonly summary: string;
   readonly description?: string;

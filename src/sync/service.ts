@@ -3,7 +3,6 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { TaskPool } from '../../actors/runtime/task-pool.ts';
 import { ResumePointStore } from '../../actors/source/resume-point-store.ts';
-import manifest from '../../package.json' with { type: 'json' };
 import type { SyncTasks } from '../../workers/sync/tasks.ts';
 import { hubsOf } from '../config/hub-client.ts';
 import type { SyncConfig } from '../config/sync.ts';
@@ -12,11 +11,8 @@ import { hasCode } from '../errors.ts';
 import { createHubClient } from '../hub/client.ts';
 import { KnownDatabases } from '../hub/known-databases.ts';
 import type { Logger } from '../log.ts';
-import { createMetrics } from '../observe/metrics/metrics.ts';
-import { NO_TRACE } from '../observe/trace.ts';
-import type { Tracing } from '../observe/tracing.ts';
-import { readWebFiles } from '../process/program.ts';
-import { prepareConsoleFiles } from '../service/console-files.ts';
+import { createSyncMetrics } from '../observe/metrics/sync/metrics.ts';
+import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
 import { coordinatesOf } from './actor-specs.ts';
@@ -68,13 +64,29 @@ export async function startSync(
   const finderKey = config.SYNC_MODE === 'server' ? await openFinderKey(config.SYNC_STATE_DIR) : '';
   if (validator) log.info({ validator: validator.id }, 'sources list this client under its validator id');
 
-  const tracing = await openTraces(config);
   const fatal = Promise.withResolvers<void>();
   const roster = new Roster();
   // Builds take minutes: they leave a thread to the tasks that take milliseconds.
   const tasks = new TaskPool<SyncTasks>({
     maxThreads: Math.max(availableParallelism(), config.MAX_CONCURRENT_SNAPSHOTS + 1)
   });
+  let hubIsUp: boolean | null = null;
+  const metrics = createSyncMetrics({
+    mode: config.SYNC_MODE,
+    fanOut: () => fanOut.figures,
+    snapshots: () => artifacts.figures,
+    hubIsUp: () => hubIsUp,
+    waitingTasks: () => tasks.queueDepth,
+    freeBytes: async () => ({
+      state: await freeBytes(directories.state),
+      snapshots: await freeBytes(directories.snapshots)
+    }),
+    databases: () =>
+      supervisor
+        .list()
+        .map((actor) => ({ actor, report: reportOf(actor.id), subscribers: fanOut.subscribers(actor.id) }))
+  });
+  const base = await openServiceBase(config.SYNC_MODE, config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
   const broadcasts = await ResumePointStore.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
   const artifacts = await ArtifactStore.open({
     directory: directories.snapshots,
@@ -83,7 +95,7 @@ export async function startSync(
     budgetMs: config.SNAPSHOT_BUILD_BUDGET_MS,
     runBuild: (input, options) => tasks.run('sync/build-snapshot', input, options),
     log,
-    trace: tracing ?? NO_TRACE,
+    trace: base.trace,
     source: {
       missed: async ({ id, query: { since } }, head) => {
         const asked = { since: since!, ...head };
@@ -109,22 +121,6 @@ export async function startSync(
     lastReport: reportOf
   });
   const fanOut = new FanOut({ config, log, lastReport: reportOf });
-  let hubIsUp: boolean | null = null;
-  const metrics = createMetrics({
-    mode: config.SYNC_MODE,
-    fanOut: () => fanOut.figures,
-    snapshots: () => artifacts.figures,
-    hubIsUp: () => hubIsUp,
-    waitingTasks: () => tasks.queueDepth,
-    freeBytes: async () => ({
-      state: await freeBytes(directories.state),
-      snapshots: await freeBytes(directories.snapshots)
-    }),
-    databases: () =>
-      supervisor
-        .list()
-        .map((actor) => ({ actor, report: reportOf(actor.id), subscribers: fanOut.subscribers(actor.id) }))
-  });
   const { supervisor, directory } = createActors({
     log,
     tasks: {
@@ -135,21 +131,12 @@ export async function startSync(
     broadcasts,
     whereIs,
     onFatal: fatal.reject,
-    onTimelineEvent: (entry) => {
-      metrics.note(entry);
-      tracing?.note(entry);
-    },
-    onCounters: (id, counters) => {
-      metrics.add(id, counters);
-      for (const { facts, ...work } of counters.work)
-        tracing?.record({ ...work, facts: { database: databaseKey(id), ...facts } });
-    },
-    trace: tracing ?? NO_TRACE
+    ...base.observers,
+    trace: base.trace
   });
 
   const app = createApp({
-    version: manifest.version,
-    tracing: tracing?.plugin,
+    ...base,
     config,
     log,
     artifacts,
@@ -157,8 +144,6 @@ export async function startSync(
     catalog,
     actorsView: () => supervisor.list(),
     timeline: supervisor.timeline,
-    metrics,
-    consoleFiles: await prepareConsoleFiles(readWebFiles()),
     control: {
       kill: (id) => supervisor.kill(id),
       restart: (id) => supervisor.restart(id, config.SHUTDOWN_GRACE_MS),
@@ -177,17 +162,15 @@ export async function startSync(
     }
   });
 
-  const place = {
+  const port = await listen(app, {
+    service: `sync ${config.SYNC_MODE}`,
     host: config.SYNC_API_HOST,
     port: config.SYNC_API_PORT,
-    variables: { host: 'SYNC_API_HOST', port: 'SYNC_API_PORT' }
-  };
-  const port = await listen(app, place, {
-    listenTextResolver: (address) => `sync ${config.SYNC_MODE} listens on ${address}`
+    variables: { host: 'SYNC_API_HOST', port: 'SYNC_API_PORT', key: 'SYNC_API_KEY' },
+    hasKey: config.SYNC_API_KEY !== undefined,
+    exposure: 'everyone who reaches this port can read the databases',
+    log
   });
-  if (!config.SYNC_API_KEY && !['127.0.0.1', '::1', 'localhost'].includes(config.SYNC_API_HOST)) {
-    log.warn(`SYNC_API_KEY is not set and ${config.SYNC_API_HOST}:${port} is open to everyone who reaches it`);
-  }
 
   const stopping = new AbortController();
   const hubs = hubsOf(config);
@@ -233,19 +216,11 @@ export async function startSync(
       await artifacts.close();
       await tasks.close();
       await broadcasts.close();
-      await tracing?.close();
+      await base.close();
       directories.release();
       fatal.resolve();
     }
   };
-}
-
-/** What makes traces is not even loaded where nobody takes them. */
-async function openTraces(config: SyncConfig): Promise<Tracing | undefined> {
-  if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
-  const { openTracing } = await import('../observe/tracing.ts');
-  const { name, version } = manifest;
-  return openTracing(config.OTEL_EXPORTER_OTLP_ENDPOINT, { name: `${name} ${config.SYNC_MODE}`, version });
 }
 
 async function freeBytes(directory: string): Promise<number> {

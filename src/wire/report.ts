@@ -37,25 +37,31 @@ export interface SweepReport {
   readonly blocks: number | null;
 }
 
+/** What console and metrics read of the last word of any actor that follows a chain. */
+export interface ActorReport {
+  /** The machine's state, e.g. `polling.caughtUp` or `bootstrapping.loading`. */
+  readonly phase: string;
+  /** Null where its database is behind no circuit breaker. */
+  readonly circuit: Circuit | null;
+  /** The last block that is done with; of a server the last one sent. Null before the first. */
+  readonly height: number | null;
+  /** The last block that is known upstream. */
+  readonly tip: number | null;
+  readonly lagBlocks: number | null;
+  readonly lastError: string | null;
+}
+
 /** What an actor last said of its database. Routes answer from this, so a stuck database cannot stall them. */
-export interface DatabaseReport {
+export interface DatabaseReport extends ActorReport {
   readonly id: DatabaseId;
   /** Database name, for `/catalog`. */
   readonly dbName: string;
   readonly mode: 'server' | 'client';
-  /** The machine's state, e.g. `polling.caughtUp` or `bootstrapping.loading`. */
-  readonly phase: string;
   readonly circuit: Circuit;
-  /** Server: last broadcast block. Client: last applied block. Null before the first. */
-  readonly height: number | null;
   readonly blockTime: number | null;
   readonly hashes: BlockHashes | null;
-  /** Server: tip of the database. Client: best source tip. */
-  readonly tip: number | null;
-  readonly lagBlocks: number | null;
   /** Consecutive failed polls; 0 after a good one. */
   readonly pollErrorCount: number;
-  readonly lastError: string | null;
   readonly schemaFingerprint: string | null;
   /** Indexer only. */
   readonly stateCommitment?: StateCommitment;

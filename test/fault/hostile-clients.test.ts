@@ -4,13 +4,15 @@ import { type AddressInfo, Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fastify } from 'fastify';
-import { startDecoderApi } from '../../src/decoder/api.ts';
+import { createDecoderApp } from '../../src/decoder/app.ts';
 import { freePort } from '../../src/devnet/mariadb.ts';
 import { startHub } from '../../src/hub/server.ts';
 import { silentLogger } from '../../src/log.ts';
 import { ClientLimiter } from '../../src/service/ingress/client-limiter.ts';
 import { ResponseBuffer } from '../../src/service/response-buffer.ts';
 import { atEnd } from '../support/cleanup.ts';
+import { definitionOf, FRAME_CONFIG } from '../support/frame.ts';
+import { hubConfigOf } from '../support/hub-config.ts';
 import { type Listener, listen, subscribe, until } from '../support/listener.ts';
 import { frame, RawClient, upgradeRequest } from '../support/raw-client.ts';
 import { eventually } from '../support/sync/sync-process.ts';
@@ -480,19 +482,29 @@ describe('who speaks JSON-RPC has the same door', () => {
   }
 
   test('the decoder', async () => {
-    const limits = { stallMs: 1_000 } as never;
-    const view = () => assert.fail('nobody gets so far');
-    const api = await startDecoderApi({ host: '127.0.0.1', port: 0, limits, view, log: silentLogger });
-    atEnd(() => api.close());
-    await besiege(api.port);
+    const app = createDecoderApp({
+      ...definitionOf(),
+      config: {
+        ...FRAME_CONFIG,
+        DECODER_API_KEY: undefined,
+        DECODER_RATE_LIMIT_RPM: 100,
+        DECODER_STALL_ALERT_MS: 1_000,
+        DECODER_STALL_FETCH_ATTEMPTS: 20
+      },
+      view: () => assert.fail('nobody gets so far'),
+      serves: () => false
+    });
+    atEnd(() => app.close());
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    await besiege((app.server.address() as AddressInfo).port);
   });
 
   test('the hub, while it waits for its database', async () => {
     const [port, nobody] = [await freePort(), await freePort()];
     const enough = new AbortController();
     const database = { host: '127.0.0.1', port: nobody, name: 'x', user: 'x', pass: 'x' };
-    const options = { host: '127.0.0.1', port, database, apiKey: 'k', requestsPerMinute: 100, log: silentLogger };
-    const starting = startHub(options, enough.signal);
+    const config = hubConfigOf(database, { HUB_PORT: String(port), HUB_API_KEY: 'k', HUB_RATE_LIMIT_RPM: '100' });
+    const starting = startHub({ config, log: silentLogger }, enough.signal);
     const listens = () => RawClient.open(`127.0.0.1:${port}`).then(({ socket }) => socket.destroy());
     await eventually('it listens', 10_000, () =>
       listens().then(

@@ -2,73 +2,85 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client
 import type { TimelineEntry } from '../../../actors/runtime/timeline.ts';
 import type { DatabaseId } from '../../wire/database.ts';
 import { type Counters, takeCounters } from '../counters.ts';
-import { describeTallies } from './counter-metrics.ts';
-import { describeDatabases } from './databases.ts';
-import { DATABASE, labelsOf, SECONDS } from './labels.ts';
-import type { MeasuredProcess } from './measured.ts';
-import { describeProcess } from './process.ts';
+import { describeActors, type MeasuredActor } from './actors.ts';
+import { DATABASE, type DatabaseLabels, labelsOf, SECONDS } from './labels.ts';
 
-/** Everything that `GET /metrics` tells. */
-export interface Metrics {
+/** What the frame of a service tells and asks. */
+export interface RequestMetrics {
   readonly contentType: string;
   /** In the Prometheus text format. */
   render(): Promise<string>;
-  /** Counts what happened to an actor. */
-  note(entry: TimelineEntry): void;
-  /** Adds what an actor's thread counted. */
-  add(id: DatabaseId, counters: Counters): void;
   /** Counts a request that was not served. @param code of ERRORS, or the framework's */
   refused(code: string): void;
   /** Counts one answer of the front door. @param route the route's pattern, never the path that was asked for */
   answered(route: string, method: string, status: number, seconds: number): void;
 }
 
+/** Everything that `GET /metrics` of a service tells. */
+export interface Metrics extends RequestMetrics {
+  /** Counts what happened to an actor. */
+  note(entry: TimelineEntry): void;
+  /** Adds what an actor's thread counted. */
+  add(id: DatabaseId, counters: Counters): void;
+}
+
+/** Takes what a thread counted; without labels, what the main thread did. */
+export type TakeCounters = (labels: Partial<DatabaseLabels>, counters: Counters) => void;
+
+/** What a service measures. */
+export interface MeasuredService {
+  /** The first word of every name: `sync`, `decoder`. */
+  readonly service: string;
+  actors(): readonly MeasuredActor[];
+  /** Registers what this service measures beside what all do. */
+  readonly describe?: (registry: Registry) => TakeCounters;
+}
+
 /** @see https://prometheus.io/docs/practices/naming/ */
-export function createMetrics(sources: MeasuredProcess): Metrics {
+export function createMetrics({ service, actors, describe }: MeasuredService): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
-    new Counter<L>({ name, help, labelNames: [...labelNames], registers });
+    new Counter<L>({ name: `${service}_${name}`, help, labelNames: [...labelNames], registers });
+  const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
+    new Histogram<L>({
+      name: `${service}_${name}`,
+      help,
+      labelNames: [...labelNames],
+      buckets: SECONDS,
+      registers
+    });
 
-  describeDatabases(registry, sources);
-  describeProcess(registry, sources);
+  describeActors(registry, service, actors);
+  const takeOwn = describe?.(registry);
 
-  const restarts = counter('sync_actor_restarts_total', 'deaths of an actor, by cause', [...DATABASE, 'cause']);
-  const transitions = counter('sync_machine_transitions_total', 'changes of state, by machine', [
-    ...DATABASE,
-    'machine'
+  const restarts = counter('actor_restarts_total', 'deaths of an actor, by cause', [...DATABASE, 'cause']);
+  const transitions = counter('machine_transitions_total', 'changes of state, by machine', [...DATABASE, 'machine']);
+  const blocks = counter('blocks_total', 'blocks sent (out) or applied (in)', [...DATABASE, 'direction']);
+  const failedAsks = counter('actor_ask_failures_total', 'messages that were refused or failed', [...DATABASE, 'code']);
+  const asks = histogram('actor_ask_seconds', 'time from a message to its reply', ['direction']);
+  const requests = histogram('http_request_seconds', 'answers of the front door, by route and status', [
+    'route',
+    'method',
+    'status'
   ]);
-  const blocks = counter('sync_blocks_total', 'blocks sent (out) or applied (in)', [...DATABASE, 'direction']);
-  const failedAsks = counter('sync_actor_ask_failures_total', 'messages that were refused or failed', [
-    ...DATABASE,
-    'code'
-  ]);
-  const asks = new Histogram({
-    name: 'sync_actor_ask_seconds',
-    help: 'time from a message to its reply',
-    labelNames: ['direction'],
-    buckets: SECONDS,
-    registers
-  });
-  const requests = new Histogram({
-    name: 'sync_http_request_seconds',
-    help: 'answers of the front door, by route and status',
-    labelNames: ['route', 'method', 'status'],
-    buckets: SECONDS,
-    registers
-  });
-
-  const refusals = counter('sync_refusals_total', 'requests that were refused or failed, by code', ['code']);
-  const counted = describeTallies(registry, sources.mode);
+  const refusals = counter('refusals_total', 'requests that were refused or failed, by code', ['code']);
+  const queries = histogram('query_seconds', 'statements at MariaDB, from sending to the end of the result', DATABASE);
+  const gc = counter('actor_gc_seconds_total', 'garbage collection of the thread', DATABASE);
+  const take: TakeCounters = (labels, counters) => {
+    for (const ms of counters.queryMs) queries.observe(labels, ms / 1000);
+    if (counters.counts.gcMs) gc.inc(labels, counters.counts.gcMs / 1000);
+    takeOwn?.(labels, counters);
+  };
 
   return {
     contentType: registry.contentType,
     render: () => {
-      counted({}, takeCounters()); // the main thread's own
+      take({}, takeCounters()); // the main thread's own
       return registry.metrics();
     },
-    add: (id, counters) => counted(labelsOf(id), counters),
+    add: (id, counters) => take(labelsOf(id), counters),
     refused: (code) => refusals.inc({ code }),
     answered: (route, method, status, seconds) => requests.observe({ route, method, status }, seconds),
     note(entry) {

@@ -1,12 +1,20 @@
-import type { FastifyInstance, FastifyListenOptions } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
 
 /** Where a service listens, with the names of the variables that say so. */
 export interface ListenPlace {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  readonly variables: { readonly host: string; readonly port: string };
+  readonly variables: { readonly host: string; readonly port: string; readonly key: string };
+  readonly log: Logger;
+  /** Whether callers need a key. */
+  readonly hasKey: boolean;
+  /** What whoever reaches the port may do without one; undefined where that harms nobody. */
+  readonly exposure?: string;
+  /** As the log names it, like `sync server`. */
+  readonly service: string;
 }
 
 /** Failures that another port solves; all others lie with the host. */
@@ -14,27 +22,29 @@ const PORT_FAULTS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process listens on',
   EACCES: 'this user may not listen on'
 };
+const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
 /**
- * Begins to listen.
+ * Begins to listen, and warns where everyone may reach a service without a key.
  *
  * @returns the port
  * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID; both name the variable that is to be changed
  */
-export async function listen(
-  app: Pick<FastifyInstance, 'listen' | 'server'>,
-  { host, port, variables }: ListenPlace,
-  options: Pick<FastifyListenOptions, 'listenTextResolver'> = {}
-): Promise<number> {
+export async function listen(app: Pick<FastifyInstance, 'listen' | 'server'>, place: ListenPlace): Promise<number> {
+  const { host, variables, log, service } = place;
   try {
-    await app.listen({ host, port, ...options });
+    const listenTextResolver = (address: string) => `${service} listens on ${address}`;
+    await app.listen({ host, port: place.port, listenTextResolver });
   } catch (cause) {
     const { code = 'error' } = cause as NodeJS.ErrnoException;
     const fault = PORT_FAULTS[code];
-    const setting = fault ? `${variables.port}=${port}` : `${variables.host}=${host}`;
-    const reason = `${setting}: ${fault ?? `cannot listen (${code}) on`} ${host}:${port}`;
+    const setting = fault ? `${variables.port}=${place.port}` : `${variables.host}=${host}`;
+    const reason = `${setting}: ${fault ?? `cannot listen (${code}) on`} ${host}:${place.port}`;
     throw new PlatformError(code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'CONFIG_INVALID', { reason }, { cause });
   }
   const address = app.server.address();
-  return typeof address === 'object' && address ? address.port : port;
+  const port = typeof address === 'object' && address ? address.port : place.port;
+  if (place.exposure && !place.hasKey && !LOOPBACK.test(host))
+    log.warn(`${variables.key} is not set and ${service} listens on ${host}:${port}: ${place.exposure}`);
+  return port;
 }

@@ -1,31 +1,53 @@
 import type { OpenApi, Operation } from '../openapi.ts';
+import type { OpenRpc } from '../rpc/openrpc.ts';
 import { escapeHtml, makePage, type Page } from './page.ts';
 import { schemaText } from './schema-text.ts';
 
-/** The document of `/openapi.json` as a page for people; no script, and nothing from elsewhere. */
-export function docsPage({ info, tags, paths, components }: OpenApi): Page {
+/**
+ * The documents of `/openapi.json` and `/openrpc.json` as a page for people; no script, and nothing from elsewhere.
+ *
+ * @param methods undefined for a service without JSON-RPC
+ */
+export function docsPage({ info, tags, paths, components }: OpenApi, methods?: OpenRpc['methods']): Page {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))
   );
   const parts = tags
     .map(({ name }) => ({ name, list: operations.filter(({ operation }) => operation.tags.includes(name)) }))
     .filter(({ list }) => list.length > 0);
-  const links = [...parts.map(({ name }) => name), 'Messages'].map(
+  const messages = Object.entries(components.schemas).map(
+    ([name, schema]) =>
+      `<details><summary><code>${escapeHtml(name)}</code></summary>${code(schemaText(schema))}</details>`
+  );
+  const more = { ...(methods ? { Methods: methods.map(methodHtml) } : {}), Messages: messages };
+  const links = [...parts.map(({ name }) => name), ...Object.keys(more)].map(
     (name) => `<a href="#${anchor(name)}">${escapeHtml(name)}</a>`
   );
   const sections = parts.map(
     ({ name, list }) =>
       `${heading(name)}${list.map(({ path, method, operation }) => operationHtml(path, method, operation)).join('')}`
   );
-  const messages = Object.entries(components.schemas).map(
-    ([name, schema]) =>
-      `<details><summary><code>${escapeHtml(name)}</code></summary>${code(schemaText(schema))}</details>`
-  );
   return makePage(
     `${info.title} ${info.version}`,
-    `<h1>${escapeHtml(info.title)}</h1><p>Version ${escapeHtml(info.version)}. The same for programs: <a href="/openapi.json">openapi.json</a></p>
-${paragraphs(info.description)}<nav>${links.join('')}</nav>${sections.join('')}${heading('Messages')}${messages.join('')}`
+    `<h1>${escapeHtml(info.title)}</h1><p>Version ${escapeHtml(info.version)}. The same for programs: <a href="/openapi.json">openapi.json</a>${methods ? ', <a href="/openrpc.json">openrpc.json</a>' : ''}</p>
+${paragraphs(info.description)}<nav>${links.join('')}</nav>${sections.join('')}${Object.entries(more)
+      .map(([name, list]) => heading(name) + list.join(''))
+      .join('')}`
   );
+}
+
+function methodHtml({ name, summary, params, result, tags, errors }: OpenRpc['methods'][number]): string {
+  const rows = params.map(
+    ({ name: param, required, schema }) =>
+      `<tr><td><code>${escapeHtml(param)}</code></td><td>${required ? '' : 'optional'}</td><td>${escapeHtml(schemaText(schema))}</td></tr>`
+  );
+  const faults = errors.map(
+    ({ code: number, message }) => `<tr><td>${number}</td><td>${escapeHtml(message)}</td></tr>`
+  );
+  return `<details><summary><span class="method">${tags.map((tag) => escapeHtml(tag.name)).join()}</span> <code>${escapeHtml(name)}</code> <span>${escapeHtml(summary)}</span></summary>
+${rows.length === 0 ? '' : `<h3>Parameters</h3><table>${rows.join('')}</table>`}
+<h3>Result</h3>${code(schemaText(result.schema))}
+<h3>Errors</h3><table>${faults.join('')}</table></details>`;
 }
 
 function operationHtml(path: string, method: string, operation: Operation): string {

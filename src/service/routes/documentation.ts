@@ -3,19 +3,23 @@ import Type from 'typebox';
 import type { OpenApi } from '../openapi.ts';
 import { docsPage } from '../pages/docs-page.ts';
 import type { Page } from '../pages/page.ts';
+import type { OpenRpc } from '../rpc/openrpc.ts';
 
 const HTML = 'text/html; charset=utf-8';
 
+interface DocumentationDeps {
+  readonly document: () => OpenApi;
+  /** Of a service that speaks JSON-RPC. */
+  readonly methods?: OpenRpc['methods'] | undefined;
+}
+
 /** `GET /openapi.json`, and `GET /docs`, which shows the same to people. */
-export const documentationRoutes: FastifyPluginAsync<{ readonly document: () => OpenApi }> = async (
-  app,
-  { document }
-) => {
+export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async (app, { document, methods }) => {
   let pages: { readonly json: string; readonly docs: Page } | undefined;
   const made = () => {
     if (!pages) {
       const found = document();
-      pages = { json: JSON.stringify(found), docs: docsPage(found) };
+      pages = { json: JSON.stringify(found), docs: docsPage(found, methods) };
     }
     return pages;
   };

@@ -4,8 +4,9 @@ import type { ActorView } from '../../../actors/runtime/actor-view.ts';
 import type { Timeline } from '../../../actors/runtime/timeline.ts';
 import type { SyncConfig } from '../../config/sync.ts';
 import type { Logger } from '../../log.ts';
-import type { Metrics } from '../../observe/metrics/metrics.ts';
+import type { RequestMetrics } from '../../observe/metrics/metrics.ts';
 import type { ConsoleFile } from '../../service/console-files.ts';
+import type { ActorControl } from '../../service/routes/debug.ts';
 import type { Catalog } from '../../wire/catalog.ts';
 import type { DatabaseId } from '../../wire/database.ts';
 import type { DatabaseReport } from '../../wire/report.ts';
@@ -54,12 +55,8 @@ export interface ActorDirectory {
   isUp(id: DatabaseId): boolean;
 }
 
-/** What an operator may do to an actor. */
-export interface ActorControl {
-  kill(id: DatabaseId): Promise<void>;
-  restart(id: DatabaseId): Promise<void>;
-  /** Stops it until `restart`. */
-  pause(id: DatabaseId): Promise<void>;
+/** What an operator may do to an actor of sync. */
+export interface SyncActorControl extends ActorControl {
   /** Client mode: compares the replica with its source as soon as it is at rest. */
   verify(id: DatabaseId): Promise<void>;
   /** Client mode: ends a durable halt. @returns what was cleared; null when the replica was not halted */
@@ -85,6 +82,6 @@ export interface AppDeps {
   readonly timeline: Pick<Timeline, 'seq' | 'since'>;
   /** The console page's built files; empty where there are none. */
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
-  readonly control: ActorControl;
-  readonly metrics: Pick<Metrics, 'contentType' | 'render' | 'answered' | 'refused'>;
+  readonly control: SyncActorControl;
+  readonly metrics: RequestMetrics;
 }

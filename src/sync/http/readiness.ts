@@ -1,15 +1,11 @@
+import { type Readiness, worstOf } from '../../service/readiness.ts';
 import type { DatabaseId } from '../../wire/database.ts';
 import type { ActorDirectory } from './deps.ts';
 
-/** One word for load balancers; from `halted` to `ready`, the worst of all databases counts. */
-export const READINESS = ['halted', 'unavailable', 'starting', 'behind', 'ready'] as const;
-export type Readiness = (typeof READINESS)[number];
-
 /** @param maxLag blocks that a database may be behind (READY_MAX_LAG) */
 export function readiness(directory: Omit<ActorDirectory, 'lookup'>, maxLag: number): Readiness {
-  const words = directory.list().map((id) => readinessOf(id, directory, maxLag));
-  if (!directory.discovered || words.length === 0) return 'starting';
-  return READINESS.find((word) => words.includes(word)) ?? 'ready';
+  if (!directory.discovered) return 'starting';
+  return worstOf(directory.list().map((id) => readinessOf(id, directory, maxLag)));
 }
 
 function readinessOf(id: DatabaseId, directory: Omit<ActorDirectory, 'lookup'>, maxLag: number): Readiness {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type FastifyInstance, fastify } from 'fastify';
 import { buildTree, type ConfigEntry } from '../../../src/hub/config-tree.ts';
 import { hubMethods } from '../../../src/hub/methods.ts';
-import { jsonRpc } from '../../../src/service/jsonrpc.ts';
+import { openRpc } from '../../support/frame.ts';
 import { hostileJson, hostileText, jsonLike, mutatedText } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
 
@@ -52,10 +51,8 @@ const open = async () => {
       entries.splice(0, entries.length, ...given);
     }
   };
-  const app = fastify() as unknown as FastifyInstance;
   const methods = hubMethods(store as unknown as Parameters<typeof hubMethods>[0]);
-  await app.register(jsonRpc, { methods, apiKey: KEY, requestsPerMinute: 1e9, bodyLimitBytes: 1_000_000 });
-  return { app, entries };
+  return { app: openRpc({ methods, requestsPerMinute: 1e9 }, { keys: { readers: [KEY] } }), entries };
 };
 let service: ReturnType<typeof open> | undefined;
 

@@ -15,6 +15,7 @@ import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
+import { hubConfigOf } from '../../support/hub-config.ts';
 import { createDatabase, testServer } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
 
@@ -98,12 +99,11 @@ test('final exit and one line: the account may not create the database', async (
 
 test('an account without CREATE serves a database that is there', async (t) => {
   const database = await createDatabase('hub');
-  const options = { host: '127.0.0.1', port: 0, requestsPerMinute: 100, log: silentLogger };
-  await (await startHub({ ...options, database })).stop();
+  await (await startHub({ config: hubConfigOf(database), log: silentLogger })).stop();
   const account = await createAccount(t, (user) => [
     `GRANT SELECT, INSERT, UPDATE ON \`${database.name}\`.* TO ${user}`
   ]);
-  const hub = await startHub({ ...options, database: { ...account, name: database.name } });
+  const hub = await startHub({ config: hubConfigOf({ ...account, name: database.name }), log: silentLogger });
   t.after(hub.stop);
   const written = await ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'h' } } } } });
   assert.deepEqual(written.json.result, { status: 'success' });
@@ -155,14 +155,7 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
   await server.stop(); // it has its accounts now
   const database = { host: '127.0.0.1', port, ...PRIVATE_ACCOUNT, name: 'hub' };
   const breaker = { failureThreshold: 3, cooldownMs: 100, trialTimeoutMs: 5_000 };
-  const starting = startHub({
-    host: '127.0.0.1',
-    port: 0,
-    database,
-    requestsPerMinute: 10_000,
-    log: silentLogger,
-    breaker
-  });
+  const starting = startHub({ config: hubConfigOf(database), log: silentLogger, breaker });
   server = await startMariaDb(directory, [], port);
   const hub = await starting;
   t.after(hub.stop);
@@ -196,7 +189,7 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
 
 test('connections that the database kills cost a request at most', async (t) => {
   const database = await createDatabase('hub');
-  const hub = await startHub({ host: '127.0.0.1', port: 0, database, requestsPerMinute: 100, log: silentLogger });
+  const hub = await startHub({ config: hubConfigOf(database), log: silentLogger });
   t.after(hub.stop);
   assert.equal((await ask(hub.port, 'ping')).status, 200);
   const admin = await connect(database);
@@ -212,7 +205,7 @@ test('connections that the database kills cost a request at most', async (t) => 
 
 test('a request that is under way when the hub stops is finished, and the stop waits for nothing else', async () => {
   const database = await createDatabase('hub');
-  const hub = await startHub({ host: '127.0.0.1', port: 0, database, requestsPerMinute: 100, log: silentLogger });
+  const hub = await startHub({ config: hubConfigOf(database), log: silentLogger });
   const other = await connect(database);
   await other.query(`SELECT GET_LOCK('platform-hub ${database.name}', 0)`);
   const writing = ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'h' } } } } });

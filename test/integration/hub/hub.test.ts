@@ -3,20 +3,19 @@ import { type TestContext, test } from 'node:test';
 import { pino } from 'pino';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import { createHubClient, discoverDatabases } from '../../../src/hub/client.ts';
-import { type HubOptions, startHub } from '../../../src/hub/server.ts';
+import { startHub } from '../../../src/hub/server.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { hubConfigOf } from '../../support/hub-config.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
-async function runHub(t: TestContext, database: DatabaseCoordinates, options: Partial<HubOptions> = {}) {
-  const hub = await startHub({
-    host: '127.0.0.1',
-    port: 0,
-    database,
-    requestsPerMinute: 1000,
-    log: silentLogger,
-    ...options
-  });
+async function runHub(
+  t: TestContext,
+  database: DatabaseCoordinates,
+  env: Record<string, string> = {},
+  log = silentLogger
+) {
+  const hub = await startHub({ config: hubConfigOf(database, env), log });
   let isStopped = false;
   const stop = async () => {
     if (!isStopped) await hub.stop();
@@ -136,7 +135,7 @@ test('writers at the same time take turns: nothing is lost', async (t) => {
 });
 
 test('with HUB_API_KEY writes need it, alone and in a batch; reads are open', async (t) => {
-  const hub = await runHub(t, await createDatabase('hub'), { apiKey: 'k' });
+  const hub = await runHub(t, await createDatabase('hub'), { HUB_API_KEY: 'k' });
   const write = { jsonrpc: '2.0', id: 'w', method: 'updateconfig', params: tree(MODULE) };
   const read = { jsonrpc: '2.0', id: 'r', method: 'getallconfigs' };
   assert.deepEqual([(await hub.post(write)).status, (await hub.post([read, write])).status], [401, 401]);
@@ -154,7 +153,7 @@ test('with HUB_API_KEY writes need it, alone and in a batch; reads are open', as
 });
 
 test('the request above the limit of the minute gets HTTP 429 and -32029', async (t) => {
-  const hub = await runHub(t, await createDatabase('hub'), { requestsPerMinute: 2 });
+  const hub = await runHub(t, await createDatabase('hub'), { HUB_RATE_LIMIT_RPM: '2' });
   const statuses = [await hub.call('ping'), await hub.call('ping'), await hub.call('ping')];
   assert.deepEqual(
     statuses.map(({ status }) => status),
@@ -187,9 +186,9 @@ test('a hub without a key that others can reach is warned about, loudly; on the 
   const database = await createDatabase('hub');
   const warnings: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(line) });
-  await (await runHub(t, database, { log })).stop();
-  await (await runHub(t, database, { log, host: '0.0.0.0', apiKey: 'k' })).stop();
+  await (await runHub(t, database, {}, log)).stop();
+  await (await runHub(t, database, { HUB_HOST: '0.0.0.0', HUB_API_KEY: 'k' }, log)).stop();
   assert.deepEqual(warnings, []);
-  await (await runHub(t, database, { log, host: '0.0.0.0' })).stop();
+  await (await runHub(t, database, { HUB_HOST: '0.0.0.0' }, log)).stop();
   assert.match(warnings.join(''), /HUB_API_KEY is not set.*ANYONE/);
 });

@@ -5,6 +5,7 @@ import { silentLogger } from '../../../src/log.ts';
 import { compareDatabases, type Verdict } from '../../../src/verify/compare.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
 import { atEnd } from '../cleanup.ts';
+import { hubConfigOf } from '../hub-config.ts';
 import { createDatabase, dropAfterwards } from '../mariadb.ts';
 import { eventually, replicasAt, type SyncProcess, startSyncProcess, temporaryDirectory } from './sync-process.ts';
 
@@ -37,13 +38,8 @@ export interface TestHub {
 
 /** @param database default: one of its own */
 export async function openTestHub(database?: DatabaseCoordinates): Promise<TestHub> {
-  const hub = await startHub({
-    host: '127.0.0.1',
-    port: 0,
-    database: database ?? (await createDatabase('hub')),
-    requestsPerMinute: 100_000,
-    log: silentLogger
-  });
+  const config = hubConfigOf(database ?? (await createDatabase('hub')));
+  const hub = await startHub({ config, log: silentLogger });
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= hub.stop());
   atEnd(stop);

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DASHBOARD_FILE, renderDashboard } from '../../../scripts/generate-dashboard.ts';
-import type { MeasuredDatabase } from '../../../src/observe/metrics/measured.ts';
-import { createMetrics } from '../../../src/observe/metrics/metrics.ts';
+import type { MeasuredDatabase } from '../../../src/observe/metrics/sync/measured.ts';
+import { createSyncMetrics } from '../../../src/observe/metrics/sync/metrics.ts';
 import { INDEXER, openHouse, reportOf } from '../sync/routes/house.ts';
 
 const ALERTS = readFileSync(join(import.meta.dirname, '../../../ops/alerts.yml'), 'utf8');
@@ -46,7 +46,7 @@ function measured(mode: 'server' | 'client'): MeasuredDatabase {
 }
 
 function open(mode: 'server' | 'client') {
-  return createMetrics({
+  return createSyncMetrics({
     mode,
     databases: () => [measured(mode)],
     fanOut: () => ({ messages: 7, bytes: 900, drops: { stalled: 2 }, queued: 6 }),

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ActorView } from '../../../../actors/runtime/actor-view.ts';
 import { Timeline } from '../../../../actors/runtime/timeline.ts';
 import { silentLogger } from '../../../../src/log.ts';
-import { createMetrics } from '../../../../src/observe/metrics/metrics.ts';
+import { createSyncMetrics } from '../../../../src/observe/metrics/sync/metrics.ts';
 import type { ConsoleFile } from '../../../../src/service/console-files.ts';
 import { type ActorAsks, createApp, type HttpConfig } from '../../../../src/sync/app.ts';
 import { FanOut, type FanOutOptions } from '../../../../src/sync/fan-out/fan-out.ts';
@@ -125,7 +125,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     catalog: { read: async () => options.catalog ?? { generated_at: '2026-01-02T03:04:05.000Z', databases: [] } },
     actorsView: options.actorsView ?? (() => known.map(actorViewOf)),
     timeline: options.timeline ?? new Timeline(),
-    metrics: createMetrics({
+    metrics: createSyncMetrics({
       mode: config.SYNC_MODE,
       fanOut: () => fanOut.figures,
       snapshots: () => artifacts.figures,

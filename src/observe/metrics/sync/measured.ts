@@ -1,10 +1,8 @@
-import type { ActorView } from '../../../actors/runtime/actor-view.ts';
-import type { DatabaseReport } from '../../wire/report.ts';
+import type { DatabaseReport } from '../../../wire/report.ts';
+import type { MeasuredActor } from '../actors.ts';
 
 /** One database as the metrics see it. */
-export interface MeasuredDatabase {
-  readonly actor: Pick<ActorView, 'id' | 'state' | 'restarts' | 'beacon'>;
-  readonly report: DatabaseReport | undefined;
+export interface MeasuredDatabase extends MeasuredActor<DatabaseReport> {
   readonly subscribers: readonly { readonly lag: number | null; readonly bufferedBytes: number }[];
 }
 

@@ -1,27 +1,13 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { type Counters, DIGEST_OUTCOMES } from '../counters.ts';
-import { DATABASE, type DatabaseLabels, SECONDS } from './labels.ts';
+import { DIGEST_OUTCOMES } from '../../counters.ts';
+import { DATABASE, SECONDS } from '../labels.ts';
+import type { TakeCounters } from '../metrics.ts';
 import type { MeasuredProcess } from './measured.ts';
 
-type Counted = (labels: Partial<DatabaseLabels>, counters: Counters) => void;
-
-/** What threads counted, whichever they are. */
-export function describeTallies(registry: Registry, mode: MeasuredProcess['mode']): Counted {
+/** What the threads of sync count beside what all do. */
+export function describeCounters(registry: Registry, mode: MeasuredProcess['mode']): TakeCounters {
   const registers = [registry];
   const labelNames = [...DATABASE];
-  const queries = new Histogram({
-    name: 'sync_query_seconds',
-    help: 'statements at MariaDB, from sending to the end of the result',
-    labelNames,
-    buckets: SECONDS,
-    registers
-  });
-  const gc = new Counter({
-    name: 'sync_actor_gc_seconds_total',
-    help: 'garbage collection of the thread',
-    labelNames,
-    registers
-  });
   const rows = new Counter({
     name: 'sync_rows_total',
     help: 'rows sent in blocks (out), or taken from sources in blocks and snapshots (in)',
@@ -30,9 +16,7 @@ export function describeTallies(registry: Registry, mode: MeasuredProcess['mode'
   });
   const only = mode === 'server' ? describeSnapshotBytes(registers) : describeReceived(registers);
   return (labels, counters) => {
-    const { counts, queryMs } = counters;
-    for (const ms of queryMs) queries.observe(labels, ms / 1000);
-    if (counts.gcMs) gc.inc(labels, counts.gcMs / 1000);
+    const { counts } = counters;
     for (const direction of ['in', 'out'] as const) {
       const count = counts[`rows.${direction}`];
       if (count) rows.inc({ ...labels, direction }, count);
@@ -41,7 +25,7 @@ export function describeTallies(registry: Registry, mode: MeasuredProcess['mode'
   };
 }
 
-function describeSnapshotBytes(registers: Registry[]): Counted {
+function describeSnapshotBytes(registers: Registry[]): TakeCounters {
   const bytes = new Counter({
     name: 'sync_snapshot_bytes_total',
     help: 'bytes of snapshots that were sent',
@@ -50,7 +34,7 @@ function describeSnapshotBytes(registers: Registry[]): Counted {
   return (_, { counts }) => bytes.inc(counts['snapshotBytes.out'] ?? 0);
 }
 
-function describeReceived(registers: Registry[]): Counted {
+function describeReceived(registers: Registry[]): TakeCounters {
   const bytes = new Counter({
     name: 'sync_replica_received_bytes_total',
     help: 'bytes of snapshots and messages that sources sent',

@@ -1,19 +1,20 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { oneOf } from '../../service/parameters.ts';
-import type { AppDeps } from '../http/deps.ts';
-import { READINESS, readiness } from '../http/readiness.ts';
+import { oneOf } from '../parameters.ts';
+import { READINESS, type Readiness } from '../readiness.ts';
 
 const RETRY_AFTER_S = 5;
 
 const LiveSchema = Type.Object({ status: Type.Literal('live') });
 const ReadySchema = Type.Object({ status: oneOf(READINESS) });
 
+export interface ProbeDeps {
+  /** Must answer from what is known, or within a bound of its own. */
+  readonly readiness: () => Readiness | Promise<Readiness>;
+}
+
 /** `GET /livez` and `GET /readyz`: one word each, open without a key, for whatever restarts or routes to this process. */
-export const probeRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'directory'>> = async (
-  app,
-  { config, directory }
-) => {
+export const probeRoutes: FastifyPluginAsyncTypebox<ProbeDeps> = async (app, { readiness }) => {
   app.get(
     '/livez',
     {
@@ -27,12 +28,12 @@ export const probeRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'di
     {
       config: {
         open: true,
-        doc: { tag: 'State', summary: 'Whether every database is caught up; 503 with a word why not' }
+        doc: { tag: 'State', summary: 'Whether the service can be used; 503 with a word why not' }
       },
       schema: { response: { 200: ReadySchema, 503: ReadySchema } }
     },
     async (_, reply) => {
-      const status = readiness(directory, config.READY_MAX_LAG);
+      const status = await readiness();
       if (status !== 'ready') reply.code(503).header('retry-after', RETRY_AFTER_S);
       return reply.send({ status });
     }

@@ -1,42 +1,67 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type FastifyInstance, fastify } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import Type from 'typebox';
 import { PlatformError } from '../../../src/errors.ts';
-import { type JsonRpcOptions, jsonRpc, RpcAnswer, rpcMethod } from '../../../src/service/jsonrpc.ts';
+import type { RpcOptions } from '../../../src/service/rpc/json-rpc.ts';
+import { RpcAnswer, rpcMethod } from '../../../src/service/rpc/method.ts';
 import fc from '../../support/fast-check.ts';
+import { openRpc } from '../../support/frame.ts';
 
 /** A service that remembers what was called and what was logged. */
-async function service(options: Partial<JsonRpcOptions> = {}) {
+function service(options: Partial<RpcOptions> & { readonly key?: string } = {}) {
   const called: string[] = [];
   const logged: string[] = [];
+  const [summary, result] = ['A method', Type.Unknown()];
   const methods = {
-    echo: rpcMethod({ params: Type.Object({ value: Type.Unknown() }), write: false, run: ({ value }) => value }),
+    echo: rpcMethod({
+      ...{ summary, result },
+      params: Type.Object({ value: Type.Unknown() }),
+      write: false,
+      run: ({ value }) => value
+    }),
     store: rpcMethod({
+      ...{ summary, result },
       params: Type.Object({ value: Type.Number() }),
       write: true,
       run: ({ value }) => called.push(`store ${value}`)
     }),
-    broken: {
-      write: false,
+    broken: rpcMethod({
+      ...{ summary, result, write: false },
       run: () => {
         throw new Error('secret path /etc/x');
       }
-    },
-    picky: {
-      write: false,
+    }),
+    picky: rpcMethod({
+      ...{ summary, result, write: false },
       run: () => {
         throw new PlatformError('REQUEST_INVALID', { reason: 'value is too old' });
       }
-    },
-    health: { write: false, run: () => new RpcAnswer(503, { status: 'degraded' }) },
-    nothing: { write: false, run: () => undefined }
+    }),
+    away: rpcMethod({
+      ...{ summary, result, write: false, errors: ['DATABASE_UNAVAILABLE'] },
+      run: () => {
+        throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'connect ECONNREFUSED 10.0.0.5:3306' });
+      }
+    }),
+    unknown: rpcMethod({
+      ...{ summary, result, write: false, errors: ['RECORD_UNKNOWN'] },
+      run: () => {
+        throw new PlatformError('RECORD_UNKNOWN', { reason: 'no price of LTC yet' });
+      }
+    }),
+    health: rpcMethod({ ...{ summary, result, write: false }, run: () => new RpcAnswer(503, { status: 'degraded' }) }),
+    nothing: rpcMethod({ ...{ summary, result, write: false }, run: () => undefined })
   };
   const log = pino({ level: 'error' }, { write: (line: string) => logged.push(line) });
-  const app = fastify({ loggerInstance: log });
-  await app.register(jsonRpc, { methods, requestsPerMinute: 1000, bodyLimitBytes: 10_000, ...options });
-  return { app: app as unknown as FastifyInstance, called, logged };
+  const { key, ...rpc } = options;
+  const keys = key === undefined ? {} : { readers: [key] };
+  const app = openRpc(
+    { methods, requestsPerMinute: 1000, bodyLimitBytes: 10_000, serves: (code) => code === 'LTC', ...rpc },
+    { log, keys }
+  );
+  return { app, called, logged };
 }
 
 async function post(app: FastifyInstance, body: unknown, headers: Record<string, string> = {}) {
@@ -53,7 +78,7 @@ async function post(app: FastifyInstance, body: unknown, headers: Record<string,
 const call = (method: string, params: unknown, id: unknown = 1) => ({ jsonrpc: '2.0', method, params, id });
 
 test('-32700: what is not JSON, and JSON that is nested too deep', async () => {
-  const { app } = await service({ bodyLimitBytes: 1_000_000 });
+  const { app } = service({ bodyLimitBytes: 1_000_000 });
   for (const body of ['{"jsonrpc":', '', '['.repeat(400_000) + ']'.repeat(400_000)]) {
     const { status, json } = await post(app, body);
     assert.deepEqual([status, json.error.code, json.id], [200, -32700, null]);
@@ -61,7 +86,7 @@ test('-32700: what is not JSON, and JSON that is nested too deep', async () => {
 });
 
 test('-32600: an empty batch, a batch above the cap, and what is no call', async () => {
-  const { app, called } = await service({ batchLimit: 2 });
+  const { app, called } = service({ batchLimit: 2 });
   for (const body of [
     '[]',
     'null',
@@ -90,57 +115,99 @@ test('-32600: an empty batch, a batch above the cap, and what is no call', async
 });
 
 test('-32601: an unknown method, names of the prototype among them', async () => {
-  const { app } = await service();
+  const { app } = service();
   for (const name of ['nonesuch', 'constructor', '__proto__'])
     assert.equal((await post(app, call(name, {}))).json.error.code, -32601);
 });
 
 test('-32602: params that break the schema, or that the method refuses', async () => {
-  const { app, called } = await service();
+  const { app, called } = service();
   for (const params of [undefined, [], {}, { value: 'one' }, [1], { value: null }]) {
     assert.equal((await post(app, call('store', params))).json.error.code, -32602);
   }
-  assert.deepEqual((await post(app, call('picky', {}))).json.error, { code: -32602, message: 'value is too old' });
+  const { error } = (await post(app, call('store', { value: 'one' }))).json;
+  assert.deepEqual(error.data, { code: 'REQUEST_INVALID', reason: 'must be number', at: '/value' });
+  assert.deepEqual((await post(app, call('picky', {}))).json.error, {
+    code: -32602,
+    message: 'value is too old',
+    data: { code: 'REQUEST_INVALID', reason: 'value is too old' }
+  });
   assert.deepEqual(called, []);
 });
 
 test('-32602: a number that a double would round', async () => {
-  const { app, called } = await service();
+  const { app, called } = service();
   const { json } = await post(app, '{"jsonrpc":"2.0","method":"store","params":{"value":9007199254740993},"id":1}');
   assert.deepEqual([json.error.code, called], [-32602, []]);
 });
 
 test('-32603: says nothing of the inside; the log has the cause', async () => {
-  const { app, logged } = await service();
+  const { app, logged } = service();
   const { status, text, json } = await post(app, call('broken', {}));
-  assert.deepEqual([status, json.error], [200, { code: -32603, message: 'internal error' }]);
+  assert.equal(status, 200);
+  assert.deepEqual(json.error, { code: -32603, message: 'internal error', data: { code: 'INTERNAL' } });
   assert.ok(!text.includes('secret'));
   assert.match(logged.join(''), /secret path/);
 });
 
+test('-32603 with data: of our own failures the remedy, of a refusal its reason', async () => {
+  const { app, logged } = service();
+  const away = (await post(app, call('away', {}))).json.error;
+  assert.deepEqual([away.code, away.data.code], [-32603, 'DATABASE_UNAVAILABLE']);
+  assert.match(away.data.reason, /check MariaDB/);
+  assert.doesNotMatch(JSON.stringify(away), /10\.0\.0\.5/);
+  assert.match(logged.join(''), /10\.0\.0\.5/);
+  const unknown = (await post(app, call('unknown', {}))).json.error;
+  assert.deepEqual(unknown, {
+    code: -32603,
+    message: 'no price of LTC yet',
+    data: { code: 'RECORD_UNKNOWN', reason: 'no price of LTC yet' }
+  });
+});
+
+test('COIN_NOT_AVAILABLE: the code of another network; its own is as good as none', async () => {
+  const { app } = service();
+  const ask = (url: string) =>
+    app.inject({ method: 'POST', url, payload: call('echo', { value: 1 }) }).then((answer) => answer);
+  for (const url of ['/LTC', '/LTC/']) assert.equal((await ask(url)).json().result, 1);
+  const other = await ask('/BTC/');
+  assert.deepEqual([other.statusCode, other.json().error.data.code], [404, 'COIN_NOT_AVAILABLE']);
+  assert.equal((await app.inject('/LTC/openrpc.json')).json().openrpc, '1.3.2');
+  assert.equal((await app.inject('/BTC/openrpc.json')).statusCode, 404);
+});
+
 test('-32001: a write without the key is HTTP 401; the gate looks at every call of a batch', async () => {
-  const { app, called } = await service({ apiKey: 'right' });
+  const { app, called } = service({ key: 'right' });
   const write = call('STORE', { value: 1 }, 'mine');
   const single = await post(app, write, { 'x-api-key': 'wrong' });
   assert.deepEqual(
     [single.status, single.json],
-    [401, { jsonrpc: '2.0', error: { code: -32001, message: 'Unauthorized' }, id: 'mine' }]
+    [
+      401,
+      {
+        jsonrpc: '2.0',
+        error: { code: -32001, message: 'Unauthorized', data: { code: 'UNAUTHORIZED' } },
+        id: 'mine'
+      }
+    ]
   );
   const batch = await post(app, [call('echo', { value: 1 }), write]);
   assert.deepEqual([batch.status, batch.json.id, batch.json.error.code], [401, null, -32001]);
   assert.deepEqual(called, []);
   assert.equal((await post(app, call('echo', { value: 1 }))).json.result, 1);
   assert.equal((await post(app, write, { 'x-api-key': 'right' })).status, 200);
-  assert.deepEqual(called, ['store 1']);
+  assert.equal((await post(app, write, { authorization: 'Bearer right' })).status, 200);
+  assert.deepEqual(called, ['store 1', 'store 1']);
 });
 
 test('-32029: one request too many in a minute is HTTP 429, counted by socket address', async () => {
-  const { app } = await service({ requestsPerMinute: 2 });
+  const { app } = service({ requestsPerMinute: 2 });
   const ping = call('nothing', {});
   for (const forged of ['10.0.0.1', '10.0.0.2'])
     assert.equal((await post(app, ping, { 'x-forwarded-for': forged })).status, 200);
   const refused = await post(app, ping, { 'x-forwarded-for': '10.0.0.3' });
   assert.deepEqual([refused.status, refused.json.error.code, refused.json.id], [429, -32029, null]);
+  assert.ok(refused.json.error.data.retry_after_s > 0 && refused.json.error.data.retry_after_s <= 60);
   await app.inject({ method: 'POST', url: '/', remoteAddress: '2001:db8::1', payload: ping });
   await app.inject({ method: 'POST', url: '/', remoteAddress: '2001:db8::2', payload: ping });
   const sameNetwork = await app.inject({ method: 'POST', url: '/', remoteAddress: '2001:db8::3', payload: ping });
@@ -150,7 +217,7 @@ test('-32029: one request too many in a minute is HTTP 429, counted by socket ad
 });
 
 test('a notification has no reply: HTTP 204; in a batch the others have theirs', async () => {
-  const { app, called } = await service();
+  const { app, called } = service();
   const notification = { jsonrpc: '2.0', method: 'store', params: { value: 5 } };
   const single = await post(app, notification);
   assert.deepEqual([single.status, single.text], [204, '']);
@@ -160,7 +227,7 @@ test('a notification has no reply: HTTP 204; in a batch the others have theirs',
 });
 
 test('ids and results come back as they are', async () => {
-  const { app } = await service();
+  const { app } = service();
   for (const id of ['"a"', '0', '-7', '12345678901234567890', 'null', '""']) {
     const { text } = await post(app, `{"jsonrpc":"2.0","method":"Echo","params":{"value":"0.10"},"id":${id}}`);
     assert.equal(text, `{"jsonrpc":"2.0","result":"0.10","id":${id}}`);
@@ -169,7 +236,7 @@ test('ids and results come back as they are', async () => {
 });
 
 test('a method may answer with a status of its own; a batch answers 200', async () => {
-  const { app } = await service();
+  const { app } = service();
   const single = await post(app, call('health', []));
   assert.deepEqual([single.status, single.json.result], [503, { status: 'degraded' }]);
   const batch = await post(app, [call('health', {})]);
@@ -177,7 +244,7 @@ test('a method may answer with a status of its own; a batch answers 200', async 
 });
 
 test('413: a body above the limit; 415: a content type that a browser sends without asking', async () => {
-  const { app, called } = await service();
+  const { app, called } = service();
   assert.equal((await post(app, call('echo', { value: 'x'.repeat(10_000) }))).status, 413);
   assert.equal((await post(app, call('store', { value: 1 }), { 'content-type': 'text/plain' })).status, 415);
   assert.equal(
@@ -188,7 +255,7 @@ test('413: a body above the limit; 415: a content type that a browser sends with
 });
 
 test('any JSON gets replies that are JSON-RPC 2.0, one for each call with an id, or none', async () => {
-  const { app } = await service({ requestsPerMinute: 1_000_000, bodyLimitBytes: 1_000_000 });
+  const { app } = service({ requestsPerMinute: 1_000_000, bodyLimitBytes: 1_000_000 });
   const anyCall = fc.record(
     {
       jsonrpc: fc.constantFrom('2.0', '1.0', 2),

@@ -1,0 +1,103 @@
+import type { FastifyInstance } from 'fastify';
+import type { DecoderConfig } from '../config/decoder.ts';
+import type { AddressReader } from '../service/address.ts';
+import { createFrame, type ServiceDefinition } from '../service/frame.ts';
+import { createLimit } from '../service/limits.ts';
+import {
+  type DecoderView,
+  LiveSchema,
+  liveOf,
+  readinessOf,
+  type StallLimits,
+  StatusSchema,
+  statusOf
+} from './health.ts';
+import { decoderMethods } from './methods.ts';
+import { monotonicMs } from './monotonic.ts';
+
+/** What the decoder's front door is handed by its process. */
+export interface DecoderAppDeps
+  extends Pick<ServiceDefinition, 'version' | 'log' | 'actors' | 'metrics' | 'consoleFiles' | 'tracing'> {
+  readonly config: ServiceDefinition['config'] &
+    Pick<
+      DecoderConfig,
+      'DECODER_API_KEY' | 'DECODER_RATE_LIMIT_RPM' | 'DECODER_STALL_ALERT_MS' | 'DECODER_STALL_FETCH_ATTEMPTS'
+    >;
+  /** What is known of the loop at this moment. */
+  readonly view: () => DecoderView;
+  /** Whether a public code, such as LTC, is that of its network. */
+  readonly serves: (code: string) => boolean;
+}
+
+const BODY_LIMIT_BYTES = 100_000;
+const LOOPBACK = new Set(['127.0.0.1', '0:0:0:0::/64']);
+
+/**
+ * The decoder's front door: JSON-RPC and the probes `GET /status` and `GET /live`, in the frame of every service.
+ *
+ * It answers from what the loop last said, so that no slow database or node can stall it.
+ *
+ * @throws {PlatformError} CONFIG_INVALID
+ * @see the section "Decoder (JSON-RPC 2.0 on DECODER_API_PORT)" of the specification
+ */
+export function createDecoderApp(deps: DecoderAppDeps): FastifyInstance {
+  const { config, view } = deps;
+  return createFrame({
+    ...deps,
+    name: 'decoder',
+    keys: { readers: config.DECODER_API_KEY },
+    documentation: {
+      title: 'platform-node decoder',
+      description:
+        'Parses the blocks of a coin node into a decoder database.\n\nJSON-RPC, `/status` and `/live` are open; all else needs the key where there is one.',
+      tags: ['State', 'JSON-RPC', 'Operator', 'Documentation'],
+      keys: 'DECODER_API_KEY, when it is set'
+    },
+    readiness: () => readinessOf(view()),
+    rpc: {
+      methods: decoderMethods(view),
+      requestsPerMinute: config.DECODER_RATE_LIMIT_RPM,
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      serves: deps.serves
+    },
+    routes: (app, { addressOf }) => registerProbes(app, deps, addressOf)
+  });
+}
+
+/** A prober on the same machine counts for nothing: one that is refused would take 429 for ill health. */
+function registerProbes(app: FastifyInstance, { config, view }: DecoderAppDeps, addressOf: AddressReader): void {
+  const limits: StallLimits = {
+    alertMs: config.DECODER_STALL_ALERT_MS,
+    fetchAttempts: config.DECODER_STALL_FETCH_ATTEMPTS
+  };
+  app.register(async (probes) => {
+    const max = config.DECODER_RATE_LIMIT_RPM;
+    const limit = createLimit(probes, { name: 'probes', max, windowMs: 60_000, addressOf });
+    probes.addHook('onRequest', async (request, reply) => {
+      if (!LOOPBACK.has(addressOf(request.raw))) await limit.take(request, reply);
+    });
+    const open = (summary: string) => ({ open: true, doc: { tag: 'State', summary, statuses: [429] } }) as const;
+    probes.get(
+      '/status',
+      {
+        config: open('Whether it runs and reaches its database; 503 with the same body while it does not'),
+        schema: { response: { 200: StatusSchema, 503: StatusSchema } }
+      },
+      async (_, reply) => {
+        const status = statusOf(view(), monotonicMs());
+        return reply.code(status.status === 'healthy' ? 200 : 503).send(status);
+      }
+    );
+    probes.get(
+      '/live',
+      {
+        config: open('The same, and 503 too while it makes no progress'),
+        schema: { response: { 200: LiveSchema, 503: LiveSchema } }
+      },
+      async (_, reply) => {
+        const live = liveOf(view(), limits, monotonicMs());
+        return reply.code(live.running && live.db && !live.stalled ? 200 : 503).send(live);
+      }
+    );
+  });
+}

@@ -1,0 +1,58 @@
+import type { FastifyInstance } from 'fastify';
+import type { HubConfig } from '../config/hub.ts';
+import { createFrame, type ServiceDefinition } from '../service/frame.ts';
+import { NO_ACTORS } from '../service/no-actors.ts';
+import { hubMethods } from './methods.ts';
+import { hubPipeline } from './pipeline.ts';
+import type { HubStore } from './store.ts';
+
+/** What the hub's front door is handed by its process. */
+export interface HubAppDeps
+  extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing'> {
+  readonly config: ServiceDefinition['config'] &
+    Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME'>;
+  readonly store: HubStore;
+  /** Whether a public code, such as LTC, is one of a network. */
+  readonly serves: (code: string) => boolean;
+}
+
+const BODY_LIMIT_BYTES = 1_000_000;
+/** One probe of the database serves all who ask for readiness for so long. */
+const PROBE_EVERY_MS = 1_000;
+
+/** The hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
+export function createHubApp(deps: HubAppDeps): FastifyInstance {
+  const { config, store, serves } = deps;
+  const origins = [...(config.CORS_ORIGINS ?? []), ...(config.CORS_ORIGIN ?? [])];
+  let answered = false;
+  let last = { at: Number.NEGATIVE_INFINITY, answer: Promise.resolve(false) };
+  const probe = async () => {
+    if (performance.now() - last.at >= PROBE_EVERY_MS) last = { at: performance.now(), answer: store.probe() };
+    answered = await last.answer;
+    return answered;
+  };
+  return createFrame({
+    ...deps,
+    config: { ...config, CORS_ORIGINS: origins.length > 0 ? origins : undefined },
+    name: 'hub',
+    keys: { readers: config.HUB_API_KEY === undefined ? [] : [config.HUB_API_KEY] },
+    documentation: {
+      title: 'platform-node hub',
+      description:
+        'The configuration that the other services discover their databases from.\n\nMethods that read are open; those that write, and all else, need the key where there is one.',
+      tags: ['State', 'JSON-RPC', 'Operator', 'Documentation'],
+      keys: 'HUB_API_KEY, when it is set'
+    },
+    readiness: async () => {
+      if (!store.isReady()) return 'starting';
+      return (await probe()) ? 'ready' : 'unavailable';
+    },
+    actors: { ...NO_ACTORS, pipeline: () => hubPipeline(config.HUB_DB_NAME, answered) },
+    rpc: {
+      methods: hubMethods(store),
+      requestsPerMinute: config.HUB_RATE_LIMIT_RPM,
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      serves
+    }
+  });
+}

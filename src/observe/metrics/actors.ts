@@ -1,0 +1,62 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { ActorView } from '../../../actors/runtime/actor-view.ts';
+import type { ActorReport } from '../../wire/report.ts';
+import { DATABASE, labelsOf } from './labels.ts';
+
+/** One actor as the metrics see it. */
+export interface MeasuredActor<Report = ActorReport> {
+  readonly actor: Pick<ActorView, 'id' | 'state' | 'restarts' | 'beacon'>;
+  readonly report: Report | undefined;
+}
+
+/** Registers a gauge with a line for each actor; a value that is not known has none. */
+export type DescribeEach<A> = (name: string, help: string, read: (actor: A) => number | null | undefined) => void;
+
+/** Gauges over actors, that are read when someone asks. @param service the first word of their names */
+export function gaugesOf<A extends Pick<MeasuredActor, 'actor'>>(
+  registry: Registry,
+  service: string,
+  actors: () => readonly A[]
+): DescribeEach<A> {
+  return (name, help, read) => {
+    new Gauge({
+      name: `${service}_${name}`,
+      help,
+      labelNames: [...DATABASE],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const each of actors()) {
+          const value = read(each);
+          if (value !== null && value !== undefined) this.set(labelsOf(each.actor.id), value);
+        }
+      }
+    });
+  };
+}
+
+/** What is told of every actor: how far it is, and how its thread is. */
+export function describeActors(registry: Registry, service: string, actors: () => readonly MeasuredActor[]): void {
+  const each = gaugesOf(registry, service, actors);
+  each('height_blocks', 'last block that was sent (server) or written', ({ report }) => report?.height);
+  each('tip_blocks', 'last block that is known upstream', ({ report }) => report?.tip);
+  each('lag_blocks', 'tip minus height', ({ report }) => report?.lagBlocks);
+  each('circuit_open', '1 while the circuit breaker is open', ({ report }) =>
+    report?.circuit ? Number(report.circuit === 'open') : null
+  );
+  each('actor_up', '1 while the thread runs', ({ actor }) => Number(actor.state === 'running'));
+  each('actor_failed', '1 while it stays down until an operator acts', ({ actor }) =>
+    Number(actor.state === 'failed' || actor.state === 'parked')
+  );
+  each('actor_restarts_left', 'restarts left in the window', ({ actor }) =>
+    Math.max(0, actor.restarts.budget - actor.restarts.inWindow)
+  );
+  each('actor_mailbox_length', 'messages in work', ({ actor }) => actor.beacon?.mailboxDepth);
+  each('actor_oldest_message_seconds', 'age of the oldest message in work', ({ actor }) =>
+    actor.beacon ? actor.beacon.oldestMs / 1000 : null
+  );
+  each('actor_event_loop_delay_seconds', 'longest delay in the last second', ({ actor }) =>
+    actor.beacon ? actor.beacon.eventLoopDelayMs / 1000 : null
+  );
+  each('actor_heap_bytes', 'heap in use', ({ actor }) => actor.beacon?.heapUsedBytes);
+}

@@ -1,0 +1,68 @@
+import type { Registry } from 'prom-client';
+import { type DescribeEach, gaugesOf } from '../actors.ts';
+import type { MeasuredDatabase, MeasuredProcess } from './measured.ts';
+
+type Each = DescribeEach<MeasuredDatabase>;
+
+/** Gauges of sync alone, read from what its actors last said. */
+export function describeDatabases(registry: Registry, { databases, mode }: MeasuredProcess): void {
+  const each = gaugesOf(registry, 'sync', databases);
+  each('poll_errors', 'failed polls in a row', ({ report }) => report?.pollErrorCount);
+  each(
+    'state_commitment_blocks',
+    'last block of which the state root was computed (server), and compared (client)',
+    ({ report }) => report?.stateCommitment?.height
+  );
+  if (mode === 'client') describeReplicas(each);
+  else {
+    each('subscribers', 'connected subscribers', ({ subscribers }) => subscribers.length);
+    each('subscriber_lag_blocks', 'lag of the slowest subscriber that reports', ({ subscribers }) =>
+      Math.max(0, ...subscribers.map(({ lag }) => lag ?? 0))
+    );
+    each('subscriber_buffered_bytes', 'largest send buffer of a subscriber', ({ subscribers }) =>
+      Math.max(0, ...subscribers.map(({ bufferedBytes }) => bufferedBytes))
+    );
+  }
+}
+
+function describeReplicas(each: Each): void {
+  each('replica_halted', '1 while halted', ({ report }) => report?.replica && Number(report.replica.halt !== null));
+  each(
+    'replica_complete',
+    '1 once it is bootstrapped',
+    ({ report }) => report?.replica && Number(report.replica.complete)
+  );
+  each('replica_progress_ratio', 'of the bootstrap or catch-up under way', ({ report }) =>
+    report?.replica?.percent === undefined || report.replica.percent === null ? null : report.replica.percent / 100
+  );
+  each(
+    'replica_verified_blocks',
+    'last height that was found equal to the source',
+    ({ report }) => report?.replica?.verifiedHeight
+  );
+  each(
+    'replica_sources_following',
+    'sources that are followed or heard',
+    ({ report }) => report?.replica?.sources.filter(({ state }) => state === 'followed' || state === 'heard').length
+  );
+  each(
+    'replica_checkpoint_blocks',
+    'highest checkpoint of a quorum that it agrees with',
+    ({ report }) => report?.replica?.checkpointHeight
+  );
+  each('replica_repairs', 'times that differing rows were replaced', ({ report }) => report?.replica?.repairs);
+  each('replica_reorgs', 'rollbacks of this start', ({ report }) => report?.replica?.reorgs);
+  each(
+    'replica_sources_failed',
+    'sources that do not answer or were left',
+    ({ report }) => report?.replica?.sources.filter(({ error }) => error !== null).length
+  );
+  each('replica_dissents', 'times that sources named another block than the majority', ({ report }) =>
+    report?.replica?.sources.reduce((sum, { dissents }) => sum + dissents, 0)
+  );
+  each(
+    'replica_index_map_mismatches',
+    'times that the index of addresses differed from the source',
+    ({ report }) => report?.replica?.indexMapMismatches
+  );
+}

@@ -1,0 +1,18 @@
+import { createMetrics, type Metrics } from '../metrics.ts';
+import { describeCounters } from './counter-metrics.ts';
+import { describeDatabases } from './databases.ts';
+import type { MeasuredProcess } from './measured.ts';
+import { describeProcess } from './process.ts';
+
+/** Everything that `GET /metrics` of sync tells. */
+export function createSyncMetrics(sources: MeasuredProcess): Metrics {
+  return createMetrics({
+    service: 'sync',
+    actors: () => sources.databases(),
+    describe: (registry) => {
+      describeDatabases(registry, sources);
+      describeProcess(registry, sources);
+      return describeCounters(registry, sources.mode);
+    }
+  });
+}

@@ -1,0 +1,187 @@
+import rateLimit from '@fastify/rate-limit';
+import {
+  type FastifyInstance,
+  type FastifyPluginCallback,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+  fastify,
+  LogController
+} from 'fastify';
+import type { FrameConfig } from '../config/service.ts';
+import type { Logger } from '../log.ts';
+import type { RequestMetrics } from '../observe/metrics/metrics.ts';
+import { type AddressReader, createAddressReader, createPeerReader } from './address.ts';
+import { type AcceptedTokens, type Authenticator, createAuthenticator } from './auth.ts';
+import { checkKey, MISSING_KEY } from './checks.ts';
+import { lazyCompilers } from './compilers.ts';
+import type { ConsoleFile } from './console-files.ts';
+import { allowOrigins } from './cross-origin.ts';
+import { errorHandler } from './errors.ts';
+import { ClientLimiter } from './ingress/client-limiter.ts';
+import { type FrontDoorOptions, frontDoor } from './ingress/front-door.ts';
+import { type Documentation, documentRoutes } from './openapi.ts';
+import { refuseInvalid } from './parameters.ts';
+import type { Readiness } from './readiness.ts';
+import { ResponseBuffer } from './response-buffer.ts';
+import { consoleRoutes } from './routes/console.ts';
+import { debugRoutes, type ServiceActors } from './routes/debug.ts';
+import { documentationRoutes } from './routes/documentation.ts';
+import { metricsRoutes } from './routes/metrics.ts';
+import { probeRoutes } from './routes/probes.ts';
+import { jsonRpc, type RpcOptions } from './rpc/json-rpc.ts';
+import { describeMethods } from './rpc/openrpc.ts';
+
+/** What the frame reads of a service's configuration. */
+export type FrameSettings = Pick<
+  FrameConfig,
+  'TRUST_PROXY' | 'CORS_ORIGINS' | 'HTTP_MAX_PER_IP' | 'MAX_CONNECTIONS' | 'SHUTDOWN_GRACE_MS'
+>;
+
+/** What a service's own routes are handed by the frame. */
+export interface FrameParts {
+  readonly authenticator: Authenticator;
+  /** Under which address a caller's requests are counted. */
+  readonly addressOf: AddressReader;
+  readonly clientLimiter: ClientLimiter;
+}
+
+/** A service, as a list of what it has. */
+export interface ServiceDefinition {
+  /** `sync`, `hub`, `decoder`. */
+  readonly name: string;
+  readonly version: string;
+  /** Of a service that has modes, the one that it runs in. */
+  readonly mode?: string;
+  readonly config: FrameSettings;
+  readonly log: Logger;
+  readonly keys: AcceptedTokens;
+  readonly documentation: Documentation;
+  readonly readiness: () => Readiness | Promise<Readiness>;
+  readonly actors: ServiceActors;
+  readonly metrics: RequestMetrics;
+  /** The console page's built files; empty where there are none. */
+  readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
+  /** Registered before everything else: it sees each request. */
+  readonly tracing?: FastifyPluginCallback | undefined;
+  readonly rpc?: RpcOptions;
+  /** The service's own checks, after the key and before parameters and body. */
+  readonly check?: (request: FastifyRequest) => void;
+  /** The requests that become WebSockets, and how many of those an address may have. */
+  readonly upgrades?: { readonly accept: FrontDoorOptions['isUpgrade']; readonly maxPerAddress: number };
+  /** Registers the service's own routes. */
+  readonly routes?: (app: FastifyInstance, parts: FrameParts) => void;
+}
+
+/** Of a REST body; JSON-RPC has a bound of its own. */
+const BODY_LIMIT_BYTES = 4_096;
+
+/**
+ * The frame of every service: what stands before its routes, and the routes that each has (`/livez`, `/readyz`, `/metrics`,
+ * `/debug/*`, `/openapi.json`, `/docs`, the console at `/`; with methods `POST /`, `POST /{COIN}/` and `/openrpc.json`).
+ * It listens when the caller says so: `listen(app, …)`.
+ *
+ * Order of checks: 401, the service's own, 400 parameters or body, 429, 503. `app.close()` lets requests end and, after
+ * SHUTDOWN_GRACE_MS, ends every connection that is left.
+ *
+ * @throws {PlatformError} CONFIG_INVALID
+ */
+export function createFrame(service: ServiceDefinition): FastifyInstance {
+  const { config, metrics } = service;
+  const authenticator = createAuthenticator(service.keys);
+  const addressOf = createAddressReader(config.TRUST_PROXY);
+  const clientLimiter = new ClientLimiter({
+    maxPerAddress: config.HTTP_MAX_PER_IP + (service.upgrades?.maxPerAddress ?? 0),
+    addressOf: createPeerReader(config.TRUST_PROXY),
+    onTurnedAway: () => metrics.refused('RATE_LIMITED')
+  });
+  const parts = { authenticator, addressOf, clientLimiter };
+  const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
+
+  if (service.tracing) app.register(service.tracing);
+  const document = documentRoutes(app, service.version, service.documentation);
+  if (config.CORS_ORIGINS) allowOrigins(app, config.CORS_ORIGINS);
+  // Not before the plugins above, one of which may answer first.
+  void app.after(() => {
+    app.addHook('onRequest', async (request) => {
+      checkKey(request, authenticator);
+      if (!request.routeOptions.config.open) service.check?.(request);
+    });
+  });
+  const responseBuffer = new ResponseBuffer();
+  app.addHook('onSend', async (_, reply, payload) => responseBuffer.hold(reply, payload));
+  app.setErrorHandler(errorHandler({ withCode: true }));
+  app.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'not found' }));
+  app.register(rateLimit, { global: false });
+  registerRoutes(app, service, parts, document);
+  measure(app, metrics, clientLimiter);
+  endGracefully(app, config.SHUTDOWN_GRACE_MS);
+  return app;
+}
+
+function serverOptions(
+  { log, config, upgrades }: ServiceDefinition,
+  { authenticator, clientLimiter }: FrameParts
+): FastifyServerOptions {
+  return {
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_LIMIT_BYTES,
+    forceCloseConnections: 'idle',
+    ...frontDoor({
+      clientLimiter,
+      maxConnections: config.MAX_CONNECTIONS,
+      ...(upgrades?.accept ? { isUpgrade: upgrades.accept } : {})
+    }),
+    // `verbose`: a finding carries the schema that it broke, whose description is the rule.
+    ajv: { customOptions: { coerceTypes: false, verbose: true } },
+    schemaController: { compilersFactory: lazyCompilers },
+    schemaErrorFormatter: refuseInvalid,
+    frameworkErrors: (caught, request, untyped) => {
+      // The router cannot read the path, so it is nobody's: without the key it stays unknown.
+      const reply = untyped as unknown as FastifyReply;
+      if (!authenticator.configured || authenticator.admits(request.headers, false))
+        reply.code(caught.statusCode ?? 400).send({ error: caught.message.slice(0, 200) }); // it quotes the path
+      else reply.code(401).header('www-authenticate', 'Bearer').send({ error: MISSING_KEY });
+    }
+  };
+}
+
+function registerRoutes(
+  app: FastifyInstance,
+  service: ServiceDefinition,
+  parts: FrameParts,
+  document: ReturnType<typeof documentRoutes>
+): void {
+  const { name, version, mode = null, rpc, documentation, actors, readiness } = service;
+  const { title, description } = documentation;
+  const openRpc = rpc && describeMethods(rpc.methods, { title, version, description });
+  app.register(probeRoutes, { readiness });
+  service.routes?.(app, parts);
+  if (rpc && openRpc) app.register(jsonRpc, { ...parts, rpc, document: openRpc });
+  app.register(debugRoutes, { ...parts, version, service: name, mode, actors, readiness });
+  app.register(documentationRoutes, { document, methods: openRpc?.methods });
+  app.register(consoleRoutes, service);
+  app.register(metricsRoutes, service);
+}
+
+function measure(app: FastifyInstance, metrics: RequestMetrics, clientLimiter: ClientLimiter): void {
+  // The route's pattern and not the path: a caller must not be able to make up series.
+  app.addHook('onResponse', async ({ routeOptions, method }, reply) =>
+    metrics.answered(routeOptions.url ?? 'unknown', method, reply.statusCode, reply.elapsedTime / 1000)
+  );
+  app.addHook('onResponse', async ({ raw }, { statusCode }) => {
+    if (statusCode === 429) clientLimiter.refuse(raw.socket);
+  });
+  app.addHook('onError', async (_request, _reply, { code = 'INTERNAL' }) => metrics.refused(code));
+}
+
+function endGracefully(app: FastifyInstance, graceMs: number): void {
+  let isClosing = false;
+  app.addHook('onSend', async (_, reply) => void (isClosing && reply.header('connection', 'close')));
+  app.addHook('preClose', async () => {
+    isClosing = true;
+    const patience = setTimeout(() => app.server.closeAllConnections(), graceMs);
+    app.server.once('close', () => clearTimeout(patience));
+  });
+}

@@ -1,0 +1,135 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import type { ActorView } from '../../../actors/runtime/actor-view.ts';
+import type { Timeline } from '../../../actors/runtime/timeline.ts';
+import { type DatabaseId, DatabaseIdSchema, databaseKey } from '../../wire/database.ts';
+import type { Pipeline } from '../../wire/pipeline.ts';
+import type { ActorReport } from '../../wire/report.ts';
+import type { AddressReader } from '../address.ts';
+import type { Authenticator } from '../auth.ts';
+import { createLimit } from '../limits.ts';
+import { databaseOf, databaseParams, wholeNumber } from '../parameters.ts';
+import type { Readiness } from '../readiness.ts';
+
+/** What an operator may do to any actor. */
+export interface ActorControl {
+  /** Ends its thread as a crash would. */
+  kill(id: DatabaseId): Promise<void>;
+  restart(id: DatabaseId): Promise<void>;
+  /** Stops it until `restart`. */
+  pause(id: DatabaseId): Promise<void>;
+}
+
+/** The actors of a service, as its console shows them. */
+export interface ServiceActors {
+  list(): readonly ActorView[];
+  /** What happened to them. */
+  readonly timeline: Pick<Timeline, 'seq' | 'since'>;
+  readonly control: ActorControl;
+  /** What the service knows of one beside that: its last report, and what else the console shows of this kind. */
+  describe(id: DatabaseId): { readonly report: ActorReport | null };
+  /** The way of blocks as the service knows it. */
+  pipeline(): Pipeline;
+}
+
+export interface DebugDeps {
+  readonly version: string;
+  readonly service: string;
+  /** `server` or `client` of sync; null where a service has no modes. */
+  readonly mode: string | null;
+  readonly actors: ServiceActors;
+  readonly readiness: () => Readiness | Promise<Readiness>;
+  readonly addressOf: AddressReader;
+  readonly authenticator: Authenticator;
+}
+
+const AfterSchema = Type.Object({
+  after: Type.Optional(wholeNumber({ min: 0, note: 'the last entry that the caller has' }))
+});
+const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ...DatabaseIdSchema.properties });
+
+/** A console looks twice a second. */
+const REQUESTS_PER_MINUTE = 600;
+/** One look at the actors serves everybody for so long. */
+const LOOK_MS = 250;
+/** Entries in one answer; `seq` is then that of the last one. */
+const MAX_ENTRIES = 1_000;
+
+const ACTIONS = {
+  kill: "Ends an actor's thread as a crash would",
+  restart: 'Stops an actor and starts it anew',
+  pause: 'Stops an actor until it is restarted'
+} as const;
+export const NEEDS_OPERATOR = "Needs an operator's key.";
+
+/**
+ * `GET /debug/actors`: actors, machines, restarts and last transitions. `GET /debug/live?after=seq`: the same with reports
+ * and what happened since, for the console. For an operator: `POST /debug/actors/:dbType/:chain/:network/ACTION`.
+ */
+export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
+  const { actors, addressOf } = deps;
+  app.get(
+    '/debug/actors',
+    {
+      config: {
+        doc: { tag: 'Operator', summary: 'Every actor with its state machines, restarts and last transitions' }
+      }
+    },
+    async () => actors.list()
+  );
+  await app.register(liveRoute, deps);
+  for (const action of ['kill', 'restart', 'pause'] as const) {
+    app.post(
+      `/debug/actors/:dbType/:chain/:network/${action}`,
+      {
+        config: { operator: true, doc: { tag: 'Operator', summary: ACTIONS[action], description: NEEDS_OPERATOR } },
+        schema: { params: databaseParams(), response: { 202: AnswerSchema } }
+      },
+      async (request, reply) => {
+        const id = databaseOf(request);
+        request.log.warn({ database: id, from: addressOf(request.raw) }, `an operator asked for: ${action} actor`);
+        await actors.control[action](id);
+        return reply.code(202).send({ ok: true, action, ...id });
+      }
+    );
+  }
+};
+
+const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
+  const { version, service, mode, actors, addressOf, authenticator } = deps;
+  const { timeline } = actors;
+  let look = { text: '', at: Number.NEGATIVE_INFINITY };
+  const lookAtActors = () => {
+    if (performance.now() - look.at < LOOK_MS) return look.text;
+    const found = actors.list().map(({ transitions: _, ...actor }) => ({
+      key: databaseKey(actor.id),
+      ...actor,
+      ...actors.describe(actor.id)
+    }));
+    const text = `"databases":${JSON.stringify(found)},"pipeline":${JSON.stringify(actors.pipeline())}`;
+    look = { text, at: performance.now() };
+    return look.text;
+  };
+  createLimit(app, { name: 'debug-live', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf }).guard(app);
+  const doc = {
+    tag: 'Operator',
+    summary: 'The same with reports and what happened since an entry',
+    statuses: [429]
+  } as const;
+  app.get('/debug/live', { config: { doc }, schema: { querystring: AfterSchema } }, async (request, reply) => {
+    const entries = timeline.since(Number(request.query.after ?? 0)).slice(0, MAX_ENTRIES);
+    const head = {
+      now: Date.now(),
+      version,
+      service,
+      mode,
+      readiness: await deps.readiness(),
+      operated: authenticator.admitsOperator(request.headers),
+      seq: entries.length === MAX_ENTRIES ? entries.at(-1)!.seq : timeline.seq,
+      entries
+    };
+    return reply
+      .type('application/json; charset=utf-8')
+      .send(`${JSON.stringify(head).slice(0, -1)},${lookAtActors()}}`);
+  });
+};

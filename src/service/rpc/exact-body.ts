@@ -1,0 +1,60 @@
+import { errorCodes } from 'fastify';
+
+/** Taken for a body that does not say how long it is. */
+const FIRST_BYTES = 1_024;
+
+/** The parts of `JSON` that TypeScript's library does not declare yet. */
+interface ExactJson {
+  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
+  rawJSON(text: string): object;
+  isRawJSON(value: unknown): value is object;
+}
+const exactJson = JSON as unknown as ExactJson;
+
+/** Whether a value is a whole number that a JavaScript number cannot hold; it is written again digit for digit. */
+export const isExactNumber = (value: unknown): value is object => exactJson.isRawJSON(value);
+
+/**
+ * A request's body as JSON. Whole numbers beyond 2^53 keep their digits: see `isExactNumber`.
+ *
+ * @throws {SyntaxError} what is not JSON  @throws {Error} FST_ERR_CTP_BODY_TOO_LARGE
+ */
+export async function readExactBody(
+  body: AsyncIterable<Buffer>,
+  length: string | undefined,
+  mostBytes: number
+): Promise<unknown> {
+  return parseJson(await readText(body, length, mostBytes));
+}
+
+/** Into one piece of memory: kept in pieces of a byte, as a body may come, it would take a hundred times as much. */
+async function readText(body: AsyncIterable<Buffer>, length: string | undefined, mostBytes: number): Promise<string> {
+  const refuseAbove = (size: number) => {
+    if (!(size <= mostBytes)) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
+  };
+  refuseAbove(Number(length ?? 0));
+  let whole = Buffer.alloc(Number(length ?? FIRST_BYTES));
+  let filled = 0;
+  for await (const piece of body) {
+    refuseAbove(filled + piece.length);
+    if (filled + piece.length > whole.length) {
+      const larger = Buffer.alloc(Math.max(2 * whole.length, filled + piece.length));
+      whole.copy(larger, 0, 0, filled);
+      whole = larger;
+    }
+    filled += piece.copy(whole, filled);
+  }
+  return whole.toString('utf8', 0, filled);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return exactJson.parse(text, (_, value, { source }) =>
+      source !== undefined && Number.isInteger(value) && !Number.isSafeInteger(value)
+        ? exactJson.rawJSON(source)
+        : value
+    );
+  } catch (cause) {
+    throw cause instanceof SyntaxError ? cause : new SyntaxError('unreadable JSON', { cause }); // nested too deep
+  }
+}

@@ -1,0 +1,45 @@
+import type { Static, TObject, TSchema } from 'typebox';
+import type { ErrorCode } from '../../errors.ts';
+
+/** One row of a service's method table, which is also its documentation. */
+export interface RpcMethod {
+  /** One sentence without a full stop. */
+  readonly summary: string;
+  /** What `params` must be, by name; a method without takes none and ignores what came. */
+  readonly params?: TObject;
+  /** What it answers. */
+  readonly result: TSchema;
+  /** A write needs the service's key when it has one. */
+  readonly write: boolean;
+  /** What it may be refused with, beside the codes of every method. */
+  readonly errors?: readonly ErrorCode[];
+  /**
+   * @returns the result, or an `RpcAnswer` when the HTTP status is not 200
+   * @throws {PlatformError} REQUEST_INVALID becomes -32602, all else -32603; what the caller reads of it is `publicFailure`
+   */
+  run(params: unknown): unknown;
+}
+
+/** A method whose `run` is typed by its schemas. */
+export function rpcMethod<R extends TSchema, P extends TObject = TObject>(
+  method: Omit<RpcMethod, 'params' | 'result' | 'run'> & {
+    readonly params?: P;
+    readonly result: R;
+    run(params: Static<P>): Answer<Static<R>> | Promise<Answer<Static<R>>>;
+  }
+): RpcMethod {
+  return method;
+}
+
+type Answer<T> = T | RpcAnswer<T>;
+
+/** A result with an HTTP status of its own; the status counts for single calls only, a batch answers 200. */
+export class RpcAnswer<T = unknown> {
+  readonly status: number;
+  readonly result: T;
+
+  constructor(status: number, result: T) {
+    this.status = status;
+    this.result = result;
+  }
+}

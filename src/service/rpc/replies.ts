@@ -1,0 +1,70 @@
+import { errorCodes, type FastifyError } from 'fastify';
+import { hasCode, PlatformError } from '../../errors.ts';
+import { publicFailure } from '../errors.ts';
+
+/** A call's id; one beyond 2^53 is an object that is written again digit for digit. */
+export type Id = string | number | object | null;
+
+/** What a program can read of a failure; `code` is of the table of errors. */
+export interface FailureData {
+  readonly code: string;
+  /** Why, for people; absent where the message says all. */
+  readonly reason?: string;
+  /** Where in `params` the fault is, as a JSON pointer. */
+  readonly at?: string;
+  readonly retry_after_s?: number;
+}
+
+export interface Failure {
+  readonly jsonrpc: '2.0';
+  readonly error: { readonly code: number; readonly message: string; readonly data: FailureData };
+  readonly id: Id;
+}
+
+export type Reply = { readonly jsonrpc: '2.0'; readonly result: unknown; readonly id: Id } | Failure;
+
+/** The codes of JSON-RPC's own table and of the specification's. @see https://www.jsonrpc.org/specification#error_object */
+export const RPC_CODES = {
+  PARSE_ERROR: -32700,
+  INVALID_REQUEST: -32600,
+  METHOD_NOT_FOUND: -32601,
+  INVALID_PARAMS: -32602,
+  INTERNAL_ERROR: -32603,
+  UNAUTHORIZED: -32001,
+  RATE_LIMITED: -32029
+} as const;
+export type RpcCode = keyof typeof RPC_CODES;
+
+/** An error reply. @param data its `code` is the name of the RPC code unless it says another */
+export function failure(id: Id, code: RpcCode, message: string, data: Partial<FailureData> = {}): Failure {
+  return { jsonrpc: '2.0', error: { code: RPC_CODES[code], message, data: { code, ...data } }, id };
+}
+
+/** What a call that failed is answered: the reason where it is the caller's to know, else the remedy of the table alone. */
+export function failureOf(id: Id, caught: unknown): Failure {
+  if (!(caught instanceof PlatformError)) return failure(id, 'INTERNAL_ERROR', 'internal error', { code: 'INTERNAL' });
+  const { code } = caught;
+  const reason = publicFailure(caught);
+  const kind = code === 'REQUEST_INVALID' ? 'INVALID_PARAMS' : code === 'RATE_LIMITED' ? code : 'INTERNAL_ERROR';
+  return failure(id, kind, reason, { code, reason });
+}
+
+/** What is said to a request that never became a call. */
+export function refusalOf(
+  caught: FastifyError | PlatformError,
+  bodyLimitBytes: number
+): readonly [status: number, Failure] {
+  if (caught instanceof SyntaxError) return [200, failure(null, 'PARSE_ERROR', 'parse error')];
+  if (hasCode(caught, 'RATE_LIMITED')) {
+    const { reason, retryAfterS } = caught.detail;
+    return [429, failure(null, 'RATE_LIMITED', `rate limited: ${reason}`, { retry_after_s: Number(retryAfterS) })];
+  }
+  if (caught instanceof PlatformError) return [caught.status, failureOf(null, caught)];
+  if (caught instanceof errorCodes.FST_ERR_CTP_BODY_TOO_LARGE)
+    return [413, failure(null, 'INVALID_REQUEST', `request body is larger than ${bodyLimitBytes} bytes`)];
+  if (caught instanceof errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE)
+    return [415, failure(null, 'INVALID_REQUEST', 'send Content-Type: application/json')];
+  const status = caught.statusCode ?? 500;
+  if (status < 500) return [status, failure(null, 'INVALID_REQUEST', 'invalid request')];
+  return [status, failure(null, 'INTERNAL_ERROR', 'internal error', { code: 'INTERNAL' })];
+}

@@ -1,0 +1,55 @@
+import type { FastifyContextConfig, FastifyRequest } from 'fastify';
+import { PlatformError } from '../../errors.ts';
+import { databaseOf } from '../../service/parameters.ts';
+import { type DatabaseId, DB_TYPES, type DbType, databaseKey } from '../../wire/database.ts';
+import type { ActorDirectory } from './deps.ts';
+
+/** What a route of sync declares beside what the frame knows. */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route belongs to this SYNC_MODE only. */
+    readonly mode?: 'server' | 'client';
+    /** The route is about databases of this type only; the reason is the text of its refusal of others. */
+    readonly only?: { readonly dbType: DbType; readonly reason: string };
+    /** What the route is about, in its refusals. */
+    readonly subject?: string;
+    /** What it answers is read from the database: HEAD is answered without. */
+    readonly reads?: boolean;
+  }
+}
+
+interface Checks {
+  readonly mode: 'server' | 'client';
+  readonly directory: Pick<ActorDirectory, 'discovered' | 'list'>;
+}
+
+/**
+ * The checks between the key and the parameters, in their order.
+ *
+ * @throws {PlatformError} REQUEST_INVALID (dbType), WRONG_MODE, DATABASE_UNKNOWN, ACTOR_NOT_READY
+ */
+export function checkDatabase(request: FastifyRequest, { mode, directory }: Checks): void {
+  const { config } = request.routeOptions;
+  if (request.is404) return;
+  const { dbType } = request.params as Partial<DatabaseId>;
+  if (dbType !== undefined) checkDbType(dbType, config.only);
+  if (config.mode !== undefined && config.mode !== mode)
+    throw new PlatformError('WRONG_MODE', {
+      reason: `${config.subject ?? 'this route is'} only available in ${config.mode} mode`
+    });
+  if (dbType !== undefined) checkKnown(databaseOf(request), directory);
+}
+
+function checkDbType(dbType: string, only: FastifyContextConfig['only']): void {
+  if (!(DB_TYPES as readonly string[]).includes(dbType))
+    throw new PlatformError('REQUEST_INVALID', { reason: 'dbType must be indexer or decoder' });
+  if (only && dbType !== only.dbType) throw new PlatformError('REQUEST_INVALID', { reason: only.reason });
+}
+
+function checkKnown(id: DatabaseId, directory: Checks['directory']): void {
+  const key = databaseKey(id);
+  if (directory.list().some((known) => databaseKey(known) === key)) return;
+  throw directory.discovered
+    ? new PlatformError('DATABASE_UNKNOWN', { reason: 'chain/network not found' })
+    : new PlatformError('ACTOR_NOT_READY', { reason: 'the hub has not answered yet' });
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as standard from '@open-rpc/meta-schema';
+import { Ajv } from 'ajv';
+import type { FastifyInstance } from 'fastify';
+import { Compile } from 'typebox/compile';
+import { createDecoderApp } from '../../../src/decoder/app.ts';
+import type { DecoderView } from '../../../src/decoder/health.ts';
+import { createHubApp } from '../../../src/hub/app.ts';
+import type { HubStore } from '../../../src/hub/store.ts';
+import type { OpenRpc } from '../../../src/service/rpc/openrpc.ts';
+import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
+
+/** The standard's own schema, with JSON Schema draft 7 in the place of the one that it names by URL. */
+const isOpenRpc = (() => {
+  const ajv = new Ajv({ strict: false, validateFormats: false });
+  ajv.addSchema({
+    $id: 'https://meta.json-schema.tools/',
+    $ref: 'http://json-schema.org/draft-07/schema#',
+    definitions: { JSONSchemaObject: { properties: { $ref: { type: 'string' } } } }
+  });
+  const text = JSON.stringify((standard as Readonly<Record<string, unknown>>)['openrpcDocument']).replaceAll(
+    '"https://meta.json-schema.tools"',
+    '"https://meta.json-schema.tools/"'
+  );
+  return ajv.compile({ ...JSON.parse(text), $schema: 'http://json-schema.org/draft-07/schema#' });
+})();
+
+const report = {
+  state: 'parsing.caughtUp',
+  isDatabaseReachable: true,
+  lastProcessedBlock: 99,
+  nodeHeight: 100,
+  nodePolledAt: 0,
+  progressAt: 0,
+  failures: 0,
+  rpcErrors: 0,
+  parseErrors: 0,
+  haltReason: null
+};
+const view: DecoderView = { report, crash: null };
+const decoder = createDecoderApp({
+  ...definitionOf(),
+  config: {
+    ...FRAME_CONFIG,
+    DECODER_API_KEY: undefined,
+    DECODER_RATE_LIMIT_RPM: 1_000,
+    DECODER_STALL_ALERT_MS: 1_000,
+    DECODER_STALL_FETCH_ATTEMPTS: 20
+  },
+  view: () => view,
+  serves: (code) => code === 'LTC'
+});
+const store: HubStore = {
+  prepare: async () => undefined,
+  isReady: () => true,
+  probe: async () => true,
+  circuit: () => 'closed',
+  readConfigs: async () => ({ configs: { litecoin: { mainnet: { m: { host: 'h' } } } }, seq: 0, watermark: 5 }),
+  writeConfigs: async () => undefined,
+  close: async () => undefined
+};
+const hub = createHubApp({
+  ...definitionOf(),
+  config: {
+    ...FRAME_CONFIG,
+    HUB_API_KEY: 'k',
+    HUB_RATE_LIMIT_RPM: 1_000,
+    CORS_ORIGIN: ['https://console.example'],
+    HUB_DB_NAME: 'hub'
+  },
+  store,
+  serves: (code) => code === 'LTC'
+});
+
+/** A call of each method that succeeds. */
+const CALLS: Readonly<Record<string, object>> = { updateconfig: { config: { a: { b: { c: { host: 'h' } } } } } };
+
+for (const [name, app, methods] of [
+  ['hub', hub, ['getallconfigs', 'health', 'ping', 'updateconfig']],
+  ['decoder', decoder, ['getlatestblock', 'health', 'ping']]
+] as const satisfies readonly (readonly [string, FastifyInstance, readonly string[]])[]) {
+  describe(`OpenRPC of the ${name}`, async () => {
+    const document: OpenRpc = (await app.inject('/openrpc.json')).json();
+    const call = async (method: string, params: object = {}) => {
+      const payload = { jsonrpc: '2.0', id: 1, method, params };
+      const answer = await app.inject({ method: 'POST', url: '/', payload, headers: { 'x-api-key': 'k' } });
+      return answer.json();
+    };
+
+    test('is OpenRPC 1.3.2 by the schema of the standard, and names every method', () => {
+      assert.ok(isOpenRpc(document), JSON.stringify(isOpenRpc.errors?.slice(0, 3)));
+      assert.equal(document.openrpc, '1.3.2');
+      assert.deepEqual(document.methods.map((method) => method.name).sort(), methods);
+      assert.ok(
+        !isOpenRpc({ ...document, methods: [{ name: 'nameless params' }] }),
+        'the schema refuses what is wrong'
+      );
+    });
+
+    test('is the same by rpc.discover and under the code of a network', async () => {
+      assert.deepEqual((await call('rpc.discover')).result, document);
+      assert.deepEqual((await app.inject('/LTC/openrpc.json')).json(), document);
+      assert.equal((await app.inject('/DOGE/openrpc.json')).statusCode, 404);
+    });
+
+    test('what each method answers is what it says of its result', async () => {
+      for (const { name: method, result } of document.methods) {
+        const reply = await call(method, CALLS[method]);
+        assert.ok(!reply.error, `${method} ${JSON.stringify(reply)}`);
+        assert.ok(Compile(result.schema).Check(reply.result), `${method} ${JSON.stringify(reply.result)}`);
+      }
+    });
+  });
+}

@@ -43,6 +43,14 @@ export const ERRORS = {
   DATABASE_REFUSED: { status: 503, policy: 'park', hint: 'check the name of the database, user, password and GRANTs' },
   /** The circuit breaker is open: MariaDB refused or timed out repeatedly. */
   DATABASE_UNAVAILABLE: { status: 503, policy: 'restart', hint: 'check MariaDB; the breaker retries by itself' },
+  /** A migration of the database is not the one that was applied under its name. */
+  MIGRATION_CHANGED: {
+    status: 409,
+    policy: 'park',
+    hint: 'run the release that applied it, or one after it; decoder --migrations lists them'
+  },
+  /** Migrations run while nothing else writes the database. */
+  MIGRATION_REFUSED: { status: 409, policy: 'exit', hint: 'stop the decoder, make a backup, and run it again' },
   /** The database exists but lacks what the service needs. */
   DATABASE_UNUSABLE: { status: 503, policy: 'park', hint: 'the message says which table or column is missing' },
   /** The named database is not served by this process. */

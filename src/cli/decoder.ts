@@ -19,6 +19,7 @@ import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
 import type { DatabaseId } from '../wire/database.ts';
 import type { Command, Environment } from './command.ts';
+import { listMigrations, runMigrations } from './decoder-migrations.ts';
 import { readOptions } from './options.ts';
 import { loadSettings } from './settings.ts';
 
@@ -37,14 +38,24 @@ export const decoderCommand = {
   summary: 'parses the blocks of a coin node into a decoder database',
   variables: decoderVariables,
   checks: decoderChecks,
-  options: ['--clear-halt    let a stopped decoder do the deep rollback that it refused, and end'],
+  options: [
+    '--clear-halt    let a stopped decoder do the deep rollback that it refused, and end',
+    '--migrate       apply all pending migrations, manual ones too, and end; stop the decoder and make a backup first',
+    '--migrations    list the migrations and how they stand, and end'
+  ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
-    const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });
+    const options = readOptions(argv, {
+      'clear-halt': { type: 'boolean' },
+      migrate: { type: 'boolean' },
+      migrations: { type: 'boolean' }
+    });
     const { values, warnings } = await loadSettings(decoderCommand, env);
     const log = createLogger('decoder', values.LOG_LEVEL);
     for (const warning of warnings) log.warn(warning);
     if (options['clear-halt']) return await clearHalt(values);
+    if (options.migrate) return await runMigrations(databaseOf(values, 'DECODER'));
+    if (options.migrations) return await listMigrations(databaseOf(values, 'DECODER'));
     const stopping = new AbortController();
     const stop = () => stopping.abort();
     process.on('SIGTERM', stop).on('SIGINT', stop);

@@ -18,6 +18,8 @@ const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   COMMAND_INVALID: EXIT.usage,
   REQUEST_INVALID: EXIT.usage,
   DATABASE_UNUSABLE: EXIT.data,
+  MIGRATION_CHANGED: EXIT.data,
+  MIGRATION_REFUSED: EXIT.unavailable,
   REPLICA_FOREIGN: EXIT.data,
   INPUT_INVALID: EXIT.data,
   HUB_UNREACHABLE: EXIT.unavailable,

@@ -1,4 +1,4 @@
-import { type Connection, connect, quoteName, rows } from '../db/core/connection.ts';
+import { connect, quoteName, rows } from '../db/core/connection.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 
 /** Row of both lookup tables that stands for "none". */
@@ -6,8 +6,8 @@ export const EMPTY_ID = 1;
 
 const OPTIONS = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
 
-/** @see the section "Decoder database" of the specification */
-const TABLES = {
+/** Columns and keys of the nine tables. @see the section "Decoder database" of the specification */
+export const TABLES = {
   blocks: `
     block_index INT UNSIGNED NOT NULL PRIMARY KEY,
     block_time INT UNSIGNED NOT NULL,
@@ -70,26 +70,18 @@ const TABLES = {
     fee VARCHAR(250) NULL,
     data MEDIUMTEXT NOT NULL,
     raw_data MEDIUMBLOB NULL,
-    UNIQUE KEY mempool_transactions_hash (tx_hash)`,
-  schema_migrations: `
-    name VARCHAR(190) NOT NULL PRIMARY KEY,
-    checksum CHAR(64) NOT NULL,
-    mode VARCHAR(8) NOT NULL,
-    applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`
+    UNIQUE KEY mempool_transactions_hash (tx_hash)`
 } as const;
 
-/** Creates what is missing of the nine tables and `schema_migrations`; safe to repeat. */
-export async function createDecoderTables(connection: Pick<Connection, 'query'>): Promise<void> {
-  for (const [name, columns] of Object.entries(TABLES)) {
-    await connection.query(`CREATE TABLE IF NOT EXISTS ${name} (${columns}) ${OPTIONS}`);
-  }
-  for (const [table, column] of [
-    ['index_addresses', 'address'],
-    ['index_transactions', 'hash']
-  ] as const) {
-    const [row] = await rows(connection, `SELECT id FROM ${table} WHERE id = ${EMPTY_ID}`);
-    if (!row) await connection.query(`INSERT INTO ${table} (id, ${column}) VALUES (${EMPTY_ID}, '')`);
-  }
+/** Rows that both lookup tables begin with. */
+export const FIRST_ROWS = [
+  ['index_addresses', 'address'],
+  ['index_transactions', 'hash']
+].map(([table, column]) => `INSERT IGNORE INTO ${table} (id, ${column}) VALUES (${EMPTY_ID}, '')`);
+
+/** Makes a table where it is missing. */
+export function tableStatement(name: string, columns: string): string {
+  return `CREATE TABLE IF NOT EXISTS ${name} (${columns}) ${OPTIONS}`;
 }
 
 /**

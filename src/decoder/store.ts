@@ -5,7 +5,8 @@ import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { BlockRows, TransactionRow } from './block-rows.ts';
 import { Lookup, pages } from './lookup.ts';
-import { createDecoderDatabase, createDecoderTables } from './schema.ts';
+import { migrate } from './migrations.ts';
+import { createDecoderDatabase } from './schema.ts';
 
 /** A block's place and name. */
 export interface BlockRef {
@@ -24,12 +25,17 @@ const LOCK_WAIT_S = 2;
 const CLOSE_LIMIT_MS = 2_000;
 const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
 
+/** Name of the advisory lock that the one writer of a database holds. */
+export function writerLock({ name }: Pick<DatabaseCoordinates, 'name'>): string {
+  return `decoder ${name}`;
+}
+
 /**
- * Opens a decoder database for writing, making it and its tables when they are missing.
+ * Opens a decoder database for writing, making it when it is missing and bringing its definitions up to date.
  *
  * There is one writer at a time: the advisory lock is held until `close`, or until the connection is lost.
  *
- * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, MIGRATION_CHANGED
  */
 export async function openDecoderStore(
   database: DatabaseCoordinates,
@@ -44,11 +50,11 @@ export async function openDecoderStore(
     });
     const writer = await pool.getConnection();
     writer.on('error', () => undefined); // told to the statement that waits, or to the next one
-    const [lock] = await rows(writer, 'SELECT GET_LOCK(?, ?) AS taken', [`decoder ${database.name}`, LOCK_WAIT_S]);
+    const [lock] = await rows(writer, 'SELECT GET_LOCK(?, ?) AS taken', [writerLock(database), LOCK_WAIT_S]);
     if (lock?.['taken'] !== 1) {
       throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'another decoder writes this database' });
     }
-    await createDecoderTables(writer);
+    await migrate(writer, ['auto']);
     return new DecoderStore(pool, writer, queryTimeoutMs);
   } catch (caught) {
     await endPool(pool);

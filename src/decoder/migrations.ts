@@ -1,0 +1,103 @@
+import { hash } from 'node:crypto';
+import { type Connection, rows } from '../db/core/connection.ts';
+import { PlatformError } from '../errors.ts';
+import { FIRST_ROWS, TABLES, tableStatement } from './schema.ts';
+
+/**
+ * One change of a decoder database's definitions.
+ *
+ * DDL commits by itself, so each statement must do nothing where it has been done before: a migration that was killed is run again.
+ */
+export interface Migration {
+  /** `YYYY-MM-DD-what`: they run in the order of the list. */
+  readonly name: string;
+  /** Auto ones only add, and run at each start; manual ones are an operator's to run, after a backup. */
+  readonly mode: 'auto' | 'manual';
+  readonly statements: readonly string[];
+}
+
+export interface MigrationState {
+  readonly name: string;
+  readonly mode: Migration['mode'];
+  /** Changed: its statements are not those that were applied. */
+  readonly state: 'pending' | 'applied' | 'changed';
+  /** Null while it is pending. */
+  readonly appliedAt: Date | null;
+}
+
+/** Every migration of this release. What was released is never edited: a further change is a further migration. */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    name: '2026-11-23-tables',
+    mode: 'auto',
+    statements: [...Object.entries(TABLES).map(([name, columns]) => tableStatement(name, columns)), ...FIRST_ROWS]
+  }
+];
+
+/** SHA-256 of a migration's statements, hex. */
+export function checksumOf({ statements }: Pick<Migration, 'statements'>): string {
+  return hash('sha256', statements.join(';\n'));
+}
+
+/** How the migrations stand in a database; in one without a ledger all are pending. */
+export async function readMigrations(
+  connection: Pick<Connection, 'query'>,
+  migrations: readonly Migration[] = MIGRATIONS
+): Promise<readonly MigrationState[]> {
+  const ledger = await rows(connection, "SHOW TABLES LIKE 'schema_migrations'");
+  const applied = await rows<{ name: string; checksum: string; seconds: number }>(
+    connection,
+    ledger.length === 0
+      ? 'SELECT 1 FROM DUAL WHERE FALSE'
+      : 'SELECT name, checksum, UNIX_TIMESTAMP(applied_at) AS seconds FROM schema_migrations'
+  );
+  return migrations.map((migration) => {
+    const { name, mode } = migration;
+    const found = applied.find((row) => row.name === name);
+    if (!found) return { name, mode, state: 'pending', appliedAt: null };
+    const isSame = found.checksum === checksumOf(migration);
+    return { name, mode, state: isSame ? 'applied' : 'changed', appliedAt: new Date(Number(found.seconds) * 1000) };
+  });
+}
+
+/**
+ * Runs the pending migrations of these modes, in order, and records each with its checksum. The caller holds the writer's lock.
+ *
+ * @returns the names of those that ran
+ * @throws {PlatformError} MIGRATION_CHANGED before any runs; DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ */
+export async function migrate(
+  connection: Pick<Connection, 'query'>,
+  modes: readonly Migration['mode'][],
+  migrations: readonly Migration[] = MIGRATIONS
+): Promise<readonly string[]> {
+  const states = await readMigrations(connection, migrations);
+  const changed = states.filter(({ state }) => state === 'changed').map(({ name }) => name);
+  if (changed.length > 0) {
+    const reason = `applied migrations were edited afterwards: ${changed.join(', ')}`;
+    throw new PlatformError('MIGRATION_CHANGED', { reason });
+  }
+  await connection.query(tableStatement('schema_migrations', LEDGER));
+  const ran: string[] = [];
+  for (const [position, migration] of migrations.entries()) {
+    if (states[position]!.state === 'applied' || !modes.includes(migration.mode)) continue;
+    await run(connection, migration);
+    ran.push(migration.name);
+  }
+  return ran;
+}
+
+const LEDGER = `
+    name VARCHAR(190) NOT NULL PRIMARY KEY,
+    checksum CHAR(64) NOT NULL,
+    mode VARCHAR(8) NOT NULL,
+    applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`;
+
+/** A large table may take longer than a statement usually may. */
+async function run(connection: Pick<Connection, 'query'>, migration: Migration): Promise<void> {
+  const { name, mode, statements } = migration;
+  for (const statement of statements) await connection.query(`SET STATEMENT max_statement_time = 0 FOR ${statement}`);
+  await connection.query('INSERT INTO schema_migrations (name, checksum, mode) VALUES (?)', [
+    [name, checksumOf(migration), mode]
+  ]);
+}

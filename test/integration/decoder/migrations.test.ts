@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { listMigrations, runMigrations } from '../../../src/cli/decoder-migrations.ts';
+import { connect } from '../../../src/db/core/connection.ts';
+import { checksumOf, MIGRATIONS, type Migration, migrate, readMigrations } from '../../../src/decoder/migrations.ts';
+import { openDecoderStore } from '../../../src/decoder/store.ts';
+import { query } from '../../support/decoder/loop.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+const NAMES = MIGRATIONS.map(({ name }) => name);
+const NINE_TABLES = [
+  ...['blocks', 'dispensers', 'events', 'index_addresses', 'index_transactions', 'mempool_transactions', 'pubkeys'],
+  ...['transaction_outputs', 'transactions']
+];
+
+/** What a command prints. */
+function printed(t: TestContext): string[] {
+  const lines: string[] = [];
+  t.mock.method(console, 'log', (line: string) => lines.push(line));
+  return lines;
+}
+
+test('RDD-01, RDD-07, MG-01: a start makes nine tables and records the migrations; the next one finds them applied', async () => {
+  const database = await createDatabase('migrations');
+  await (await openDecoderStore(database)).close();
+  const tables = (await query(database, 'SHOW TABLES')).flatMap((row) => Object.values(row));
+  assert.deepEqual(tables, [...NINE_TABLES, 'schema_migrations'].sort());
+  const ledger = 'SELECT name, checksum, mode FROM schema_migrations ORDER BY applied_at, name';
+  const recorded = await query(database, ledger);
+  assert.deepEqual(
+    recorded,
+    MIGRATIONS.map((migration) => ({ name: migration.name, checksum: checksumOf(migration), mode: migration.mode }))
+  );
+  await (await openDecoderStore(database)).close();
+  assert.deepEqual(await query(database, ledger), recorded);
+});
+
+test('MG-01: a database from before the ledger keeps its rows and gets one', async () => {
+  const database = await createDatabase('migrations_old');
+  const connection = await connect(database);
+  for (const { statements } of MIGRATIONS) for (const statement of statements) await connection.query(statement);
+  await connection.query("INSERT INTO index_addresses (address) VALUES ('kept')");
+  await connection.end();
+  await (await openDecoderStore(database)).close();
+  assert.equal((await query(database, 'SELECT * FROM schema_migrations')).length, MIGRATIONS.length);
+  assert.deepEqual(await query(database, 'SELECT id, address FROM index_addresses ORDER BY id'), [
+    { id: 1, address: '' },
+    { id: 2, address: 'kept' }
+  ]);
+});
+
+test('what runs at each start only adds', () => {
+  assert.deepEqual([...NAMES].sort(), NAMES);
+  for (const { name, mode, statements } of MIGRATIONS) {
+    assert.match(name, /^\d{4}-\d{2}-\d{2}-[a-z-]+$/);
+    if (mode === 'manual') continue;
+    for (const statement of statements)
+      assert.doesNotMatch(statement, /\b(?:DROP|TRUNCATE|DELETE|RENAME|MODIFY|CHANGE)\b/i);
+  }
+});
+
+const GROWING: readonly Migration[] = [
+  { name: '2030-01-01-first', mode: 'auto', statements: ['CREATE TABLE IF NOT EXISTS first (id INT)'] },
+  {
+    name: '2030-01-02-by-hand',
+    mode: 'manual',
+    statements: ['ALTER TABLE first ADD COLUMN IF NOT EXISTS more INT', 'UPDATE source SET done = 1']
+  }
+];
+
+test('RDD-08, MG-02, MG-04: a manual one waits for the operator, and one that failed half-way is run again', async () => {
+  const database = await createDatabase('migrations_manual');
+  const connection = await connect(database);
+  const states = async () => (await readMigrations(connection, GROWING)).map(({ state }) => state);
+  assert.deepEqual(await states(), ['pending', 'pending']);
+  assert.deepEqual(await migrate(connection, ['auto'], GROWING), ['2030-01-01-first']);
+  assert.deepEqual(await states(), ['applied', 'pending']);
+  await assert.rejects(migrate(connection, ['auto', 'manual'], GROWING), /source/);
+  assert.deepEqual(await states(), ['applied', 'pending']);
+  await connection.query('CREATE TABLE source (done INT)');
+  assert.deepEqual(await migrate(connection, ['auto', 'manual'], GROWING), ['2030-01-02-by-hand']);
+  assert.deepEqual(await migrate(connection, ['auto', 'manual'], GROWING), []);
+  assert.deepEqual(await query(database, 'SELECT DISTINCT mode FROM schema_migrations ORDER BY mode'), [
+    { mode: 'auto' },
+    { mode: 'manual' }
+  ]);
+  await connection.end();
+});
+
+test('decoder --migrate applies, decoder --migrations lists', async (t) => {
+  const database = await createDatabase('migrations_cli');
+  const lines = printed(t);
+  await listMigrations(database);
+  await runMigrations(database);
+  await runMigrations(database);
+  await listMigrations(database);
+  assert.deepEqual(
+    lines.map((line) => line.replace(/\d{4}-\d{2}-\d{2}T.*Z$/, 'TIME')),
+    [
+      ...NAMES.map((name) => `pending  auto    ${name}`),
+      NAMES.map((name) => `applied ${name}`).join('\n'),
+      'nothing is pending',
+      ...NAMES.map((name) => `applied  auto    ${name}  TIME`)
+    ]
+  );
+});
+
+test('MIGRATION_CHANGED: an edited migration stops start and command', async () => {
+  const database = await createDatabase('migrations_changed');
+  await (await openDecoderStore(database)).close();
+  await query(database, `UPDATE schema_migrations SET checksum = REPEAT('0', 64) WHERE name = '${NAMES[0]}'`);
+  const changed = { code: 'MIGRATION_CHANGED', message: new RegExp(NAMES[0]!) };
+  await assert.rejects(openDecoderStore(database), changed);
+  await assert.rejects(runMigrations(database), changed);
+});
+
+test('MIGRATION_REFUSED: beside a decoder, and beside another migration (MG-03, MG-05)', async () => {
+  const database = await createDatabase('migrations_locked');
+  const store = await openDecoderStore(database);
+  await assert.rejects(runMigrations(database), { code: 'MIGRATION_REFUSED', message: /a decoder writes/ });
+  await store.close();
+  const other = await connect(database);
+  await other.query(`DO GET_LOCK('decoder migrate ${database.name}', 0)`);
+  await assert.rejects(runMigrations(database), { code: 'MIGRATION_REFUSED', message: /another migration/ });
+  await other.end();
+});

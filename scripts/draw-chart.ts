@@ -1,117 +1,164 @@
 import ELKModule, { type ElkEdgeSection, type ElkExtendedEdge, type ElkNode } from 'elkjs/lib/elk.bundled.js';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
-import { type Edge, edgesOf, nodesOf, pathOf } from './machine-edges.ts';
+import { arcBetween, type Box, type Point } from './chart-arc.ts';
+import { type ChartEdge, chartEdges, type Note } from './chart-edges.ts';
+import { phasesOf } from './chart-phases.ts';
+import { pathOf } from './machine-edges.ts';
 
-/** How the event begins by which an effect's fault is told. */
-const FAULT = 'xstate.error.';
-const LETTER = 6.6;
-const SMALL_LETTER = 5.4;
+const LETTER = 7.6;
+const SMALL_LETTER = 6.6;
 const OPTIONS = {
   'elk.algorithm': 'layered',
-  'elk.direction': 'DOWN',
   'elk.hierarchyHandling': 'INCLUDE_CHILDREN',
-  'elk.edgeRouting': 'POLYLINE',
-  'elk.layered.spacing.nodeNodeBetweenLayers': '28',
-  'elk.spacing.nodeNode': '24',
+  'elk.edgeRouting': 'ORTHOGONAL',
+  'elk.layered.spacing.nodeNodeBetweenLayers': '34',
+  'elk.layered.spacing.edgeNodeBetweenLayers': '14',
+  'elk.layered.spacing.edgeEdgeBetweenLayers': '12',
+  'elk.spacing.nodeNode': '22',
+  'elk.spacing.edgeNode': '14',
+  'elk.spacing.edgeEdge': '12',
   'elk.spacing.edgeLabel': '3',
+  'elk.layered.nodePlacement.strategy': 'BRANDES_KOEPF',
+  'elk.layered.considerModelOrder.strategy': 'NODES_AND_EDGES',
   'elk.json.edgeCoords': 'ROOT'
 };
-const INSIDE = { 'elk.padding': '[top=26,left=12,bottom=12,right=12]' };
+const INSIDE = { 'elk.padding': '[top=28,left=14,bottom=14,right=14]' };
+const PHASE = 'phase ';
+const MIDDLE = ' text-anchor="middle"';
+/** What is higher has states within. */
+const LEAF_HEIGHT = 30;
+/** Of the console at a width of 1280 pixels. */
+const FRAME = { width: 1_200, height: 620 };
 
 /**
  * One machine as an SVG: states and arrows carry what the console lights them by.
  *
- * `data-state` is the state's path; `data-from`, `data-to` and `data-event` are what a transition is told by.
+ * `data-state` is the state's path; `data-from`, `data-to` and `data-event` (several with spaces between them) are what a
+ * transition is told by. Arrows of the class `side` and the texts of the class `note` are shown by the console as they are wanted.
  */
 export async function drawChart(name: string, machine: AnyStateMachine): Promise<string> {
   // The constructor is the module itself under one loader and its default under the other.
   const Elk = (ELKModule as unknown as { default?: typeof ELKModule.default }).default ?? (ELKModule as never);
-  const all = nodesOf(machine.root)
-    .flatMap(edgesOf)
-    .filter(({ to }) => to.length > 0);
-  // What leads away from anywhere would hide the rest: it is told below the chart.
-  const isCommon = ({ from, event }: Edge) => from === machine.root || event.startsWith(FAULT);
-  const edges = all.filter((edge) => !isCommon(edge));
-  const graph: ElkNode = await new Elk().layout({
-    id: 'root',
-    layoutOptions: OPTIONS,
-    children: Object.values(machine.root.states).map(elkNode),
-    edges: edges.map(elkEdge)
-  });
-  const [width, height] = [Math.ceil(graph.width ?? 0), Math.ceil(graph.height ?? 0)];
-  const states = (graph.children ?? []).map((node) => drawState(node, 0, 0)).join('');
-  const arrows = (graph.edges ?? []).map((edge, index) => drawEdge(edge, edges[index]!)).join('');
-  const notes = commonEdges(all.filter(isCommon)).map(
-    ({ event, label, to }, index) =>
-      `<g class="edge" data-from="" data-to="${to}" data-event="${escapeXml(event)}"><text class="label" x="2" y="${height + 16 + index * 15}">${escapeXml(label)}<tspan class="count"></tspan></text></g>`
+  const { main, side, notes } = chartEdges(machine);
+  const layouts = ['RIGHT', 'DOWN'].map((direction) =>
+    new Elk().layout({
+      id: 'root',
+      layoutOptions: { ...OPTIONS, 'elk.direction': direction },
+      children: topNodes(machine),
+      edges: main.map(elkEdge)
+    })
   );
-  const [fullWidth, fullHeight] = [Math.max(width, 240), height + notes.length * 15 + 6];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${fullWidth} ${fullHeight}" width="${fullWidth}" role="img" aria-label="state chart of ${name}">${arrows}${states}${notes.join('')}</svg>\n`;
+  const graph = (await Promise.all<ElkNode>(layouts)).reduce((best, next) => (fit(next) > fit(best) ? next : best));
+  const [width, height] = [Math.ceil(graph.width ?? 0), Math.ceil(graph.height ?? 0)];
+  const boxes = new Map((graph.children ?? []).flatMap((node) => boxesOf(node, 0, 0)));
+  const states = [...boxes].map(([id, box]) => drawBox(id, box)).join('');
+  const arrows = (graph.edges ?? []).map((edge, index) => drawEdge(edge, main[index]!)).join('');
+  const arcs = side.map((edge) => drawArc(edge, boxes, { x: 0, y: 0, width, height })).join('');
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="state chart of ${name}">${states}${arrows}${arcs}${notes.map(drawNote).join('')}</svg>\n`;
 }
 
-/** One line for each event and target that leads away from anywhere; all faults of effects are one event. */
-function commonEdges(edges: readonly Edge[]): { event: string; label: string; to: string }[] {
-  const lines = edges.map(({ event, label, to }) => {
-    const isFault = event.startsWith(FAULT);
-    const guard = / \[[^\]]+\]$/.exec(label)?.[0] ?? '';
-    const target = pathOf(to[0]!);
-    const text = `from anywhere: ${isFault ? `error${guard}` : label} → ${target}`;
-    return { event: isFault ? `${FAULT}*` : event, label: text, to: target };
-  });
-  return [...new Map(lines.map((line) => [line.label, line])).values()];
+/** How large a layout is drawn where it has to fit into the console's frame; 1 is its own size. */
+function fit({ width = 1, height = 1 }: ElkNode): number {
+  return Math.min(1, FRAME.width / width, FRAME.height / height);
+}
+
+function topNodes(machine: AnyStateMachine): ElkNode[] {
+  const phases = phasesOf(machine);
+  const grouped = new Set(phases.flatMap(({ states }) => states));
+  const rest = Object.values(machine.root.states).filter(({ key }) => !grouped.has(key));
+  const groups = phases.map(({ name, states }) => ({
+    id: `${PHASE}${name}`,
+    layoutOptions: INSIDE,
+    children: states.map((state) => elkNode(machine.root.states[state]!))
+  }));
+  return [...groups, ...rest.map(elkNode)];
 }
 
 function elkNode(node: AnyStateNode): ElkNode {
   const children = Object.values(node.states);
-  const size = { width: node.key.length * LETTER + 24, height: 28 };
+  const size = { width: Math.ceil(node.key.length * LETTER) + 24, height: LEAF_HEIGHT };
   return children.length === 0
     ? { id: pathOf(node), ...size }
     : { id: pathOf(node), layoutOptions: INSIDE, children: children.map(elkNode) };
 }
 
-function elkEdge({ from, to, label }: Edge, index: number): ElkExtendedEdge {
-  const text = shortLabel(label);
-  return {
-    id: `e${index}`,
-    sources: [pathOf(from)],
-    targets: [pathOf(to[0]!)],
-    labels: [{ text, width: (text.length + 4) * SMALL_LETTER, height: 12 }]
-  };
+function elkEdge({ from, to, label }: ChartEdge, index: number): ElkExtendedEdge {
+  const labels = [{ text: label, width: Math.ceil((label.length + 4) * SMALL_LETTER), height: 14 }];
+  return { id: `e${index}`, sources: [from], targets: [to], ...(label === '' ? {} : { labels }) };
 }
 
-/** `replica.catchingUp done [guard]` within the chart of `replica` is `done`: the arrow's start says the rest. */
-function shortLabel(label: string): string {
-  return label.replace(/^\S+ (done|error)\b/, '$1').replace(/ \[guard\]$/, ' [if]');
-}
-
-function drawState(node: ElkNode, left: number, top: number): string {
+/** Every box with its place in the chart, the outer ones first. */
+function boxesOf(node: ElkNode, left: number, top: number): [string, Box][] {
   const [x, y] = [left + (node.x ?? 0), top + (node.y ?? 0)];
-  const key = node.id.split('.').at(-1)!;
-  const [textX, textY] = node.children ? [x + 10, y + 17] : [x + 12, y + 18];
-  const inner = (node.children ?? []).map((child) => drawState(child, x, y)).join('');
-  const box = `<rect x="${x}" y="${y}" width="${node.width}" height="${node.height}" rx="7"${node.children ? ' fill-opacity="0.35"' : ''}/>`;
-  return `<g class="state" data-state="${node.id}">${box}<text x="${textX}" y="${textY}">${escapeXml(key)}</text></g>${inner}`;
+  const own: [string, Box] = [node.id, { x, y, width: node.width ?? 0, height: node.height ?? 0 }];
+  return [own, ...(node.children ?? []).flatMap((child) => boxesOf(child, x, y))];
 }
 
-function drawEdge({ sections = [], labels = [] }: ElkExtendedEdge, { from, to, event }: Edge): string {
-  const lines = sections.map((section) => drawSection(section)).join('');
-  const texts = labels.map(
-    ({ text = '', x = 0, y = 0 }) =>
-      `<text class="label" x="${x}" y="${y + 10}">${escapeXml(text)}<tspan class="count"></tspan></text>`
+function drawBox(id: string, { x, y, width, height }: Box): string {
+  const rect = `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="8"/>`;
+  const text = (name: string, left: number, down: number) =>
+    `<text x="${x + left}" y="${y + down}">${escapeXml(name)}</text>`;
+  if (id.startsWith(PHASE)) return `<g class="phase">${rect}${text(id.slice(PHASE.length), 12, 18)}</g>`;
+  const name = id.split('.').at(-1)!;
+  const isGroup = height > LEAF_HEIGHT;
+  return `<g class="state${isGroup ? ' group' : ''}" data-state="${id}">${rect}${text(name, 12, isGroup ? 18 : 19.5)}</g>`;
+}
+
+function drawEdge({ sections = [], labels = [] }: ElkExtendedEdge, edge: ChartEdge): string {
+  const lines = sections.map(({ startPoint, bendPoints = [], endPoint }: ElkEdgeSection) =>
+    drawLine([startPoint, ...bendPoints, endPoint])
   );
-  return `<g class="edge" data-from="${pathOf(from)}" data-to="${pathOf(to[0]!)}" data-event="${escapeXml(event)}">${lines}${texts.join('')}</g>`;
+  const texts = labels.map(({ text = '', x = 0, y = 0 }) => drawLabel(text, x + 2, y + 11, ''));
+  const points = sections.flatMap(({ startPoint, bendPoints = [], endPoint }) => [startPoint, ...bendPoints, endPoint]);
+  if (texts.length === 0 && points.length > 1) texts.push(drawCount(points));
+  return `<g class="edge"${told(edge)}>${lines.join('')}${texts.join('')}</g>`;
 }
 
-function drawSection({ startPoint, bendPoints = [], endPoint }: ElkEdgeSection): string {
-  const points = [startPoint, ...bendPoints, endPoint];
-  const path = points.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join('L');
-  const before = points.at(-2)!;
-  const angle = Math.atan2(endPoint.y - before.y, endPoint.x - before.x);
-  const corner = (turn: number) =>
-    `${(endPoint.x - 8 * Math.cos(angle + turn)).toFixed(1)} ${(endPoint.y - 8 * Math.sin(angle + turn)).toFixed(1)}`;
-  const head = `M${endPoint.x.toFixed(1)} ${endPoint.y.toFixed(1)}L${corner(0.4)}L${corner(-0.4)}Z`;
-  return `<path d="M${path}"/><path class="head" d="${head}"/>`;
+/** A curve from one state to another, over whatever is between. */
+function drawArc(edge: ChartEdge, boxes: ReadonlyMap<string, Box>, frame: Box): string {
+  const leaves = [...boxes].filter(([id, { height }]) => height <= LEAF_HEIGHT && id !== edge.from && id !== edge.to);
+  const size = { width: (edge.label.length + 4) * SMALL_LETTER, height: 14 };
+  const others = leaves.map(([, box]) => box);
+  const { start, knee, end, label } = arcBetween(boxes.get(edge.from)!, boxes.get(edge.to)!, others, frame, size);
+  const path = `M${round(start.x)} ${round(start.y)}Q${round(knee.x)} ${round(knee.y)} ${round(end.x)} ${round(end.y)}`;
+  const text = drawLabel(edge.label, label.x, label.y + 4, MIDDLE);
+  return `<g class="edge side"${told(edge)}><path d="${path}"/>${drawHead(knee, end)}${text}</g>`;
 }
+
+/** Told below the chart. */
+function drawNote({ label, to, events, sources }: Note): string {
+  const from = sources.length === 0 ? 'from anywhere' : `from ${sources.join(', ')}`;
+  return `<text class="note"${told({ from: '', to, events, label })}>${escapeXml(`${from}: ${label || 'done'} → ${to}`)}</text>`;
+}
+
+const told = ({ from, to, events }: ChartEdge): string =>
+  ` data-from="${from}" data-to="${to}" data-event="${escapeXml(events.join(' '))}"`;
+
+const drawLabel = (text: string, x: number, y: number, more: string): string =>
+  `<text class="label" x="${round(x)}" y="${round(y)}"${more}>${escapeXml(text)}<tspan class="count"></tspan></text>`;
+
+/** Without a label, how often an arrow was taken stands beside its longest part. */
+function drawCount(points: readonly Point[]): string {
+  const parts = points.slice(1).map((end, index) => ({ start: points[index]!, end }));
+  const length = ({ start, end }: (typeof parts)[number]) => Math.hypot(end.x - start.x, end.y - start.y);
+  const { start, end } = parts.reduce((longest, part) => (length(part) > length(longest) ? part : longest));
+  const [x, y] = [(start.x + end.x) / 2, (start.y + end.y) / 2];
+  return start.y === end.y ? drawLabel('', x, y - 4, MIDDLE) : drawLabel('', x + 2, y + 4, '');
+}
+
+function drawLine(points: readonly Point[]): string {
+  const path = points.map(({ x, y }) => `${round(x)} ${round(y)}`).join('L');
+  return `<path d="M${path}"/>${drawHead(points.at(-2)!, points.at(-1)!)}`;
+}
+
+function drawHead(before: Point, end: Point): string {
+  const angle = Math.atan2(end.y - before.y, end.x - before.x);
+  const corner = (turn: number) =>
+    `${round(end.x - 8 * Math.cos(angle + turn))} ${round(end.y - 8 * Math.sin(angle + turn))}`;
+  return `<path class="head" d="M${round(end.x)} ${round(end.y)}L${corner(0.4)}L${corner(-0.4)}Z"/>`;
+}
+
+const round = (value: number): number => Math.round(value * 10) / 10;
 
 const escapeXml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');

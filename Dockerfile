@@ -21,8 +21,9 @@ ENV SYNC_STATE_DIR=/var/lib/platform-node
 VOLUME ["/var/lib/platform-node", "/tmp"]
 WORKDIR /var/lib/platform-node
 
-EXPOSE 3006
-HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD ["/opt/platform-node/platform-node", "status", "--live"]
+# sync, hub, decoder
+EXPOSE 3006 10000 3002
+HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD ["/opt/platform-node/platform-node", "status", "--live", "--service", "container"]
 
 # Its guardian is the first process: it restarts the service, forwards signals, and waits for orphans.
 ENTRYPOINT ["/opt/platform-node/platform-node"]

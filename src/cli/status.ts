@@ -1,61 +1,69 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { syncVariables } from '../config/sync.ts';
 import { readBaseUrl } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
-import { checkAlive, type ProbedDatabase, probeSync } from '../sync/probe.ts';
+import { checkAlive, type ProbeAddress, probeService, type ServiceProbe } from '../service/probe.ts';
+import { probeSync, type SyncProbe } from '../sync/probe.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
-import { loadSettings } from './settings.ts';
+import { FACE_VARIABLES, findService, readContainerService } from './service-faces.ts';
+import { textTable } from './table.ts';
 
-const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY, SYNC_API_PORT: syncVariables.SYNC_API_PORT };
 const WATCH_EVERY_MS = 1_000;
 /** Puts the cursor at the top of an empty terminal. */
 const CLEAR = '\u001b[2J\u001b[H';
 
-/** `platform-node status`: how a running sync service is. Exit code 0 healthy, 1 degraded, down or halted, 69 unreachable. */
+/** What a service said of itself, for a terminal and for programs. */
+interface Status {
+  readonly answer: unknown;
+  readonly text: string;
+  readonly isWell: boolean;
+}
+
+/** `platform-node status`: how a running service is. Exit code 0 well, 1 degraded, down or halted, 69 unreachable. */
 export const statusCommand: Command = {
   name: 'status',
-  summary: 'asks a running sync service how its databases are',
-  variables,
+  summary: 'asks a running service how it is; without --service the sync service',
+  variables: FACE_VARIABLES,
   options: [
-    '--url <url>     base URL of the service; default http://127.0.0.1:<SYNC_API_PORT>',
-    '--key <key>     its SYNC_API_KEY; default: the variable SYNC_API_KEY, which no process list shows',
-    '--live          only whether GET /livez is answered: 0 or 69, for the health checks of containers',
-    '--json          the answer as JSON',
-    '--watch         again every second, until it is interrupted'
+    '--service <name>  sync, hub or decoder: its port and key are those of its variables; container: the service that',
+    '                  the first process of this container runs',
+    '--url <url>       base URL of the service; default: where it listens on this machine',
+    '--key <key>       its key; default: its variable, which no process list shows',
+    '--live            only whether GET /livez is answered: 0 or 69, for the health checks of containers',
+    '--json            the answer as JSON',
+    '--watch           again every second, until it is interrupted'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, {
+      service: { type: 'string', default: 'sync' },
       url: { type: 'string' },
       key: { type: 'string' },
       live: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       watch: { type: 'boolean', default: false }
     });
-    const { SYNC_API_KEY, SYNC_API_PORT } = (await loadSettings({ name: 'status', variables }, env)).values;
-    const url = readUrl(options.url ?? `http://127.0.0.1:${SYNC_API_PORT}`);
-    const address = { url, apiKey: options.key ?? SYNC_API_KEY?.[0] };
+    const service =
+      options.service === 'container' ? readContainerService(readFileSync('/proc/1/cmdline', 'utf8')) : options.service;
+    const found = await findService(service, env);
+    const address = { url: readUrl(options.url ?? found.url), apiKey: options.key ?? found.apiKey };
     if (options.live) {
       await checkAlive(address);
       return 0;
     }
+    const look = service === 'sync' ? lookAtSync : lookAtService;
     while (options.watch) {
-      const shown = await probeSync(address).then(
-        ({ mode, databases }) => statusTable(mode, databases),
+      const shown = await look(address).then(
+        ({ text }) => text,
         (fault: Error) => fault.message
       );
       console.log(`${CLEAR}${address.url}, ${new Date().toLocaleTimeString()}\n\n${shown}`);
       await sleep(WATCH_EVERY_MS);
     }
-    const probe = await probeSync(address);
-    console.log(
-      options.json
-        ? JSON.stringify(probe)
-        : [statusTable(probe.mode, probe.databases), ...remedies(probe.databases)].join('\n')
-    );
-    const isUp = probe.databases.every(({ circuit, halt }) => circuit !== null && halt === null);
-    return probe.status === 'healthy' && isUp ? 0 : 1;
+    const { answer, text, isWell } = await look(address);
+    console.log(options.json ? JSON.stringify(answer) : text);
+    return isWell ? 0 : 1;
   }
 };
 
@@ -67,32 +75,44 @@ function readUrl(url: string): string {
   }
 }
 
-/** What ends each halt. */
-function remedies(databases: readonly ProbedDatabase[]): string[] {
-  return databases.flatMap(({ name, remedy }) => (remedy === null ? [] : [`${name}: ${remedy}`]));
+async function lookAtSync(address: ProbeAddress): Promise<Status> {
+  const probe = await probeSync(address);
+  const isUp = probe.databases.every(({ circuit, halt }) => circuit !== null && halt === null);
+  return { answer: probe, text: syncText(probe), isWell: probe.status === 'healthy' && isUp };
 }
 
-/** One line a database. */
-function statusTable(mode: string, databases: readonly ProbedDatabase[]): string {
-  const lines = [
-    ['database', 'mode', 'state', 'height', 'lag', 'circuit', 'halted'],
-    ...databases.map(({ name, state, height, lagBlocks, circuit, halt }) => [
-      name,
-      mode,
-      state || '-',
-      String(height ?? '-'),
-      String(lagBlocks ?? '-'),
-      circuit ?? 'down',
-      halt ?? 'no'
-    ])
-  ];
-  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd()
-    )
-    .join('\n');
+/** One line a database, and below what ends each halt. */
+function syncText({ mode, databases }: SyncProbe): string {
+  const lines = databases.map(({ name, state, height, lagBlocks, circuit, halt }) => [
+    name,
+    mode,
+    state || '-',
+    String(height ?? '-'),
+    String(lagBlocks ?? '-'),
+    circuit ?? 'down',
+    halt ?? 'no'
+  ]);
+  const remedies = databases.flatMap(({ name, remedy }) => (remedy === null ? [] : [`${name}: ${remedy}`]));
+  return [textTable([['database', 'mode', 'state', 'height', 'lag', 'circuit', 'halted'], ...lines]), ...remedies].join(
+    '\n'
+  );
+}
+
+async function lookAtService(address: ProbeAddress): Promise<Status> {
+  const probe = await probeService(address);
+  return { answer: probe, text: serviceText(probe), isWell: probe.readiness === 'ready' };
+}
+
+/** The word of /readyz, and one line for each part that the service knows of. */
+function serviceText({ service, version, readiness, parts }: ServiceProbe): string {
+  const lines = parts.map(({ role, name, state, doing, height, reason }) => [
+    role,
+    name,
+    state,
+    doing || '-',
+    String(height ?? '-'),
+    reason ?? '-'
+  ]);
+  const table = textTable([['part', 'name', 'state', 'doing', 'height', 'why'], ...lines]);
+  return `${service} ${version} is ${readiness}\n${table}`;
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
-import { probeSync, type SyncAddress } from '../sync/probe.ts';
+import type { ProbeAddress } from '../service/probe.ts';
+import { probeSync } from '../sync/probe.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
 
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -11,7 +12,7 @@ const RESTART_DEADLINE_MS = 30_000;
  *
  * @throws {PlatformError} SOURCE_REFUSED, ACTOR_TIMEOUT
  */
-export async function killActor(address: SyncAddress, id: DatabaseId, signal: AbortSignal): Promise<void> {
+export async function killActor(address: ProbeAddress, id: DatabaseId, signal: AbortSignal): Promise<void> {
   const name = databaseKey(id);
   const before = await countRestarts(address, name);
   const response = await fetch(`${address.url}/debug/actors/${name}/kill`, {
@@ -34,7 +35,7 @@ export async function killActor(address: SyncAddress, id: DatabaseId, signal: Ab
   }
 }
 
-async function countRestarts(address: SyncAddress, name: string): Promise<number> {
+async function countRestarts(address: ProbeAddress, name: string): Promise<number> {
   const { databases } = await probeSync(address);
   return databases.find((database) => database.name === name)?.restarts ?? 0;
 }

@@ -1,5 +1,6 @@
 import { type Connection, quoteName, rows } from '../db/core/connection.ts';
-import { type ProbedDatabase, probeSync, type SyncAddress, type SyncProbe } from '../sync/probe.ts';
+import type { ProbeAddress } from '../service/probe.ts';
+import { type ProbedDatabase, probeSync, type SyncProbe } from '../sync/probe.ts';
 import type { DbType } from '../wire/database.ts';
 import type { MinedNode } from './miner.ts';
 import { DATABASE_NAMES } from './settings.ts';
@@ -21,8 +22,8 @@ export interface Watched {
   readonly node: Pick<MinedNode, 'getHeight'>;
   /** To the devnet's MariaDB. */
   readonly connection: Connection;
-  readonly server: SyncAddress;
-  readonly client: SyncAddress;
+  readonly server: ProbeAddress;
+  readonly client: ProbeAddress;
 }
 
 /** Asks every part at once. A part that is down or restarting leaves a gap, not an error. */

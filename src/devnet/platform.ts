@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '../db/core/connection.ts';
-import type { SyncAddress } from '../sync/probe.ts';
+import type { ProbeAddress } from '../service/probe.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import { registerDatabases } from './hub-config.ts';
 import { startLedger } from './ledger.ts';
@@ -17,8 +17,8 @@ import { type DevnetSettings, databaseOn, logPath } from './settings.ts';
 export interface Platform {
   readonly node: MinedNode;
   readonly database: Omit<DatabaseCoordinates, 'name'>;
-  readonly server: SyncAddress;
-  readonly client: SyncAddress;
+  readonly server: ProbeAddress;
+  readonly client: ProbeAddress;
   readonly watched: Watched;
   /** Rejects with PROCESS_EXITED when a part ends by itself; never resolves. */
   readonly death: Promise<never>;

@@ -1,4 +1,4 @@
-import { PlatformError } from '../errors.ts';
+import { ask, type Json, numberOf, object, objects, type ProbeAddress, textOf } from '../service/probe.ts';
 
 /** One database of a running sync service, as its routes show it. */
 export interface ProbedDatabase {
@@ -25,22 +25,12 @@ export interface SyncProbe {
   readonly databases: readonly ProbedDatabase[];
 }
 
-export interface SyncAddress {
-  /** Base URL, no trailing slash. */
-  readonly url: string;
-  readonly apiKey?: string | undefined;
-  /** Patience with each request. */
-  readonly timeoutMs?: number;
-}
-
-type Json = Readonly<Record<string, unknown>>;
-
 /**
  * Asks a running sync service how it is: `/health`, `/status` of each database and, where allowed, `/debug/actors`.
  *
  * @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED
  */
-export async function probeSync(address: SyncAddress): Promise<SyncProbe> {
+export async function probeSync(address: ProbeAddress): Promise<SyncProbe> {
   const health = await ask(address, '/health', [200, 503]);
   const actors = await askActors(address);
   const databases = objects(health['databases']).map(async (entry) => {
@@ -53,13 +43,6 @@ export async function probeSync(address: SyncAddress): Promise<SyncProbe> {
     mode: String(health['mode']),
     databases: (await Promise.all(databases)).sort((a, b) => a.name.localeCompare(b.name))
   };
-}
-
-/** Asks `GET /livez`. @throws {PlatformError} SOURCE_UNREACHABLE */
-export async function checkAlive(address: SyncAddress): Promise<void> {
-  const { status } = await fetchFrom(address, '/livez', (response) => response.text());
-  if (status !== 200)
-    throw new PlatformError('SOURCE_UNREACHABLE', { reason: `${address.url}/livez answered ${status}` });
 }
 
 function describeDatabase(name: string, health: Json, status: Json, actor: Json | undefined): ProbedDatabase {
@@ -91,7 +74,7 @@ function haltOf(status: Json, actor: Json | undefined): string | null {
 }
 
 /** The actors by database; none where the service keeps the route for itself. */
-async function askActors(address: SyncAddress): Promise<ReadonlyMap<string, Json>> {
+async function askActors(address: ProbeAddress): Promise<ReadonlyMap<string, Json>> {
   const body = await ask(address, '/debug/actors', [200, 401, 403, 404]);
   return new Map(
     objects(body).map((actor) => {
@@ -99,48 +82,4 @@ async function askActors(address: SyncAddress): Promise<ReadonlyMap<string, Json
       return [[dbType, chain, network].map(String).join('/'), actor];
     })
   );
-}
-
-/** @param accepted statuses whose body is an answer */
-async function ask(address: SyncAddress, path: string, accepted: readonly number[]): Promise<Json> {
-  const { status, body } = await fetchFrom(address, path, (response) => response.json());
-  if (accepted.includes(status)) return object(body);
-  const detail = { reason: `${address.url}${path} answered ${status}: ${String(object(body)['error'] ?? '')}` };
-  throw new PlatformError(status === 401 ? 'UNAUTHORIZED' : 'SOURCE_REFUSED', detail);
-}
-
-async function fetchFrom(
-  { url, apiKey, timeoutMs = 5_000 }: SyncAddress,
-  path: string,
-  read: (response: Response) => Promise<unknown>
-): Promise<{ readonly status: number; readonly body: unknown }> {
-  const request = {
-    headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
-    redirect: 'error',
-    signal: AbortSignal.timeout(timeoutMs)
-  } as const;
-  try {
-    const response = await fetch(url + path, request);
-    return { status: response.status, body: await read(response) };
-  } catch (caught) {
-    const cause = (caught as Error).cause;
-    const reason = `no answer from ${url}${path}: ${((cause ?? caught) as Error).message || String(caught)}`;
-    throw new PlatformError('SOURCE_UNREACHABLE', { reason }, { cause: caught });
-  }
-}
-
-function object(value: unknown): Json {
-  return typeof value === 'object' && value !== null ? (value as Json) : {};
-}
-
-function objects(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.map(object) : [];
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
-}
-
-function numberOf(value: unknown): number | null {
-  return typeof value === 'number' ? value : null;
 }

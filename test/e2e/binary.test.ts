@@ -97,6 +97,12 @@ test(
 
     const guardian = childrenOf(outer.pid!)[0]!;
     assert.match(readFileSync(`/proc/${guardian}/status`, 'utf8'), /^NSpid:.*\t1$/m);
+    const [, healthCheck = ''] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(readFileSync('Dockerfile', 'utf8')) ?? [];
+    const within = ['--target', String(guardian), '--pid', '--mount', '--root', ...(isRoot ? [] : ['--user'])];
+    execFileSync('nsenter', [...within, ...(JSON.parse(healthCheck) as string[])], {
+      env: { PATH: process.env['PATH'], SYNC_API_HOST: '127.0.0.1', SYNC_API_PORT: String(port) },
+      timeout: DEADLINE_MS
+    });
     const enter = ['--target', String(guardian), '--pid', ...(isRoot ? [] : ['--user', '--preserve-credentials'])];
     // It must not hold the pipes, or it would have ended before they are closed.
     execFileSync('nsenter', [...enter, 'sh', '-c', 'sleep 600 >/dev/null 2>&1 &']);

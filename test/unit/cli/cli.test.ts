@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
 import { COMMAND_NAMES } from '../../../src/cli/commands.ts';
+import { readContainerService } from '../../../src/cli/service-faces.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 
 const HUB = {
@@ -140,6 +141,36 @@ test('status --live: 0 once /livez is answered, at SYNC_API_PORT; 69 when it is 
   } finally {
     service.close();
   }
+});
+
+test('status --live --service: each service at its own port; a fault in the variables of another does not matter', async () => {
+  const service = createServer((request, response) => {
+    response.statusCode = request.url === '/livez' ? 200 : 404;
+    response.end();
+  });
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+  const port = String((service.address() as AddressInfo).port);
+  const ask = (name: string, env: Record<string, string>) =>
+    runCommandLine(['status', '--live', '--service', name], env);
+  try {
+    const [hub, decoder, elsewhere] = await Promise.all([
+      ask('hub', { HUB_PORT: port, SYNC_API_PORT: 'nonsense' }),
+      ask('decoder', { DECODER_API_PORT: port, HUB_PORT: 'tcp://10.0.0.1:10000' }),
+      ask('hub', { HUB_PORT: '1', HUB_HOST: '127.0.0.1' })
+    ]);
+    assert.deepEqual([hub.code, decoder.code, elsewhere.code], [0, 0, 69], `${hub.stderr}${decoder.stderr}`);
+  } finally {
+    service.close();
+  }
+});
+
+test('COMMAND_INVALID: status of a service that there is not, or of a container that runs none', async () => {
+  const { code, stderr } = await runCommandLine(['status', '--service', 'hubb']);
+  assert.equal(code, 64);
+  assert.match(stderr, /--service hubb must be one of sync, hub, decoder, container/);
+  assert.equal(readContainerService('/opt/platform-node/platform-node\0hub\0--no-guardian\0'), 'hub');
+  assert.equal(readContainerService('/sbin/docker-init\0--\0/opt/platform-node/platform-node\0decoder\0'), 'decoder');
+  assert.throws(() => readContainerService('/sbin/init\0'), { code: 'COMMAND_INVALID' });
 });
 
 test('status: 0 when healthy, 1 when degraded or halted, with the reason in the table; 77 without the key', async () => {

@@ -1,0 +1,85 @@
+import { decoderChecks, decoderVariables } from '../config/decoder.ts';
+import { hubVariables } from '../config/hub.ts';
+import type { Checks } from '../config/load.ts';
+import { syncVariables } from '../config/sync.ts';
+import type { Environment, Variables } from '../config/variables.ts';
+import { PlatformError } from '../errors.ts';
+import { loadSettings } from './settings.ts';
+
+/** By which variables a service says where it listens, and with which key it is asked. */
+interface ServiceFace {
+  readonly host: string;
+  readonly port: string;
+  readonly key: string;
+  readonly variables: Variables;
+  /** Of a service whose port may come from the hub. */
+  readonly networkOf?: Checks<Variables>['networkOf'];
+}
+
+const FACES: Readonly<Record<string, ServiceFace>> = {
+  sync: { host: 'SYNC_API_HOST', port: 'SYNC_API_PORT', key: 'SYNC_API_KEY', variables: syncVariables },
+  hub: { host: 'HUB_HOST', port: 'HUB_PORT', key: 'HUB_API_KEY', variables: hubVariables },
+  decoder: {
+    ...{ host: 'DECODER_API_HOST', port: 'DECODER_API_PORT', key: 'DECODER_API_KEY' },
+    variables: decoderVariables,
+    networkOf: decoderChecks.networkOf
+  }
+};
+
+/** Every variable that says where a service is, of all services. */
+export const FACE_VARIABLES: Variables = Object.assign({}, ...Object.values(FACES).map(ownVariables));
+
+/** Where a service is on this machine, and the key that it takes. */
+export interface ServiceAddress {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+}
+
+/**
+ * Where a service of this machine listens by its settings; no other variable is read, so a fault elsewhere does not matter.
+ *
+ * @throws {PlatformError} COMMAND_INVALID, CONFIG_INVALID
+ */
+export async function findService(name: string, env: Environment): Promise<ServiceAddress> {
+  const face = FACES[name];
+  if (!face) {
+    const known = Object.keys(FACES).join(', ');
+    throw new PlatformError('COMMAND_INVALID', { reason: `--service ${name} must be one of ${known}, container` });
+  }
+  const declared = {
+    name: 'status',
+    variables: ownVariables(face),
+    checks: face.networkOf ? { networkOf: face.networkOf } : {}
+  };
+  const quiet = { waits: false, log: { info: () => undefined, warn: () => undefined } };
+  const values = (await loadSettings(declared, env, quiet)).values as Readonly<Record<string, unknown>>;
+  const key = values[face.key] as string | readonly string[] | undefined;
+  return {
+    url: `http://${reachable(String(values[face.host]))}:${values[face.port]}`,
+    apiKey: typeof key === 'string' ? key : key?.[0]
+  };
+}
+
+/**
+ * The service that the first process of this container runs.
+ *
+ * @param commandLine of the process 1, as /proc has it
+ * @throws {PlatformError} COMMAND_INVALID
+ */
+export function readContainerService(commandLine: string): string {
+  const service = commandLine.split('\0').find((word) => Object.hasOwn(FACES, word));
+  if (service !== undefined) return service;
+  const reason = `--service container: the first process runs none of ${Object.keys(FACES).join(', ')}`;
+  throw new PlatformError('COMMAND_INVALID', { reason });
+}
+
+function ownVariables({ host, port, key, variables }: ServiceFace): Variables {
+  return Object.fromEntries([host, port, key].map((name) => [name, variables[name]!]));
+}
+
+/** An address of this machine by which a service that listens there is reached. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}

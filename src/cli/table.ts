@@ -1,0 +1,6 @@
+/** Columns as wide as their widest cell, two spaces apart. */
+export function textTable(lines: readonly (readonly string[])[]): string {
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+  const padded = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
+  return padded.map((line) => line.trimEnd()).join('\n');
+}

@@ -1,0 +1,106 @@
+import { PlatformError } from '../errors.ts';
+
+/** Where a running service is asked. */
+export interface ProbeAddress {
+  /** Base URL, no trailing slash. */
+  readonly url: string;
+  readonly apiKey?: string | undefined;
+  /** Patience with each request. */
+  readonly timeoutMs?: number;
+}
+
+/** A JSON object of which nothing is known. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Asks `GET /livez`. @throws {PlatformError} SOURCE_UNREACHABLE */
+export async function checkAlive(address: ProbeAddress): Promise<void> {
+  const { status } = await fetchFrom(address, '/livez', (response) => response.text());
+  if (status !== 200)
+    throw new PlatformError('SOURCE_UNREACHABLE', { reason: `${address.url}/livez answered ${status}` });
+}
+
+/** One part of the way of blocks, as the service that knows it tells. */
+export interface ProbedPart {
+  readonly role: string;
+  readonly name: string;
+  readonly state: string;
+  readonly doing: string;
+  readonly height: number | null;
+  /** Why it is not well. */
+  readonly reason: string | null;
+}
+
+/** What any service says of itself. */
+export interface ServiceProbe {
+  readonly service: string;
+  readonly version: string;
+  /** The word of `GET /readyz`. */
+  readonly readiness: string;
+  readonly parts: readonly ProbedPart[];
+}
+
+/** Asks any running service how it is, by what its console is told. @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
+export async function probeService(address: ProbeAddress): Promise<ServiceProbe> {
+  const live = await ask(address, '/debug/live', [200]);
+  return {
+    service: String(live['service']),
+    version: String(live['version']),
+    readiness: String(live['readiness']),
+    parts: objects(object(live['pipeline'])['nodes']).map((node) => ({
+      role: String(node['role']),
+      name: String(node['name']),
+      state: String(node['state']),
+      doing: String(node['doing']),
+      height: numberOf(node['height']),
+      reason: textOf(node['reason'])
+    }))
+  };
+}
+
+/** @param accepted statuses whose body is an answer @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
+export async function ask(address: ProbeAddress, path: string, accepted: readonly number[]): Promise<Json> {
+  const { status, body } = await fetchFrom(address, path, (response) => response.json());
+  if (accepted.includes(status)) return object(body);
+  const detail = { reason: `${address.url}${path} answered ${status}: ${String(object(body)['error'] ?? '')}` };
+  throw new PlatformError(status === 401 ? 'UNAUTHORIZED' : 'SOURCE_REFUSED', detail);
+}
+
+async function fetchFrom(
+  { url, apiKey, timeoutMs = 5_000 }: ProbeAddress,
+  path: string,
+  read: (response: Response) => Promise<unknown>
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  const request = {
+    headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs)
+  } as const;
+  try {
+    const response = await fetch(url + path, request);
+    return { status: response.status, body: await read(response) };
+  } catch (caught) {
+    const cause = (caught as Error).cause;
+    const reason = `no answer from ${url}${path}: ${((cause ?? caught) as Error).message || String(caught)}`;
+    throw new PlatformError('SOURCE_UNREACHABLE', { reason }, { cause: caught });
+  }
+}
+
+/** An object, whatever came. */
+export function object(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {};
+}
+
+/** A list of objects, whatever came. */
+export function objects(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value.map(object) : [];
+}
+
+/** A text; null for anything else. */
+export function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** A number; null for anything else. */
+export function numberOf(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
+}

@@ -1,5 +1,6 @@
 import type { AnyStateMachine } from 'xstate';
 import { decoderMachine } from './decoder/decoder.ts';
+import { mempoolMachine } from './decoder/mempool.ts';
 import { circuitBreakerMachine } from './runtime/circuit-breaker.ts';
 import { haltMachine } from './runtime/halt.ts';
 import { restartMachine } from './runtime/restart.ts';
@@ -15,6 +16,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   source: sourceMachine,
   replica: replicaMachine,
   decoder: decoderMachine,
+  mempool: mempoolMachine,
   restart: restartMachine,
   circuitBreaker: circuitBreakerMachine,
   epochCommit: epochCommitMachine,

@@ -11,7 +11,7 @@ import type { View } from './view.ts';
 export const CHARTS: Readonly<Record<string, readonly string[]>> = {
   source: ['source', 'epochCommit', 'circuitBreaker', 'restart'],
   replica: ['replica', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
-  decoder: ['decoder', 'restart']
+  decoder: ['decoder', 'mempool', 'restart']
 };
 const SHOWN_EVENTS = 30;
 

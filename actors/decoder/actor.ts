@@ -6,8 +6,10 @@ import { NodeChain } from '../../src/coin/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
 import { BlockFeed } from '../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../src/decoder/block-scan.ts';
-import type { DecoderReport } from '../../src/decoder/health.ts';
+import { type DecoderReport, isNearTip } from '../../src/decoder/health.ts';
 import { DecoderLoop } from '../../src/decoder/loop.ts';
+import { MempoolLoop } from '../../src/decoder/mempool-loop.ts';
+import { MempoolPass } from '../../src/decoder/mempool-pass.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { DecoderWork } from '../../src/decoder/work.ts';
 import { createLogger } from '../../src/log.ts';
@@ -79,6 +81,15 @@ const loop = new DecoderLoop({
   log,
   inspect: host.observe('decoder')
 });
+const pass = new MempoolPass({
+  list: (signal) => chain.mempool(signal),
+  scan: (txids, signal) => {
+    const height = (work.facts.lastProcessedBlock ?? data.startBlock - 1) + 1;
+    return tasks.run('decoder/scan-mempool', { node: data.node, txids, height, rules: data.rules }, { signal });
+  },
+  store: () => work.store?.mempool
+});
+const mempool = new MempoolLoop({ pass, log, inspect: host.observe('mempool') });
 const ended = loop.run(stopping.signal).then(release, host.fail);
 await report();
 
@@ -89,6 +100,7 @@ async function report(): Promise<void> {
     await loop.probe();
     const current = loop.report;
     host.tell('report', current);
+    mempool.setSynced(isNearTip(current));
     if (current.state !== state) host.waiting(WAITS[current.state] ?? null);
     state = current.state;
     await sleep(REPORT_INTERVAL_MS);
@@ -96,6 +108,7 @@ async function report(): Promise<void> {
 }
 
 async function release(): Promise<void> {
+  mempool.stop();
   await tasks.close();
   await rpc.close();
 }

@@ -29,6 +29,7 @@ export interface NodeTip {
 const validators = {
   info: Compile(InfoSchema),
   hash: Compile(HASH),
+  hashes: Compile(Type.Array(HASH)),
   indexes: Compile(IndexesSchema)
 };
 
@@ -54,6 +55,12 @@ export class NodeChain {
     }
     await this.#verifyHistory(info, signal);
     return tipOf(info);
+  }
+
+  /** Ids of the transactions that no block holds yet. */
+  async mempool(signal?: AbortSignal): Promise<readonly string[]> {
+    const [txids] = await this.#rpc.batch('getrawmempool', [[]], signal ? { signal } : {});
+    return checked(validators.hashes, txids, 'getrawmempool');
   }
 
   async tip(signal?: AbortSignal): Promise<NodeTip> {

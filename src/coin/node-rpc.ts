@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
-import { PlatformError } from '../errors.ts';
+import { hasCode, PlatformError } from '../errors.ts';
 import { readBounded } from '../wire/bounded.ts';
 import { parseJson } from '../wire/json.ts';
 import { parseExactJson } from './exact-json.ts';
@@ -66,13 +66,14 @@ export class NodeRpc {
   /**
    * One method many times in one request, for results that are texts: numbers in them are floating point.
    *
+   * @param isPartial  null stands for a call that the node refuses; otherwise it fails all of them
    * @returns a result for each list of parameters, in their order
-   * @throws as `call` does, when any of the calls fails
+   * @throws as `call` does
    */
   async batch(
     method: string,
     calls: readonly (readonly unknown[])[],
-    signal?: AbortSignal
+    { signal, isPartial = false }: { readonly signal?: AbortSignal; readonly isPartial?: boolean } = {}
   ): Promise<readonly unknown[]> {
     if (calls.length === 0) return [];
     return await this.#retrying(method, signal, async () => {
@@ -84,7 +85,7 @@ export class NodeRpc {
       const answers = parseBody(body, JSON.parse, occasion);
       if (!Array.isArray(answers)) resultOf(answers, occasion);
       const byId = new Map((answers as unknown[]).map((answer) => [Object(answer).id as unknown, answer]));
-      return calls.map((_, id) => resultOf(byId.get(id), occasion));
+      return calls.map((_, id) => (isPartial ? resultOrNull : resultOf)(byId.get(id), occasion));
     });
   }
 
@@ -170,6 +171,15 @@ function parseBody(body: Buffer, parse: (text: string) => unknown, occasion: Ans
   } catch (cause) {
     const reason = `the answer is no JSON: ${body.toString('utf8', 0, 80)}`;
     throw new PlatformError('NODE_UNREACHABLE', { reason, ...occasion }, { cause });
+  }
+}
+
+function resultOrNull(answer: unknown, occasion: Answer['occasion']): unknown {
+  try {
+    return resultOf(answer, occasion);
+  } catch (caught) {
+    if (hasCode(caught, 'NODE_REFUSED')) return null;
+    throw caught;
   }
 }
 

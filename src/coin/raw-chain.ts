@@ -50,29 +50,41 @@ export class RawChain {
     return texts.map((text) => Buffer.from(text, 'hex'));
   }
 
-  /** Any transactions of the chain, in the order of their ids; the node needs `txindex=1`. */
+  /** Any transactions of the chain or the mempool, in the order of their ids; the node needs `txindex=1`. */
   async transactions(txids: readonly string[]): Promise<readonly Buffer[]> {
+    return await this.#transactions(txids, false);
+  }
+
+  /** Those of the transactions that the node still has. */
+  async presentTransactions(txids: readonly string[]): Promise<readonly Buffer[]> {
+    return await this.#transactions(txids, true);
+  }
+
+  async #transactions(txids: readonly string[], isPartial: boolean): Promise<readonly Buffer[]> {
     const found: Buffer[] = [];
     for (let first = 0; first < txids.length; first += MAX_CALLS) {
       const part = txids.slice(first, first + MAX_CALLS);
-      const texts = await this.#texts(
-        'getrawtransaction',
-        part.map((txid) => [txid]),
-        HEX
-      );
-      found.push(...texts.map((text, position) => checkedTransaction(Buffer.from(text, 'hex'), part[position]!)));
+      const calls = part.map((txid) => [txid]);
+      for (const [position, text] of (await this.#texts('getrawtransaction', calls, HEX, isPartial)).entries()) {
+        if (text !== null) found.push(checkedTransaction(Buffer.from(text, 'hex'), part[position]!));
+      }
     }
     return found;
   }
 
-  async #texts(method: string, calls: readonly (readonly unknown[])[], form: RegExp): Promise<readonly string[]> {
-    const answers = await this.#rpc.batch(method, calls);
+  async #texts(method: string, calls: Calls, form: RegExp): Promise<readonly string[]>;
+  async #texts(method: string, calls: Calls, form: RegExp, isPartial: boolean): Promise<readonly (string | null)[]>;
+  async #texts(method: string, calls: Calls, form: RegExp, isPartial = false): Promise<readonly (string | null)[]> {
+    const answers = await this.#rpc.batch(method, calls, { isPartial });
     return answers.map((answer) => {
       if (typeof answer === 'string' && form.test(answer)) return answer;
+      if (isPartial && answer === null) return null;
       throw new PlatformError('NODE_REFUSED', { reason: 'the answer is not the text that the method returns', method });
     });
   }
 }
+
+type Calls = readonly (readonly unknown[])[];
 
 function checkedTransaction(bytes: Buffer, txid: string): Buffer {
   try {

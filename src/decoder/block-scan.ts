@@ -1,6 +1,6 @@
 import { addressOf } from '../coin/address.ts';
 import type { AddressVersions } from '../coin/chains.ts';
-import { findCarried, type Lane } from '../coin/lanes.ts';
+import { findCarried, type Lane, type LaneRules } from '../coin/lanes.ts';
 import { type Payload, readFrame } from '../coin/payload.ts';
 import { readRawBlock } from '../coin/raw-block.ts';
 import type { RawTransaction } from '../coin/raw-transaction.ts';
@@ -45,20 +45,36 @@ export function scanBlock(
   { height, hash }: { readonly height: number; readonly hash: string },
   rules: ScanRules
 ): ScannedBlock {
-  const candidates: Candidate[] = [];
-  const findings: Finding[] = [];
-  const laneRules = { magic: rules.magic, isEnvelopeActive: height >= rules.envelopeHeight };
-  const header = readRawBlock(bytes, { hash, isMergeMined: rules.isMergeMined }, (transaction) => {
-    const carried = findCarried(transaction, laneRules);
+  const scan = new TransactionScan(height, rules);
+  const header = readRawBlock(bytes, { hash, isMergeMined: rules.isMergeMined }, (transaction) =>
+    scan.visit(transaction)
+  );
+  return { height, hash, ...header, candidates: scan.candidates, findings: scan.findings };
+}
+
+/** Finds the ones among transactions that say something. */
+export class TransactionScan {
+  readonly candidates: Candidate[] = [];
+  readonly findings: Finding[] = [];
+  readonly #laneRules: LaneRules;
+  readonly #addresses: AddressVersions;
+
+  /** @param height  of the block that holds them, or may */
+  constructor(height: number, { magic, envelopeHeight, addresses }: ScanRules) {
+    this.#laneRules = { magic, isEnvelopeActive: height >= envelopeHeight };
+    this.#addresses = addresses;
+  }
+
+  visit(transaction: RawTransaction): void {
+    const carried = findCarried(transaction, this.#laneRules);
     const payload = carried && readFrame(carried.frame);
     if (!payload) return;
-    const txid = transaction.txid;
-    if (!payload.isUtf8) findings.push({ code: 'TEXT_NOT_UTF8', hash: txid, reason: shorten(payload.written) });
-    const { action } = payload;
-    if (action === null) findings.push({ code: 'UNKNOWN_ACTION', hash: txid, reason: shorten(payload.written) });
-    else candidates.push(candidateOf(transaction, txid, { ...payload, action }, carried.lane, rules.addresses));
-  });
-  return { height, hash, ...header, candidates, findings };
+    const hash = transaction.txid;
+    const { action, written, isUtf8 } = payload;
+    if (!isUtf8) this.findings.push({ code: 'TEXT_NOT_UTF8', hash, reason: shorten(written) });
+    if (action === null) this.findings.push({ code: 'UNKNOWN_ACTION', hash, reason: shorten(written) });
+    else this.candidates.push(candidateOf(transaction, hash, { ...payload, action }, carried.lane, this.#addresses));
+  }
 }
 
 function candidateOf(

@@ -160,6 +160,12 @@ function lagOf({ nodeHeight, lastProcessedBlock }: DecoderReport): number | null
   return nodeHeight === null || lastProcessedBlock === null ? null : Math.max(0, nodeHeight - lastProcessedBlock);
 }
 
+/** Whether the loop takes blocks and is near its node's tip. */
+export function isNearTip({ state, lastProcessedBlock, nodeHeight }: DecoderReport): boolean {
+  if (!state.startsWith('parsing') || nodeHeight === null || lastProcessedBlock === null) return false;
+  return nodeHeight - lastProcessedBlock <= SYNCED_WITHIN_BLOCKS;
+}
+
 /** A node that is down does not stall the decoder: its tip is frozen, and nothing is known to be behind. */
 function isStalled(report: DecoderReport, { alertMs, fetchAttempts }: StallLimits, now: number): boolean {
   const { nodeHeight, lastProcessedBlock, failures, progressAt } = report;

@@ -2,8 +2,8 @@ import { addressOf } from '../coin/address.ts';
 import { type RawTransaction, readRawTransaction } from '../coin/raw-transaction.ts';
 import { isPaidToScriptHash } from '../coin/script.ts';
 import { PlatformError } from '../errors.ts';
-import type { BlockRows, TransactionRow } from './block-rows.ts';
-import type { Candidate, ScannedBlock, ScanRules } from './block-scan.ts';
+import type { TransactionRow } from './block-rows.ts';
+import type { Candidate, ScanRules } from './block-scan.ts';
 
 /** Transactions of the chain by their ids, in that order. @throws {PlatformError} when they cannot be had now */
 export type TransactionReader = (txids: readonly string[]) => Promise<readonly Buffer[]>;
@@ -17,19 +17,19 @@ export interface KnownTransactions {
 type Place = Candidate['spends'];
 
 /**
- * Completes scanned blocks: a candidate gets a row when the coins that it spends belong to an address.
+ * Completes scanned blocks, or other sets of transactions: a candidate gets a row when the coins that it spends belong to an address.
  *
  * A payload in chunks or an envelope is spent from a script that its sender funded: the source is then one step back.
  *
  * @param known  asked before the node, and told what the node said
  * @throws {PlatformError} what the reader throws, and NODE_REFUSED where a transaction lacks what another spends
  */
-export async function resolveSources(
-  blocks: readonly ScannedBlock[],
+export async function resolveSources<Scanned extends { readonly candidates: readonly Candidate[] }>(
+  blocks: readonly Scanned[],
   read: TransactionReader,
   known: KnownTransactions,
   rules: ScanRules
-): Promise<readonly BlockRows[]> {
+): Promise<readonly (Omit<Scanned, 'candidates'> & { readonly transactions: readonly TransactionRow[] })[]> {
   const candidates = blocks.flatMap((block) => block.candidates);
   for (const { hash, bytes } of candidates) known.set(hash, bytes);
   const transactions = new TransactionSet(read, known);

@@ -5,6 +5,7 @@ import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { BlockRows, TransactionRow } from './block-rows.ts';
 import { Lookup, pages } from './lookup.ts';
+import { MempoolStore } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 import { createDecoderDatabase } from './schema.ts';
 
@@ -69,6 +70,7 @@ export class DecoderStore {
   readonly #queryTimeoutMs: number;
   readonly #addresses: Lookup;
   readonly #hashes: Lookup;
+  readonly mempool: MempoolStore;
 
   constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number) {
     this.#pool = pool;
@@ -76,6 +78,7 @@ export class DecoderStore {
     this.#queryTimeoutMs = queryTimeoutMs;
     const query = <T extends object>(sql: string, values?: readonly unknown[]) => this.#query<T & SqlRow>(sql, values);
     this.#addresses = new Lookup(query, 'index_addresses', 'address');
+    this.mempool = new MempoolStore(pool);
     this.#hashes = new Lookup(query, 'index_transactions', 'hash');
   }
 

@@ -68,7 +68,7 @@ export class DecoderWork {
   }
 
   /** Undefined while no database is open. */
-  get store(): Pick<DecoderStore, 'probe'> | undefined {
+  get store(): Pick<DecoderStore, 'probe' | 'mempool'> | undefined {
     return this.#store;
   }
 

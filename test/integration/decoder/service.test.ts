@@ -212,6 +212,24 @@ test('DATABASE_REFUSED: wrong credentials halt it, and health says why', async (
   assert.equal(await decoder.exited, 0, decoder.output());
 });
 
+test('SVC-03: a started decoder keeps what waits in its node', async () => {
+  const { txid } = await coin.node.pay({ action: 'SEND|0|waits' });
+  const database = await createDatabase('decoder_waits');
+  const decoder = await startDecoder(database);
+  await decoder.until('/live', (body) => typeof body['last_processed_block'] === 'number');
+  const connection = await connect(database);
+  const deadline = Date.now() + 10_000;
+  for (let waiting: unknown[] = []; waiting.length === 0; ) {
+    waiting = await rows(connection, "SELECT tx_hash FROM mempool_transactions WHERE data = 'SEND|0|waits'");
+    if (waiting.length > 0) assert.deepEqual(waiting, [{ tx_hash: txid }]);
+    assert.ok(Date.now() < deadline);
+    await sleep(20);
+  }
+  await connection.end();
+  decoder.child.kill('SIGTERM');
+  assert.equal(await decoder.exited, 0);
+});
+
 test('the database is made when it is missing', async () => {
   const server = await testServer();
   const name = `${(await createDatabase('decoder_made')).name}_x`;

@@ -1,0 +1,49 @@
+import type { TransactionRow } from './block-rows.ts';
+import type { MempoolStore } from './mempool-store.ts';
+
+export interface MempoolPassOptions {
+  /** Ids of all transactions in the node's mempool. */
+  readonly list: (signal: AbortSignal) => Promise<readonly string[]>;
+  /** Rows of those among these transactions that say something. */
+  readonly scan: (txids: readonly string[], signal: AbortSignal) => Promise<readonly TransactionRow[]>;
+  /** Undefined while no database is open. */
+  readonly store: () => MempoolStore | undefined;
+}
+
+const BATCH = 1_000;
+
+/** One look at the mempool after another: what left it is deleted, what is new in it is read, a batch at a time. */
+export class MempoolPass {
+  readonly #options: MempoolPassOptions;
+  /** Read before, with something to say or without. */
+  #seen = new Set<string>();
+  #waiting: string[] = [];
+  #batch: readonly string[] = [];
+  #found: readonly TransactionRow[] = [];
+
+  constructor(options: MempoolPassOptions) {
+    this.#options = options;
+  }
+
+  /** @returns how many new transactions wait to be read */
+  async list(signal: AbortSignal): Promise<number> {
+    const txids = new Set(await this.#options.list(signal));
+    const stored = await this.#options.store()?.retain(txids);
+    if (!stored) this.#seen.clear();
+    this.#seen = new Set([...this.#seen, ...(stored ?? [])].filter((txid) => txids.has(txid)));
+    this.#waiting = [...txids].filter((txid) => !this.#seen.has(txid));
+    return this.#waiting.length;
+  }
+
+  async fetch(signal: AbortSignal): Promise<void> {
+    this.#batch = this.#waiting.splice(0, BATCH);
+    this.#found = await this.#options.scan(this.#batch, signal);
+  }
+
+  /** @returns how many are left */
+  async save(): Promise<number> {
+    await this.#options.store()?.add(this.#found);
+    for (const txid of this.#batch) this.#seen.add(txid);
+    return this.#waiting.length;
+  }
+}

@@ -1,0 +1,41 @@
+import type { Pool } from 'mysql2/promise';
+import { databaseError, rows, type SqlRow } from '../db/core/connection.ts';
+import type { TransactionRow } from './block-rows.ts';
+import { pages } from './lookup.ts';
+
+/** The table of transactions that no block holds yet. It is rewritten all the time, and belongs to this node alone. */
+export class MempoolStore {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Deletes the transactions that are not in the mempool any more. @returns the ids of those that stay */
+  async retain(txids: ReadonlySet<string>): Promise<readonly string[]> {
+    const stored = (await this.#query<{ hash: string }>('SELECT tx_hash AS hash FROM mempool_transactions')).map(
+      ({ hash }) => hash
+    );
+    for (const part of pages(stored.filter((hash) => !txids.has(hash)))) {
+      await this.#query('DELETE FROM mempool_transactions WHERE tx_hash IN (?)', [part]);
+    }
+    return stored.filter((hash) => txids.has(hash));
+  }
+
+  /** Adds transactions; those that are there stay as they are. */
+  async add(transactions: readonly Pick<TransactionRow, 'hash' | 'source' | 'data' | 'rawData'>[]): Promise<void> {
+    for (const part of pages(transactions)) {
+      await this.#query('INSERT IGNORE INTO mempool_transactions (tx_hash, source, data, raw_data) VALUES ?', [
+        part.map(({ hash, source, data, rawData }) => [hash, source, data, rawData && Buffer.from(rawData)])
+      ]);
+    }
+  }
+
+  async #query<T extends SqlRow>(sql: string, values: readonly unknown[] = []): Promise<T[]> {
+    try {
+      return await rows<T>(this.#pool, sql, values);
+    } catch (caught) {
+      throw databaseError(caught);
+    }
+  }
+}

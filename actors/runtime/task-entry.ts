@@ -1,5 +1,5 @@
 import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { basename } from 'node:path';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { PlatformError, type WireError } from '../../src/errors.ts';
@@ -20,7 +20,10 @@ type Task = (input: unknown) => unknown;
 
 /** What a pool does can wait for a core; the front door and the actors cannot. Linux knows a priority for each thread. */
 const POOL_PRIORITY = 10;
-if (process.platform === 'linux') setPriority(Number(basename(readlinkSync('/proc/thread-self'))), POOL_PRIORITY);
+if (process.platform === 'linux') {
+  const thread = Number(basename(readlinkSync('/proc/thread-self')));
+  if (getPriority(thread) < POOL_PRIORITY) setPriority(thread, POOL_PRIORITY); // to raise it again is for root
+}
 
 /** Runs one task in a pool thread; an error keeps its code on the way back, which a cloned exception would lose. */
 export default async function runTask({ module, input }: TaskOrder): Promise<unknown> {

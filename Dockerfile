@@ -25,6 +25,6 @@ WORKDIR /var/lib/platform-node
 EXPOSE 3006 10000 3002
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD ["/opt/platform-node/platform-node", "status", "--live", "--service", "container"]
 
-# Its guardian is the first process: it restarts the service, forwards signals, and waits for orphans.
+# Its guardian is the first process: it restarts the service and forwards signals. Nothing else is started here.
 ENTRYPOINT ["/opt/platform-node/platform-node"]
 CMD ["sync"]

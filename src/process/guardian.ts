@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { environment } from '../config/environment.ts';
 import type { Environment } from '../config/variables.ts';
 import { createLogger, type Logger } from '../log.ts';
-import { reapOrphans } from './orphans.ts';
 import { SELF, sharedEntries } from './program.ts';
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -35,7 +34,7 @@ function isFinal(code: number | null): code is number {
  *
  * The child has its own process group, so that a terminal's signal reaches it once: from here. After a signal its exit is
  * final, as are the codes 0 and 64 to 78; any other end is followed by a restart with backoff. A service that a signal does not end within
- * its grace and a margin is killed. As the first process of a container it also waits for the processes that lost their parents.
+ * its grace and a margin is killed.
  *
  * @param argv the service's arguments; `--no-guardian` is added for the child
  * @returns the exit code to end with
@@ -58,9 +57,6 @@ export async function runGuarded(
       stop.abort();
       service?.kill(signal);
     });
-  }
-  if (process.pid === 1) {
-    await reapOrphans((pid) => pid === service?.pid).catch((err) => log.warn({ err }, 'orphans will not be reaped'));
   }
   const entries = sharedEntries();
   for (let deaths = 0; !stop.signal.aborted; ) {

@@ -139,15 +139,3 @@ test('when the guardian is killed the service ends as by SIGTERM', async () => {
   await next('SIGTERM');
   await untilGone(pid);
 });
-
-test('as the first process of a container it waits for the processes that lost their parents', async () => {
-  const user = process.getuid?.() === 0 ? [] : ['--map-root-user'];
-  const namespaces = ['--pid', '--fork', '--kill-child', '--mount-proc', ...user];
-  const { next } = follow(
-    spawn('unshare', [...namespaces, process.execPath, '--disable-warning=ExperimentalWarning', SERVICE, 'orphan'], {
-      stdio: ['ignore', 'pipe', 'inherit']
-    })
-  );
-  await next('an orphan of 1');
-  await next('reaped');
-});

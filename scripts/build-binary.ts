@@ -15,7 +15,6 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Script } from 'node:vm';
 import { build, type Plugin } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 import { BUNDLE, bundleEntries, ROOT } from './bundle.ts';
@@ -34,20 +33,19 @@ async function buildBinary(out: string): Promise<void> {
   try {
     mkdirSync(out, { recursive: true });
     const binary = join(out, 'platform-node');
-    const main = join(work, 'main.mjs');
-    await build({ ...BUNDLE, minifyWhitespace: true, entryPoints: ['src/process/binary-main.ts'], outfile: main });
+    const main = join(work, 'main.cjs');
+    await bundleProgram(main);
     const about = join(work, 'build.json');
     writeJson(about, describeBuild());
     const assets = {
       'build.json': about,
-      ...(await bundleProgram(work)),
       ...(await entryAssets(join(work, 'entries'))),
       ...(await webAssets())
     };
     run('strip', '-o', join(work, 'node'), NODE);
     writeJson(join(work, 'sea.json'), {
       main,
-      mainFormat: 'module',
+      useCodeCache: true,
       executable: join(work, 'node'),
       output: binary,
       disableExperimentalSEAWarning: true,
@@ -80,24 +78,19 @@ const piscinaWorker: Plugin = {
   }
 };
 
-/** What the main thread runs, as a function of `require` and `module`, and V8's bytecode of it. @returns the assets */
-async function bundleProgram(directory: string): Promise<Record<string, string>> {
-  const [program, bytecode] = [join(directory, 'program.cjs'), join(directory, 'program.bytecode')];
+/** What the main thread runs: CommonJS, of which `--build-sea` can put V8's bytecode beside it. */
+async function bundleProgram(outfile: string): Promise<void> {
   await build({
     ...BUNDLE,
     minifyWhitespace: true,
     entryPoints: ['src/main.ts'],
-    outfile: program,
+    outfile,
     format: 'cjs',
     supported: { 'dynamic-import': false },
     // Looked at in source only.
     define: { 'import.meta.url': "''" },
-    banner: { js: '(function (require, module) {' },
-    footer: { js: '})' },
     plugins: [piscinaWorker]
   });
-  writeFileSync(bytecode, new Script(readFileSync(program, 'utf8')).createCachedData());
-  return { 'program.cjs': program, 'program.bytecode': bytecode };
 }
 
 /** Everything that a thread starts from. @returns the assets: each file, and the digests of all */

@@ -226,7 +226,7 @@ test('the environment is read only in src/config', () => {
 
 test('where the program is on disk, or that it is in one file, is known in one place', () => {
   const knowing = files.filter(({ source }) => /\bimport\.meta\.|\bnode:sea\b/.test(source)).map(({ file }) => file);
-  assert.deepEqual(knowing, ['src/process/binary-main.ts', 'src/process/program.ts']);
+  assert.deepEqual(knowing, ['src/process/program.ts']);
 });
 
 test('nothing is compressed synchronously outside workers', () => {

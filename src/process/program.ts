@@ -8,8 +8,8 @@ import { makePrivateDirectory, openEntryDirectory, SHARED_DIRECTORY } from './en
 
 /**
  * What this program consists of, and where that comes from: the files of the source, or the one file that
- * `npm run build:binary` makes of them. That carries as assets the program (`binary-main.ts` starts it), `build.json`,
- * `entries.json` (SHA-256 of each entry), `entries/…` and `web/…`.
+ * `npm run build:binary` makes of them. That carries as assets `build.json`, `entries.json` (SHA-256 of each entry), `entries/…` and
+ * `web/…`.
  */
 const inSource = (path: string) => new URL(`../../${path}`, import.meta.url);
 

@@ -9,8 +9,8 @@ import { findProgram } from '../src/config/programs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const OUT = join(ROOT, 'dist', 'screenshots');
-/** The two that the README shows. */
-const SHOWN = ['overview-light.png', 'actor-dark.png'];
+/** Those that the README shows. */
+const SHOWN = ['overview-light.png', 'actor-dark.png', 'timeline-light.png', 'overview-phone.png'];
 const IMAGES = join(ROOT, 'docs', 'images');
 const DATABASE = 'indexer/litecoin/regtest';
 const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'];
@@ -78,8 +78,13 @@ async function takeLook(
     await page.screenshot({ path: join(OUT, `${what}-${name}.png`) });
   };
   await shoot('overview', `${client}/`);
-  await shoot('actor', `${client}/#/actor/${DATABASE}`);
-  await shoot('timeline', `${server}/#/timeline`);
+  await shoot('server', `${server}/`);
+  await shoot('actor', `${client}/#/actor/${DATABASE}`, async () => {
+    await page.locator('figure').first().scrollIntoViewIfNeeded();
+    await page.mouse.wheel(0, 360);
+    await page.waitForTimeout(1_500);
+  });
+  await shoot('timeline', `${client}/#/timeline`);
   await shoot('subscribers', `${server}/#/subscribers`);
   await shoot('transparency', `${server}/#/transparency`, async () => {
     await page.fill('input[type=number]', '50');

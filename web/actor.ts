@@ -1,10 +1,12 @@
 import type { TimelineEntry } from '../actors/runtime/timeline.ts';
-import { Chart } from './chart.ts';
+import { Chart, eventText } from './chart.ts';
 import { count, duration, h, setText, Table } from './dom.ts';
 import { Frames } from './frames.ts';
 import { keyOf } from './lanes.ts';
 import { ask, type LiveDatabase, type LiveState } from './live.ts';
 import { why } from './overview.ts';
+import { LaneView, laneOf } from './pipeline.ts';
+import { Stories, storiesOf } from './story.ts';
 import type { View } from './view.ts';
 
 /** Charts of each kind of actor, in this order. */
@@ -13,6 +15,8 @@ export const CHARTS: Readonly<Record<string, readonly string[]>> = {
   replica: ['replica', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
   decoder: ['decoder', 'mempool', 'restart']
 };
+/** Machines that tell nothing until they leave the state that they begin in. */
+const AT_REST: Readonly<Record<string, string>> = { restart: 'running', circuitBreaker: 'closed' };
 const SHOWN_EVENTS = 30;
 
 /** One actor: its charts, what it waits for, why it was restarted, and what an operator may do. */
@@ -27,6 +31,8 @@ export class ActorPage implements View {
   readonly #answer = h('p', { role: 'status' });
   readonly #charts = new Map<string, Chart>();
   readonly #chartList = h('div', { class: 'columns' });
+  readonly #lane = new LaneView();
+  readonly #stories = new Stories();
   readonly #deaths = new Table('Restarts', ['When', 'Start', 'Cause', 'Reason']);
   readonly #events = new Table('Transitions and faults', ['When', 'Machine', 'Event', 'From', 'To', 'Context']);
 
@@ -34,12 +40,13 @@ export class ActorPage implements View {
     this.#key = key;
     this.element.append(
       h('h2', {}, key),
+      h('div', { class: 'lane' }, this.#lane.element),
       this.#buttons,
       this.#answer,
       h('div', { class: 'card' }, this.#facts),
       this.#chartList,
       h('h2', {}, 'Restarts'),
-      h('div', { class: 'card' }, this.#deaths.element),
+      h('div', { class: 'card' }, this.#stories.element, this.#deaths.element),
       h('h2', {}, 'Transitions and faults, newest first'),
       h('div', { class: 'card' }, this.#events.element)
     );
@@ -53,12 +60,14 @@ export class ActorPage implements View {
     }
     this.#showButtons(state.last!.operated, state.last!.mode);
     this.#showFacts(database);
+    this.#lane.update(laneOf(state.last!.pipeline, this.#key));
     const own = state.entries.filter((entry) => keyOf(entry) === this.#key);
     this.#frames.run(
       ...(CHARTS[database.kind] ?? Object.keys(database.machines)).map(
         (machine) => () => this.#showChart(machine, database, own)
       ),
       () => this.#showDeaths(database),
+      () => this.#stories.update(storiesOf(own)),
       () => this.#events.update(own.filter(isTold).slice(-SHOWN_EVENTS).reverse().map(describe))
     );
   }
@@ -99,13 +108,13 @@ export class ActorPage implements View {
   }
 
   #showFacts(database: LiveDatabase): void {
-    const { state, generation, beacon, waiting, report, restarts } = database;
+    const { state, beacon, waiting, report, restarts } = database;
     const waits = waiting?.on ? `${waiting.on}, for ${duration(Date.now() - waiting.since)}` : 'nothing';
     const mailbox = beacon
       ? `${beacon.mailboxDepth} in work, the oldest for ${duration(beacon.oldestMs)}`
       : 'no thread';
     const thread = beacon
-      ? `start ${generation}, heap ${count(Math.round(beacon.heapUsedBytes / 2 ** 20))} MiB, event loop delay ${beacon.eventLoopDelayMs} ms`
+      ? `start ${restarts.total + 1}, heap ${count(Math.round(beacon.heapUsedBytes / 2 ** 20))} MiB, event loop delay ${beacon.eventLoopDelayMs} ms`
       : 'down';
     const facts: Record<string, string> = {
       State: [state, report?.phase].filter(Boolean).join(', '),
@@ -128,11 +137,12 @@ export class ActorPage implements View {
   /** @param own what happened to this actor */
   #showChart(machine: string, { machines, state }: LiveDatabase, own: readonly TimelineEntry[]): void {
     const transitions = own.filter((entry) => entry.kind === 'transition' && entry.machine === machine);
-    if (!machines[machine] && transitions.length === 0 && !['restart', 'circuitBreaker'].includes(machine)) return;
+    const rest = AT_REST[machine] ?? null;
+    if (!machines[machine] && transitions.length === 0 && rest === null) return;
     const chart = this.#charts.get(machine) ?? new Chart(machine);
     if (!this.#charts.has(machine)) this.#chartList.append(chart.element);
     this.#charts.set(machine, chart);
-    const shown = machine === 'restart' && !machines[machine] ? 'running' : (machines[machine]?.state ?? null);
+    const shown = machines[machine]?.state ?? rest;
     chart.update(state === 'running' || machine === 'restart' ? shown : null, transitions as never);
   }
 }
@@ -149,7 +159,7 @@ function describe(entry: TimelineEntry) {
   if (entry.kind === 'transition') {
     const facts = Object.entries(entry.context ?? {}).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
     const context = { text: facts.join(' '), kind: 'wide' } as const;
-    return { key, cells: [when, entry.machine, entry.event, entry.from ?? '', entry.to, context] };
+    return { key, cells: [when, entry.machine, eventText(entry.event), entry.from ?? '', entry.to, context] };
   }
   const [what, text, kind] = fault(entry);
   return { key, cells: [when, '', { text: what, kind }, '', '', { text, kind: 'wide' as const }] };

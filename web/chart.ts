@@ -27,6 +27,8 @@ export class Chart {
   readonly #tools = h('div', { class: 'bar' });
   readonly #notes = h('ul', { class: 'notes' });
   readonly #machine: string;
+  #frame: ZoomFrame | undefined;
+  #state: string | null = null;
   #states: readonly SVGElement[] = [];
   #edges: readonly (SVGElement | HTMLElement)[] = [];
 
@@ -43,6 +45,9 @@ export class Chart {
     setText(this.#caption, `${this.#machine}: ${state ?? 'down'}${told}`);
     for (const node of this.#states)
       node.classList.toggle('active', state !== null && isWithin(state, node.dataset['state']!));
+    const active = this.#states.findLast((node) => node.classList.contains('active'));
+    if (active && this.#state !== state) this.#frame!.centre(active);
+    if (active) this.#state = state;
     const taken = summed(transitions);
     const recent = transitions.slice(-RECENT).map(toTaken);
     let hidden = 0;
@@ -80,6 +85,7 @@ export class Chart {
       note.remove();
     }
     const frame = new ZoomFrame(drawn, `chart of ${this.#machine}`);
+    this.#frame = frame;
     this.element.append(frame.element, this.#notes);
     this.#states = [...drawn.querySelectorAll<SVGElement>('.state')];
     this.#edges = [...this.element.querySelectorAll<SVGElement | HTMLElement>('.edge')];

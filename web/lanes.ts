@@ -45,7 +45,8 @@ export class Lanes {
     );
   }
 
-  draw(lanes: readonly string[], entries: readonly TimelineEntry[], span: Span, cursor: number): void {
+  /** @param now what the axis of time counts from; a part of the past is told by the clock */
+  draw(lanes: readonly string[], entries: readonly TimelineEntry[], span: Span, cursor: number, now: number): void {
     this.#lanes = [FRONT_DOOR, ...lanes];
     this.#span = span;
     const context = this.#size();
@@ -62,7 +63,7 @@ export class Lanes {
     }
     marks.draw(context, color);
     this.#drawNames(context, color('ink'), color('card'));
-    this.#drawAxis(context, color('quiet'));
+    this.#drawAxis(context, color('quiet'), now);
     context.fillStyle = color('accent');
     context.fillRect(this.#x(cursor), 0, 1.5, this.#lanes.length * LANE);
   }
@@ -121,15 +122,18 @@ export class Lanes {
     context.restore();
   }
 
-  #drawAxis(context: CanvasRenderingContext2D, color: string): void {
+  #drawAxis(context: CanvasRenderingContext2D, color: string, now: number): void {
+    context.save();
     context.font = '12px system-ui, sans-serif';
     context.fillStyle = color;
     const parts = this.#width < NARROW ? 2 : 4;
     for (let part = 0; part <= parts; part += 1) {
       const at = this.#span.from + ((this.#span.to - this.#span.from) * part) / parts;
-      const x = Math.min(this.#x(at), this.#width - 60);
-      context.fillText(new Date(at).toLocaleTimeString(), x, this.#lanes.length * LANE + AXIS - 6);
+      context.textAlign = part === 0 ? 'left' : part === parts ? 'right' : 'center';
+      const text = this.#span.to === now ? agoText(now - at) : new Date(at).toLocaleTimeString();
+      context.fillText(text, this.#x(at), this.#lanes.length * LANE + AXIS - 6);
     }
+    context.restore();
   }
 
   #size(): CanvasRenderingContext2D {
@@ -201,6 +205,12 @@ class Marks {
     this.#seen.add(place);
     return this.#seen.size > before;
   }
+}
+
+/** `now`, `−15 s`, `−2.5 min`. */
+function agoText(ms: number): string {
+  if (ms < 500) return 'now';
+  return ms < 60_000 ? `−${Math.round(ms / 100) / 10} s` : `−${Math.round(ms / 6_000) / 10} min`;
 }
 
 const middle = (lane: number): number => lane * LANE + LANE / 2;

@@ -11,14 +11,16 @@ import { Transparency } from './transparency.ts';
 import type { View } from './view.ts';
 
 const LOOK_EVERY_MS = 500;
-const VIEWS = [
+/** Address, name, and the services that have it; without them all have. */
+const VIEWS: readonly (readonly [href: string, name: string, make: () => View, services?: readonly string[]])[] = [
   ['#/', 'Overview', () => new Overview()],
-  ['#/timeline', 'Timeline', () => new TimelinePage()],
-  ['#/subscribers', 'Subscribers', () => new Subscribers()],
-  ['#/transparency', 'Transparency', () => new Transparency()],
+  ['#/timeline', 'Timeline', () => new TimelinePage(), ['sync', 'decoder']],
+  ['#/subscribers', 'Subscribers', () => new Subscribers(), ['sync']],
+  ['#/transparency', 'Transparency', () => new Transparency(), ['sync']],
   ['#/docs', 'Interface', () => new Docs()]
-] as const;
+];
 
+const anchors = VIEWS.map(([href, name], index) => h('a', { href, 'aria-keyshortcuts': String(index + 1) }, name));
 const state = new LiveState();
 const main = document.getElementById('view')!;
 const link = document.getElementById('link')!;
@@ -30,7 +32,7 @@ let view: View;
 function openView(): View {
   const place = location.hash || '#/';
   const key = /^#\/actor\/(\w+\/[\w-]+\/[\w-]+)$/.exec(place)?.[1];
-  const [, , make] = VIEWS.find(([href]) => href === place) ?? VIEWS[0];
+  const [, , make] = VIEWS.find(([href]) => href === place) ?? VIEWS[0]!;
   const opened = key ? new ActorPage(key) : make();
   main.replaceChildren(opened.element);
   opened.update(state);
@@ -92,6 +94,8 @@ function show(): void {
   lost.hidden = true;
   setText(link, `seen ${new Date(state.last!.now).toLocaleTimeString()}`);
   const { service, mode, version } = state.last!;
+  for (const [index, [, , , services]] of VIEWS.entries())
+    anchors[index]!.hidden = services?.includes(service) === false;
   setText(document.getElementById('mode')!, [service, mode, version].filter((word) => word !== null).join(' '));
   view.update(state);
 }
@@ -108,6 +112,7 @@ function showLoss({ message }: Error): void {
   setText(lost, `Connection lost: ${message}. ${seen} Trying again.`);
 }
 
+document.getElementById('views')!.append(...anchors);
 const theme = new ThemeSwitch();
 const shortcuts = new Shortcuts([
   ...VIEWS.map(([href, name], index) => ({
@@ -128,9 +133,6 @@ const help = h(
 );
 document.getElementById('tools')!.append(theme.element, help);
 document.body.append(shortcuts.dialog);
-document
-  .getElementById('views')!
-  .append(...VIEWS.map(([href, name], index) => h('a', { href, 'aria-keyshortcuts': String(index + 1) }, name)));
 document.querySelector('.skip')!.addEventListener('click', (event) => {
   event.preventDefault(); // this page's own addresses begin with # too
   main.focus();

@@ -1,10 +1,12 @@
 import type { TimelineEntry } from '../actors/runtime/timeline.ts';
 import { CHARTS } from './actor.ts';
-import { Chart } from './chart.ts';
+import { Chart, eventText } from './chart.ts';
 import { type Cell, h, setText, Table } from './dom.ts';
 import { Frames } from './frames.ts';
 import { keyOf, Lanes, type Span } from './lanes.ts';
 import type { LiveState } from './live.ts';
+import { why } from './overview.ts';
+import { Stories, storiesOf } from './story.ts';
 import type { View } from './view.ts';
 
 const KINDS = ['transition', 'blocks', 'message', 'start', 'death'] as const;
@@ -21,7 +23,7 @@ export class TimelinePage implements View {
   readonly element = h('section', {}, h('h2', {}, 'Timeline'));
   readonly showsEntries = true;
   readonly #frames = new Frames();
-  readonly #kinds = KINDS.map((kind) => h('input', { type: 'checkbox', checked: true, value: kind }));
+  readonly #kinds = KINDS.map((kind) => h('input', { type: 'checkbox', checked: kind !== 'message', value: kind }));
   readonly #text = h('input', {
     type: 'search',
     placeholder: 'database, machine, event, state',
@@ -42,6 +44,7 @@ export class TimelinePage implements View {
   });
   readonly #instant = h('p', { role: 'status' });
   readonly #lanes = new Lanes();
+  readonly #stories = new Stories();
   readonly #states = new Table('States at the instant', ['Database', 'Machine', 'State', 'Since', 'Context']);
   readonly #charted = h(
     'select',
@@ -61,10 +64,16 @@ export class TimelinePage implements View {
     this.#lanes.element.addEventListener('click', ({ offsetX, offsetY }) => this.#pick(offsetX, offsetY));
     const boxes = this.#kinds.map((box) => h('label', {}, box, box.value));
     const download = h('button', { type: 'button', click: () => this.#export() }, 'Export');
-    const now = h('button', { type: 'button', click: () => this.#follow() }, 'Now');
+    const now = h(
+      'button',
+      { type: 'button', id: 'now', 'aria-keyshortcuts': 'n', click: () => this.#follow() },
+      'Now'
+    );
     this.element.append(
       h('div', { class: 'bar' }, this.#text, ...boxes, this.#span, now, download),
-      h('div', { class: 'card' }, this.#lanes.element, this.#scrub, this.#instant),
+      h('div', { class: 'card' }, this.#instant, this.#lanes.element, this.#scrub),
+      h('h2', {}, 'Restarts, newest first'),
+      h('div', { class: 'card' }, this.#stories.element),
       h('h2', {}, 'States at that instant'),
       h('div', { class: 'bar' }, h('label', {}, 'State charts at that instant: ', this.#charted)),
       this.#chartList,
@@ -117,11 +126,12 @@ export class TimelinePage implements View {
     const span: Span = { from: instant - Number(this.#span.value), to: instant };
     const lanes = (this.#state?.last?.databases ?? []).map(({ key }) => key);
     const looked = this.#picked?.at ?? instant;
-    const past = this.#isFollowing ? 'now' : new Date(instant).toLocaleTimeString();
+    const past = this.#isFollowing ? `now: ${this.#presentText()}` : new Date(instant).toLocaleTimeString();
     setText(this.#instant, this.#picked ? `${past}; picked: ${textOf(this.#picked)}` : past);
     this.#offerCharts(lanes);
     this.#frames.run(
-      () => this.#lanes.draw(lanes, entries, span, looked),
+      () => this.#lanes.draw(lanes, entries, span, looked, now),
+      () => this.#stories.update(storiesOf(all.filter(({ at }) => at <= looked))),
       () => this.#states.update(statesAt(all, looked)),
       () => this.#showCharts(all, looked),
       () => {
@@ -129,6 +139,18 @@ export class TimelinePage implements View {
         this.#events.update(shown.map((entry) => ({ key: String(entry.seq), cells: cells(entry) })));
       }
     );
+  }
+
+  /** How the actors are at this moment: those that are not well, or that all are. */
+  #presentText(): string {
+    const databases = this.#state?.last?.databases ?? [];
+    if (databases.length === 0) return 'no actor yet';
+    const others = databases
+      .map((database) => ({ key: database.key, reason: why(database) }))
+      .filter(({ reason }) => reason);
+    if (others.length === 0)
+      return databases.length === 1 ? 'the actor is well' : `all ${databases.length} actors are well`;
+    return others.map(({ key, reason }) => `${key} ${reason}`).join('; ');
   }
 
   #offerCharts(lanes: readonly string[]): void {
@@ -198,7 +220,7 @@ const textOf = (entry: TimelineEntry): string => [keyOf(entry), ...words(entry)]
 function words(entry: TimelineEntry): [string, string] {
   switch (entry.kind) {
     case 'transition':
-      return [`${entry.machine}: ${entry.to}`, `${entry.event}, from ${entry.from ?? 'nothing'}`];
+      return [`${entry.machine}: ${entry.to}`, `${eventText(entry.event)}, from ${entry.from ?? 'nothing'}`];
     case 'death':
       return ['died', `${entry.cause}: ${entry.reason}`];
     case 'start':

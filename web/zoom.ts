@@ -37,6 +37,13 @@ export class ZoomFrame {
     this.element.addEventListener('pointerdown', (event) => this.#take(event));
   }
 
+  /** Where the frame is too narrow for the drawing, moves it so that an element is in the middle. */
+  centre(element: Element): void {
+    const { left, width } = element.getBoundingClientRect();
+    const frame = this.element.getBoundingClientRect();
+    this.element.scrollLeft += left + width / 2 - (frame.left + frame.width / 2);
+  }
+
   #press(event: KeyboardEvent): void {
     const acts: Readonly<Record<string, () => void>> = {
       '+': () => this.#zoomBy(STEP),

@@ -55,7 +55,7 @@ function phaseState(phase: string, lagBlocks: number | null): PipelineState {
 }
 
 /** `polling.caughtUp` is `caught up`, `bootstrapping.loading` is `bootstrapping: loading`. */
-function phrase(phase: string): string {
+export function phrase(phase: string): string {
   const path = phase.replace(/^(?:polling|parsing)\./, '').split('.');
   return path.map((name) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)).join(': ');
 }

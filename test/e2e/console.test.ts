@@ -56,6 +56,12 @@ test('the console shows what is, an operator acts through it, and it proves what
   const replica = await openConsole(browser, client);
 
   await seen(server, 'td', '129');
+  // The way of blocks stands above: what each service knows of it, with its last block.
+  await seen(server, '.node[data-state="well"]', /^database129/);
+  await seen(server, '.node[data-state="well"]', /^sync server129/);
+  await seen(server, '.arrow', 'block 129');
+  await seen(replica, '.node[data-state="well"]', /^source129127\.0\.0\.1:\d+●followed/);
+  await seen(replica, '.node[data-state="well"]', /^replica129.*●live/);
   await seen(replica, 'td', 'caught up');
   await seen(replica, 'td', 'at 129');
 
@@ -69,6 +75,7 @@ test('the console shows what is, an operator acts through it, and it proves what
   await seen(server, 'td', 'killed');
   await seen(server, 'dd', 'running, polling.caughtUp');
   await drawn(server, '.edge.taken');
+  await seen(server, '.stories li', /was killed \(.+\); started again after [\d.]+ s, it was caught up after/);
   const height = await appendBlocks(source, 2, 'after');
   await pair.settle(client, height);
   await server.click('nav >> text=Timeline');
@@ -117,13 +124,19 @@ test('the console shows what is, an operator acts through it, and it proves what
   await seen(server, '#verdict.bad', 'does not lead to the root');
 
   // A halt is shown with its reason and cleared.
-  await sql(pair.replica, "INSERT INTO sync_halt (id, reason, detected_at) VALUES (1, 'halted by a test', NOW(6))");
+  await sql(
+    pair.replica,
+    "INSERT INTO sync_halt (id, reason, detected_at) VALUES (1, 'halted by a test <b id=hostile>', NOW(6))"
+  );
   await replica.click(`td a >> text=${DATABASE}`);
   await replica.click('button >> text=Restart actor');
-  await seen(replica, 'dd', 'halted: halted by a test');
+  await seen(replica, 'dd', 'halted: halted by a test <b id=hostile>');
+  await seen(replica, '.node[data-state="failed"] .reason', 'halted by a test <b id=hostile>; another program');
+  assert.equal(await replica.locator('#hostile').count(), 0);
   await drawn(replica, '.state.active[data-state="halted"]');
   await replica.click('button >> text=Clear halt');
   await seen(replica, 'dd', 'running, live');
+  await foldsAndZooms(replica);
 
   // The interface is documented by the service itself, behind the key.
   await server.click('nav >> text=Interface');
@@ -135,6 +148,23 @@ test('the console shows what is, an operator acts through it, and it proves what
 
   assert.deepEqual([...asked].sort(), [pair.server.url, client.url].sort());
 });
+
+/** Arrows that were never taken are folded away until asked for; a drawing is zoomed, and fits again. */
+async function foldsAndZooms(page: Page): Promise<void> {
+  const chart = page.locator('figure', { hasText: 'replica: ' });
+  const shown = () => chart.locator('svg .edge:not(.side):visible').count();
+  const folded = await shown();
+  await chart.locator('button', { hasText: /^Show \d+ arrows never taken$/ }).click();
+  assert.ok((await shown()) > folded);
+  await chart.locator('button', { hasText: 'Hide' }).click();
+  assert.equal(await shown(), folded);
+  const part = () => chart.locator('svg').getAttribute('viewBox');
+  const whole = await part();
+  await chart.locator('.frame').press('+');
+  assert.notEqual(await part(), whole);
+  await chart.locator('.frame').press('0');
+  assert.equal(await part(), whole);
+}
 
 /** Role or tag and accessible name of what has the focus; empty at the page itself. */
 const FOCUSED = `(() => {
@@ -184,6 +214,51 @@ test('every page is used by keyboard alone: each control is reached and says wha
     for (const name of reached) assert.match(name, /: \S/, `${place}: a control without a name among ${reached}`);
     assert.deepEqual(await server.evaluate(UNNAMED), [], place);
   }
+});
+
+test('keys lead to the pages, turn the colours, and are listed; the choice of colours is kept', async () => {
+  const background = () => server.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+  await server.evaluate("document.activeElement.blur(); location.hash = '#/'");
+  await server.keyboard.press('2');
+  await server.waitForSelector('a[aria-current] >> text=Timeline', PATIENCE);
+  await server.keyboard.press('/');
+  assert.equal(await server.evaluate<string>(FOCUSED), 'input: Filter');
+  await server.keyboard.press('1'); // a field takes what is typed into it
+  assert.equal(await server.inputValue('input[type=search]'), '1');
+  await server.evaluate('document.activeElement.blur()');
+  const light = await background();
+  await server.keyboard.press('t');
+  assert.equal(await background(), light); // the system's colours are light
+  await server.keyboard.press('t');
+  const dark = await background();
+  assert.notEqual(dark, light);
+  await server.reload();
+  await server.waitForSelector('a[aria-current]', PATIENCE);
+  assert.equal(await background(), dark);
+  await server.keyboard.press('t');
+  assert.equal(await background(), light);
+  await server.keyboard.press('?');
+  await server.waitForSelector('dialog[open] >> text=Timeline', PATIENCE);
+  await server.keyboard.press('Escape');
+  await server.waitForSelector('dialog[open]', { state: 'detached', ...PATIENCE });
+});
+
+test('on a phone no page is wider than the window', async () => {
+  await server.setViewportSize({ width: 390, height: 800 });
+  for (const place of ['#/', `#/actor/${DATABASE}`, '#/timeline', '#/subscribers', '#/transparency', '#/docs']) {
+    await server.evaluate(`location.hash = ${JSON.stringify(place)}`);
+    await server.waitForTimeout(700);
+    assert.ok((await server.evaluate<number>('document.documentElement.scrollWidth')) <= 390, place);
+  }
+  await server.setViewportSize({ width: 1280, height: 900 });
+});
+
+test('a lost connection is told with the time of the last answer, and its end is seen', async () => {
+  await server.evaluate("location.hash = '#/'");
+  await server.context().setOffline(true);
+  await seen(server, '#lost:not([hidden])', /Connection lost: .* Last seen .* ago; the page shows how it was then/);
+  await server.context().setOffline(false);
+  await server.waitForSelector('#lost', { state: 'hidden', ...PATIENCE });
 });
 
 test('a page that nobody sees asks for nothing', async () => {

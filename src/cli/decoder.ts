@@ -168,6 +168,7 @@ function scanRulesOf(config: DecoderConfig): ScanRules {
     addresses: network.addresses,
     isMergeMined: network.chain === 'dogecoin',
     envelopeHeight: activationHeight(profile, network, 'TAPROOT_ENVELOPE'),
+    feeAddress: profile.roles[network.name]?.FEE_DESTINATION ?? null,
     alwaysHops: SOURCE_HOP === 'always'
   };
 }

@@ -7,6 +7,9 @@ import type { RawTransaction } from '../coin/raw-transaction.ts';
 import { readScript } from '../coin/script.ts';
 import type { BlockRows, Finding, OutputRow } from './block-rows.ts';
 
+/** Place of ORACLE_ADDRESS behind the version of a DISPENSER. */
+const ORACLE_FIELD = 11;
+
 /** What decides how the blocks of a chain are read. Plain data, so that it can be handed to a thread. */
 export interface ScanRules {
   /** Four ASCII characters in front of every payload. */
@@ -15,6 +18,8 @@ export interface ScanRules {
   readonly isMergeMined: boolean;
   /** First block in which payloads in taproot scripts count; Infinity: none. */
   readonly envelopeHeight: number;
+  /** Where protocol fees are paid to; null: nowhere. */
+  readonly feeAddress: string | null;
   /** The source of every transaction that spends from a script's hash is one step back, not only where a payload asks for it. */
   readonly alwaysHops: boolean;
 }
@@ -57,12 +62,12 @@ export class TransactionScan {
   readonly candidates: Candidate[] = [];
   readonly findings: Finding[] = [];
   readonly #laneRules: LaneRules;
-  readonly #addresses: AddressVersions;
+  readonly #rules: ScanRules;
 
   /** @param height  of the block that holds them, or may */
-  constructor(height: number, { magic, envelopeHeight, addresses }: ScanRules) {
-    this.#laneRules = { magic, isEnvelopeActive: height >= envelopeHeight };
-    this.#addresses = addresses;
+  constructor(height: number, rules: ScanRules) {
+    this.#laneRules = { magic: rules.magic, isEnvelopeActive: height >= rules.envelopeHeight };
+    this.#rules = rules;
   }
 
   visit(transaction: RawTransaction): void {
@@ -73,7 +78,7 @@ export class TransactionScan {
     const { action, written, isUtf8 } = payload;
     if (!isUtf8) this.findings.push({ code: 'TEXT_NOT_UTF8', hash, reason: shorten(written) });
     if (action === null) this.findings.push({ code: 'UNKNOWN_ACTION', hash, reason: shorten(written) });
-    else this.candidates.push(candidateOf(transaction, hash, { ...payload, action }, carried.lane, this.#addresses));
+    else this.candidates.push(candidateOf(transaction, hash, { ...payload, action }, carried.lane, this.#rules));
   }
 }
 
@@ -82,7 +87,7 @@ function candidateOf(
   hash: string,
   payload: Candidate['payload'],
   lane: Lane,
-  addresses: AddressVersions
+  rules: ScanRules
 ): Candidate {
   const { txid, vout } = transaction.inputs[0]!;
   return {
@@ -92,20 +97,23 @@ function candidateOf(
     lane,
     spends: { txid, vout },
     pubkey: findPubkey(transaction),
-    outputs: relevantOutputs(transaction, payload.action, addresses)
+    outputs: relevantOutputs(transaction, payload.action, rules)
   };
 }
 
-/** A COINPAY pays with its outputs: all that have an address count. */
+/** Outputs that an indexer needs: all that have an address of a COINPAY, the protocol's fee, and a dispenser's fee to its oracle. */
 function relevantOutputs(
   { outputs }: RawTransaction,
   action: string,
-  addresses: AddressVersions
+  { addresses, feeAddress }: ScanRules
 ): readonly OutputRow[] {
-  if (!/^COINPAY(?:\||$)/.test(action)) return [];
+  const [name, version, ...fields] = action.split('|');
+  const oracle = name === 'DISPENSER' && version === '0' ? fields[ORACLE_FIELD] : undefined;
   return outputs.flatMap(({ script, amount }, vout) => {
     const address = addressOf(script, addresses);
-    return address === undefined ? [] : [{ vout, address, amount }];
+    if (address === undefined) return [];
+    const isNeeded = name === 'COINPAY' || address === feeAddress || address === oracle;
+    return isNeeded ? [{ vout, address, amount }] : [];
   });
 }
 

@@ -1,8 +1,8 @@
 import { addressOf } from '../coin/address.ts';
-import { type RawTransaction, readRawTransaction } from '../coin/raw-transaction.ts';
+import { type RawOutput, type RawTransaction, readRawTransaction } from '../coin/raw-transaction.ts';
 import { isPaidToScriptHash } from '../coin/script.ts';
 import { PlatformError } from '../errors.ts';
-import type { TransactionRow } from './block-rows.ts';
+import type { OutputRow, TransactionRow } from './block-rows.ts';
 import type { Candidate, ScanRules } from './block-scan.ts';
 
 /** Transactions of the chain by their ids, in that order. @throws {PlatformError} when they cannot be had now */
@@ -13,6 +13,9 @@ export interface KnownTransactions {
   get(txid: string): Buffer | undefined;
   set(txid: string, bytes: Buffer): unknown;
 }
+
+/** Outputs of a funding transaction are numbered from here. */
+const FUNDING_VOUT = 1_000_000;
 
 type Place = Candidate['spends'];
 
@@ -40,7 +43,8 @@ export async function resolveSources<Scanned extends { readonly candidates: read
     candidates.map((candidate, position) => {
       const place = places[position];
       const source = place && addressOf(transactions.scriptAt(place), rules.addresses);
-      return [candidate, source === undefined ? [] : [rowOf(candidate, source)]] as const;
+      const fees = candidate.lane === 'chunks' ? fundingFees(candidate, transactions, rules) : [];
+      return [candidate, source === undefined ? [] : [rowOf(candidate, source, fees)]] as const;
     })
   );
   return blocks.map(({ candidates: found, ...block }) => ({
@@ -60,8 +64,24 @@ function sourcePlace(
   return isRevealed ? transactions.firstSpend(spends.txid) : spends;
 }
 
-function rowOf({ hash, payload, pubkey, outputs }: Candidate, source: string): TransactionRow {
-  return { hash, source, data: payload.action, rawData: payload.rawData, pubkey, outputs };
+/** Chunks leave no room for a fee: it is paid by the transaction that funded them, and told by higher numbers. */
+function fundingFees(
+  { spends }: Candidate,
+  transactions: TransactionSet,
+  { addresses, feeAddress }: ScanRules
+): readonly OutputRow[] {
+  return transactions.outputs(spends.txid).flatMap(({ script, amount }, vout) => {
+    const address = addressOf(script, addresses);
+    return address === undefined || address !== feeAddress ? [] : [{ vout: FUNDING_VOUT + vout, address, amount }];
+  });
+}
+
+function rowOf(
+  { hash, payload, pubkey, outputs }: Candidate,
+  source: string,
+  fees: readonly OutputRow[]
+): TransactionRow {
+  return { hash, source, data: payload.action, rawData: payload.rawData, pubkey, outputs: [...outputs, ...fees] };
 }
 
 /** The transactions that one task needs, each fetched once. */
@@ -93,6 +113,10 @@ class TransactionSet {
     if (output) return output.script;
     const reason = 'a transaction lacks an output that another spends';
     throw new PlatformError('NODE_REFUSED', { reason, txid, vout });
+  }
+
+  outputs(txid: string): readonly RawOutput[] {
+    return this.#loaded.get(txid)!.outputs;
   }
 
   firstSpend(txid: string): Place | undefined {

@@ -29,7 +29,14 @@ after(async () => {
 
 /** How a test's decoder reads blocks: payloads in taproot scripts count from the first block on. */
 export function scanRules({ addresses, chain }: ChainNetwork, magic: string): ScanRules {
-  return { magic, addresses, isMergeMined: chain === 'dogecoin', envelopeHeight: 0, alwaysHops: false };
+  return {
+    magic,
+    addresses,
+    isMergeMined: chain === 'dogecoin',
+    envelopeHeight: 0,
+    feeAddress: null,
+    alwaysHops: false
+  };
 }
 
 /** A decoder of the test's own on a database, fast to poll and to retry; it is stopped after the test file. */

@@ -13,7 +13,14 @@ import { returnScript } from '../../support/coin/carriers.ts';
 import { type TransactionParts, writeBlock, writeTransaction } from '../../support/coin/raw-writer.ts';
 
 const { addresses } = chainNetwork('bitcoin', 'regtest');
-const RULES: ScanRules = { magic: 'TEST', addresses, isMergeMined: false, envelopeHeight: 7, alwaysHops: false };
+const RULES: ScanRules = {
+  magic: 'TEST',
+  addresses,
+  isMergeMined: false,
+  envelopeHeight: 7,
+  feeAddress: null,
+  alwaysHops: false
+};
 const KEY = Buffer.from(`02${'11'.repeat(32)}`, 'hex');
 const keyScript = (byte: string) => Buffer.from(`0014${byte.repeat(20)}`, 'hex');
 const output = (script: Buffer, amount = 1_000n) => ({ amount, script });
@@ -103,6 +110,20 @@ test('bare multisig: 60 bytes stand in the first two of three keys of each outpu
   );
 });
 
+test('RDD-03: outputs to the fee address, and of a new dispenser to its oracle, are kept; others are not', async () => {
+  const [fee, oracle] = [address(keyScript('f0'))!, address(keyScript('0f'))!];
+  const outputs = [keyScript('f0'), keyScript('0f'), keyScript('aa')].map((script) => output(script));
+  const vouts = async (action: string) => {
+    const said = transaction({ inputs: [spend(wallet.txid)], outputs: [payTo(wallet.txid, action), ...outputs] });
+    const { transactions } = await decode([said], [wallet], { ...RULES, feeAddress: fee });
+    return transactions[0]?.outputs.map(({ vout }) => vout);
+  };
+  assert.deepEqual(await vouts('SEND|0'), [1]);
+  assert.deepEqual(await vouts(`DISPENSER|0|BTC|T|1|0|10|BTC||5||USD||${oracle}|`), [1, 2]);
+  assert.deepEqual(await vouts(`DISPENSER|2|BTC|T|1|0|10|BTC||5||USD||${oracle}|`), [1]);
+  assert.deepEqual(await vouts('COINPAY|0'), [1, 2, 3]);
+});
+
 /** The script that holds one chunk and pays to a key's hash. */
 const chunkScript = (chunk: Buffer) =>
   Buffer.concat([writePush(chunk), Buffer.from(`7576a914${'11'.repeat(20)}88ac`, 'hex')]);
@@ -128,6 +149,10 @@ for (const marker of ['p2sh', 'p2wsh'] as const) {
       transactions.map(({ data, source }) => ({ data, source })),
       [{ data: action, source: address(keyScript('aa')) }]
     );
+    const paid = await decode([said], [wallet, funding], { ...RULES, feeAddress: address(keyScript('bb'))! });
+    assert.deepEqual(paid.transactions[0]?.outputs, [
+      { vout: 1_000_000, address: address(keyScript('bb')), amount: 1_000n }
+    ]);
   });
 }
 

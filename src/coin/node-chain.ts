@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { ChainNetwork } from './chains.ts';
 import type { NodeRpc } from './node-rpc.ts';
+
+/** Below the time that one call may take. */
+const MAX_WAIT_MS = 10_000;
 
 const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const HEIGHT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
@@ -36,6 +40,7 @@ const validators = {
 /** The chain as one coin node tells it, every answer checked. Each call may throw NODE_UNREACHABLE or NODE_REFUSED. */
 export class NodeChain {
   readonly #rpc: NodeRpc;
+  #canWait = true;
 
   constructor(rpc: NodeRpc) {
     this.#rpc = rpc;
@@ -55,6 +60,24 @@ export class NodeChain {
     }
     await this.#verifyHistory(info, signal);
     return tipOf(info);
+  }
+
+  /**
+   * Waits until the node's tip is at a height, or the time is over.
+   *
+   * @param timeoutMs  of a node that cannot be asked to wait: all of it
+   */
+  async waitForHeight(height: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const waitMs = Math.min(timeoutMs, MAX_WAIT_MS);
+    if (this.#canWait) {
+      try {
+        return void (await this.#rpc.call('waitforblockheight', [height, waitMs], signal));
+      } catch (caught) {
+        if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
+        this.#canWait = false;
+      }
+    }
+    await sleep(waitMs, undefined, { signal });
   }
 
   /** Ids of the transactions that no block holds yet. */

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { DecoderEvent } from '../../machines/decoder/decoder.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeTip } from '../coin/node-chain.ts';
@@ -116,12 +115,12 @@ export class DecoderWork {
   }
 
   async watchTip(signal: AbortSignal): Promise<DecoderEvent> {
-    await sleep(this.#options.pollIntervalMs, undefined, { signal });
+    const { chain, pollIntervalMs, startBlock } = this.#options;
+    const next = this.#applied ? this.#applied.height + 1 : startBlock;
+    await chain.waitForHeight(next, pollIntervalMs, signal);
     const tip = await this.#pollTip(signal);
     if (isForked(this.#applied, tip)) return { type: 'fork.detected' };
-    if (tip.height >= (this.#applied ? this.#applied.height + 1 : this.#options.startBlock)) {
-      return { type: 'block.announced' };
-    }
+    if (tip.height >= next) return { type: 'block.announced' };
     this.#progressAt = monotonicMs();
     return { type: 'tip.reached' };
   }

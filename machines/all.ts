@@ -1,6 +1,8 @@
 import type { AnyStateMachine } from 'xstate';
 import { decoderMachine } from './decoder/decoder.ts';
 import { mempoolMachine } from './decoder/mempool.ts';
+import { indexerMachine } from './indexer/indexer.ts';
+import { watchdogMachine } from './indexer/watchdog.ts';
 import { circuitBreakerMachine } from './runtime/circuit-breaker.ts';
 import { haltMachine } from './runtime/halt.ts';
 import { restartMachine } from './runtime/restart.ts';
@@ -17,6 +19,8 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   replica: replicaMachine,
   decoder: decoderMachine,
   mempool: mempoolMachine,
+  indexer: indexerMachine,
+  watchdog: watchdogMachine,
   restart: restartMachine,
   circuitBreaker: circuitBreakerMachine,
   epochCommit: epochCommitMachine,

@@ -187,6 +187,12 @@ export const ERRORS = {
     policy: 'park',
     hint: 'somebody changed the tables, or a rule is wrong: restore them, then run platform-node indexer --clear-halt'
   },
+  /** Blocks were not written in time: a statement hangs, or another session holds a lock. The process ends to break it off. */
+  WATCHDOG_TIMEOUT: {
+    status: 500,
+    policy: 'exit',
+    hint: 'the service starts again; SHOW FULL PROCESSLIST tells who holds a lock in the indexer database'
+  },
   /** A reorg below the blocks that an indexer may take back. */
   ROLLBACK_TOO_DEEP: {
     status: 500,

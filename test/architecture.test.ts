@@ -50,7 +50,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', 'lru-cache', ...FASTIFY, 'xstate', 'type mysql2/promise', 'machines/decoder/', 'src/db/core/'],
     ...['src/coin/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],
-  'src/indexer/': ['node:', 'src/db/core/', 'src/coin/', ...BASICS],
+  'actors/indexer/': ['node:', 'src/indexer/', 'actors/runtime/', 'src/db/core/', 'src/coin/', 'src/log.ts', ...BASICS],
+  'src/indexer/': [
+    ...['node:', ...FASTIFY, 'xstate', 'machines/indexer/', 'src/db/core/', 'src/coin/', 'src/service/'],
+    ...['type src/config/', 'type src/log.ts', ...BASICS]
+  ],
   'actors/source/': [
     ...['node:', 'xstate', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts'],
     ...['src/db/source/', 'src/db/ddl/', ...TABLES, 'actors/runtime/', 'machines/sync/', 'machines/runtime/'],
@@ -95,21 +99,22 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['type src/observe/metrics/', 'type actors/runtime/', 'type src/config/', 'type src/log.ts']
   ],
-  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/', 'src/wire/'],
+  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/', 'type src/wire/'],
   'actors/runtime/': [
     ...['node:', 'piscina', 'xstate', 'src/db/core/', 'machines/all.ts', 'machines/runtime/', 'src/process/'],
     ...['src/observe/', 'type src/log.ts', ...BASICS]
   ],
   'src/db/core/': ['node:', 'mysql2', 'src/observe/', ...BASICS],
-  'machines/all.ts': ['type xstate', 'machines/sync/', 'machines/runtime/', 'machines/decoder/'],
+  'machines/all.ts': ['type xstate', 'machines/sync/', 'machines/runtime/', 'machines/decoder/', 'machines/indexer/'],
   'machines/sync/': ['xstate', 'machines/runtime/', 'src/consensus/', 'src/errors.ts'],
   'machines/decoder/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
+  'machines/indexer/': ['xstate'],
   'machines/runtime/': ['xstate', 'type src/wire/', 'src/errors.ts'],
   'src/process/': ['node:', 'package.json', 'src/config/', 'src/log.ts', 'src/errors.ts'],
   'src/config/': ['node:', 'src/coin/', 'type src/consensus/', 'src/errors.ts'],
   'src/coin/': ['node:', '@scure/base', 'undici', 'typebox', 'src/wire/', 'src/errors.ts'],
   // Loaded by a dynamic import, and only where it is wanted.
-  'src/observe/tracing.ts': ['@fastify/otel', '@opentelemetry/', 'type fastify', 'type src/observe/', 'src/wire/'],
+  'src/observe/tracing.ts': ['@fastify/otel', '@opentelemetry/', 'type fastify', 'type src/observe/', 'type src/wire/'],
   'src/observe/': [],
   'src/log.ts': ['node:', 'pino', 'pino-pretty'],
   // `node:` is for one file: what a thread may hold is its own to say.

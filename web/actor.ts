@@ -13,7 +13,8 @@ import type { View } from './view.ts';
 export const CHARTS: Readonly<Record<string, readonly string[]>> = {
   source: ['source', 'epochCommit', 'circuitBreaker', 'restart'],
   replica: ['replica', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
-  decoder: ['decoder', 'mempool', 'restart']
+  decoder: ['decoder', 'mempool', 'restart'],
+  indexer: ['indexer', 'watchdog', 'circuitBreaker', 'restart']
 };
 /** Machines that tell nothing until they leave the state that they begin in. */
 const AT_REST: Readonly<Record<string, string>> = { restart: 'running', circuitBreaker: 'closed' };

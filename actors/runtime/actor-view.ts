@@ -1,5 +1,4 @@
 import type { ErrorCode, WireError } from '../../src/errors.ts';
-import type { ActorKind, ActorName } from '../../src/wire/actor.ts';
 import type { DatabaseId } from '../../src/wire/database.ts';
 import type { Beacon, Transition, Waiting } from './notices.ts';
 
@@ -19,9 +18,9 @@ export interface Death {
 }
 
 /** One actor as `GET /debug/actors` shows it. Times are Unix milliseconds. */
-export interface ActorView<Id extends ActorName = DatabaseId> {
-  readonly id: Id;
-  readonly kind: ActorKind;
+export interface ActorView {
+  readonly id: DatabaseId;
+  readonly kind: string;
   readonly state: ActorState;
   /** What put it where it is, while it is down. */
   readonly reason: WireError | null;

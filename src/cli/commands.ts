@@ -7,6 +7,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   sync: () => import('./sync.ts'),
   hub: () => import('./hub.ts'),
   decoder: () => import('./decoder.ts'),
+  indexer: () => import('./indexer.ts'),
   verify: () => import('./verify.ts'),
   status: () => import('./status.ts'),
   replay: () => import('./replay.ts'),
@@ -16,7 +17,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
 export const COMMAND_NAMES: readonly string[] = Object.keys(MODULES);
 
 /** Those that the guardian restarts after an abnormal exit. */
-export const SERVICES: readonly string[] = ['sync', 'hub', 'decoder'];
+export const SERVICES: readonly string[] = ['sync', 'hub', 'decoder', 'indexer'];
 
 /**
  * Loads one command's module, and no other.

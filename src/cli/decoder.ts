@@ -17,7 +17,7 @@ import { createLogger, type Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
-import type { ActorId } from '../wire/actor.ts';
+import type { DatabaseId } from '../wire/database.ts';
 import type { Command, Environment } from './command.ts';
 import { listMigrations, runMigrations } from './decoder-migrations.ts';
 import { readOptions } from './options.ts';
@@ -77,7 +77,7 @@ export const decoderCommand = {
  */
 export async function startDecoder(config: DecoderConfig, log: Logger): Promise<Decoder> {
   const { chain, network, code, startBlock } = networkOf(config);
-  const id: ActorId = { kind: 'decoder', chain, network };
+  const id: DatabaseId = { dbType: 'decoder', chain, network };
   const failed = Promise.withResolvers<PlatformError>();
   let lastReport: DecoderReport | null = null;
   const reportNow = () => (lastReport ? actorReportOf(lastReport) : undefined);
@@ -86,7 +86,7 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
     actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow() }))
   });
   const base = await openServiceBase('decoder', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
-  const supervisor = new Supervisor<Record<never, never>, Record<never, never>, DecoderNotices, ActorId>({
+  const supervisor = new Supervisor<Record<never, never>, Record<never, never>, DecoderNotices>({
     log,
     handlers: {},
     ...base.observers,

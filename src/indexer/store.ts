@@ -111,11 +111,32 @@ export class IndexerStore {
     await this.#readTickers();
   }
 
-  async readHalt(): Promise<IndexerHalt | null> {
-    const [last] = await this.#query<{ code: string; data: string }>(
-      "SELECT code, data FROM events WHERE code IN ('HALT', 'HALT_CLEARED') ORDER BY id DESC LIMIT 1"
+  /** The hash of the block at a height; null where there is none. */
+  async hashAt(height: number): Promise<string | null> {
+    const [block] = await this.#query<{ hash: string }>(
+      'SELECT block_hash AS hash FROM chain_blocks WHERE block_index = ?',
+      [height]
     );
+    return block?.hash ?? null;
+  }
+
+  /** The halt that stands. */
+  async readHalt(): Promise<IndexerHalt | null> {
+    const last = await this.#lastVerdict();
     return last?.code === 'HALT' ? (JSON.parse(last.data) as IndexerHalt) : null;
+  }
+
+  /** Whether an operator has allowed the deep rollback that was refused last. */
+  async isRollbackAllowed(): Promise<boolean> {
+    const last = await this.#lastVerdict();
+    return last?.code === 'HALT_CLEARED' && (JSON.parse(last.data) as IndexerHalt).code === 'ROLLBACK_TOO_DEEP';
+  }
+
+  async #lastVerdict(): Promise<{ code: string; data: string } | undefined> {
+    const [last] = await this.#query<{ code: string; data: string }>(
+      "SELECT code, data FROM events WHERE code IN ('HALT', 'HALT_CLEARED', 'REORG') ORDER BY id DESC LIMIT 1"
+    );
+    return last;
   }
 
   async recordHalt({ code, reason }: IndexerHalt): Promise<void> {

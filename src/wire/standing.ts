@@ -21,7 +21,7 @@ export interface StandingInput {
 /** How an actor stands, as its box shows it. */
 export type Standing = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
 
-const FOLLOWS = /^(?:live|verifying|polling\b.*|parsing\b.*)$/;
+const FOLLOWS = /^(?:live|verifying|caughtUp|inspecting|(?:polling|parsing|indexing)\b.*)$/;
 const WAITS = new Set(['reconnecting', 'connecting', 'waitingForNode']);
 const FAILED = new Set(['halted', 'refusing', 'failed']);
 /** Of an actor whose thread does not run; every other word of the supervisor's needs an operator. */

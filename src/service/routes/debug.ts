@@ -2,33 +2,32 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import type { ActorView } from '../../../actors/runtime/actor-view.ts';
 import type { Timeline } from '../../../actors/runtime/timeline.ts';
-import { ACTOR_SUBJECTS, type ActorName, actorKey, actorNamed, subjectOf } from '../../wire/actor.ts';
-import { DatabaseIdSchema } from '../../wire/database.ts';
+import { type DatabaseId, DatabaseIdSchema, databaseKey } from '../../wire/database.ts';
 import type { Pipeline } from '../../wire/pipeline.ts';
 import type { ActorReport } from '../../wire/report.ts';
 import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
 import { createLimit } from '../limits.ts';
-import { oneOf, wholeNumber } from '../parameters.ts';
+import { databaseOf, databaseParams, wholeNumber } from '../parameters.ts';
 import type { Readiness } from '../readiness.ts';
 
 /** What an operator may do to any actor. */
 export interface ActorControl {
   /** Ends its thread as a crash would. */
-  kill(id: ActorName): Promise<void>;
-  restart(id: ActorName): Promise<void>;
+  kill(id: DatabaseId): Promise<void>;
+  restart(id: DatabaseId): Promise<void>;
   /** Stops it until `restart`. */
-  pause(id: ActorName): Promise<void>;
+  pause(id: DatabaseId): Promise<void>;
 }
 
 /** The actors of a service, as its console shows them. */
 export interface ServiceActors {
-  list(): readonly ActorView<ActorName>[];
+  list(): readonly ActorView[];
   /** What happened to them. */
   readonly timeline: Pick<Timeline, 'seq' | 'since'>;
   readonly control: ActorControl;
   /** What the service knows of one beside that: its last report, and what else the console shows of this kind. */
-  describe(id: ActorName): { readonly report: ActorReport | null };
+  describe(id: DatabaseId): { readonly report: ActorReport | null };
   /** The way of blocks as the service knows it. */
   pipeline(): Pipeline;
 }
@@ -47,8 +46,7 @@ export interface DebugDeps {
 const AfterSchema = Type.Object({
   after: Type.Optional(wholeNumber({ min: 0, note: 'the last entry that the caller has' }))
 });
-const ActorParams = { ...DatabaseIdSchema.properties, dbType: oneOf(ACTOR_SUBJECTS) };
-const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ...ActorParams });
+const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ...DatabaseIdSchema.properties });
 
 /** A console looks twice a second. */
 const REQUESTS_PER_MINUTE = 600;
@@ -85,17 +83,13 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
       `/debug/actors/:dbType/:chain/:network/${action}`,
       {
         config: { operator: true, doc: { tag: 'Operator', summary: ACTIONS[action], description: NEEDS_OPERATOR } },
-        schema: { params: Type.Object(ActorParams), response: { 202: AnswerSchema } }
+        schema: { params: databaseParams(), response: { 202: AnswerSchema } }
       },
       async (request, reply) => {
-        const { dbType, chain, network } = request.params;
-        const id = actorNamed(dbType, chain, network);
-        request.log.warn(
-          { database: actorKey(id), from: addressOf(request.raw) },
-          `an operator asked for: ${action} actor`
-        );
+        const id = databaseOf(request);
+        request.log.warn({ database: id, from: addressOf(request.raw) }, `an operator asked for: ${action} actor`);
         await actors.control[action](id);
-        return reply.code(202).send({ ok: true, action, dbType: subjectOf(id), chain, network });
+        return reply.code(202).send({ ok: true, action, ...id });
       }
     );
   }
@@ -108,7 +102,7 @@ const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
   const lookAtActors = () => {
     if (performance.now() - look.at < LOOK_MS) return look.text;
     const found = actors.list().map(({ transitions: _, ...actor }) => ({
-      key: actorKey(actor.id),
+      key: databaseKey(actor.id),
       ...actor,
       ...actors.describe(actor.id)
     }));

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { workerData } from 'node:worker_threads';
+import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
+import type { Profile } from '../../src/coin/profile.ts';
+import { databaseError, openPool } from '../../src/db/core/connection.ts';
+import { type ActionPlace, readConfirmations } from '../../src/indexer/confirmations.ts';
+import { DecoderSource } from '../../src/indexer/decoder-source.ts';
+import { IndexerLoop, type IndexerReport } from '../../src/indexer/loop.ts';
+import { rulesOf } from '../../src/indexer/rules.ts';
+import { IndexerStore } from '../../src/indexer/store.ts';
+import { IndexerWork } from '../../src/indexer/work.ts';
+import { createLogger } from '../../src/log.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { hostActor } from '../runtime/actor-host.ts';
+import { CircuitBreaker } from '../runtime/circuit.ts';
+
+/** What an indexer actor's thread is started with. */
+export interface IndexerActorData {
+  readonly chain: Chain;
+  readonly network: Network;
+  readonly profile: Profile;
+  readonly decoder: DatabaseCoordinates;
+  readonly indexer: DatabaseCoordinates;
+  readonly pollIntervalMs: number;
+  readonly queryTimeoutMs: number;
+  readonly blockLimitMs: number;
+  readonly logLevel: string;
+}
+
+/** What an indexer actor is asked. */
+export type IndexerAsks = { findAction: { request: { readonly actionIndex: number }; reply: ActionPlace } };
+
+/** What an indexer actor tells the main thread. */
+export type IndexerNotices = { report: IndexerReport };
+
+const RETRY_DELAY_MS = 3_000;
+const REPORT_INTERVAL_MS = 250;
+const BREAKER = { failureThreshold: 5, cooldownMs: 10_000, trialTimeoutMs: 60_000 } as const;
+
+/** What the indexer waits for in a state. */
+const WAITS: Readonly<Record<string, string>> = {
+  connecting: 'databases',
+  caughtUp: 'next block',
+  halted: 'operator'
+};
+
+const data = workerData as IndexerActorData;
+const log = createLogger('indexer', data.logLevel).child({ database: data.indexer.name });
+const network = chainNetwork(data.chain, data.network);
+/** What callers ask has a connection of its own: blocks wait for none of it. */
+const readers = openPool(data.indexer, 1);
+const stopping = new AbortController();
+const host = hostActor<IndexerAsks, Record<never, never>, IndexerNotices>({
+  handlers: { findAction: ({ actionIndex }) => findAction(actionIndex) },
+  stop: async () => {
+    stopping.abort();
+    await ended;
+  },
+  log
+});
+
+function breakerOf(database: string): CircuitBreaker {
+  return new CircuitBreaker({
+    ...BREAKER,
+    inspect: host.observe('circuitBreaker'),
+    onChange: (circuit) => log.warn({ circuit }, `circuit of the ${database} database is ${circuit}`)
+  });
+}
+
+const statementLimitS = data.queryTimeoutMs / 1000;
+const loop = new IndexerLoop({
+  work: new IndexerWork({
+    openSource: () => DecoderSource.open(data.decoder, network, statementLimitS),
+    openStore: () => IndexerStore.open(data.indexer, rulesOf(data.profile, network), statementLimitS),
+    maxRollbackDepth: network.undoDepth,
+    pollIntervalMs: data.pollIntervalMs,
+    log
+  }),
+  circuits: { decoder: breakerOf('decoder'), indexer: breakerOf('indexer') },
+  maxRollbackDepth: network.undoDepth,
+  blockLimitMs: data.blockLimitMs,
+  retryDelayMs: RETRY_DELAY_MS,
+  log,
+  inspect: (machine) => host.observe(machine)
+});
+const ended = loop.run(stopping.signal).then(() => readers.end(), host.fail);
+await report();
+
+/** Tells the main thread how things stand, until the end. */
+async function report(): Promise<void> {
+  let state = '';
+  while (!stopping.signal.aborted) {
+    const current = loop.report;
+    host.tell('report', current);
+    if (current.state !== state) host.waiting(WAITS[current.state] ?? null);
+    state = current.state;
+    await sleep(REPORT_INTERVAL_MS);
+  }
+}
+
+async function findAction(actionIndex: number): Promise<ActionPlace> {
+  try {
+    return await readConfirmations(readers, actionIndex);
+  } catch (caught) {
+    throw databaseError(caught, { database: data.indexer.name });
+  }
+}

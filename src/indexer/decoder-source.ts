@@ -1,0 +1,129 @@
+import type { ChainNetwork } from '../coin/chains.ts';
+import { type Connection, connect, databaseError, rows } from '../db/core/connection.ts';
+import { inSnapshot } from '../db/core/in-snapshot.ts';
+import { PlatformError } from '../errors.ts';
+import type { DatabaseCoordinates } from '../wire/database.ts';
+import type { ChainBlock, ChainTransaction } from './block.ts';
+
+/** Transactions of a group of blocks, unless one block has more. */
+const MAX_TRANSACTIONS = 2_000;
+
+type BlockRow = { readonly height: number; readonly time: number; readonly hash: string; readonly previous: string };
+
+/**
+ * Reads a decoder database. A method that throws leaves the connection unusable.
+ *
+ * All methods may throw DATABASE_UNAVAILABLE.
+ */
+export class DecoderSource {
+  readonly #connection: Connection;
+
+  private constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, DATABASE_UNUSABLE (of another chain) */
+  static async open(
+    database: DatabaseCoordinates,
+    network: ChainNetwork,
+    statementLimitS: number
+  ): Promise<DecoderSource> {
+    const connection = await connect(database, { statementLimitS });
+    const source = new DecoderSource(connection);
+    const genesis = await source.hashAt(0);
+    if (genesis === null || genesis === network.genesisHash) return source;
+    source.close();
+    const reason = `block 0 of ${database.name} is ${genesis}, not that of ${network.name}`;
+    throw new PlatformError('DATABASE_UNUSABLE', { reason });
+  }
+
+  /** Lowest and highest block; null while there is none. */
+  async readRange(): Promise<{ readonly lowest: number; readonly highest: number } | null> {
+    const [range] = await this.#query<{ lowest: number | null; highest: number | null }>(
+      'SELECT MIN(block_index) AS lowest, MAX(block_index) AS highest FROM blocks'
+    );
+    return range?.lowest == null || range.highest === null ? null : { lowest: range.lowest, highest: range.highest };
+  }
+
+  /** The hash of the block at a height; null where there is none. */
+  async hashAt(height: number): Promise<string | null> {
+    const [block] = await this.#query<{ hash: string }>(
+      'SELECT h.hash FROM blocks b JOIN index_transactions h ON h.id = b.block_hash_id WHERE b.block_index = ?',
+      [height]
+    );
+    return block?.hash ?? null;
+  }
+
+  /**
+   * Blocks from a height on, of one moment, with the hash of the block below the first.
+   *
+   * @param limit most blocks; fewer when they have many transactions
+   */
+  async readBlocks(
+    from: number,
+    limit: number
+  ): Promise<{ readonly previousHash: string; readonly blocks: readonly ChainBlock[] } | null> {
+    return await this.#guarded(() => inSnapshot(this.#connection, () => this.#readGroup(from, limit)));
+  }
+
+  close(): void {
+    this.#connection.destroy();
+  }
+
+  async #readGroup(from: number, limit: number) {
+    const found = await this.#query<BlockRow>(
+      `SELECT b.block_index AS height, b.block_time AS time, h.hash, p.hash AS previous FROM blocks b
+       JOIN index_transactions h ON h.id = b.block_hash_id JOIN index_transactions p ON p.id = b.previous_block_hash_id
+       WHERE b.block_index >= ? ORDER BY b.block_index LIMIT ?`,
+      [from, limit]
+    );
+    if (found[0]?.height !== from) return null;
+    const group = await this.#boundGroup(found);
+    const transactions = await this.#query<ChainTransaction & { readonly height: number; [column: string]: unknown }>(
+      `SELECT t.block_index AS height, h.hash, a.address AS source, t.fee, t.data FROM transactions t
+       JOIN index_transactions h ON h.id = t.tx_hash_id JOIN index_addresses a ON a.id = t.source_id
+       WHERE t.block_index BETWEEN ? AND ? AND t.data <> '' ORDER BY t.tx_index`,
+      [from, group.at(-1)!.height]
+    );
+    const byHeight = Map.groupBy(transactions, ({ height }) => height);
+    const blocks = group.map(({ height, time, hash }) => {
+      const own = byHeight.get(height) ?? [];
+      return {
+        height,
+        time,
+        hash,
+        transactions: own.map(({ hash, source, fee, data }) => ({ hash, source, fee, data }))
+      };
+    });
+    return { previousHash: group[0]!.previous, blocks };
+  }
+
+  /** The first block, and those after it as long as there are not too many transactions and each follows the one below. */
+  async #boundGroup(found: readonly BlockRow[]): Promise<readonly BlockRow[]> {
+    const counts = await this.#query<{ height: number; count: number }>(
+      `SELECT block_index AS height, COUNT(*) AS count FROM transactions WHERE block_index BETWEEN ? AND ?
+       GROUP BY block_index`,
+      [found[0]!.height, found.at(-1)!.height]
+    );
+    const countOf = new Map(counts.map(({ height, count }) => [height, Number(count)]));
+    let sum = 0;
+    const end = found.findIndex(({ height, previous }, place) => {
+      sum += countOf.get(height) ?? 0;
+      return place > 0 && (sum > MAX_TRANSACTIONS || previous !== found[place - 1]!.hash);
+    });
+    return end === -1 ? found : found.slice(0, end);
+  }
+
+  async #query<T extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []): Promise<T[]> {
+    return await this.#guarded(() => rows<T>(this.#connection, sql, values));
+  }
+
+  async #guarded<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (caught) {
+      this.#connection.destroy();
+      throw databaseError(caught);
+    }
+  }
+}

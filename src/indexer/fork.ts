@@ -1,0 +1,23 @@
+/** The hash of the block at a height; null where there is none. */
+export type HashReader = (height: number) => Promise<string | null>;
+
+/**
+ * The highest block that two chains share, found by halving: what they share they share from the bottom on.
+ *
+ * @param lowest first height that both may have  @param highest last one
+ * @returns a height, or `lowest - 1` when they share none
+ */
+export async function highestShared(
+  ours: HashReader,
+  theirs: HashReader,
+  { lowest, highest }: { readonly lowest: number; readonly highest: number }
+): Promise<number> {
+  let [shared, different] = [lowest - 1, highest + 1];
+  while (different - shared > 1) {
+    const middle = Math.floor((shared + different) / 2);
+    const [own, other] = [await ours(middle), await theirs(middle)];
+    if (own !== null && own === other) shared = middle;
+    else different = middle;
+  }
+  return shared;
+}

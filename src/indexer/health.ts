@@ -1,0 +1,90 @@
+import Type, { type Static } from 'typebox';
+import type { Readiness } from '../service/readiness.ts';
+import type { ActorReport } from '../wire/report.ts';
+import type { IndexerReport } from './loop.ts';
+
+/** What is known of the loop from outside of its thread. */
+export interface IndexerView {
+  /** Null before the first word, and after the loop's death. */
+  readonly report: IndexerReport | null;
+  /** What ended the loop; null while it lives. */
+  readonly crash: string | null;
+}
+
+const SYNCED_WITHIN_BLOCKS = 3;
+
+const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const Circuit = Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('half-open')]);
+const CircuitOrNull = Type.Union([Circuit, Type.Null()]);
+
+/** Result of `health`. */
+export const HealthSchema = Type.Object({
+  status: Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]),
+  running: Type.Boolean(),
+  synced: Type.Boolean({ description: 'caught up with the decoder, to within 3 blocks' }),
+  lastIndexedBlock: HeightOrNull,
+  inFlightBlock: HeightOrNull,
+  decoderBlock: HeightOrNull,
+  lag: HeightOrNull,
+  decoderDbCircuit: CircuitOrNull,
+  indexerDbCircuit: CircuitOrNull,
+  error: Type.Union([Type.String(), Type.Null()])
+});
+
+/** Result of `getlatestblock`. */
+export const LatestBlockSchema = Type.Object({
+  block_index: HeightOrNull,
+  decoder_block_index: HeightOrNull,
+  is_synced: Type.Boolean()
+});
+
+/** The indexer's health by its loop's last word. */
+export function healthOf({ report, crash }: IndexerView): Static<typeof HealthSchema> {
+  const lag = report && lagOf(report);
+  const running = report !== null && crash === null && report.haltReason === null;
+  const hasDatabases = report?.decoderDbCircuit === 'closed' && report.indexerDbCircuit === 'closed';
+  return {
+    status: running && hasDatabases ? 'healthy' : 'unhealthy',
+    running,
+    synced: running && lag !== null && lag <= SYNCED_WITHIN_BLOCKS,
+    lastIndexedBlock: report?.lastIndexedBlock ?? null,
+    inFlightBlock: report?.inFlightBlock ?? null,
+    decoderBlock: report?.decoderBlock ?? null,
+    lag,
+    decoderDbCircuit: report?.decoderDbCircuit ?? null,
+    indexerDbCircuit: report?.indexerDbCircuit ?? null,
+    error: crash ?? report?.haltReason ?? null
+  };
+}
+
+/** The last block that was written, beside the decoder's. */
+export function latestBlockOf(view: IndexerView): Static<typeof LatestBlockSchema> {
+  const { lastIndexedBlock, decoderBlock, synced } = healthOf(view);
+  return { block_index: lastIndexedBlock, decoder_block_index: decoderBlock, is_synced: synced };
+}
+
+/** What load balancers are told. */
+export function readinessOf({ report, crash }: IndexerView): Readiness {
+  if (report?.haltReason != null) return 'halted';
+  if (crash !== null || report?.decoderDbCircuit === 'open' || report?.indexerDbCircuit === 'open')
+    return 'unavailable';
+  const lag = report && lagOf(report);
+  if (lag === null) return 'starting';
+  return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
+}
+
+/** What console and metrics read of the loop's last word. */
+export function actorReportOf(report: IndexerReport): ActorReport {
+  return {
+    phase: report.state,
+    circuit: report.indexerDbCircuit,
+    height: report.lastIndexedBlock,
+    tip: report.decoderBlock,
+    lagBlocks: lagOf(report),
+    lastError: report.haltReason
+  };
+}
+
+function lagOf({ decoderBlock, lastIndexedBlock }: IndexerReport): number | null {
+  return decoderBlock === null || lastIndexedBlock === null ? null : Math.max(0, decoderBlock - lastIndexedBlock);
+}

@@ -17,6 +17,8 @@ export interface Arc {
 
 /** How far a curve leaves the straight line, as a part of its length; to either side. */
 const BENDS = [0.12, -0.12, 0.25, -0.25, 0.4, -0.4, 0.6, -0.6];
+/** Between neighbours it must leave their own arrow. */
+const MIN_REACH = 80;
 const PLACES = [0.5, 0.4, 0.6, 0.3, 0.7];
 const SAMPLES = Array.from({ length: 21 }, (_, index) => index / 20);
 
@@ -51,9 +53,11 @@ export function arcBetween(
 
 function curveBetween(a: Box, b: Box, bend: number): Omit<Arc, 'label'> {
   const [from, to] = [centre(a), centre(b)];
+  const length = Math.max(1, Math.hypot(to.x - from.x, to.y - from.y));
+  const part = Math.sign(bend) * Math.max(Math.abs(bend), MIN_REACH / length);
   const knee = {
-    x: (from.x + to.x) / 2 - (to.y - from.y) * bend,
-    y: (from.y + to.y) / 2 + (to.x - from.x) * bend
+    x: (from.x + to.x) / 2 - (to.y - from.y) * part,
+    y: (from.y + to.y) / 2 + (to.x - from.x) * part
   };
   return { start: border(a, knee), knee, end: border(b, knee) };
 }

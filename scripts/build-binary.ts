@@ -15,9 +15,9 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { build, type Plugin } from 'esbuild';
+import { build } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
-import { BUNDLE, bundleEntries, ROOT } from './bundle.ts';
+import { BUNDLE, bundleEntries, piscinaWorker, ROOT } from './bundle.ts';
 
 /** Node needs it beside libc and libstdc++, and a machine without a compiler may not have it. */
 const LIBRARY = 'libatomic.so.1';
@@ -63,20 +63,6 @@ async function buildBinary(out: string): Promise<void> {
     rmSync(work, { recursive: true, force: true });
   }
 }
-
-/** Piscina starts its threads from a file beside its own: in the one file that is an entry as any other. */
-const piscinaWorker: Plugin = {
-  name: 'piscina-worker',
-  setup({ onLoad }) {
-    onLoad({ filter: /\/piscina\/dist\/index\.js$/ }, ({ path }) => {
-      const parts = readFileSync(path, 'utf8').split("(0, node_path_1.resolve)(__dirname, 'worker.js')");
-      if (parts.length !== 2) throw new Error(`${path} starts its threads in another way than expected`);
-      const program = JSON.stringify(join(ROOT, 'src/process/program.ts'));
-      const worker = `require('node:url').fileURLToPath(require(${program}).entryUrl('piscina-worker'))`;
-      return { contents: parts.join(worker) };
-    });
-  }
-};
 
 /** What the main thread runs: CommonJS, of which `--build-sea` can put V8's bytecode beside it. */
 async function bundleProgram(outfile: string): Promise<void> {

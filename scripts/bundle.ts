@@ -47,6 +47,20 @@ const cachedStart: Plugin = {
   }
 };
 
+/** Piscina starts its threads from a file beside its own: in a bundle that is an entry as any other. */
+export const piscinaWorker: Plugin = {
+  name: 'piscina-worker',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/piscina\/dist\/index\.js$/ }, ({ path }) => {
+      const parts = readFileSync(path, 'utf8').split("(0, node_path_1.resolve)(__dirname, 'worker.js')");
+      if (parts.length !== 2) throw new Error(`${path} starts its threads in another way than expected`);
+      const program = JSON.stringify(join(ROOT, 'src/process/program.ts'));
+      const worker = `require('node:url').fileURLToPath(require(${program}).entryUrl('piscina-worker'))`;
+      return { contents: parts.join(worker) };
+    });
+  }
+};
+
 /** The parts of `undici` that this program uses. Its index loads twice as much: a browser's fetch, caches, mocks. */
 const smallUndici: Plugin = {
   name: 'small-undici',
@@ -82,7 +96,7 @@ export async function bundleEntries(outdir: string, options: BuildOptions = {}):
     banner: { js: REQUIRE },
     splitting: true,
     outExtension: { '.js': '.mjs' },
-    plugins: [cachedStart, smallUndici],
+    plugins: [cachedStart, smallUndici, piscinaWorker],
     metafile: true
   });
   return Object.keys(metafile.inputs)

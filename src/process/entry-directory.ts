@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
 import { environment } from '../config/environment.ts';
 import { PlatformError } from '../errors.ts';
 
@@ -34,7 +35,7 @@ export function makePrivateDirectory(): string {
   try {
     removeForgotten();
     const directory = mkdtempSync(join(tmpdir(), PREFIX));
-    process.once('exit', () => remove(directory));
+    process.once('exit', () => remove(directory)); // of a thread: when the thread ends, with all that it started
     setInterval(() => touch(directory), TOUCH_INTERVAL_MS).unref();
     return directory;
   } catch (caught) {
@@ -70,9 +71,11 @@ function adopt(directory: string): string {
   const found = lstatSync(directory, { throwIfNoEntry: false });
   if (!found?.isDirectory() || found.uid !== OWNER || (found.mode & 0o077) !== 0)
     throw unusable(`${SHARED_DIRECTORY}=${directory} is no private directory of this user`);
-  process.once('exit', () => {
-    if (!process.connected) remove(directory);
-  });
+  // A thread ends before its process does.
+  if (isMainThread)
+    process.once('exit', () => {
+      if (!process.connected) remove(directory);
+    });
   return directory;
 }
 

@@ -1,4 +1,3 @@
-import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { hubClientVariables, hubsOf } from './hub-client.ts';
 import { readPinnedValidators } from './pinned-validators.ts';
@@ -20,8 +19,9 @@ import {
 
 /** Root keeps state in /var/lib, others where the XDG base directory specification says. */
 function defaultStateDirectory(env: Readonly<Record<string, string | undefined>>): string {
-  if (userInfo().uid === 0) return '/var/lib/platform-node';
-  return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'platform-node');
+  if (process.getuid?.() === 0) return '/var/lib/platform-node';
+  // In a container a user may have neither a name nor a home.
+  return join(env['XDG_STATE_HOME'] || join(env['HOME'] || '/', '.local', 'state'), 'platform-node');
 }
 
 /** An Ed25519 public key, or the seed of a private one. */

@@ -100,7 +100,8 @@ test(
     const guardian = childrenOf(outer.pid!)[0]!;
     assert.match(readFileSync(`/proc/${guardian}/status`, 'utf8'), /^NSpid:.*\t1$/m);
     const [, healthCheck = ''] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(readFileSync('Dockerfile', 'utf8')) ?? [];
-    const within = ['--target', String(guardian), '--pid', '--mount', '--root', ...(isRoot ? [] : ['--user'])];
+    const entering = isRoot ? ['--setuid', '10001', '--setgid', '10001'] : ['--user', '--preserve-credentials'];
+    const within = ['--target', String(guardian), '--pid', '--mount', '--root', ...entering];
     execFileSync('nsenter', [...within, ...(JSON.parse(healthCheck) as string[])], {
       env: { PATH: process.env['PATH'], SYNC_API_HOST: '127.0.0.1', SYNC_API_PORT: String(port) },
       timeout: DEADLINE_MS

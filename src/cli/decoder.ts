@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { DecoderActorData, DecoderNotices } from '../../actors/decoder/actor.ts';
 import { actorEntry } from '../../actors/runtime/actor-handle.ts';
 import { Supervisor } from '../../actors/runtime/supervisor.ts';
@@ -12,8 +11,7 @@ import { actorReportOf, type DecoderReport, type DecoderView } from '../decoder/
 import { monotonicMs } from '../decoder/monotonic.ts';
 import { decoderPipeline } from '../decoder/pipeline.ts';
 import { openDecoderStore } from '../decoder/store.ts';
-import type { PlatformError } from '../errors.ts';
-import { createLogger, type Logger } from '../log.ts';
+import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
@@ -21,18 +19,10 @@ import type { DatabaseId } from '../wire/database.ts';
 import type { Command, Environment } from './command.ts';
 import { listMigrations, runMigrations } from './decoder-migrations.ts';
 import { readOptions } from './options.ts';
+import { type RunningService, runService } from './run-service.ts';
 import { loadSettings } from './settings.ts';
 
-/** A running decoder. */
-export interface Decoder {
-  readonly port: number;
-  /** Fulfilled when it met what no restart mends; it is then still to be stopped. */
-  readonly failed: Promise<PlatformError>;
-  /** Ends the loop after the iteration under way, releases the database, closes the front door. */
-  stop(): Promise<void>;
-}
-
-/** `platform-node decoder`: the blocks of a coin node into a decoder database, until SIGTERM or SIGINT. */
+/** `platform-node decoder`: the blocks of a coin node into a decoder database, until a signal ends it. */
 export const decoderCommand = {
   name: 'decoder',
   summary: 'parses the blocks of a coin node into a decoder database',
@@ -50,22 +40,11 @@ export const decoderCommand = {
       migrate: { type: 'boolean' },
       migrations: { type: 'boolean' }
     });
-    const { values, warnings } = await loadSettings(decoderCommand, env);
-    const log = createLogger('decoder', values.LOG_LEVEL);
-    for (const warning of warnings) log.warn(warning);
-    if (options['clear-halt']) return await clearHalt(values);
-    if (options.migrate) return await runMigrations(databaseOf(values, 'DECODER'));
-    if (options.migrations) return await listMigrations(databaseOf(values, 'DECODER'));
-    const stopping = new AbortController();
-    const stop = () => stopping.abort();
-    process.on('SIGTERM', stop).on('SIGINT', stop);
-    const decoder = await startDecoder(values, log);
-    const stopped = stopping.signal.aborted ? undefined : once(stopping.signal, 'abort').then(() => undefined);
-    const failure = await Promise.race([decoder.failed, stopped]);
-    log.info('stopping');
-    await decoder.stop();
-    if (failure) throw failure;
-    return 0;
+    const loaded = await loadSettings(decoderCommand, env);
+    if (options['clear-halt']) return await clearHalt(loaded.values);
+    if (options.migrate) return await runMigrations(databaseOf(loaded.values, 'DECODER'));
+    if (options.migrations) return await listMigrations(databaseOf(loaded.values, 'DECODER'));
+    return await runService('decoder', loaded, startDecoder);
   }
 } satisfies Command<typeof decoderVariables>;
 
@@ -75,10 +54,10 @@ export const decoderCommand = {
  * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID
  * @see the section on the decoder's start-up order of the specification
  */
-export async function startDecoder(config: DecoderConfig, log: Logger): Promise<Decoder> {
+async function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningService> {
   const { chain, network, code, startBlock } = networkOf(config);
   const id: DatabaseId = { dbType: 'decoder', chain, network };
-  const failed = Promise.withResolvers<PlatformError>();
+  const fatal = Promise.withResolvers<void>();
   let lastReport: DecoderReport | null = null;
   const reportNow = () => (lastReport ? actorReportOf(lastReport) : undefined);
   const metrics = createMetrics({
@@ -93,7 +72,7 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
     listeners: {
       report: (report) => keepReport(report)
     },
-    onFatal: (error) => failed.resolve(error)
+    onFatal: fatal.reject
   });
   const keepReport = (report: DecoderReport) => {
     const before = lastReport?.lastProcessedBlock ?? null;
@@ -123,7 +102,7 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
       pipeline: () => decoderPipeline(id, view(), monotonicMs())
     }
   });
-  const port = await listen(app, {
+  await listen(app, {
     service: 'decoder',
     host: config.DECODER_API_HOST,
     port: config.DECODER_API_PORT,
@@ -149,8 +128,7 @@ export async function startDecoder(config: DecoderConfig, log: Logger): Promise<
   };
   supervisor.start({ id, kind: 'decoder', entry: actorEntry('decoder'), workerData });
   return {
-    port,
-    failed: failed.promise,
+    ended: fatal.promise,
     stop: async () => {
       await supervisor.stopAll(config.SHUTDOWN_GRACE_MS);
       await app.close();

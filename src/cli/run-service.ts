@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import type { FrameConfig } from '../config/service.ts';
+import { createLogger, type Logger } from '../log.ts';
+import { nameGrace } from '../process/guardian.ts';
+
+/** A service that has started. */
+export interface RunningService {
+  /** Rejected when it cannot go on; it is still to be stopped then. Absent where nothing ends it. */
+  readonly ended?: Promise<void>;
+  /** Ends it gracefully, within SHUTDOWN_GRACE_MS. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs a service until SIGTERM, SIGINT or SIGHUP, or until it cannot go on.
+ *
+ * @param name of the service, in its log lines
+ * @param start the signal ends what it waits for before it has started
+ * @returns 0, the exit code
+ * @throws what the service did not start by, or could not go on with
+ */
+export async function runService<C extends Pick<FrameConfig, 'LOG_LEVEL' | 'SHUTDOWN_GRACE_MS'>>(
+  name: string,
+  { values, warnings }: { readonly values: C; readonly warnings: readonly string[] },
+  start: (config: C, log: Logger, signal: AbortSignal) => Promise<RunningService>
+): Promise<number> {
+  const log = createLogger(name, values.LOG_LEVEL);
+  for (const warning of warnings) log.warn(warning);
+  nameGrace(values.SHUTDOWN_GRACE_MS);
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop);
+  let service: RunningService;
+  try {
+    service = await start(values, log, stopping.signal);
+  } catch (caught) {
+    if (stopping.signal.aborted) return 0; // it was told to stop while it waited
+    throw caught;
+  }
+  const stopped = stopping.signal.aborted ? undefined : once(stopping.signal, 'abort');
+  try {
+    await Promise.race([...(service.ended ? [service.ended] : []), stopped]);
+  } finally {
+    log.info('stopping');
+    await service.stop();
+  }
+  log.info('stopped');
+  return 0;
+}

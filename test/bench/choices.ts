@@ -1,11 +1,16 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { AjvCompiler } from '@fastify/ajv-compiler';
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
 import { lazyCompilers } from '../../src/service/compilers.ts';
+import { ClientLimiter } from '../../src/service/ingress/client-limiter.ts';
+import { frontDoor } from '../../src/service/ingress/front-door.ts';
 import { ChunkWriter } from '../../src/sync/snapshot/chunk-writer.ts';
 import { SharedBlocks } from '../../src/sync/snapshot/shared-blocks.ts';
 import { encodeMessage, infraOnly } from '../../src/wire/block.ts';
@@ -125,7 +130,46 @@ function infra(): Promise<Figure[]> {
   );
 }
 
-const PARTS = { schemas, chunks, blocks, infra };
+/** Of the event loop's turns. @returns milliseconds */
+async function longestTurn(overMs: number): Promise<number> {
+  let longest = 0;
+  let last = performance.now();
+  for (const end = last + overMs; last < end; ) {
+    await nextTurn();
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+  }
+  return longest;
+}
+
+/** How long nobody has a turn while 100 connections send 64 KiB of one-byte chunks at once. */
+async function slices(): Promise<Figure[]> {
+  const said = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(10_900)}`;
+  const stall = async (server: Server) => {
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const sockets = Array.from({ length: 100 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+    await sleep(300);
+    for (const socket of sockets) socket.write(said);
+    const longest = await longestTurn(1_500);
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    return longest;
+  };
+  const handler = (request: { resume(): unknown }) => void request.resume();
+  const clientLimiter = () => new ClientLimiter({ maxPerAddress: 1_000, addressOf: () => undefined });
+  const ours = () => frontDoor({ clientLimiter: clientLimiter(), maxConnections: 1_000 });
+  const both = await alternate(
+    RUNS,
+    () => stall(ours().serverFactory!(handler as never, {}) as Server),
+    () => stall(createServer(handler))
+  );
+  const what = 'longest turn while 100 connections send 64 KiB in chunks of a byte, against a plain server of Node';
+  return [{ what, ...both, unit: 'ms', compare: 'times', most: 0.3, aim: 0.1 }];
+}
+
+const PARTS = { schemas, chunks, blocks, infra, slices };
 
 const { json, parts } = readArguments(
   `npm run bench -- choices [--only ${Object.keys(PARTS).join()}] [--json FILE]`,

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { Socket } from 'node:net';
+import { test } from 'node:test';
+import { ClientLimiter } from '../../src/service/ingress/client-limiter.ts';
+import { frame, RawClient } from '../support/raw-client.ts';
+import { AT, get, Siege } from '../support/siege.ts';
+import { openHouse } from '../unit/sync/routes/house.ts';
+
+const HEARTBEAT = `POST /validator-heartbeat/${AT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
+
+test('connections of an address, and of all, have a limit; WebSockets have their own', async () => {
+  const siege = await Siege.begin({ config: { HTTP_MAX_PER_IP: 2, WS_MAX_PER_IP: 1, MAX_CONNECTIONS: 5 } });
+  const clients = [await siege.openSocket(), await siege.open(), await siege.open()];
+  await (await siege.open()).ended;
+  clients[1]!.socket.destroy();
+  await siege.connections(3);
+  clients.push(await siege.open());
+  assert.equal(await clients[3]!.say(get('/status')).status(), 200);
+  const others = await RawClient.open(siege.place, { from: '127.0.0.3' });
+  assert.equal(await others.say(get('/status')).status(), 200);
+  await (await RawClient.open(siege.place, { from: '127.0.0.3' })).ended;
+  for (const { socket } of [...clients, others]) socket.destroy();
+  await siege.end();
+});
+
+test('an address that goes on breaking the rules loses its connections, but not its WebSockets; others lose nothing', async (t) => {
+  const siege = await Siege.begin();
+  let now = performance.now();
+  t.mock.method(performance, 'now', () => now);
+  const other = await RawClient.open(siege.place, { from: '127.0.0.3' });
+  const socket = await siege.openSocket();
+  const idle = await siege.open();
+  for (let n = 0; n < 20; n++) {
+    await (await siege.open()).say('\u0001').ended;
+    const rude = (await siege.openSocket()).say(frame(0xf1));
+    assert.equal(await rude.closeCode(), 1002);
+    rude.socket.destroy();
+  }
+  await idle.ended;
+  await (await siege.open()).ended;
+  assert.equal(await other.say(get('/status')).status(), 200);
+  now += 2_000;
+  const again = await siege.open();
+  assert.equal(await again.say(get('/status')).status(), 200, 'it is served again');
+  await siege.block();
+  await socket.hear('the block', (heard) => heard.includes('"block_index":8') || undefined);
+  for (const client of [other, again, socket]) client.socket.destroy();
+  await siege.end();
+});
+
+test('bodies in chunks use up an address’s credit: it loses what it has open', async (t) => {
+  const siege = await Siege.begin();
+  const now = performance.now();
+  t.mock.method(performance, 'now', () => now);
+  const idle = await siege.open();
+  const chunked = `${HEARTBEAT}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`;
+  for (let n = 0; n < 90; n++) {
+    const client = (await siege.open()).say(chunked);
+    assert.equal(await client.status(), 400, 'it is read, and is no heartbeat');
+    client.socket.destroy();
+  }
+  for (let n = 0; n < 20; n++) (await siege.open()).say(chunked);
+  await idle.ended;
+  await siege.end();
+});
+
+test('who asks too often waits for the answer, a second at most', (t) => {
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  const callers = new ClientLimiter({ maxPerAddress: 1, addressOf: () => 'a' });
+  const socket = new Socket();
+  for (let n = 0; n < 10_000; n++) assert.equal(callers.ask(socket), 0);
+  for (const waitMs of [1, 2, 3]) assert.equal(callers.ask(socket), waitMs);
+  for (let n = 0; n < 10_000; n++) assert.ok(callers.ask(socket) <= 1_000);
+  now = 1_001;
+  assert.equal(callers.ask(socket), 0);
+  const ofProxy = new ClientLimiter({ maxPerAddress: 1, addressOf: () => undefined });
+  for (let n = 0; n < 12_000; n++) assert.equal(ofProxy.ask(socket), 0, 'the connections of a proxy are not counted');
+});
+
+test('who asks on and on when it is told to come later is answered later and later', async (t) => {
+  t.mock.method(performance, 'now', () => 1_000);
+  const callers = new ClientLimiter({ maxPerAddress: 1 });
+  const socket = { remoteAddress: '10.0.0.1' } as Socket;
+  const waits = Array.from({ length: 600 }, () => {
+    callers.refuse(socket);
+    return callers.ask(socket);
+  });
+  assert.deepEqual([waits[400], waits.at(-1)], [0, 1_000]);
+  assert.equal(callers.ask({ remoteAddress: '10.0.0.2' } as Socket), 0);
+  const refuse = t.mock.method(ClientLimiter.prototype, 'refuse');
+  const { app } = await openHouse({ answers: { 'schema.read': () => ({ body: '{}', fingerprint: 'f' }) } });
+  for (let n = 0; n < 603; n++) await app.inject(`/schema/${AT}`);
+  assert.equal(refuse.mock.callCount(), 3);
+});

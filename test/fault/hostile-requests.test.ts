@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { until } from '../support/listener.ts';
+import { upgradeRequest } from '../support/raw-client.ts';
+import { AT, get, Siege } from '../support/siege.ts';
+
+const HEARTBEAT = `POST /validator-heartbeat/${AT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
+
+describe('HTTP: what breaks a rule is answered once and cut, though its client stays', async () => {
+  const fields = (count: number) => Array.from({ length: count }, (_, n) => `a${n}: b\r\n`).join('');
+  const chunked = `${HEARTBEAT}Transfer-Encoding: chunked\r\n\r\n`;
+  const siege = await Siege.begin();
+  for (const [what, status, said] of [
+    ['no HTTP', 400, '\u0001'.repeat(100)],
+    ['TLS', 400, '\u0016\u0003\u0001\u0002\u0000'],
+    ['no Host', 400, 'GET /status HTTP/1.1\r\n\r\n'],
+    ['two lengths', 400, `${HEARTBEAT}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`],
+    ['a length and chunks', 400, `${HEARTBEAT}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`],
+    ['a GET with a body', 400, get('/status', 'Content-Length: 1\r\n')],
+    ['an upgrade with a body', 400, upgradeRequest(`/subscribe/${AT}`, 'Content-Length: 1\r\n')],
+    ['a body that is too long, in chunks', 413, `${chunked}${'1\r\n \r\n'.repeat(5_000)}`],
+    ['endless chunk extensions', 400, `${chunked}1${`;a=${'x'.repeat(1_000)}`.repeat(100)}`],
+    ['another expectation', 417, get('/status', 'Expect: wonders\r\n')],
+    ['a long URL', 431, `GET /${'x'.repeat(20_000)}`],
+    ['one long header field', 431, `GET /status HTTP/1.1\r\nHost: x\r\na: ${'x'.repeat(20_000)}`],
+    ['many header fields', 431, get('/status', fields(100))],
+    ['header fields without end', 431, `GET /status HTTP/1.1\r\nHost: x\r\n${fields(3_000)}`],
+    ['a body that is too long', 413, `${HEARTBEAT}Content-Length: 5000\r\n\r\n`],
+    ['a body that nobody waits for', 404, 'POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n'],
+    ['an upgrade that is refused', 400, get(`/subscribe/${AT}`, 'Connection: Upgrade\r\nUpgrade: websocket\r\n')]
+  ] as const)
+    test(`${status}: ${what}`, async () => {
+      const client = (await siege.open()).say(said);
+      assert.equal(await client.status(), status);
+      await client.ended;
+      await siege.block();
+    });
+  test('afterwards the good subscriber has every block, and nothing is left', () => siege.end());
+});
+
+test('408: who says nothing, or slowly, is cut; the limits are those that are set', async () => {
+  const siege = await Siege.begin();
+  const { server } = siege.house.app;
+  assert.deepEqual([server.headersTimeout, server.requestTimeout, server.timeout], [15_000, 30_000, 240_000]);
+  Object.assign(server, { headersTimeout: 100, requestTimeout: 200 });
+  const slow = [
+    await siege.open(),
+    (await siege.open()).say('GET /st'),
+    (await siege.open()).say('GET /status HTTP/1.1\r\na: b\r\n'),
+    (await siege.open()).say(`${HEARTBEAT}Content-Length: 100\r\n\r\n{`)
+  ];
+  assert.deepEqual(await Promise.all(slow.map((client) => client.status())), [408, 408, 408, 408]);
+  await Promise.all(slow.map(({ ended }) => ended));
+  await siege.end();
+});
+
+test('one request of a connection is answered at a time: eight more wait, a further one ends it', async () => {
+  let asked = 0;
+  let answer: (() => void) | undefined;
+  const siege = await Siege.begin({
+    answers: {
+      'schema.read': async () => {
+        asked++;
+        await new Promise<void>((resolve) => {
+          answer = resolve;
+        });
+        return { body: '{}', fingerprint: 'f' };
+      }
+    }
+  });
+  const patient = (await siege.open()).say(get(`/schema/${AT}`).repeat(9));
+  for (let n = 1; n <= 9; n++) {
+    await until(() => asked === n, `request ${n} is asked`);
+    answer?.();
+    assert.equal(await patient.status(), 200);
+  }
+  patient.socket.destroy();
+  const greedy = (await siege.open()).say(get(`/schema/${AT}`).repeat(10));
+  await greedy.ended;
+  await siege.end();
+});

@@ -22,7 +22,7 @@ const COLUMNS = [
 ];
 
 const ROWS_A_FRAME = 6;
-const LANES_A_FRAME = 3;
+const LANES_A_FRAME = 1;
 /** A part of everything, and what of it is counted first. */
 const WORST_FIRST: readonly PipelineState[] = ['failed', 'waiting', 'working', 'unknown', 'well'];
 const READY = {

@@ -10,6 +10,9 @@ export const MARKS: Readonly<Record<PipelineState, string>> = {
   unknown: '·'
 };
 const PASS_MS = 900;
+const REDUCED = matchMedia('(prefers-reduced-motion: reduce)');
+/** As in the style sheet: on a phone arrows lead down. */
+const UPRIGHT = matchMedia('(max-width: 40rem)');
 
 /** The boxes of a lane in columns: where nothing leads comes first, what a box leads to stands to its right. */
 export function columnsOf({ nodes, edges }: Pipeline): PipelineNode[][] {
@@ -127,17 +130,14 @@ class Arrow {
     this.#last = height;
   }
 
-  /** A dot goes along the line when a block has passed; the compositor moves it, and not this page's thread. */
+  /** A dot goes along the line when a block has passed; the compositor moves it, and nothing here is measured. */
   #showPass(): void {
-    if (matchMedia('(prefers-reduced-motion: reduce)').matches) return;
-    const line = this.#pass.parentElement!;
-    const isUpright = line.clientHeight > line.clientWidth;
-    const end = isUpright ? `translateY(${line.clientHeight - 10}px)` : `translateX(${line.clientWidth - 12}px)`;
+    if (REDUCED.matches) return;
+    const end = UPRIGHT.matches ? 'translateY(100%)' : 'translateX(100%)';
     this.#pass.animate(
       [
         { opacity: 1, transform: 'none' },
-        { opacity: 1, transform: end, offset: 0.9 },
-        { opacity: 0, transform: end }
+        { opacity: 1, transform: end }
       ],
       { duration: PASS_MS, easing: 'ease-in-out' }
     );

@@ -99,7 +99,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['type src/observe/metrics/', 'type actors/runtime/', 'type src/config/', 'type src/log.ts']
   ],
-  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/', 'type src/wire/'],
+  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/', 'src/wire/'],
   'actors/runtime/': [
     ...['node:', 'piscina', 'xstate', 'src/db/core/', 'machines/all.ts', 'machines/runtime/', 'src/process/'],
     ...['src/observe/', 'type src/log.ts', ...BASICS]
@@ -114,7 +114,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/config/': ['node:', 'src/coin/', 'type src/consensus/', 'src/errors.ts'],
   'src/coin/': ['node:', '@scure/base', 'undici', 'typebox', 'src/wire/', 'src/errors.ts'],
   // Loaded by a dynamic import, and only where it is wanted.
-  'src/observe/tracing.ts': ['@fastify/otel', '@opentelemetry/', 'type fastify', 'type src/observe/', 'type src/wire/'],
+  'src/observe/tracing.ts': ['@fastify/otel', '@opentelemetry/', 'type fastify', 'type src/observe/', 'src/wire/'],
   'src/observe/': [],
   'src/log.ts': ['node:', 'pino', 'pino-pretty'],
   // `node:` is for one file: what a thread may hold is its own to say.

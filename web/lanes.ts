@@ -20,12 +20,12 @@ type Color = (typeof COLORS)[number];
 
 const keys = new WeakMap<TimelineEntry, string>();
 
-/** The database of an entry, `indexer/bitcoin/mainnet`. */
+/** The actor of an entry, `indexer/bitcoin/mainnet`. */
 export function keyOf(entry: TimelineEntry): string {
   const known = keys.get(entry);
   if (known !== undefined) return known;
-  const { dbType, chain, network } = entry.actor;
-  const key = `${dbType}/${chain}/${network}`;
+  const { actor } = entry;
+  const key = `${'dbType' in actor ? actor.dbType : actor.kind}/${actor.chain}/${actor.network}`;
   keys.set(entry, key);
   return key;
 }

@@ -1,4 +1,5 @@
 import type { ErrorCode, WireError } from '../../src/errors.ts';
+import type { ActorKind, ActorName } from '../../src/wire/actor.ts';
 import type { DatabaseId } from '../../src/wire/database.ts';
 import type { Beacon, Transition, Waiting } from './notices.ts';
 
@@ -18,9 +19,9 @@ export interface Death {
 }
 
 /** One actor as `GET /debug/actors` shows it. Times are Unix milliseconds. */
-export interface ActorView {
-  readonly id: DatabaseId;
-  readonly kind: string;
+export interface ActorView<Id extends ActorName = DatabaseId> {
+  readonly id: Id;
+  readonly kind: ActorKind;
   readonly state: ActorState;
   /** What put it where it is, while it is down. */
   readonly reason: WireError | null;

@@ -5,7 +5,8 @@ import { type RestartInput, restartMachine } from '../../machines/runtime/restar
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
 import type { Counters } from '../../src/observe/counters.ts';
-import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
+import { type ActorKind, type ActorName, actorKey } from '../../src/wire/actor.ts';
+import type { DatabaseId } from '../../src/wire/database.ts';
 import { ActorHandle } from './actor-handle.ts';
 import { ActorRecord } from './actor-record.ts';
 import type { ActorState, ActorView, Death } from './actor-view.ts';
@@ -17,9 +18,9 @@ import type { TimelineEvent } from './timeline.ts';
 import { Watchdog } from './watchdog.ts';
 
 /** What an actor is started from. */
-export interface ActorSpec {
-  readonly id: DatabaseId;
-  readonly kind: string;
+export interface ActorSpec<Id extends ActorName = DatabaseId> {
+  readonly id: Id;
+  readonly kind: ActorKind;
   readonly entry: URL;
   /** Given to the thread with `id` and `generation` added; a function is asked anew at each start. */
   readonly workerData: object | (() => object);
@@ -52,8 +53,13 @@ export interface ActorContext<ToMain extends Protocol, Heard extends Notices> {
 }
 
 /** The life of one actor: its threads one after another, and the policy between them. */
-export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol, Heard extends Notices> {
-  readonly #spec: ActorSpec;
+export class SupervisedActor<
+  ToActor extends Protocol,
+  ToMain extends Protocol,
+  Heard extends Notices,
+  Id extends ActorName = DatabaseId
+> {
+  readonly #spec: ActorSpec<Id>;
   readonly #context: ActorContext<ToMain, Heard>;
   readonly #record: ActorRecord;
   readonly #policy;
@@ -68,7 +74,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol, 
   /** Why the thread is being ended from here; undefined when it dies by itself. */
   #ending: 'hung' | 'killed' | undefined;
 
-  constructor(spec: ActorSpec, context: ActorContext<ToMain, Heard>) {
+  constructor(spec: ActorSpec<Id>, context: ActorContext<ToMain, Heard>) {
     this.#spec = spec;
     this.#context = context;
     this.#record = new ActorRecord(context.ringSize, context.firstGeneration, context.tell);
@@ -84,10 +90,10 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol, 
   get handle(): ActorHandle<ToActor, ToMain, Heard> {
     if (this.#state === 'running' && this.#handle) return this.#handle;
     const reason = this.#reason?.message ?? `the actor is ${this.#state}`;
-    throw new PlatformError('ACTOR_NOT_READY', { reason, actor: databaseKey(this.#spec.id), state: this.#state });
+    throw new PlatformError('ACTOR_NOT_READY', { reason, actor: actorKey(this.#spec.id), state: this.#state });
   }
 
-  get id(): DatabaseId {
+  get id(): Id {
     return this.#spec.id;
   }
 
@@ -95,7 +101,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol, 
     return this.#state;
   }
 
-  get view(): ActorView {
+  get view(): ActorView<Id> {
     const deaths = this.#policy.getSnapshot().context.deaths;
     const { windowMs, budget } = this.#context.restart;
     const oldest = performance.now() - windowMs;
@@ -165,7 +171,7 @@ export class SupervisedActor<ToActor extends Protocol, ToMain extends Protocol, 
     const data = typeof workerData === 'function' ? (workerData as () => object)() : workerData;
     const handle = new ActorHandle<ToActor, ToMain, Heard>({
       entry,
-      name: databaseKey(id),
+      name: actorKey(id),
       workerData: { ...data, id, generation },
       ...(resourceLimits ? { resourceLimits } : {}),
       handlers,

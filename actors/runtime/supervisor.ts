@@ -3,7 +3,8 @@ import type { RestartInput } from '../../machines/runtime/restart.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
 import type { Counters } from '../../src/observe/counters.ts';
-import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
+import { type ActorName, actorKey } from '../../src/wire/actor.ts';
+import type { DatabaseId } from '../../src/wire/database.ts';
 import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState, ActorView } from './actor-view.ts';
 import type { Handlers, Listeners, Notices, Protocol } from './channel.ts';
@@ -16,27 +17,27 @@ export type { ActorSpec } from './supervised-actor.ts';
 /** Restarts from a fifth of a second to half a minute apart; ten in five minutes are the last. */
 const DEFAULT_RESTART: RestartInput = { baseDelayMs: 200, maxDelayMs: 30_000, budget: 10, windowMs: 300_000 };
 
-export interface SupervisorOptions<ToMain extends Protocol, Heard extends Notices> {
+export interface SupervisorOptions<ToMain extends Protocol, Heard extends Notices, Id extends ActorName = DatabaseId> {
   readonly log: Logger;
   /** Answers what actors ask of the main thread. */
   readonly handlers: {
-    readonly [K in keyof ToMain]: (body: ToMain[K]['request'], from: DatabaseId) => ReturnType<Handlers<ToMain>[K]>;
+    readonly [K in keyof ToMain]: (body: ToMain[K]['request'], from: Id) => ReturnType<Handlers<ToMain>[K]>;
   };
   /** Take what actors tell, beside the supervisor's own notices. */
-  readonly listeners: { readonly [K in keyof Heard]: (body: Heard[K], from: DatabaseId) => void };
+  readonly listeners: { readonly [K in keyof Heard]: (body: Heard[K], from: Id) => void };
   /** Takes what an actor's thread counted since the last time, once a second. */
-  readonly onCounters?: (id: DatabaseId, counters: Counters) => void;
+  readonly onCounters?: (id: Id, counters: Counters) => void;
   /** An actor met an error whose policy is `exit`: the process cannot go on. */
-  readonly onFatal: (error: PlatformError, id: DatabaseId) => void;
+  readonly onFatal: (error: PlatformError, id: Id) => void;
   /** Ends what a dead thread left running in its database; runs after each death, before the successor starts. */
-  readonly reap?: (dead: { readonly spec: ActorSpec; readonly generation: number }) => Promise<void>;
+  readonly reap?: (dead: { readonly spec: ActorSpec<Id>; readonly generation: number }) => Promise<void>;
   readonly restart?: RestartInput;
   /** A thread whose last beacon is older, and that computed meanwhile, is ended and restarted. @see Watchdog */
   readonly beaconTimeoutMs?: number;
   /** Threads that load their modules at once; default: two per core. */
   readonly startsAtOnce?: number;
   /** A thread cannot be ended; default: the process is killed, for nothing else ends it then. */
-  readonly onStuck?: (id: DatabaseId) => void;
+  readonly onStuck?: (id: Id) => void;
   /** How long the end of a thread may take; default: ten seconds. */
   readonly endPatienceMs?: number;
   readonly reapDeadlineMs?: number;
@@ -59,16 +60,17 @@ export interface SupervisorOptions<ToMain extends Protocol, Heard extends Notice
 export class Supervisor<
   ToActor extends Protocol = Protocol,
   ToMain extends Protocol = Protocol,
-  Heard extends Notices = Record<never, never>
+  Heard extends Notices = Record<never, never>,
+  Id extends ActorName = DatabaseId
 > {
-  readonly #options: SupervisorOptions<ToMain, Heard>;
+  readonly #options: SupervisorOptions<ToMain, Heard, Id>;
   readonly #firstGeneration: number;
-  readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain, Heard>>();
+  readonly #actors = new Map<string, SupervisedActor<ToActor, ToMain, Heard, Id>>();
   readonly #gate: StartGate;
   /** All that happened to all actors, as far back as it is kept. */
   readonly timeline: Timeline;
 
-  constructor(options: SupervisorOptions<ToMain, Heard>) {
+  constructor(options: SupervisorOptions<ToMain, Heard, Id>) {
     this.#options = options;
     this.timeline = new Timeline(options.timelineSize, options.onTimelineEvent);
     this.#gate = new StartGate(options.startsAtOnce);
@@ -76,20 +78,20 @@ export class Supervisor<
   }
 
   /** Starts an actor; one of that id that is known already goes on as it is, or is started again when it was stopped. */
-  start(spec: ActorSpec): void {
-    const key = databaseKey(spec.id);
+  start(spec: ActorSpec<Id>): void {
+    const key = actorKey(spec.id);
     const known = this.#actors.get(key);
     if (known) {
       if (known.state === 'stopped') known.start();
       return;
     }
-    const actor = new SupervisedActor<ToActor, ToMain, Heard>(spec, this.#context(spec));
+    const actor = new SupervisedActor<ToActor, ToMain, Heard, Id>(spec, this.#context(spec));
     this.#actors.set(key, actor);
     actor.start();
   }
 
   /** Ends an actor gracefully within the grace, else by force, and keeps it in the list as stopped. */
-  async stop(id: DatabaseId, graceMs = 10_000): Promise<void> {
+  async stop(id: ActorName, graceMs = 10_000): Promise<void> {
     await this.#find(id).stop(graceMs);
   }
 
@@ -98,50 +100,50 @@ export class Supervisor<
   }
 
   /** An operator's pause: it stays down, whatever becomes known of its database, until an operator's restart. */
-  async pause(id: DatabaseId, graceMs = 10_000): Promise<void> {
+  async pause(id: ActorName, graceMs = 10_000): Promise<void> {
     await this.#find(id).stop(graceMs, 'paused');
   }
 
   /** An operator's restart: out of parked, failed, stopped, paused or backoff at once, and with a full budget. */
-  async restart(id: DatabaseId, graceMs = 10_000): Promise<void> {
+  async restart(id: ActorName, graceMs = 10_000): Promise<void> {
     const actor = this.#find(id);
     await actor.stop(graceMs);
     actor.start();
   }
 
   /** Ends the thread as a crash would; it comes back by the restart policy. */
-  async kill(id: DatabaseId): Promise<void> {
+  async kill(id: ActorName): Promise<void> {
     await this.#find(id).kill();
   }
 
   /** @throws {PlatformError} DATABASE_UNKNOWN, ACTOR_NOT_READY */
-  handle(id: DatabaseId): ActorHandle<ToActor, ToMain, Heard> {
+  handle(id: ActorName): ActorHandle<ToActor, ToMain, Heard> {
     return this.#find(id).handle;
   }
 
   /** @throws {PlatformError} DATABASE_UNKNOWN */
-  state(id: DatabaseId): ActorState {
+  state(id: ActorName): ActorState {
     return this.#find(id).state;
   }
 
-  ids(): DatabaseId[] {
+  ids(): Id[] {
     return [...this.#actors.values()].map((actor) => actor.id);
   }
 
   /** For `GET /debug/actors`. */
-  list(): ActorView[] {
+  list(): ActorView<Id>[] {
     return [...this.#actors.values()].map((actor) => actor.view);
   }
 
-  #find(id: DatabaseId): SupervisedActor<ToActor, ToMain, Heard> {
-    const actor = this.#actors.get(databaseKey(id));
-    if (!actor) throw new PlatformError('DATABASE_UNKNOWN', { database: databaseKey(id) });
+  #find(id: ActorName): SupervisedActor<ToActor, ToMain, Heard, Id> {
+    const actor = this.#actors.get(actorKey(id));
+    if (!actor) throw new PlatformError('DATABASE_UNKNOWN', { database: actorKey(id) });
     return actor;
   }
 
-  #context(spec: ActorSpec) {
+  #context(spec: ActorSpec<Id>) {
     const { handlers, listeners, onCounters, onFatal, reap, onStuck } = this.#options;
-    const log = this.#options.log.child({ database: databaseKey(spec.id), actor: spec.kind });
+    const log = this.#options.log.child({ database: actorKey(spec.id), actor: spec.kind });
     return {
       log,
       gate: this.#gate,
@@ -164,9 +166,9 @@ export class Supervisor<
 }
 
 /** Functions of a message's body and its sender, as functions of the body alone. */
-function boundTo(
-  from: DatabaseId,
-  functions: Readonly<Record<string, (body: never, from: DatabaseId) => unknown>>
+function boundTo<Id>(
+  from: Id,
+  functions: Readonly<Record<string, (body: never, from: Id) => unknown>>
 ): Readonly<Record<string, (body: never) => unknown>> {
   const bound = Object.entries(functions).map(([type, run]) => [type, (body: never) => run(body, from)]);
   return Object.fromEntries(bound);

@@ -1,4 +1,4 @@
-import type { DatabaseId } from '../../src/wire/database.ts';
+import type { ActorName } from '../../src/wire/actor.ts';
 import type { Death } from './actor-view.ts';
 import type { Exchange } from './channel.ts';
 import type { Transition } from './notices.ts';
@@ -20,7 +20,7 @@ export type TimelineEvent =
     };
 
 /** One line of the timeline; `seq` grows by one with each, over all actors of the process. */
-export type TimelineEntry = TimelineEvent & { readonly seq: number; readonly actor: DatabaseId };
+export type TimelineEntry = TimelineEvent & { readonly seq: number; readonly actor: ActorName };
 
 /** All that happened to all actors, bounded: for looking at, and for replaying. */
 export class Timeline {
@@ -39,7 +39,7 @@ export class Timeline {
     return this.#seq;
   }
 
-  add(actor: DatabaseId, event: TimelineEvent): void {
+  add(actor: ActorName, event: TimelineEvent): void {
     const entry = { ...event, seq: ++this.#seq, actor };
     this.#entries.push(entry);
     this.#listener(entry);

@@ -15,7 +15,7 @@ import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
-import type { DatabaseId } from '../wire/database.ts';
+import type { ActorId } from '../wire/actor.ts';
 import type { Command, Environment } from './command.ts';
 import { listMigrations, runMigrations } from './decoder-migrations.ts';
 import { readOptions } from './options.ts';
@@ -56,7 +56,7 @@ export const decoderCommand = {
  */
 async function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningService> {
   const { chain, network, code, startBlock } = networkOf(config);
-  const id: DatabaseId = { dbType: 'decoder', chain, network };
+  const id: ActorId = { kind: 'decoder', chain, network };
   const fatal = Promise.withResolvers<void>();
   let lastReport: DecoderReport | null = null;
   const reportNow = () => (lastReport ? actorReportOf(lastReport) : undefined);
@@ -65,7 +65,7 @@ async function startDecoder(config: DecoderConfig, log: Logger): Promise<Running
     actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow() }))
   });
   const base = await openServiceBase('decoder', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
-  const supervisor = new Supervisor<Record<never, never>, Record<never, never>, DecoderNotices>({
+  const supervisor = new Supervisor<Record<never, never>, Record<never, never>, DecoderNotices, ActorId>({
     log,
     handlers: {},
     ...base.observers,

@@ -15,7 +15,7 @@ import { createLogger, type Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
-import type { DatabaseId } from '../wire/database.ts';
+import type { ActorId } from '../wire/actor.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
 import { loadSettings } from './settings.ts';
@@ -65,7 +65,7 @@ const ANSWER_LIMIT_MS = 5_000;
  */
 export async function startIndexer(config: IndexerConfig, log: Logger): Promise<Indexer> {
   const network = indexedNetwork(config);
-  const id: DatabaseId = { dbType: 'indexer', chain: network.chain, network: network.network };
+  const id: ActorId = { kind: 'indexer', chain: network.chain, network: network.network };
   const failed = Promise.withResolvers<PlatformError>();
   let lastReport: IndexerReport | null = null;
   const reportNow = () => (lastReport ? actorReportOf(lastReport) : undefined);
@@ -74,7 +74,7 @@ export async function startIndexer(config: IndexerConfig, log: Logger): Promise<
     actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow() }))
   });
   const base = await openServiceBase('indexer', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
-  const supervisor = new Supervisor<IndexerAsks, Record<never, never>, IndexerNotices>({
+  const supervisor = new Supervisor<IndexerAsks, Record<never, never>, IndexerNotices, ActorId>({
     log,
     handlers: {},
     ...base.observers,

@@ -1,4 +1,4 @@
-import { type DatabaseId, databaseKey } from '../wire/database.ts';
+import { type ActorId, actorKey } from '../wire/actor.ts';
 import { arrowOf, boundReason, boxOf, type Pipeline, type PipelineNode } from '../wire/pipeline.ts';
 import { standingOf } from '../wire/standing.ts';
 import { type DecoderView, healthOf } from './health.ts';
@@ -8,8 +8,8 @@ import { type DecoderView, healthOf } from './health.ts';
  *
  * @param now as monotonicMs() tells it
  */
-export function decoderPipeline(id: DatabaseId, view: DecoderView, now: number): Pipeline {
-  const key = databaseKey(id);
+export function decoderPipeline(id: ActorId, view: DecoderView, now: number): Pipeline {
+  const key = actorKey(id);
   const health = healthOf(view, now);
   const node: PipelineNode = {
     ...boxOf(key, 'coin node', `${id.chain} ${id.network}`),

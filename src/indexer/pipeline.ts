@@ -1,12 +1,12 @@
-import { type DatabaseId, databaseKey } from '../wire/database.ts';
+import { type ActorId, actorKey } from '../wire/actor.ts';
 import { arrowOf, boundReason, boxOf, type Pipeline, type PipelineNode } from '../wire/pipeline.ts';
 import type { Circuit } from '../wire/report.ts';
 import { standingOf } from '../wire/standing.ts';
 import { healthOf, type IndexerView } from './health.ts';
 
 /** The way of blocks as an indexer knows it: decoder database → indexer → ledger. */
-export function indexerPipeline(id: DatabaseId, view: IndexerView): Pipeline {
-  const key = databaseKey(id);
+export function indexerPipeline(id: ActorId, view: IndexerView): Pipeline {
+  const key = actorKey(id);
   const { decoderBlock, lastIndexedBlock, decoderDbCircuit, indexerDbCircuit, lag } = healthOf(view);
   const source: PipelineNode = {
     ...boxOf(key, 'source', `decoder/${id.chain}`),

@@ -5,7 +5,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { FastifyPluginCallback } from 'fastify';
-import type { DatabaseId } from '../wire/database.ts';
+import { type ActorName, actorKey } from '../wire/actor.ts';
 import type { SpanRecord } from './counters.ts';
 import type { SpanAttributes, Trace } from './trace.ts';
 
@@ -17,7 +17,7 @@ const UNTOLD = /^\/(?:livez|readyz|health|metrics|debug\/live|console\/.*|subscr
 const REPLICA_WORK = new Set(['bootstrapping', 'catchingUp', 'verifying', 'rollingBack', 'reconciling']);
 
 /** What happened to an actor, as far as spans are made of it: a change of state of one of its machines, and its death. */
-type TracedEntry = { readonly actor: DatabaseId; readonly at: number } & (
+type TracedEntry = { readonly actor: ActorName; readonly at: number } & (
   | { readonly kind: 'transition'; readonly machine: string; readonly to: string }
   | { readonly kind: 'death' | 'start' | 'message' | 'blocks' }
 );
@@ -112,8 +112,7 @@ class Passage {
   }
 
   note(entry: TracedEntry): void {
-    const { dbType, chain, network } = entry.actor;
-    const database = `${dbType}/${chain}/${network}`;
+    const database = actorKey(entry.actor);
     if (entry.kind === 'death') this.#move(database, [], entry.at);
     if (entry.kind !== 'transition' || entry.machine !== 'replica') return;
     const path = entry.to.split('.');

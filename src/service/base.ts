@@ -5,7 +5,7 @@ import type { Counters } from '../observe/counters.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import { NO_TRACE, type Trace } from '../observe/trace.ts';
 import { readWebFiles } from '../process/program.ts';
-import { type DatabaseId, databaseKey } from '../wire/database.ts';
+import { type ActorName, actorKey } from '../wire/actor.ts';
 import { type ConsoleFile, prepareConsoleFiles } from './console-files.ts';
 
 /** What every service is made on: its version, console, metrics and traces. Its frame takes it as it is. */
@@ -19,7 +19,7 @@ export interface ServiceBase {
   /** Options of the service's supervisor: they feed metrics and traces. */
   readonly observers: {
     onTimelineEvent(entry: TimelineEntry): void;
-    onCounters(id: DatabaseId, counters: Counters): void;
+    onCounters(id: ActorName, counters: Counters): void;
   };
   /** Sends the traces that are left; bounded. */
   close(): Promise<void>;
@@ -53,7 +53,7 @@ export async function openServiceBase(
       onCounters(id, counters) {
         metrics.add(id, counters);
         for (const { facts, ...work } of counters.work)
-          tracing?.record({ ...work, facts: { database: databaseKey(id), ...facts } });
+          tracing?.record({ ...work, facts: { database: actorKey(id), ...facts } });
       }
     },
     close: async () => tracing?.close()

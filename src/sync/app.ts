@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { FairQueue } from '../service/fair-queue.ts';
 import { createFrame, type FrameParts } from '../service/frame.ts';
 import { databaseOf } from '../service/parameters.ts';
+import type { DatabaseId } from '../wire/database.ts';
 import { SYNC_DOCUMENTATION } from './documentation.ts';
 import { describeActor } from './http/actor-description.ts';
 import { checkDatabase } from './http/checks.ts';
@@ -46,7 +47,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
       list: deps.actorsView,
       timeline: deps.timeline,
       control: deps.control,
-      describe: (id) => describeActor(id, deps),
+      describe: (id: DatabaseId) => describeActor(id, deps),
       pipeline: () => {
         const lanes = deps.actorsView().map((actor) => ({ ...actor, ...describeActor(actor.id, deps) }));
         return syncPipeline(config.SYNC_MODE, lanes, directory.discovered);

@@ -40,7 +40,7 @@ function open(options: Options = {}) {
 
 const spec = (workerData: ActorSpec['workerData'] = {}, id = ID): ActorSpec => ({
   id,
-  kind: 'unruly',
+  kind: 'source',
   entry: ENTRY,
   workerData
 });

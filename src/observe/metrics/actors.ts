@@ -1,11 +1,12 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { ActorView } from '../../../actors/runtime/actor-view.ts';
+import type { ActorName } from '../../wire/actor.ts';
 import type { ActorReport } from '../../wire/report.ts';
 import { DATABASE, labelsOf } from './labels.ts';
 
 /** One actor as the metrics see it. */
 export interface MeasuredActor<Report = ActorReport> {
-  readonly actor: Pick<ActorView, 'id' | 'state' | 'restarts' | 'beacon'>;
+  readonly actor: Pick<ActorView<ActorName>, 'id' | 'state' | 'restarts' | 'beacon'>;
   readonly report: Report | undefined;
 }
 

@@ -1,4 +1,4 @@
-import type { DatabaseId } from '../../wire/database.ts';
+import { type ActorName, subjectOf } from '../../wire/actor.ts';
 
 /** What tells one database's figures from another's. */
 export const DATABASE = ['db_type', 'chain', 'network'] as const;
@@ -7,6 +7,6 @@ export const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 
 export type DatabaseLabels = Record<(typeof DATABASE)[number], string>;
 
-export function labelsOf({ dbType, chain, network }: DatabaseId): DatabaseLabels {
-  return { db_type: dbType, chain, network };
+export function labelsOf(actor: ActorName): DatabaseLabels {
+  return { db_type: subjectOf(actor), chain: actor.chain, network: actor.network };
 }

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import type { TimelineEntry } from '../../../actors/runtime/timeline.ts';
-import type { DatabaseId } from '../../wire/database.ts';
+import type { ActorName } from '../../wire/actor.ts';
 import { type Counters, takeCounters } from '../counters.ts';
 import { describeActors, type MeasuredActor } from './actors.ts';
 import { DATABASE, type DatabaseLabels, labelsOf, SECONDS } from './labels.ts';
@@ -21,7 +21,7 @@ export interface Metrics extends RequestMetrics {
   /** Counts what happened to an actor. */
   note(entry: TimelineEntry): void;
   /** Adds what an actor's thread counted. */
-  add(id: DatabaseId, counters: Counters): void;
+  add(id: ActorName, counters: Counters): void;
 }
 
 /** Takes what a thread counted; without labels, what the main thread did. */

@@ -2,32 +2,33 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import type { ActorView } from '../../../actors/runtime/actor-view.ts';
 import type { Timeline } from '../../../actors/runtime/timeline.ts';
-import { type DatabaseId, DatabaseIdSchema, databaseKey } from '../../wire/database.ts';
+import { ACTOR_SUBJECTS, type ActorName, actorKey, actorNamed, subjectOf } from '../../wire/actor.ts';
+import { DatabaseIdSchema } from '../../wire/database.ts';
 import type { Pipeline } from '../../wire/pipeline.ts';
 import type { ActorReport } from '../../wire/report.ts';
 import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
 import { createLimit } from '../limits.ts';
-import { databaseOf, databaseParams, wholeNumber } from '../parameters.ts';
+import { oneOf, wholeNumber } from '../parameters.ts';
 import type { Readiness } from '../readiness.ts';
 
 /** What an operator may do to any actor. */
 export interface ActorControl {
   /** Ends its thread as a crash would. */
-  kill(id: DatabaseId): Promise<void>;
-  restart(id: DatabaseId): Promise<void>;
+  kill(id: ActorName): Promise<void>;
+  restart(id: ActorName): Promise<void>;
   /** Stops it until `restart`. */
-  pause(id: DatabaseId): Promise<void>;
+  pause(id: ActorName): Promise<void>;
 }
 
 /** The actors of a service, as its console shows them. */
 export interface ServiceActors {
-  list(): readonly ActorView[];
+  list(): readonly ActorView<ActorName>[];
   /** What happened to them. */
   readonly timeline: Pick<Timeline, 'seq' | 'since'>;
   readonly control: ActorControl;
   /** What the service knows of one beside that: its last report, and what else the console shows of this kind. */
-  describe(id: DatabaseId): { readonly report: ActorReport | null };
+  describe(id: ActorName): { readonly report: ActorReport | null };
   /** The way of blocks as the service knows it. */
   pipeline(): Pipeline;
 }
@@ -46,7 +47,8 @@ export interface DebugDeps {
 const AfterSchema = Type.Object({
   after: Type.Optional(wholeNumber({ min: 0, note: 'the last entry that the caller has' }))
 });
-const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ...DatabaseIdSchema.properties });
+const ActorParams = { ...DatabaseIdSchema.properties, dbType: oneOf(ACTOR_SUBJECTS) };
+const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ...ActorParams });
 
 /** A console looks twice a second. */
 const REQUESTS_PER_MINUTE = 600;
@@ -83,13 +85,17 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
       `/debug/actors/:dbType/:chain/:network/${action}`,
       {
         config: { operator: true, doc: { tag: 'Operator', summary: ACTIONS[action], description: NEEDS_OPERATOR } },
-        schema: { params: databaseParams(), response: { 202: AnswerSchema } }
+        schema: { params: Type.Object(ActorParams), response: { 202: AnswerSchema } }
       },
       async (request, reply) => {
-        const id = databaseOf(request);
-        request.log.warn({ database: id, from: addressOf(request.raw) }, `an operator asked for: ${action} actor`);
+        const { dbType, chain, network } = request.params;
+        const id = actorNamed(dbType, chain, network);
+        request.log.warn(
+          { database: actorKey(id), from: addressOf(request.raw) },
+          `an operator asked for: ${action} actor`
+        );
         await actors.control[action](id);
-        return reply.code(202).send({ ok: true, action, ...id });
+        return reply.code(202).send({ ok: true, action, dbType: subjectOf(id), chain, network });
       }
     );
   }
@@ -102,7 +108,7 @@ const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
   const lookAtActors = () => {
     if (performance.now() - look.at < LOOK_MS) return look.text;
     const found = actors.list().map(({ transitions: _, ...actor }) => ({
-      key: databaseKey(actor.id),
+      key: actorKey(actor.id),
       ...actor,
       ...actors.describe(actor.id)
     }));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { DecoderReport } from '../../../src/decoder/health.ts';
 import { decoderPipeline } from '../../../src/decoder/pipeline.ts';
 
-const ID = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
+const ID = { kind: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
 const REPORT: DecoderReport = {
   state: 'parsing.catchingUp',
   isDatabaseReachable: true,

@@ -10,6 +10,7 @@ import type { ConsoleFile } from '../../../../src/service/console-files.ts';
 import { type ActorAsks, createApp, type HttpConfig } from '../../../../src/sync/app.ts';
 import { FanOut, type FanOutOptions } from '../../../../src/sync/fan-out/fan-out.ts';
 import { ArtifactStore, type RunBuild } from '../../../../src/sync/snapshot/artifact-store.ts';
+import { actorKey } from '../../../../src/wire/actor.ts';
 import type { Catalog } from '../../../../src/wire/catalog.ts';
 import { type DatabaseId, databaseKey } from '../../../../src/wire/database.ts';
 import type { DatabaseReport } from '../../../../src/wire/report.ts';
@@ -137,10 +138,10 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     }),
     consoleFiles: options.consoleFiles ?? new Map(),
     control: {
-      kill: async (id) => void acts.push(`kill ${databaseKey(id)}`),
-      restart: async (id) => void acts.push(`restart ${databaseKey(id)}`),
+      kill: async (id) => void acts.push(`kill ${actorKey(id)}`),
+      restart: async (id) => void acts.push(`restart ${actorKey(id)}`),
       verify: async (id) => void acts.push(`verify ${databaseKey(id)}`),
-      pause: async (id) => void acts.push(`pause ${databaseKey(id)}`),
+      pause: async (id) => void acts.push(`pause ${actorKey(id)}`),
       clearHalt: options.clearHalt ?? (async () => ({ was: null }))
     },
     directory: {

@@ -144,6 +144,7 @@ function scanRulesOf(config: DecoderConfig): ScanRules {
   return {
     magic: PAYLOAD_MAGIC ?? profile.payloadMagic,
     addresses: network.addresses,
+    coins: [network.ticker, network.code],
     isMergeMined: network.chain === 'dogecoin',
     envelopeHeight: activationHeight(profile, network, 'TAPROOT_ENVELOPE'),
     feeAddress: profile.roles[network.name]?.FEE_DESTINATION ?? null,

@@ -5,6 +5,7 @@ import type { AddressVersions } from './chains.ts';
 const base58check = createBase58check((bytes: Uint8Array) => hash('sha256', bytes, 'buffer'));
 
 const OP_1 = 0x51;
+const MAX_ADDRESS = 90;
 /** A template: the bytes in front of the hash, its length, the bytes behind it. */
 const PAY_TO_KEY_HASH = { before: '76a914', hashBytes: 20, after: '88ac' };
 const PAY_TO_SCRIPT_HASH = { before: 'a914', hashBytes: 20, after: '87' };
@@ -21,6 +22,39 @@ export function addressOf(script: Uint8Array, versions: AddressVersions): string
   const scriptHash = hashWithin(script, PAY_TO_SCRIPT_HASH);
   if (scriptHash) return base58check.encode(Uint8Array.of(versions.p2sh, ...scriptHash));
   return versions.bech32 === null ? undefined : segwitAddress(script, versions.bech32);
+}
+
+/** An address of the network as this system writes it, whichever accepted form it has; undefined for other texts. */
+export function canonicalAddress(text: string, versions: AddressVersions): string | undefined {
+  if (text.length > MAX_ADDRESS) return undefined;
+  const script = base58Script(text, versions) ?? segwitScript(text, versions.bech32);
+  return script && addressOf(script, versions);
+}
+
+function base58Script(text: string, { p2pkh, p2shAccepted }: AddressVersions): Buffer | undefined {
+  let bytes: Uint8Array;
+  try {
+    bytes = base58check.decode(text);
+  } catch {
+    return undefined; // another alphabet or checksum
+  }
+  const [version] = bytes;
+  if (bytes.length !== 21 || version === undefined) return undefined;
+  const template = version === p2pkh ? PAY_TO_KEY_HASH : p2shAccepted.includes(version) ? PAY_TO_SCRIPT_HASH : null;
+  return template
+    ? Buffer.concat([Buffer.from(template.before, 'hex'), bytes.subarray(1), Buffer.from(template.after, 'hex')])
+    : undefined;
+}
+
+function segwitScript(text: string, prefix: string | null): Buffer | undefined {
+  for (const coder of [bech32, bech32m]) {
+    const decoded = coder.decodeUnsafe(text);
+    const version = decoded?.words[0];
+    if (!decoded || decoded.prefix !== prefix || version !== (coder === bech32 ? 0 : 1)) continue;
+    const program = coder.fromWordsUnsafe(decoded.words.slice(1));
+    if (program) return Buffer.concat([Buffer.from([version === 0 ? 0 : OP_1, program.length]), program]);
+  }
+  return undefined;
 }
 
 /** Version 0 with 20 or 32 bytes, version 1 with 32. */

@@ -1,3 +1,5 @@
+import type { DispenserRows } from './dispenser-action.ts';
+
 /** What a decoder database holds of one block, names still spelled out. */
 export interface BlockRows {
   readonly height: number;
@@ -17,6 +19,7 @@ export interface TransactionRow {
   /** Hex, of the source; null when the first input does not show it. */
   readonly pubkey: string | null;
   readonly outputs: readonly OutputRow[];
+  readonly dispensers: DispenserRows;
 }
 
 export interface OutputRow {

@@ -15,6 +15,8 @@ export interface ScanRules {
   /** Four ASCII characters in front of every payload. */
   readonly magic: string;
   readonly addresses: AddressVersions;
+  /** Names of the chain's coin in actions. */
+  readonly coins: readonly string[];
   readonly isMergeMined: boolean;
   /** First block in which payloads in taproot scripts count; Infinity: none. */
   readonly envelopeHeight: number;

@@ -73,6 +73,15 @@ export const TABLES = {
     UNIQUE KEY mempool_transactions_hash (tx_hash)`
 } as const;
 
+/** What extensions of dispensers replaced, as long as a rollback may take them back. */
+export const EXTENSION_UNDO = `
+    block_index INT UNSIGNED NOT NULL,
+    tx_index BIGINT UNSIGNED NOT NULL,
+    address_id BIGINT UNSIGNED NOT NULL,
+    prior_expiration BIGINT UNSIGNED NULL,
+    prior_expired_block_index INT UNSIGNED NULL,
+    PRIMARY KEY (block_index, tx_index, address_id)`;
+
 /** Rows that both lookup tables begin with. */
 export const FIRST_ROWS = [
   ['index_addresses', 'address'],

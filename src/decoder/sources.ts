@@ -4,6 +4,7 @@ import { isPaidToScriptHash } from '../coin/script.ts';
 import { PlatformError } from '../errors.ts';
 import type { OutputRow, TransactionRow } from './block-rows.ts';
 import type { Candidate, ScanRules } from './block-scan.ts';
+import { readDispenser } from './dispenser-action.ts';
 
 /** Transactions of the chain by their ids, in that order. @throws {PlatformError} when they cannot be had now */
 export type TransactionReader = (txids: readonly string[]) => Promise<readonly Buffer[]>;
@@ -44,7 +45,7 @@ export async function resolveSources<Scanned extends { readonly candidates: read
       const place = places[position];
       const source = place && addressOf(transactions.scriptAt(place), rules.addresses);
       const fees = candidate.lane === 'chunks' ? fundingFees(candidate, transactions, rules) : [];
-      return [candidate, source === undefined ? [] : [rowOf(candidate, source, fees)]] as const;
+      return [candidate, source === undefined ? [] : [rowOf(candidate, source, fees, rules)]] as const;
     })
   );
   return blocks.map(({ candidates: found, ...block }) => ({
@@ -79,9 +80,19 @@ function fundingFees(
 function rowOf(
   { hash, payload, pubkey, outputs }: Candidate,
   source: string,
-  fees: readonly OutputRow[]
+  fees: readonly OutputRow[],
+  { coins, addresses }: ScanRules
 ): TransactionRow {
-  return { hash, source, data: payload.action, rawData: payload.rawData, pubkey, outputs: [...outputs, ...fees] };
+  const dispensers = readDispenser(payload.action, coins, addresses);
+  return {
+    hash,
+    source,
+    data: payload.action,
+    rawData: payload.rawData,
+    pubkey,
+    outputs: [...outputs, ...fees],
+    dispensers
+  };
 }
 
 /** The transactions that one task needs, each fetched once. */

@@ -4,6 +4,7 @@ import { databaseError, openPool, rows, type SqlRow } from '../db/core/connectio
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { BlockRows, TransactionRow } from './block-rows.ts';
+import { DispenserWriter } from './dispenser-writer.ts';
 import { Lookup, pages } from './lookup.ts';
 import { MempoolStore } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
@@ -70,6 +71,7 @@ export class DecoderStore {
   readonly #queryTimeoutMs: number;
   readonly #addresses: Lookup;
   readonly #hashes: Lookup;
+  readonly #dispensers: DispenserWriter;
   readonly mempool: MempoolStore;
 
   constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number) {
@@ -78,6 +80,7 @@ export class DecoderStore {
     this.#queryTimeoutMs = queryTimeoutMs;
     const query = <T extends object>(sql: string, values?: readonly unknown[]) => this.#query<T & SqlRow>(sql, values);
     this.#addresses = new Lookup(query, 'index_addresses', 'address');
+    this.#dispensers = new DispenserWriter(query);
     this.mempool = new MempoolStore(pool);
     this.#hashes = new Lookup(query, 'index_transactions', 'hash');
   }
@@ -117,7 +120,15 @@ export class DecoderStore {
         'blocks (block_index, block_time, block_hash_id, previous_block_hash_id)',
         blocks.map(({ height, time, hash, previousHash }) => [height, time, hashes.get(hash), hashes.get(previousHash)])
       );
-      await this.#writeTransactions(blocks, hashes);
+      const { written, addressIds } = await this.#writeTransactions(blocks, hashes);
+      for (const block of blocks) {
+        await this.#dispensers.apply(
+          block,
+          written.filter(({ height }) => height === block.height),
+          addressIds
+        );
+      }
+      await this.#dispensers.purge(blocks.at(-1)!.height);
       for (const { height, findings } of blocks) {
         for (const { code, hash, reason } of findings) {
           await this.#recordEvent(code, [{ block_index: height, tx_hash: hash, reason }]);
@@ -131,6 +142,7 @@ export class DecoderStore {
     const tip = await this.readTip();
     if (!tip) return null;
     await this.#transaction(async () => {
+      await this.#dispensers.undo(tip.height);
       await this.#query(
         'DELETE o FROM transaction_outputs o JOIN transactions t USING (tx_index) WHERE t.block_index = ?',
         [tip.height]
@@ -188,13 +200,17 @@ export class DecoderStore {
     await endPool(this.#pool);
   }
 
-  async #writeTransactions(blocks: readonly BlockRows[], hashes: ReadonlyMap<string, number>): Promise<void> {
+  async #writeTransactions(blocks: readonly BlockRows[], hashes: ReadonlyMap<string, number>) {
     const transactions = blocks.flatMap(({ height, transactions }) =>
       transactions.map((transaction) => ({ ...transaction, height }))
     );
-    if (transactions.length === 0) return;
+    if (transactions.length === 0) return { written: [], addressIds: new Map<string, number>() };
     const addresses = await this.#addresses.idsOf(
-      transactions.flatMap(({ source, outputs }) => [source, ...outputs.map(({ address }) => address)])
+      transactions.flatMap(({ source, outputs, dispensers: { opened } }) => [
+        source,
+        ...outputs.map(({ address }) => address),
+        ...[opened?.address, opened?.oracleAddress].filter((address) => typeof address === 'string')
+      ])
     );
     const [last] = await this.#query<{ next: number }>(
       'SELECT COALESCE(MAX(tx_index) + 1, 0) AS next FROM transactions'
@@ -218,6 +234,8 @@ export class DecoderStore {
       )
     );
     await this.#writePubkeys(transactions, addresses);
+    const written = transactions.map((transaction, position) => ({ ...transaction, txIndex: first + position }));
+    return { written, addressIds: addresses };
   }
 
   /** Once per address: the first one seen stays. */
@@ -266,6 +284,7 @@ export class DecoderStore {
       this.#writer.destroy(); // rolls back, whatever state the connection is in
       this.#addresses.forget();
       this.#hashes.forget();
+      this.#dispensers.forget();
       throw caught;
     }
   }

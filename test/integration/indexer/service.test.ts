@@ -35,7 +35,8 @@ function blocksOf(from: number, branch: string, texts: readonly (readonly string
       data: text,
       rawData: null,
       pubkey: null,
-      outputs: []
+      outputs: [],
+      dispensers: { opened: null, extendedTo: null }
     })),
     findings: []
   }));

@@ -28,10 +28,11 @@ after(async () => {
 });
 
 /** How a test's decoder reads blocks: payloads in taproot scripts count from the first block on. */
-export function scanRules({ addresses, chain }: ChainNetwork, magic: string): ScanRules {
+export function scanRules({ addresses, chain, ticker, code }: ChainNetwork, magic: string): ScanRules {
   return {
     magic,
     addresses,
+    coins: [ticker, code],
     isMergeMined: chain === 'dogecoin',
     envelopeHeight: 0,
     feeAddress: null,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressOf } from '../../../src/coin/address.ts';
+import { addressOf, canonicalAddress } from '../../../src/coin/address.ts';
 import { type Chain, chainNetwork, type Network } from '../../../src/coin/chains.ts';
 import fc from '../../support/fast-check.ts';
 
@@ -34,6 +34,30 @@ test('each chain has its own bytes in front', () => {
   assert.equal(starts(keyHash, 'dogecoin', 'mainnet'), 'D');
   assert.equal(starts(scriptHash, 'bitcoin', 'regtest'), '2');
   assert.equal(addressed(`0014${'11'.repeat(20)}`, 'dogecoin', 'mainnet'), undefined);
+});
+
+test('property: an address is read back, and nothing else is one', () => {
+  const scripts = [
+    `76a914${'11'.repeat(20)}88ac`,
+    `a914${'22'.repeat(20)}87`,
+    `0014${'33'.repeat(20)}`,
+    `5120${'44'.repeat(32)}`
+  ];
+  for (const chain of ['bitcoin', 'litecoin', 'dogecoin'] as const) {
+    const { addresses } = chainNetwork(chain, 'regtest');
+    for (const script of scripts) {
+      const address = addressed(script, chain, 'regtest');
+      if (address === undefined) continue;
+      assert.equal(canonicalAddress(address, addresses), address);
+      assert.equal(canonicalAddress(`${address.slice(0, -1)}!`, addresses), undefined);
+    }
+  }
+  const { addresses } = chainNetwork('litecoin', 'mainnet');
+  const older = addressOf(Buffer.from(scripts[1]!, 'hex'), { ...addresses, p2sh: 0x05 })!;
+  assert.equal(canonicalAddress(older, addresses), addressed(scripts[1]!, 'litecoin', 'mainnet'));
+  fc.assert(
+    fc.property(fc.string({ maxLength: 100 }), (text) => assert.equal(canonicalAddress(text, addresses), undefined))
+  );
 });
 
 test('no other script has an address, and none throws', () => {

@@ -16,6 +16,7 @@ const { addresses } = chainNetwork('bitcoin', 'regtest');
 const RULES: ScanRules = {
   magic: 'TEST',
   addresses,
+  coins: ['BTC', 'RBTC'],
   isMergeMined: false,
   envelopeHeight: 7,
   feeAddress: null,
@@ -81,7 +82,8 @@ test('OP_RETURN: the source is whose coins the first input spends', async () => 
       data: 'COINPAY|0',
       rawData: null,
       pubkey: KEY.toString('hex'),
-      outputs: [{ vout: 1, address: address(keyScript('cc')), amount: 5n }]
+      outputs: [{ vout: 1, address: address(keyScript('cc')), amount: 5n }],
+      dispensers: { opened: null, extendedTo: null }
     }
   ]);
 });

@@ -21,13 +21,17 @@ export const decoderVariables = {
     doc: 'first block of an empty database; default: the one of the network',
     max: 2 ** 32 - 1
   }),
-  DECODER_POLL_INTERVAL: integer({ default: 1_000, min: 10, max: 60_000, doc: 'ms between looks for a new block' }),
+  DECODER_POLL_INTERVAL: integer({ default: 1_000, min: 10, max: 60_000, doc: 'ms between polls for a new block' }),
   DECODER_STALL_ALERT_MS: integer({
     default: 900_000,
     min: 1_000,
-    doc: 'ms without progress that /live calls stalled'
+    doc: 'ms without progress after which /live answers stalled'
   }),
-  DECODER_STALL_FETCH_ATTEMPTS: integer({ default: 20, min: 1, doc: 'failed attempts at one height that do so too' }),
+  DECODER_STALL_FETCH_ATTEMPTS: integer({
+    default: 20,
+    min: 1,
+    doc: 'failed attempts at one height after which /live answers stalled'
+  }),
   PLATFORM_PROFILE: profileVariable,
   PAYLOAD_MAGIC: parsed(readMagic, {
     doc: '4 ASCII characters that mark payloads; default: those of the profile',
@@ -35,7 +39,7 @@ export const decoderVariables = {
   }),
   SOURCE_HOP: choice(['chunks', 'always'], {
     default: 'chunks',
-    doc: 'where the source is one step back: at payloads in chunks, or (history as it was indexed) at every script hash'
+    doc: 'when to read the source one transaction back: for payloads in chunks, or (as history was indexed) for every script hash'
   })
 } as const;
 

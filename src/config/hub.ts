@@ -9,7 +9,7 @@ export const hubVariables = {
   ...databaseVariables('HUB', { of: 'of the hub; the database is made when it is missing', name: 'Platform_Hub' }),
   HUB_DB_PORT: port({ required: true, doc: 'its port', example: '3306' }),
   HUB_API_KEY: text({
-    doc: 'key of whoever writes, or reads /metrics and /debug; unset: anyone may write',
+    doc: 'key for writing and for reading /metrics and /debug; unset: anyone may write',
     secret: true
   }),
   HUB_RATE_LIMIT_RPM: integer({ default: 100, min: 1, doc: 'requests per minute and address' }),

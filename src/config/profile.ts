@@ -5,7 +5,7 @@ import { parsed } from './variables.ts';
 /** Which profile a service follows: the one in a JSON file, else the default. */
 export const profileVariable = parsed(readProfileFile, {
   default: DEFAULT_PROFILE,
-  doc: 'JSON file with what a deployment decides: payload magic, gas, role addresses, activation heights; the same for all services',
+  doc: "JSON file with a deployment's choices: payload magic, gas, role addresses, activation heights; the same for all services",
   example: '/etc/platform-node/profile.json',
   show: ({ name }) => name
 });

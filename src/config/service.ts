@@ -32,21 +32,21 @@ export const frameVariables = {
   HTTP_MAX_PER_IP: integer({
     default: 256,
     min: 1,
-    doc: 'connections per address, WebSockets aside; those of a proxy in TRUST_PROXY are not counted'
+    doc: 'connections per address, without WebSockets; those of a proxy in TRUST_PROXY are not counted'
   }),
   MAX_CONNECTIONS: integer({
     default: 10_000,
     min: 1,
-    doc: 'connections of all addresses, WebSockets among them; each needs a file descriptor'
+    doc: 'connections of all addresses, with WebSockets; each needs a file descriptor'
   }),
   SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
   OTEL_EXPORTER_OTLP_ENDPOINT: parsed(readBaseUrl, {
-    doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) that traces are sent to; unset: none are made',
+    doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) for traces; unset: no traces',
     example: 'http://127.0.0.1:4318'
   }),
   LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
     default: 'info',
-    doc: 'least level that is logged'
+    doc: 'lowest level that is logged'
   })
 } as const;
 
@@ -72,7 +72,7 @@ export function serviceVariables<P extends string>(
     [`${prefix}_API_HOST`]: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
     [`${prefix}_API_PORT`]: port({ default: usualPort, doc: 'port of its interface and its probes', hub }),
     [`${prefix}_API_KEY`]: parsed(readTokens, {
-      doc: 'key of whoever reads /metrics and /debug, or ends and restarts actors; of several (OLD,NEW) all are taken; unset: everyone may read, nobody may end',
+      doc: 'key for reading /metrics and /debug and for ending and restarting actors; of several (OLD,NEW) all are accepted; unset: everyone may read, nobody may end actors',
       secret: true
     }),
     ...frameVariables

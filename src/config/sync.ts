@@ -45,13 +45,13 @@ export const syncVariables = {
   SYNC_API_PORT: port({ default: 3006, doc: 'port of REST and WebSocket' }),
   SYNC_API_HOST: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
   ...hubClientVariables,
-  HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between looks at the hub for new databases' }),
+  HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between requests to the hub for new databases' }),
   SYNC_API_KEY: parsed(readTokens, {
-    doc: 'Bearer token: asked of callers, and sent to the sources; of several (OLD,NEW) all are taken and the first is sent',
+    doc: 'Bearer token that callers must send and that is sent to the sources; of several (OLD,NEW) all are accepted and the first is sent',
     secret: true
   }),
   SYNC_OPERATOR_KEY: parsed(readTokens, {
-    doc: 'Bearer token without which no halt is cleared and no actor ended or restarted; unset: SYNC_API_KEY does',
+    doc: 'Bearer token that clears halts, ends and restarts actors; unset: SYNC_API_KEY does',
     secret: true
   }),
   SYNC_SOURCES: list(readBaseUrl, {
@@ -59,21 +59,21 @@ export const syncVariables = {
     example: 'http://sync1:3006,http://sync2:3006'
   }),
   SYNC_SOURCE_CA: text({
-    doc: "client: PEM file of the authorities that the sources' certificates are checked against, beside the system's",
+    doc: "client: PEM file of further authorities for the sources' certificates, in addition to the system's",
     example: '/etc/ssl/private-ca.pem'
   }),
   SYNC_SOURCE_API_KEYS: parsed(readTokenPlaces, {
-    doc: 'client: Bearer token for each of SYNC_SOURCES, in their order (a,,c: the second gets none); SYNC_API_KEY goes to no source then',
+    doc: 'client: Bearer token for each of SYNC_SOURCES, in their order (a,,c: the second gets none); SYNC_API_KEY is then sent to no source',
     secret: true
   }),
   VERIFY_HASHES: flag({
     default: false,
-    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES names its hashes, and count as verified when one has its rows'
+    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES names its hashes; verified only when a strict majority has the same rows'
   }),
   HASH_CONFIRM_TIMEOUT: integer({
     default: 10_000,
     min: 100,
-    doc: 'client: ms for which sources that disagree are asked again before replication halts'
+    doc: 'client: ms to ask disagreeing sources again before replication halts'
   }),
   VERIFY_CHECKPOINT_QUORUM: flag({
     default: false,
@@ -82,14 +82,14 @@ export const syncVariables = {
   CHECKPOINT_VERIFY_INTERVAL: integer({
     default: 50,
     min: 1,
-    doc: 'client: applied blocks between two questions for a newer checkpoint'
+    doc: 'client: applied blocks between two requests for a newer checkpoint'
   }),
   INDEX_MAP_PARITY_CHECK: flag({
     default: false,
-    doc: "client: compare the index of addresses with the source's; a difference is logged and counted, and never halts"
+    doc: "client: compare the index of addresses with the source's; differences are logged and counted and never halt"
   }),
   PINNED_VALIDATORS: json(readPinnedValidators, {
-    doc: 'client: whose signatures make a checkpoint: more than two thirds of the weight, each source once',
+    doc: 'client: validators that sign checkpoints; a checkpoint needs more than two thirds of their weight, each source counted once',
     example: '[{"pubkey":"d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a","weight":1,"source":"one"}]'
   }),
   REPLICA_DB_HOST: text({
@@ -99,17 +99,17 @@ export const syncVariables = {
   REPLICA_DB_PORT: port({ default: 3306, doc: 'its port' }),
   REPLICA_DB_USER: text({ doc: 'its user', example: 'sync' }),
   REPLICA_DB_PASS: text({ doc: 'its password', secret: true }),
-  REPLICA_DB_PREFIX: text({ default: '', doc: "client: put before the source's database name", example: 'replica_' }),
+  REPLICA_DB_PREFIX: text({ default: '', doc: "client: prefix of each replica's database name", example: 'replica_' }),
   REPLICA_DB_READONLY: flag({ default: false, doc: 'server: write nothing to the databases' }),
   SYNC_EXCLUDE: list((entry) => entry, {
     default: [],
-    doc: 'client: COIN:network:dbType entries that are not followed',
+    doc: 'client: databases not to follow, as COIN:network:dbType',
     example: 'DOGE:testnet:indexer'
   }),
   'SYNC_BOOTSTRAP_DEPTH_<CHAIN>_<NETWORK>': perChain(
     integer({
       min: 1,
-      doc: 'client: an empty replica begins so many blocks below the tip; needs VERIFY_STATE_COMMITMENT=false',
+      doc: 'client: number of blocks below the tip at which an empty replica begins; needs VERIFY_STATE_COMMITMENT=false',
       example: '10000'
     })
   ),
@@ -119,7 +119,7 @@ export const syncVariables = {
       example: 'infra-only'
     })
   ),
-  SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that never travel' }),
+  SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that are never replicated' }),
   SYNC_STATE_DIR: text({
     default: defaultStateDirectory(process.env),
     doc: 'private directory for artifacts, downloads and the last broadcast heights'
@@ -130,36 +130,40 @@ export const syncVariables = {
   }),
   SNAPSHOT_RATE_FULL: integer({ default: 12, min: 1, doc: 'full snapshots per hour and address' }),
   SNAPSHOT_RATE_INCR: integer({ default: 600, min: 1, doc: 'incremental snapshots per hour and address' }),
-  SNAPSHOT_CACHE_DIR: text({ doc: 'where artifacts are kept; default: below SYNC_STATE_DIR' }),
+  SNAPSHOT_CACHE_DIR: text({ doc: 'directory of artifacts; default: below SYNC_STATE_DIR' }),
   SNAPSHOT_CACHE_MAX_BYTES: integer({
     default: 4 * 2 ** 30,
     min: 2 ** 20,
-    doc: 'bytes of artifacts, those that are read included'
+    doc: 'bytes of all artifacts, with those being read'
   }),
   SNAPSHOT_BUILD_BUDGET_MS: integer({
     default: 1_800_000,
     min: 1_000,
-    doc: 'ms a snapshot build may take; while it reads, its database purges no older row versions'
+    doc: 'ms that a snapshot build may take; while it reads, MariaDB purges no older row versions'
   }),
   ACTOR_MEMORY_MB: integer({
     default: 2_048,
     min: 64,
     max: 65_536,
-    doc: "MiB of heap that one database's thread may take; above it the thread ends and is started again"
+    doc: "MiB of heap of one database's thread; above it the thread ends and is restarted"
   }),
   MAX_CONCURRENT_SNAPSHOTS: integer({
     default: 2,
     min: 1,
     max: 64,
-    doc: 'snapshot builds at once, beside a short one'
+    doc: 'simultaneous snapshot builds, in addition to a short one'
   }),
-  MAX_ROW_BYTES: integer({ default: 64 * 2 ** 20, min: 1024, doc: 'client: longest row taken from a source' }),
+  MAX_ROW_BYTES: integer({
+    default: 64 * 2 ** 20,
+    min: 1024,
+    doc: 'client: longest row accepted from a source, in bytes'
+  }),
   WS_MAX_PER_IP: integer({ default: 100, min: 1, doc: 'WebSocket connections per address' }),
   WS_MAX_MESSAGE_BYTES: integer({
     default: 256 * 2 ** 20,
     min: 65_536,
     max: 256 * 2 ** 20,
-    doc: 'bytes of a message; subscribers to whom a larger one would go are disconnected, and catch up by snapshot'
+    doc: 'bytes of a message; a larger one disconnects its subscribers, which catch up by snapshot'
   }),
   WS_BACKPRESSURE_MAX_BYTES: integer({
     default: 16 * 2 ** 20,
@@ -169,21 +173,25 @@ export const syncVariables = {
   WS_BACKPRESSURE_STALL_MS: integer({
     default: 30_000,
     min: 10,
-    doc: 'ms in which the network may take nothing of a send buffer that is not empty'
+    doc: 'ms without progress of a non-empty send buffer before its subscriber is cut'
   }),
   WS_STATUS_INTERVAL: integer({ default: 60_000, min: 10, doc: 'ms between status messages' }),
   WS_PING_INTERVAL: integer({ default: 30_000, min: 10, doc: 'ms between pings' }),
-  VALIDATOR_HEARTBEAT_TTL: integer({ default: 60_000, min: 10, doc: 'ms a validator is listed after its last word' }),
+  VALIDATOR_HEARTBEAT_TTL: integer({
+    default: 60_000,
+    min: 10,
+    doc: 'ms that a validator is listed after its last heartbeat'
+  }),
   SYNC_PUBLIC_HOSTS: list((host) => host.toLowerCase(), {
-    doc: 'server: hosts, with port where it is not the usual one, by which clients reach it; an `auth` that names another is ignored. Unset: the Host of the request',
+    doc: 'server: hosts by which clients reach it, with a port if it is not the default; an `auth` for another host is ignored. Unset: the Host of the request',
     example: 'sync.example.org,10.0.0.5:8080'
   }),
   VALIDATOR_PUBKEYS: list(readKey, {
-    doc: 'server: public keys of the validators that are served first; unset: any valid key',
+    doc: 'server: public keys of the validators that get blocks first; unset: any valid key',
     example: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
   }),
   SYNC_VALIDATOR_SEED: parsed(readKey, {
-    doc: 'client: seed of the Ed25519 key that it proves itself with; unset: one that is kept in SYNC_STATE_DIR',
+    doc: 'client: seed of the Ed25519 key that it signs with; unset: the one kept in SYNC_STATE_DIR',
     example: 'the output of: openssl rand -hex 32',
     secret: true
   }),
@@ -191,23 +199,23 @@ export const syncVariables = {
     doc: 'client: name of its heartbeats by REST; unset: its public key',
     example: 'validator-7'
   }),
-  BLOCK_POLL_INTERVAL: integer({ default: 250, min: 5, doc: 'server: ms between looks for new blocks' }),
+  BLOCK_POLL_INTERVAL: integer({ default: 250, min: 5, doc: 'server: ms between polls for new blocks' }),
   MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of the transparency log' }),
   MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),
   SYNC_STATE_ROOTS: flag({
     default: true,
-    doc: 'server: compute the state roots of indexers whose tables do not carry them; some 110 bytes of memory a balance'
+    doc: 'server: compute the state roots of indexers whose tables lack them; some 110 bytes of memory a balance'
   }),
   VERIFY_STATE_COMMITMENT: flag({
     default: true,
-    doc: 'client: compute the state roots of each block and halt when they are not those of the source'
+    doc: "client: compute the state roots of each block and halt when they differ from the source's"
   }),
   COMMITMENT_DOMAIN: text({ default: 'PLATFORM', doc: 'domain tag of state roots, the same for source and replica' }),
   CLIENT_RECONNECT_DELAY: integer({ default: 5000, min: 10, doc: 'client: ms before reconnecting' }),
   CIRCUIT_FAILURES: integer({ default: 10, min: 1, doc: 'consecutive failures that open a circuit' }),
   CIRCUIT_COOLDOWN_MS: integer({ default: 30_000, min: 10, doc: 'ms a circuit stays open' }),
-  CATALOG_CACHE_MS: integer({ default: 30_000, doc: 'ms for which an answer of /catalog is kept' }),
-  READY_MAX_LAG: integer({ default: 3, doc: 'blocks that a database may be behind for /readyz to say ready' }),
+  CATALOG_CACHE_MS: integer({ default: 30_000, doc: 'ms for which an answer of /catalog is cached' }),
+  READY_MAX_LAG: integer({ default: 3, doc: 'blocks that a database may be behind while /readyz answers ready' }),
   ...frameVariables
 } as const;
 

@@ -55,7 +55,7 @@ function plain(value: unknown): unknown {
   return Buffer.isBuffer(value) ? value.toString('hex') : (value ?? null);
 }
 
-/** A JSON text; what is none, or holds other things, is no signature. */
+/** Parses a JSON list of signatures; malformed text, or a list of other things, has no signature. */
 function readSignatures(text: unknown): Checkpoint['validator_signatures'] {
   let found: unknown;
   try {

@@ -27,12 +27,12 @@ export interface DatabaseMark {
   readonly samples: readonly Sample[];
 }
 
-/** Where a resume point stands, and what it names its database by. */
+/** The position of a resume point, and the mark of its database. */
 interface Kept {
   readonly height: number;
   readonly hashes: BlockHashes;
   readonly recent: readonly { readonly height: number; readonly hashes: BlockHashes }[];
-  /** Absent in what an earlier version left. */
+  /** Absent in files of an earlier version. */
   readonly of?: DatabaseMark;
 }
 
@@ -67,11 +67,11 @@ export async function readMark(
 /**
  * Whether a resume point is of this database.
  *
- * It is where place, server and creation are the same. Where one of them is not (a backup restored, another machine, a migration,
- * a point without a mark) the content must show it: a block that was broadcast is here, and the sampled rows have their ids. Whoever
- * finds less starts at the tip: its clients close the gap, while a point that is of another database loses changes.
+ * It is if place, server and creation are the same. If one of them differs (a backup restored, another machine, a migration,
+ * a point without a mark), the content must prove it: a broadcast block is here, and the sampled rows have their ids. Otherwise
+ * the source starts at the tip: its clients close the gap, while a resume point of another database would lose changes.
  *
- * @returns why it is of another; null: it is of this one
+ * @returns why the point is of another database; null: it is of this one
  */
 export async function findOtherDatabase(
   connection: Connection,
@@ -123,7 +123,7 @@ async function holds(connection: Connection, { plans }: SourceLayout, sample: Sa
   return row !== undefined && digestOf(row, sample.columns) === sample.digest;
 }
 
-/** A lookup row never changes; of a scoped one only the id and what it belongs to are sure to stay. */
+/** A lookup row never changes; of a scoped row only the id and its parent are certain to stay. */
 function lastingColumns({ class: tableClass, storedColumns, scope }: TablePlan, key: string): readonly string[] {
   if (tableClass === 'lookup') return storedColumns.map(({ name }) => name);
   return scope ? [...new Set([key, scope.column])] : [];

@@ -73,7 +73,7 @@ async function readNewHeads(
   return { previous, heads: hole < 0 ? heads : heads.slice(0, hole) };
 }
 
-/** A scoped table, and by what its rows are told apart. */
+/** A scoped table, and the column that divides its rows. */
 interface Scoped {
   readonly plan: TablePlan;
   readonly ranging: Ranging;
@@ -94,7 +94,7 @@ class GroupReader {
   readonly #touched: TouchedKeys;
   readonly #own = new OwnValues();
   readonly #withRows = new Set<string>();
-  /** By table: values of the group's own blocks of which rows were broadcast before. */
+  /** By table: values of the group's own blocks whose rows were broadcast before. */
   readonly #stale = new Map<string, Span[]>();
   #previous: BlockHashes | null;
   /** New lookup rows that went with blocks of the group before. */
@@ -270,7 +270,7 @@ class GroupReader {
     });
   }
 
-  /** Rows of lookup tables that are known already, and whose block is one of these: made outside of a block, they get it later. */
+  /** Known rows of lookup tables that now name one of these blocks: rows made outside of a block get it later. */
   async #readStamped(): Promise<Map<string, SqlRow[]>> {
     const found = new Map<string, SqlRow[]>();
     for (const plan of this.#layout.plans) {

@@ -10,10 +10,10 @@ import type { TablePlan } from '../tables/classify.ts';
 const RECENT_IDS = 2_000;
 /** As many of them are sent again where it is not known which were. */
 const LATE_IDS = 200;
-/** The most ids that one group says are gone. */
+/** The most vanished ids that one group reports. */
 const VANISHED_IDS = 200_000;
 
-/** What is known of one lookup table. */
+/** The state of one lookup table. */
 export interface LookupMemory {
   /** The watermark: the highest id that was sent. */
   readonly lastId: number;
@@ -28,7 +28,7 @@ export interface LookupPage {
   readonly memory: ReadonlyMap<string, LookupMemory>;
 }
 
-/** The state of a lookup table of which everything up to now counts as sent. */
+/** The state of a lookup table whose present rows count as sent. */
 export async function readLookupMemory(connection: Connection, plan: TablePlan): Promise<LookupMemory> {
   const table = quoteName(plan.name);
   const found = await rows<{ id: number }>(connection, `SELECT id FROM ${table} ORDER BY id DESC LIMIT ${RECENT_IDS}`);

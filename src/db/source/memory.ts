@@ -43,7 +43,7 @@ export class SourceMemory {
   /** UPDATE_TIME of `blocks` when it was read last; null: not known. */
   blocksTime: string | null = null;
   readonly watches = new Map<string, TableWatch>();
-  /** By derived table: keys that a reorg may have undone at the replicas, whose rows go with the next group. */
+  /** By derived table: keys that a reorg may have undone at the replicas; the next group sends their rows. */
   readonly forced = new Map<string, Set<string>>();
   /** By lookup table, the highest id that the reader of a snapshot may hold since the last group. */
   readonly heldIds = new Map<string, number>();
@@ -51,7 +51,7 @@ export class SourceMemory {
   #recent: RecentBlock[];
   /** Reorgs that a reader of these blocks may not have noticed. */
   #forks: readonly Fork[];
-  /** By height of a group's last block: keys of derived tables that it told, and ids that snapshot readers held. */
+  /** By height of a group's last block: the derived keys that it sent, and ids that snapshot readers held. */
   readonly #told = new Map<
     number,
     { readonly keys: Map<string, ReadonlySet<string>>; readonly held: Map<string, number> }
@@ -98,7 +98,7 @@ export class SourceMemory {
 
   /** As the predecessor left it; what changed since is unknown and goes with the next group. Call it inside a snapshot. */
   static async resume(connection: Connection, layout: SourceLayout, point: ResumePoint): Promise<SourceMemory> {
-    // An earlier version did not say: whoever stands at one of its blocks may stand on another branch of the same hashes.
+    // An earlier version did not record it: a reader at one of its blocks may be on another branch with the same hashes.
     const forks = point.forks ?? [{ fork: 0, height: point.height }];
     const memory = new SourceMemory(layout.dbType, { ...point, forks });
     const facts = await readTableFacts(connection);
@@ -121,7 +121,7 @@ export class SourceMemory {
     return memory;
   }
 
-  /** Takes up new tables, and forgets what was known of tables whose columns or class changed. */
+  /** Adds new tables, and forgets tables whose columns or class changed. */
   align(layout: SourceLayout, facts: ReadonlyMap<string, TableFacts>): void {
     for (const plan of layout.plans.filter(isWatched)) {
       const known = this.watches.get(plan.name);
@@ -138,7 +138,7 @@ export class SourceMemory {
       if (!isLarge) watch.requireAll();
       watch.lastId = known?.lastId ?? 0;
       this.watches.set(plan.name, watch);
-      // Parts that were told of it are parts by another column.
+      // The recorded parts are parts by another column.
       if (known && known.ranging.column !== watch.ranging.column)
         this.#recent = this.#recent.map(({ scoped, ...block }) => (block.older ? { ...block, older: null } : block));
     }
@@ -213,7 +213,7 @@ export class SourceMemory {
   }
 
   /**
-   * Falls back below a fork: what the orphaned groups carried will be said again.
+   * Goes back below a fork: the next groups send again what the orphaned groups carried.
    *
    * @param fork the first orphaned height
    * @param blockTime of the block below it
@@ -239,7 +239,7 @@ export class SourceMemory {
         this.forced.set(table, new Set([...(this.forced.get(table) ?? []), ...keys]));
       this.#told.delete(block.height);
     }
-    // Groups that a predecessor told, or that are still open: which rows without a block they changed is not known.
+    // For groups of a predecessor and open groups, the changed rows without a block are unknown.
     if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) this.#undoOlder(null);
     this.#recent = this.#recent.filter(({ height }) => height < fork);
     const last = this.#recent.at(-1);
@@ -270,7 +270,7 @@ export class SourceMemory {
     }
   }
 
-  /** Readers of a snapshot go on with the next group: where their state is not what was broadcast, that group says it again. */
+  /** Readers of a snapshot continue with the next group: if their state differs from the broadcast one, that group sends it again. */
   reconcileReaders({ tables, lookups }: SnapshotChecksums): void {
     for (const [name, { from, to, entries }] of Object.entries(tables)) {
       const watch = this.watches.get(name);
@@ -289,7 +289,7 @@ export class SourceMemory {
     }
   }
 
-  /** Whether a table's content is what was broadcast of it, as far as that is known. Call it inside a snapshot. */
+  /** Whether a table equals its broadcast state, as far as that is known. Call it inside a snapshot. */
   async holds(connection: Connection, plan: TablePlan): Promise<boolean> {
     if (plan.class === 'lookup')
       return (this.lookups.get(plan.name)?.lastId ?? 0) >= (await readLastId(connection, plan));
@@ -332,7 +332,7 @@ export class SourceMemory {
   /**
    * The first orphaned height, when the database no longer has the blocks that were broadcast; else null.
    *
-   * @param heads what the database has now of the recent heights
+   * @param heads the database's present blocks at the recent heights
    */
   findFork(heads: readonly BlockHead[], tip: number): number | null {
     const now = new Map(heads.map((head) => [head.height, head.hashes]));
@@ -347,9 +347,9 @@ export class SourceMemory {
     return kept ? kept.height + 1 : Math.min(this.#recent[0]!.height, tip + 1);
   }
 
-  /** What a reader that stands at a block has missed of older rows up to another block; null: not known. */
+  /** The older rows that a reader at one block has missed up to another block; null: not known. */
   missedSince(since: number, head: Pick<BlockHead, 'height' | 'hashes'>): MissedChanges | null {
-    // What a group changed elsewhere its last block tells.
+    // A group's last block carries the changes that the group made elsewhere.
     if (this.openGroup !== null && this.openGroup <= head.height) return null;
     return missedSince(since, head, { recent: this.#recent, forks: this.#forks, isScoped: this.#isScoped });
   }
@@ -361,14 +361,14 @@ export class SourceMemory {
   }
 
   /**
-   * What a successor needs.
+   * The facts for a successor.
    *
-   * @param isUncertain readers of a snapshot go on from a state that is not known yet: nothing counts as what was broadcast
+   * @param isUncertain readers of a snapshot continue from an unknown state: nothing counts as broadcast
    */
   point(isUncertain = false): ResumePoint {
     const watches = [...this.watches].map(([name, watch]): [string, KeptWatch] => [
       name,
-      // What a reorg undid at the replicas must equal nothing at the successor either.
+      // Keys that a reorg undid at the replicas must stay unequal to every row at the successor too.
       watch.keep(!isUncertain && !this.forced.has(name))
     ]);
     return {

@@ -5,7 +5,7 @@ import type { Fork, OlderChanges, RecentBlock } from './resume-point.ts';
 
 /** Parts of tables that are listed over all groups, and parts of scoped ones over older groups: the list goes to disk with each broadcast. */
 const LISTED_MAX = 5_000;
-/** Parts of tables that one reader is told of. */
+/** Parts of tables that one reader must receive. */
 const MISSED_MAX = 5_000;
 /** Reorgs that are remembered one by one. */
 const FORKS_MAX = 50;
@@ -15,8 +15,8 @@ type Spans = OlderChanges['spans'];
 const countOf = (spans: Spans) => Object.values(spans).reduce((sum, list) => sum + list.length, 0);
 
 /**
- * The blocks with what their groups told of older rows: of the newest groups, as far as all of it may be listed; of those before
- * them what scoped tables were told, for readers that were away.
+ * The blocks with the older rows that their groups sent: all tables for the newest groups, up to a limit; scoped tables only for
+ * those before them. Readers that were away need these.
  */
 export function listOlder(recent: readonly RecentBlock[], isScoped: (table: string) => boolean): RecentBlock[] {
   let [room, scopedRoom] = [LISTED_MAX, LISTED_MAX];
@@ -41,7 +41,7 @@ export function addFork(forks: readonly Fork[], fork: Fork): Fork[] {
   return [both, ...rest, fork];
 }
 
-/** What was broadcast. */
+/** The broadcast groups. */
 export interface Told {
   readonly recent: readonly RecentBlock[];
   readonly forks: readonly Fork[];
@@ -50,8 +50,8 @@ export interface Told {
 }
 
 /**
- * What a reader that stands at a block has missed up to another, by what the groups after it told; what later groups told may be
- * among it.
+ * The older rows that a reader at one block has missed up to another block, by the groups after it. The result may include rows of
+ * later groups.
  *
  * @returns null where it is not known, or that other block was not broadcast
  */
@@ -65,7 +65,7 @@ export function missedSince(
   if (own?.lookupsBefore === undefined || since > head.height) return null;
   if (!told || !sameBlock(told.hashes, head.hashes)) return null;
   const hidden = forks.filter(({ fork, height }) => fork <= since && since <= height);
-  // Who stands within a group was told of its blocks, or read them, before the last one changed their rows.
+  // A reader whose tip lies within a group got its blocks before the last one changed their rows.
   const from = Math.min(since + 1, own.within ?? since + 1, ...hidden.map(({ fork }) => fork));
   const blocks = recent.filter(({ height }) => height >= from);
   if (blocks.filter(({ height }) => height <= head.height).length !== head.height - from + 1) return null;

@@ -15,7 +15,7 @@ export interface OlderPart {
   readonly where: string;
 }
 
-/** The tables of what a reader has missed. Values that blocks of the snapshot have go with those. @param last its highest block */
+/** The tables that a reader has missed. Values with blocks in the snapshot are sent with those. @param last its highest block */
 export async function planOlderParts(
   connection: Connection,
   { plans, tables }: Pick<SourceLayout, 'plans' | 'tables'>,

@@ -13,15 +13,15 @@ export interface RecentBlock {
   readonly lookupsBefore?: Readonly<Record<string, number>>;
   /** By scope column of a parent: the lowest and highest value of the block; absent: not known. */
   readonly parents?: Readonly<Record<string, readonly [number, number]>>;
-  /** Of the last block of a group: what it told of older rows, said again when a reorg undoes it; null: too much to list. */
+  /** On the last block of a group: the older rows that it sent, sent again when a reorg undoes it; null: too much to list. */
   readonly older?: OlderChanges | null;
   /** Of a block that was not the last of its group: the group's first. Rows of these blocks are as of the last one. */
   readonly within?: number;
-  /** Where that is null: what of it scoped tables were told, if that was not too much. */
+  /** If that is null: the part for scoped tables, if it was not too much. */
   readonly scoped?: OlderChanges['spans'];
 }
 
-/** What a group told beyond its own blocks, by table. */
+/** A group's changes beyond its own blocks, by table. */
 export interface OlderChanges {
   /** Parts that were sent again. */
   readonly spans: Readonly<Record<string, readonly Span[]>>;
@@ -37,26 +37,26 @@ export interface Fork {
 
 /** Everything a successor needs to continue after the last broadcast, without a gap and without a change lost. */
 export interface ResumePoint {
-  /** The database that it is of; absent in what an earlier version left. */
+  /** The database of this resume point; absent in files of an earlier version. */
   readonly of?: DatabaseMark;
-  /** How its sums are made; of another one than this version's they are not believed. Absent in what an earlier version left. */
+  /** The algorithm of its sums; sums of another algorithm are ignored. Absent in files of an earlier version. */
   readonly algorithm?: number;
   /** -1: the database was empty, and its first block is the next. */
   readonly height: number;
-  /** Time of that block; with height and hashes it is what a new subscriber's status message says. */
+  /** Time of that block; with height and hashes it is in a new subscriber's status message. */
   readonly blockTime: number | null;
   readonly hashes: BlockHashes;
   /** The last broadcast blocks, oldest first, at most 1000: where a reorg's fork is looked for. */
   readonly recent: readonly RecentBlock[];
-  /** How many reorgs were ever broadcast; absent in what an earlier version left. */
+  /** Number of reorgs ever broadcast; absent in files of an earlier version. */
   readonly reorgs?: number;
-  /** Reorgs that a reader may not have noticed; absent in what an earlier version left. */
+  /** Reorgs that a reader may not have noticed; absent in files of an earlier version. */
   readonly forks?: readonly Fork[];
-  /** First height of a group of which only a part was broadcast: the successor's next message continues it. */
+  /** First height of a group that was broadcast in part: the successor's next message continues it. */
   readonly openGroup: number | null;
   /** Highest id broadcast, by lookup table. */
   readonly lookupIds: Readonly<Record<string, number>>;
-  /** By table whose changes are found by content: sums of what was broadcast of it. */
+  /** By table whose changes are found by content: sums of its broadcast rows. */
   readonly watches: Readonly<Record<string, KeptWatch>>;
 }
 

@@ -20,9 +20,9 @@ export interface TableChecksums {
 }
 
 /**
- * A database's state as one snapshot saw it: what its reader stands on when the next group comes.
+ * A database's state in one snapshot, from which its reader continues with the next group.
  *
- * It need not be what was broadcast of the same block: tables may change in place between two blocks. Older rows of large
+ * It may differ from the broadcast of the same block: tables may change in place between two blocks. Older rows of large
  * tables are not in it; a replica compares them by digests when it has loaded a snapshot.
  */
 export interface SnapshotChecksums {

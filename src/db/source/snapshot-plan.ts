@@ -17,28 +17,28 @@ const WHOLE_ROWS = 20_000;
 /** As far back as a source looks for changes in older blocks. */
 const CHANGED_BLOCKS = 1_000;
 
-/** What one snapshot holds, decided inside its own read. */
+/** The content of one snapshot, decided inside its own read. */
 export interface SnapshotPlan {
   /** The block that the snapshot is at. */
   readonly head: BlockHead;
-  /** The lowest block of which it may hold scoped rows. */
+  /** The lowest block with scoped rows in the snapshot. */
   readonly first: number;
   readonly layout: SourceLayout;
-  /** What changed in older blocks; null: it is not told. */
+  /** Changes in older blocks; null: not included. */
   readonly older: readonly OlderPart[] | null;
   readonly tables: readonly TableRead[];
   /** Null in a full snapshot, where everything is in `tables`. */
   readonly updatedRows: readonly TableRead[] | null;
-  /** Mutable and lookup tables of which a since-snapshot holds every row there is, empty ones too. */
+  /** Mutable and lookup tables that a since-snapshot holds whole, empty ones too. */
   readonly wholeTables: readonly string[];
   /** Full snapshots: the server's estimate of the rows; null otherwise. */
   readonly estimatedRows: number | null;
 }
 
 /**
- * Decides what a snapshot holds. Call it first thing in the transaction that will read the rows.
+ * Decides the content of a snapshot. Call it first in the transaction that will read the rows.
  *
- * @param missedUpTo says what a since-snapshot's reader has missed of older rows; null: not known
+ * @param missedUpTo the older rows that a since-snapshot's reader has missed; null: not known
  * @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID (`until` names no block), DATABASE_UNUSABLE
  */
 export async function planSnapshot(
@@ -63,7 +63,7 @@ export async function planSnapshot(
   const known = told && told.from >= query.older! ? told : null;
   const first = query.inclusive ? query.since : (known?.from ?? query.older ?? query.since + 1);
   const parts = known && (await planOlderParts(connection, { ...layout, plans }, known, head.height));
-  // A client that asks for blocks >= N does not ask for older ones again, of which rows may have changed.
+  // A client that asks for blocks >= N does not request older ones again, whose rows may have changed.
   const older = Math.max(0, first - CHANGED_BLOCKS);
   const common = { head, first: query.inclusive ? older : first, layout, older: parts, estimatedRows: null };
   if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
@@ -71,7 +71,7 @@ export async function planSnapshot(
   const tables: TableRead[] = [];
   const updatedRows: TableRead[] = [];
   const wholeTables: string[] = [];
-  // A decoder's clients know no `updated_rows`: what has no block comes with the blocks' rows.
+  // A decoder's clients know no `updated_rows`: rows without a block are sent with the blocks' rows.
   const changed = id.dbType === 'decoder' ? tables : updatedRows;
   for (const plan of plans) {
     if (plan.class === 'scoped') {
@@ -94,7 +94,7 @@ export async function planSnapshot(
   return { ...common, tables, updatedRows, wholeTables };
 }
 
-/** Whether rows of older blocks change, or come: a client that knows no parts of tables is sent them anew. */
+/** Whether rows of older blocks change or arrive: a client that knows no ranges gets them again. */
 function changesLater({ name }: TablePlan): boolean {
   return HINTS.some(({ table, late }) => table === name && late === true);
 }

@@ -13,8 +13,8 @@ import { touchRules } from './changes/touch-rules.ts';
 const STEP_ROWS = 4_096;
 
 /**
- * Looks at the rows that no group looks at: small tables whole, large ones a stretch at a time from the newest to the oldest, over
- * and over. A stretch that was not looked at before is learned; what differs from what was broadcast goes with the next group.
+ * Reads the rows that no group reads: small tables whole, large ones a stretch at a time from the newest to the oldest, then
+ * again. It learns a stretch that it reads for the first time; the next group sends the differences from the broadcast state.
  */
 export class Sweep {
   #table: string | null = null;
@@ -29,7 +29,7 @@ export class Sweep {
     return { passes: this.#passes, blocks: this.#blocks };
   }
 
-  /** One step, inside a snapshot of exactly what was broadcast. @returns false when no table needs one */
+  /** One step, inside a snapshot of exactly the broadcast state. @returns false when no table needs one */
   async step(
     connection: Connection,
     layout: SourceLayout,
@@ -74,13 +74,13 @@ async function stretchBelow(
   return row ? (toValue(row['v']) ?? LOWEST) : LOWEST;
 }
 
-/** Those of which unchanged rows are sent as long as they are not known come first. */
+/** Tables whose unchanged rows are sent as long as they are not known come first. */
 function sweepOrder({ plans }: SourceLayout): readonly TablePlan[] {
   const touched = new Set(touchRules(plans).map(({ plan }) => plan));
   return plans.toSorted((a, b) => Number(touched.has(b)) - Number(touched.has(a)));
 }
 
-/** A small table, also one whose UPDATE_TIME stands still. @returns the value below which the next step looks: none */
+/** Reads a small table, even if its UPDATE_TIME is unchanged. @returns the value below which the next step reads: none */
 async function lookAtAll(connection: Connection, plan: TablePlan, watch: TableWatch): Promise<number> {
   const all: Span[] = [[LOWEST, HIGHEST], null];
   const now = await readChecksums(connection, plan, watch.ranging, null);

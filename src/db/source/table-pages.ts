@@ -5,10 +5,10 @@ import { type Connection, quoteName, rows, type SqlRow } from '../core/connectio
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 
-/** Rows of one statement: what is read of a page beyond its bytes is bounded by them. */
+/** Rows of one statement. They bound what is read of a page beyond its bytes. */
 const STEP_ROWS = 2_000;
 
-/** What a page is to hold. */
+/** The limits of a page. */
 export interface PageOrder {
   readonly table: string;
   readonly afterId: number | string | null;
@@ -23,7 +23,7 @@ const MAX_DISPENSERS = 1_000_000;
  * One page of a lookup table, by id, its rows as JSON texts. Call it inside a snapshot.
  *
  * @param afterId null: from the beginning, an id of 0 included
- * @param maxBytes the page ends before rows that would make it longer; its first row goes whatever it has
+ * @param maxBytes the page ends before rows that would make it longer; it always has its first row
  * @throws {PlatformError} REQUEST_INVALID when the table is none
  */
 export async function readLookupPage(

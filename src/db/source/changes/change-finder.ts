@@ -10,7 +10,7 @@ import type { TableWatch } from './table-watch.ts';
 import { ChangeTaker } from './taking.ts';
 import type { TouchedKeys } from './touch-rules.ts';
 
-/** What a group brings, and what is known of its tables. */
+/** The rows of a group, and the state of its tables. */
 export interface GroupFacts {
   readonly watches: ReadonlyMap<string, TableWatch>;
   readonly facts: ReadonlyMap<string, TableFacts>;
@@ -18,9 +18,9 @@ export interface GroupFacts {
   readonly before: string | null;
   /** Values of the group's own blocks. */
   readonly own: OwnValues;
-  /** By table: own values of which rows were broadcast before. */
+  /** By table: own values whose rows were broadcast before. */
   readonly stale: ReadonlyMap<string, readonly Span[]>;
-  /** Tables of which the group's own blocks have rows. */
+  /** Tables with rows in the group's own blocks. */
   readonly withRows: ReadonlySet<string>;
   /** Keys that the group's rows name; it learns those of the older rows that are sent. */
   readonly touched: TouchedKeys;
@@ -43,7 +43,7 @@ export async function findChanges(
   await lookAtCorrelated(connection, looks);
   const taker = new ChangeTaker(connection, layout.dbType);
   const found = new Map<string, TableFound>();
-  // Scoped tables first: what their rows name is looked for in the others.
+  // Scoped tables first: their rows name the keys to look up in the others.
   const ordered = looks.toSorted((a, b) => Number(b.plan.scope !== null) - Number(a.plan.scope !== null));
   for (const look of ordered) {
     const rule = touched.rules.find(({ plan }) => plan === look.plan);

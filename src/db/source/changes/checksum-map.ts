@@ -1,4 +1,4 @@
-/** What is known of some rows: how many there are, and the sum of their keyed 64-bit words, mod 2^64. */
+/** The checksum of some rows: their number, and the sum of their keyed 64-bit words, mod 2^64. */
 export interface Checksum {
   readonly rows: number;
   readonly sum: bigint;
@@ -7,7 +7,7 @@ export interface Checksum {
 /** The checksum of no rows. */
 export const NO_ROWS: Checksum = { rows: 0, sum: 0n };
 
-/** A value of the column by which a table's rows are told apart; null: the rows in which it is NULL. */
+/** A value of the column that divides a table's rows; null: the rows in which it is NULL. */
 export type Value = number | null;
 
 const CHUNK = 256;
@@ -75,7 +75,7 @@ export class ChecksumMap {
     for (const [value] of [...this.entries(from, to)]) this.set(value, NO_ROWS);
   }
 
-  /** The lowest of the newest values that have so many rows together; negative infinity where all have fewer. */
+  /** The lowest of the newest values that together have this many rows; negative infinity if all have fewer. */
   newest(rows: number): number {
     let left = rows;
     for (const key of this.#keys().toReversed()) {

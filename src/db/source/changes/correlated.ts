@@ -7,14 +7,14 @@ import { inSpansSql, type Ranging, readChecksums } from './ranging.ts';
 import { isWithin, mergeSpans, type Span, spansOf } from './spans.ts';
 import { RANGE_WIDTH } from './table-watch.ts';
 
-/** Wider spans are parts of which a successor knows that something changed, but not what: their rows say which actions it may be. */
+/** In wider spans a successor knows that something changed, but not what: their rows name the possible actions. */
 const NARROW = 256;
-/** Actions whose rows in sibling tables are looked at with one group: those of a table that is looked at whole. */
+/** Actions whose rows in sibling tables are read with one group: those of a table that is read whole. */
 const CORRELATED = 4_096;
 
 /**
  * A change of a row under an old action often comes with rows of other tables under the same one: a refund is a credit under
- * the action that began the cooldown, and nothing but that row's own status tells of it.
+ * the action that began the cooldown, and otherwise only that row's own status changes.
  */
 export async function lookAtCorrelated(connection: Connection, looks: readonly Look[]): Promise<void> {
   const actions = new Set<number>();
@@ -52,7 +52,7 @@ async function actionsWithin(connection: Connection, { plan, watch }: Look, span
   return found.map((row) => Number(row['a']));
 }
 
-/** Actions of changed rows in tables whose rows are tied to blocks directly. */
+/** Actions of changed rows in tables whose rows name their blocks directly. */
 async function actionsOfChangedBlocks(connection: Connection, looks: readonly Look[]): Promise<number[]> {
   const found: number[] = [];
   for (const { plan, watch, wanted } of looks) {
@@ -95,7 +95,7 @@ async function readRange(connection: Connection, plan: TablePlan, ranging: Rangi
   return [...now.values()].reduce(together, NO_ROWS);
 }
 
-/** What a checksum has grown by. */
+/** The growth of a checksum. */
 export function growthOf(before: Checksum, now: Checksum): Checksum {
   return { rows: now.rows - before.rows, sum: BigInt.asUintN(64, now.sum - before.sum) };
 }

@@ -2,14 +2,14 @@ import type { SqlRow } from '../../core/connection.ts';
 import type { Checksum, Value } from './checksum-map.ts';
 import type { Span } from './spans.ts';
 
-/** Parts of one table that go with a group, and what is known of them from then on. */
+/** Parts of one table that a group sends, and their checksums afterwards. */
 export interface SentPart {
-  /** The values that `entries` tells all of. */
+  /** The values that `entries` covers whole. */
   readonly spans: readonly Span[];
   readonly entries: ReadonlyMap<Value, Checksum>;
 }
 
-/** What a table's watch takes over when the group is out; a look that covered nothing has learned only `lastId` and `explained`. */
+/** Facts for a table's watch after the group was sent; a look that covered nothing sets only `lastId` and `explained`. */
 export interface LookNotes {
   lastId: number;
   isLooked: boolean;
@@ -20,7 +20,7 @@ export interface LookNotes {
   explained: number;
 }
 
-/** What one table's look found. */
+/** The result of one table's look. */
 export interface TableFound {
   /** Rows to insert or to change. */
   readonly updated: SqlRow[];

@@ -11,7 +11,7 @@ import { stampOf } from './touch-rules.ts';
 
 /** Rows that one group looks at beyond the newest ones of each table. */
 const LOOKED_ROWS = 60_000;
-/** Tables of which MariaDB does not know when they changed last are looked at whole up to so many rows. */
+/** Tables without a known time of change are read whole up to this many rows. */
 const UNTIMED_ROWS = 1_024;
 
 /** One table under a look. */
@@ -25,7 +25,7 @@ export interface Look {
   readonly own: readonly Span[];
   /** Spans of own values in which rows stood already: replicas clear them. */
   readonly stale: readonly Span[];
-  /** What is to be sent. */
+  /** The values to send. */
   wanted: Span[];
   /** By value below the window, how its range has grown. */
   readonly growth: Map<number, Checksum>;
@@ -46,8 +46,8 @@ export function beginLook(of: Pick<Look, 'plan' | 'watch' | 'facts' | 'before' |
 /**
  * Looks at each table as far as a group must, and notes which of its values changed.
  *
- * @param withRows tables of which the group's own blocks have rows
- * @param hinted tables whose rows other tables' rows name
+ * @param withRows tables with rows in the group's own blocks
+ * @param hinted tables whose rows are named by rows of other tables
  */
 export async function lookAround(
   connection: Connection,
@@ -58,7 +58,7 @@ export async function lookAround(
   for (const [look, depth] of depths(looks, withRows, hinted)) await lookAt(connection, look, depth);
 }
 
-/** Which tables to look at, and how far: those that changed, and as far as a group may look those of which that is not known. */
+/** The tables to read, and how far: the changed ones and, within a group's limit, those without a known time of change. */
 function depths(
   looks: readonly Look[],
   withRows: ReadonlySet<string>,
@@ -74,7 +74,7 @@ function depths(
       room -= watch.fine.rows;
       if (room < 0) continue;
     }
-    // A table that changed though no block brought it rows, and whose rows no other names: an older row changed.
+    // The table changed, no block brought it rows, and no other table names its rows: an older row changed.
     const isKnown = isMoved && watch.updateTime !== undefined && watch.isKnownWhole;
     const isOlder = isKnown && !withRows.has(plan.name) && !hinted.has(plan);
     if (watch.isWhole) chosen.push([look, 'whole']);
@@ -84,13 +84,13 @@ function depths(
   return chosen;
 }
 
-/** Compares what a look covers with what was broadcast of it. */
+/** Compares the values that a look covers with the broadcast ones. */
 async function lookAt(connection: Connection, look: Look, depth: Depth): Promise<void> {
   const { plan, watch, own, facts } = look;
   const nulls: Span[] = watch.ranging.isNullable ? [null] : [];
   const covered: Span[] = [[depth === 'whole' ? LOWEST : watch.lookFrom, HIGHEST], ...nulls];
   const asked = withoutSpans(covered, own);
-  // So many gaps between the own values are read with them and left out here.
+  // Small gaps between the own values are read with them and left out here.
   const spans = condition(asked).length === asked.length ? asked : covered;
   const isAll = depth === 'whole' && own.length === 0;
   const now = await readChecksums(connection, plan, watch.ranging, isAll ? null : spans);

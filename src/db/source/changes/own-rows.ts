@@ -15,7 +15,7 @@ const WORD_ALIAS = '#word';
 /** Spans of one condition; more are joined to the one from the lowest to the highest. */
 const MAX_SPANS = 200;
 
-/** A row as read, with what is known of it beside its columns. */
+/** A row as read, with its checksum facts. */
 export interface ReadRow {
   readonly row: SqlRow;
   readonly value: Value;

@@ -6,7 +6,7 @@ import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, together, type Value } from './checksum-map.ts';
 import { HIGHEST, LOWEST, type Span } from './spans.ts';
 
-/** By what a table's rows are divided, so that a part of them can be looked at and sent. */
+/** The column that divides a table's rows, so that a part of them can be read and sent. */
 export interface Ranging {
   /** An integer column; null: slots 0 to 4095, the first 12 bits of a row's hash. */
   readonly column: string | null;
@@ -48,7 +48,7 @@ export function valueSql({ column }: Ranging, plan: TablePlan): string {
   return contentSlotSql(plan.storedColumns, 'r');
 }
 
-/** SQL for a row's word: it covers all stored columns, ids included. */
+/** SQL for a row's checksum word: it covers all stored columns, ids included. */
 export function finderWordSql(plan: TablePlan): string {
   return wordSql(FINDER_KEY, plan.storedColumns, 'r');
 }
@@ -66,12 +66,12 @@ export function inSpansSql(ranging: Ranging, plan: TablePlan, spans: readonly Sp
   return parts.length === 0 ? 'FALSE' : `(${parts.join(' OR ')})`;
 }
 
-/** A value as read; what is beyond the safe integers counts as the largest of them. */
+/** A value as read; one beyond the safe integers counts as the largest of them. */
 export function toValue(read: unknown): Value {
   return read === null ? null : Math.max(LOWEST, Math.min(HIGHEST, Number(read)));
 }
 
-/** The word of a row as read. */
+/** The checksum word of a row as read. */
 export function toChecksum(rowCount: number, sum: unknown): Checksum {
   return { rows: rowCount, sum: BigInt.asUintN(64, BigInt(String(sum ?? 0))) };
 }

@@ -1,7 +1,7 @@
 import { type Connection, rows } from '../../core/connection.ts';
 import { FINDER_KEY } from '../../core/keys.ts';
 
-/** What the server says of a table without reading it. */
+/** The server's facts about a table, known without reading it. */
 export interface TableFacts {
   readonly name: string;
   /** An estimate of InnoDB's; exact for MyISAM. */
@@ -32,9 +32,9 @@ export function isSettled({ updateTime, isFresh }: TableFacts, before: string | 
 }
 
 /**
- * What MariaDB knows of each table, in one statement of some 2 ms for 150 tables.
+ * MariaDB's facts about each table, in one statement of some 2 ms for 150 tables.
  *
- * It says where to look first. It is never the only look at a table: a transaction that committed at :36 may show :34, and a
+ * It shows where to look first. Never rely on it alone: a transaction that committed at :36 may show :34, and a
  * server forgets times when it starts.
  */
 export async function readTableFacts(connection: Connection): Promise<ReadonlyMap<string, TableFacts>> {
@@ -44,7 +44,7 @@ export async function readTableFacts(connection: Connection): Promise<ReadonlyMa
        UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(UPDATE_TIME) AS age, UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(CREATE_TIME) AS made, ${FINDER_KEY} IS NULL AS keyless
      FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()`
   );
-  // Without its key a checksum would be one that whoever writes rows can foresee.
+  // Without its key, anyone who writes rows could predict a checksum.
   if (found.some((row) => Number(row['keyless']) === 1))
     throw new Error('a connection without the key of the change finder');
   return new Map(

@@ -5,13 +5,13 @@ import { type Checksum, ChecksumMap, isSame, NO_ROWS, together, type Value } fro
 import { type Ranging, rangingOf } from './ranging.ts';
 import { HIGHEST, LOWEST, mergeSpans, type Span } from './spans.ts';
 
-/** A table of at most so many rows is looked at whole with each group that may have changed it. */
+/** A table of at most this many rows is read whole with each group that may have changed it. */
 export const SMALL_ROWS = 4_096;
-/** Of a larger one, each group looks at so many of the newest rows; a sweep reads the others between groups. */
+/** Of a larger table, each group reads this many of the newest rows; a sweep reads the others between groups. */
 export const WINDOW_ROWS = 512;
-/** A table of at most so many rows is known whole from the start; a larger one is learned between groups. */
+/** A table of at most this many rows is learned whole at the start; a larger one between groups. */
 export const START_ROWS = 20_000;
-/** A table is known value by value up to so many rows, and looked at whole where it changed and no row of a new block says why. */
+/** Up to this many rows each value has its checksum. A changed table is read whole if no row of a new block explains the change. */
 export const FINE_ROWS = 200_000;
 /** The same where each value names one row and rows have no block: some 26 MB. */
 const SINGLE_ROWS = 2_000_000;
@@ -20,7 +20,7 @@ export const RANGE_WIDTH = 256;
 /** Sums of one table in a resume point. */
 const KEPT_SUMS = 32;
 
-/** What a resume point keeps of a table: sums over ranges of 2^shift values, as `rows:sum`. */
+/** A resume point's facts about a table: sums over ranges of 2^shift values, as `rows:sum`. */
 export interface KeptWatch {
   /** Lowest value that the sums cover; null: all. */
   readonly from: number | null;
@@ -31,7 +31,7 @@ export interface KeptWatch {
   readonly pending: readonly Span[];
 }
 
-/** What was last broadcast of one table, in checksums. It grows with the table's ranges, not with its rows. */
+/** Checksums of the last broadcast state of one table. Memory grows with the table's ranges, not with its rows. */
 export class TableWatch {
   readonly signature: string;
   readonly ranging: Ranging;
@@ -39,7 +39,7 @@ export class TableWatch {
   readonly fine = new ChecksumMap();
   /** By range of 256 values below `from`: those that have rows. */
   readonly #coarse = new Map<number, Checksum>();
-  /** Ranges whose rows are not known any more. */
+  /** Ranges whose checksums are unknown. */
   readonly #unknown = new Set<number>();
   /** A multiple of 256, or LOWEST. */
   from: number;
@@ -51,9 +51,9 @@ export class TableWatch {
   readonly isSingle: boolean;
   /** All values are known one by one, or will be once they were read. */
   isFine: boolean;
-  /** Rows of a derived table that are gone and whose keys were sent, though their ids are still known here. */
+  /** Deleted rows of a derived table whose keys were sent and whose ids are still in this watch. */
   explained = 0;
-  /** What the next group sends, whether it looks changed or not. */
+  /** Values that the next group sends, changed or not. */
   pending: Span[] = [];
   /** Highest AUTO_INCREMENT id seen. */
   lastId = 0;
@@ -61,7 +61,7 @@ export class TableWatch {
   updateTime: string | null | undefined;
   /** A later change shows another UPDATE_TIME. */
   isSettled = false;
-  /** Highest stamp seen, of a table whose changes leave one; null: not known. */
+  /** Highest timestamp seen, for a table whose changes leave one; null: not known. */
   stamp: number | null = null;
 
   /** @param rows how many the table has, about */
@@ -75,7 +75,7 @@ export class TableWatch {
     this.isFine = rows <= this.#fineRows;
   }
 
-  /** What is known of the 256 values of a range below `from`; undefined: nothing. */
+  /** The checksums of the 256 values of a range below `from`; undefined: none. */
   rangeOf(range: number): Checksum | undefined {
     if (range * RANGE_WIDTH < this.rangesFrom || this.#unknown.has(range)) return undefined;
     return this.#coarse.get(range) ?? NO_ROWS;
@@ -145,7 +145,7 @@ export class TableWatch {
     for (const [value, checksum] of entries) this.add(value, checksum);
   }
 
-  /** The values in these spans whose rows are not what was broadcast. */
+  /** The values in these spans whose rows differ from the broadcast ones. */
   changed(spans: readonly Span[], now: ReadonlyMap<Value, Checksum>): Set<Value> {
     const changed = new Set<Value>();
     for (const [value, checksum] of now) if (!isSame(this.fine.get(value), checksum)) changed.add(value);
@@ -157,12 +157,12 @@ export class TableWatch {
     return changed;
   }
 
-  /** The next group sends these, whatever they hold. */
+  /** The next group sends these values, whatever rows they have. */
   require(spans: readonly Span[]): void {
     if (spans.length > 0) this.pending = mergeSpans([...this.pending, ...spans]);
   }
 
-  /** Every row goes with the next groups; what is there now counts as unknown. */
+  /** The next groups send every row; the present rows count as unknown. */
   requireAll(): void {
     this.fine.delete(this.from, HIGHEST);
     this.fine.set(null, NO_ROWS);
@@ -214,7 +214,7 @@ export class TableWatch {
     this.from = from;
   }
 
-  /** What a successor needs; large tables are known by their newest rows only. @param isKnown false: nothing counts as broadcast */
+  /** The facts for a successor; of large tables only the newest rows. @param isKnown false: nothing counts as broadcast */
   keep(isKnown: boolean): KeptWatch {
     const isAll = this.from === LOWEST && this.fine.rows <= START_ROWS;
     const from = isAll ? LOWEST : Math.floor(this.lookFrom / RANGE_WIDTH) * RANGE_WIDTH;
@@ -236,7 +236,7 @@ export function sumsOf(fine: ChecksumMap, from: number, shift: number): Record<s
   return Object.fromEntries([...sums].map(([key, { rows, sum }]) => [key, `${rows}:${sum}`]));
 }
 
-/** The spans in which what was kept and what is there now differ. */
+/** The spans in which the kept and the present checksums differ. */
 export function differingSpans({ sums, shift }: KeptWatch, now: Readonly<Record<string, string>>): Span[] {
   const keys = new Set([...Object.keys(sums ?? {}), ...Object.keys(now)]);
   return [...keys]

@@ -30,7 +30,7 @@ export class ChangeTaker {
     this.#dbType = dbType;
   }
 
-  /** Reads what is to be sent of a table. @returns null where it was not looked at and nothing is sent */
+  /** Reads the rows of a table to send. @returns null if it was not looked at and nothing is sent */
   async take(look: Look, touched: TouchedKeys): Promise<TableFound | null> {
     const { plan, watch, wanted, stale, notes } = look;
     if (wanted.length === 0 && stale.length === 0 && !notes.isLooked) return null;
@@ -41,7 +41,7 @@ export class ChangeTaker {
     // What older rows of blocks name; the other rows without a block change by themselves.
     if (plan.scope) touched.note(plan, list);
     if (watch.isSingle) {
-      // What is gone from a part of which nothing is known, only the part as a whole can say.
+      // If nothing is known of a part, only sending it whole reports its deleted rows.
       const parts = done.filter((span) => span !== null && span[0] < span[1] && isWithin(span[0], watch.pending));
       const singles = withoutSpans(done, parts);
       const gone = [...goneOf(watch, singles, entries)].map((value) => ({ [watch.ranging.column!]: value }));
@@ -59,7 +59,7 @@ export class ChangeTaker {
     return { ...common, updated: isForOthers ? changedRows(look, read) : [], deleted: [], ranges };
   }
 
-  /** Of a table whose rows other tables' rows name: what the group touched, and what changed besides. */
+  /** For a table whose rows are named by other tables' rows: the rows that the group touched, and other changed rows. */
   async takeTouched(look: Look, key: readonly string[], touched: TouchedKeys): Promise<TableFound | null> {
     const { plan, watch } = look;
     const named = touched.of(plan.name);
@@ -67,7 +67,7 @@ export class ChangeTaker {
     const present = new Set(read.map(({ row }) => JSON.stringify(key.map((name) => row[name]))));
     const isDerived = plan.class === 'derived';
     const absent = isDerived ? [...named].filter((text) => !present.has(text)) : [];
-    // An id that is found gone sooner or later says nothing new: its row is absent, or has another id now.
+    // It does not matter when a vanished id is found: its row is absent, or has another id now.
     const renamed = read.filter(({ value }) => watch.fine.get(value).rows === 0);
     if (isDerived) look.notes.explained += absent.length + renamed.length;
     const base = await this.take(look, touched);
@@ -81,7 +81,7 @@ export class ChangeTaker {
       const isKnown = watch.ranging.isUnique && value !== null && value >= watch.from;
       if (!isDerived && isKnown && isSame(watch.fine.get(value), checksum)) continue;
       updated.push(row);
-      // Where a value names several rows, the look at all of them says what is there.
+      // Where a value names several rows, the look at all of them finds the present ones.
       if (value === null || !watch.ranging.isUnique) continue;
       entries.set(value, checksum);
       spans.push([value, value]);
@@ -164,7 +164,7 @@ function entriesOf(read: readonly ReadRow[]): Map<Value, Checksum> {
   return entries;
 }
 
-/** Values of which rows were broadcast, and that have none any more. */
+/** Values whose rows were broadcast and that have no rows now. */
 function* goneOf(watch: TableWatch, spans: readonly Span[], entries: ReadonlyMap<Value, Checksum>): Generator<number> {
   for (const span of spans) {
     if (span === null) continue;
@@ -183,7 +183,7 @@ function keysOf({ identity, class: tableClass }: TablePlan, list: readonly SqlRo
   return identity && new Set(list.map((row) => JSON.stringify(identity.map((name) => row[name]))));
 }
 
-/** Rows of older blocks for clients that know no parts of tables: those that changed, as far as they can be told from others. */
+/** Rows of older blocks for clients that know no ranges: the changed ones, as far as they can be identified. */
 function changedRows({ plan, watch, growth }: Look, read: readonly ReadRow[]): SqlRow[] {
   if (plan.identity !== null) return read.map(({ row }) => row);
   const changed: SqlRow[] = [];
@@ -197,7 +197,7 @@ function changedRows({ plan, watch, growth }: Look, read: readonly ReadRow[]): S
 }
 
 /**
- * Which of some rows that look alike are new: those whose words add up to what the checksum has grown by.
+ * Finds the new ones among rows that look alike: those whose words add up to the growth of the checksum.
  *
  * @param grown undefined: not known
  */

@@ -12,8 +12,8 @@ export interface TouchRule {
 }
 
 /**
- * Which rows of tables without a block a block's own rows change: of derived tables those under the keys that they name, of
- * others what the hints say.
+ * Which rows of tables without a block a block's own rows change: in derived tables those under the keys that they name, in
+ * other tables those that the hints name.
  */
 export function touchRules(plans: readonly TablePlan[]): TouchRule[] {
   return plans.flatMap((plan): TouchRule[] => {

@@ -6,7 +6,7 @@ import { HIGHEST, LOWEST, type Span } from './spans.ts';
 import type { TableFacts } from './table-facts.ts';
 import { RANGE_WIDTH, START_ROWS, TableWatch, WINDOW_ROWS } from './table-watch.ts';
 
-/** Tables whose changes are found by their content. */
+/** Tables whose changes are found by content. */
 export function isWatched({ class: tableClass }: TablePlan): boolean {
   return tableClass === 'scoped' || tableClass === 'mutable' || tableClass === 'derived';
 }

@@ -14,7 +14,7 @@ import type { ReplicaSchema } from './schema.ts';
 import { markAdopted, type ReplicaState } from './state.ts';
 import { logBlocks } from './written-blocks.ts';
 
-/** What the control tables of another client must be found by, to be continued. */
+/** The control tables that identify another client's replica. */
 const CONTROL_KEYS = { sync_meta: 'block_index', merkle_epochs: 'epoch' } as const;
 
 /** The heights of a database that another client made; each of them is there once. */
@@ -53,7 +53,7 @@ export function refusal(reason: string): PlatformError {
   return new PlatformError('REPLICA_FOREIGN', { reason: `the replica of another client is not adopted: ${reason}` });
 }
 
-/** What is being adopted is never replaced by a bootstrap. @throws {PlatformError} REPLICA_FOREIGN */
+/** A bootstrap never replaces a replica that is being adopted. @throws {PlatformError} REPLICA_FOREIGN */
 export function refuseLoss({ phase }: ReplicaState, reason: string): void {
   if (phase === 'adopting') throw refusal(reason);
 }
@@ -80,7 +80,7 @@ function checkControl(own: TypedTable | undefined, column: string): void {
   if (own && !isFoundBy) throw refusal(`its table ${own.name} has no unique key over ${column}: rename it`);
 }
 
-/** What is done to a database that passed all checks. */
+/** Takes over a database that passed all checks. */
 export interface Takeover extends ForeignHeights {
   /** Blocks above it are taken away, to be fetched again. */
   readonly height: number;
@@ -110,7 +110,7 @@ export async function takeOver(
   await markAdopted(connection, { height, blockTime: head!.blockTime, hashes: head!.hashes, ...origin });
 }
 
-/** In one transaction: rows of blocks go by scope, balances become what is left of credits and debits. */
+/** In one transaction: deletes rows of blocks by scope, and sets balances to the remaining credits and debits. */
 async function cutBack(
   connection: Connection,
   schema: ReplicaSchema,

@@ -34,7 +34,7 @@ function* ordered<T>(
   }
 }
 
-/** Gathers what the messages of one group say, table by table. */
+/** Collects the rows of one group's messages, table by table. */
 export class GroupIntake {
   readonly #group: GroupTransaction;
   readonly #schema: ReplicaSchema;
@@ -96,7 +96,7 @@ export class GroupIntake {
     } else if (tableClass === 'mutable' || !this.#derives) append(wants.upserts, list);
   }
 
-  /** Rows of the group's blocks, and rows beside these. */
+  /** Rows of the group's blocks, and additional rows. */
   async #addScoped({ table, fresh, upserts }: Collected, list: readonly CanonicalRow[]): Promise<void> {
     const { first, last } = this.#span;
     this.#group.parents.learn(table, list);
@@ -125,7 +125,7 @@ function append<T>(into: T[], list: readonly T[]): void {
   for (const item of list) into.push(item);
 }
 
-/** True when a message takes away rows by ids that a replica whose own ids these are does not have. */
+/** True when a message deletes rows by ids that the replica lacks because its ids are its own. */
 export function namesUnknownIds({ byName }: ReplicaSchema, own: readonly string[], message: BlockMessage): boolean {
   return own.some((name) => {
     const table = byName.get(name);
@@ -135,7 +135,7 @@ export function namesUnknownIds({ byName }: ReplicaSchema, own: readonly string[
   });
 }
 
-/** Rows of which only a key is given: that of the identity, of a row, or the surrogate. @throws {PlatformError} SOURCE_INVALID */
+/** Rows given only by a key: the identity, the whole row, or the surrogate. @throws {PlatformError} SOURCE_INVALID */
 function namedRows(table: ReplicaTable, list: readonly WireRow[]): TableWants['gone'] {
   const { identity, rowKey, surrogate } = table;
   const keys = [identity, rowKey, surrogate === null ? null : [surrogate]].filter((key) => key !== null);

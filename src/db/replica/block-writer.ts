@@ -17,7 +17,7 @@ import { TouchedBalances } from './touched-balances.ts';
 import { type GroupBase, pruneJournal, UndoJournal } from './undo-journal.ts';
 import { checkBlocks, logAnew, type NamedBlock } from './written-blocks.ts';
 
-/** What a replica's writer needs beside its connection. */
+/** The dependencies of a replica's writer besides its connection. */
 export interface WriterContext {
   readonly schema: ReplicaSchema;
   readonly maxRollbackDepth: number;
@@ -32,9 +32,9 @@ export interface ClaimedRoots {
   readonly block_merkle_root: string | null;
 }
 
-/** Looks at what a group did before it is durable. */
+/** Checks a group's rows before it is durable. */
 export interface GroupExaminer {
-  /** @throws whatever the group is to be given up for */
+  /** @throws any error that must undo the group */
   examine(
     connection: Statements,
     schema: ReplicaSchema,
@@ -44,7 +44,7 @@ export interface GroupExaminer {
   settle(committed: boolean): Promise<void>;
 }
 
-/** The blocks of a group as its source names them, and what the marker says when it is applied. */
+/** The blocks of a group as its source names them, and the marker after it is applied. */
 export interface GroupTarget extends Span {
   readonly hashes: BlockHashes;
   readonly source: string;
@@ -52,14 +52,14 @@ export interface GroupTarget extends Span {
   readonly phase: ReplicaState['phase'];
 }
 
-/** Groups that are too old to be undone are forgotten once in so many blocks. */
+/** Groups that are too old to be undone are deleted once in this many blocks. */
 const PRUNE_BLOCKS = 16;
 const DUPLICATE_KEY = 1062;
 /** NULL where it may not be, out of range, cut, no such value of the type, without its parent, against a CHECK. */
 const UNFIT = new Set([1048, 1264, 1265, 1292, 1364, 1366, 1406, 1452, 4025]);
 /**
- * Markers of replicas without a row that came before its block, or before the row that says its block: the writer knows it of
- * those that it left itself, not of one that was read.
+ * Markers of replicas without rows that arrived before their block, or before the row that names their block. The writer knows this
+ * only of markers that it wrote itself, not of one that it read.
  */
 const NO_EARLY_ROWS = new WeakSet<ReplicaState>();
 
@@ -70,7 +70,7 @@ export interface LiveGroup {
   readonly messages: readonly BlockMessage[];
 }
 
-/** Groups that wait are applied together, up to so many. */
+/** Up to this many waiting groups are applied together. */
 export const MOST_GROUPS = 16;
 
 /** One group on its way into the database. */
@@ -87,8 +87,8 @@ interface GroupWork {
 }
 
 /**
- * Applies groups, of which each follows the one before, in one transaction, each with its undo images; `sync_state.height` is the
- * last block then. Of roots, those are compared that the last group's source names.
+ * Applies consecutive groups in one transaction, each with its undo images; `sync_state.height` is then the
+ * last block. The roots of the last group are compared, if its source names any.
  *
  * @returns the marker as it stands then
  * @throws {PlatformError} REPLICA_MOVED, CHAIN_BROKEN, ROW_CONTRADICTION, SOURCE_INVALID, DATABASE_UNAVAILABLE; the connection is
@@ -111,7 +111,7 @@ function liveWork({ schema }: WriterContext, before: ReplicaState, { target, mes
     target: { ...target, blockTime: last.block_time },
     told: previousHashes(messages[0]!),
     async change(group, connection, { ids, mayHoldEarly }) {
-      // What a truncated replica holds of credits and debits does not add up to a balance.
+      // The credits and debits of a truncated replica do not add up to balances.
       const derives = !last.group && before.floor === null;
       const intake = new GroupIntake(group, schema, { span: target, ids, derives });
       for (const message of messages) await intake.add(message);
@@ -142,14 +142,14 @@ export function applySince(
       if (content.derives) {
         for (const [table, touched] of application.touched()) await deriveTouched(batch, group, table, touched);
       }
-      // A source that names no block by its headers says what it is by its rows alone.
+      // A source without header hashes identifies the block by its rows alone.
       return blockText(target.hashes) === null ? [] : [{ height: target.last, hashes: target.hashes }];
     }
   };
   return applyGroups(connection, context, before, [work], null);
 }
 
-/** A since-snapshot repeats the replica's tip: with other hashes it is of another branch, and does not say what is to be undone. */
+/** A since-snapshot repeats the replica's tip. Other hashes there mean another branch, and it does not say what to undo. */
 async function checkBranch(
   connection: Statements,
   { heads }: ReplicaSchema,
@@ -211,7 +211,7 @@ async function applyGroups(
   }
 }
 
-/** Writes groups one after another. What is asked for to check one travels with the statements of the next. */
+/** Writes groups one after another. The statements that check one are sent with those of the next. */
 async function writeGroups(
   batch: StatementBatch,
   { schema, epochSize }: WriterContext,
@@ -238,7 +238,7 @@ async function writeGroups(
     await journal.flush();
     const previous = told === undefined ? {} : { previous: { told, kept: base.hashes } };
     const check = checkBlocks(batch, schema, { first, last, hashes, ...previous }, named, epochSize);
-    // Whoever waits for it hears of its failure, unless one of a later group ended the transaction before.
+    // The caller gets its failure, unless a later group's error ended the transaction first.
     check.catch(() => undefined);
     checks.push(check);
     for (const height of group.changedBlocks) changed.add(height);
@@ -249,7 +249,7 @@ async function writeGroups(
   return { tip, ids, touched, mayHoldEarly, changedBlocks: [...changed].sort((a, b) => a - b) };
 }
 
-/** Writes what the group's source says of its end. Also what makes a second writer fail: exactly one row must be where we left it. */
+/** Stores the end of the group as its source names it. A second writer fails here: exactly one row must be at our height. */
 async function moveMarker(
   batch: StatementBatch,
   expected: number | null,

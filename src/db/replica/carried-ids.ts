@@ -2,20 +2,20 @@ import { quoteName, rows } from '../core/connection.ts';
 import type { Statements } from '../core/statement-batch.ts';
 import type { CanonicalRow, ReplicaTable } from './schema.ts';
 
-/** Whose surrogate ids a replica has. */
+/** The origin of a replica's surrogate ids. */
 export interface IdOrigin {
-  /** The source whose ids they are; null: not known yet. */
+  /** The source of the ids; null: not known yet. */
   readonly source: string | null;
-  /** Tables whose ids are the replica's own: equal rows may have other ids there. */
+  /** Tables with ids of the replica's own: equal rows may have other ids there. */
   readonly own: readonly string[];
 }
 
-/** True for a table whose rows another column than the surrogate names, so that the ids may be the replica's own. */
+/** True for a table with another key than the surrogate, so that the ids may be the replica's own. */
 export function mayOwnIds({ surrogate, identity }: ReplicaTable): boolean {
   return surrogate !== null && identity !== null && !identity.includes(surrogate);
 }
 
-/** Keeps track, within one transaction, of whose ids each table has, and deals those that no source says. */
+/** Records, within one transaction, the origin of each table's ids, and assigns ids that no source names. */
 export class CarriedIds {
   readonly #own: Set<string>;
   readonly #highest = new Map<string, bigint>();
@@ -25,7 +25,7 @@ export class CarriedIds {
     this.#own = new Set(own);
   }
 
-  /** The tables whose ids are the replica's own, when that changed; else null. */
+  /** The tables with ids of the replica's own, when that changed; else null. */
   get changed(): readonly string[] | null {
     return this.#changed ? [...this.#own].sort() : null;
   }

@@ -8,7 +8,7 @@ import { isNamed } from './row-difference.ts';
 import { selectByIdentity } from './row-statements.ts';
 import { type CanonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './schema.ts';
 
-/** What a balance is the sum of, with its sign. */
+/** A table whose amounts add up to balances, with its sign. */
 const FEEDERS = [
   ['credits', '+'],
   ['debits', '-']
@@ -16,7 +16,7 @@ const FEEDERS = [
 const PAIRS_AT_ONCE = 500;
 
 /**
- * Makes the balances that a message's credits and debits touch what all credits and debits of these pairs add up to.
+ * Sets the balances that a message's credits and debits touch to the sums of all credits and debits of these pairs.
  *
  * For a source that does not know groups: the balances that it sends may be of any later height.
  */
@@ -33,7 +33,7 @@ export async function deriveBalances(
 }
 
 /**
- * Makes the balances of some pairs what their credits and debits add up to; a pair that adds up to nothing has no row.
+ * Sets the balances of some pairs to the sums of their credits and debits; a pair with sum zero has no row.
  *
  * @param touched rows of nothing but the pair
  */
@@ -94,7 +94,7 @@ function touchedKeys(
     for (const row of rowsOf(feeder)) {
       const key: (string | null)[] = balances.codecs.map(() => null);
       for (const [index, at] of balances.identity!.entries()) key[at] = row[from[index]!] ?? null;
-      if (!isNamed(balances, key)) continue; // whose it is nobody knows
+      if (!isNamed(balances, key)) continue; // its owner is unknown
       found.set(keyText(key, balances.identity!), key);
     }
   }

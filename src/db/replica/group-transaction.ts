@@ -15,10 +15,10 @@ import { YieldingInsert } from './yielding-insert.ts';
 
 const SCAN_PAGE_ROWS = 20_000;
 
-/** What a group is to make of one table. */
+/** A group's changes to one table, as the message names them. */
 export interface TableWants {
   readonly table: ReplicaTable;
-  /** Rows of the group's own blocks, of which nothing is here. */
+  /** Rows of the group's own blocks, none of which is in the table yet. */
   readonly fresh: readonly CanonicalRow[];
   /** Rows that replace those with their identity; of rows that nothing names, as many are added as are not here. */
   readonly upserts: readonly CanonicalRow[];
@@ -30,23 +30,23 @@ export interface TableWants {
   readonly spans: (Pick<TableSpans, 'column' | 'spans'> & { readonly list: readonly CanonicalRow[] }) | null;
 }
 
-/** What a group changes in one table. */
+/** A group's changes to one table, as statements need them. */
 export interface TableChange extends RowDifference {
   readonly table: ReplicaTable;
-  /** Rows to add whose ids are still to be dealt. */
+  /** Rows to add that have no id yet. */
   readonly unsettled: readonly CanonicalRow[];
   readonly fresh: readonly CanonicalRow[];
 }
 
-/** What a transaction needs to know beside its statements. */
+/** The context of a transaction besides its statements. */
 export interface GroupOptions {
   readonly journal: Pick<UndoJournal, 'keep'>;
   readonly ids: CarriedIds;
   /** Takes note of the balances that change. */
   readonly touched?: TouchedBalances;
   /**
-   * A row that takes the place of one that nothing told of does not end the transaction: `evict` takes that one away, `own` lets
-   * the table have ids of its own. Absent: it ends it.
+   * How to handle a row that conflicts with one that no message removed: `evict` deletes that row, `own` gives
+   * the table ids of its own. Absent: the transaction ends.
    */
   readonly collisions?: 'evict' | 'own';
 }
@@ -80,12 +80,12 @@ export class GroupTransaction {
       : null;
   }
 
-  /** Whether rows may stand in blocks above the group's, or wait for the row that says their block. */
+  /** Whether rows may exist in blocks above the group's, or wait for the row that names their block. */
   get mayHoldEarly(): boolean {
     return this.#mayHoldEarly;
   }
 
-  /** Ascending heights below the group whose row in `blocks` changed. */
+  /** Ascending heights below the group with a changed row in `blocks`. */
   get changedBlocks(): readonly number[] {
     return [...this.#changedBlocks].sort((a, b) => a - b);
   }
@@ -121,7 +121,7 @@ export class GroupTransaction {
   /**
    * Removes rows that waited for a parent which the group brings: they are among the rows of its blocks.
    *
-   * @returns what was removed, table by table
+   * @returns the removed rows, table by table
    */
   async clearWaiting(tables: readonly ReplicaTable[] = this.#schema.tables): Promise<readonly CanonicalRow[][]> {
     const waiting = tables.flatMap((table) => {
@@ -140,7 +140,7 @@ export class GroupTransaction {
     return found;
   }
 
-  /** Makes tables, of which none comes twice, what the group says they are; `sorted` as the schema is: parents first. */
+  /** Applies the group's rows to tables, each at most once; `sorted` is the schema's order: parents first. */
   async take(sorted: readonly TableWants[]): Promise<void> {
     await this.write(await Promise.all(sorted.map((wants) => this.read(wants))));
   }
@@ -154,7 +154,7 @@ export class GroupTransaction {
       Promise.all(gone.map(({ key, list }) => selectByKey(this.#connection, table, key, list))),
       this.#noteEarly(table, spans?.list ?? [])
     ]);
-    // A lookup's id may be dealt again: the row that had it is told to go.
+    // A lookup's id may be assigned again: the message removes the row that had it.
     if (wants.known === 'refuse') refuse(table, differ(named.surplus, vanished.flat(), table.all).surplus);
     const within = differ(inSpans, spans?.list ?? [], this.equality(table));
     const told = [within.surplus, named.surplus, ...vanished];
@@ -229,7 +229,7 @@ export class GroupTransaction {
     return this.#options.ids.positions(table);
   }
 
-  /** What one page of a table that is received whole changes here; for `compareWhole`. */
+  /** Adds one page of a table that is received whole; for `compareWhole`. */
   async comparePage(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<RowDifference> {
     const named = list.filter((row) => isNamed(table, row));
     const unnamed = named.length === list.length ? [] : list.filter((row) => !isNamed(table, row));
@@ -238,8 +238,8 @@ export class GroupTransaction {
   }
 
   /**
-   * What a table that was received whole changes here: what the source has not goes, what differs is replaced, what is missing
-   * comes.
+   * Applies a table that was received whole: deletes rows that the source lacks, replaces differing rows, inserts missing
+   * ones.
    *
    * @param received identities of all rows received
    */
@@ -347,7 +347,7 @@ export function canonicalRows(table: ReplicaTable, list: readonly WireRow[]): Ca
   return list.map((row) => canonicalRow(table, row));
 }
 
-/** The texts by which `compareWhole` knows the rows that were received. */
+/** The texts by which `compareWhole` identifies the received rows. */
 export function namesOf(table: ReplicaTable, list: readonly CanonicalRow[]): ReadonlySet<string> {
   return new Set(table.identity ? list.map((row) => keyText(row, table.identity!)) : []);
 }

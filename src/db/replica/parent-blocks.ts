@@ -7,7 +7,7 @@ import type { CanonicalRow, ReplicaSchema, ReplicaTable } from './schema.ts';
 /** Blocks of parents that are remembered within a group. */
 const MOST_PARENTS = 2_000_000;
 
-/** Which blocks rows belong to, in tables that say it themselves and in those whose parent says it. */
+/** The blocks of rows, in tables with a block column and in those whose parent has it. */
 export class ParentBlocks {
   readonly #connection: Statements;
   readonly #schema: ReplicaSchema;
@@ -39,7 +39,7 @@ export class ParentBlocks {
     }
   }
 
-  /** Values of a table's scope column whose parents the group brings. */
+  /** Values of a table's scope column whose parents are in the group. */
   arriving({ plan }: ReplicaTable): ReadonlySet<string> {
     return this.#arriving.get(plan.scope?.parent ?? '') ?? NONE;
   }

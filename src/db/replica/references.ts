@@ -9,7 +9,7 @@ export interface Unresolved {
   readonly count: number;
 }
 
-/** What a column refers to: a foreign key says it, else the name of a lookup table. */
+/** The table that a column refers to: by a foreign key, else by the name of a lookup table. */
 interface Reference {
   readonly column: string;
   readonly parent: string;

@@ -11,7 +11,7 @@ import { type ReplicaState, writeReplicaState } from './state.ts';
 import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
 import { logAnew } from './written-blocks.ts';
 
-/** What a rollback to a height would do: the groups to undo, and where it ends; null when the journal does not reach. */
+/** The plan of a rollback to a height: the groups to undo, and where it ends; null when the journal does not reach. */
 export interface RollbackPlan {
   readonly groups: readonly JournalGroup[];
   readonly height: number;
@@ -29,8 +29,8 @@ export async function planRollback(connection: Connection, from: number, height:
 }
 
 /**
- * Undoes groups in one transaction: the replica is what it was at the end of the last one that stays. It is not complete
- * until a since-snapshot of the new branch is applied: what the source keeps across a reorg is not in the journal.
+ * Undoes groups in one transaction: the replica is as it was at the end of the last remaining group. It is not complete
+ * until a since-snapshot of the new branch is applied: the journal lacks the rows that the source keeps across a reorg.
  *
  * @throws {PlatformError} REPLICA_MOVED, ROW_CONTRADICTION, DATABASE_UNAVAILABLE; the connection is destroyed then
  */

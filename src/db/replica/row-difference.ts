@@ -25,7 +25,7 @@ export function differ(
     return count > 0;
   };
   const surplus = existing.filter((row) => !take(row));
-  // What is left of the counts after the rows that stay is what has to come.
+  // Subtract the rows that stay; the remaining counts are the rows to insert.
   return { surplus, missing: wanted.filter(take) };
 }
 
@@ -33,7 +33,7 @@ export function differ(
 export function union(table: ReplicaTable, lists: readonly (readonly CanonicalRow[])[]): readonly CanonicalRow[] {
   const filled = lists.filter((list) => list.length > 0);
   if (filled.length < 2) return filled[0] ?? [];
-  // Without a key nothing tells whether two equal rows are one.
+  // Without a key, equal rows cannot be told apart.
   const key = table.rowKey;
   if (!key) return filled.flat();
   return [...new Map(filled.flatMap((list) => list.map((row) => [keyText(row, key), row] as const))).values()];

@@ -104,7 +104,7 @@ export async function selectByIdentity(
   return found.flat();
 }
 
-/** The rows of this database that have the same values in some columns, of which none is NULL, as one of the given rows. */
+/** The rows of this database with the same values in some columns, none of them NULL, as one of the given rows. */
 export async function selectByKey(
   connection: Statements,
   table: ReplicaTable,
@@ -135,7 +135,7 @@ export async function selectWhere(
   return wire.map((row) => canonicalRow(stored, row));
 }
 
-/** A condition that holds for rows with exactly these values in some columns, whatever the collations. */
+/** A condition for rows with exactly these values in some columns, independent of collations. */
 function exactly(table: ReplicaTable, row: CanonicalRow, positions: readonly number[]): string {
   const parts = positions.map((position) => equals(table.codecs[position]!, row[position]!));
   return parts.length === 0 ? 'TRUE' : parts.join(' AND ');
@@ -149,7 +149,7 @@ function equals(codec: ColumnCodec, value: string | null): string {
   if (codec.kind === 'float') return `CAST(${name} AS DOUBLE) = ${literal}`;
   const loose = `${name} = ${literal}`;
   if (codec.kind !== 'text' && codec.kind !== 'json') return loose;
-  // The first condition may use an index; the second tells 'a' from 'A' and 'a '.
+  // The first condition may use an index; the second distinguishes 'a' from 'A' and 'a '.
   return `${loose} AND HEX(CONVERT(${name} USING utf8mb4)) = ${quoteText(Buffer.from(value).toString('hex').toUpperCase())}`;
 }
 
@@ -163,7 +163,7 @@ function hasHash(codec: ColumnCodec, value: string): string {
   return `SHA2(${bytes}, 256) = '${hash.digest('hex')}'`;
 }
 
-/** True when a table has columns whose bytes are no text. */
+/** True when a table has columns whose bytes are not text. */
 export function hasBytes(table: ReplicaTable): boolean {
   return table.codecs.some(isByteKind);
 }

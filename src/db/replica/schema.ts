@@ -60,7 +60,7 @@ export async function readReplicaSchema(
   return { tables, byName, typed, isLocal, heads: layout.heads, only };
 }
 
-/** True for tables whose rows come from the source. */
+/** True for tables that are replicated. */
 export function travels({ plan }: ReplicaTable): boolean {
   return !UNSEEN.has(plan.class);
 }

@@ -17,9 +17,9 @@ import type { SnapshotBatch } from './snapshot-batch.ts';
 /** A since-snapshot, as its headers and its request describe it. */
 export interface SinceContent {
   readonly batches: AsyncIterable<SnapshotBatch>;
-  /** Tables of which it holds every row. */
+  /** Tables that it holds whole. */
   readonly whole: ReadonlySet<string>;
-  /** It holds the rows of blocks from here on; those below the group replace what the replica has of these blocks. */
+  /** Its lowest block with rows; its blocks below the group replace the replica's rows of these blocks. */
   readonly from: number;
   /** It has no derived rows, or not all: they are what credits and debits of the touched keys add up to. */
   readonly derives?: boolean;
@@ -38,13 +38,13 @@ interface Whole {
   readonly pages: RowDifference[];
 }
 
-/** Parts of a table whose rows in older blocks changed. */
+/** Parts of a table with changed rows in older blocks. */
 interface Older extends OlderSpans {
   readonly table: ReplicaTable;
   readonly list: CanonicalRow[];
 }
 
-/** A table whose rows come just now. */
+/** The table whose rows are arriving now. */
 interface Arriving {
   readonly table: ReplicaTable;
   /** Rows of blocks that the replica has already. */
@@ -60,7 +60,7 @@ const isOlderSpans = shapeOf(OlderSpansSchema);
 /** More new rows of a table do not wait: where one takes the key of a row that moved, that contradicts the replica then. */
 const MAX_WAITING_ROWS = 200_000;
 
-/** Takes the rows of one since-snapshot into a group. What its rows touch of derived tables is known when it has run. */
+/** Adds the rows of one since-snapshot to a group. Its touched derived rows are known after it has run. */
 export class SinceApplication {
   readonly #group: GroupTransaction;
   readonly #schema: ReplicaSchema;
@@ -68,7 +68,7 @@ export class SinceApplication {
   readonly #content: SinceContent;
   readonly #whole = new Map<string, Whole>();
   readonly #derived: readonly Derived[];
-  /** What the replica has of the blocks that come again, by scoped table that did not come yet. */
+  /** The replica's rows of the blocks that are sent again, by scoped table that has not arrived yet. */
   readonly #before = new Map<string, readonly CanonicalRow[]>();
   readonly #begun = new Set<string>();
   #arriving: Arriving | undefined;
@@ -191,7 +191,7 @@ export class SinceApplication {
     await this.#write(table, changes, []);
   }
 
-  /** Rows of new blocks, of blocks that are here, and what came beside them. */
+  /** Rows of new blocks, of blocks that are here, and additional rows. */
   async #takeScoped(arriving: Arriving, list: readonly CanonicalRow[]): Promise<void> {
     const { table, overlap, fresh } = arriving;
     const { first, last } = this.#target;

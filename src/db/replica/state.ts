@@ -7,18 +7,18 @@ import { classByName } from '../tables/classify.ts';
 import { createControlTables, isoTime } from '../tables/transparency-log.ts';
 import type { IdOrigin } from './carried-ids.ts';
 
-/** What the replica is in the middle of; durable, so that a restart continues there. */
+/** The replica's unfinished work; durable, so that a restart continues it. */
 export type ReplicaPhase = 'adopting' | 'bootstrapping' | 'catchingUp' | 'reconciling' | 'following';
 
-/** How far a bootstrap has come: of one artifact, whose tables at one height belong together. */
+/** Progress of a bootstrap from one artifact, whose tables belong to one height. */
 export interface BootstrapProgress {
   readonly source: string;
   readonly etag: string | null;
-  /** Tables whose rows are all in. */
+  /** Tables that are fully loaded. */
   readonly done: Readonly<Record<string, number>>;
 }
 
-/** What a table that no block carries was last replaced with; the height where the source told it. */
+/** The last replacement of a table that no block carries; with the height if the source named it. */
 export interface AsOf {
   readonly height: number | null;
   readonly at: string;
@@ -75,7 +75,7 @@ const TABLES = [
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci`
 ] as const;
 
-/** What a table `sync_state` must have to be ours; later versions add columns. */
+/** The columns that identify a table `sync_state` as ours; later versions add columns. */
 const MARKER_COLUMNS = ['id', 'complete', 'phase', 'height', 'block_time', 'hashes', 'schema_fingerprint', 'bootstrap'];
 
 /** True for a database that this client made. Another program may have a table of the same name. */
@@ -88,7 +88,7 @@ export async function isMarked(connection: Connection): Promise<boolean> {
   return Number(row?.['n']) === MARKER_COLUMNS.length;
 }
 
-/** True for a database without our marker that has tables beside those of its own node, which are never touched. */
+/** True for a database without our marker that has tables other than those of its node, which are never touched. */
 export async function isForeign(
   connection: Connection,
   dbType: DbType,

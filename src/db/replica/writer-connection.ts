@@ -16,7 +16,7 @@ export interface WriterOptions {
  * The one connection that may write a replica: it holds `platform:<database>` before anything is read, and until it ends.
  * The database is made when it is missing.
  *
- * Any error of a statement must be answered with `destroy`: what a failed transaction left is then rolled back for certain.
+ * After any error of a statement, call `destroy`: MariaDB then certainly rolls the failed transaction back.
  *
  * @throws {PlatformError} REPLICA_LOCKED, DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */

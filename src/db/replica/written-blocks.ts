@@ -13,7 +13,7 @@ export interface NamedBlock {
   readonly hashes: BlockHashes;
 }
 
-/** What is said of the block that live blocks follow. */
+/** The hashes of the block that live blocks follow. */
 export interface PreviousBlock {
   /** By the source; null where it names no previous hash. */
   readonly told: BlockHashes | null;
@@ -21,7 +21,7 @@ export interface PreviousBlock {
   readonly kept: BlockHashes | null;
 }
 
-/** Blocks that were written, by what their source says of them. */
+/** The written blocks, as their source names them. */
 export interface WrittenSpan extends Span {
   readonly hashes: BlockHashes;
   /** Live blocks: the block before them. Absent: it is not compared. */

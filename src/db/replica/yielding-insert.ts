@@ -6,7 +6,7 @@ import type { CanonicalRow, ReplicaTable } from './schema.ts';
 
 const DUPLICATE_KEY = 1062;
 
-/** Inserts rows of which one may take the place of a row that nothing told of. */
+/** Inserts rows that may conflict with a row that no message removed. */
 export class YieldingInsert {
   readonly #connection: Statements;
   readonly #ids: CarriedIds;
@@ -26,9 +26,9 @@ export class YieldingInsert {
   }
 
   /**
-   * @param table one whose ids are the source's
+   * @param table a table with the source's ids
    * @returns the rows as they were inserted
-   * @throws what MariaDB says when a key is taken all the same
+   * @throws MariaDB's error when a key still conflicts
    */
   async run(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<readonly CanonicalRow[]> {
     const inserted: CanonicalRow[] = [];

@@ -19,7 +19,7 @@ export type BalanceKey = readonly [addressId: string, tickId: string];
 /** Which commitments a schema allows. */
 export interface StateTables {
   readonly hasBalances: boolean;
-  /** Reads what one block did; null when the tables are not as a block root needs them. */
+  /** Reads the rows of one block; null when the tables lack the columns of a block root. */
   readonly block: { readonly sql: string; readonly parts: number } | null;
 }
 
@@ -86,7 +86,7 @@ export async function readLeaves(
        LEFT JOIN balances b ON b.address_id = k.address_id AND b.tick_id = k.tick_id
        LEFT JOIN index_addresses a ON a.id = k.address_id LEFT JOIN index_tickers t ON t.id = k.tick_id`
     );
-    // What is gone together with its name went when the blocks that brought both were undone.
+    // A balance and its name vanished together when the blocks that brought both were undone.
     const named = found.filter((row) => row['amount'] !== null || (row['address'] !== null && row['tick'] !== null));
     for (const row of named) leaves.push(leafOf(hashes, names, row));
   }
@@ -155,7 +155,7 @@ function known(value: unknown, what: string): string {
   return String(value);
 }
 
-/** @throws {PlatformError} STATE_UNENCODABLE for what is no id */
+/** @throws {PlatformError} STATE_UNENCODABLE for a value that is not an id */
 function digits(id: string): string {
   if (!/^\d{1,20}$/.test(id)) throw new PlatformError('STATE_UNENCODABLE', { reason: `a balance has the id ${id}` });
   return id;

@@ -1,6 +1,6 @@
 import { type Connection, rows } from '../core/connection.ts';
 
-/** What MariaDB says that a database's tables take on disk. */
+/** The size of a database's tables on disk, by MariaDB's own figures. */
 export interface TableSizes {
   readonly tables: number;
   readonly dataBytes: number;

@@ -24,10 +24,10 @@ import { type CanonicalRow, type ReplicaSchema, travels } from '../schema.ts';
 import { type ReplicaState, readReplicaState } from '../state.ts';
 import { findSpans, RangeDifference, type RangeSource, readAt, SourceMoved } from './range-difference.ts';
 
-/** Differing rows of one comparison; what is left is found by the next. */
+/** Differing rows of one comparison; the next comparison finds the rest. */
 const MAX_DIFFERING_ROWS = 100_000;
 
-/** What a comparison asks of the source. */
+/** The source's answers that a comparison needs. */
 export interface DigestSource extends RangeSource {
   /** The key of the digests of its tip, at once: both sides make them at the same time. */
   digestKey(signal?: AbortSignal): Promise<DigestKey>;
@@ -43,7 +43,7 @@ export interface TableDifference {
   readonly missing: readonly CanonicalRow[];
   /** Where they are. */
   readonly spans: readonly DigestRange[];
-  /** What the source says of the whole table, and what the replica has outside of the spans. */
+  /** The source's digest of the whole table, and the replica's rows outside of the spans. */
   readonly claimed: Pick<TableDigest, 'rows' | 'digest'>;
   readonly outside: Pick<TableDigest, 'rows' | 'digest'>;
   /** Size of the rows that were fetched. */
@@ -74,13 +74,13 @@ export type Comparison =
       readonly height: number;
       readonly said: DatabaseDigest;
       readonly tables: readonly TableDifference[];
-      /** Further tables that differ, or may: what they lack is found once the others are repaired. */
+      /** Further tables that differ, or may differ: their missing rows are found once the others are repaired. */
       readonly more: readonly string[];
       /** Tables that are compared without their ids. */
       readonly ownIds: readonly string[];
     };
 
-/** What a source that is not followed says of the replica's tables. */
+/** The comparison of a source that is not followed with the replica's tables. */
 export type Attestation =
   | { readonly kind: 'elsewhere'; readonly sourceHeight: number }
   | {
@@ -134,7 +134,7 @@ export class DigestComparison {
   }
 
   /**
-   * Says which tables the source has as the replica has them, and fetches nothing of the others. Definitions may differ, where rows
+   * Finds the tables that are equal at source and replica, and fetches no rows of the others. Definitions may differ where rows
    * do not.
    *
    * @throws {PlatformError} as `compare`
@@ -166,7 +166,7 @@ export class DigestComparison {
     return { kind: 'told', equal, different, unsettled };
   }
 
-  /** What the source says of each table, with what is here. @param fingerprint of the schema it must have; null: any @throws {SourceMoved} */
+  /** The source's and the replica's digests of each table. @param fingerprint required schema; null: any @throws {SourceMoved} */
   async #pairs(
     own: ReplicaState,
     fingerprint: string | null,
@@ -234,8 +234,8 @@ export class DigestComparison {
   }
 
   /**
-   * A truncated replica has the rows of the newest blocks, of which the source is asked alone; balances that these do not
-   * touch it has not.
+   * A truncated replica has only the rows of the newest blocks, and only these are compared; it lacks the balances that
+   * they do not touch.
    */
   async #aboveFloor(
     said: DatabaseDigest,
@@ -247,7 +247,7 @@ export class DigestComparison {
     for (const pair of pairs) {
       const { plan, claimed } = pair;
       if (claimed.class === 'derived') continue;
-      // What is equal as a whole has no rows below the floor.
+      // A table that is equal as a whole has no rows below the floor.
       if (claimed.class === 'scoped' && plan && !isSame(pair.ours, claimed)) {
         const range = above(plan, floor);
         const [theirs, ranges] = await Promise.all([
@@ -261,7 +261,7 @@ export class DigestComparison {
     return found;
   }
 
-  /** Compares again after a repair: only what was repaired is read anew, as long as the source says the same as before. */
+  /** Compares again after a repair: reads only the repaired parts again, as long as the source's answers are unchanged. */
   async recheck(before: Extract<Comparison, { kind: 'different' }>, signal?: AbortSignal): Promise<Comparison> {
     if (before.more.length > 0) return this.compare(signal);
     const said = await readAt(this.#source.digest(before.said.key, signal), before.said).catch(whereMoved);

@@ -15,12 +15,12 @@ import { type DigestPlan, dividable, readRangeRows, readRanges } from '../../tab
 import { differ } from '../row-difference.ts';
 import { type CanonicalRow, canonicalRow, type ReplicaTable } from '../schema.ts';
 
-/** Differing ranges that lie near each other are fetched together, up to so many rows. */
+/** Adjacent differing ranges are fetched together, up to this many rows. */
 const FETCH_ROWS = 2_000;
 
 /** Where the rows of a source come from; ranges that are too large are refused with RANGE_TOO_LARGE. */
 export interface RangeSource {
-  /** @param range null: the whole table @param settled asks whether the table is still what was broadcast */
+  /** @param range null: the whole table @param settled whether the table must equal its broadcast state */
   digestRanges(
     table: string,
     range: DigestRange | null,
@@ -35,7 +35,7 @@ export interface RangeSource {
 /** The snapshot that an answer was read in, and its key. */
 export type DigestHead = DigestKey;
 
-/** The source answered from another block, schema or key than its first answer: what it says now is no difference. */
+/** The source answered from another block, schema or key than its first answer, so its answers cannot be compared. */
 export class SourceMoved extends Error {
   readonly height: number;
 
@@ -141,7 +141,7 @@ export class RangeDifference {
   }
 
   /**
-   * Compares all rows, where the source looks for a row elsewhere than a replica that does not keep what says its block.
+   * Compares all rows, for a table where source and replica place a row differently because the replica lacks its block column.
    *
    * @param own all positions on this side
    * @throws {SourceMoved}; {PlatformError} ROW_CONTRADICTION when they are too many for one answer
@@ -189,7 +189,7 @@ export class RangeDifference {
     const theirs = await readAt(asked, this.#head);
     const ours = await readRanges(this.#connection, this.#typed, this.#plan, within, key);
     for (const span of findSpans(theirs.ranges, ours, within.block)) {
-      // A source that names the same range again would be asked for ever.
+      // A source that repeats the same range would be asked without end.
       if (span.block === range.block && span.from <= range.from && span.to >= range.to) return this.#divideAlike(range);
       await this.take(span);
     }

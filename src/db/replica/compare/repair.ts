@@ -15,7 +15,7 @@ const DUPLICATE_KEY = 1062;
 /**
  * Makes the replica's rows the source's where they differ, in one transaction; its height stays.
  *
- * No undo images are kept: every rollback is followed by a comparison, which finds what it left.
+ * No undo images are kept: every rollback is followed by a comparison, which finds the difference.
  *
  * @throws {PlatformError} REPLICA_MOVED, ROW_CONTRADICTION, DATABASE_UNAVAILABLE; the connection is destroyed then
  */

@@ -20,7 +20,7 @@ export async function allowsBulkLoad(connection: Connection): Promise<boolean> {
 /**
  * Adds one batch of rows, ids included, in one transaction: all of them unchanged, or none.
  *
- * LOAD DATA never fails but cuts, clamps and skips; so it counts only when its figures are exact. Otherwise the batch goes
+ * LOAD DATA never fails but cuts, clamps and skips; so a batch counts only when its counts are exact. Otherwise the batch is sent
  * again by strict INSERT, which names the bad row.
  *
  * @throws {PlatformError} ROW_REFUSED, SOURCE_INVALID, DATABASE_UNAVAILABLE; the connection is destroyed then
@@ -52,7 +52,7 @@ export async function loadBatch(
   }
 }
 
-/** @returns false when a figure says that a row was not taken as it is */
+/** @returns false when a count shows that a row was not stored unchanged */
 async function loadData(connection: Connection, table: ReplicaTable, list: readonly CanonicalRow[]): Promise<boolean> {
   const columns = table.codecs.map(({ name }) => quoteName(name)).join(',');
   const bytes = encode(table, list);
@@ -73,7 +73,7 @@ function* packets(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += PACKET_BYTES) yield bytes.subarray(at, at + PACKET_BYTES);
 }
 
-/** The rows as a LOAD DATA file; binary columns byte for byte beside text in UTF-8. */
+/** The rows as a LOAD DATA file: binary columns as bytes, text as UTF-8. */
 function encode(table: ReplicaTable, list: readonly CanonicalRow[]): Buffer {
   const mixed = hasBytes(table);
   const asBytes = (text: string) => Buffer.from(toField(text), 'utf8').toString('latin1');

@@ -31,7 +31,7 @@ export class LoaderPool {
     return new LoaderPool(connections, bulk);
   }
 
-  /** Begins to load a batch; waits only for a connection to be free. @throws what an earlier batch met */
+  /** Begins to load a batch; waits only for a free connection. @throws the error of an earlier batch */
   async add(table: ReplicaTable, batch: readonly WireRow[]): Promise<void> {
     while (this.#idle.length === 0) await Promise.race(this.#running);
     const connection = this.#idle.pop()!;
@@ -39,7 +39,7 @@ export class LoaderPool {
       this.#idle.push(connection);
       this.#running.delete(work);
     });
-    work.catch(() => undefined); // told to whoever waits next
+    work.catch(() => undefined); // the next caller gets the error
     this.#running.add(work);
     const known = this.#ofTable.get(table.name) ?? { count: 0, batches: new Set() };
     this.#ofTable.set(table.name, known);
@@ -51,7 +51,7 @@ export class LoaderPool {
     );
   }
 
-  /** Takes away what was loaded under the identities of some rows, which are about to come anew. */
+  /** Deletes loaded rows with the identities of some rows, which are sent again. */
   async remove(table: ReplicaTable, batch: readonly WireRow[]): Promise<void> {
     const here = await this.finish(table.name);
     const [connection] = this.#connections;
@@ -74,7 +74,7 @@ export class LoaderPool {
     await Promise.all(this.#connections.map((connection) => connection.end()));
   }
 
-  /** Ends the connections; what they had not committed is rolled back. */
+  /** Ends the connections; MariaDB rolls back their uncommitted batches. */
   destroy(): void {
     for (const connection of this.#connections) connection.destroy();
   }

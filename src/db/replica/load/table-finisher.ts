@@ -3,7 +3,7 @@ import { type Connection, connect, statementTag } from '../../core/connection.ts
 
 type Work = (connection: Connection) => Promise<void>;
 
-/** Work on loaded tables, one after another on a connection of its own, beside the load of the next ones. */
+/** Finishes loaded tables, one after another on its own connection, while the next ones load. */
 export class TableFinisher {
   readonly #connection: Connection;
   #tail: Promise<void> = Promise.resolve();
@@ -30,12 +30,12 @@ export class TableFinisher {
     });
   }
 
-  /** @throws what any work has met by now */
+  /** @throws the first error of any work so far */
   throwIfFailed(): void {
     if (this.#fault !== undefined) throw this.#fault;
   }
 
-  /** Waits for all of it. @throws what any of it met */
+  /** Waits for all work. @throws its first error */
   async settled(): Promise<void> {
     await this.#tail;
   }

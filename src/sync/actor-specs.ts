@@ -11,7 +11,7 @@ import type { ValidatorIdentity } from './client/validator-identity.ts';
 /** The supervisor adds these. */
 type Started<T> = Omit<T, 'id' | 'generation'>;
 
-/** Where a database is: REPLICA_DB_* where it is set, else what the hub says; a replica's name has the prefix. */
+/** The address of a database: REPLICA_DB_* where it is set, else the hub's; a replica's name has the prefix. */
 export function coordinatesOf(config: SyncConfig, fromHub: DatabaseCoordinates): DatabaseCoordinates {
   if (!config.REPLICA_DB_HOST) return fromHub;
   const prefix = config.SYNC_MODE === 'client' ? config.REPLICA_DB_PREFIX : '';
@@ -34,7 +34,7 @@ interface Lookups {
   readonly adopts: (id: DatabaseId) => boolean;
   /** By which the sources of this process find changes; empty in client mode. */
   readonly finderKey: string;
-  /** As whom this process reports to its sources; null in server mode. */
+  /** The identity that this process reports to its sources; null in server mode. */
   readonly validator: ValidatorIdentity | null;
 }
 

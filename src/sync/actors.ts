@@ -35,7 +35,7 @@ interface ActorDeps {
   readonly trace: Trace;
 }
 
-/** The supervisor of this process, with what its actors may ask of the main thread. */
+/** The supervisor of this process, with the requests that its actors may send to the main thread. */
 export function createActors(deps: ActorDeps): SyncActors {
   const { log, tasks, fanOut, broadcasts, whereIs, onFatal, onTimelineEvent, onCounters, trace } = deps;
   const supervisor = new Supervisor<SyncActorAsks, MainAsks, ActorNotices>({
@@ -47,7 +47,7 @@ export function createActors(deps: ActorDeps): SyncActors {
       ...tasks,
       broadcast: ({ messages, resume, readSince }, from) =>
         tracedBroadcast(from, messages, readSince, async () => {
-          await broadcasts.keep(from, resume); // accepted: a successor continues after it, whatever becomes of the sockets
+          await broadcasts.keep(from, resume); // accepted: a successor continues after it, even if sockets fail
           const sent = fanOut.broadcast(from, messages, resume);
           noteBlocks(from, messages);
           await trace.step('blocks.send', {}, () => sent);

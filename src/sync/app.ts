@@ -68,7 +68,7 @@ function registerRoutes(app: FastifyInstance, deps: AppDeps, { addressOf, client
     readyActor(deps.directory, databaseOf(request));
     return reply.type('application/json; charset=utf-8').send(Readable.from([])); // a length would be taken for the body's
   });
-  // What is a moment's work for a source is asked of it one at a time, whichever route it is for.
+  // A source answers short questions one at a time, across all routes.
   const turns = new FairQueue(addressOf);
   const limited = { ...deps, addressOf };
   app.register(healthRoutes, deps);

@@ -6,7 +6,7 @@ import type { Catalog, CatalogEntry } from '../wire/catalog.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
 import type { DatabaseReport } from '../wire/report.ts';
 
-/** How long an answer waits for MariaDB before it says what was known last. */
+/** How long an answer waits for MariaDB before it uses the last known figures. */
 const PATIENCE_MS = 1_000;
 /** How long an answer is kept for which a server came too late. */
 const LATE_MS = 5_000;

@@ -2,7 +2,7 @@ import type { Documentation } from '../service/openapi.ts';
 import { BlockMessageSchema, ReorgMessageSchema, StatusMessageSchema } from '../wire/messages.ts';
 import { AuthMessageSchema, HeartbeatMessageSchema } from '../wire/validator.ts';
 
-/** What sync's `/openapi.json` says beside its routes. */
+/** The text of sync's `/openapi.json` besides its routes. */
 export const SYNC_DOCUMENTATION: Documentation = {
   title: 'platform-node sync',
   description: `Snapshots, a live block stream and a Merkle transparency log of per-chain databases.

@@ -2,7 +2,7 @@ import { sameNetwork } from '../coin/find-network.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
 import type { DatabaseId } from '../wire/database.ts';
 
-/** SYNC_EXCLUDE applied: what is left, and the entries that matched nothing (a typing error, most likely). */
+/** Applies SYNC_EXCLUDE: the remaining databases, and the entries that matched nothing (a typing error, most likely). */
 export interface Exclusion {
   readonly kept: readonly DiscoveredDatabase[];
   readonly unmatched: readonly string[];

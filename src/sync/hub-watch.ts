@@ -16,18 +16,18 @@ interface HubWatch {
   readonly maxWaitMs: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Told whether the hub answered, each time. */
+  /** Called after each request with whether the hub answered. */
   readonly onAnswer?: (answered: boolean) => void;
-  /** Where only names count: what the hub named last is enough to begin with. */
+  /** For callers that need only names: they may start with the hub's last known answer. */
   readonly memory?: KnownDatabases | undefined;
-  /** Called with what the hub knows, after the first answer and whenever it is asked again. */
+  /** Called with the hub's databases, after the first answer and after each later one. */
   readonly onDatabases: (databases: readonly DiscoveredDatabase[]) => Promise<void>;
 }
 
 /**
  * Asks the hub for the databases until the signal ends it.
  *
- * A hub that goes away after the first answer changes nothing: what is known goes on, also at the next start where `memory` keeps it.
+ * If the hub is away after the first answer, the known databases stay; with `memory`, also at the next start.
  *
  * @throws {PlatformError} HUB_UNREACHABLE when no first answer came in `maxWaitMs`; what `onDatabases` finds final
  */

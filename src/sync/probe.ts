@@ -7,7 +7,7 @@ export interface ProbedDatabase {
   readonly circuit: string | null;
   readonly height: number | null;
   readonly lagBlocks: number | null;
-  /** A replica's word on its last comparison with its source; null where there is none. */
+  /** The result of a replica's last comparison with its source; null where there is none. */
   readonly verification: string | null;
   /** State of its actor and of its machines; empty where the service shows none. */
   readonly state: string;
@@ -18,7 +18,7 @@ export interface ProbedDatabase {
   readonly restarts: number | null;
 }
 
-/** What a sync service says of itself. */
+/** The status of a sync service. */
 export interface SyncProbe {
   readonly status: string;
   readonly mode: string;

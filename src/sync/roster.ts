@@ -27,7 +27,7 @@ export class Roster {
     return this.#databases.get(databaseKey(id));
   }
 
-  /** Takes what the hub names now as what there is. */
+  /** Sets the databases to those that the hub names now. */
   update(databases: readonly DiscoveredDatabase[]): RosterChange {
     const named = new Map(databases.map((database) => [databaseKey(database.id), database]));
     const gone = this.ids().filter((id) => !named.has(databaseKey(id)));

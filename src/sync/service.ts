@@ -48,7 +48,7 @@ export interface SyncService {
 /**
  * Composes one process: supervisor, task pool and front door, with one actor for each database that the hub names.
  *
- * @param adopts says which replicas are taken over when another client made them
+ * @param adopts true for replicas of other clients that may be taken over
  * @returns when the front door listens; the first databases follow when the hub has answered
  * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID, STATE_UNUSABLE, STATE_LOCKED, DATABASE_REFUSED (REPLICA_DB_*), DISK_FULL
  */
@@ -211,7 +211,7 @@ export async function startSync(
     ended: fatal.promise,
     async stop() {
       stopping.abort();
-      await watching.catch(() => undefined); // told through `ended` already
+      await watching.catch(() => undefined); // `ended` has reported it already
       await Promise.all([supervisor.stopAll(config.SHUTDOWN_GRACE_MS), app.close()]);
       await artifacts.close();
       await tasks.close();

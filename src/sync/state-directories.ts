@@ -15,7 +15,7 @@ export interface StateDirectories {
   release(): void;
 }
 
-/** A service whose guardian was killed may take so long to end; its successor has the same mode and port. */
+/** A service whose guardian was killed may take this long to end; its successor has the same mode and port. */
 const PREDECESSOR_MS = 20_000;
 const RETRY_MS = 100;
 

@@ -2,10 +2,10 @@ import { type BlockHashes, hashesOf } from '../../wire/database.ts';
 import type { SourceClient } from './source-client.ts';
 
 const PAGE = 1_000;
-/** Blocks that a log page holds beside the one that is asked for, as the log grows meanwhile. */
+/** Additional blocks of a log page besides the requested one, because the log may grow meanwhile. */
 const MARGIN = 10;
 
-/** What a source says when it is asked for a block. */
+/** A source's answer about a block. */
 export interface HashAnswer {
   readonly hashes: ReadonlyMap<number, BlockHashes>;
   /** It has passed the block, and answered without naming it: servers of other makes name no single block below their tip. */

@@ -2,7 +2,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { readSnapshotHead } from './snapshot-head.ts';
 import type { SourceClient } from './source-client.ts';
 
-/** What is kept beside a download, so that a successor can resume it. */
+/** The receipt stored with a download, so that a successor can resume it. */
 export interface Receipt {
   readonly source: string;
   readonly path: string;
@@ -16,7 +16,7 @@ export async function writeReceipt(file: string, receipt: Receipt): Promise<void
   await writeFile(receiptPath(file), JSON.stringify(receipt), { mode: 0o600 });
 }
 
-/** What a predecessor left, when it can be resumed: same source, strong tag. */
+/** A predecessor's receipt, if the download can be resumed: same source, strong tag. */
 export async function readReceipt(
   file: string,
   { url, id }: SourceClient,

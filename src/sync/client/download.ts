@@ -12,7 +12,7 @@ import type { OpenResponse } from './source-connection.ts';
 /** Consecutive attempts that bring no byte before a download gives up. */
 const MAX_IDLE_ATTEMPTS = 6;
 const RETRY_DELAY_MS = 500;
-/** So long without so many bytes is a stall, and the second one in a row ends the download. */
+/** Less than this many bytes in this much time is a stall; the second one in a row ends the download. */
 const STALL_MS = 30_000;
 const STALL_BYTES = 16 * 1024;
 const ATTEMPTS_OF_A_STALL = MAX_IDLE_ATTEMPTS / 2;
@@ -20,7 +20,7 @@ const READ_BYTES = 256 * 1024;
 /** Left free on the disk. */
 const DISK_RESERVE_BYTES = 64 * 2 ** 20;
 
-/** A response whose bytes are being collected. */
+/** A response whose bytes are being stored. */
 interface Arriving {
   readonly response: OpenResponse;
   readonly bytes: AsyncIterable<Buffer>;
@@ -29,10 +29,10 @@ interface Arriving {
 export interface DownloadOptions {
   /** Default: the full snapshot. */
   readonly path?: string;
-  /** What the body may take on the disk while its length is not known. */
+  /** Disk limit of a body of unknown length. */
   readonly expectedBytes?: number | undefined;
   readonly stallMs?: number;
-  /** Told what is waited for. */
+  /** Called with the reason of each wait. */
   readonly onWait?: (waitMs: number, fault: PlatformError) => void;
 }
 
@@ -66,7 +66,7 @@ export class Download {
     this.#progress.setMaxListeners(0);
   }
 
-  /** Continues what a predecessor left in the file, else begins. The first headers are in when this returns. */
+  /** Continues a predecessor's file, else begins. The first headers are in when this returns. */
   static async open(source: SourceClient, file: string, options: DownloadOptions = {}): Promise<Download> {
     const { path = source.modePath('snapshot'), expectedBytes = null } = options;
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
@@ -104,7 +104,7 @@ export class Download {
     return this.#size;
   }
 
-  /** The body from its first byte; waits for what is not there yet. @throws what ended the download */
+  /** The body from its first byte; waits for missing bytes. @throws the error that ended the download */
   async *read(): AsyncGenerator<Buffer> {
     const file = await open(this.path, 'r');
     try {

@@ -4,7 +4,7 @@ import type { Subscription } from './subscription.ts';
 import { authMessage, type ValidatorIdentity } from './validator-identity.ts';
 
 const TICK_MS = 1_000;
-/** So many blocks are told at once, fewer after a while, and none at all from time to time: an entry must not run out. */
+/** Send after this many blocks, for fewer after a while, and for none from time to time, before the entry expires. */
 const BLOCKS = 10;
 const CHANGED_MS = 5_000;
 const IDLE_MS = 30_000;
@@ -27,12 +27,12 @@ export interface HeartbeatOptions {
   readonly onFault: (fault: unknown) => void;
 }
 
-/** Tells the source how far the replica is, at most once a second: by the live stream, by REST while that is down. */
+/** Sends the replica's height to the source, at most once a second: by the live stream, or by REST while that is down. */
 export class Heartbeats {
   readonly #options: HeartbeatOptions;
   readonly #timer: NodeJS.Timeout;
   readonly #stopping = new AbortController();
-  /** The stream that knows who this is, and the one that knows how far it is. */
+  /** The stream on which this client authenticated, and the one that got its height. */
   #greeted: Subscription | undefined;
   #told: Subscription | undefined;
   #reported: number | null = null;
@@ -44,7 +44,7 @@ export class Heartbeats {
     this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
   }
 
-  /** Sends what is due; to be called, too, when a stream has just been opened. */
+  /** Sends what is due; call it also when a stream has just opened. */
   tick(now = performance.now()): void {
     const { applied, stream, identity } = this.#options;
     const open = stream();

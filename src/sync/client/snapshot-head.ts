@@ -5,7 +5,7 @@ import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../../wire/snapshot.ts';
 /** Asks for a snapshot's body as zstd, which is smaller and costs less; a source that has none sends gzip. */
 export const ACCEPT_SNAPSHOT = { 'accept-encoding': 'zstd, gzip;q=0.5' } as const;
 
-/** What the response headers of a snapshot say. */
+/** The facts in the response headers of a snapshot. */
 export interface SnapshotHead {
   readonly height: number;
   /** Null where the headers do not name the block: some servers' full snapshots of a decoder. */
@@ -13,7 +13,7 @@ export interface SnapshotHead {
   readonly coding: SnapshotCoding;
   /** A strong validator: equal tags mean equal bytes. Null where the source has none. */
   readonly etag: string | null;
-  /** Tables of which a since-snapshot holds every row. */
+  /** Tables that a since-snapshot holds whole. */
   readonly whole: ReadonlySet<string>;
   /** The lowest block in a since-snapshot that was asked for older ones; null: the source does not say. */
   readonly firstBlock: number | null;

@@ -80,7 +80,7 @@ export interface SourceOptions {
   readonly infraOnly?: boolean;
 }
 
-/** What one database's replica asks of a sync server by REST. */
+/** The REST requests of one database's replica to a sync server. */
 export class SourceClient extends SourceConnection {
   readonly id: DatabaseId;
   readonly #infraOnly: boolean;
@@ -154,7 +154,7 @@ export class SourceClient extends SourceConnection {
     return response.status === 200 ? readSnapshotHead(response.headers, this.id.dbType) : null;
   }
 
-  /** A decoder's dispensers, and the source's tip when it read them, where it says so. */
+  /** A decoder's dispensers, and the source's tip when it read them, if it names it. */
   async dispensers(signal?: AbortSignal): Promise<Dispensers & { readonly height: number | null }> {
     const { value, headers } = await this.answer(this.path('snapshot-dispensers'), isDispensers, signal);
     return { ...value, height: wholeNumber(headers[SNAPSHOT_HEADERS.height]) };
@@ -225,7 +225,7 @@ export class SourceClient extends SourceConnection {
     return `${this.path('digest')}${parameters.size > 0 ? `?${parameters}` : ''}`;
   }
 
-  /** Tells the source how far a replica is. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
+  /** Sends a replica's height to the source. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
   async heartbeat(heartbeat: HeartbeatBody, signal?: AbortSignal): Promise<void> {
     await this.post(this.path('validator-heartbeat'), heartbeat, signal);
   }

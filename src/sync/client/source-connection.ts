@@ -14,11 +14,11 @@ const HEADERS_TIMEOUT_MS = 60_000;
 /** Silence in the middle of a body. */
 const BODY_TIMEOUT_MS = 60_000;
 const MAX_JSON_BYTES = 64 * 2 ** 20;
-/** A source is not waited for longer, whatever it says. */
+/** The longest wait for a source, whatever its Retry-After. */
 const MAX_RETRY_AFTER_S = 3_600;
 const MAX_ERROR_BYTES = 16 * 1024;
 
-/** A response whose body was not read yet. */
+/** A response with an unread body. */
 export interface OpenResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -50,7 +50,7 @@ export class SourceConnection {
     return this.#apiKey === undefined ? {} : { authorization: `Bearer ${this.#apiKey}` };
   }
 
-  /** A GET whose body the caller reads or destroys. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED (401 and redirects) */
+  /** A GET; the caller reads or destroys the body. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED (401 and redirects) */
   async get(path: string, headers: Readonly<Record<string, string>> = {}, signal?: AbortSignal): Promise<OpenResponse> {
     try {
       const {
@@ -72,7 +72,7 @@ export class SourceConnection {
     }
   }
 
-  /** Sends JSON whose answer says nothing but that it was taken. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
+  /** Sends JSON; the answer only acknowledges it. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
   async post(path: string, value: object, signal?: AbortSignal): Promise<void> {
     try {
       const { statusCode, body } = await this.#request(path, {
@@ -93,7 +93,7 @@ export class SourceConnection {
     return this.#agent.request({ ...options, origin, path: `${pathname}${search}` });
   }
 
-  /** Turns an unwanted answer into an error that carries the source's own words, and how long it wants to be left alone. */
+  /** Turns an error answer into an error with the source's own message and its Retry-After. */
   async refuse({ status, headers, body }: OpenResponse, path: string): Promise<never> {
     const text = await readBounded(body, MAX_ERROR_BYTES, () => tooLong(MAX_ERROR_BYTES)).catch(() => Buffer.alloc(0));
     const said = /"error"\s*:\s*("(?:[^"\\]|\\.){0,300}")/.exec(text.toString('utf8'))?.[1] ?? '';
@@ -136,7 +136,7 @@ export function readRetryAfter(text: string | undefined): number | undefined {
   return Number.isFinite(seconds) ? Math.min(MAX_RETRY_AFTER_S, Math.max(0, Math.ceil(seconds))) : undefined;
 }
 
-/** Some servers compress what is no snapshot too. */
+/** Some servers also compress answers that are not snapshots. */
 function plainBody({ headers, body }: OpenResponse): AsyncIterable<Uint8Array> {
   return headers['content-encoding'] === 'gzip' ? pipeline(body, createGunzip(), () => undefined) : body;
 }
@@ -144,7 +144,7 @@ function plainBody({ headers, body }: OpenResponse): AsyncIterable<Uint8Array> {
 const tooLong = (mostBytes: number) =>
   new PlatformError('SOURCE_INVALID', { reason: `an answer is longer than ${mostBytes} bytes` });
 
-/** What a request met on its way as a PlatformError; others pass. */
+/** A request's network error as a PlatformError; other errors pass. */
 export function sourceError(caught: unknown, source: string, path: string): PlatformError {
   if (caught instanceof PlatformError) return caught;
   const { message, code } = caught as { message?: string; code?: string };

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
 
-/** So long without so many bytes is a stall; only the time that was waited counts. */
+/** Less than this many bytes in this much time is a stall; only time spent waiting counts. */
 const STALL_MS = 30_000;
 const STALL_BYTES = 16 * 1024;
 

@@ -17,9 +17,9 @@ import { AUTH_HEADER, type AuthMessage, type HeartbeatMessage } from '../../wire
 import type { SourceClient } from './source-client.ts';
 import { readRetryAfter, sourceError } from './source-connection.ts';
 
-/** What may wait to be applied; beyond it the replica drops the connection and catches up by REST. */
+/** Limit of messages that wait to be applied; beyond it the replica drops the connection and catches up by REST. */
 const MAX_QUEUE_BYTES = Math.min(256 * 2 ** 20, MAX_TEXT_BYTES);
-/** What one message counts at least: an empty one takes memory too. */
+/** The least size counted for one message: an empty one takes memory too. */
 const LEAST_BYTES = 1024;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A server pings every 30 seconds; this long without any sign it counts as gone. */
@@ -46,7 +46,7 @@ const ENVELOPES: Reading<Announcement> = {
   shape: shapeOf(AnnouncementSchema)
 };
 
-/** The beginning of a message that says where its source stands. */
+/** The first fields of a message with its source's position. */
 const HEAD = /^\{"type":"(block|reorg)"[^{[]*?"block_index":(\d{1,15})\b/;
 const HEAD_BYTES = 512;
 

@@ -1,11 +1,11 @@
 import { signingKey, signTime } from '../../consensus/auth-signature.ts';
 import type { AuthMessage } from '../../wire/validator.ts';
 
-/** Who this process is to its sources; the same in all its threads. */
+/** This process's identity for its sources; the same in all its threads. */
 export interface ValidatorIdentity {
-  /** What its heartbeats by REST are listed under. */
+  /** The name of its REST heartbeats in the list. */
   readonly id: string;
-  /** 32 bytes in hex. Never logged: who has it is this validator. */
+  /** 32 bytes in hex. Never logged: its holder can act as this validator. */
   readonly seed: string;
   /** The last second that was signed, shared by all threads: a source believes each signature once. */
   readonly lastSigned: Uint32Array<SharedArrayBuffer>;
@@ -17,7 +17,7 @@ export function validatorIdentity(seed: string, id?: string): ValidatorIdentity 
   return { id: id ?? signingKey(seed).pubkey, seed, lastSigned };
 }
 
-/** Proves who this process is; no two messages have the same time. @param server the only one that is to believe it, if it can */
+/** Signs an authentication message; no two have the same time. @param server the only server that may accept it, if it can */
 export function authMessage({ seed, lastSigned }: ValidatorIdentity, server?: string): AuthMessage {
   const key = signingKey(seed);
   const ts = nextSecond(lastSigned, Math.floor(Date.now() / 1000));

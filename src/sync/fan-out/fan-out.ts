@@ -32,7 +32,7 @@ export interface FanOutOptions {
     | 'SYNC_PUBLIC_HOSTS'
   >;
   readonly log: Logger;
-  /** What the source last reported: the status of a database without any broadcast yet. */
+  /** The source's last report: the status of a database without any broadcast yet. */
   readonly lastReport: (id: DatabaseId) => Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes'> | undefined;
 }
 
@@ -40,15 +40,15 @@ export interface Subscription {
   readonly infraOnly: boolean;
   /** Under which it is counted. */
   readonly address: string;
-  /** What it asked for, as its `Host` says: a name of this server where none is configured. */
+  /** The `Host` that it requested: a name of this server where none is configured. */
   readonly host?: string | undefined;
-  /** What its connection has to send. */
+  /** The bytes that its connection has to send. */
   readonly sendBuffer: () => SendBuffer;
-  /** Told when it breaks the rules of WebSocket, or sends too much. */
+  /** Called when it breaks the rules of WebSocket, or sends too much. */
   readonly onFault?: () => void;
 }
 
-/** One message on its way to everyone who was connected when it was accepted. */
+/** One message on its way to all subscribers that were connected when it was accepted. */
 interface QueuedMessage {
   readonly targets: readonly Subscriber[];
   readonly full: Buffer | string;
@@ -60,7 +60,7 @@ interface QueuedMessage {
 /** One database's subscribers, and the message that are still to be sent, in order. */
 interface Topic {
   readonly id: DatabaseId;
-  /** Those that proved who they are: written first. */
+  /** Subscribers with a proven key: written first. */
   readonly validators: Set<Subscriber>;
   readonly others: Set<Subscriber>;
   readonly queue: QueuedMessage[];
@@ -70,7 +70,7 @@ interface Topic {
 
 /** Sends between two turns of the event loop: some 5 us each. */
 const SLICE = 200;
-/** An actor awaits each broadcast; so much still waiting means that nobody does. */
+/** An actor awaits each broadcast; if this much still waits, it does not. */
 const MAX_QUEUED = 10_000;
 const SERVICE_RESTART = 1012;
 const TOO_LARGE = 'the message is larger than clients take';
@@ -211,7 +211,7 @@ export class FanOut {
     };
   }
 
-  /** Tells every subscriber to come back later (1012) and takes no more. */
+  /** Asks every subscriber to reconnect later (1012) and accepts no more. */
   close(): void {
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
@@ -242,7 +242,7 @@ export class FanOut {
     }
   }
 
-  /** Sends what is queued; several callers share the order by waiting for each other. */
+  /** Sends the queue; several callers keep the order by waiting for each other. */
   #drain(topic: Topic): Promise<void> {
     topic.sending = topic.sending.then(async () => {
       let sent = 0;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** What a connection was given to send, in bytes. */
+/** The bytes given to a connection to send. */
 export interface SendBuffer {
   /** Not taken by the kernel yet. */
   readonly waitingBytes: number;

@@ -36,13 +36,13 @@ export interface SubscriberOptions {
   /** Called once, before the connection is closed, with the text of the log line and closing reason. */
   readonly onDrop: (reason: string) => void;
   readonly onHeartbeat: (appliedBlock: number) => void;
-  /** @returns true when the message proves who it is */
+  /** @returns true when the message proves the subscriber's key */
   readonly onAuth: (message: AuthMessage) => boolean;
 }
 
-/** Policy violation: the reason says which. */
+/** Policy violation; the close reason names it. */
 const POLICY_CLOSE = 1008;
-/** How long after connecting a subscriber may say who it is, and how often it may try. */
+/** How long after connecting a subscriber may authenticate, and how often it may try. */
 const AUTH_WINDOW_MS = 5_000;
 const MAX_AUTH_ATTEMPTS = 10;
 /** Frames of any kind that a client may send in each window; one that heartbeats every ten blocks stays far below. */
@@ -52,7 +52,7 @@ const FRAME_WINDOW_MS = 10_000;
 const isHeartbeat = Compile(HeartbeatMessageSchema);
 const isAuth = Compile(AuthMessageSchema);
 
-/** One connection to `/subscribe`: what was sent to it, what it says of itself, and whether it drains. */
+/** One connection to `/subscribe`: its sent bytes, its heartbeats, and whether it drains. */
 export class Subscriber {
   readonly id = randomBytes(6).toString('hex');
   readonly socket: WebSocket;
@@ -116,7 +116,7 @@ export class Subscriber {
     if (status !== 'active' && context.reason !== null) this.drop(context.reason);
   }
 
-  /** Terminates a connection that did not answer the last ping; one whose buffer is not empty is the policy's to judge. */
+  /** Terminates a connection that did not answer the last ping; one with a non-empty buffer is left to the stall policy. */
   ping(): void {
     if (this.#waiting > 0) return;
     if (this.#answered) this.socket.ping();
@@ -144,7 +144,7 @@ export class Subscriber {
     if (this.#frames === 2 * MAX_FRAMES) this.socket.terminate(); // it does not listen
   }
 
-  /** What is neither of the two messages gets no answer. */
+  /** Other messages get no answer. */
   #hear(message: unknown): void {
     if (isHeartbeat.Check(message)) {
       this.#applied = message.appliedBlock;

@@ -3,7 +3,7 @@ import type { AuthMessage } from '../../wire/validator.ts';
 
 /** How far a signed time may be from this server's clock, in seconds. */
 const WINDOW_S = 300;
-/** Signatures remembered at once, and keys; while so many are, no further one is believed. */
+/** The most signatures, and keys, remembered at once; when full, further ones are refused. */
 const MAX_REMEMBERED = 20_000;
 
 /**

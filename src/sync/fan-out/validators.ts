@@ -14,7 +14,7 @@ const CLOCK = {
   clearTimeout: (timer: NodeJS.Timeout) => clearTimeout(timer)
 };
 
-/** Who replicates from here and how far it is: one heartbeat chart a validator, gone when its lifetime is over. */
+/** The replicas of this server and their heights: one heartbeat chart per validator, removed when its lifetime is over. */
 export class ValidatorBook {
   readonly #ttlMs: number;
   readonly #maxEntries: number;

@@ -36,7 +36,7 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
   const limit = createLimit(app, { name: 'digest', max: REQUESTS_PER_MINUTE, windowMs: 60_000, addressOf });
   limit.guard(app);
   const turns = new FairQueue(addressOf);
-  // They wait for a pass, which is one for all; what is asked of a table takes its turn.
+  // Callers of a pass share it; questions about tables take turns.
   const passes = new SharedReads<{ body: string }>();
   app.get(
     '/digest/:dbType/:chain/:network',

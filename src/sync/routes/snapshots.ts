@@ -47,7 +47,7 @@ type SnapshotDeps = Pick<AppDeps, 'config' | 'directory' | 'artifacts' | 'fanOut
   readonly turns: FairQueue;
 };
 
-/** What a request is answered with. */
+/** The answer to a request. */
 interface Answering extends SnapshotDeps {
   readonly orders: RecentOrders;
   readonly checks: Limit;
@@ -95,14 +95,14 @@ async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: Ans
   if (begun && isBegun(begun, request)) return sendArtifact(begun, request, reply, reader);
   await limit.check(request, reply);
   const obtained = await deps.artifacts.obtain(order, coding, reader).catch(async (caught: unknown) => {
-    if (reader.isGone) await limit.take(request, reply); // it left what it had begun
+    if (reader.isGone) await limit.take(request, reply); // it left its own build
     throw caught;
   });
   await limit.take(request, reply);
   return sendArtifact(obtained, request, reply, reader);
 }
 
-/** Whoever asks, until its answer is at an end or its connection is. */
+/** The caller, until its answer or its connection ends. */
 function readerOf(request: FastifyRequest, reply: FastifyReply, { addressOf }: SnapshotDeps): Reader {
   const reader = new Reader(addressOf(request.raw), () => reply.raw.destroy());
   reply.raw.once('close', () => reader.leave());

@@ -22,7 +22,7 @@ const MAX_CLIENT_FRAGMENTS = 2;
 const MAX_CLIENT_READS = 64;
 /** Answers to pings that a client has not taken; one more ends it. */
 const MAX_PONGS = 60;
-/** How long a socket that was told to close may still drain. */
+/** How long a socket may still drain after it was asked to close. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
 const QuerySchema = Type.Object({
@@ -112,7 +112,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
   );
 };
 
-/** True for the requests whose upgrade is ours; any other offer, such as HTTP/2's, is ignored as HTTP allows. */
+/** True for the upgrade requests that we serve; any other offer, such as HTTP/2's, is ignored as HTTP allows. */
 export function isSubscription(url = '', upgrade = ''): boolean {
   return upgrade.toLowerCase() === 'websocket' && url.startsWith('/subscribe/');
 }

@@ -7,12 +7,12 @@ export interface ArtifactShelfOptions {
   readonly maxBytes: number;
   /** How many artifacts have room however large they are. */
   readonly always: number;
-  /** Called with each artifact that nobody needs any more. */
+  /** Called with each artifact that is no longer needed. */
   readonly remove: (artifact: Artifact) => Promise<void>;
 }
 
 /**
- * The artifacts whose files exist: those that grow, those that are shared, and those that are no longer shared and still read.
+ * The artifacts whose files exist: growing ones, shared ones, and ones that are no longer shared but still read.
  *
  * Where there are too many bytes, those that nobody reads go, the longest unused first. Then readers give way: those whose address
  * holds several, and more than the one that needs room; and those that are slow.
@@ -41,7 +41,7 @@ export class ArtifactShelf {
     return [...this.#growing, ...this.#leaving].reduce((sum, { sizeBytes }) => sum + sizeBytes, this.#finishedBytes);
   }
 
-  /** What may be shared, or gone on with. */
+  /** Artifacts that may be shared or resumed. */
   list(): Artifact[] {
     return [...this.#growing, ...this.#finished.values()];
   }
@@ -78,7 +78,7 @@ export class ArtifactShelf {
   /**
    * Makes room for more bytes, if there is too little.
    *
-   * @param address who needs it; null: a build that is under way
+   * @param address the caller's; null: a running build
    * @returns false when there is none
    */
   makeRoom(neededBytes: number, address: string | null): boolean {
@@ -102,7 +102,7 @@ export class ArtifactShelf {
     return [...this.#leaving, ...this.#oldestFirst()].filter(({ inUse }) => inUse);
   }
 
-  /** The oldest artifact all of whose readers' addresses hold several, and more than this one. */
+  /** The oldest artifact all of whose readers' addresses hold several, and more than this address. */
   #ofGreedy(address: string): Artifact | undefined {
     const held = new Map<string, { artifacts: number; bytes: number }>();
     const read = this.#read();

@@ -21,7 +21,7 @@ export interface ArtifactStoreOptions {
   readonly directory: string;
   /** Of all artifacts, those that are read included; `maxBuilds` of them have room however large they are. */
   readonly maxBytes: number;
-  /** Builds at once in this process, beside a short one; who finds no place in time gets SNAPSHOT_BUSY. */
+  /** Simultaneous builds in this process, in addition to a short one; a caller without a place in time gets SNAPSHOT_BUSY. */
   readonly maxBuilds: number;
   /** A build that takes longer has failed: its read holds back the purge of the database it reads. */
   readonly budgetMs: number;
@@ -29,7 +29,7 @@ export interface ArtifactStoreOptions {
   readonly log: Logger;
   /** The source's side of builds; without it nobody goes on from a snapshot. */
   readonly source?: SnapshotSource;
-  /** Default: nobody looks. */
+  /** Default: does nothing. */
   readonly trace?: Trace;
   /** An older artifact is shared no more. Default 10 minutes. */
   readonly maxAgeMs?: number;
@@ -49,11 +49,11 @@ const SHORT_UNREAD_MS = 1_000;
 const LEFT_UNREAD_MS = 250;
 const EXTENSIONS: Readonly<Record<SnapshotCoding, string>> = { gzip: 'json.gz', zstd: 'json.zst' };
 const FILE_PATTERN = /^[0-9a-f]{32}\.json\.(gz|zst)$/;
-/** A since-snapshot of so many blocks is short. */
+/** A since-snapshot of at most this many blocks is short. */
 const SHORT_BLOCKS = 100;
 
 /**
- * Snapshot files, built once and shared by everyone who asks for the same in the same coding.
+ * Snapshot files, built once and shared by all callers with the same request and coding.
  *
  * At most one build per order and coding runs; an artifact that is being built or read keeps its file, unless its readers have to
  * give way to others; a failed one is gone.
@@ -64,7 +64,7 @@ export class ArtifactStore {
   readonly #slots: BuildSlots;
   /** Builds that have not ended. */
   readonly #running = new Set<Promise<void>>();
-  /** Size of the last full snapshot by resource: what the next one will need. */
+  /** Size of the last full snapshot by resource: an estimate for the next one. */
   readonly #lastSizes = new Map<string, number>();
   readonly #closing = new AbortController();
   #built = 0;
@@ -115,7 +115,7 @@ export class ArtifactStore {
   /**
    * The artifact for this order, shared or newly begun; its headers are known when the promise is fulfilled.
    *
-   * @param reader who wants it, and keeps it until it leaves; by default nobody
+   * @param reader the caller, which holds the artifact until it leaves; default: none
    * @throws {PlatformError} SNAPSHOT_BUSY, DISK_FULL, SNAPSHOT_FAILED
    */
   async obtain(order: SnapshotOrder, coding: SnapshotCoding, reader = new Reader('nobody')): Promise<Artifact> {
@@ -127,7 +127,7 @@ export class ArtifactStore {
     return artifact.whenOpened();
   }
 
-  /** Since the start, but `running`, `bytes` and `oldestBuildMs`: what there is now. */
+  /** Figures since the start; `running`, `bytes` and `oldestBuildMs` are present values. */
   get figures() {
     const [built, failed, shared] = [this.#built, this.#failed, this.#shared];
     const { growing, bytes } = this.#shelf;
@@ -179,7 +179,7 @@ export class ArtifactStore {
       if (isUnread) giveUp('nobody reads it');
       return isUnread;
     };
-    // Nobody goes on in the middle of a since-snapshot.
+    // No reader resumes in the middle of a since-snapshot.
     const isShort = order.query.since !== null;
     const unreadMs = Math.min(this.#options.unreadMs, isShort ? SHORT_UNREAD_MS : Number.POSITIVE_INFINITY);
     const artifact = new Artifact({

@@ -16,7 +16,7 @@ export class Artifact {
   readonly buildId: string;
   readonly coding: SnapshotCoding;
   readonly path: string;
-  /** Database and query: what the file is a snapshot of, at whichever block. */
+  /** Database and query: the content of the file, at any block. */
   readonly resource: string;
   /** Resource, coding and state of the database: equal keys may share the file. */
   readonly key: string;
@@ -75,7 +75,7 @@ export class Artifact {
     return this.#readers.size > 0 || this.#readings > 0 || (!this.complete && this.#error === undefined);
   }
 
-  /** Those who wait for it or read it. */
+  /** The callers that wait for it or read it. */
   get readers(): ReadonlySet<Reader> {
     return this.#readers;
   }
@@ -111,13 +111,13 @@ export class Artifact {
     this.#notify();
   }
 
-  /** Waits until the headers are known. @throws {PlatformError} what the build failed with */
+  /** Waits until the headers are known. @throws {PlatformError} the build's error */
   async whenOpened(): Promise<this> {
     while (this.#headers === undefined) await this.#nextChange();
     return this;
   }
 
-  /** Waits until there are bytes beyond the offset or the file is complete. @throws {PlatformError} what the build failed with */
+  /** Waits until there are bytes beyond the offset or the file is complete. @throws {PlatformError} the build's error */
   async whenBeyond(offset: number): Promise<void> {
     while (this.#sizeBytes <= offset && !this.complete) await this.#nextChange();
   }
@@ -132,7 +132,7 @@ export class Artifact {
    *
    * The artifact stays until the generator has ended. A block's memory is used again when the next one is asked for.
    *
-   * @throws {PlatformError} what the build failed with, however much was read
+   * @throws {PlatformError} the build's error, however much was read
    */
   async *read(start: number, end: number | null): AsyncGenerator<Uint8Array> {
     this.#readings++;

@@ -4,16 +4,16 @@ import type { BlockHashes } from '../../wire/database.ts';
 import type { MissedChanges, SnapshotCoding, SnapshotOrder } from '../../wire/snapshot.ts';
 import type { ArtifactHeaders } from './artifact.ts';
 
-/** What the task `sync/build-snapshot` is started with. */
+/** The input of the task `sync/build-snapshot`. */
 export interface BuildInput {
   readonly order: SnapshotOrder;
   readonly coding: SnapshotCoding;
   /** The file to write; it must not exist. */
   readonly path: string;
   readonly buildId: string;
-  /** No statement of the build runs longer at the database, whatever becomes of this process. */
+  /** Time limit of each statement of the build, enforced by the database. */
   readonly budgetMs: number;
-  /** Where progress is told, and answered. */
+  /** The port for progress and its answers. */
   readonly progress: MessagePort;
 }
 

@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache';
 import { PlatformError } from '../../errors.ts';
 import type { Reader } from './reader.ts';
 
-/** What a build is to be begun for. */
+/** The request for a build. */
 export interface SlotWish {
   /** The database server that it reads. */
   readonly server: string;
   readonly reader: Reader;
-  /** A moment's work: it has a place of its own beside the long ones. */
+  /** A short build has a place of its own besides the long ones. */
   readonly isShort: boolean;
   /** True when somebody else has begun the same build meanwhile. */
   readonly isBegun: () => boolean;
@@ -16,7 +16,7 @@ export interface SlotWish {
 /** A place in which one build may run. */
 export interface Slot {
   readonly server: string;
-  /** Of who asked first. */
+  /** The address of the first caller. */
   readonly address: string;
   readonly isShort: boolean;
   /** Of the build that runs in it; undefined before it has begun. */
@@ -47,7 +47,7 @@ const LEAVES_OFTEN = 3;
 const MAX_WAITING_PER_ADDRESS = 4;
 
 /**
- * Who may build a snapshot, when there are fewer places than callers.
+ * Decides which callers may build a snapshot when there are fewer places than callers.
  *
  * Short builds have a place beside the long ones. A build that nobody reads gives way to one that another address waits for, and so
  * does one whose readers' addresses have two to an address that has none. Whoever still finds no place waits a moment: the address with the
@@ -58,7 +58,7 @@ export class BuildSlots {
   readonly #maxBuilds: number;
   readonly #patienceMs: number;
   readonly #running = new Set<Slot>();
-  /** Builds that hold no slot any more, and whose threads have not ended. */
+  /** Builds without a slot whose threads have not ended yet. */
   #ending = 0;
   #waiting: Waiting[] = [];
   #isServing = false;
@@ -106,7 +106,7 @@ export class BuildSlots {
     this.serve();
   }
 
-  /** Lets those go on who may: when a build has begun, or has lost its last reader. */
+  /** Starts waiting builds that may now run: when a build has begun, or has lost its last reader. */
   serve(): void {
     if (this.#isServing) return;
     const runs = (address: string) => [...this.#running].filter((slot) => slot.address === address).length;

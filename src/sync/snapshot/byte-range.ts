@@ -1,4 +1,4 @@
-/** What a Range header asks of a file of which `sizeBytes` bytes exist. */
+/** A Range header's request for a file that has `sizeBytes` bytes. */
 export type RangeAnswer =
   | { readonly kind: 'whole' }
   /** `end` inclusive. */
@@ -8,7 +8,7 @@ export type RangeAnswer =
 /**
  * A single byte range, against a complete file or one that grows.
  *
- * Anything that is no single range of bytes, or a suffix of a file whose end is not known, is answered with the whole.
+ * Anything but a single range of bytes, or a suffix of a file whose end is not known, gets the whole file.
  *
  * @see RFC 9110 section 14
  */

@@ -8,7 +8,7 @@ export class ChunkWriter {
   readonly #fullBytes: number;
   /** No more than were in flight at once. */
   readonly #spare: Buffer<ArrayBuffer>[] = [];
-  /** The chunk under way; whoever has reserved room writes into it from `length` on. */
+  /** The current chunk; a caller that has reserved room writes into it from `length` on. */
   bytes = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   length = 0;
 
@@ -21,7 +21,7 @@ export class ChunkWriter {
     this.#fullBytes = fullBytes;
   }
 
-  /** Makes room for so many bytes. */
+  /** Makes room for this many bytes. */
   reserve(size: number): void {
     if (this.length + size <= this.bytes.length) return;
     this.flush();

@@ -15,7 +15,7 @@ class Deflater {
   #out: Buffer[] = [];
 
   constructor() {
-    this.#stream.on('data', (bytes: Buffer) => this.#out.push(bytes)).on('error', () => undefined); // told by `deflate`
+    this.#stream.on('data', (bytes: Buffer) => this.#out.push(bytes)).on('error', () => undefined); // `deflate` reports it
   }
 
   deflate(chunk: Buffer): Promise<Buffer[]> {
@@ -74,7 +74,7 @@ export class GzipStitcher implements Compressor {
       this.#landed.resolve();
       this.#landed = Promise.withResolvers();
     });
-    this.#tail.catch(() => undefined); // told by `ready` and `finish`
+    this.#tail.catch(() => undefined); // `ready` and `finish` report it
     return promise;
   }
 

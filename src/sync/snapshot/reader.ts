@@ -1,9 +1,9 @@
-/** Who takes no block (256 KiB) of a complete artifact for so long gives way to others when there is no room. */
+/** A reader that takes no block (256 KiB) of a complete artifact for this long is cut when there is no room. */
 const SLOW_AFTER_MS = 5_000;
-/** Who leaves so soon after its first block never meant to read: a link that breaks just then is rare. */
+/** A reader that leaves this soon after its first block probably never meant to read: few links break just then. */
 const AT_ONCE_MS = 500;
 
-/** What is read: an artifact, as its reader sees it. */
+/** An artifact, as its reader sees it. */
 interface Read {
   /** Of performance.now(); null while it grows. */
   readonly completeAt: number | null;
@@ -11,7 +11,7 @@ interface Read {
   leave(reader: Reader): void;
 }
 
-/** Somebody who wants an artifact: waits for it, or reads it. */
+/** A caller that waits for an artifact or reads it. */
 export class Reader {
   /** Under which it is counted. */
   readonly address: string;
@@ -41,7 +41,7 @@ export class Reader {
     return performance.now() - Math.max(this.#tookAt, couldTakeAt) > SLOW_AFTER_MS;
   }
 
-  /** It has taken a block: what the system's buffers hold for it counts as taken. */
+  /** It has taken a block; bytes in the system's buffers count as taken. */
   tookBlock(): void {
     this.#tookAt = performance.now();
     this.#tookFirstAt ??= this.#tookAt;

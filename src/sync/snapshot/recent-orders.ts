@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { SnapshotOrder } from '../../wire/snapshot.ts';
 
-/** A block that the source has and did not broadcast yet is in the snapshots of those who ask so much later. */
+/** A snapshot requested this much later contains a block that the source has and did not broadcast yet. */
 const MAX_AGE_MS = 25;
 const MAX_ORDERS = 100;
 
@@ -12,9 +12,9 @@ interface Asked {
 }
 
 /**
- * What sources said a moment ago of the snapshots that they were asked for: many who ask at once are one question.
+ * The recent answers of sources about requested snapshots: many simultaneous callers cause one question.
  *
- * Nothing from before a source's last broadcast is used: who has heard of a block gets a snapshot that holds it.
+ * An answer from before a source's last broadcast is not used: a caller that knows a block gets a snapshot with it.
  */
 export class RecentOrders {
   readonly #asked = new LRUCache<string, Asked>({ max: MAX_ORDERS, ttl: MAX_AGE_MS });

@@ -26,7 +26,7 @@ const THREE_BYTES = 0xfd;
 const NULL_TEXT = Buffer.from('null');
 const BINARY_OPENING = Buffer.from(`{"${BINARY_KEY}":"`);
 const BINARY_CLOSING = Buffer.from('"}');
-/** Any value's text beside its own bytes: quotes, or what stands around binary ones, or a number rewritten. */
+/** The extra bytes of any value's text: quotes, the frame of binary values, or a rewritten number. */
 const FRAME_BYTES = 32;
 /** One byte as `\u001f`. */
 const LONGEST_ESCAPE = 6;
@@ -45,7 +45,7 @@ const ESCAPED = Uint8Array.from(ESCAPES, (sequence) => (sequence ? 1 : 0));
  * Turns rows of one query from MariaDB's text protocol straight into JSON objects, the same bytes as
  * `JSON.stringify(toWireRow)` of the row, without a string or an object for each value.
  *
- * It counts on what `connect` sets: text in UTF-8. Every value comes out as the contract of snapshot bodies says.
+ * It relies on the settings of `connect`: text in UTF-8. Every value has the form of the contract of snapshot bodies.
  */
 export class RowEncoder {
   readonly #keys: readonly Buffer[];

@@ -20,7 +20,7 @@ export interface SplitterLimits {
   readonly batchBytes: number;
 }
 
-/** What a snapshot body says beside its rows. */
+/** The facts in a snapshot body besides its rows. */
 export interface SnapshotFacts {
   readonly schema_version?: number;
   readonly block_height?: number;
@@ -47,7 +47,7 @@ const CLOSE_ARRAY = 0x5d;
 const STRUCTURAL = new Uint8Array(256);
 for (const byte of [QUOTE, OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY]) STRUCTURAL[byte] = 1;
 
-/** What may come next in the body, outside rows. */
+/** The states of the body outside rows, by what may come next. */
 type Expect =
   | 'document'
   | 'key'
@@ -109,7 +109,7 @@ export class RowSplitter {
     return found;
   }
 
-  /** Says that the body is over. @throws {PlatformError} SOURCE_TRUNCATED */
+  /** Ends the body. @throws {PlatformError} SOURCE_TRUNCATED */
   end(): SnapshotFacts {
     if (this.#expect !== 'nothing') {
       throw new PlatformError('SOURCE_TRUNCATED', {

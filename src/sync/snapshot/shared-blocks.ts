@@ -24,9 +24,9 @@ interface Held {
 }
 
 /**
- * The blocks of one file whose bytes do not change: read once for all who stand at the same place.
+ * The immutable blocks of one file, each read once for all readers at the same place.
  *
- * Their memory is used again, for a fresh buffer for every block makes the garbage collector work more than the readers do.
+ * Their memory is reused: a fresh buffer for every block costs the garbage collector more than the readers do.
  */
 export class SharedBlocks {
   readonly #blocks = new Map<number, Held>();
@@ -44,7 +44,7 @@ export class SharedBlocks {
     }
   }
 
-  /** Nobody reads the file for now: no block is held. */
+  /** Call when the file has no readers: no block is kept. */
   clear(): void {
     for (const { memory } of this.#blocks.values()) spare(memory);
     this.#blocks.clear();
@@ -57,7 +57,7 @@ export class SharedBlocks {
     return held;
   }
 
-  /** The memory of the block that was read first of those that nobody holds. */
+  /** The memory of the oldest block without readers. */
   #takeUnused(): Buffer | undefined {
     if (this.#blocks.size < KEPT_BLOCKS) return undefined;
     for (const held of this.#blocks.values()) {

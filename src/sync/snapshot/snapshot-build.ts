@@ -14,19 +14,19 @@ import type {
   WrittenBody
 } from './build-messages.ts';
 
-/** Runs the task of a build. @throws whatever the task threw; an aborted signal ends the task's thread */
+/** Runs the task of a build. @throws the task's error; an aborted signal ends the task's thread */
 export type RunBuild = (
   input: BuildInput,
   options: { readonly transfer: readonly Transferable[]; readonly signal: AbortSignal }
 ) => Promise<BuildResult>;
 
-/** What a snapshot's source does for those who go on from it with the next group. */
+/** The source's part in a snapshot whose readers continue with the next group. */
 export interface SnapshotSource {
-  /** What the order's reader has missed of older rows up to a block; null: not known. */
+  /** The older rows that the order's reader has missed up to a block; null: not known. */
   missed(order: SnapshotOrder, head: SnapshotHead): Promise<MissedChanges | null>;
   /** Waited for before a body ends: no group begins before `note`. */
   pauseGroups(order: SnapshotOrder, buildId: string, height: number): Promise<unknown>;
-  /** Tells it the state that readers stand on; null when that could not be read. */
+  /** Reports the state that readers now have; null when it could not be read. */
   reconcile(order: SnapshotOrder, buildId: string, checksums: SnapshotChecksums | null): Promise<unknown>;
 }
 
@@ -38,16 +38,16 @@ export interface SnapshotBuildOptions {
   readonly budgetMs: number;
   /** Ends it. */
   readonly signal: AbortSignal;
-  /** Asked when the body is written: groups need not wait for what nobody goes on from. */
+  /** Asked when the body is written: groups need not wait for a snapshot that no reader continues from. */
   readonly giveUpUnread: () => boolean;
   /** @throws {PlatformError} DISK_FULL */
   readonly checkDisk: () => Promise<void>;
   readonly onGrown: () => void;
   /** The body is complete. */
   readonly onComplete: (sizeBytes: number) => void;
-  /** There will be no body; those who read it are told when this is fulfilled. */
+  /** There will be no body; when this is fulfilled, its readers know. */
   readonly onFailed: (error: PlatformError) => Promise<void>;
-  /** The body is complete, but nobody else is to go on from it. */
+  /** The body is complete, but gets no further readers. */
   readonly onUnsettled: () => void;
 }
 
@@ -139,7 +139,7 @@ async function runTask(
   }
 }
 
-/** A source that cannot take note is no reason to refuse: a comparison of digests finds what a reader misses then. */
+/** A source that cannot register the readers still serves the snapshot: a comparison of digests finds what a reader misses. */
 async function told(word: Promise<unknown>, log: Logger): Promise<void> {
   await word.catch((caught: unknown) =>
     log.warn({ err: caught }, "the source actor did not register the snapshot's readers")

@@ -11,7 +11,7 @@ const HASH_HEADERS: Readonly<Record<string, string>> = {
   block_hash: SNAPSHOT_HEADERS.blockHash
 };
 
-/** What a snapshot's response says beside its body, all of it read in the snapshot's own transaction. */
+/** The facts in a snapshot's response headers, all read in the snapshot's own transaction. */
 export function snapshotHeaders(
   { id, query }: Pick<SnapshotOrder, 'id' | 'query'>,
   plan: SnapshotPlan

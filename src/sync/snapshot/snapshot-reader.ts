@@ -24,7 +24,7 @@ export interface SnapshotLimits extends SplitterLimits {
 /**
  * Reads a compressed snapshot body batch by batch, in the order of the body.
  *
- * @returns what the body says of itself, when it is complete to its end mark
+ * @returns the facts in the body, when it is complete to its end mark
  * @throws {PlatformError} SOURCE_TRUNCATED, SOURCE_INVALID
  */
 export async function* readSnapshot(

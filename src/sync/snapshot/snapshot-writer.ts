@@ -24,14 +24,14 @@ export interface SnapshotContent {
   readonly blockHeight: number;
   /** Null in a full snapshot. */
   readonly since: number | null;
-  /** What changed in older blocks; null: it is not told. */
+  /** Changes in older blocks; null: not included. */
   readonly older: readonly OlderSource[] | null;
   readonly tables: readonly TableSource[];
   /** Null: the key is left out. */
   readonly updatedRows: readonly TableSource[] | null;
 }
 
-/** Writes the body of a snapshot; memory stays within a few chunks whatever the tables hold. */
+/** Writes the body of a snapshot; memory stays within a few chunks, independent of the size of the tables. */
 export async function writeSnapshot(content: SnapshotContent, compressor: Compressor): Promise<void> {
   const chunk = new ChunkWriter((bytes) => compressor.push(bytes));
   const since = content.since === null ? '' : `,"since_block":${content.since}`;

@@ -21,7 +21,7 @@ export class ZstdCompressor implements Compressor {
 
   constructor(append: Append) {
     this.#written = this.#write(append);
-    this.#written.catch((caught: Error) => this.#stream.destroy(caught)); // told by `ready` and `finish`
+    this.#written.catch((caught: Error) => this.#stream.destroy(caught)); // `ready` and `finish` report it
     this.#stream.on('error', () => this.#taken.resolve());
   }
 

@@ -1,6 +1,6 @@
 import nacl from 'tweetnacl';
 
-/** What a validator signs with. */
+/** The signing key of a validator. */
 export interface SigningKey {
   /** Ed25519 public key in lower-case hex: the validator's name. */
   readonly pubkey: string;

@@ -1,13 +1,13 @@
 import { PlatformError } from '../errors.ts';
 import { type CommitmentHashes, joinFields, type RawHash, sha256 } from './commitment-hashes.ts';
 
-/** Whose balances a tree holds; the names are those of the database id. */
+/** The database of a tree's balances; the names are those of the database id. */
 export interface ChainNames {
   readonly chain: string;
   readonly network: string;
 }
 
-/** What a leaf of the balance tree becomes; a null value takes it away. */
+/** A new value for a leaf of the balance tree; null removes the leaf. */
 export interface LeafChange {
   readonly path: RawHash;
   readonly value: RawHash | null;
@@ -29,7 +29,7 @@ export function balanceLeaf(
 /**
  * A stored amount as value leaves have it: plain decimal, no leading zeros, exactly 18 fractional digits; null for zero.
  *
- * @throws {PlatformError} STATE_UNENCODABLE for what is negative, finer than that, or no decimal
+ * @throws {PlatformError} STATE_UNENCODABLE for an amount that is negative, has more places, or is no decimal
  */
 export function plainAmount(stored: string): string | null {
   // One repeat at a time: two that may take the same zeros try every place where one could end and the other begin.

@@ -89,7 +89,7 @@ export class BalanceTree {
     }
   }
 
-  /** Takes back a batch whose tops are computed. @param from the first of its buckets */
+  /** Undoes a batch whose tops are computed. @param from the first of its buckets */
   finish(from: number, { counts, records }: BucketBatch): void {
     let offset = 0;
     const touched = new Set<number>();

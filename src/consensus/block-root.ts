@@ -24,7 +24,7 @@ export type BlockLeaves = Readonly<Record<LedgerKind, readonly LedgerLeaf[]>> & 
 };
 
 /**
- * The root over what one block did: credits, debits, escrows and actions, padded with E0 to a power of two; E0 for nothing.
+ * The root over the rows of one block: credits, debits, escrows and actions, padded with E0 to a power of two; E0 for none.
  *
  * @throws {PlatformError} STATE_UNENCODABLE
  */

@@ -68,7 +68,7 @@ export function contractHash(
   return hashOf(Object.fromEntries(CONTRACT_PARTS.map((part) => [part, parts[part] ?? []])), position);
 }
 
-/** SHA-256 of the JSON text, whose keys stand in the order of insertion. */
+/** SHA-256 of the JSON text, with keys in insertion order. */
 function hashOf(content: object, { blockIndex, previousHash }: HashPosition): string {
   const preimage = JSON.stringify({
     ...content,

@@ -2,13 +2,13 @@ import nacl from 'tweetnacl';
 import { PlatformError } from '../errors.ts';
 import { canonicalJson } from './canonical-json.ts';
 
-/** A validator whose word counts, as the operator pinned it. */
+/** A validator that the operator pinned. */
 export interface PinnedValidator {
   /** Ed25519, 64 hex digits. */
   readonly pubkey: string;
   /** A positive whole number. */
   readonly weight: number;
-  /** Whose key it is: the keys of one source count once. */
+  /** The owner of the key: the keys of one source count once. */
   readonly source: string;
 }
 

@@ -153,7 +153,7 @@ export function encodeMessage(message: ServerMessage, maxBytes = MAX_MESSAGE_BYT
   return parts.length === 1 ? parts[0]! : concat(parts, sizeBytes);
 }
 
-/** What JSON.stringify says of it, in pieces that are never too long for a string: of each table a few rows at a time. */
+/** The JSON.stringify text in pieces that never exceed a string's limit: a few rows of each table at a time. */
 function* piecesOf(value: unknown): Generator<string> {
   if (Array.isArray(value)) yield* piecesOfRows(value);
   else if (typeof value !== 'object' || value === null) yield JSON.stringify(value);

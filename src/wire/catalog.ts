@@ -8,14 +8,14 @@ export const CatalogEntrySchema = Type.Object({
   coin: Type.String(),
   network: Type.String(),
   dbType: DbTypeSchema,
-  /** Null while nobody knows where the database is. */
+  /** Null while the database's address is unknown. */
   db_name: Type.Union([Type.String(), Type.Null()]),
   block_height: Type.Union([Count, Type.Null()]),
   table_count: Count,
   data_bytes: Count,
   index_bytes: Count,
   total_bytes: Count,
-  /** This system's own: what a bootstrap has before it, roughly. */
+  /** This system's own field: the rough size of a bootstrap. */
   row_estimate: Count
 });
 export type CatalogEntry = Static<typeof CatalogEntrySchema>;
@@ -28,7 +28,7 @@ export const CatalogSchema = Type.Object({
 export type Catalog = Static<typeof CatalogSchema>;
 
 const { coin, network, total_bytes, row_estimate } = CatalogEntrySchema.properties;
-/** What a replica reads of its source's catalog, which may list databases of other kinds, and say less of them. */
+/** A source's catalog as a replica reads it; it may list databases of other kinds, with fewer fields. */
 export const SourceSizesSchema = Type.Object({
   databases: Type.Array(
     Type.Object({

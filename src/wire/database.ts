@@ -22,7 +22,7 @@ export function databaseKey({ dbType, chain, network }: DatabaseId): string {
   return `${dbType}/${chain}/${network}`;
 }
 
-/** What `schema_version` says of each kind's snapshots and messages. */
+/** The `schema_version` of each kind's snapshots and messages. */
 export const SCHEMA_VERSION: Readonly<Record<DbType, number>> = { indexer: 7, decoder: 3 };
 
 /** Where a MariaDB database is and how to enter it. Never logged whole: `pass` is a secret. */

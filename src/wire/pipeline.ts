@@ -11,11 +11,11 @@ export interface PipelineNode {
   readonly id: string;
   /** The database it works for, `indexer/bitcoin/mainnet`; null where it works for all. */
   readonly lane: string | null;
-  /** What it is, such as `coin node`, `source` or `replica`. */
+  /** Its kind, such as `coin node`, `source` or `replica`. */
   readonly role: string;
   readonly name: string;
   readonly state: PipelineState;
-  /** In a word or two: `live`, `catching up`. */
+  /** One or two words: `live`, `catching up`. */
   readonly doing: string;
   /** Since when, in Unix milliseconds; null where that is not known. */
   readonly since: number | null;
@@ -39,7 +39,7 @@ export interface PipelineEdge {
   readonly carries: string | null;
 }
 
-/** What a service knows of the way of blocks, from upstream to downstream. */
+/** The path of blocks through a service, from upstream to downstream. */
 export interface Pipeline {
   readonly nodes: readonly PipelineNode[];
   readonly edges: readonly PipelineEdge[];
@@ -49,13 +49,13 @@ export interface Pipeline {
 export const NEAR_BLOCKS = 3;
 const MAX_REASON_LETTERS = 300;
 
-/** A box of which nothing is known but its place. @param lane null where it works for all */
+/** A box with nothing known but its place. @param lane null if it serves all lanes */
 export function boxOf(lane: string | null, role: string, name: string): PipelineNode {
   const nothing = { since: null, height: null, percent: null, reason: null } as const;
   return { id: `${lane ?? 'all'} ${role}`, lane, role, name, state: 'unknown', doing: '', ...nothing };
 }
 
-/** An arrow that is as well as the box whose work it is. @param height the last block that passed */
+/** An arrow with the health of the box that it leaves. @param height the last block that passed */
 export function arrowOf(
   from: PipelineNode,
   to: PipelineNode,
@@ -66,7 +66,7 @@ export function arrowOf(
   return { from: from.id, to: to.id, state, height, lag, carries: null };
 }
 
-/** A reason may quote what a peer sent: it is cut to 300 letters. */
+/** A reason may quote a peer's text: it is cut to 300 characters. */
 export function boundReason(reason: string | null | undefined): string | null {
   if (!reason) return null;
   return reason.length <= MAX_REASON_LETTERS ? reason : `${reason.slice(0, MAX_REASON_LETTERS - 1)}…`;

@@ -21,7 +21,7 @@ export interface StateCommitment {
   readonly phase: 'off' | 'unsupported' | 'waiting' | 'building' | 'ready' | 'failed';
   /** Of the first tree under way, 0 to 100. */
   readonly percent: number | null;
-  /** The last block of which the root was computed; at a replica, and compared where its source names one. */
+  /** The last block whose root was computed; at a replica also compared, if its source names one. */
   readonly height: number | null;
   /** Balances above zero. */
   readonly balances: number | null;
@@ -29,15 +29,15 @@ export interface StateCommitment {
   readonly reason: string | null;
 }
 
-/** How far a source is with looking at the rows that no block told of. */
+/** Progress of a source's sweep over rows that no block reported. */
 export interface SweepReport {
-  /** Passes over all tables since the start; the first one learns what is there. */
+  /** Passes over all tables since the start; the first one learns the existing rows. */
   readonly passes: number;
   /** Blocks that the last pass took; null before the first has ended. */
   readonly blocks: number | null;
 }
 
-/** What console and metrics read of the last word of any actor that follows a chain. */
+/** The fields that console and metrics read of the last report of any actor that follows a chain. */
 export interface ActorReport {
   /** The machine's state, e.g. `polling.caughtUp` or `bootstrapping.loading`. */
   readonly phase: string;
@@ -51,7 +51,7 @@ export interface ActorReport {
   readonly lastError: string | null;
 }
 
-/** What an actor last said of its database. Routes answer from this, so a stuck database cannot stall them. */
+/** An actor's last report on its database. Routes answer from it, so a stuck database cannot stall them. */
 export interface DatabaseReport extends ActorReport {
   readonly id: DatabaseId;
   /** Database name, for `/catalog`. */
@@ -87,7 +87,7 @@ export interface DatabaseReport extends ActorReport {
     readonly dispensers: { readonly height: number | null; readonly at: string } | null;
     /** How often rows that differed from the source's were replaced. */
     readonly repairs: number;
-    /** Whose AUTO_INCREMENT ids each table has; `*` stands for all that are not named. */
+    /** The source of each table's AUTO_INCREMENT ids; `*` stands for all other tables. */
     readonly ids: Readonly<Record<string, 'source' | 'own'>>;
     /** Lowest block of a truncated replica; null: it has the whole history. */
     readonly floor: number | null;

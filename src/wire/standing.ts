@@ -2,7 +2,7 @@ import { remedyOf } from './halts.ts';
 import { boundReason, NEAR_BLOCKS, type PipelineNode, type PipelineState } from './pipeline.ts';
 import type { Circuit, Halt } from './report.ts';
 
-/** What is read of an actor to say how it stands. */
+/** The fields of an actor that its standing depends on. */
 export interface StandingInput {
   /** The supervisor's: `running`, `backoff`, `parked` and so on. */
   readonly state: string;
@@ -24,7 +24,7 @@ export type Standing = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
 const FOLLOWS = /^(?:live|verifying|caughtUp|inspecting|(?:polling|parsing|indexing)\b.*)$/;
 const WAITS = new Set(['reconnecting', 'connecting', 'waitingForNode']);
 const FAILED = new Set(['halted', 'refusing', 'failed']);
-/** Of an actor whose thread does not run; every other word of the supervisor's needs an operator. */
+/** For an actor whose thread does not run; in every other such state of the supervisor an operator must act. */
 const DOWN: Readonly<Record<string, readonly [PipelineState, string]>> = {
   starting: ['working', 'starting'],
   backoff: ['waiting', 'died, is restarted soon'],
@@ -32,7 +32,7 @@ const DOWN: Readonly<Record<string, readonly [PipelineState, string]>> = {
   stopped: ['waiting', 'stopped']
 };
 
-/** How an actor stands, in a word, and why it is not well. */
+/** An actor's state in one word, and why it is not well. */
 export function standingOf({ state, reason, report, waiting }: StandingInput): Standing {
   if (state !== 'running') {
     const [down, doing] = DOWN[state] ?? ['failed', phrase(state)];

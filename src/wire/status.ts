@@ -9,7 +9,7 @@ const TextOrNull = Type.Union([Type.String(), Type.Null()]);
 
 const IndexMap = Type.Optional(Type.Union([IndexMapSchema, Type.Null()]));
 
-/** What a replica reads of its source's status; servers of other makes may say no more than this. */
+/** A source's status as a replica reads it; servers of other makes may have no more fields than these. */
 export const SourceStatusSchema = Type.Object({ block_height: HeightOrNull, ...HASH_FIELDS, index_map: IndexMap });
 
 /** One database in `/status`: the specification's fields, then the subscribers of a server or the state of a replica. */

@@ -8,7 +8,7 @@ const Time = Type.String({ format: 'date-time' });
 /** Most entries of a page. */
 export const MAX_PAGE_LIMIT = 1_000;
 
-/** What a replica reads of a page of the transparency log; servers of other makes may leave out hashes that they have not. */
+/** A page of the transparency log as a replica reads it; servers of other makes may leave out hashes that they lack. */
 export const LoggedBlocksSchema = Type.Object({
   results: Type.Array(Type.Object({ block_index: Height, ...HASH_FIELDS }), { maxItems: MAX_PAGE_LIMIT })
 });
@@ -47,7 +47,7 @@ export const InclusionProofSchema = Type.Object({
 });
 export type InclusionProofRecord = Static<typeof InclusionProofSchema>;
 
-/** Of a block whose epoch still grows. */
+/** For a block of an unfinished epoch. */
 export const OpenEpochSchema = Type.Object({ error: Type.Literal('epoch not yet committed') });
 export type OpenEpoch = Static<typeof OpenEpochSchema>;
 

@@ -4,7 +4,7 @@ import { ByName } from './by-name.ts';
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const UnixTime = Type.Number({ minimum: 0 });
 
-/** What a subscriber says of its replica. @see the specification, "Client to server" */
+/** A subscriber's report on its replica. @see the specification, "Client to server" */
 export const HeartbeatMessageSchema = Type.Object({ type: Type.Literal('heartbeat'), appliedBlock: Height });
 export type HeartbeatMessage = Static<typeof HeartbeatMessageSchema>;
 

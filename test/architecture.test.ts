@@ -43,7 +43,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/db/source/', 'type src/config/', 'type src/log.ts']
   ],
   'actors/decoder/': [
-    ...['node:', 'type workers/decoder/', 'src/decoder/', 'actors/runtime/', 'src/coin/', 'src/log.ts', ...BASICS]
+    ...['node:', 'xstate', 'type workers/decoder/', 'src/decoder/', 'actors/runtime/', 'machines/decoder/'],
+    ...['src/coin/', 'src/log.ts', ...BASICS]
   ],
   'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/coin/'],
   'src/decoder/': [

@@ -7,7 +7,6 @@ import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
 import { BlockFeed } from '../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../src/decoder/block-scan.ts';
 import { type DecoderReport, isNearTip } from '../../src/decoder/health.ts';
-import { DecoderLoop } from '../../src/decoder/loop.ts';
 import { MempoolLoop } from '../../src/decoder/mempool-loop.ts';
 import { MempoolPass } from '../../src/decoder/mempool-pass.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
@@ -17,6 +16,7 @@ import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
 import { hostActor } from '../runtime/actor-host.ts';
 import { TaskPool } from '../runtime/task-pool.ts';
+import { DecoderLoop } from './loop.ts';
 
 /** What a decoder actor's thread is started with. */
 export interface DecoderActorData {
@@ -40,6 +40,7 @@ const REPORT_INTERVAL_MS = 250;
 /** What the decoder waits for in a state. */
 const WAITS: Readonly<Record<string, string>> = {
   connecting: 'database',
+  reconnecting: 'database',
   waitingForNode: 'coin node',
   'parsing.caughtUp': 'next block',
   halted: 'operator'

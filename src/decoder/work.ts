@@ -1,4 +1,4 @@
-import type { DecoderEvent } from '../../machines/decoder/decoder.ts';
+import type { Fork, Found, Opened } from '../../machines/decoder/decoder.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeTip } from '../coin/node-chain.ts';
 import { PlatformError } from '../errors.ts';
@@ -25,7 +25,7 @@ const VERIFIED = 0.99;
 const FORK_PAGE = 200;
 
 /**
- * The decoder's effects: one method for each state of its machine, answering with the event that came of it.
+ * The decoder's effects: one method for each state of its machine. One that answers null is to be called again.
  *
  * Each may throw what its node or database throws, and may then be repeated.
  */
@@ -71,7 +71,7 @@ export class DecoderWork {
     return this.#store;
   }
 
-  async connect(): Promise<DecoderEvent> {
+  async connect(): Promise<Opened> {
     await this.close();
     const store = await this.#options.openStore();
     this.#store = store;
@@ -81,52 +81,52 @@ export class DecoderWork {
     const { log } = this.#options;
     if (this.#halt) log.error({ halt: this.#halt }, `halted: ${this.#halt.reason}`);
     else log.info({ height: this.#applied?.height ?? null }, 'database ready');
-    return { type: 'database.opened', height: this.#applied?.height ?? null, isHalted: this.#halt !== null };
+    return { isHalted: this.#halt !== null };
   }
 
-  async awaitNode(signal: AbortSignal): Promise<DecoderEvent> {
+  async awaitNode(signal: AbortSignal): Promise<void> {
     const { chain, network, log } = this.#options;
     const tip = this.#noteTip(await chain.verify(network, signal));
     refuseUnverified(tip);
     log.info({ height: tip.height }, 'coin node ready');
-    return { type: 'node.verified' };
   }
 
-  async takeBlocks(signal: AbortSignal): Promise<DecoderEvent> {
+  /** Writes the next blocks. */
+  async takeBlocks(signal: AbortSignal): Promise<Found | null> {
     const { feed, startBlock } = this.#options;
     const tip = await this.#recentTip(signal);
     const applied = this.#applied;
-    if (isForked(applied, tip)) return { type: 'fork.detected' };
+    if (isForked(applied, tip)) return 'fork';
     const next = applied ? applied.height + 1 : startBlock;
     if (next > tip.height) {
       this.#progressAt = monotonicMs();
-      return { type: 'tip.reached' };
+      return 'tip';
     }
     const fetched = await feed.take(next, tip.height, signal);
     const blocks = linkedBlocks(applied, fetched);
     const last = blocks.at(-1);
-    if (!last) return { type: 'fork.detected' };
+    if (!last) return 'fork';
     if (blocks.length < fetched.length) feed.clear(); // the node changed its branch meanwhile
     await this.#openedStore.writeBlocks(blocks);
     this.#applied = { height: last.height, hash: last.hash };
     this.#parseErrors += blocks.flatMap(({ findings }) => findings).filter(({ code }) => code === 'PARSE_ERROR').length;
     this.#progressAt = monotonicMs();
-    return { type: 'block.written', height: last.height };
+    return null;
   }
 
-  async watchTip(signal: AbortSignal): Promise<DecoderEvent> {
+  async watchTip(signal: AbortSignal): Promise<Found | null> {
     const { chain, pollIntervalMs, startBlock } = this.#options;
     const next = this.#applied ? this.#applied.height + 1 : startBlock;
     await chain.waitForHeight(next, pollIntervalMs, signal);
     const tip = await this.#pollTip(signal);
-    if (isForked(this.#applied, tip)) return { type: 'fork.detected' };
-    if (tip.height >= next) return { type: 'block.announced' };
+    if (isForked(this.#applied, tip)) return 'fork';
+    if (tip.height >= next) return 'blocks';
     this.#progressAt = monotonicMs();
-    return { type: 'tip.reached' };
+    return null;
   }
 
   /** Compares stored hashes with the node's, newest first; beyond the limit only with an operator's word. */
-  async locateFork(signal: AbortSignal): Promise<DecoderEvent> {
+  async locateFork(signal: AbortSignal): Promise<Fork> {
     const { chain, startBlock } = this.#options;
     const applied = this.#applied ?? { height: startBlock - 1, hash: '' };
     const tip = await this.#pollTip(signal);
@@ -145,30 +145,27 @@ export class DecoderWork {
     }
   }
 
-  async rollBack(signal: AbortSignal): Promise<DecoderEvent> {
+  async rollBack(signal: AbortSignal): Promise<void> {
     const { feed, log } = this.#options;
     feed.clear();
     while (this.#applied && this.#applied.height > this.#forkHeight && !signal.aborted) {
       log.warn({ block: this.#applied }, 'reorg: block rolled back');
       this.#applied = await this.#openedStore.rollBackTip();
     }
-    return { type: 'rollback.finished', height: this.#applied?.height ?? null };
   }
 
-  async refuse(): Promise<DecoderEvent> {
+  async refuse(): Promise<void> {
     const reason = `a reorg reaches more than ${this.undoDepth} blocks deep; confirm it with a second node, stop the decoder and run: platform-node decoder --clear-halt`;
     const halt = { reason, block_index: this.#applied?.height ?? 0 };
     await this.#openedStore.recordHalt(halt);
     this.#halt = halt;
     this.#options.log.error({ halt }, `halted: ${reason}`);
-    return { type: 'halt.recorded' };
   }
 
-  async close(): Promise<DecoderEvent> {
+  async close(): Promise<void> {
     const store = this.#store;
     this.#store = undefined;
     await store?.close();
-    return { type: 'database.closed' };
   }
 
   /** After a failure nothing is taken from what was known or fetched before it. */
@@ -177,9 +174,9 @@ export class DecoderWork {
     this.#isTipTrusted = false;
   }
 
-  #forkAt(lowest: number, appliedHeight: number, isAllowed: boolean): DecoderEvent {
+  #forkAt(lowest: number, appliedHeight: number, isAllowed: boolean): Fork {
     this.#forkHeight = lowest - 1;
-    return { type: 'fork.located', depth: appliedHeight - this.#forkHeight, isAllowed };
+    return { depth: appliedHeight - this.#forkHeight, isAllowed };
   }
 
   get #openedStore(): DecoderStore {

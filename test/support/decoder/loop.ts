@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DecoderLoop } from '../../../actors/decoder/loop.ts';
 import type { ChainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node-rpc.ts';
 import { connect, type SqlRow } from '../../../src/db/core/connection.ts';
 import { BlockFeed } from '../../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../../src/decoder/block-scan.ts';
-import { DecoderLoop } from '../../../src/decoder/loop.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { DecoderWork } from '../../../src/decoder/work.ts';
 import { silentLogger } from '../../../src/log.ts';

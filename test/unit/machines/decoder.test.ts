@@ -1,56 +1,115 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createActor } from 'xstate';
-import { type DecoderEvent, decoderMachine } from '../../../machines/decoder/decoder.ts';
-import { everyState, reachedStates } from './reach.ts';
+import { setImmediate as settled } from 'node:timers/promises';
+import { createActor, fromPromise, SimulatedClock } from 'xstate';
+import { stateText } from '../../../actors/runtime/observe.ts';
+import { decoderMachine, type Fork, type Found, type Opened } from '../../../machines/decoder/decoder.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import { everyState } from './reach.ts';
 
-const input = { maxRollbackDepth: 126 };
-const opened: DecoderEvent = { type: 'database.opened', height: 7, isHalted: false };
-
-/** The machine's state after events. */
-function after(...events: DecoderEvent[]) {
-  const machine = createActor(decoderMachine, { input }).start();
-  for (const event of events) machine.send(event);
-  return machine.getSnapshot();
+/** What the effects of these names end with, one after the other; then they never end. */
+interface Script {
+  readonly connect?: (Opened | PlatformError)[];
+  readonly awaitNode?: (undefined | PlatformError)[];
+  readonly takeBlocks?: (Found | PlatformError)[];
+  readonly watchTip?: (Found | PlatformError)[];
+  readonly locateFork?: (Fork | PlatformError)[];
+  readonly rollBack?: (undefined | PlatformError)[];
+  readonly refuse?: undefined[];
 }
 
-const located = (depth: number, isAllowed = false): DecoderEvent => ({ type: 'fork.located', depth, isAllowed });
-const forked: DecoderEvent[] = [opened, { type: 'node.verified' }, { type: 'fork.detected' }];
+const input = { maxRollbackDepth: 126, reconnectDelayMs: 1_000 };
+const OPENED: Opened = { isHalted: false };
+const LOST = new PlatformError('DATABASE_UNAVAILABLE', { reason: 'gone' });
+const toFork = (): Script => ({ connect: [OPENED], awaitNode: [undefined], takeBlocks: ['fork'] });
 
-test('every state is reached', () => {
-  const events: DecoderEvent[] = [
-    opened,
-    { ...opened, isHalted: true },
-    ...forked.slice(1),
-    { type: 'tip.reached' },
-    located(1),
-    located(127),
-    { type: 'stop.requested' },
-    { type: 'database.closed' }
+/** Runs the chart over scripted effects. @returns the states it went through, its actor and its clock */
+async function run(script: Script) {
+  const play = <Output>(name: keyof Script) =>
+    fromPromise<Output, void>(() => {
+      const list = script[name] as (Output | PlatformError)[] | undefined;
+      if (!list?.length) return new Promise(() => undefined);
+      const next = list.shift()!;
+      return next instanceof PlatformError ? Promise.reject(next) : Promise.resolve(next);
+    });
+  const clock = new SimulatedClock();
+  const machine = decoderMachine.provide({
+    actors: {
+      connect: play<Opened>('connect'),
+      awaitNode: play<void>('awaitNode'),
+      takeBlocks: play<Found>('takeBlocks'),
+      watchTip: play<Found>('watchTip'),
+      locateFork: play<Fork>('locateFork'),
+      rollBack: play<void>('rollBack'),
+      refuse: play<void>('refuse'),
+      close: fromPromise<void, void>(() => Promise.resolve())
+    }
+  });
+  const actor = createActor(machine, { input, clock });
+  const states: string[] = [];
+  actor.subscribe(({ value }) => states.push(stateText(value)));
+  actor.start();
+  await settled();
+  return { actor, clock, states };
+}
+
+test('126 blocks are rolled back, 127 only with an operator behind them', async () => {
+  for (const [depth, isAllowed, to] of [
+    [126, false, 'rollingBack'],
+    [127, false, 'refusing'],
+    [127, true, 'rollingBack']
+  ] as const) {
+    const { states } = await run({ ...toFork(), locateFork: [{ depth, isAllowed }] });
+    assert.equal(states.at(-1), to);
+  }
+});
+
+test('after a rollback the chain is followed again, from the tip as from behind it', async () => {
+  const { states } = await run({
+    connect: [OPENED],
+    awaitNode: [undefined],
+    takeBlocks: ['tip', 'tip'],
+    watchTip: ['blocks', 'fork'],
+    locateFork: [{ depth: 1, isAllowed: false }],
+    rollBack: [undefined]
+  });
+  const [behind, atTip] = ['parsing.catchingUp', 'parsing.caughtUp'];
+  assert.deepEqual(states.slice(2), [behind, atTip, behind, atTip, 'locatingFork', 'rollingBack', behind]);
+});
+
+test('a recorded halt outlives a restart: the node is not even asked', async () => {
+  const { states } = await run({ connect: [{ isHalted: true }], awaitNode: [undefined] });
+  assert.deepEqual(states, ['connecting', 'halted']);
+});
+
+test('a lost database is opened again after a pause', async () => {
+  const { states, clock } = await run({ connect: [OPENED, OPENED], awaitNode: [undefined], takeBlocks: [LOST] });
+  assert.equal(states.at(-1), 'reconnecting');
+  clock.increment(999);
+  assert.equal(states.at(-1), 'reconnecting');
+  clock.increment(1);
+  await settled();
+  assert.deepEqual(states.slice(-2), ['connecting', 'waitingForNode']);
+});
+
+test('what no retry mends ends it', async () => {
+  const mismatch = new PlatformError('NODE_MISMATCH', { reason: 'another chain' });
+  const { actor, states } = await run({ connect: [OPENED], awaitNode: [mismatch] });
+  assert.equal(states.at(-1), 'failed');
+  assert.equal(actor.getSnapshot().context.fault, mismatch);
+});
+
+test('every state is reached', async () => {
+  const stopped = await run({ ...toFork(), locateFork: [{ depth: 127, isAllowed: false }], refuse: [undefined] });
+  stopped.actor.send({ type: 'stop.requested' });
+  await settled();
+  assert.deepEqual(stopped.states.slice(-2), ['stopping', 'stopped']);
+  const others: Script[] = [
+    { connect: [OPENED], awaitNode: [undefined], takeBlocks: ['tip'] },
+    { ...toFork(), locateFork: [{ depth: 1, isAllowed: false }] },
+    { connect: [LOST] },
+    { connect: [new PlatformError('DATABASE_REFUSED', { reason: 'no account' })] }
   ];
-  assert.deepEqual(reachedStates(decoderMachine, input, events), everyState(decoderMachine));
-});
-
-test('126 blocks are rolled back, 127 only with an operator behind them', () => {
-  assert.equal(after(...forked, located(126)).value, 'rollingBack');
-  assert.equal(after(...forked, located(127)).value, 'refusing');
-  assert.equal(after(...forked, located(127, true)).value, 'rollingBack');
-});
-
-test('a recorded halt outlives a restart: the node is not even asked', () => {
-  assert.equal(after({ ...opened, isHalted: true }, { type: 'node.verified' }).value, 'halted');
-});
-
-test('a lost database leads back to connecting from everywhere but a stop', () => {
-  assert.equal(after(...forked, located(1), { type: 'database.lost' }).value, 'connecting');
-  assert.equal(after(opened, { type: 'stop.requested' }, { type: 'database.lost' }).value, 'stopping');
-});
-
-test('failures add up until something goes well', () => {
-  const failed: DecoderEvent = { type: 'attempt.failed' };
-  const parsing = forked.slice(0, 2);
-  assert.equal(after(...parsing, failed, failed).context.failures, 2);
-  const { failures, height } = after(...parsing, failed, { type: 'block.written', height: 8 }).context;
-  assert.deepEqual([failures, height], [0, 8]);
-  assert.equal(after(...parsing, failed, { type: 'tip.reached' }).context.failures, 0);
+  const runs = [stopped, ...(await Promise.all(others.map(run)))];
+  assert.deepEqual([...new Set(runs.flatMap(({ states }) => states))].sort(), everyState(decoderMachine));
 });

@@ -7,7 +7,7 @@ import { createActor, fromPromise, SimulatedClock } from 'xstate';
 import type { Transition } from '../../../../actors/runtime/notices.ts';
 import { observeMachine } from '../../../../actors/runtime/observe.ts';
 import { replayTransition } from '../../../../actors/runtime/replay.ts';
-import { decoderMachine } from '../../../../machines/decoder/decoder.ts';
+import { decoderMachine, type Fork, type Found, type Opened } from '../../../../machines/decoder/decoder.ts';
 import { circuitBreakerMachine } from '../../../../machines/runtime/circuit-breaker.ts';
 import { type Inspection, type Outcome, replicaMachine } from '../../../../machines/sync/replica.ts';
 import { PlatformError } from '../../../../src/errors.ts';
@@ -22,7 +22,7 @@ after(() => rmSync(directory, { recursive: true, force: true }));
 const exported = (transitions: Transition[]): Transition[] => JSON.parse(JSON.stringify(transitions)) as Transition[];
 const isStart = ({ from }: Transition) => from === null;
 
-test('whatever a circuit breaker and a decoder went through, each transition replays the same', () => {
+test('whatever a circuit breaker went through, each transition replays the same', () => {
   const call = fc.constantFrom('call.started', 'call.succeeded', 'call.failed', 'wait');
   fc.assert(
     fc.property(fc.array(call, { maxLength: 40 }), (calls) => {
@@ -39,16 +39,29 @@ test('whatever a circuit breaker and a decoder went through, each transition rep
         assert.equal(replayTransition(step).outcome, 'same', JSON.stringify(step));
     })
   );
+});
+
+test('a decoder that refuses a deep fork and loses its database replays, the code of the error included', async () => {
   const seen: Transition[] = [];
+  const machine = decoderMachine.provide({
+    actors: {
+      connect: fromPromise<Opened, void>(async () => ({ isHalted: false })),
+      awaitNode: fromPromise<void, void>(async () => undefined),
+      takeBlocks: fromPromise<Found, void>(async () => 'fork'),
+      locateFork: fromPromise<Fork, void>(async () => ({ depth: 6, isAllowed: false })),
+      refuse: fromPromise<void, void>(() =>
+        Promise.reject(new PlatformError('DATABASE_UNAVAILABLE', { reason: 'a test' }))
+      )
+    }
+  });
   const inspect = observeMachine('decoder', (transition) => seen.push(transition));
-  const decoder = createActor(decoderMachine, { input: { maxRollbackDepth: 5 }, inspect }).start();
-  decoder.send({ type: 'database.opened', height: 9, isHalted: false });
-  decoder.send({ type: 'node.verified' });
-  decoder.send({ type: 'fork.detected' });
-  decoder.send({ type: 'fork.located', depth: 6, isAllowed: false });
+  const input = { maxRollbackDepth: 5, reconnectDelayMs: 60_000 };
+  const decoder = createActor(machine, { input, inspect }).start();
+  await eventually('the database is lost', 5_000, async () => decoder.getSnapshot().matches('reconnecting'));
+  decoder.stop();
   assert.deepEqual(
     exported(seen).map((step) => replayTransition(step).found),
-    ['a start', 'waitingForNode', 'parsing.catchingUp', 'locatingFork', 'refusing']
+    ['a start', 'waitingForNode', 'parsing.catchingUp', 'locatingFork', 'refusing', 'reconnecting']
   );
 });
 

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Type from 'typebox';
+import { createFrame } from '../../../src/service/frame.ts';
+import { rpcMethod } from '../../../src/service/rpc/method.ts';
+import { definitionOf, FRAME_CONFIG, openRpc } from '../../support/frame.ts';
+
+const methods = {
+  echo: rpcMethod({ summary: 'Echoes', result: Type.Unknown(), params: Type.Object({}), write: false, run: (it) => it })
+};
+const payload = { jsonrpc: '2.0', id: 1, method: 'echo' };
+
+test('the key is taken by either header; without one configured all is open but what an operator may do', async () => {
+  const closed = createFrame(definitionOf({ keys: { readers: ['k'] } }));
+  assert.equal((await closed.inject('/metrics')).statusCode, 401);
+  for (const headers of [{ authorization: 'Bearer k' }, { 'x-api-key': 'k' }])
+    assert.equal((await closed.inject({ url: '/metrics', headers })).statusCode, 200);
+  assert.equal((await closed.inject({ url: '/metrics', headers: { 'x-api-key': 'K' } })).statusCode, 401);
+  const open = createFrame(definitionOf());
+  assert.equal((await open.inject('/metrics')).statusCode, 200);
+  const url = '/debug/actors/decoder/litecoin/regtest/kill';
+  assert.equal((await open.inject({ method: 'POST', url })).statusCode, 401);
+});
+
+test('TRUST_PROXY: behind a listed proxy each caller has a limit of its own; a forged header of others counts nothing', async () => {
+  const limited = (TRUST_PROXY: readonly string[] | undefined) =>
+    openRpc({ methods, requestsPerMinute: 1 }, { config: { ...FRAME_CONFIG, TRUST_PROXY } });
+  const ask = (app: ReturnType<typeof limited>, client: string) =>
+    app.inject({ method: 'POST', url: '/', payload, headers: { 'x-forwarded-for': client } });
+  const [listed, unlisted] = [limited(['127.0.0.1']), limited(undefined)];
+  for (const client of ['192.0.2.1', '192.0.2.2']) assert.equal((await ask(listed, client)).statusCode, 200);
+  const refused = await ask(listed, '192.0.2.1');
+  assert.equal(refused.statusCode, 429);
+  assert.equal(refused.headers['ratelimit-policy'], '"rpc";q=1;w=60');
+  assert.ok(Number(refused.headers['retry-after']) > 0);
+  assert.equal((await ask(unlisted, '192.0.2.1')).statusCode, 200);
+  assert.equal((await ask(unlisted, '192.0.2.2')).statusCode, 429);
+});
+
+test('CORS_ORIGINS: JSON-RPC of a listed origin is allowed by its preflight, with the key in X-API-Key', async () => {
+  const app = openRpc({ methods }, { config: { ...FRAME_CONFIG, CORS_ORIGINS: ['https://console.example'] } });
+  const preflight = (origin: string) =>
+    app.inject({ method: 'OPTIONS', url: '/', headers: { origin, 'access-control-request-method': 'POST' } });
+  const { headers } = await preflight('https://console.example');
+  assert.equal(headers['access-control-allow-origin'], 'https://console.example');
+  assert.match(String(headers['access-control-allow-headers']), /X-API-Key/);
+  assert.equal((await preflight('https://other.example')).headers['access-control-allow-origin'], undefined);
+});
+
+test('503 /readyz with the word of the service', async () => {
+  const app = createFrame(definitionOf({ readiness: async () => 'halted' as const }));
+  const answer = await app.inject('/readyz');
+  assert.deepEqual([answer.statusCode, answer.json()], [503, { status: 'halted' }]);
+  await app.close();
+});

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { ACTIONS_FILE, renderActions } from '../scripts/generate-actions.ts';
 import { CONFIGURATION_FILE, renderConfiguration } from '../scripts/generate-configuration.ts';
 import { NETWORKS_FILE, renderNetworks } from '../scripts/generate-networks.ts';
 import { DEFAULT_PROFILE, readProfile } from '../src/coin/profile.ts';
@@ -20,4 +21,8 @@ test('the profile in docs/networks.md is one, and its table names every field', 
   const [, example = ''] = /```json\n([\s\S]*?)```/.exec(networks) ?? [];
   assert.equal(readProfile(JSON.parse(example)).payloadMagic, 'EXMP');
   for (const field of Object.keys(DEFAULT_PROFILE)) assert.ok(networks.includes(`| \`${field}\` |`), field);
+});
+
+test('docs/actions.md lists the rules of the ledger as they are; if not: npm run configuration', () => {
+  assert.equal(readFileSync(ACTIONS_FILE, 'utf8'), renderActions());
 });

@@ -1,35 +1,25 @@
-import { once } from 'node:events';
 import type { IndexerActorData, IndexerAsks, IndexerNotices } from '../../actors/indexer/actor.ts';
 import { actorEntry } from '../../actors/runtime/actor-handle.ts';
 import { Supervisor } from '../../actors/runtime/supervisor.ts';
 import { databaseOf } from '../config/database.ts';
 import { type IndexerConfig, indexedNetwork, indexerChecks, indexerVariables } from '../config/indexer.ts';
-import type { PlatformError } from '../errors.ts';
 import { createIndexerApp } from '../indexer/app.ts';
 import { actorReportOf, type IndexerView } from '../indexer/health.ts';
 import type { IndexerReport } from '../indexer/loop.ts';
 import { indexerPipeline } from '../indexer/pipeline.ts';
 import { rulesOf } from '../indexer/rules.ts';
 import { IndexerStore } from '../indexer/store.ts';
-import { createLogger, type Logger } from '../log.ts';
+import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
 import type { ActorId } from '../wire/actor.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
+import { type RunningService, runService } from './run-service.ts';
 import { loadSettings } from './settings.ts';
 
-/** A running indexer. */
-export interface Indexer {
-  readonly port: number;
-  /** Fulfilled when it met what no restart of its thread mends; it is then still to be stopped. */
-  readonly failed: Promise<PlatformError>;
-  /** Ends the loop after the effect under way, releases the databases, closes the front door. */
-  stop(): Promise<void>;
-}
-
-/** `platform-node indexer`: the actions of a decoder database into a ledger, until SIGTERM or SIGINT. */
+/** `platform-node indexer`: the actions of a decoder database into a ledger, until a signal ends it. */
 export const indexerCommand = {
   name: 'indexer',
   summary: 'carries out the actions of a decoder database and writes the ledger',
@@ -39,20 +29,9 @@ export const indexerCommand = {
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });
-    const { values, warnings } = await loadSettings(indexerCommand, env);
-    const log = createLogger('indexer', values.LOG_LEVEL);
-    for (const warning of warnings) log.warn(warning);
-    if (options['clear-halt']) return await clearHalt(values);
-    const stopping = new AbortController();
-    const stop = () => stopping.abort();
-    process.on('SIGTERM', stop).on('SIGINT', stop);
-    const indexer = await startIndexer(values, log);
-    const stopped = stopping.signal.aborted ? undefined : once(stopping.signal, 'abort').then(() => undefined);
-    const failure = await Promise.race([indexer.failed, stopped]);
-    log.info('stopping');
-    await indexer.stop();
-    if (failure) throw failure;
-    return 0;
+    const loaded = await loadSettings(indexerCommand, env);
+    if (options['clear-halt']) return await clearHalt(loaded.values);
+    return await runService('indexer', loaded, startIndexer);
   }
 } satisfies Command<typeof indexerVariables>;
 
@@ -63,10 +42,10 @@ const ANSWER_LIMIT_MS = 5_000;
  *
  * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID
  */
-export async function startIndexer(config: IndexerConfig, log: Logger): Promise<Indexer> {
+async function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningService> {
   const network = indexedNetwork(config);
   const id: ActorId = { kind: 'indexer', chain: network.chain, network: network.network };
-  const failed = Promise.withResolvers<PlatformError>();
+  const fatal = Promise.withResolvers<void>();
   let lastReport: IndexerReport | null = null;
   const reportNow = () => (lastReport ? actorReportOf(lastReport) : undefined);
   const metrics = createMetrics({
@@ -79,7 +58,7 @@ export async function startIndexer(config: IndexerConfig, log: Logger): Promise<
     handlers: {},
     ...base.observers,
     listeners: { report: (report) => keepReport(report) },
-    onFatal: (error) => failed.resolve(error)
+    onFatal: fatal.reject
   });
   const keepReport = (report: IndexerReport) => {
     const before = lastReport?.lastIndexedBlock ?? null;
@@ -112,7 +91,7 @@ export async function startIndexer(config: IndexerConfig, log: Logger): Promise<
       pipeline: () => indexerPipeline(id, view())
     }
   });
-  const port = await listen(app, {
+  await listen(app, {
     service: 'indexer',
     host: config.INDEXER_API_HOST,
     port: config.INDEXER_API_PORT,
@@ -133,8 +112,7 @@ export async function startIndexer(config: IndexerConfig, log: Logger): Promise<
   };
   supervisor.start({ id, kind: 'indexer', entry: actorEntry('indexer'), workerData });
   return {
-    port,
-    failed: failed.promise,
+    ended: fatal.promise,
     stop: async () => {
       await supervisor.stopAll(config.SHUTDOWN_GRACE_MS);
       await app.close();

@@ -1,0 +1,79 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { HANDLERS } from '../src/indexer/handlers.ts';
+
+export const ACTIONS_FILE = join(import.meta.dirname, '..', 'docs', 'actions.md');
+
+const HEAD = `# Actions
+
+Generated from the handlers by \`npm run configuration\`. Do not edit.
+
+An action is a text \`ACTION|VERSION|FIELD|…\`. Every action gets a number and a row in \`actions\`; its
+own table has a row for each of its parts, with the status \`valid\` or \`invalid: \` and the first
+status below that holds. The indexer judges parts in order, each on what the ones before it left.
+
+## Rules for all
+
+- Fields lose the spaces around them, names count in any case, tickers are looked up in any case. An
+  empty field leaves a thing as it is. ISSUE, MINT and SEND may leave the version out.
+- \`^12\` names the ticker or address with the id 12, but not in SEND's DESTINATION.
+- An amount is digits with at most one point and no more places than its token has: no sign, no
+  exponent. An empty amount is badly formed. Shares are cut down to the token's places.
+- No token has more than 10^21 units, whether its issuer set a cap or not.
+- A ticker gets its id with its first valid ISSUE; rows of refused actions about others have none.
+  Addresses get ids when an action meets them; what is no address of its chain gets none.
+- Text that is longer than its column is cut, and what is no number is NULL in a column of numbers.
+  Only refused actions have such values.
+- An allow list without members admits nobody.
+- Every fee is 0.
+- What the profile has not activated, and what is built later, is recorded with the status
+  \`invalid: ACTION is not yet activated\`: in \`dispensers\`, \`orders\` and \`swaps\`; of all other such
+  actions the row in \`actions\` is all.
+
+## Choices
+
+Where deployed indexers differ, or nothing is known of them, this one does the following.
+
+- A sub-token's parent is asked only when the sub-token is new: its owner keeps it when the parent
+  is sold.
+- An ISSUE never repeats the MINT_SUPPLY of an earlier one. Blocks of the mint window are whole
+  numbers, whatever the token's places. \`0\` as ALLOW_LIST or BLOCK_LIST takes the list away.
+- ISSUE's format 7 (bridges) and LIST's formats 2, 4 and 5 and type 3 are unknown. Controllers need
+  contracts, of which there are none.
+- Files for the holders of a token are refused (\`GATE_TICKER (format)\`).
+- SWEEP's flags for offers are read; while there are no offers they move nothing.
+- A segwit address in capitals is no address: each has one spelling.
+- Members of a list stand in byte order.
+- In \`mappings_actions\` the type 1 is an address and 2 a ticker, each once an action. \`leg_ordinal\`
+  counts parts from 0.
+
+## Blocks
+
+Transactions come in the decoder's order, the commands of a BATCH one after the other. The three
+hashes of a block are those of \`src/consensus/ledger-hashes.ts\`. A rollback deletes the rows of the
+blocks it takes back, gives balances back what they moved, and makes each token anew from the valid
+ISSUEs that are left. Ids of addresses and tickers are dealt again; those of memos, statuses and
+hashes stay.
+`;
+
+/** The rules of every action, as the handlers have them. */
+export function renderActions(): string {
+  const sections = [...HANDLERS.values()].map(({ name, table, formats, statuses }) =>
+    [
+      `## ${name}`,
+      `Table \`${table}\`.`,
+      [
+        '| format | fields |',
+        '|---|---|',
+        ...Object.entries(formats).map(([format, fields]) => `| ${format} | ${escapeCell(fields)} |`)
+      ].join('\n'),
+      statuses.map((status, place) => `${place + 1}. \`${status}\``).join('\n')
+    ].join('\n\n')
+  );
+  return `${HEAD}\n${sections.join('\n\n')}\n`;
+}
+
+/** A bar would end the cell. */
+const escapeCell = (text: string): string => `\`${text.replaceAll('|', ' → ')}\``;
+
+if (import.meta.main) writeFileSync(ACTIONS_FILE, renderActions());

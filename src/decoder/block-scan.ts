@@ -72,7 +72,17 @@ export class TransactionScan {
     this.#rules = rules;
   }
 
+  /** A transaction that cannot be read is quarantined: it must not keep its block from being written. */
   visit(transaction: RawTransaction): void {
+    try {
+      this.#read(transaction);
+    } catch (caught) {
+      const reason = shorten(caught instanceof Error ? caught.message : String(caught));
+      this.findings.push({ code: 'PARSE_ERROR', hash: transaction.txid, reason });
+    }
+  }
+
+  #read(transaction: RawTransaction): void {
     const carried = findCarried(transaction, this.#laneRules);
     const payload = carried && readFrame(carried.frame);
     if (!payload) return;

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { addressOf } from '../../../src/coin/address.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { encodePayload } from '../../../src/coin/payload.ts';
-import type { RawInput } from '../../../src/coin/raw-transaction.ts';
+import { type RawInput, readRawTransaction } from '../../../src/coin/raw-transaction.ts';
 import { writePush } from '../../../src/coin/script.ts';
-import { type ScanRules, scanBlock } from '../../../src/decoder/block-scan.ts';
+import { type ScanRules, scanBlock, TransactionScan } from '../../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../../src/decoder/sources.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { returnScript } from '../../support/coin/carriers.ts';
@@ -214,6 +214,21 @@ test('an unknown action and text that is no UTF-8 are findings, and the former h
     { code: 'UNKNOWN_ACTION', hash: unknown.txid, reason: `STEAL|${'x'.repeat(94)}…` },
     { code: 'TEXT_NOT_UTF8', hash: garbled.txid, reason: 'SEND|�' }
   ]);
+});
+
+test('RDH-11: a transaction that cannot be read is quarantined as PARSE_ERROR', () => {
+  const scan = new TransactionScan(7, RULES);
+  const said = readRawTransaction(
+    transaction({ inputs: [spend(wallet.txid)], outputs: [payTo(wallet.txid, 'SEND|0')] }).bytes
+  );
+  const unreadable = Object.defineProperty(said, 'outputs', {
+    get: () => {
+      throw new Error('no outputs');
+    }
+  });
+  scan.visit(unreadable);
+  assert.deepEqual(scan.candidates, []);
+  assert.deepEqual(scan.findings, [{ code: 'PARSE_ERROR', hash: said.txid, reason: 'no outputs' }]);
 });
 
 test('a bare key is no source; a transaction that was read once is not asked for again', async () => {

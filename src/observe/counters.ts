@@ -1,4 +1,4 @@
-/** What is counted where it happens. */
+/** Counters, kept where the events happen. */
 export type Count =
   /** Rows that were broadcast in blocks, or that came from a source in blocks and snapshots. */
   | 'rows.out'
@@ -21,7 +21,7 @@ export interface SpanRecord {
   readonly parts?: readonly SpanRecord[];
 }
 
-/** What one thread counted since it was asked last. */
+/** One thread's counts since the last read. */
 export interface Counters {
   readonly counts: Readonly<Partial<Record<Count, number>>>;
   /** How long statements took. */
@@ -29,7 +29,7 @@ export interface Counters {
   readonly work: readonly SpanRecord[];
 }
 
-/** Statements and pieces of work between two askings; further ones are not told. */
+/** The most statements and spans kept between two reads; further ones are dropped. */
 const MAX_QUERIES = 5_000;
 const MAX_WORK = 1_000;
 

@@ -28,7 +28,7 @@ export interface Tracing extends Trace {
   readonly plugin: FastifyPluginCallback;
   /** Makes spans of the states that a replica's machine passes. */
   note(entry: TracedEntry): void;
-  /** Sends what is left; bounded. */
+  /** Sends the remaining spans; bounded. */
   close(): Promise<void>;
 }
 

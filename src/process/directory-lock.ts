@@ -8,7 +8,7 @@ const LOCK = 'lock';
 const HOLDER = 'lock.json';
 /** `SQLITE_BUSY`: another process holds it. */
 const BUSY = 5;
-/** A lock whose object is collected as garbage would be free. */
+/** A lock whose object is garbage-collected would be released. */
 const HELD = new Set<DatabaseSync>();
 
 /**
@@ -19,14 +19,14 @@ const HELD = new Set<DatabaseSync>();
  * only tells whom to look for.
  *
  * @param variable the setting that names the directory, for the message
- * @param what is this process, such as `the sync server of port 3006`
+ * @param what names this process, such as `the sync server of port 3006`
  * @throws {PlatformError} STATE_LOCKED naming the other process, with its `what` as `holder`; STATE_UNUSABLE where files cannot be locked
  */
 export function lockDirectory(directory: string, variable: string, what: string): { release(): void } {
   const path = join(directory, LOCK);
   let lock: DatabaseSync | undefined;
   try {
-    // Whoever may read a file may lock it too, so nobody else may.
+    // Any user who can read a file can lock it, so the file is private.
     closeSync(openSync(path, 'a', 0o600));
     lock = new DatabaseSync(path, { timeout: 0 });
     lock.exec('PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE');
@@ -61,6 +61,6 @@ function readHolder(directory: string): { readonly name: string; readonly what?:
     const [host, what] = [found['host'], found['what']].map((text) => String(text).slice(0, 100));
     return { name: `process ${Number(found['pid'])} on ${host}`, what: what! };
   } catch {
-    return { name: 'another process' }; // it is about to say who it is
+    return { name: 'another process' }; // it is about to write its name
   }
 }

@@ -20,9 +20,9 @@ export const SHARED_DIRECTORY = 'PLATFORM_NODE_ENTRIES';
 
 const OWNER = process.getuid?.() ?? 0;
 const PREFIX = `platform-node-${OWNER}-`;
-/** Who cleans /tmp takes what was not touched for days. */
+/** Programs that clean /tmp delete files that were not touched for days. */
 const TOUCH_INTERVAL_MS = 3_600_000;
-/** What was not touched for so long belongs to nobody any more. */
+/** A directory that was not touched for this long is abandoned. */
 const FORGOTTEN_MS = 24 * TOUCH_INTERVAL_MS;
 
 /**
@@ -66,7 +66,7 @@ export function openEntryDirectory(
   return directory;
 }
 
-/** Who started us removes it, unless it is gone before us. */
+/** The parent process removes it, unless it ends before us. */
 function adopt(directory: string): string {
   const found = lstatSync(directory, { throwIfNoEntry: false });
   if (!found?.isDirectory() || found.uid !== OWNER || (found.mode & 0o077) !== 0)
@@ -111,7 +111,7 @@ function touch(directory: string): void {
     for (const path of ['', ...readdirSync(directory, { recursive: true, encoding: 'utf8' })])
       utimesSync(join(directory, path), now, now);
   } catch (caught) {
-    if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught; // what is gone cannot be kept
+    if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught; // a deleted file cannot be touched
   }
 }
 

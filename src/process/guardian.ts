@@ -21,7 +21,7 @@ const DEFAULT_GRACE_MS = 10_000;
  * 256 MiB is made, go back to the system when they are free. By its own rules a thread keeps up to 64 MiB of them for good.
  */
 const MALLOC = { MALLOC_MMAP_THRESHOLD_: '65536' } as const;
-/** What a service may need beyond its grace: to end what did not end in it, and to close its files. */
+/** Time beyond the grace that a service may need to cut unfinished work and close its files. */
 const STOP_MARGIN_MS = 10_000;
 
 /** Exit codes that a restart would not change; what a signal ends has none. */

@@ -14,7 +14,7 @@ export interface CompareOptions {
   readonly limit?: number;
   /** A table with a height of its own (a decoder's `dispensers`) must be equal too, and so must the order within scopes. */
   readonly strict?: boolean;
-  /** AUTO_INCREMENT ids count in every table, also where the replica says that they are its own. */
+  /** Compare AUTO_INCREMENT ids in every table, even where the replica's marker says that they are its own. */
   readonly ids?: boolean;
   /** Further tables that never travel. */
   readonly local?: readonly string[];

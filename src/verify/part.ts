@@ -1,7 +1,7 @@
 import type { Schema, Table } from './schema.ts';
 import { quoted, type Side } from './side.ts';
 
-/** What a replica holds that is no whole one, as its marker says. */
+/** The part of its source that a replica holds, as its marker says. */
 export interface Part {
   /** It has no blocks below this one. */
   readonly floor: number | null;
@@ -22,7 +22,7 @@ const INFRA_TABLES: ReadonlySet<string> = new Set([
   'index_statuses',
   'index_fiats'
 ]);
-/** What a truncated replica cannot have whole: balances of keys that its blocks do not touch, and epochs that begin below it. */
+/** What a truncated replica lacks in part: balances of keys that its blocks do not touch, and epochs that begin below it. */
 const NEVER_ABOVE_A_FLOOR: ReadonlySet<string> = new Set(['balances', 'merkle_epochs']);
 /** Columns that tie a row to a block, and the table that knows which one. */
 const SCOPES = [

@@ -5,7 +5,7 @@ import { quoted } from './side.ts';
 const LONGEST_HEX_BYTES = 2048;
 
 /**
- * The text of one column's value, as SQL: another text for every other value, `~` for NULL, never a `|`.
+ * The text of one column's value, as SQL: different values have different texts, NULL is `~`, and no text has a `|`.
  *
  * Strings and bytes as the hex of what is stored; floating point as DOUBLE, whose text is
  * exact but for the sign of zero, which only its angle tells.

@@ -15,7 +15,7 @@ export interface Column {
 
 export interface Key {
   readonly unique: boolean;
-  /** The key in words: `UNIQUE BTREE (a, b(10), c DESC)`; its name does not matter. */
+  /** The key as text: `UNIQUE BTREE (a, b(10), c DESC)`; its name is ignored. */
   readonly text: string;
   /** Null when a column has a prefix length: such a key names no row. */
   readonly columns: readonly string[] | null;

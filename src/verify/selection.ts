@@ -6,11 +6,11 @@ export interface Selection {
   readonly name: string;
   /** The rows, as what goes after FROM. */
   readonly from: string;
-  /** Columns that both sides have, without those whose values are a side's own. */
+  /** Columns of both sides, without those whose values differ by design. */
   readonly columns: readonly Column[];
   /** Columns that name a row, or null: then equal rows are counted. */
   readonly identity: readonly string[] | null;
-  /** Rows of one scope follow each other in the order of an id whose values do not count; null: order means nothing. */
+  /** Rows of one scope are compared in the order of an id whose values are ignored; null: order is ignored. */
   readonly order: { readonly scope: string; readonly by: string } | null;
   /** The table has AUTO_INCREMENT ids that do not count. */
   readonly ownIds: boolean;
@@ -45,7 +45,7 @@ const NODE_LOCAL = new Set([
   'dispenser_extension_undo'
 ]);
 
-/** Columns that each side fills by itself, beside generated ones and ids that do not count. */
+/** Columns that each side fills by itself, besides generated ones and ignored ids. */
 const OWN_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['sync_meta', ['id', 'logged_at']],
   ['merkle_epochs', ['id', 'created_at']]
@@ -92,7 +92,7 @@ export function selectFrom(
   const surrogate = source.columns.find((column) => column.autoIncrement && isOwn(column))?.name;
   const counter = source.columns.find(({ autoIncrement }) => autoIncrement)?.name;
   const keys = source.keys.filter(({ unique, columns: parts }) => unique && parts?.every((part) => names.has(part)));
-  // A row whose id differs is one that changed, where something else names it.
+  // If another column names the row, a different id means a changed row.
   const key = keys.find(({ columns: parts }) => !parts?.includes(counter ?? '')) ?? keys[0];
   const scope = SCOPES.find((name) => names.has(name));
   return {

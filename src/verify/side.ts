@@ -71,7 +71,7 @@ export class Side {
         database: to.name,
         connectTimeout: 5_000
       });
-      connection.on('error', () => undefined); // the statement that waits is told
+      connection.on('error', () => undefined); // the pending statement gets the error
       for (const statement of SESSION) await connection.query(statement);
       return new Side(role, connection);
     } catch (caught) {

@@ -16,23 +16,23 @@ export interface RequestMetrics {
   answered(route: string, method: string, status: number, seconds: number): void;
 }
 
-/** Everything that `GET /metrics` of a service tells. */
+/** All metrics of a service's `GET /metrics`. */
 export interface Metrics extends RequestMetrics {
   /** Counts what happened to an actor. */
   note(entry: TimelineEntry): void;
-  /** Adds what an actor's thread counted. */
+  /** Adds the counters of an actor's thread. */
   add(id: ActorName, counters: Counters): void;
 }
 
-/** Takes what a thread counted; without labels, what the main thread did. */
+/** Receives a thread's counters; without labels, those of the main thread. */
 export type TakeCounters = (labels: Partial<DatabaseLabels>, counters: Counters) => void;
 
-/** What a service measures. */
+/** The metrics of a service. */
 export interface MeasuredService {
   /** The first word of every name: `sync`, `decoder`. */
   readonly service: string;
   actors(): readonly MeasuredActor[];
-  /** Registers what this service measures beside what all do. */
+  /** Registers the metrics of this service besides the common ones. */
   readonly describe?: (registry: Registry) => TakeCounters;
 }
 

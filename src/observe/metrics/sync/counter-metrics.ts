@@ -4,7 +4,7 @@ import { DATABASE, SECONDS } from '../labels.ts';
 import type { TakeCounters } from '../metrics.ts';
 import type { MeasuredProcess } from './measured.ts';
 
-/** What the threads of sync count beside what all do. */
+/** Counters of sync's threads besides the common ones. */
 export function describeCounters(registry: Registry, mode: MeasuredProcess['mode']): TakeCounters {
   const registers = [registry];
   const labelNames = [...DATABASE];

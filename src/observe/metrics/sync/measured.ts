@@ -6,11 +6,11 @@ export interface MeasuredDatabase extends MeasuredActor<DatabaseReport> {
   readonly subscribers: readonly { readonly lag: number | null; readonly bufferedBytes: number }[];
 }
 
-/** What is read when someone asks for the metrics; nothing is measured while nobody does. */
+/** The values that are read at each scrape of the metrics, and not in between. */
 export interface MeasuredProcess {
   readonly mode: 'server' | 'client';
   databases(): readonly MeasuredDatabase[];
-  /** Since the start: what the fan-out sent, and whom it dropped, by reason. */
+  /** Since the start: what the fan-out sent, and the subscribers that it dropped, by reason. */
   fanOut(): {
     readonly messages: number;
     readonly bytes: number;

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { MeasuredProcess } from './measured.ts';
 
-/** What the process as a whole counts, or is asked for: fan-out, snapshots, hub, pool and disk. */
+/** The metrics of the process as a whole: fan-out, snapshots, hub, pool and disk. */
 export function describeProcess(registry: Registry, sources: MeasuredProcess): void {
   const { mode, hubIsUp, waitingTasks, freeBytes } = sources;
   const registers = [registry];

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+const STEP = /^\d+\. `([^`]+\.ts)` `([A-Za-z]+)`/gm;
+
+/** Whether a file declares a function, a method or a constant of that name. */
+function declares(source: string, name: string): boolean {
+  return new RegExp(
+    `^(?:export )?(?:default )?(?:  )?(?:static )?(?:async )?(?:function[*]? |const )?${name}\\b[^\\n;]*[({=]`,
+    'm'
+  ).test(source.replace(/^export default /gm, ''));
+}
+
+test('each step of the four ways in docs/architecture.md names a function that its file declares', () => {
+  const [, section = ''] = readFileSync('docs/architecture.md', 'utf8').split('## Four ways, file by file');
+  const steps = [...section.split('\n## ')[0]!.matchAll(STEP)];
+  assert.ok(steps.length > 20, `${steps.length} steps`);
+  const wrong = steps
+    .filter(([, file = '', name = '']) => !existsSync(file) || !declares(readFileSync(file, 'utf8'), name))
+    .map(([step]) => step);
+  assert.deepEqual(wrong, []);
+});
+
+test('a function that is only called is not declared', () => {
+  assert.equal(declares('  async take(a: number) {', 'take'), true);
+  assert.equal(declares('    await take(1);', 'take'), false);
+});

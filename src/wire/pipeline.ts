@@ -55,7 +55,7 @@ export function boxOf(lane: string | null, role: string, name: string): Pipeline
   return { id: `${lane ?? 'all'} ${role}`, lane, role, name, state: 'unknown', doing: '', ...nothing };
 }
 
-/** An arrow with the health of the box that it leaves. @param height the last block that passed */
+/** An arrow with the state of the box that does the work, at either end. @param height the last block that passed */
 export function arrowOf(
   from: PipelineNode,
   to: PipelineNode,

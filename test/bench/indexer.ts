@@ -1,0 +1,65 @@
+import { after, test } from 'node:test';
+import type { ChainBlock } from '../../src/indexer/block.ts';
+import { IndexerStore } from '../../src/indexer/store.ts';
+import { readArguments } from '../support/arguments.ts';
+import { TEST_RULES } from '../support/indexer-ledger.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { type Figure, median, report } from './support/figures.ts';
+
+const { groups } = readArguments('npm run bench -- indexer [--short]', { short: { type: 'boolean' } }, ({ short }) => ({
+  groups: short ? 5 : 20
+}));
+
+const HOLDERS = 1_000;
+const BLOCKS_PER_GROUP = 20;
+const SENDS_PER_BLOCK = 100;
+const RUNS_AT_THE_TIP = 5;
+const RULES = { ...TEST_RULES, isAddress: (text: string) => /^A\d+$/.test(text) };
+const LIMIT = { reference: 0, unit: 'ms', compare: 'above', most: 500, aim: 200 } as const;
+const figures: Figure[] = [];
+after(() => report('indexer', figures));
+
+/** A block whose transactions are sends of one unit, each from one of many holders to another. */
+function sendBlock(height: number, count: number): ChainBlock {
+  const holder = (number: number) => `A${1 + (number % HOLDERS)}`;
+  const first = height * SENDS_PER_BLOCK;
+  return blockOf(
+    height,
+    Array.from({ length: count }, (_, place) => [
+      holder((first + place) * 7),
+      `SEND|0|TOKA|1|${holder((first + place) * 13 + 1)}`
+    ])
+  );
+}
+
+function blockOf(height: number, actions: readonly (readonly [source: string, data: string])[]): ChainBlock {
+  const hash = (text: string) => text.padStart(64, '0');
+  const transactions = actions.map(([source, data], place) => {
+    return { hash: hash(`${height}f${place}`), source, fee: null, data };
+  });
+  return { height, time: height, hash: hash(String(height)), transactions };
+}
+
+test('valid sends through catch-up, and a block of 1,000 at the tip', async () => {
+  const store = await IndexerStore.open(await createDatabase('bench_indexer'), RULES, 60);
+  await store.addBlocks([blockOf(1, [['A0', 'ISSUE|0|TOKA|0|0|0||100000000']])]);
+  const shares = Array.from({ length: HOLDERS }, (_, place) => ['A0', `SEND|0|TOKA|10000|A${place + 1}`] as const);
+  await store.addBlocks([blockOf(2, shares)]);
+  let height = 3;
+  const began = performance.now();
+  for (let group = 0; group < groups; group++) {
+    await store.addBlocks(Array.from({ length: BLOCKS_PER_GROUP }, () => sendBlock(height++, SENDS_PER_BLOCK)));
+  }
+  const seconds = (performance.now() - began) / 1000;
+  const sends = groups * BLOCKS_PER_GROUP * SENDS_PER_BLOCK;
+  // 500 ms are 2,000 sends a second, 200 ms are 5,000.
+  figures.push({ ...LIMIT, what: '1,000 valid sends through catch-up', measured: (seconds * 1e6) / sends });
+  const times: number[] = [];
+  for (let run = 0; run < RUNS_AT_THE_TIP; run++) {
+    const start = performance.now();
+    await store.addBlocks([sendBlock(height++, 1_000)]);
+    times.push(performance.now() - start);
+  }
+  figures.push({ ...LIMIT, what: 'a block of 1,000 sends at the tip', measured: median(times) });
+  store.close();
+});

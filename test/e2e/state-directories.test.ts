@@ -78,7 +78,7 @@ test('a server that starts on another database of the same name believes nothing
   await createIndexer(source, { seed: 'b', blocks: 310, rows: 1_000 });
   const second = await startSyncProcess(env);
   await stands(second, 409);
-  assert.match(second.log(), /what was broadcast last is not of this database .*: starting at the tip/);
+  assert.match(second.log(), /the saved resume point belongs to another database .*: starting at the tip/);
   assert.doesNotMatch(second.log(), /reorg/);
   await stands(second, await appendBlocks(source, 1, 'b'));
   await second.end();

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../../src/db/core/connection.ts';
@@ -10,6 +11,7 @@ import { freePort } from '../../../src/devnet/mariadb.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
+import { sql } from '../../support/sql.ts';
 
 const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 /** Addresses of a litecoin regtest. */
@@ -47,8 +49,27 @@ interface Databases {
   readonly indexer: DatabaseCoordinates;
 }
 
+/** The same databases for an account that has the rights of docs/grants.md and no more. */
+async function withGrants(databases: Databases): Promise<Databases> {
+  const text = readFileSync(new URL('../../../docs/grants.md', import.meta.url), 'utf8');
+  const granted = [...text.matchAll(/^GRANT (.*) ON `Platform_LTC_Mainnet_(Decoder|Indexer)`\.\* TO 'indexer'@/gm)];
+  assert.equal(granted.length, 2);
+  const account = { user: databases.indexer.name, pass: 'of the indexer' };
+  const to = `'${account.user}'@'%'`;
+  await sql(
+    databases.indexer,
+    `CREATE USER IF NOT EXISTS ${to} IDENTIFIED BY '${account.pass}'`,
+    ...granted.map(([, rights, name]) => {
+      const { name: database } = name === 'Decoder' ? databases.decoder : databases.indexer;
+      return `GRANT ${rights} ON \`${database}\`.* TO ${to}`;
+    })
+  );
+  return { decoder: { ...databases.decoder, ...account }, indexer: { ...databases.indexer, ...account } };
+}
+
 /** Starts `platform-node indexer` as a process of its own. */
-async function startIndexer({ decoder, indexer }: Databases, env: Record<string, string> = {}, options: string[] = []) {
+async function startIndexer(databases: Databases, env: Record<string, string> = {}, options: string[] = []) {
+  const { decoder, indexer } = await withGrants(databases);
   const port = await freePort();
   const account = (prefix: string, { host, port, name, user, pass }: DatabaseCoordinates) => ({
     [`${prefix}_DB_HOST`]: host,

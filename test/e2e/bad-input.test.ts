@@ -157,7 +157,8 @@ test('a second client of one replica is refused, says so, and takes over when th
   const first = await pair.startClient();
   await pair.settle(first, 104);
   const second = await pair.startClient({ HUB_REPOLL_INTERVAL: 500 });
-  await eventually('the second client is refused', 15_000, async () => second.log().includes('REPLICA_LOCKED'));
+  // It waits ten seconds for the writer's lock.
+  await eventually('the second client is refused', 30_000, async () => second.log().includes('REPLICA_LOCKED'));
   const told = new RegExp(`another client writes to ${pair.replica.name}: connection \\d+`);
   assert.match(second.log(), told);
   const { code, stdout } = await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: KEY });

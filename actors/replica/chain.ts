@@ -32,6 +32,8 @@ const MAX_SINCE_BYTES = 8 * 2 ** 30;
 /** A source looks for changes in as many blocks; what is held in memory bounds it too. */
 const OVERLAP_BLOCKS = 1_000;
 const OVERLAP_ROWS = 200_000;
+/** Blocks that came while a snapshot was applied are left to the live stream, unless there are more. */
+const LIVE_BLOCKS = 100;
 /** Between two looks at a source that has nothing new yet. */
 const IDLE_PAUSE_MS = 500;
 const CAUGHT_UP = /No data available after block/;
@@ -49,8 +51,8 @@ export class ReplicaChain {
   }
 
   /**
-   * Compares its tip with the source's chain, then applies since-snapshots until nothing is missing. The live stream is open
-   * before it begins, so no block falls between.
+   * Compares its tip with the source's chain, then applies since-snapshots until the live stream has what is missing. The stream
+   * is open before it begins, so it tells every block above the first height that the source is asked for.
    *
    * @param reconcile after a rollback: not over until a since-snapshot with whole tables is applied
    */
@@ -61,11 +63,13 @@ export class ReplicaChain {
     let mustReconcile = reconcile || state.phase === 'reconciling';
     const from = state.height ?? 0;
     const tip = { height: -1, since: 0 };
+    let told: number | null = null;
     let isUntold = false;
     for (let checked = false; ; ) {
       signal.throwIfAborted();
       const status = await source.status(signal);
       this.#replica.sources.standsAt(status.height);
+      told ??= status.height;
       if (status.height !== tip.height) Object.assign(tip, { height: status.height, since: performance.now() });
       if (!checked) {
         const examined = await this.#examine(state, status, signal);
@@ -73,7 +77,7 @@ export class ReplicaChain {
         isUntold = examined !== 'stands';
         checked = examined !== 'unsettled';
       }
-      if (checked && status.height !== null && status.height > state.height!) {
+      if (checked && isMissing(status.height, state.height!, told)) {
         const before = state.height;
         const verdict = await this.#applySince(state, status, mustReconcile || state.phase === 'adopting', signal);
         if (verdict === 'halted') return { kind: 'halted' };
@@ -345,6 +349,12 @@ export class ReplicaChain {
     }
     return stated;
   }
+}
+
+/** @param told the height above which the live stream tells every block */
+function isMissing(tip: number | null, own: number, told: number | null): tip is number {
+  if (tip === null || tip <= own) return false;
+  return told === null || own < told || tip - own > LIVE_BLOCKS;
 }
 
 /** The replica contradicts its source in a way that only loading it anew can settle. */

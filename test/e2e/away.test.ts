@@ -13,13 +13,13 @@ const DEPTHS = [1_100, 10_080];
 /** A contract's cooldown is its own, and none is that long. */
 const SHORT = 'contractRefund';
 
-async function startReplicated(seed: string) {
+async function startReplicated(seed: string, env: Readonly<Record<string, number>> = {}) {
   const source = await createDatabase('away');
   const connection = await connect(source);
   atEnd(() => connection.end());
   const ledger = await createLedger(connection, { dbType: 'indexer', seed, size: 'small', chain: 'dogecoin' });
   await connection.query('DROP TABLE sync_meta, merkle_epochs'); // each sync service makes its own
-  const pair = await startPair('indexer', source);
+  const pair = await startPair('indexer', source, env);
   const client = await pair.startClient();
   await pair.settle(client, ledger.height);
   return { connection, ledger, pair, client };
@@ -86,4 +86,24 @@ test('a replica that was away during a reorg to the same hashes gets the other r
   assert.notEqual(block_time, block.block_time);
   assert.deepEqual({ ...hashes, block_time: block.block_time }, block);
   await returns(pair, ledger.height);
+});
+
+test('a replica that was away is live though its source has new blocks all the time', async () => {
+  const { ledger, pair, client } = await startReplicated('growing', { BLOCK_POLL_INTERVAL: 25 });
+  await pair.settle(client, ledger.height);
+  await client.end();
+  await ledger.writeBlocks(30);
+
+  let isOver = false;
+  const growing = (async () => {
+    while (!isOver) await ledger.writeBlock({ actions: 1 });
+  })();
+  const returned = await pair.startClient();
+  const isLive = async () => (await pair.status(returned))['phase'] === 'live';
+  await eventually('live while the source grows', 20_000, isLive).finally(() => (isOver = true));
+  await growing;
+  const verdict = await pair.settle(returned, ledger.height);
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+  const snapshots = returned.log().match(/caught up by snapshot/g) ?? [];
+  assert.ok(snapshots.length <= 2, `${snapshots.length} snapshots`);
 });

@@ -22,11 +22,11 @@ export const devnetCommand: Command = {
   options: [
     '--once               mine, force reorgs, kill actors, compare the replicas, print a JSON summary; exit 0 if equal',
     `--blocks <n>         with --once: height to mine to; default 300, at least ${MIN_BLOCKS}`,
-    '--seed <text>        what payments, reorgs and the ledger follow from; default: devnet',
+    '--seed <text>        what payments and reorgs follow from; default: devnet',
     `--dir <path>         where databases, chain and logs are kept; default ${DIRECTORY}; --once uses a temporary one`,
     '--fresh              begin with an empty directory',
     '--interval <ms>      mean time between blocks; default 3000',
-    '--hub-port <n>, --decoder-port <n>, --server-port <n>, --client-port <n>   default: free ports'
+    '--hub-port <n>, --decoder-port <n>, --indexer-port <n>, --server-port <n>, --client-port <n>   default: free ports'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
@@ -75,10 +75,11 @@ function readDevnetOptions(argv: readonly string[]) {
     interval: { type: 'string', default: '3000' },
     'hub-port': port,
     'decoder-port': port,
+    'indexer-port': port,
     'server-port': port,
     'client-port': port
   });
-  const ports = (['hub', 'decoder', 'server', 'client'] as const).flatMap((service) => {
+  const ports = (['hub', 'decoder', 'indexer', 'server', 'client'] as const).flatMap((service) => {
     const given = options[`${service}-port`];
     return given === undefined ? [] : [[service, readNumber(`--${service}-port`, given, 1, 65_535)]];
   });

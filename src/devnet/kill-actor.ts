@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
-import type { ProbeAddress } from '../service/probe.ts';
-import { probeSync } from '../sync/probe.ts';
-import { type DatabaseId, databaseKey } from '../wire/database.ts';
+import { ask, numberOf, object, objects, type ProbeAddress } from '../service/probe.ts';
+import { type ActorName, actorKey } from '../wire/actor.ts';
 
 const REQUEST_TIMEOUT_MS = 5_000;
 const RESTART_DEADLINE_MS = 30_000;
@@ -12,8 +11,8 @@ const RESTART_DEADLINE_MS = 30_000;
  *
  * @throws {PlatformError} SOURCE_REFUSED, ACTOR_TIMEOUT
  */
-export async function killActor(address: ProbeAddress, id: DatabaseId, signal: AbortSignal): Promise<void> {
-  const name = databaseKey(id);
+export async function killActor(address: ProbeAddress, id: ActorName, signal: AbortSignal): Promise<void> {
+  const name = actorKey(id);
   const before = await countRestarts(address, name);
   const response = await fetch(`${address.url}/debug/actors/${name}/kill`, {
     method: 'POST',
@@ -36,6 +35,10 @@ export async function killActor(address: ProbeAddress, id: DatabaseId, signal: A
 }
 
 async function countRestarts(address: ProbeAddress, name: string): Promise<number> {
-  const { databases } = await probeSync(address);
-  return databases.find((database) => database.name === name)?.restarts ?? 0;
+  const actors = objects(await ask(address, '/debug/actors', [200]));
+  const actor = actors.find(({ id }) => {
+    const { dbType, kind, chain, network } = object(id);
+    return [dbType ?? kind, chain, network].join('/') === name;
+  });
+  return numberOf(object(actor?.['restarts'])['total']) ?? 0;
 }

@@ -28,6 +28,8 @@ export interface Payment {
   readonly action: string;
   readonly rawData?: Uint8Array;
   readonly outputs?: readonly { readonly address: string; readonly amount: bigint }[];
+  /** Spends a coin of this address, also one that is not confirmed; any coin when absent. */
+  readonly from?: string;
 }
 
 export interface SentPayment extends Payment {
@@ -52,6 +54,8 @@ export interface PrivateLitecoind {
   mineEmpty(): Promise<string>;
   /** Mines until the wallet has so many coins to pay with, one for each payment of a block. */
   fund(coins: number): Promise<void>;
+  /** The addresses that `fund` gave coins to, in byte order; a payment leaves its change where its coin was. */
+  accounts(): Promise<readonly string[]>;
   /** Sends one payment to the mempool. @throws {PlatformError} NODE_REFUSED, also when the wallet has no coin left */
   pay(payment: Payment): Promise<SentPayment>;
   height(): Promise<number>;
@@ -65,8 +69,11 @@ const START_DEADLINE_MS = 60_000;
 const FEE = 10_000n;
 const LEAST_COIN = 1_000_000n;
 const MATURITY = 100;
+const MOST_CONFIRMATIONS = 9_999_999;
 /** Outputs of one splitting transaction. */
 const SPLIT = 200;
+/** Marks in the wallet the addresses that payments come from. */
+const ACCOUNT = 'account';
 
 /** Keeps the extension block off. */
 const WITHOUT_MWEB = 'vbparams=mweb:9999999999:9999999999';
@@ -146,6 +153,11 @@ function miner(rpc: NodeRpc) {
       for (let left = coins; left > 0; left -= SPLIT) await split(rpc, Math.min(SPLIT, left));
       await mine(1);
     },
+    accounts: async () => {
+      const labels = (await rpc.call('listlabels')) as string[];
+      if (!labels.includes(ACCOUNT)) return [];
+      return Object.keys((await rpc.call('getaddressesbylabel', [ACCOUNT])) as object).sort();
+    },
     invalidate: async (depth: number) => {
       const lowest = (await height()) - depth + 1;
       await rpc.call('invalidateblock', [await rpc.call('getblockhash', [lowest])]);
@@ -153,8 +165,8 @@ function miner(rpc: NodeRpc) {
   };
 }
 
-async function newAddress(rpc: NodeRpc): Promise<string> {
-  return String(await rpc.call('getnewaddress', ['', 'bech32']));
+async function newAddress(rpc: NodeRpc, label = ''): Promise<string> {
+  return String(await rpc.call('getnewaddress', [label, 'bech32']));
 }
 
 interface Coin {
@@ -164,25 +176,27 @@ interface Coin {
   readonly amount: bigint;
 }
 
-/** The wallet's coins, largest first: the confirmed ones, so that payments do not hang on each other; else all. */
-async function listCoins(rpc: NodeRpc): Promise<readonly Coin[]> {
+/** The wallet's coins or one address's, largest first: the confirmed ones, so that payments do not hang on each other; else all. */
+async function listCoins(rpc: NodeRpc, from?: string): Promise<readonly Coin[]> {
   type Listed = Omit<Coin, 'amount'> & { readonly amount: string; readonly confirmations: number };
-  const coins = ((await rpc.call('listunspent', [0])) as Listed[])
+  const coins = (
+    (await rpc.call('listunspent', from === undefined ? [0] : [0, MOST_CONFIRMATIONS, [from]])) as Listed[]
+  )
     .map((coin) => ({ ...coin, amount: toBaseUnits(coin.amount) }))
     .filter(({ amount }) => amount >= LEAST_COIN)
     .sort((a, b) => Number(b.amount - a.amount));
   const confirmed = coins.filter(({ confirmations }) => confirmations > 0);
   if (coins.length > 0) return confirmed.length > 0 ? confirmed : coins;
-  throw new PlatformError('NODE_REFUSED', { reason: 'the wallet has no coin to pay with: fund it' });
+  throw new PlatformError('NODE_REFUSED', { reason: `${from ?? 'the wallet'} has no coin to pay with: fund it` });
 }
 
 function payer(rpc: NodeRpc, magic: string | undefined) {
   /** Listing takes the node a tenth of a second, so that it is done only when the last list is used up. */
   let coins: Coin[] = [];
   const payOnce = async (payment: Payment): Promise<SentPayment> => {
-    const { action, rawData, outputs = [] } = payment;
-    if (coins.length === 0) coins = [...(await listCoins(rpc))];
-    const coin = coins.shift()!;
+    const { action, rawData, outputs = [], from } = payment;
+    if (coins.length === 0 && from === undefined) coins = [...(await listCoins(rpc))];
+    const coin = from === undefined ? coins.shift()! : (await listCoins(rpc, from))[0]!;
     const payload = encodePayload(coin.txid, action, { rawData: rawData ?? null, ...(magic ? { magic } : {}) });
     const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
     const change = coin.amount - paid - FEE - 10n * BigInt(payload.length);
@@ -213,7 +227,7 @@ async function split(rpc: NodeRpc, parts: number): Promise<void> {
   const share = (coin.amount - FEE * BigInt(parts + 1)) / BigInt(parts);
   const outputs: Record<string, string>[] = [];
   for (let part = 0; part < parts; part++) {
-    outputs.push({ [await newAddress(rpc)]: toDecimal(share) });
+    outputs.push({ [await newAddress(rpc, ACCOUNT)]: toDecimal(share) });
   }
   await send(rpc, coin, outputs);
 }

@@ -23,8 +23,8 @@ async function mine(
   blockIntervalMs: number,
   signal: AbortSignal
 ): Promise<void> {
-  await fundWallet(node);
-  for (const round of planRounds(`${seed} ${await node.getHeight()}`)) {
+  const accounts = await fundWallet(node);
+  for (const round of planRounds(`${seed} ${await node.getHeight()}`, accounts)) {
     await sleep(blockIntervalMs * round.pause, undefined, { signal });
     if (round.reorgDepth > 0) {
       tell(`reorg of depth ${round.reorgDepth} at height ${await node.getHeight()}`);

@@ -11,10 +11,7 @@ export interface DevnetNode extends MinedNode {
   stop(): Promise<void>;
 }
 
-/** The wallet's coins; each can pay once a block. */
-const COINS = 24;
-/** Base units. */
-const COINPAY_AMOUNT = 50_000n;
+const ACCOUNTS = 6;
 /** Most rewards go to nobody: a wallet of many coins is slow. A rival branch pays the wallet, so that its blocks differ. */
 const NOBODY = `0014${'00'.repeat(20)}`;
 
@@ -28,14 +25,10 @@ export async function startNode(directory: string): Promise<DevnetNode> {
     pid,
     logFile: join(directory, 'data', 'regtest', 'debug.log'),
     getHeight: () => litecoind.height(),
-    fund: () => litecoind.fund(COINS),
+    accounts: () => litecoind.accounts(),
+    fund: () => litecoind.fund(ACCOUNTS),
     mineBlocks: async (count) => void (await litecoind.mine(count, addresses[0])),
-    pay: async (action) => {
-      // What a COINPAY pays is in its outputs; the others only carry their action.
-      const address = addresses[0];
-      const outputs = action.startsWith('COINPAY|') && address ? [{ address, amount: COINPAY_AMOUNT }] : [];
-      await litecoind.pay({ action, outputs });
-    },
+    pay: async (payment) => void (await litecoind.pay(payment)),
     reorg: async (depth) => {
       await litecoind.invalidate(depth);
       await litecoind.mine(depth + 1);

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
+import { actorKey } from '../wire/actor.ts';
 import { killActor } from './kill-actor.ts';
 import { FUNDING_BLOCKS, fundWallet, mineRound, planRounds } from './miner.ts';
 import type { Platform } from './platform.ts';
 import { isSettled, readPlatformState, stateLine } from './platform-state.ts';
-import { type DevnetSettings, devnetDatabase } from './settings.ts';
+import { DEVNET, type DevnetSettings, devnetDatabase } from './settings.ts';
 import { compareReplicas, type Summary } from './summary.ts';
 
 /** What happens when this part of the blocks is mined. */
@@ -12,11 +13,19 @@ interface Incident {
   /** From 0 (the wallet is funded) to 1 (all blocks are mined). */
   readonly at: number;
   readonly reorgDepth?: number;
-  readonly kill?: 'server' | 'client';
+  readonly kill?: keyof typeof KILLED;
 }
+
+/** The actor that is killed in each service. */
+const KILLED = {
+  indexer: { kind: 'indexer', chain: DEVNET.chain, network: DEVNET.network },
+  server: devnetDatabase('indexer'),
+  client: devnetDatabase('indexer')
+} as const;
 
 const INCIDENTS: readonly Incident[] = [
   { at: 0.2, reorgDepth: 1 },
+  { at: 0.3, kill: 'indexer' },
   { at: 0.4, kill: 'server' },
   { at: 0.6, reorgDepth: 6 },
   { at: 0.8, kill: 'client' }
@@ -41,8 +50,7 @@ export async function runOnce(
 ): Promise<Summary> {
   const startedAt = performance.now();
   const { node } = platform;
-  const rounds = planRounds(seed);
-  await fundWallet(node);
+  const rounds = planRounds(seed, await fundWallet(node));
   const from = await node.getHeight();
   for (const incident of INCIDENTS) {
     await mineTo(from + Math.round((blocks - from) * incident.at));
@@ -52,8 +60,9 @@ export async function runOnce(
       await node.reorg(incident.reorgDepth);
     }
     if (incident.kill) {
-      tell(`killing the indexer's actor of the sync ${incident.kill}`);
-      await killActor(platform[incident.kill], devnetDatabase('indexer'), signal);
+      const id = KILLED[incident.kill];
+      tell(`killing the actor ${actorKey(id)} of the ${incident.kill}`);
+      await killActor(platform[incident.kill], id, signal);
     }
   }
   await mineTo(blocks);

@@ -4,19 +4,19 @@ import { connect } from '../db/core/connection.ts';
 import type { ProbeAddress } from '../service/probe.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import { registerDatabases } from './hub-config.ts';
-import { startLedger } from './ledger.ts';
 import { startMariaDb } from './mariadb.ts';
 import type { MinedNode } from './miner.ts';
 import { startNode } from './node.ts';
 import type { Watched } from './platform-state.ts';
 import { type Service, type ServiceOrder, startService, watchProcess } from './process.ts';
-import { clientOrder, decoderOrder, hubOrder, serverOrder } from './services.ts';
+import { clientOrder, decoderOrder, hubOrder, indexerOrder, serverOrder } from './services.ts';
 import { type DevnetSettings, databaseOn, logPath } from './settings.ts';
 
 /** A running devnet: every service of the platform on one machine. */
 export interface Platform {
   readonly node: MinedNode;
   readonly database: Omit<DatabaseCoordinates, 'name'>;
+  readonly indexer: ProbeAddress;
   readonly server: ProbeAddress;
   readonly client: ProbeAddress;
   readonly watched: Watched;
@@ -27,7 +27,7 @@ export interface Platform {
 }
 
 /**
- * Starts MariaDB, coin node, hub, decoder, ledger writer, sync server and sync client, each when the one before serves.
+ * Starts MariaDB, coin node, hub, decoder, indexer, sync server and sync client, each when the one before serves.
  *
  * @param signal ends a start that is under way; what runs is stopped then
  * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED naming the part and the end of its log
@@ -88,12 +88,7 @@ async function startParts(
     indexer: databaseOn(database, 'indexer')
   });
   await service(decoderOrder(settings, database, node.address));
-  const ledger = await start(
-    'ledger writer',
-    () => startLedger(settings, database),
-    (part) => part.stop()
-  );
-  deaths.push(ledger.death);
+  await service(indexerOrder(settings, database));
   await service(serverOrder(settings));
   await service(clientOrder(settings, database));
 
@@ -102,15 +97,19 @@ async function startParts(
     () => connect(database),
     async (part) => part.destroy()
   );
+  const indexer = { url: `http://127.0.0.1:${ports.indexer}`, apiKey };
   const server = { url: `http://127.0.0.1:${ports.server}`, apiKey };
   const client = { url: `http://127.0.0.1:${ports.client}`, apiKey };
   tell(`all parts run; logs are in ${logPath(directory, '*')}`);
-  tell(`consoles: server ${server.url}, client ${client.url}; their key, made for this run: ${apiKey}`);
+  tell(
+    `consoles: indexer ${indexer.url}, server ${server.url}, client ${client.url}; their key, made for this run: ${apiKey}`
+  );
   const death = Promise.race(deaths);
   death.catch(() => undefined); // who waits for it learns it
   return {
     node,
     database,
+    indexer,
     server,
     client,
     watched: { node, connection, server, client },

@@ -28,11 +28,7 @@ export function hubOrder(settings: DevnetSettings, database: Server): ServiceOrd
   return order(settings, 'hub', 'hub', new Request(`http://${HOST}:${ports.hub}/`, ping), {
     HUB_HOST: HOST,
     HUB_PORT: ports.hub,
-    HUB_DB_HOST: database.host,
-    HUB_DB_PORT: database.port,
-    HUB_DB_NAME: 'Platform_Hub',
-    HUB_DB_USER: database.user,
-    HUB_DB_PASS: database.pass,
+    ...databaseVariables('HUB', database, 'Platform_Hub'),
     HUB_API_KEY: apiKey,
     HUB_RATE_LIMIT_RPM: 10_000
   });
@@ -45,14 +41,24 @@ export function decoderOrder(settings: DevnetSettings, database: Server, node: N
     NODE_PORT: node.port,
     NODE_USER: node.user,
     NODE_PASSWORD: node.password,
-    DECODER_DB_HOST: database.host,
-    DECODER_DB_PORT: database.port,
-    DECODER_DB_NAME: DATABASE_NAMES.decoder,
-    DECODER_DB_USER: database.user,
-    DECODER_DB_PASS: database.pass,
+    ...databaseVariables('DECODER', database, DATABASE_NAMES.decoder),
     DECODER_API_HOST: HOST,
     DECODER_API_PORT: settings.ports.decoder,
     DECODER_POLL_INTERVAL: 200
+  });
+}
+
+export function indexerOrder(settings: DevnetSettings, database: Server): ServiceOrder {
+  const { ports, apiKey } = settings;
+  return order(settings, 'indexer', 'indexer', new Request(`http://${HOST}:${ports.indexer}/readyz`), {
+    INDEXER_COIN: DEVNET.ticker,
+    INDEXER_NETWORK: DEVNET.network,
+    ...databaseVariables('DECODER', database, DATABASE_NAMES.decoder),
+    ...databaseVariables('INDEXER', database, DATABASE_NAMES.indexer),
+    INDEXER_API_HOST: HOST,
+    INDEXER_API_PORT: ports.indexer,
+    INDEXER_API_KEY: apiKey,
+    INDEXER_POLL_INTERVAL: 200
   });
 }
 
@@ -79,6 +85,21 @@ export function clientOrder(settings: DevnetSettings, database: Server): Service
     REPLICA_DB_PREFIX: REPLICA_PREFIX,
     CLIENT_RECONNECT_DELAY: 500
   });
+}
+
+function databaseVariables(
+  service: 'HUB' | 'DECODER' | 'INDEXER',
+  { host, port, user, pass }: Server,
+  name: string
+): Readonly<Record<string, string | number>> {
+  const variable = (part: string) => `${service}_DB_${part}`;
+  return {
+    [variable('HOST')]: host,
+    [variable('PORT')]: port,
+    [variable('NAME')]: name,
+    [variable('USER')]: user,
+    [variable('PASS')]: pass
+  };
 }
 
 function healthOf(port: number, { apiKey }: DevnetSettings): Request {

@@ -22,6 +22,7 @@ export function devnetDatabase(dbType: DbType): DatabaseId {
 export interface DevnetPorts {
   readonly hub: number;
   readonly decoder: number;
+  readonly indexer: number;
   readonly server: number;
   readonly client: number;
 }
@@ -45,6 +46,7 @@ export async function choosePorts(given: Partial<DevnetPorts>): Promise<DevnetPo
   return {
     hub: given.hub ?? (await freePort()),
     decoder: given.decoder ?? (await freePort()),
+    indexer: given.indexer ?? (await freePort()),
     server: given.server ?? (await freePort()),
     client: given.client ?? (await freePort())
   };

@@ -136,7 +136,7 @@ test('without Node on the machine: a devnet whose replicas are equal to the row,
   devnet.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   assert.equal(await ended(devnet), 0, stderr.slice(-4_000) + stdout);
   const { equal, actors_killed: killed } = JSON.parse(stdout) as Summary;
-  assert.deepEqual({ equal, killed }, { equal: true, killed: 2 });
+  assert.deepEqual({ equal, killed }, { equal: true, killed: 3 });
   const left = readdirSync(home).filter((name) => name.startsWith('platform-node-'));
   assert.deepEqual(left, []);
 });

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newAddress } from '../../src/devnet/ledger/invent.ts';
-import { type LedgerBlock, LedgerWriter } from '../../src/devnet/ledger/writer.ts';
 import { createRandom } from '../../src/devnet/random.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { newAddress } from './ledger/invent.ts';
+import { type LedgerBlock, LedgerWriter } from './ledger/writer.ts';
 
 /** Rows that one invented transaction leaves, on average, over all tables. */
 const ROWS_PER_TRANSACTION = 6;

@@ -4,11 +4,11 @@ import { actionsHash } from '../../../src/consensus/ledger-hashes.ts';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import { classifyTables } from '../../../src/db/tables/classify.ts';
 import { readTopology } from '../../../src/db/tables/topology.ts';
-import { LEDGER_TABLES } from '../../../src/devnet/ledger/schema.ts';
-import { LedgerWriter } from '../../../src/devnet/ledger/writer.ts';
 import { compareDatabases } from '../../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { appendBacklog, appendBlocks, createIndexer, reorg } from '../../support/devnet-ledger.ts';
+import { LEDGER_TABLES } from '../../support/ledger/schema.ts';
+import { LedgerWriter } from '../../support/ledger/writer.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 async function read<T extends Record<string, unknown>>(from: DatabaseCoordinates, sql: string): Promise<T[]> {

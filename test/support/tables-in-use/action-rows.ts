@@ -1,5 +1,5 @@
 import { formatAmount } from '../../../src/consensus/amount.ts';
-import type { Row } from '../../../src/devnet/ledger/rows.ts';
+import type { Row } from '../ledger/rows.ts';
 import type { ActionShape } from './actions.ts';
 import { type BlockContext, CHAINS } from './block-context.ts';
 

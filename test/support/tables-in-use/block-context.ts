@@ -1,7 +1,7 @@
 import type { Connection } from '../../../src/db/core/connection.ts';
-import { type Row, RowBuffer } from '../../../src/devnet/ledger/rows.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';
 import type { TableDefinition } from '../../../src/indexer/definitions/definition.ts';
+import { type Row, RowBuffer } from '../ledger/rows.ts';
 import { WITHOUT_UNIQUE_KEY } from './ages.ts';
 import type { Lookups } from './lookups.ts';
 import { Movements } from './movements.ts';

@@ -1,7 +1,7 @@
 import { type Connection, rows } from '../../../src/db/core/connection.ts';
-import { sqlTime } from '../../../src/devnet/ledger/incidents.ts';
-import { RowBuffer } from '../../../src/devnet/ledger/rows.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';
+import { sqlTime } from '../ledger/incidents.ts';
+import { RowBuffer } from '../ledger/rows.ts';
 import { CHAINS, type Setting } from './block-context.ts';
 import { changeDecoderLate, DECODER_LATE_KINDS, type DecoderLateKind } from './decoder-late-changes.ts';
 import type { Change } from './late-changes.ts';

@@ -1,5 +1,5 @@
 import { quoteName } from '../../../src/db/core/connection.ts';
-import { RowBuffer } from '../../../src/devnet/ledger/rows.ts';
+import { RowBuffer } from '../ledger/rows.ts';
 import { givenOf } from './action-rows.ts';
 import { ACTIONS } from './actions.ts';
 import { BlockContext, CHAINS, type Setting } from './block-context.ts';

@@ -1,8 +1,8 @@
 import { parseAmount } from '../../../src/consensus/amount.ts';
 import { type Connection, quoteName, rows } from '../../../src/db/core/connection.ts';
-import { sqlTime } from '../../../src/devnet/ledger/incidents.ts';
-import { RowBuffer } from '../../../src/devnet/ledger/rows.ts';
 import type { TableDefinition } from '../../../src/indexer/definitions/definition.ts';
+import { sqlTime } from '../ledger/incidents.ts';
+import { RowBuffer } from '../ledger/rows.ts';
 import { CHAINS, type Setting } from './block-context.ts';
 import { Movements } from './movements.ts';
 import { BY_BLOCK, NODE_TABLES } from './tables.ts';

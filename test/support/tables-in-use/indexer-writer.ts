@@ -1,7 +1,7 @@
 import { rows } from '../../../src/db/core/connection.ts';
-import { sqlTime } from '../../../src/devnet/ledger/incidents.ts';
-import { RowBuffer } from '../../../src/devnet/ledger/rows.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
+import { sqlTime } from '../ledger/incidents.ts';
+import { RowBuffer } from '../ledger/rows.ts';
 import { addActionRows, addMovements, tokenRow } from './action-rows.ts';
 import { ACTIONS, type ActionShape, WEIGHTED } from './actions.ts';
 import { BlockContext, CHAINS, type Counters, type Setting } from './block-context.ts';

@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
 import { rows } from '../../../src/db/core/connection.ts';
-import type { Row, Value } from '../../../src/devnet/ledger/rows.ts';
+import type { Row, Value } from '../ledger/rows.ts';
 import { type BlockContext, CHAINS } from './block-context.ts';
 import type { DecoderLateKind } from './decoder-late-changes.ts';
 import { hex } from './values.ts';

@@ -1,7 +1,7 @@
 import { rows } from '../../../src/db/core/connection.ts';
-import { RowBuffer } from '../../../src/devnet/ledger/rows.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
 import type { DbType } from '../../../src/wire/database.ts';
+import { RowBuffer } from '../ledger/rows.ts';
 import type { Setting } from './block-context.ts';
 import { NODE_TABLES } from './tables.ts';
 import { fillRow, hex, type Place } from './values.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { sqlTime } from '../../../src/devnet/ledger/incidents.ts';
-import type { Row, Value } from '../../../src/devnet/ledger/rows.ts';
 import type { Random } from '../../../src/devnet/random.ts';
 import type { ColumnDefinition, TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { sqlTypeOf } from '../../../src/indexer/definitions/statement.ts';
+import { sqlTime } from '../ledger/incidents.ts';
+import type { Row, Value } from '../ledger/rows.ts';
 
 /** Ids that a row may refer to. */
 export interface Pools {

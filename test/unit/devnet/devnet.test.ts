@@ -7,9 +7,10 @@ import { holdDirectory } from '../../../src/devnet/directory.ts';
 import { planRounds } from '../../../src/devnet/miner.ts';
 import { type ServiceOrder, startService } from '../../../src/devnet/process.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
-import { clientOrder, decoderOrder, hubOrder, serverOrder } from '../../../src/devnet/services.ts';
+import { clientOrder, decoderOrder, hubOrder, indexerOrder, serverOrder } from '../../../src/devnet/services.ts';
 import type { DevnetSettings } from '../../../src/devnet/settings.ts';
 import fc from '../../support/fast-check.ts';
+import { MemoryLedger } from '../../support/indexer-ledger.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-unit-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -30,18 +31,31 @@ function shellOrder(name: string, script: string, isReady: () => Promise<boolean
 }
 
 test('property: the same seed gives the same plan, another seed another, and every action fits one OP_RETURN', () => {
-  const plan = (seed: string) => planRounds(seed).take(40).toArray();
+  const accounts = Array.from({ length: 6 }, (_, index) => `rltc1${String(index).repeat(39)}`);
+  const plan = (seed: string) => planRounds(seed, accounts).take(40).toArray();
   fc.assert(
     fc.property(fc.string(), fc.string(), (seed, other) => {
       const rounds = plan(seed);
       assert.deepEqual(rounds, plan(seed));
       if (other !== seed) assert.notDeepEqual(rounds, plan(other));
       // 80 bytes, less the magic and the push's own length byte.
-      for (const { actions } of rounds)
-        for (const action of actions) assert.ok(Buffer.byteLength(action) <= 75, action);
+      for (const { payments } of rounds)
+        for (const { action } of payments) assert.ok(Buffer.byteLength(action) <= 75, action);
     }),
     { numRuns: 25 }
   );
+});
+
+test('the plan means something to an indexer: most payments are valid, some are refused, balances move', () => {
+  const ledger = new MemoryLedger();
+  const rounds = planRounds('indexer', ['A', 'B', 'C', 'D', 'E', 'F']).take(200).toArray();
+  const statuses = rounds.flatMap(({ payments }) =>
+    ledger.act(...payments.map(({ from, action }) => [from, action] as const)).map((rows) => rows.at(-1) ?? '')
+  );
+  const valid = statuses.filter((status) => status === 'valid').length;
+  assert.ok(valid > statuses.length / 2, `${valid} of ${statuses.length} are valid`);
+  assert.ok(new Set(statuses).size > 8, [...new Set(statuses)].join('; '));
+  assert.ok(ledger.balances().size > 10);
 });
 
 test('property: whole numbers stay within their bounds and reach both', () => {
@@ -63,13 +77,14 @@ test("the caller's own variables configure no service of the devnet", () => {
     HUB_VALIDATORS: 'other:1',
     DECODER_DB_NAME: 'precious'
   };
-  const ports = { hub: 1, decoder: 2, server: 3, client: 4 };
+  const ports = { hub: 1, decoder: 2, indexer: 7, server: 3, client: 4 };
   const settings: DevnetSettings = { directory, seed: 's', ports, apiKey: 'k', shell, tell: () => undefined };
   const database = { host: '127.0.0.1', port: 5, user: 'u', pass: 'p' };
   const node = { host: '127.0.0.1', port: 6, user: 'u', password: 'p' };
   for (const { name, env } of [
     hubOrder(settings, database),
     decoderOrder(settings, database, node),
+    indexerOrder(settings, database),
     serverOrder(settings),
     clientOrder(settings, database)
   ]) {

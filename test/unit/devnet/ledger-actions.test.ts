@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
-import { parseActions, parseCommand } from '../../../src/devnet/ledger/actions.ts';
 import fc from '../../support/fast-check.ts';
+import { parseActions, parseCommand } from '../../support/ledger/actions.ts';
 
 test('an amount survives its text, for any sum of 10^-18', () => {
   fc.assert(

@@ -1,5 +1,5 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import type { ActionRow, ContractPart, LedgerRow } from '../../consensus/ledger-hashes.ts';
+import { formatAmount } from '../../../src/consensus/amount.ts';
+import type { ActionRow, ContractPart, LedgerRow } from '../../../src/consensus/ledger-hashes.ts';
 import { RowBuffer } from './rows.ts';
 import { type LedgerState, LOOKUP_VALUES, type LookupName, pairKey, type Token } from './state.ts';
 

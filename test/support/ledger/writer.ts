@@ -1,8 +1,8 @@
-import { actionsHash, contractHash, ledgerHash } from '../../consensus/ledger-hashes.ts';
-import { type Connection, connect, databaseError, quoteName, rows } from '../../db/core/connection.ts';
-import { PlatformError } from '../../errors.ts';
-import type { DatabaseCoordinates } from '../../wire/database.ts';
-import { createRandom, type Random } from '../random.ts';
+import { actionsHash, contractHash, ledgerHash } from '../../../src/consensus/ledger-hashes.ts';
+import { type Connection, connect, databaseError, quoteName, rows } from '../../../src/db/core/connection.ts';
+import { createRandom, type Random } from '../../../src/devnet/random.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { parseActions, perform } from './actions.ts';
 import { BlockLedger } from './block-ledger.ts';
 import { addIncidents, changeInPlace, sqlTime, VALIDATORS } from './incidents.ts';

@@ -1,5 +1,5 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import type { Random } from '../random.ts';
+import { formatAmount } from '../../../src/consensus/amount.ts';
+import type { Random } from '../../../src/devnet/random.ts';
 import type { BlockLedger } from './block-ledger.ts';
 import { pairKey } from './state.ts';
 

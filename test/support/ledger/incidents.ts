@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { formatAmount, parseAmount } from '../../consensus/amount.ts';
-import { type Connection, rows } from '../../db/core/connection.ts';
-import type { Random } from '../random.ts';
+import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
+import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import type { Random } from '../../../src/devnet/random.ts';
 import type { BlockLedger } from './block-ledger.ts';
 
 /** Addresses that no block stamped: they outlive every rollback, so older blocks may refer to them. */

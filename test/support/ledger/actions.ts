@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
 import type { BlockLedger } from './block-ledger.ts';
 import type { Token } from './state.ts';
 

@@ -163,6 +163,30 @@ export const ERRORS = {
   NODE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD' },
   /** The coin node refused a call, or its answer does not fit the call. */
   NODE_REFUSED: { status: 502, policy: 'restart', hint: "check the node's log, its version and that txindex=1 is set" },
+  /** The coins of an address do not pay for a transaction. */
+  COINS_INSUFFICIENT: {
+    status: 409,
+    policy: 'restart',
+    hint: 'pay more to the address, ask for less, or wait until reserved coins are free or unconfirmed ones are mined'
+  },
+  /** A coin that the caller named is spent, reserved, or not of the address. */
+  COIN_UNUSABLE: { status: 409, policy: 'restart', hint: 'ask get_utxos for the coins of the address' },
+  /** A payload cannot be carried in the encoding that was asked for, or in none. */
+  ENCODING_UNAVAILABLE: {
+    status: 409,
+    policy: 'restart',
+    hint: 'leave the encoding to AUTO, shorten the action, or send the public key of the address'
+  },
+  /** The transaction that was built does not read as the action that was asked for. It is not handed out. */
+  SELF_CHECK_FAILED: { status: 500, policy: 'restart', hint: 'report with the request' },
+  /** A coin node or its network refuses a transaction. */
+  TRANSACTION_REJECTED: {
+    status: 422,
+    policy: 'restart',
+    hint: 'the reason is the one of the node; build the transaction again'
+  },
+  /** Too many coins are reserved. */
+  RESERVATIONS_FULL: { status: 503, policy: 'restart', hint: 'retry; reservations end by themselves' },
   /** The coin node's chain is not the one of NETWORK. */
   NODE_MISMATCH: { status: 500, policy: 'exit', hint: 'NETWORK and the node must name the same chain and network' },
   /** The root computed from the replica's rows differs from the source's. The block is not applied. */

@@ -28,6 +28,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', 'typebox', 'type fastify', 'xstate', 'machines/runtime/', 'src/db/core/', 'src/config/', 'src/coin/'],
     ...['src/service/', 'src/observe/metrics/', 'type src/log.ts', ...BASICS]
   ],
+  'src/encoder/': [
+    ...['node:', '@scure/btc-signer/', '@noble/curves/', ...FASTIFY, 'lru-cache', 'src/coin/', 'src/service/'],
+    ...['src/observe/metrics/', 'type src/config/', 'type src/log.ts', ...BASICS]
+  ],
   // Routes and what they share know no actor: they are handed a directory.
   'src/sync/routes/': [
     ...['node:', 'ws', ...FASTIFY, 'src/sync/http/', 'src/sync/fan-out/', 'src/sync/snapshot/', 'src/service/'],

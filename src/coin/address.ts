@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { bech32, bech32m, createBase58check } from '@scure/base';
 import type { AddressVersions } from './chains.ts';
+import { OP_1 } from './script.ts';
 
 const base58check = createBase58check((bytes: Uint8Array) => hash('sha256', bytes, 'buffer'));
 
-const OP_1 = 0x51;
 const MAX_ADDRESS = 90;
 /** A template: the bytes in front of the hash, its length, the bytes behind it. */
 const PAY_TO_KEY_HASH = { before: '76a914', hashBytes: 20, after: '88ac' };
@@ -26,9 +26,15 @@ export function addressOf(script: Uint8Array, versions: AddressVersions): string
 
 /** An address of the network as this system writes it, whichever accepted form it has; undefined for other texts. */
 export function canonicalAddress(text: string, versions: AddressVersions): string | undefined {
+  const script = scriptOf(text, versions);
+  return script && addressOf(script, versions);
+}
+
+/** The script that an address of the network pays to; undefined for texts that are none, and for forms of no known meaning. */
+export function scriptOf(text: string, versions: AddressVersions): Buffer | undefined {
   if (text.length > MAX_ADDRESS) return undefined;
   const script = base58Script(text, versions) ?? segwitScript(text, versions.bech32);
-  return script && addressOf(script, versions);
+  return script && addressOf(script, versions) === undefined ? undefined : script;
 }
 
 function base58Script(text: string, { p2pkh, p2shAccepted }: AddressVersions): Buffer | undefined {

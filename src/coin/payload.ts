@@ -32,11 +32,23 @@ export function encodePayload(
     magic = DEFAULT_PROFILE.payloadMagic
   }: { readonly rawData?: Uint8Array | null; readonly magic?: string } = {}
 ): Uint8Array {
+  return encryptPayload(firstInputTxid, writeFrame(action, rawData), magic);
+}
+
+/**
+ * An action and its raw data as pushes, which `readFrame` reads.
+ *
+ * @throws {RangeError} when they are longer than MAX_ACTION_DATA_LENGTH
+ */
+export function writeFrame(action: string, rawData?: Uint8Array | null): Buffer {
   const framed = Buffer.concat([writePush(Buffer.from(action)), ...(rawData?.length ? [writePush(rawData)] : [])]);
-  if (framed.length > MAX_ACTION_DATA_LENGTH) {
-    throw new RangeError(`an action takes at most ${MAX_ACTION_DATA_LENGTH} bytes, not ${framed.length}`);
-  }
-  return crypt(firstInputTxid, Buffer.concat([Buffer.from(magic, 'latin1'), framed]));
+  if (framed.length <= MAX_ACTION_DATA_LENGTH) return framed;
+  throw new RangeError(`an action takes at most ${MAX_ACTION_DATA_LENGTH} bytes, not ${framed.length}`);
+}
+
+/** Magic and bytes, encrypted for the transaction's first input: what `decryptPayload` reads. */
+export function encryptPayload(firstInputTxid: string, plain: Uint8Array, magic: string): Buffer {
+  return crypt(firstInputTxid, Buffer.concat([Buffer.from(magic, 'latin1'), plain]));
 }
 
 /**

@@ -8,13 +8,18 @@ const OP_PUSHDATA1 = 0x4c;
 const OP_PUSHDATA2 = 0x4d;
 const OP_PUSHDATA4 = 0x4e;
 export const OP_0 = 0x00;
+export const OP_1 = 0x51;
+export const OP_3 = 0x53;
 export const OP_IF = 0x63;
 export const OP_ENDIF = 0x68;
 export const OP_RETURN = 0x6a;
+export const OP_DROP = 0x75;
+export const OP_DUP = 0x76;
+export const OP_EQUALVERIFY = 0x88;
 export const OP_CHECKSIG = 0xac;
 export const OP_CHECKMULTISIG = 0xae;
-const OP_EQUAL = 0x87;
-const OP_HASH160 = 0xa9;
+export const OP_EQUAL = 0x87;
+export const OP_HASH160 = 0xa9;
 
 /** The script's elements in order; undefined when a push reaches beyond its end. Never throws. */
 export function readScript(script: Uint8Array): readonly ScriptElement[] | undefined {

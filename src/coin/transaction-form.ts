@@ -1,0 +1,100 @@
+/** What lets an input spend: its script and the items of its witness. */
+export interface Unlock {
+  readonly script: Uint8Array;
+  readonly witness: readonly Uint8Array[];
+}
+
+export interface FormInput {
+  /** Id of the transaction that it spends from. */
+  readonly txid: string;
+  readonly vout: number;
+  readonly sequence: number;
+  readonly unlock: Unlock;
+}
+
+export interface FormOutput {
+  /** Base units. */
+  readonly amount: bigint;
+  readonly script: Uint8Array;
+}
+
+/** A transaction to be written. */
+export interface TransactionForm {
+  readonly inputs: readonly FormInput[];
+  readonly outputs: readonly FormOutput[];
+}
+
+const VERSION = 2;
+/** A byte counts four times outside of witnesses, once within. @see BIP 141 */
+const WITNESS_SCALE = 4;
+
+/** The transaction's bytes with what unlocks its inputs. @see BIP 144 */
+export function writeTransaction({ inputs, outputs }: TransactionForm): Buffer {
+  const body = bodyOf({ inputs, outputs });
+  if (!hasWitness(inputs)) return Buffer.concat([uint32(VERSION), body, uint32(0)]);
+  const stacks = inputs.flatMap(({ unlock: { witness } }) => [varInt(witness.length), ...witness.map(sized)]);
+  return Buffer.concat([uint32(VERSION), Buffer.from([0, 1]), body, ...stacks, uint32(0)]);
+}
+
+/** The bytes that the transaction's id is the hash of. */
+export function writeBase(form: TransactionForm): Buffer {
+  return Buffer.concat([uint32(VERSION), bodyOf(form), uint32(0)]);
+}
+
+/** Virtual bytes of the transaction, rounded up, without writing it. */
+export function virtualSize({ inputs, outputs }: TransactionForm): number {
+  const inputWeight = inputs.reduce((sum, { unlock }) => sum + weightOfInput(unlock), 0);
+  const outputBytes = outputs.reduce((sum, { script }) => sum + 8 + sizedBytes(script.length), 0);
+  const baseBytes = 8 + varIntBytes(inputs.length) + varIntBytes(outputs.length) + outputBytes;
+  const markers = hasWitness(inputs) ? 2 + inputs.length : 0;
+  return Math.ceil((WITNESS_SCALE * baseBytes + inputWeight + markers) / WITNESS_SCALE);
+}
+
+/** Without the count of the witness's items, which is there when any input has a witness. */
+function weightOfInput({ script, witness }: Unlock): number {
+  const items = witness.reduce((sum, item) => sum + sizedBytes(item.length), 0);
+  return WITNESS_SCALE * (32 + 4 + sizedBytes(script.length) + 4) + items;
+}
+
+const hasWitness = (inputs: readonly FormInput[]) => inputs.some(({ unlock }) => unlock.witness.length > 0);
+
+function bodyOf({ inputs, outputs }: TransactionForm): Buffer {
+  return Buffer.concat([
+    varInt(inputs.length),
+    ...inputs.flatMap(({ txid, vout, sequence, unlock }) => [
+      Buffer.from(txid, 'hex').reverse(),
+      uint32(vout),
+      sized(unlock.script),
+      uint32(sequence)
+    ]),
+    varInt(outputs.length),
+    ...outputs.flatMap(({ amount, script }) => [uint64(amount), sized(script)])
+  ]);
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+function uint64(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(value);
+  return bytes;
+}
+
+function sized(bytes: Uint8Array): Buffer {
+  return Buffer.concat([varInt(bytes.length), bytes]);
+}
+
+/** Up to 2^32. */
+function varInt(value: number): Buffer {
+  if (value < 0xfd) return Buffer.from([value]);
+  return value <= 0xffff
+    ? Buffer.from([0xfd, value & 0xff, value >> 8])
+    : Buffer.concat([Buffer.from([0xfe]), uint32(value)]);
+}
+
+const varIntBytes = (value: number) => (value < 0xfd ? 1 : value <= 0xffff ? 3 : 5);
+const sizedBytes = (length: number) => varIntBytes(length) + length;

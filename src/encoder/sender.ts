@@ -1,0 +1,97 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { addressOf, scriptOf } from '../coin/address.ts';
+import { CHAIN_NETWORKS, type ChainNetwork } from '../coin/chains.ts';
+import { hash160, payTo, payToScript, readProgram } from '../coin/pay-scripts.ts';
+import { writePush } from '../coin/script.ts';
+import type { Unlock } from '../coin/transaction-form.ts';
+import { PlatformError } from '../errors.ts';
+
+/** Whose coins a transaction spends, and what signing one of them will add. */
+export interface Sender {
+  readonly address: string;
+  readonly script: Buffer;
+  /** 33 bytes; null where only the address is known. */
+  readonly publicKey: Buffer | null;
+  /** The hash of the key, 20 bytes; null for a taproot address without its key. */
+  readonly keyHash: Buffer | null;
+  /** What the hash of a nested segwit address commits to. */
+  readonly redeemScript: Buffer | null;
+  /** Of the signed form, with placeholders in place of signatures. */
+  readonly unlock: Unlock;
+  /** No signature changes the id of a transaction that spends only such coins. */
+  readonly isSegwit: boolean;
+}
+
+/** The longest signature in the usual form, and its type. */
+export const SIGNATURE = Buffer.alloc(72);
+/** @see BIP 340: the usual type is not written. */
+export const TAPROOT_SIGNATURE = Buffer.alloc(64);
+const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * A sender by address or public key. A key alone stands for its segwit address, or its plain one where the chain has no segwit.
+ *
+ * @param publicKey  hex of 33 bytes; needed for addresses of script hashes
+ * @throws {PlatformError} REQUEST_INVALID
+ */
+export function readSender(text: string, publicKey: string | undefined, network: ChainNetwork): Sender {
+  const given = /^(?:[0-9a-f]{66}|[0-9a-f]{130})$/i.test(text) ? text : undefined;
+  const key = readKey(given ?? publicKey);
+  const script = given && key ? usualScript(key, network) : addressScript(text, network);
+  const address = addressOf(script, network.addresses)!;
+  const { kind, bytes } = readProgram(script)!;
+  const keyHash = key && hash160(key);
+  const keyBytes = key ?? Buffer.alloc(33);
+  const sender = { address, script, publicKey: key, redeemScript: null };
+  switch (kind) {
+    case 'keyHash':
+    case 'witnessKeyHash': {
+      if (keyHash && !keyHash.equals(bytes)) throw invalid(`the key is not that of ${address}`);
+      const pushes = Buffer.concat([writePush(SIGNATURE), writePush(keyBytes)]);
+      const isSegwit = kind === 'witnessKeyHash';
+      const unlock = isSegwit ? { script: NO_BYTES, witness: [SIGNATURE, keyBytes] } : { script: pushes, witness: [] };
+      return { ...sender, keyHash: Buffer.from(bytes), unlock, isSegwit };
+    }
+    case 'taproot':
+      return { ...sender, keyHash, unlock: { script: NO_BYTES, witness: [TAPROOT_SIGNATURE] }, isSegwit: true };
+    case 'scriptHash': {
+      const redeemScript = keyHash && payTo({ kind: 'witnessKeyHash', bytes: keyHash });
+      if (!redeemScript || !payToScript(redeemScript, 'p2sh').equals(script))
+        throw invalid(`${address} is the address of a script; send the public key of its segwit script in publicKey`);
+      const unlock = { script: Buffer.from(writePush(redeemScript)), witness: [SIGNATURE, keyBytes] };
+      return { ...sender, keyHash, redeemScript, unlock, isSegwit: false };
+    }
+    case 'witnessScriptHash':
+      throw invalid(`${address} is the address of a script that this service cannot know: use an address of a key`);
+  }
+}
+
+/** The script of an address of the served network. @throws {PlatformError} REQUEST_INVALID which says whose address it is */
+export function addressScript(text: string, network: ChainNetwork): Buffer {
+  const script = scriptOf(text, network.addresses);
+  if (script) return script;
+  const owner = CHAIN_NETWORKS.find(({ addresses }) => scriptOf(text, addresses));
+  throw invalid(
+    owner
+      ? `${text} is an address of ${owner.chain} ${owner.network}; this service serves ${network.chain} ${network.network}`
+      : `${JSON.stringify(text.slice(0, 40))} is no address of ${network.chain} ${network.network}`
+  );
+}
+
+function readKey(hex: string | undefined): Buffer | null {
+  if (hex === undefined) return null;
+  if (hex.length === 130) throw invalid('the public key is uncompressed: send its 33 bytes, which begin with 02 or 03');
+  const key = Buffer.from(hex, 'hex');
+  try {
+    secp256k1.Point.fromBytes(key);
+  } catch {
+    throw invalid('the public key is not one of secp256k1: it must be the hex of 33 bytes');
+  }
+  return key;
+}
+
+function usualScript(key: Buffer, { addresses }: ChainNetwork): Buffer {
+  return payTo({ kind: addresses.bech32 === null ? 'keyHash' : 'witnessKeyHash', bytes: hash160(key) });
+}
+
+const invalid = (reason: string) => new PlatformError('REQUEST_INVALID', { reason });

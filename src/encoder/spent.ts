@@ -1,0 +1,33 @@
+import type { Funding } from './compose.ts';
+import type { Spent } from './psbt.ts';
+import type { Coin } from './select-coins.ts';
+import type { Sender } from './sender.ts';
+
+/** A coin, and the transaction that it is an output of. */
+export interface SourcedCoin extends Coin {
+  readonly transaction: Uint8Array;
+}
+
+/** What signers of a sender's coins are told. */
+export function firstSpent(
+  { script, redeemScript, isSegwit }: Sender,
+  coins: readonly SourcedCoin[]
+): readonly Spent[] {
+  const isLegacy = !isSegwit && redeemScript === null;
+  return coins.map(({ amount, transaction }) => ({
+    amount,
+    script,
+    transaction: isLegacy ? transaction : null,
+    fields: redeemScript ? { redeemScript } : {}
+  }));
+}
+
+/** What signers of a reveal are told. @param transaction  the one that funds it; its witnesses may be missing */
+export function revealSpent({ locked }: Funding, transaction: Uint8Array): readonly Spent[] {
+  return locked.map(({ amount, lock }) => ({
+    amount,
+    script: lock.script,
+    transaction: lock.isLegacy ? transaction : null,
+    fields: lock.fields
+  }));
+}

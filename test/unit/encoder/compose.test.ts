@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { test } from 'node:test';
+import { addressOf } from '../../../src/coin/address.ts';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { hashId } from '../../../src/coin/hash-id.ts';
+import { hash160, payTo, payToScript } from '../../../src/coin/pay-scripts.ts';
+import { writeFrame } from '../../../src/coin/payload.ts';
+import { readRawTransaction } from '../../../src/coin/raw-transaction.ts';
+import { virtualSize, writeTransaction } from '../../../src/coin/transaction-form.ts';
+import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/compose.ts';
+import { dustAmount } from '../../../src/encoder/dust.ts';
+import { ENCODINGS } from '../../../src/encoder/encodings.ts';
+import { writePsbt } from '../../../src/encoder/psbt.ts';
+import { selfCheck } from '../../../src/encoder/self-check.ts';
+import { readSender, type Sender } from '../../../src/encoder/sender.ts';
+import { firstSpent, revealSpent } from '../../../src/encoder/spent.ts';
+import { payloadOf } from '../../support/coin/carriers.ts';
+import { publicKeyOf, signPsbt } from '../../support/encoder/signer.ts';
+import fc from '../../support/fast-check.ts';
+
+const NETWORK = chainNetwork('litecoin', 'regtest');
+const DUST = { ...NETWORK, floor: 0 };
+const SECRET = hash('sha256', 'a key of a test', 'buffer');
+const KEY = publicKeyOf(SECRET);
+const RATE = 7n;
+const MAGIC = 'PNOD';
+
+const nested = payToScript(payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) }), 'p2sh');
+const SENDERS: readonly Sender[] = [
+  KEY.toString('hex'),
+  addressOf(payTo({ kind: 'keyHash', bytes: hash160(KEY) }), NETWORK.addresses)!,
+  addressOf(nested, NETWORK.addresses)!
+].map((text) => readSender(text, KEY.toString('hex'), NETWORK));
+
+/** Transactions that pay the sender. */
+function fund(sender: Sender, amounts: readonly bigint[]) {
+  return amounts.map((amount, position) => {
+    const unlock = { script: Buffer.alloc(position), witness: [] };
+    const bytes = writeTransaction({
+      inputs: [{ txid: 'cd'.repeat(32), vout: position, sequence: 0, unlock }],
+      outputs: [{ amount, script: sender.script }]
+    });
+    return { txid: hashId(bytes), vout: 0, amount, transaction: bytes };
+  });
+}
+
+const orderOf = (order: Pick<Order, 'encoding' | 'frame' | 'sender'> & Partial<Order>): Order => ({
+  magic: MAGIC,
+  outputs: [],
+  feeOutputs: [],
+  changeScript: order.sender.script,
+  fee: (virtualBytes) => RATE * BigInt(virtualBytes),
+  dust: DUST,
+  sequence: 0xffffffff,
+  ...order
+});
+
+/** Signs what was composed, each transaction as a wallet would. @returns the bytes, in their order */
+function signAll(order: Order, composed: Composed<ReturnType<typeof fund>[number]>): readonly Buffer[] {
+  const sign = (psbt: Buffer) => Buffer.from(signPsbt(psbt.toString('hex'), SECRET), 'hex');
+  const first = sign(writePsbt(composed.first.form, firstSpent(order.sender, composed.first.coins)));
+  if (composed.locks.length === 0) return [first];
+  const { txid } = readRawTransaction(first);
+  const locked = composed.locks.map((lock, vout) => ({
+    vout,
+    amount: readRawTransaction(first).output(vout)!.amount,
+    lock
+  }));
+  const reveal = composed.reveal ?? composeReveal(order, { txid, locked });
+  assert.equal(
+    reveal.funding.txid,
+    txid,
+    'a reveal that was composed before the signatures spends the same transaction'
+  );
+  return [first, sign(writePsbt(reveal.form, revealSpent(reveal.funding, first)))];
+}
+
+const action = fc
+  .tuple(fc.constantFrom('SEND', 'ISSUE', 'BROADCAST'), fc.string({ unit: 'grapheme', maxLength: 900 }))
+  .map(([name, text]) => `${name}|0|${text}`);
+
+test('for any action, sender and encoding: signed, it reads as the same action, at the fee that was asked for', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...ENCODINGS),
+      fc.constantFrom(...SENDERS),
+      action,
+      fc.option(fc.uint8Array({ minLength: 1, maxLength: 300 })),
+      fc.array(fc.bigInt({ min: 5_000n, max: 10_000_000n }), { minLength: 1, maxLength: 5 }),
+      (encoding, sender, said, rawData, amounts) => {
+        const frame = writeFrame(said, rawData);
+        const order = orderOf({ encoding, frame, sender });
+        const coins = fund(sender, [50_000_000n, ...amounts]);
+        const composed = compose(order, coins);
+        const transactions = signAll(order, composed);
+        const payload = payloadOf(readRawTransaction(transactions.at(-1)!));
+        assert.equal(payload?.written, said);
+        assert.deepEqual(payload?.rawData && Buffer.from(payload.rawData), rawData && Buffer.from(rawData));
+        assert.equal(readRawTransaction(transactions[0]!).inputs[0]?.txid, coins[0]?.txid);
+        let held = composed.first.coins.reduce((sum, { amount }) => sum + amount, 0n);
+        for (const bytes of transactions) {
+          const { outputs } = readRawTransaction(bytes);
+          for (const { amount, script } of outputs) assert.ok(amount >= dustAmount(script, DUST));
+          const fee = held - outputs.reduce((sum, { amount }) => sum + amount, 0n);
+          const asked = Number(RATE) * virtualBytesOf(bytes);
+          assert.ok(Number(fee) >= asked && Number(fee) <= asked * 1.01 + Number(RATE), `${fee} for ${asked}`);
+          held = outputs.slice(0, composed.locks.length).reduce((sum, { amount }) => sum + amount, 0n);
+        }
+      }
+    ),
+    { numRuns: 60 }
+  );
+});
+
+/** Virtual bytes of a signed transaction. */
+function virtualBytesOf(bytes: Buffer): number {
+  const read = readRawTransaction(bytes);
+  const witnesses = read.witnesses;
+  return virtualSize({
+    inputs: read.inputs.map((input, position) => ({
+      ...input,
+      sequence: 0,
+      unlock: { script: input.script, witness: witnesses[position] ?? [] }
+    })),
+    outputs: read.outputs
+  });
+}
+
+test('the virtual size is that of the written bytes', () => {
+  const bytes = fc.uint8Array({ maxLength: 300 });
+  const unlock = fc.record({ script: bytes, witness: fc.array(bytes, { maxLength: 4 }) });
+  fc.assert(
+    fc.property(
+      fc.array(unlock, { minLength: 1, maxLength: 300 }),
+      fc.array(bytes, { maxLength: 5 }),
+      (unlocks, scripts) => {
+        const inputs = unlocks.map((each, vout) => ({ txid: 'ab'.repeat(32), vout, sequence: 1, unlock: each }));
+        const form = { inputs, outputs: scripts.map((script) => ({ amount: 1n, script })) };
+        const bare = inputs.map((input) => ({ ...input, unlock: { ...input.unlock, witness: [] } }));
+        const base = writeTransaction({ ...form, inputs: bare }).length;
+        assert.equal(virtualSize(form), Math.ceil((base * 3 + writeTransaction(form).length) / 4));
+      }
+    ),
+    { numRuns: 50 }
+  );
+});
+
+test('SELF_CHECK_FAILED: another action, other raw data, and no payload at all', () => {
+  const [sender] = SENDERS;
+  const order = orderOf({ encoding: 'OP_RETURN', frame: writeFrame('SEND|0|A|1'), sender: sender! });
+  const { first } = compose(order, fund(sender!, [1_000_000n]));
+  const rules = { magic: MAGIC, isEnvelopeActive: true };
+  selfCheck(first.form, { action: 'SEND|0|A|1', rawData: null }, rules);
+  for (const said of [
+    { action: 'SEND|0|A|2', rawData: null },
+    { action: 'SEND|0|A|1', rawData: Buffer.from('x') }
+  ])
+    assert.throws(() => selfCheck(first.form, said, rules), { code: 'SELF_CHECK_FAILED' });
+  assert.throws(() => selfCheck(first.form, { action: 'SEND|0|A|1', rawData: null }, { ...rules, magic: 'OTHR' }), {
+    code: 'SELF_CHECK_FAILED'
+  });
+});
+
+test('dust: the least amounts that litecoind relays, by the form of the output', () => {
+  const of = (script: Uint8Array) => dustAmount(script, DUST);
+  const hash20 = Buffer.alloc(20);
+  assert.equal(of(payTo({ kind: 'witnessKeyHash', bytes: hash20 })), 2_940n);
+  assert.equal(of(payTo({ kind: 'taproot', bytes: Buffer.alloc(32) })), 3_300n);
+  assert.equal(of(payTo({ kind: 'scriptHash', bytes: hash20 })), 5_400n);
+  assert.equal(of(payTo({ kind: 'keyHash', bytes: hash20 })), 5_460n);
+  const multisig = orderOf({ encoding: 'MULTISIGN', frame: writeFrame('SEND|0|A|1'), sender: SENDERS[0]! });
+  assert.equal(compose(multisig, fund(SENDERS[0]!, [1_000_000n])).first.form.outputs[0]?.amount, 7_860n);
+  assert.equal(dustAmount(payTo({ kind: 'keyHash', bytes: hash20 }), { ...DUST, floor: 6_000 }), 6_000n);
+});
+
+test('COINS_INSUFFICIENT: says how much is missing', () => {
+  const order = orderOf({ encoding: 'OP_RETURN', frame: writeFrame('SEND|0|A|1'), sender: SENDERS[0]! });
+  assert.throws(() => compose(order, []), { code: 'COINS_INSUFFICIENT', message: /no coin/ });
+  assert.throws(() => compose(order, fund(SENDERS[0]!, [100n, 100n])), {
+    code: 'COINS_INSUFFICIENT',
+    message: /hold 200 satoshis .* [1-9]\d* more/
+  });
+});
+
+test('REQUEST_INVALID: an output below dust', () => {
+  const output = { amount: 2_939n, script: SENDERS[0]!.script };
+  const frame = writeFrame('COINPAY|0|1');
+  const order = orderOf({ encoding: 'OP_RETURN', frame, sender: SENDERS[0]!, outputs: [output] });
+  assert.throws(() => compose(order, fund(SENDERS[0]!, [1_000_000n])), {
+    message: /2939 satoshis is dust.* from 2940 on/
+  });
+});
+
+test('senders: whose address it is, and which key it needs, is said by name', () => {
+  const reason = (text: string, key?: string) => {
+    try {
+      readSender(text, key, NETWORK);
+      return '';
+    } catch (caught) {
+      return String((caught as Error).message);
+    }
+  };
+  const bitcoin = addressOf(
+    payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) }),
+    chainNetwork('bitcoin', 'mainnet').addresses
+  )!;
+  assert.match(reason(bitcoin), /is an address of bitcoin mainnet; this service serves litecoin regtest/);
+  assert.match(reason('nonsense'), /"nonsense" is no address of litecoin regtest/);
+  assert.match(reason(SENDERS[2]!.address), /address of a script; send the public key/);
+  assert.match(
+    reason(SENDERS[0]!.address, publicKeyOf(hash('sha256', 'other', 'buffer')).toString('hex')),
+    /not that of/
+  );
+  assert.match(reason(`04${'11'.repeat(64)}`), /uncompressed/);
+  assert.match(reason(`02${'ff'.repeat(32)}`), /not one of secp256k1/);
+});

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chooseEncoding, ENCODINGS, type EncodingFacts } from '../../../src/encoder/encodings.ts';
+
+const key = Buffer.alloc(33, 2);
+const FACTS: EncodingFacts = {
+  frameBytes: 76,
+  sender: { keyHash: Buffer.alloc(20), publicKey: key, address: 'rltc1q' },
+  relay: { dataCarrierBytes: 83, permitsBareMultisig: true },
+  active: { segwit: true, envelope: true },
+  signer: { scripts: true, tapscript: true }
+};
+const long = { ...FACTS, frameBytes: 77 };
+
+test('AUTO: by size, by what the node relays, and by what the signer can', () => {
+  const auto = (facts: EncodingFacts) => chooseEncoding('AUTO', facts);
+  assert.equal(auto(FACTS), 'OP_RETURN');
+  assert.equal(auto({ ...FACTS, relay: { ...FACTS.relay, dataCarrierBytes: 0 } }), 'TAPROOT');
+  assert.equal(auto({ ...long, relay: { ...FACTS.relay, dataCarrierBytes: 9_000 } }), 'OP_RETURN');
+  assert.equal(auto(long), 'TAPROOT');
+  assert.equal(auto({ ...long, signer: { scripts: true, tapscript: false } }), 'P2WSH');
+  assert.equal(auto({ ...long, active: { segwit: false, envelope: false } }), 'P2SH');
+  assert.equal(auto({ ...long, signer: { scripts: false, tapscript: false } }), 'MULTISIGN');
+});
+
+test('ENCODING_UNAVAILABLE: each encoding says why; AUTO says it of all', () => {
+  const nothing: EncodingFacts = {
+    ...long,
+    sender: { ...FACTS.sender, publicKey: null },
+    relay: { dataCarrierBytes: 83, permitsBareMultisig: false },
+    active: { segwit: false, envelope: false },
+    signer: { scripts: false, tapscript: false }
+  };
+  const reasons = {
+    OP_RETURN: /the script takes 84 bytes and the node relays 83/,
+    TAPROOT: /do not count on this network/,
+    P2WSH: /no segwit/,
+    P2SH: /signerSupportsScripts is false/,
+    MULTISIGN: /does not relay bare multisig/
+  };
+  for (const encoding of ENCODINGS) {
+    assert.throws(() => chooseEncoding(encoding, nothing), {
+      code: 'ENCODING_UNAVAILABLE',
+      message: reasons[encoding]
+    });
+    assert.throws(() => chooseEncoding('AUTO', nothing), { message: reasons[encoding] });
+  }
+  const keyless = { ...long, sender: { ...FACTS.sender, publicKey: null, keyHash: null } };
+  for (const encoding of ['TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'] as const)
+    assert.throws(() => chooseEncoding(encoding, keyless), { message: /public key of rltc1q is not known/ });
+});

@@ -8,6 +8,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   hub: () => import('./hub.ts'),
   decoder: () => import('./decoder.ts'),
   indexer: () => import('./indexer.ts'),
+  encoder: () => import('./encoder.ts'),
   verify: () => import('./verify.ts'),
   status: () => import('./status.ts'),
   replay: () => import('./replay.ts'),
@@ -17,7 +18,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
 export const COMMAND_NAMES: readonly string[] = Object.keys(MODULES);
 
 /** Those that the guardian restarts after an abnormal exit. */
-export const SERVICES: readonly string[] = ['sync', 'hub', 'decoder', 'indexer'];
+export const SERVICES: readonly string[] = ['sync', 'hub', 'decoder', 'indexer', 'encoder'];
 
 /**
  * Loads one command's module, and no other.

@@ -1,4 +1,5 @@
 import { decoderChecks, decoderVariables } from '../config/decoder.ts';
+import { encoderChecks, encoderVariables } from '../config/encoder.ts';
 import { hubVariables } from '../config/hub.ts';
 import type { Checks } from '../config/load.ts';
 import { syncVariables } from '../config/sync.ts';
@@ -23,6 +24,11 @@ const FACES: Readonly<Record<string, ServiceFace>> = {
     ...{ host: 'DECODER_API_HOST', port: 'DECODER_API_PORT', key: 'DECODER_API_KEY' },
     variables: decoderVariables,
     networkOf: decoderChecks.networkOf
+  },
+  encoder: {
+    ...{ host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' },
+    variables: encoderVariables,
+    networkOf: encoderChecks.networkOf
   }
 };
 

@@ -26,7 +26,7 @@ export const statusCommand: Command = {
   summary: 'asks a running service how it is; without --service the sync service',
   variables: FACE_VARIABLES,
   options: [
-    '--service <name>  sync, hub or decoder: its port and key are those of its variables; container: the service that',
+    '--service <name>  sync, hub, decoder or encoder: its port and key are those of its variables; container: the service that',
     '                  the first process of this container runs',
     '--url <url>       base URL of the service; default: where it listens on this machine',
     '--key <key>       its key; default: its variable, which no process list shows',

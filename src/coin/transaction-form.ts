@@ -1,3 +1,5 @@
+import { OP_CHECKMULTISIG, OP_CHECKSIG, readScript } from './script.ts';
+
 /** What lets an input spend: its script and the items of its witness. */
 export interface Unlock {
   readonly script: Uint8Array;
@@ -27,6 +29,9 @@ export interface TransactionForm {
 const VERSION = 2;
 /** A byte counts four times outside of witnesses, once within. @see BIP 141 */
 const WITNESS_SCALE = 4;
+/** What nodes count for a unit of that cost, unless `bytespersigop` says otherwise. */
+const WEIGHT_PER_CHECK = 20;
+const MOST_KEYS = 20;
 
 /** The transaction's bytes with what unlocks its inputs. @see BIP 144 */
 export function writeTransaction({ inputs, outputs }: TransactionForm): Buffer {
@@ -41,13 +46,28 @@ export function writeBase(form: TransactionForm): Buffer {
   return Buffer.concat([uint32(VERSION), bodyOf(form), uint32(0)]);
 }
 
-/** Virtual bytes of the transaction, rounded up, without writing it. */
+/**
+ * Virtual bytes of the transaction, rounded up, without writing it; more where it has so many signatures to check that nodes
+ * count them instead.
+ */
 export function virtualSize({ inputs, outputs }: TransactionForm): number {
   const inputWeight = inputs.reduce((sum, { unlock }) => sum + weightOfInput(unlock), 0);
   const outputBytes = outputs.reduce((sum, { script }) => sum + 8 + sizedBytes(script.length), 0);
   const baseBytes = 8 + varIntBytes(inputs.length) + varIntBytes(outputs.length) + outputBytes;
   const markers = hasWitness(inputs) ? 2 + inputs.length : 0;
-  return Math.ceil((WITNESS_SCALE * baseBytes + inputWeight + markers) / WITNESS_SCALE);
+  const weight = WITNESS_SCALE * baseBytes + inputWeight + markers;
+  return Math.ceil(Math.max(weight, WEIGHT_PER_CHECK * checkCost({ inputs, outputs })) / WITNESS_SCALE);
+}
+
+/** The cost of checking signatures: a bare multisig is taken for one with as many keys as there can be. @see BIP 141 */
+function checkCost({ inputs, outputs }: TransactionForm): number {
+  const checks = outputs.map(({ script }) => {
+    const last = readScript(script)?.at(-1)?.opcode;
+    if (last === OP_CHECKMULTISIG) return MOST_KEYS;
+    return last === OP_CHECKSIG ? 1 : 0;
+  });
+  const witnesses = inputs.filter(({ unlock }) => unlock.witness.length > 0).length;
+  return WITNESS_SCALE * checks.reduce<number>((sum, count) => sum + count, 0) + witnesses;
 }
 
 /** Without the count of the witness's items, which is there when any input has a witness. */

@@ -1,9 +1,9 @@
 import { databaseVariables } from './database.ts';
 import { hubClientVariables } from './hub-client.ts';
 import { findNodeFaults, findNodeNetwork, nodeVariables } from './node.ts';
-import { profileVariable } from './profile.ts';
+import { magicVariable, profileVariable } from './profile.ts';
 import { serviceVariables } from './service.ts';
-import { choice, integer, parsed, type Values } from './variables.ts';
+import { choice, integer, type Values } from './variables.ts';
 
 /** Every variable of the decoder. @see the section "Shared configuration" of the specification */
 export const decoderVariables = {
@@ -33,10 +33,7 @@ export const decoderVariables = {
     doc: 'failed attempts at one height after which /live answers stalled'
   }),
   PLATFORM_PROFILE: profileVariable,
-  PAYLOAD_MAGIC: parsed(readMagic, {
-    doc: '4 ASCII characters that mark payloads; default: those of the profile',
-    example: 'PNOD'
-  }),
+  PAYLOAD_MAGIC: magicVariable,
   SOURCE_HOP: choice(['chunks', 'always'], {
     default: 'chunks',
     doc: 'when to read the source one transaction back: for payloads in chunks, or (as history was indexed) for every script hash'
@@ -44,11 +41,6 @@ export const decoderVariables = {
 } as const;
 
 export type DecoderConfig = Values<typeof decoderVariables>;
-
-function readMagic(magic: string): string {
-  if (!/^[\x21-\x7e]{4}$/.test(magic)) throw new Error('must be 4 ASCII characters');
-  return magic;
-}
 
 export const decoderChecks = {
   prefixes: ['DECODER_'],

@@ -10,6 +10,17 @@ export const profileVariable = parsed(readProfileFile, {
   show: ({ name }) => name
 });
 
+/** What marks payloads, where a deployment does not say it in its profile. */
+export const magicVariable = parsed(readMagic, {
+  doc: '4 ASCII characters that mark payloads; default: those of the profile',
+  example: 'PNOD'
+});
+
+function readMagic(magic: string): string {
+  if (!/^[\x21-\x7e]{4}$/.test(magic)) throw new Error('must be 4 ASCII characters');
+  return magic;
+}
+
 /** @throws {Error} whose message is the reason */
 function readProfileFile(path: string): Profile {
   let content: string;

@@ -5,7 +5,15 @@ import { PlatformError } from '../errors.ts';
 import { type DustRules, dustAmount } from './dust.ts';
 import type { Encoding } from './encodings.ts';
 import { type Lock, locksOf, type TwoStepEncoding } from './locks.ts';
-import { type Coin, type FeeRule, type Selected, selectCoins, settle } from './select-coins.ts';
+import {
+  type Coin,
+  type FeeRule,
+  isRelayable,
+  type Selected,
+  type Settled,
+  selectCoins,
+  settle
+} from './select-coins.ts';
 import type { Sender } from './sender.ts';
 
 /** What a transaction is to say, and by whose coins. */
@@ -31,7 +39,7 @@ export interface Funding {
 }
 
 /** The transaction that reveals what locked outputs hold. */
-export interface Reveal extends Omit<Selected<Coin>, 'coins'> {
+export interface Reveal extends Settled {
   readonly funding: Funding;
 }
 
@@ -64,7 +72,7 @@ export function composeReveal(order: Order, funding: Funding): Reveal {
   const held = funding.locked.reduce((sum, { amount }) => sum + amount, 0n);
   const paid = order.outputs.reduce((sum, { amount }) => sum + amount, 0n);
   const settled = settle(inputs, outputs, held - paid, changeOf(order));
-  if (settled && settled.form.outputs.length > 0) return { ...settled, funding };
+  if (settled) return { ...settled, funding };
   const reason = `the first transaction left ${held} satoshis, which do not pay for the second one at this fee`;
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
 }
@@ -96,7 +104,7 @@ function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[]
   const exact = paid + fee(virtualSize({ inputs, outputs }));
   const changed = { inputs, outputs: [...outputs, { amount: 0n, script: changeScript }] };
   const withChange = paid + fee(virtualSize(changed)) + changeDust;
-  const isExact = outputs.length > 0 && leastTotal <= exact;
+  const isExact = isRelayable({ inputs, outputs }) && leastTotal <= exact;
   const total = isExact ? exact : leastTotal > withChange ? leastTotal : withChange;
   return [least[0]! + total - leastTotal, ...least.slice(1)];
 }

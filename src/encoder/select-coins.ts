@@ -1,4 +1,10 @@
-import { type FormInput, type FormOutput, type TransactionForm, virtualSize } from '../coin/transaction-form.ts';
+import {
+  type FormInput,
+  type FormOutput,
+  type TransactionForm,
+  virtualSize,
+  writeBase
+} from '../coin/transaction-form.ts';
 import { PlatformError } from '../errors.ts';
 
 /** Satoshis for a transaction of so many virtual bytes. */
@@ -22,12 +28,26 @@ export interface Payment {
   readonly changeDust: bigint;
 }
 
-export interface Selected<C extends Coin> {
-  readonly coins: readonly C[];
+/** Nodes relay no transaction of fewer bytes without its witnesses. @see CVE-2017-12842 */
+const LEAST_BASE_BYTES = 82;
+
+/** Whether a transaction has outputs, and is not too small to be relayed. */
+export function isRelayable(form: TransactionForm): boolean {
+  return form.outputs.length > 0 && writeBase(form).length >= LEAST_BASE_BYTES;
+}
+
+/** A transaction whose fee is paid. */
+export interface Settled {
   readonly form: TransactionForm;
   readonly fee: bigint;
   /** Satoshis of the last output; null where nothing comes back. */
   readonly change: bigint | null;
+  /** The fee is the one that was asked for. */
+  readonly isExact: boolean;
+}
+
+export interface Selected<C extends Coin> extends Settled {
+  readonly coins: readonly C[];
 }
 
 /** Inputs of one transaction. */
@@ -64,12 +84,6 @@ export function selectCoins<C extends Coin>(coins: readonly C[], payment: Paymen
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
 }
 
-/** A transaction whose fee is paid. */
-export interface Settled extends Pick<Selected<Coin>, 'form' | 'fee' | 'change'> {
-  /** The fee is the one that was asked for. */
-  readonly isExact: boolean;
-}
-
 /**
  * Completes a transaction with change where that is worth it; undefined when the coins are too few.
  *
@@ -87,7 +101,10 @@ export function settle(
   if (left < plainFee) return undefined;
   const changed = { inputs, outputs: [...outputs, { amount: 0n, script: changeScript }] };
   const change = left - fee(virtualSize(changed));
-  if (change < changeDust) return { form: plain, fee: left, change: null, isExact: left === plainFee };
+  if (change < changeDust) {
+    if (!isRelayable(plain)) return undefined;
+    return { form: plain, fee: left, change: null, isExact: left === plainFee };
+  }
   const form = { inputs, outputs: [...outputs, { amount: change, script: changeScript }] };
   return { form, fee: left - change, change, isExact: true };
 }

@@ -128,7 +128,7 @@ function virtualBytesOf(bytes: Buffer): number {
 }
 
 test('the virtual size is that of the written bytes', () => {
-  const bytes = fc.uint8Array({ maxLength: 300 });
+  const bytes = fc.uint8Array({ maxLength: 300 }).filter((script) => script.at(-1) !== 0xae);
   const unlock = fc.record({ script: bytes, witness: fc.array(bytes, { maxLength: 4 }) });
   fc.assert(
     fc.property(
@@ -144,6 +144,15 @@ test('the virtual size is that of the written bytes', () => {
     ),
     { numRuns: 50 }
   );
+});
+
+test('the virtual size of a bare multisig is what nodes count for 20 signatures', () => {
+  const unlock = { script: Buffer.alloc(107), witness: [] };
+  const inputs = [{ txid: 'ab'.repeat(32), vout: 0, sequence: 1, unlock }];
+  const outputs = [1, 2].map(() => ({ amount: 7_860n, script: Buffer.alloc(105, 0xae) }));
+  assert.equal(virtualSize({ inputs, outputs }), 800);
+  const data = { amount: 0n, script: Buffer.from('6a02aeae', 'hex') };
+  assert.equal(virtualSize({ inputs, outputs: [data] }), 8 + 2 + 148 + 13);
 });
 
 test('SELF_CHECK_FAILED: another action, other raw data, and no payload at all', () => {

@@ -1,0 +1,41 @@
+import { hubClientVariables } from './hub-client.ts';
+import { findNodeFaults, findNodeNetwork, nodeVariables } from './node.ts';
+import { magicVariable, profileVariable } from './profile.ts';
+import { serviceVariables } from './service.ts';
+import { integer, type Values } from './variables.ts';
+
+/** Every variable of the encoder. @see the section "Shared configuration" of the specification */
+export const encoderVariables = {
+  ...nodeVariables,
+  ...serviceVariables('ENCODER', { service: 'encoder', usualPort: 3003 }),
+  ENCODER_RATE_LIMIT_RPM: integer({ default: 60, min: 1, doc: 'requests per minute and address' }),
+  ENCODER_MAX_FEE_RATE: integer({
+    default: 10_000,
+    min: 1,
+    max: 1_000_000_000,
+    doc: 'satoshis per virtual byte above which a fee is taken for a mistake'
+  }),
+  ENCODER_RESERVATION_MS: integer({
+    default: 600_000,
+    min: 1_000,
+    max: 86_400_000,
+    doc: 'ms for which the coins of a transaction that was handed out are given to no other call'
+  }),
+  ENCODER_MAX_RESERVATIONS: integer({ default: 100_000, min: 1, doc: 'coins that may be reserved at once' }),
+  DUST_AMOUNT: integer({
+    default: 0,
+    max: 1_000_000_000_000,
+    doc: 'satoshis that an output of a transaction has at least, beside what nodes ask for its form'
+  }),
+  ...hubClientVariables,
+  PLATFORM_PROFILE: profileVariable,
+  PAYLOAD_MAGIC: magicVariable
+} as const;
+
+export type EncoderConfig = Values<typeof encoderVariables>;
+
+export const encoderChecks = {
+  prefixes: ['ENCODER_'],
+  findFaults: findNodeFaults,
+  networkOf: findNodeNetwork
+} as const;

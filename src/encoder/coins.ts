@@ -1,0 +1,153 @@
+import { LRUCache } from 'lru-cache';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { toBaseUnits } from '../coin/amount.ts';
+import type { NodeRpc } from '../coin/node-rpc.ts';
+import { readRawTransaction } from '../coin/raw-transaction.ts';
+import { PlatformError } from '../errors.ts';
+import { keyOf, type Outpoint } from './reservations.ts';
+import type { Coin } from './select-coins.ts';
+import type { SourcedCoin } from './spent.ts';
+
+/** A coin that lies on the chain. */
+export interface ChainCoin extends Coin {
+  readonly height: number;
+}
+
+/** A coin that can be spent now. */
+export interface UnspentCoin extends ChainCoin {
+  readonly confirmations: number;
+}
+
+/** Blocks until a block's reward may be spent. */
+export interface CoinRules {
+  readonly coinbaseMaturity: number;
+}
+
+const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const NATURAL = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^\\d{1,10}$' })]);
+const ScanSchema = Type.Object({
+  success: Type.Literal(true),
+  bestblock: Type.Optional(HASH),
+  unspents: Type.Array(
+    Type.Object({
+      txid: HASH,
+      vout: NATURAL,
+      amount: Type.Union([Type.String({ maxLength: 40 }), Type.Number()]),
+      height: NATURAL
+    })
+  )
+});
+const OutputSchema = Type.Object({ confirmations: Type.Integer({ minimum: 0 }), coinbase: Type.Boolean() });
+const scanValidator = Compile(ScanSchema);
+const outputValidator = Compile(OutputSchema);
+const hexValidator = Compile(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
+
+/** A node looks for one address at a time. */
+const MAX_WAITING = 32;
+const MAX_KNOWN_ADDRESSES = 200;
+const BATCH = 500;
+
+/** The coins of any address, as one node without a wallet knows them: those that a block holds. */
+export class NodeCoins {
+  readonly #rpc: NodeRpc;
+  readonly #rules: CoinRules;
+  /** By script; each holds for one tip. */
+  readonly #scans = new LRUCache<string, { readonly tip: string; readonly coins: Promise<readonly ChainCoin[]> }>({
+    max: MAX_KNOWN_ADDRESSES
+  });
+  #scanning: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(rpc: NodeRpc, rules: CoinRules) {
+    this.#rpc = rpc;
+    this.#rules = rules;
+  }
+
+  /**
+   * Every coin of a script on the chain, largest first; some may be spent in the mempool, or too young.
+   *
+   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING
+   */
+  async confirmed(script: Uint8Array): Promise<readonly ChainCoin[]> {
+    const tip = String(await this.#rpc.call('getbestblockhash'));
+    const key = Buffer.from(script).toString('hex');
+    const known = this.#scans.get(key);
+    if (known?.tip === tip) return await known.coins;
+    const coins = this.#scan(key);
+    this.#scans.set(key, { tip, coins });
+    coins.catch(() => this.#scans.delete(key));
+    return await coins;
+  }
+
+  /** Those among coins that can be spent now, in their order. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
+  async spendable<C extends Coin>(coins: readonly C[]): Promise<readonly (C & { readonly confirmations: number })[]> {
+    const outputs = await this.#batch(
+      'gettxout',
+      coins.map(({ txid, vout }) => [txid, vout, true])
+    );
+    return coins.flatMap((coin, position) => {
+      const output = outputs[position];
+      if (output === null) return [];
+      if (!outputValidator.Check(output)) throw malformed('gettxout');
+      const isYoung = output.coinbase && output.confirmations < this.#rules.coinbaseMaturity;
+      return isYoung ? [] : [{ ...coin, confirmations: output.confirmations }];
+    });
+  }
+
+  /**
+   * Coins with the transactions that they are outputs of, whatever became of them.
+   *
+   * @param script  that each must have
+   * @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED
+   */
+  async sourced(places: readonly Outpoint[], script: Uint8Array): Promise<readonly SourcedCoin[]> {
+    const answers = await this.#batch(
+      'getrawtransaction',
+      places.map(({ txid }) => [txid])
+    );
+    return places.map(({ txid, vout }, position) => {
+      const answer = answers[position];
+      if (answer === null) throw unusable({ txid, vout }, 'the node knows no such transaction');
+      if (!hexValidator.Check(answer)) throw malformed('getrawtransaction');
+      const read = readRawTransaction(Buffer.from(answer, 'hex'));
+      if (read.txid !== txid) throw malformed('getrawtransaction');
+      const output = read.output(vout);
+      if (!output?.script.equals(script)) throw unusable({ txid, vout }, 'it is no coin of the address');
+      return { txid, vout, amount: output.amount, transaction: Buffer.from(read.bytes) };
+    });
+  }
+
+  async #scan(scriptHex: string): Promise<readonly ChainCoin[]> {
+    if (this.#waiting >= MAX_WAITING) {
+      const reason = `${this.#waiting} addresses wait for the node to look for their coins`;
+      throw new PlatformError('ANSWERS_WAITING', { reason });
+    }
+    this.#waiting += 1;
+    const scan = this.#scanning.then(() => this.#rpc.call('scantxoutset', ['start', [`raw(${scriptHex})`]]));
+    this.#scanning = scan.catch(() => undefined).finally(() => this.#waiting--);
+    const found = await scan;
+    if (!scanValidator.Check(found)) throw malformed('scantxoutset');
+    return found.unspents
+      .map(({ txid, vout, amount, height }) => ({
+        txid,
+        vout: Number(vout),
+        amount: toBaseUnits(amount),
+        height: Number(height)
+      }))
+      .sort((a, b) => Number(b.amount - a.amount));
+  }
+
+  async #batch(method: string, calls: readonly (readonly unknown[])[]): Promise<readonly unknown[]> {
+    const answers: unknown[] = [];
+    for (let start = 0; start < calls.length; start += BATCH)
+      answers.push(...(await this.#rpc.batch(method, calls.slice(start, start + BATCH), { isPartial: true })));
+    return answers;
+  }
+}
+
+export const unusable = (coin: Outpoint, reason: string): PlatformError =>
+  new PlatformError('COIN_UNUSABLE', { reason: `${keyOf(coin)}: ${reason}` });
+
+const malformed = (method: string) =>
+  new PlatformError('NODE_REFUSED', { reason: "the node's answer is malformed", method });

@@ -1,0 +1,240 @@
+import type { ChainNetwork } from '../coin/chains.ts';
+import { hashId } from '../coin/hash-id.ts';
+import { activationHeight, type Profile } from '../coin/profile.ts';
+import { readRawTransaction } from '../coin/raw-transaction.ts';
+import { virtualSize, writeBase } from '../coin/transaction-form.ts';
+import { PlatformError } from '../errors.ts';
+import { type ChainCoin, type NodeCoins, unusable } from './coins.ts';
+import { type Composed, compose, composeReveal, type Funding, type Order, orderLocks, type Reveal } from './compose.ts';
+import { chooseEncoding, type Encoding, type EncodingFacts } from './encodings.ts';
+import type { TwoStepEncoding } from './locks.ts';
+import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
+import { writePsbt } from './psbt.ts';
+import { type CreateRequest, readAction, readFee, readOutputs, readPlaces } from './request.ts';
+import type { Reservations } from './reservations.ts';
+import type { Coin } from './select-coins.ts';
+import { type Said, selfCheck } from './self-check.ts';
+import { addressScript, readSender, type Sender } from './sender.ts';
+import { firstSpent, revealSpent, type SourcedCoin } from './spent.ts';
+import { readTransactionHex } from './transaction-hex.ts';
+
+/** What a transaction is made with. */
+export interface Workshop {
+  readonly network: ChainNetwork;
+  readonly profile: Profile;
+  readonly magic: string;
+  /** DUST_AMOUNT. */
+  readonly dustFloor: number;
+  /** Satoshis per 1000 virtual bytes. */
+  readonly mostFeeRate: bigint;
+  readonly policy: NodePolicyReader;
+  readonly coins: NodeCoins;
+  readonly reservations: Reservations;
+}
+
+/** Unsigned transactions that carry an action. */
+export interface Created {
+  readonly psbt: string;
+  readonly encoding: Encoding;
+  /** Null where signatures change it. */
+  readonly txid: string | null;
+  /** Satoshis. */
+  readonly fee: string;
+  readonly vsize: number;
+  readonly inputs: readonly { readonly txid: string; readonly vout: number }[];
+  readonly revealPsbt?: string;
+  readonly revealFee?: string;
+  readonly carrierScripts?: readonly string[];
+  readonly warnings?: readonly { readonly code: string; readonly message: string }[];
+}
+
+/** Everything that a request decides, whichever coins pay for it. */
+interface Plan {
+  readonly order: Order;
+  readonly said: Said;
+  readonly isEnvelopeActive: boolean;
+}
+
+/** Others may spend chosen coins at the same moment; each time others are chosen. */
+const TRIES = 5;
+/** Replaceable, without a relative lock. @see BIP 125 */
+const REPLACEABLE = 0xfffffffd;
+const FINAL = 0xffffffff;
+const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
+/** Stands for a transaction whose id signatures will change. */
+const ANY_TXID = '11'.repeat(32);
+
+/**
+ * Makes the PSBT of an action; the coins that it spends are reserved for the caller.
+ *
+ * @throws {PlatformError} REQUEST_INVALID, ENCODING_UNAVAILABLE, COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL,
+ *   NODE_UNREACHABLE, NODE_REFUSED, SELF_CHECK_FAILED; then nothing stays reserved
+ */
+export async function createTransaction(request: CreateRequest, workshop: Workshop): Promise<Created> {
+  const policy = await workshop.policy.read();
+  if (request.p2shHex !== undefined) return createReveal(request, workshop, policy);
+  const facts = readRequest(request, workshop, policy);
+  const encoding = chooseEncoding(request.encoding ?? 'AUTO', facts.encodingFacts);
+  if (request.fee !== undefined && TWO_STEPS.some((each) => each === encoding))
+    throw invalid(`fee is for one transaction, and ${encoding} takes two: give feePerKb`);
+  const plan = facts.planFor(encoding);
+  const composed = await composeWithCoins(request, plan.order, workshop);
+  try {
+    return describe(plan, composed, workshop);
+  } catch (caught) {
+    workshop.reservations.release(composed.first.coins);
+    throw caught;
+  }
+}
+
+/** Chooses coins and reserves them in one go, then sees whether they are still there. */
+async function composeWithCoins(
+  request: CreateRequest,
+  order: Order,
+  { coins, reservations }: Workshop
+): Promise<Composed<SourcedCoin>> {
+  const { script } = order.sender;
+  const given = readPlaces(request);
+  const candidates: readonly (Coin | ChainCoin)[] =
+    given.length > 0 ? await coins.sourced(given, script) : await coins.confirmed(script);
+  const gone = new Set<Coin>();
+  for (let left = TRIES; left > 0; left--) {
+    const free =
+      given.length > 0 ? candidates : candidates.filter((coin) => !gone.has(coin) && !reservations.has(coin));
+    const composed = compose(order, free);
+    const chosen = composed.first.coins;
+    reservations.take(chosen);
+    try {
+      const alive = new Set((await coins.spendable(chosen)).map(({ txid, vout }) => `${txid}:${vout}`));
+      const dead = chosen.filter(({ txid, vout }) => !alive.has(`${txid}:${vout}`));
+      if (dead.length === 0) {
+        const sourced = await coins.sourced(chosen, script);
+        return { ...composed, first: { ...composed.first, coins: sourced } };
+      }
+      if (given.length > 0) throw unusable(dead[0]!, 'it is spent, or too young to be spent');
+      for (const coin of dead) gone.add(coin);
+    } catch (caught) {
+      reservations.release(chosen);
+      throw caught;
+    }
+    reservations.release(chosen);
+  }
+  throw new PlatformError('COINS_INSUFFICIENT', { reason: 'the coins of the address are being spent by others' });
+}
+
+/** The second transaction, of which the first is signed. */
+function createReveal(request: CreateRequest, workshop: Workshop, policy: NodePolicy): Created {
+  const bytes = readTransactionHex(request.p2shHex!);
+  const funding = readRawTransaction(bytes);
+  const { txid } = funding;
+  if (request.p2shHash !== undefined && request.p2shHash !== txid)
+    throw invalid(`p2shHex is the transaction ${txid}, not p2shHash`);
+  const { planFor } = readRequest(request, workshop, policy);
+  const wanted = TWO_STEPS.filter((each) => [undefined, 'AUTO', each].includes(request.encoding));
+  for (const encoding of wanted) {
+    const plan = planFor(encoding);
+    const locked = findLocked(plan.order, encoding, funding.outputs);
+    if (!locked) continue;
+    const reveal = composeReveal(plan.order, { txid, locked });
+    checkReveal(plan, reveal, workshop);
+    return {
+      ...summary(
+        reveal,
+        locked.map(({ vout }) => ({ txid, vout }))
+      ),
+      psbt: writePsbt(reveal.form, revealSpent(reveal.funding, bytes)).toString('hex'),
+      encoding,
+      txid: encoding === 'P2SH' ? null : hashId(writeBase(reveal.form))
+    };
+  }
+  throw invalid('p2shHex has no outputs that hold this action: send data, pubkey and encoding as in the first call');
+}
+
+/** The outputs that hold an action, each lock with one of its own; undefined when one is missing. */
+function findLocked(
+  order: Order,
+  encoding: TwoStepEncoding,
+  outputs: readonly { readonly amount: bigint; readonly script: Uint8Array }[]
+): Funding['locked'] | undefined {
+  const { keyHash, publicKey } = order.sender;
+  if (encoding === 'TAPROOT' ? !publicKey : !keyHash) return undefined;
+  const used = new Set<number>();
+  const locked = orderLocks({ ...order, encoding }).map((lock) => {
+    const vout = outputs.findIndex(({ script }, at) => !used.has(at) && lock.script.equals(script));
+    used.add(vout);
+    return { vout, amount: outputs[vout]?.amount ?? 0n, lock };
+  });
+  return used.has(-1) ? undefined : locked;
+}
+
+/** Reads what a request says of itself. @throws {PlatformError} REQUEST_INVALID */
+function readRequest(request: CreateRequest, workshop: Workshop, policy: NodePolicy) {
+  const { network, profile, magic, dustFloor, mostFeeRate } = workshop;
+  const { frame, ...said } = readAction(request);
+  const sender: Sender = readSender(request.pubkey, request.compressedPubKey, network);
+  const nextHeight = policy.height + 1;
+  const isEnvelopeActive = nextHeight >= activationHeight(profile, network, 'TAPROOT_ENVELOPE');
+  const { feeQuote, customOutputs = [], options = {} } = request;
+  const order: Omit<Order, 'encoding'> = {
+    frame,
+    magic,
+    sender,
+    outputs: readOutputs(customOutputs, network),
+    feeOutputs: readOutputs(feeQuote ? [{ address: feeQuote.address, value: feeQuote.amount }] : [], network),
+    changeScript: request.change === undefined ? sender.script : addressScript(request.change, network),
+    fee: readFee(request, policy, mostFeeRate),
+    dust: { ...network, floor: Math.max(dustFloor, request.dust ?? 0) },
+    sequence: request.rbf ? REPLACEABLE : FINAL
+  };
+  const encodingFacts: EncodingFacts = {
+    frameBytes: frame.length,
+    sender,
+    relay: policy,
+    active: { segwit: nextHeight >= (network.segwitHeight ?? Number.POSITIVE_INFINITY), envelope: isEnvelopeActive },
+    signer: { scripts: options.signerSupportsScripts ?? true, tapscript: options.signerSupportsTapscript ?? false }
+  };
+  const planFor = (encoding: Encoding): Plan => ({ order: { ...order, encoding }, said, isEnvelopeActive });
+  return { encodingFacts, planFor };
+}
+
+/** Checks what was composed, and writes it down. */
+function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, workshop: Workshop): Created {
+  const { order } = plan;
+  const { sender, encoding } = order;
+  const created: Created = {
+    ...summary(first, first.coins),
+    psbt: writePsbt(first.form, firstSpent(sender, first.coins)).toString('hex'),
+    encoding,
+    txid: sender.isSegwit ? hashId(writeBase(first.form)) : null
+  };
+  if (locks.length === 0) {
+    selfCheck(first.form, plan.said, { magic: workshop.magic, isEnvelopeActive: plan.isEnvelopeActive });
+    return created;
+  }
+  const locked = locks.map((lock, vout) => ({ vout, amount: first.form.outputs[vout]!.amount, lock }));
+  checkReveal(plan, reveal ?? composeReveal(order, { txid: ANY_TXID, locked }), workshop);
+  const carrierScripts = locks.map(({ script }) => script.toString('hex'));
+  if (!reveal) {
+    const message =
+      'sign and broadcast psbt, then call create_tx again with its hex in p2shHex: that reveals the action';
+    return { ...created, carrierScripts, warnings: [...(created.warnings ?? []), { code: 'REVEAL_NEEDED', message }] };
+  }
+  const revealPsbt = writePsbt(reveal.form, revealSpent(reveal.funding, writeBase(first.form))).toString('hex');
+  return { ...created, carrierScripts, revealPsbt, revealFee: String(reveal.fee) };
+}
+
+function checkReveal({ said, isEnvelopeActive }: Plan, { form }: Reveal, { magic }: Workshop): void {
+  selfCheck(form, said, { magic, isEnvelopeActive });
+}
+
+function summary({ form, fee, isExact }: Pick<Reveal, 'form' | 'fee' | 'isExact'>, inputs: Created['inputs']) {
+  const message = 'what is left over is too little for an output, and goes to the miner';
+  return {
+    fee: String(fee),
+    vsize: virtualSize(form),
+    inputs: inputs.map(({ txid, vout }) => ({ txid, vout })),
+    ...(isExact ? {} : { warnings: [{ code: 'SURPLUS_TO_FEE', message }] })
+  };
+}
+
+const invalid = (reason: string) => new PlatformError('REQUEST_INVALID', { reason });

@@ -1,0 +1,153 @@
+import Type, { type Static } from 'typebox';
+import { toDecimal } from '../coin/amount.ts';
+import type { NodeRpc } from '../coin/node-rpc.ts';
+import type { ErrorCode } from '../errors.ts';
+import { type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { broadcast } from './broadcast.ts';
+import { createTransaction, type Workshop } from './create-transaction.ts';
+import { ENCODINGS } from './encodings.ts';
+import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
+import { CreateParams, TRANSACTION_HEX, TXID } from './request.ts';
+import { addressScript } from './sender.ts';
+
+/** What the methods work with. */
+export interface EncoderMethodDeps extends Workshop {
+  readonly rpc: Pick<NodeRpc, 'call'>;
+  readonly version: string;
+}
+
+const RateSchema = Type.Integer({ minimum: 1 });
+const QuoteSchema = Type.Object({
+  low: RateSchema,
+  medium: RateSchema,
+  high: RateSchema,
+  unit: Type.Literal('sat/vB'),
+  targets: Type.Object({ low: Type.Integer(), medium: Type.Integer(), high: Type.Integer() }),
+  source: Type.String()
+});
+const UtxoSchema = Type.Object({
+  txid: TXID,
+  vout: Type.Integer(),
+  value: Type.String({ description: 'satoshis' }),
+  amount: Type.String({ description: 'coins, 8 decimal places' }),
+  scriptPubKey: Type.String(),
+  confirmations: Type.Integer(),
+  height: Type.Integer()
+});
+const OutpointSchema = Type.Object({ txid: TXID, vout: Type.Integer() });
+const WarningSchema = Type.Object({ code: Type.String(), message: Type.String() });
+const CreatedSchema = Type.Object({
+  psbt: Type.String({ description: 'hex of a PSBT, version 0' }),
+  encoding: Type.Union(ENCODINGS.map((encoding) => Type.Literal(encoding))),
+  txid: Type.Union([TXID, Type.Null()], { description: 'null where signatures change it' }),
+  fee: Type.String({ description: 'satoshis' }),
+  vsize: Type.Integer({ description: 'virtual bytes when it is signed' }),
+  inputs: Type.Array(OutpointSchema),
+  revealPsbt: Type.Optional(Type.String({ description: 'the second transaction; broadcast it after the first' })),
+  revealFee: Type.Optional(Type.String()),
+  carrierScripts: Type.Optional(Type.Array(Type.String())),
+  warnings: Type.Optional(Type.Array(WarningSchema))
+});
+export const EncoderHealthSchema = Type.Object({
+  status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
+  node_reachable: Type.Boolean(),
+  node_height: Type.Union([Type.Integer(), Type.Null()]),
+  coin_source: Type.Literal('node'),
+  reserved_coins: Type.Integer()
+});
+
+const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED', 'ANSWERS_WAITING'];
+const CREATE_ERRORS: readonly ErrorCode[] = [
+  ...NODE_ERRORS,
+  'ENCODING_UNAVAILABLE',
+  'COINS_INSUFFICIENT',
+  'COIN_UNUSABLE',
+  'RESERVATIONS_FULL',
+  'SELF_CHECK_FAILED'
+];
+
+/** The methods of an encoder; with a key, those that cost the node something need it. @see the specification's section on the encoder */
+export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string, RpcMethod>> {
+  return {
+    ping: rpcMethod({
+      summary: 'Whether the service answers',
+      result: Type.Object({ status: Type.Literal('success'), version: Type.String() }),
+      write: false,
+      run: () => ({ status: 'success' as const, version: deps.version })
+    }),
+    health: rpcMethod({
+      summary: 'Whether it can build transactions now',
+      result: EncoderHealthSchema,
+      write: false,
+      run: () => healthOf(deps)
+    }),
+    estimate_fee: rpcMethod({
+      summary: 'Fee rates for a transaction to confirm within some blocks',
+      result: QuoteSchema,
+      write: false,
+      errors: NODE_ERRORS,
+      run: async () => quoteOf(await deps.policy.read())
+    }),
+    create_tx: rpcMethod({
+      summary: 'Builds the unsigned PSBT of an action, and reserves its coins for ten minutes',
+      params: CreateParams,
+      result: CreatedSchema,
+      write: true,
+      errors: CREATE_ERRORS,
+      run: (request) => createTransaction(request, deps) as Promise<Static<typeof CreatedSchema>>
+    }),
+    broadcast_tx: rpcMethod({
+      summary: 'Hands a signed transaction to the network',
+      params: Type.Object({ tx_hex: TRANSACTION_HEX }),
+      result: Type.Object({ txid: TXID }),
+      write: true,
+      errors: [...NODE_ERRORS, 'TRANSACTION_REJECTED'],
+      run: async ({ tx_hex }) => ({ txid: await broadcast(tx_hex, deps.rpc) })
+    }),
+    get_utxos: rpcMethod({
+      summary: 'The coins of an address that can be spent now, largest first',
+      params: Type.Object({ address: Type.String({ minLength: 1, maxLength: 130 }) }),
+      result: Type.Array(UtxoSchema),
+      write: true,
+      errors: NODE_ERRORS,
+      run: ({ address }) => listUtxos(address, deps)
+    })
+  };
+}
+
+/** What a load balancer and `health` are told; never throws. */
+export async function healthOf({
+  policy,
+  reservations
+}: Pick<Workshop, 'policy' | 'reservations'>): Promise<Static<typeof EncoderHealthSchema>> {
+  const height = await policy.read().then(
+    (known) => known.height,
+    () => null
+  );
+  return {
+    status: height === null ? 'degraded' : 'healthy',
+    node_reachable: height !== null,
+    node_height: height,
+    coin_source: 'node',
+    reserved_coins: reservations.count
+  };
+}
+
+function quoteOf({ rates, source }: NodePolicy): Static<typeof QuoteSchema> {
+  const [low, medium, high] = [rates.low, rates.medium, rates.high].map((rate) => Math.ceil(Number(rate) / 1000));
+  return { low: low!, medium: medium!, high: high!, unit: 'sat/vB', targets: FEE_TARGETS, source };
+}
+
+async function listUtxos(address: string, { network, coins }: Workshop): Promise<Static<typeof UtxoSchema>[]> {
+  const script = addressScript(address, network);
+  const spendable = await coins.spendable(await coins.confirmed(script));
+  return spendable.map(({ txid, vout, amount, confirmations, height }) => ({
+    txid,
+    vout,
+    value: String(amount),
+    amount: toDecimal(amount),
+    scriptPubKey: script.toString('hex'),
+    confirmations,
+    height
+  }));
+}

@@ -1,0 +1,100 @@
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { toBaseUnits } from '../coin/amount.ts';
+import type { NodeRpc } from '../coin/node-rpc.ts';
+import { hasCode, PlatformError } from '../errors.ts';
+
+/** Blocks within which a transaction shall confirm, by how much its sender hurries. */
+export const FEE_TARGETS = { low: 6, medium: 3, high: 1 } as const;
+export type FeeTier = keyof typeof FEE_TARGETS;
+
+/** What a coin node relays, and what it takes to be mined. Rates are satoshis per 1000 virtual bytes. */
+export interface NodePolicy {
+  readonly height: number;
+  readonly rates: Readonly<Record<FeeTier, bigint>>;
+  /** Below it the node takes no transaction. */
+  readonly leastRate: bigint;
+  /** `estimate` when the node knows from past blocks, else `relay fee`. */
+  readonly source: 'estimate' | 'relay fee';
+  /** Bytes of an OP_RETURN script; 0: none. */
+  readonly dataCarrierBytes: number;
+  readonly permitsBareMultisig: boolean;
+}
+
+const AMOUNT = Type.Union([Type.String({ maxLength: 40 }), Type.Number()]);
+const MempoolSchema = Type.Object({
+  mempoolminfee: AMOUNT,
+  minrelaytxfee: Type.Optional(AMOUNT),
+  maxdatacarriersize: Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^\\d{1,9}$' })])),
+  permitbaremultisig: Type.Optional(Type.Boolean())
+});
+const EstimateSchema = Type.Object({ feerate: Type.Optional(AMOUNT) });
+const mempoolValidator = Compile(MempoolSchema);
+const estimateValidator = Compile(EstimateSchema);
+
+/** What nodes relay that do not say it. */
+const USUAL_CARRIER_BYTES = 83;
+const MAX_AGE_MS = 5_000;
+
+/** Reads the policy of one node; callers within some seconds share one reading. */
+export class NodePolicyReader {
+  readonly #rpc: Pick<NodeRpc, 'call'>;
+  #last: { readonly at: number; readonly policy: Promise<NodePolicy> } | undefined;
+
+  constructor(rpc: Pick<NodeRpc, 'call'>) {
+    this.#rpc = rpc;
+  }
+
+  /** @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
+  async read(): Promise<NodePolicy> {
+    if (!this.#last || performance.now() - this.#last.at > MAX_AGE_MS) {
+      const policy = this.#ask();
+      const asked = { at: performance.now(), policy };
+      this.#last = asked;
+      policy.catch(() => {
+        if (this.#last === asked) this.#last = undefined; // the next caller asks again
+      });
+    }
+    return await this.#last.policy;
+  }
+
+  async #ask(): Promise<NodePolicy> {
+    const [height, mempool, ...estimates] = await Promise.all([
+      this.#rpc.call('getblockcount'),
+      this.#rpc.call('getmempoolinfo'),
+      ...Object.values(FEE_TARGETS).map((blocks) => this.#estimate(blocks))
+    ]);
+    if (!mempoolValidator.Check(mempool))
+      throw new PlatformError('NODE_REFUSED', { reason: "the node's answer is malformed", method: 'getmempoolinfo' });
+    return { height: Number(height), ...policyOf(mempool, estimates) };
+  }
+
+  /** The rate of the node's estimate; null while it has none, or does not know the call. */
+  async #estimate(blocks: number): Promise<bigint | null> {
+    try {
+      const answer = await this.#rpc.call('estimatesmartfee', [blocks]);
+      const feerate = estimateValidator.Check(answer) ? answer.feerate : undefined;
+      return feerate === undefined || Number(feerate) <= 0 ? null : toBaseUnits(feerate);
+    } catch (caught) {
+      if (hasCode(caught, 'NODE_REFUSED')) return null;
+      throw caught;
+    }
+  }
+}
+
+function policyOf(
+  { mempoolminfee, minrelaytxfee = 0, maxdatacarriersize, permitbaremultisig = true }: Static<typeof MempoolSchema>,
+  [low = null, medium = null, high = null]: readonly (bigint | null)[]
+): Omit<NodePolicy, 'height'> {
+  const leastRate = greatest(1_000n, toBaseUnits(mempoolminfee), toBaseUnits(minrelaytxfee));
+  const atLeast = (rate: bigint | null) => greatest(leastRate, rate ?? 0n);
+  return {
+    leastRate,
+    rates: { low: atLeast(low), medium: atLeast(medium), high: atLeast(high) },
+    source: medium === null ? 'relay fee' : 'estimate',
+    dataCarrierBytes: Number(maxdatacarriersize ?? USUAL_CARRIER_BYTES),
+    permitsBareMultisig: permitbaremultisig
+  };
+}
+
+const greatest = (...values: readonly bigint[]) => values.reduce((most, value) => (value > most ? value : most));

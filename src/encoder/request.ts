@@ -1,0 +1,150 @@
+import Type, { type Static } from 'typebox';
+import { findAction } from '../coin/actions.ts';
+import type { ChainNetwork } from '../coin/chains.ts';
+import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../coin/payload.ts';
+import type { FormOutput } from '../coin/transaction-form.ts';
+import { PlatformError } from '../errors.ts';
+import { ENCODINGS } from './encodings.ts';
+import type { NodePolicy } from './node-policy.ts';
+import { keyOf, type Outpoint } from './reservations.ts';
+import { type FeeRule, MAX_INPUTS } from './select-coins.ts';
+import type { Said } from './self-check.ts';
+import { addressScript } from './sender.ts';
+
+const closed = { additionalProperties: false } as const;
+export const TXID = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const VOUT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
+const SATOSHIS = Type.Union([
+  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  Type.String({ pattern: '^[0-9]{1,19}$' })
+]);
+const ADDRESS = Type.String({ minLength: 1, maxLength: 130 });
+/** Hex of a transaction. */
+export const TRANSACTION_HEX = Type.String({ minLength: 2, maxLength: 1_000_000 });
+
+const GivenCoinSchema = Type.Object(
+  {
+    txid: TXID,
+    vout: VOUT,
+    value: Type.Optional(SATOSHIS),
+    scriptPubKey: Type.Optional(Type.String({ maxLength: 20_000 })),
+    confirmations: Type.Optional(Type.Integer({ minimum: 0 })),
+    height: Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])),
+    amount: Type.Optional(Type.String({ maxLength: 40 }))
+  },
+  closed
+);
+
+/** The parameters of `create_tx`. */
+export const CreateParams = Type.Object(
+  {
+    pubkey: Type.String({
+      minLength: 1,
+      maxLength: 130,
+      description: 'whose coins are spent: an address, or a public key'
+    }),
+    compressedPubKey: Type.Optional(
+      Type.String({
+        maxLength: 130,
+        description: "the address's public key, hex of 33 bytes, where an encoding needs it"
+      })
+    ),
+    data: Type.String({ minLength: 1, maxLength: MAX_ACTION_DATA_LENGTH, description: 'the action: NAME|field|…' }),
+    rawData: Type.Optional(
+      Type.String({ maxLength: MAX_ACTION_DATA_LENGTH, description: 'bytes beside it, one character each (latin-1)' })
+    ),
+    encoding: Type.Optional(
+      Type.Union([Type.Literal('AUTO'), ...ENCODINGS.map((encoding) => Type.Literal(encoding))], {
+        description: 'AUTO when absent: the first of these that size, node and signer allow'
+      })
+    ),
+    utxos: Type.Optional(
+      Type.Array(GivenCoinSchema, {
+        minItems: 1,
+        maxItems: MAX_INPUTS,
+        description: 'the only coins that are spent, the first one as first input; as get_utxos answers them'
+      })
+    ),
+    customOutputs: Type.Optional(
+      Type.Array(Type.Object({ address: ADDRESS, value: SATOSHIS }, closed), { maxItems: 100 })
+    ),
+    feeQuote: Type.Optional(Type.Object({ address: ADDRESS, amount: SATOSHIS }, closed)),
+    fee: Type.Optional(SATOSHIS),
+    feePerKb: Type.Optional(SATOSHIS),
+    dust: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e12, description: 'least satoshis of each output' })),
+    rbf: Type.Optional(Type.Boolean({ description: 'a later transaction may replace it' })),
+    change: Type.Optional(ADDRESS),
+    p2shHash: Type.Optional(TXID),
+    p2shHex: Type.Optional(TRANSACTION_HEX),
+    options: Type.Optional(
+      Type.Object(
+        {
+          signerSupportsTapscript: Type.Optional(Type.Boolean()),
+          signerSupportsScripts: Type.Optional(Type.Boolean())
+        },
+        closed
+      )
+    )
+  },
+  closed
+);
+export type CreateRequest = Static<typeof CreateParams>;
+
+/** The action of a request and its frame. @throws {PlatformError} REQUEST_INVALID */
+export function readAction({ data, rawData }: Pick<CreateRequest, 'data' | 'rawData'>): Said & { frame: Buffer } {
+  if (!data.isWellFormed()) throw invalid('data holds half of a surrogate pair, which has no UTF-8');
+  if (data.includes('\0')) throw invalid('data holds the character NUL');
+  const [name = ''] = data.split('|', 1);
+  if (findAction(name) === undefined) throw invalid(`data names no known action: ${JSON.stringify(name.slice(0, 40))}`);
+  if (rawData !== undefined && /[^\0-\xff]/.test(rawData))
+    throw invalid('rawData holds a character above U+00FF: each one stands for a byte');
+  const bytes = rawData ? Buffer.from(rawData, 'latin1') : null;
+  try {
+    return { action: data, rawData: bytes, frame: writeFrame(data, bytes) };
+  } catch (caught) {
+    throw invalid((caught as Error).message); // the length, which is the only thing wrong with it
+  }
+}
+
+/** Outputs that a request names. @throws {PlatformError} REQUEST_INVALID */
+export function readOutputs(
+  outputs: readonly { readonly address: string; readonly value: string | number }[],
+  network: ChainNetwork
+): readonly FormOutput[] {
+  return outputs.map(({ address, value }) => ({ amount: BigInt(value), script: addressScript(address, network) }));
+}
+
+/** The places of the coins that a request names. @throws {PlatformError} REQUEST_INVALID for one that it names twice */
+export function readPlaces({ utxos = [] }: CreateRequest): readonly Outpoint[] {
+  const places = utxos.map(({ txid, vout }) => ({ txid, vout }));
+  const keys = places.map(keyOf);
+  const twice = keys.find((key, position) => keys.indexOf(key) < position);
+  if (twice !== undefined) throw invalid(`utxos names ${twice} twice`);
+  return places;
+}
+
+/** The fee of a request; by default that of the medium tier. @param mostRate satoshis per 1000 virtual bytes @throws {PlatformError} REQUEST_INVALID */
+export function readFee(
+  { fee, feePerKb }: Pick<CreateRequest, 'fee' | 'feePerKb'>,
+  { rates, leastRate }: Pick<NodePolicy, 'rates' | 'leastRate'>,
+  mostRate: bigint
+): FeeRule {
+  if (fee !== undefined && feePerKb !== undefined) throw invalid('fee and feePerKb exclude each other');
+  const check = (rate: bigint, told: string) => {
+    if (rate < leastRate) throw invalid(`${told} is below ${leastRate} satoshis per 1000 bytes, the least of the node`);
+    if (rate > mostRate) throw invalid(`${told} is above ${mostRate} satoshis per 1000 bytes, ENCODER_MAX_FEE_RATE`);
+  };
+  if (fee !== undefined) {
+    const whole = BigInt(fee);
+    return (virtualBytes) => {
+      check((whole * 1000n) / BigInt(virtualBytes), `a fee of ${whole} satoshis for ${virtualBytes} bytes`);
+      return whole;
+    };
+  }
+  const rate = BigInt(feePerKb ?? least(rates.medium, mostRate));
+  check(rate, `feePerKb ${rate}`);
+  return (virtualBytes) => (rate * BigInt(virtualBytes) + 999n) / 1000n;
+}
+
+const least = (a: bigint, b: bigint) => (a < b ? a : b);
+const invalid = (reason: string) => new PlatformError('REQUEST_INVALID', { reason });

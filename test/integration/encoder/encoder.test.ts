@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { addressOf } from '../../../src/coin/address.ts';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { payTo } from '../../../src/coin/pay-scripts.ts';
+import type { PrivateLitecoind } from '../../../src/devnet/litecoin.ts';
+import { runLoop } from '../../loop/run.ts';
+import { type Account, openAccounts } from '../../loop/wallet.ts';
+import { startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
+import { signPsbt } from '../../support/encoder/signer.ts';
+import { startTestLitecoind } from '../../support/litecoin.ts';
+
+const COINS = 300;
+let node: PrivateLitecoind;
+let encoder: TestEncoder;
+let accounts: readonly Account[];
+
+before(async () => {
+  ({ node } = await startTestLitecoind());
+  encoder = await startTestEncoder(node);
+  accounts = await openAccounts(node, COINS);
+});
+after(() => encoder.close());
+
+interface Utxo {
+  readonly txid: string;
+  readonly vout: number;
+  readonly value: string;
+}
+interface Created {
+  readonly psbt: string;
+  readonly txid: string;
+  readonly encoding: string;
+  readonly inputs: readonly Utxo[];
+}
+
+const account = () => accounts[2]!;
+const requestOf = (more: object = {}) => ({ pubkey: account().address, data: 'SEND|0|TOK|5|someone', ...more });
+const create = (more: object = {}) => encoder.call<Created>('create_tx', requestOf(more));
+
+test('EEN-01, EEN-06, ADR-02: calls go to the root and to the code of the network', async () => {
+  assert.equal((await encoder.call('ping'))['status'], 'success');
+  const post = (path: string) =>
+    fetch(encoder.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    });
+  assert.equal((await post('/RLTC/')).status, 200);
+  assert.equal((await post('/BTC/')).status, 404);
+});
+
+test('SVC-12, ADR-07: the description is OpenRPC 1.3.2 and names the methods', async () => {
+  const described = (await (await fetch(`${encoder.url}/RLTC/openrpc.json`)).json()) as {
+    openrpc: string;
+    methods: { name: string }[];
+  };
+  assert.equal(described.openrpc, '1.3.2');
+  const names = described.methods.map(({ name }) => name);
+  assert.deepEqual(names, ['ping', 'health', 'estimate_fee', 'create_tx', 'broadcast_tx', 'get_utxos']);
+});
+
+test('EEN-02: the fee quote is the relay fee while the node has no estimate', async () => {
+  const quote = await encoder.call('estimate_fee');
+  assert.deepEqual(quote, {
+    ...{ low: 1, medium: 1, high: 1, unit: 'sat/vB' },
+    targets: { low: 6, medium: 3, high: 1 },
+    source: 'relay fee'
+  });
+  assert.equal((await encoder.call('health'))['status'], 'healthy');
+});
+
+test('EEN-05: get_utxos is what scantxoutset finds', async () => {
+  const coins = await encoder.call<Utxo[]>('get_utxos', { address: account().address });
+  const scanned = (await node.rpc.call('scantxoutset', ['start', [`addr(${account().address})`]])) as {
+    unspents: { txid: string; vout: number }[];
+  };
+  const keys = (list: readonly { txid: string; vout: number | string }[]) =>
+    list.map(({ txid, vout }) => `${txid}:${vout}`).sort();
+  assert.equal(coins.length, COINS);
+  assert.deepEqual(keys(coins), keys(scanned.unspents));
+  assert.equal(coins[0]?.value, '20000000');
+});
+
+test('EEN-03, EEN-04: what is built is signed and sent; the second time it has the same id', async () => {
+  const { psbt, txid } = await create();
+  const hex = signPsbt(psbt, account().privateKey);
+  assert.deepEqual(await encoder.call('broadcast_tx', { tx_hex: hex }), { txid });
+  assert.deepEqual(await encoder.call('broadcast_tx', { tx_hex: hex }), { txid });
+  await node.mine(1);
+  assert.deepEqual(await encoder.call('broadcast_tx', { tx_hex: hex }), { txid }, 'and once it is confirmed');
+});
+
+test('calls at once share no coin; when all are handed out, COINS_INSUFFICIENT; what failed keeps none', async () => {
+  const before = encoder.reservations.count;
+  const replies = await Promise.all(
+    Array.from({ length: COINS + 20 }, () =>
+      encoder.ask('create_tx', {
+        ...requestOf(),
+        pubkey: accounts[1]!.address,
+        compressedPubKey: accounts[1]!.publicKey
+      })
+    )
+  );
+  const inputs = replies.flatMap(({ result }) => (result ? (result as Created).inputs : []));
+  const keys = inputs.map(({ txid, vout }) => `${txid}:${vout}`);
+  assert.equal(new Set(keys).size, keys.length);
+  assert.equal(keys.length, COINS);
+  const refused = replies.flatMap(({ error }) => (error ? [error] : []));
+  assert.deepEqual(
+    new Set(refused.map(({ code, data }) => `${code} ${data['code']}`)),
+    new Set(['-32603 COINS_INSUFFICIENT'])
+  );
+  assert.equal(encoder.reservations.count - before, COINS);
+});
+
+const invalid: readonly (readonly [title: string, params: object, reason: RegExp])[] = [
+  ['data of more bytes than an action may have', { data: `FILE|${'x'.repeat(8_187)}` }, /at most 8192 bytes, not 8195/],
+  ['the character NUL', { data: 'SEND|\0' }, /NUL/],
+  ['half of a surrogate pair', { data: 'SEND|\ud800' }, /surrogate/],
+  ['an unknown action', { data: 'STEAL|0' }, /no known action: "STEAL"/],
+  ['an output below dust', { customOutputs: [{ address: 'self', value: 2_939 }] }, /dust/],
+  ['a fraction of a satoshi', { feePerKb: 1_000.5 }, /./],
+  ['negative satoshis', { fee: -1 }, /./],
+  ['a fee that must be a mistake', { feePerKb: 20_000_000 }, /ENCODER_MAX_FEE_RATE/],
+  ['a whole fee that must be a mistake', { fee: 19_000_000 }, /ENCODER_MAX_FEE_RATE/],
+  ['a fee below what the node relays', { feePerKb: 999 }, /the least of the node/],
+  ['501 coins', { utxos: Array.from({ length: 501 }, (_, vout) => ({ txid: 'ab'.repeat(32), vout })) }, /500/],
+  ['a coin twice', { utxos: [0, 0].map((vout) => ({ txid: 'ab'.repeat(32), vout })) }, /twice/],
+  ['an unknown parameter', { compress: true }, /./],
+  ['raw data that is no bytes', { rawData: 'päivää €' }, /each one stands for a byte/]
+];
+for (const [title, params, reason] of invalid) {
+  test(`REQUEST_INVALID: ${title}`, async () => {
+    const before = encoder.reservations.count;
+    const own = JSON.parse(JSON.stringify(params).replace('"self"', JSON.stringify(account().address))) as object;
+    const sent = 'data' in params ? params : own;
+    const { error } = await encoder.ask('create_tx', requestOf(sent));
+    assert.equal(error?.code, -32602, JSON.stringify(error));
+    assert.equal(error.data['code'], 'REQUEST_INVALID');
+    assert.match(String(error.data['reason']), reason);
+    assert.equal(encoder.reservations.count, before);
+  });
+}
+
+test('REQUEST_INVALID: an address of another network is told by the name of that network', async () => {
+  const script = payTo({ kind: 'witnessKeyHash', bytes: Buffer.alloc(20) });
+  const address = addressOf(script, chainNetwork('bitcoin', 'mainnet').addresses)!;
+  for (const [method, params] of [
+    ['create_tx', requestOf({ pubkey: address })],
+    ['create_tx', requestOf({ change: address })],
+    ['get_utxos', { address }]
+  ] as const) {
+    const { error } = await encoder.ask(method, params);
+    assert.equal(error?.code, -32602);
+    assert.match(error.message, /address of bitcoin mainnet; this service serves litecoin regtest/);
+  }
+});
+
+test('COIN_UNUSABLE: coins that do not exist, of others, spent, or reserved', async () => {
+  const reasonFor = async (utxos: readonly object[]) => {
+    const { error } = await encoder.ask('create_tx', requestOf({ utxos }));
+    assert.equal(error?.data['code'], 'COIN_UNUSABLE', JSON.stringify(error));
+    return String(error?.data['reason']);
+  };
+  assert.match(await reasonFor([{ txid: 'ab'.repeat(32), vout: 0 }]), /no such transaction/);
+  const [other] = await encoder.call<Utxo[]>('get_utxos', { address: accounts[0]!.address });
+  assert.match(await reasonFor([{ txid: other!.txid, vout: other!.vout }]), /no coin of the address/);
+  const { inputs } = await create();
+  assert.match(await reasonFor(inputs), /reserved/);
+  const coin = (await encoder.call<Utxo[]>('get_utxos', { address: account().address })).at(-1)!;
+  const place = { txid: coin.txid, vout: coin.vout };
+  const { psbt, inputs: given } = await create({ utxos: [coin] });
+  assert.deepEqual(given, [place]);
+  await encoder.call('broadcast_tx', { tx_hex: signPsbt(psbt, account().privateKey) });
+  encoder.reservations.release([place]);
+  assert.match(await reasonFor([coin]), /spent/);
+});
+
+test('ENCODING_UNAVAILABLE: too long for one output', async () => {
+  const { error } = await encoder.ask(
+    'create_tx',
+    requestOf({ data: `FILE|${'x'.repeat(80)}`, encoding: 'OP_RETURN' })
+  );
+  assert.equal(error?.data['code'], 'ENCODING_UNAVAILABLE');
+  assert.equal((await create({ data: `FILE|${'x'.repeat(80)}` })).encoding, 'P2WSH');
+});
+
+test('ER-10, ER-12: a missing parameter is -32602', async () => {
+  for (const method of ['broadcast_tx', 'get_utxos', 'create_tx'])
+    assert.equal((await encoder.ask(method, {})).error?.code, -32602, method);
+});
+
+test('broadcast_tx: a PSBT, what is no transaction, and one whose coins are spent, each by its name', async () => {
+  const { psbt } = await create();
+  const fault = async (tx_hex: string) => (await encoder.ask('broadcast_tx', { tx_hex })).error;
+  assert.match((await fault(psbt))!.message, /this is a PSBT/);
+  assert.match((await fault(Buffer.from(psbt, 'hex').toString('base64')))!.message, /this is a PSBT/);
+  assert.match((await fault('0200'))!.message, /this is no transaction/);
+  assert.match((await fault('ab'.repeat(500_001)))!.message, /1000000/);
+  const signed = signPsbt(psbt, account().privateKey);
+  const broken = `${signed.slice(0, 60)}ff${signed.slice(62)}`; // another transaction is spent from
+  const rejected = await fault(broken);
+  assert.deepEqual([rejected?.code, rejected?.data['code']], [-32603, 'TRANSACTION_REJECTED']);
+});
+
+test('AU-02: with a key, what costs the node something needs it', async () => {
+  const closed = await startTestEncoder(node, { apiKey: 'a-key' });
+  try {
+    assert.equal((await closed.ask('get_utxos', { address: account().address })).error?.code, -32001);
+    const answered = await closed.ask('get_utxos', { address: account().address }, { 'x-api-key': 'a-key' });
+    assert.ok(Array.isArray(answered.result));
+    assert.ok((await closed.ask('estimate_fee')).result);
+  } finally {
+    await closed.close();
+  }
+});
+
+test('CF-15: DUST_AMOUNT is a floor on top of what the form of an output needs', async () => {
+  const frugal = await startTestEncoder(node, { dustFloor: 5_000 });
+  try {
+    const output = (value: number) => requestOf({ customOutputs: [{ address: account().address, value }] });
+    assert.match((await frugal.ask('create_tx', output(4_999))).error!.message, /from 5000 on/);
+    assert.ok((await frugal.ask('create_tx', output(5_000))).result);
+  } finally {
+    await frugal.close();
+  }
+});
+
+test('the loop: over every encoding and form of address, each action is decoded as it was asked for', async () => {
+  const other = (await startTestLitecoind()).node;
+  const own = await startTestEncoder(other);
+  try {
+    const { asked, found, faults, counts, worstFee } = await runLoop(other, own, 30);
+    assert.deepEqual([found, faults], [asked, []]);
+    assert.equal(Object.keys(counts).length, 15);
+    assert.ok(worstFee < 0.01, `${worstFee}`);
+  } finally {
+    await own.close();
+  }
+});
+
+test('ER-11, ER-13: -32603 by name while the node is down; nothing stays reserved', async () => {
+  const { node: down } = await startTestLitecoind();
+  const lone = await startTestEncoder(down);
+  const tx_hex = signPsbt((await create()).psbt, account().privateKey);
+  try {
+    await down.stop();
+    for (const [method, params] of [
+      ['get_utxos', { address: account().address }],
+      ['broadcast_tx', { tx_hex }],
+      ['create_tx', requestOf()]
+    ] as const) {
+      const { error } = await lone.ask(method, params);
+      assert.deepEqual([error?.code, error?.data['code']], [-32603, 'NODE_UNREACHABLE'], method);
+    }
+    assert.equal(lone.reservations.count, 0);
+    assert.equal((await fetch(`${lone.url}/status`)).status, 503);
+    assert.equal((await fetch(`${lone.url}/readyz`)).status, 503);
+  } finally {
+    await lone.close();
+  }
+});

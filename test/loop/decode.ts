@@ -1,0 +1,25 @@
+import type { TransactionRow } from '../../src/decoder/block-rows.ts';
+import { scanBlock } from '../../src/decoder/block-scan.ts';
+import { resolveSources } from '../../src/decoder/sources.ts';
+import type { PrivateLitecoind } from '../../src/devnet/litecoin.ts';
+import { scanRules } from '../support/decoder/loop.ts';
+import { LOOP_NETWORK, LOOP_PROFILE } from '../support/encoder/service.ts';
+
+/** The rows that a decoder writes of a block, by the ids of the transactions. */
+export async function decodeBlock(
+  { rpc }: PrivateLitecoind,
+  hash: string
+): Promise<ReadonlyMap<string, TransactionRow>> {
+  const bytes = Buffer.from(String(await rpc.call('getblock', [hash, 0])), 'hex');
+  const rules = scanRules(LOOP_NETWORK, LOOP_PROFILE.payloadMagic);
+  const read = async (txids: readonly string[]) =>
+    (
+      await rpc.batch(
+        'getrawtransaction',
+        txids.map((txid) => [txid])
+      )
+    ).map((hex) => Buffer.from(String(hex), 'hex'));
+  const scanned = scanBlock(bytes, { height: 1, hash }, rules);
+  const [block] = await resolveSources([scanned], read, new Map(), rules);
+  return new Map(block!.transactions.map((row) => [row.hash, row]));
+}

@@ -27,8 +27,8 @@ status below that holds. The indexer judges parts in order, each on what the one
 - An allow list without members admits nobody.
 - Every fee is 0.
 - What the profile has not activated, and what is built later, is recorded with the status
-  \`invalid: ACTION is not yet activated\`: in \`dispensers\`, \`orders\` and \`swaps\`; of all other such
-  actions the row in \`actions\` is all.
+  \`invalid: ACTION is not yet activated\`; of an action that is not built the row in \`actions\` is
+  all.
 
 ## Choices
 
@@ -41,11 +41,47 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
 - ISSUE's format 7 (bridges) and LIST's formats 2, 4 and 5 and type 3 are unknown. Controllers need
   contracts, of which there are none.
 - Files for the holders of a token are refused (\`GATE_TICKER (format)\`).
-- SWEEP's flags for offers are read; while there are no offers they move nothing.
 - A segwit address in capitals is no address: each has one spelling.
 - Members of a list stand in byte order.
 - In \`mappings_actions\` the type 1 is an address and 2 a ticker, each once an action. \`leg_ordinal\`
   counts parts from 0.
+
+## Offers
+
+- An offer debits what it gives and adds an escrow; a release adds an escrow of minus the amount.
+  Time is the median of the block's own time and those of up to ten blocks below it. An offer ends
+  in the first block whose time is not below its EXPIRATION: orders, swaps and dispensers by
+  expiration and number, then awaited payments, then dispensers that were cancelled an hour ago.
+- An offer that names no EXPIRATION ends after 90 days. An edit's empty fields change nothing, \`0\`
+  takes a list away. Edits of a dispenser's lists count after an hour; an edit of an order or swap
+  looks for a match again.
+- Formats 1 and 2 are recorded as \`ORDER_CANCEL\`, \`ORDER_EDIT\` and so on. What no text asks for
+  is an action too: \`ORDER_MATCH\`, \`ORDER_EXPIRE\`, \`DISPENSE\`, \`DISPENSER_CLOSE\` and so on,
+  without a transaction except DISPENSE. It has the source of the offer, or who paid.
+- Orders match where the maker's GIVE over GET is not below the taker's GET over GIVE, at the
+  maker's price: the best price first, then the oldest. A fill is as much as both have left, rounded
+  half up to the token's places and never above what is left. An order is complete when either side
+  is used up; what it has left to give goes back to its source in the same action.
+- An ownership counts as one unit and changes hands whole, against an exact amount. Swaps match
+  exact amounts of both sides, the oldest first; their coins are tokens of this chain.
+- A match with the chain's coin waits 7,200 s for a COINPAY. Each output of the COINPAY's
+  transaction that goes to the payee and suffices is one action; an output pays only once. One that
+  pays nothing leaves no action. Unpaid, the seller gets the units of the match back; the match
+  still counts as used by both orders. In \`order_matches\` the tick 0 is the chain's coin.
+- A cancelled or expired order with awaited payments gives back the rest at once and ends with the
+  last of them.
+- A dispenser serves payments of the coin or of valid SENDs, oldest first, each with what the ones
+  before it left; a refused dispense leaves the payment to the next. After 1,000 dispenses since
+  its last refill it closes. An edit by GET_ADDRESS refills from its own balance.
+- GET_ADDRESS may be another's if that address has DISPENSER_PREFERENCE 2, has no id yet, or took
+  payments for the source before. Fiat dispensers are refused while there are no prices.
+- SWEEP's flags cancel offers; what they hold and the ownerships in them go to DESTINATION, of
+  dispensers after their hour.
+
+Statuses of a DISPENSE: \`SOURCE and GET_ADDRESS can not be same\`; \`insufficient funds\`; then
+\`DESTINATION (GET_TOKEN allow list)\`, \`GET_ADDRESS (GET_TOKEN allow list)\`, the same of the block
+list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow list)\`). Of a COINPAY:
+\`COINPAY obligation expired\`.
 
 ## Blocks
 
@@ -58,7 +94,8 @@ hashes stay.
 
 /** The rules of every action, as the handlers have them. */
 export function renderActions(): string {
-  const sections = [...HANDLERS.values()].map(({ name, table, formats, statuses }) =>
+  const handlers = [...HANDLERS.values()].flatMap((handler) => handler.parts ?? [handler]);
+  const sections = handlers.map(({ name, table, formats, statuses }) =>
     [
       `## ${name}`,
       `Table \`${table}\`.`,

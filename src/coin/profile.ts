@@ -51,7 +51,7 @@ export interface Profile {
 export type ActivationHeight = number | null | Readonly<Record<string, number | null>>;
 
 const BUILT =
-  'ADDRESS AIRDROP BATCH BROADCAST CALLBACK DESTROY DIVIDEND FILE ISSUE LINK LIST MESSAGE MINT SEND SLEEP SWEEP';
+  'ADDRESS AIRDROP BATCH BROADCAST CALLBACK COINPAY DESTROY DISPENSER DIVIDEND FILE ISSUE LINK LIST MESSAGE MINT ORDER SEND SLEEP SWAP SWEEP';
 
 /** What holds unless PLATFORM_PROFILE names another: no fees, no role addresses. */
 export const DEFAULT_PROFILE: Profile = {

@@ -21,6 +21,13 @@ export function formatAmount(amount: bigint): string {
   return `${amount / UNIT}${places ? `.${places}` : ''}`;
 }
 
+/** `amount` times `numerator` over `denominator`, none of them negative, rounded half up to a number of decimal places. */
+export function multiplyRatio(amount: bigint, numerator: bigint, denominator: bigint, decimals: number): bigint {
+  const step = 10n ** BigInt(DECIMALS - decimals);
+  const divisor = denominator * step;
+  return ((2n * amount * numerator + divisor) / (2n * divisor)) * step;
+}
+
 /** The product of two amounts that are not negative, cut down to a number of decimal places. */
 export function multiplyFloor(a: bigint, b: bigint, decimals: number): bigint {
   const step = 10n ** BigInt(DECIMALS - decimals);

@@ -12,7 +12,8 @@ export interface LedgerRow {
 
 export interface ActionRow {
   readonly action_index: number;
-  readonly tx_index: number;
+  /** Null for what no transaction holds. */
+  readonly tx_index: number | null;
   readonly action: string;
 }
 

@@ -51,6 +51,14 @@ const VALID: readonly [Plan, ...Plan[]] = [
   ({ amount }) => `BROADCAST|0|note päivää|${amount}`,
   ({ other }) => `LIST|0|2|friends|${other}`,
   ({ random }) => `ADDRESS|0|${random.between(0, 2)}|0|${random.between(1, 2)}`,
+  ({ own, tick, random }) => `ORDER|0|LTC|${own}|${random.between(1, 9)}|0|LTC|${tick}|${random.between(1, 9)}`,
+  ({ own, tick, random }) => `ORDER|0|LTC|${tick}|${random.between(1, 9)}|0|LTC|${own}|${random.between(1, 9)}`,
+  ({ own, random }) => `ORDER|0|LTC|${own}|${random.between(1, 9)}|0|LTC||0.${random.between(1, 9)}`,
+  ({ tick, random }) => `ORDER|0|LTC||0.${random.between(1, 9)}|0|LTC|${tick}|${random.between(1, 9)}`,
+  ({ own, tick }) => `SWAP|0|LTC|${own}|2|0|LTC|${tick}|2`,
+  ({ own, tick }) => `DISPENSER|0|LTC|${own}|1|0|20|LTC|${tick}|2`,
+  ({ random }) => `ORDER|1|${random.between(1, 200)}`,
+  ({ random }) => `DISPENSER|1|${random.between(1, 200)}`,
   ({ other }) => `SWEEP|0|${other}|1|0|0|0|0|moved`
 ];
 

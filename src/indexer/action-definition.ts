@@ -7,6 +7,21 @@ export interface Step {
   /** Reads the ledger as earlier actions and earlier legs of this one left it. */
   readonly ledger: Effects;
   readonly rules: Rules;
+  /** Actions that run directly after this one, before those that it leaves to the rest of its transaction. */
+  readonly next: SystemAction[];
+}
+
+/** An action that no text asks for. */
+export interface SystemAction {
+  readonly name: string;
+  readonly source: string;
+  readonly format?: number;
+  /** Whether it bears the number of the transaction that caused it. */
+  readonly hasTransaction?: boolean;
+  /** The output that it is about. */
+  readonly vout?: number;
+  /** @returns whether anything happened; else the action leaves nothing, and the next one gets its number */
+  readonly run: (step: Step) => boolean;
 }
 
 /** A status without `invalid: `, and whether it is the leg's. Later checks may rely on earlier ones. */
@@ -39,6 +54,8 @@ export interface Handler {
   readonly formats: Readonly<Record<number, string>>;
   /** Its status texts in the order in which they are checked. */
   readonly statuses: readonly string[];
+  /** The handlers of its formats, where these have names and tables of their own. */
+  readonly parts?: readonly Handler[];
   /** Judges and carries out one action. @returns whether any of it is valid */
   readonly run: (step: Step) => boolean;
 }
@@ -70,4 +87,26 @@ export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
       return verdicts.some((isValid) => isValid);
     }
   };
+}
+
+/** One action whose formats have tables of their own; the first part names it. */
+export function byFormat(parts: readonly [Handler, ...Handler[]]): Handler {
+  const [{ name, table }] = parts;
+  return {
+    name,
+    table,
+    formats: Object.assign({}, ...parts.map(({ formats }) => formats)),
+    statuses: [...new Set(parts.flatMap(({ statuses }) => statuses))],
+    parts,
+    run: (step) => partOf(parts, step.action.format)!.run(step)
+  };
+}
+
+/** The name that an action is recorded under. */
+export function recordedName({ name, parts }: Handler, format: number | null): string {
+  return (parts && partOf(parts, format)?.name) ?? name;
+}
+
+function partOf(parts: readonly Handler[], format: number | null): Handler | undefined {
+  return parts.find(({ formats }) => formats[format ?? -1] !== undefined);
 }

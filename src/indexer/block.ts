@@ -7,10 +7,14 @@ import {
   type LedgerRow,
   ledgerHash
 } from '../consensus/ledger-hashes.ts';
-import { statusText } from './action-definition.ts';
-import { type Action, Effects, type Movement, type TableRow } from './effects.ts';
+import { recordedName, type SystemAction, statusText } from './action-definition.ts';
+import { readIndex } from './checks.ts';
+import { type Action, Effects, MOVEMENTS, type Movement, type StatusChange, type TableRow } from './effects.ts';
 import { type Command, nameFields, parseCommand } from './grammar.ts';
-import { HANDLERS, tableOf } from './handlers.ts';
+import { COINPAY, HANDLERS, isBuilt } from './handlers.ts';
+import { type Output, payMatch } from './offers/coinpay.ts';
+import { dispense } from './offers/dispense.ts';
+import { dueActions } from './offers/due.ts';
 import type { Rules } from './rules.ts';
 import { type FactKey, Missing, type View } from './state.ts';
 
@@ -20,8 +24,12 @@ export interface ChainTransaction {
   /** Address that pays and acts. */
   readonly source: string;
   readonly fee: number | null;
-  /** Its action text. */
+  /** Its action text; empty for a payment alone. */
   readonly data: string;
+  /** Of a payment alone: whom it pays. */
+  readonly payment?: Omit<Output, 'vout'>;
+  /** Outputs that an action may be about. */
+  readonly outputs?: readonly Output[];
 }
 
 export interface ChainBlock {
@@ -45,15 +53,40 @@ export interface ExecutedBlock {
   readonly hashes: BlockHashes;
   /** In the order in which they came to be; the row of `blocks` is not among them. */
   readonly rows: readonly TableRow[];
+  /** Of rows of this block and of earlier ones, to be made after the rows are written. */
+  readonly statusChanges: readonly StatusChange[];
   /** Tickers whose sums moved. */
   readonly movedTicks: ReadonlySet<string>;
 }
 
-/** A transaction that begins, or one command of it. */
-type Unit = { readonly transaction: ChainTransaction } & (
-  | { readonly kind: 'transaction' }
-  | { readonly kind: 'command'; readonly text: string; readonly txIndex: number }
-);
+interface CommandUnit {
+  readonly kind: 'command';
+  readonly transaction: ChainTransaction;
+  readonly text: string;
+  readonly txIndex: number;
+}
+interface SystemUnit {
+  readonly kind: 'system';
+  readonly act: SystemAction;
+  readonly txIndex: number | null;
+}
+
+/** A transaction that begins, one command of it, what follows from one, or what is due when all are done. */
+type Unit =
+  | { readonly kind: 'transaction'; readonly transaction: ChainTransaction }
+  | CommandUnit
+  | SystemUnit
+  | { readonly kind: 'end' };
+type Moved = Record<Movement, LedgerRow[]>;
+
+/** What a unit came to. */
+interface Outcome {
+  /** What it leaves to be done next, in order. */
+  readonly next: readonly Unit[];
+  /** What the hashes of the block cover. */
+  readonly actions?: readonly ActionRow[];
+  readonly moved?: Moved;
+}
 
 /** Carries one block out, action by action, on a view that it changes. */
 export class BlockExecution {
@@ -61,15 +94,23 @@ export class BlockExecution {
   readonly #rules: Rules;
   readonly #block: ChainBlock;
   readonly #pending: Unit[];
+  /** Epoch seconds that rules count by. */
+  readonly #time: number;
   readonly #rows: TableRow[] = [];
+  readonly #statusChanges: StatusChange[] = [];
   readonly #actions: ActionRow[] = [];
-  readonly #moved: Record<Movement, LedgerRow[]> = { debits: [], credits: [], escrows: [] };
+  readonly #moved: Moved = { debits: [], credits: [], escrows: [] };
 
-  constructor(view: View, rules: Rules, block: ChainBlock) {
+  /** @param medianTime  of the block and up to ten below it */
+  constructor(view: View, rules: Rules, block: ChainBlock, medianTime: number) {
     this.#view = view;
     this.#rules = rules;
     this.#block = block;
-    this.#pending = block.transactions.map((transaction) => ({ kind: 'transaction', transaction }));
+    this.#time = medianTime;
+    this.#pending = [
+      ...block.transactions.map((transaction) => ({ kind: 'transaction', transaction }) as const),
+      { kind: 'end' }
+    ];
   }
 
   /** Goes on until the block is done or a fact is not in the view. @returns what to load before it can go on */
@@ -77,10 +118,9 @@ export class BlockExecution {
     for (let unit = this.#pending[0]; unit; unit = this.#pending[0]) {
       const effects = new Effects(this.#view);
       try {
-        const next = this.#carryOut(unit, effects);
-        this.#view.commit(effects.changes);
-        this.#rows.push(...effects.rows);
-        this.#pending.splice(0, 1, ...next);
+        const outcome = this.#carryOut(unit, effects);
+        if (outcome !== null) this.#commit(effects, outcome);
+        this.#pending.splice(0, 1, ...(outcome?.next ?? []));
       } catch (caught) {
         if (!(caught instanceof Missing)) throw caught;
         return caught.keys;
@@ -89,12 +129,21 @@ export class BlockExecution {
     return null;
   }
 
+  #commit(effects: Effects, { actions = [], moved }: Outcome): void {
+    this.#view.commit(effects.changes);
+    this.#rows.push(...effects.rows);
+    this.#statusChanges.push(...effects.statusChanges);
+    this.#actions.push(...actions);
+    if (moved) for (const movement of MOVEMENTS) this.#moved[movement].push(...moved[movement]);
+  }
+
   /** The facts that the block's actions lack, each judged by itself on the view as it is. */
   scout(): FactKey[] {
     return this.#pending.flatMap((unit) => {
-      if (unit.kind === 'command') return [];
-      const commands = [unit.transaction.data, ...batchedCommands(unit.transaction.data)];
-      return commands.flatMap((text) => this.#missingOf({ ...unit, kind: 'command', text, txIndex: 0 }));
+      if (unit.kind !== 'transaction') return [];
+      const { transaction } = unit;
+      const commands = [transaction.data, ...batchedCommands(transaction.data)].filter((text) => text !== '');
+      return commands.flatMap((text) => this.#missingOf({ kind: 'command', transaction, text, txIndex: 0 }));
     });
   }
 
@@ -106,6 +155,7 @@ export class BlockExecution {
     return {
       block: this.#block,
       rows: this.#rows,
+      statusChanges: this.#statusChanges,
       movedTicks: new Set(Object.values(this.#moved).flatMap((moved) => moved.map(({ tick }) => tick))),
       hashes: {
         ledger: ledgerHash(this.#moved, position(previous?.ledger), this.#rules.roles),
@@ -115,11 +165,11 @@ export class BlockExecution {
     };
   }
 
-  #missingOf(unit: Unit): readonly FactKey[] {
+  #missingOf(unit: CommandUnit): readonly FactKey[] {
     const effects = new Effects(this.#view);
     try {
       effects.addressId(unit.transaction.source);
-      if (unit.kind === 'command') this.#perform(unit, effects);
+      if (this.#paymentsOf(unit) === null) this.#perform(unit, effects);
       return [];
     } catch (caught) {
       if (!(caught instanceof Missing)) throw caught;
@@ -127,18 +177,25 @@ export class BlockExecution {
     }
   }
 
-  /** @returns what it leaves to be done next, in order */
-  #carryOut(unit: Unit, effects: Effects): Unit[] {
-    const { transaction } = unit;
-    if (unit.kind === 'command') {
-      const { action, moved } = this.#perform(unit, effects);
-      for (const { index, name } of [action, ...effects.caused])
-        this.#actions.push({ action_index: index, tx_index: unit.txIndex, action: name });
-      for (const movement of ['debits', 'credits', 'escrows'] as const) this.#moved[movement].push(...moved[movement]);
-      return effects.commands.map((text) => ({ ...unit, text }));
+  /** @returns null when it came to nothing */
+  #carryOut(unit: Unit, effects: Effects): Outcome | null {
+    switch (unit.kind) {
+      case 'transaction':
+        return { next: this.#begin(unit.transaction, effects) };
+      case 'command': {
+        const payments = this.#paymentsOf(unit);
+        return payments ? { next: payments } : this.#perform(unit, effects);
+      }
+      case 'system':
+        return this.#performSystem(unit, effects);
+      default:
+        return { next: dueActions(effects, this.#time).map((act) => ({ kind: 'system', act, txIndex: null })) };
     }
+  }
+
+  #begin(transaction: ChainTransaction, effects: Effects): Unit[] {
     const txIndex = effects.deal('transaction');
-    const { hash, source, fee, data } = transaction;
+    const { hash, source, fee, data, payment } = transaction;
     effects.record('transactions', {
       tx_index: txIndex,
       block_index: this.#block.height,
@@ -147,47 +204,98 @@ export class BlockExecution {
       fee,
       data
     });
-    return [{ kind: 'command', transaction, text: data, txIndex }];
+    if (data !== '') return [{ kind: 'command', transaction, text: data, txIndex }];
+    if (!payment || !this.#rules.isActive('DISPENSER', this.#block.height)) return [];
+    const { address, amount } = payment;
+    return [{ kind: 'system', act: dispense({ payer: source, payee: address, tick: null, amount }), txIndex }];
   }
 
-  /** One action: judged, carried out, settled. */
-  #perform({ transaction: { source }, text, txIndex }: Unit & { readonly kind: 'command' }, effects: Effects) {
-    const command = parseCommand(text);
-    const index = effects.deal('action');
-    const action = this.#actionOf(command, index, txIndex, source);
-    this.#recordAction(effects, action, txIndex);
-    effects.addressId(source);
-    const refusal = this.#refusalOf(command);
-    const handler = HANDLERS.get(command.name);
-    const table = tableOf(command.name);
-    if (refusal !== undefined && table !== null)
-      effects.record(table, { action_index: index, status_id: statusText(refusal) });
-    const isValid = refusal === undefined && handler!.run({ action, ledger: effects, rules: this.#rules });
-    if (isValid && command.name !== 'ISSUE') effects.set('past', String(index), { name: command.name, tick: null });
-    const moved = effects.settle(index);
-    effects.addMappings(index);
-    for (const caused of effects.caused) this.#recordAction(effects, caused, txIndex);
-    return { action, moved };
+  /** What a COINPAY asks of each output; null for any other command. */
+  #paymentsOf({ text, transaction, txIndex }: CommandUnit): Unit[] | null {
+    const { name, format, fields } = parseCommand(text);
+    if (name !== COINPAY || format !== 0 || !this.#rules.isActive(name, this.#block.height)) return null;
+    const { source, hash: txid, outputs = [] } = transaction;
+    const match = readIndex(fields[0] ?? '');
+    return outputs.map((output) => ({ kind: 'system', act: payMatch(match, output, { source, txid }), txIndex }));
   }
 
-  #actionOf({ name, format, fields, rest }: Command, index: number, txIndex: number, source: string): Action {
-    const known = HANDLERS.get(name)?.formats[format ?? -1] ?? '';
+  #performSystem({ act, txIndex }: SystemUnit, effects: Effects): Outcome | null {
+    const action: Action = {
+      index: effects.deal('action'),
+      txIndex: act.hasTransaction ? txIndex : null,
+      name: act.name,
+      format: act.format ?? null,
+      source: act.source,
+      fields: nameFields([], '', ''),
+      block: { height: this.#block.height, time: this.#time }
+    };
+    const next: SystemAction[] = [];
+    this.#recordAction(effects, action, act.vout);
+    if (!act.run({ action, ledger: effects, rules: this.#rules, next })) return null;
     return {
-      index,
-      txIndex,
-      name: ACTIONS.has(name) ? name : 'UNKNOWN',
-      format,
-      source,
-      fields: nameFields(fields, known, rest),
-      block: this.#block
+      next: next.map((following) => ({ kind: 'system', act: following, txIndex })),
+      ...this.#settle(action, effects)
     };
   }
 
-  #recordAction(effects: Effects, action: Pick<Action, 'index' | 'name' | 'format' | 'source'>, txIndex: number): void {
+  /** One action: judged, carried out, settled. */
+  #perform(unit: CommandUnit, effects: Effects): Outcome {
+    const { text, txIndex, transaction } = unit;
+    const { source } = transaction;
+    const command = parseCommand(text);
+    const index = effects.deal('action');
+    const action = this.#actionOf(command, index, txIndex, source);
+    this.#recordAction(effects, action);
+    effects.addressId(source);
+    const refusal = this.#refusalOf(command);
+    const handler = HANDLERS.get(command.name);
+    const next: SystemAction[] = [];
+    if (refusal !== undefined && handler)
+      effects.record(handler.table, { action_index: index, status_id: statusText(refusal) });
+    const isValid = refusal === undefined && handler!.run({ action, ledger: effects, rules: this.#rules, next });
+    if (isValid && command.name !== 'ISSUE') effects.set('past', String(index), { name: action.name, tick: null });
+    const following = [
+      ...next.map((act) => ({ kind: 'system', act, txIndex }) as const),
+      ...effects.commands.map((command) => ({ ...unit, text: command }))
+    ];
+    return { next: following, ...this.#settle(action, effects) };
+  }
+
+  /** Adds the rows of what an action moved, touched and caused. */
+  #settle(action: Action, effects: Effects): Pick<Outcome, 'actions' | 'moved'> {
+    const moved = effects.settle(action.index);
+    effects.addMappings(action.index);
+    for (const caused of effects.caused) this.#recordAction(effects, { ...caused, txIndex: action.txIndex });
+    const actions = [action, ...effects.caused].map(({ index, name }) => {
+      return { action_index: index, tx_index: action.txIndex, action: name };
+    });
+    return { actions, moved };
+  }
+
+  #actionOf({ name, format, fields, rest }: Command, index: number, txIndex: number, source: string): Action {
+    const handler = HANDLERS.get(name);
+    const known = handler?.formats[format ?? -1] ?? '';
+    return {
+      index,
+      txIndex,
+      name: handler ? recordedName(handler, format) : ACTIONS.has(name) ? name : 'UNKNOWN',
+      format,
+      source,
+      fields: nameFields(fields, known, rest),
+      block: { height: this.#block.height, time: this.#time }
+    };
+  }
+
+  #recordAction(
+    effects: Effects,
+    action: Pick<Action, 'index' | 'name' | 'format' | 'source' | 'txIndex'>,
+    vout?: number
+  ): void {
     effects.record('actions', {
       action_index: action.index,
       block_index: this.#block.height,
-      tx_index: txIndex,
+      tx_index: action.txIndex,
+      tx_vout: vout ?? null,
       action_id: action.name,
       action_format: action.format,
       source_id: action.source
@@ -198,8 +306,8 @@ export class BlockExecution {
   #refusalOf({ name, format }: Command): string | undefined {
     if (!ACTIONS.has(name)) return 'Unknown ACTION';
     const handler = HANDLERS.get(name);
-    if (!handler || !this.#rules.isActive(name, this.#block.height)) return 'ACTION is not yet activated';
-    return format === null || handler.formats[format] === undefined ? 'VERSION (unknown)' : undefined;
+    if (!isBuilt(name) || !this.#rules.isActive(name, this.#block.height)) return 'ACTION is not yet activated';
+    return format === null || handler?.formats[format] === undefined ? 'VERSION (unknown)' : undefined;
   }
 }
 

@@ -49,10 +49,25 @@ export const MEMO_CHECKS: readonly Check<{ readonly memo: string }>[] = [
   ['MEMO (length)', ({ memo }) => lengthOf(memo) > MAX_MEMO]
 ];
 
-/** Whether a token's lists keep an address out. An allow list without members keeps everybody out. */
-export function isBarred(ledger: Effects, { allowList, blockList }: Token, address: string): boolean {
-  const has = (index: number) => ledger.list(index)?.list.items.includes(address) ?? false;
-  return (allowList !== null && !has(allowList)) || (blockList !== null && has(blockList));
+/** Whether the lists of a token or offer keep an address out. An allow list without members keeps everybody out. */
+export function isBarred(ledger: Effects, lists: Lists, address: string): boolean {
+  return !isAllowed(ledger, lists, address) || isBlocked(ledger, lists, address);
+}
+
+type Lists = Pick<Token, 'allowList' | 'blockList'>;
+
+/** Whether there is no allow list, or it has the address. */
+export function isAllowed(ledger: Effects, { allowList }: Lists, address: string): boolean {
+  return allowList === null || hasMember(ledger, allowList, address);
+}
+
+/** Whether there is a block list that has the address. */
+export function isBlocked(ledger: Effects, { blockList }: Lists, address: string): boolean {
+  return blockList !== null && hasMember(ledger, blockList, address);
+}
+
+function hasMember(ledger: Effects, index: number, address: string): boolean {
+  return ledger.list(index)?.list.items.includes(address) ?? false;
 }
 
 /** An amount of a token; null for a badly formed one, an empty one included. */

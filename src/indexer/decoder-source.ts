@@ -4,11 +4,46 @@ import { inSnapshot } from '../db/core/in-snapshot.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { ChainBlock, ChainTransaction } from './block.ts';
+import type { Output } from './offers/coinpay.ts';
 
 /** Transactions of a group of blocks, unless one block has more. */
 const MAX_TRANSACTIONS = 2_000;
 
 type BlockRow = { readonly height: number; readonly time: number; readonly hash: string; readonly previous: string };
+
+interface TransactionRow extends Record<string, unknown> {
+  readonly txIndex: number;
+  readonly height: number;
+  readonly hash: string;
+  readonly source: string;
+  readonly fee: number | null;
+  readonly data: string;
+  readonly payee: string | null;
+  readonly paid: string | number | null;
+}
+
+const AMOUNT_PER_BASE_UNIT = 10n ** 10n;
+
+/** Base units of the coin as a count of 10^-18. */
+function fromBaseUnits(units: string | number): bigint {
+  return BigInt(units) * AMOUNT_PER_BASE_UNIT;
+}
+
+function transactionOf(
+  { hash, source, fee, data, payee, paid }: TransactionRow,
+  outputs: readonly Output[]
+): ChainTransaction {
+  return {
+    hash,
+    source,
+    fee,
+    data,
+    ...(data === '' && payee !== null && paid !== null
+      ? { payment: { address: payee, amount: fromBaseUnits(paid) } }
+      : {}),
+    ...(outputs.length > 0 ? { outputs } : {})
+  };
+}
 
 /**
  * Reads a decoder database. A method that throws leaves the connection unusable.
@@ -79,12 +114,15 @@ export class DecoderSource {
     );
     if (found[0]?.height !== from) return null;
     const group = await this.#boundGroup(found);
-    const transactions = await this.#query<ChainTransaction & { readonly height: number; [column: string]: unknown }>(
-      `SELECT t.block_index AS height, h.hash, a.address AS source, t.fee, t.data FROM transactions t
+    const transactions = await this.#query<TransactionRow>(
+      `SELECT t.tx_index AS txIndex, t.block_index AS height, h.hash, a.address AS source, t.fee, t.data,
+         d.address AS payee, t.amount AS paid FROM transactions t
        JOIN index_transactions h ON h.id = t.tx_hash_id JOIN index_addresses a ON a.id = t.source_id
-       WHERE t.block_index BETWEEN ? AND ? AND t.data <> '' ORDER BY t.tx_index`,
+       LEFT JOIN index_addresses d ON d.id = t.destination_id
+       WHERE t.block_index BETWEEN ? AND ? AND (t.data <> '' OR t.destination_id IS NOT NULL) ORDER BY t.tx_index`,
       [from, group.at(-1)!.height]
     );
+    const outputs = await this.#readOutputs(from, group.at(-1)!.height);
     const byHeight = Map.groupBy(transactions, ({ height }) => height);
     const blocks = group.map(({ height, time, hash }) => {
       const own = byHeight.get(height) ?? [];
@@ -92,10 +130,26 @@ export class DecoderSource {
         height,
         time,
         hash,
-        transactions: own.map(({ hash, source, fee, data }) => ({ hash, source, fee, data }))
+        transactions: own.map((row) => transactionOf(row, outputs.get(row.txIndex) ?? []))
       };
     });
     return { previousHash: group[0]!.previous, blocks };
+  }
+
+  /** Outputs that actions may be about, by transaction. */
+  async #readOutputs(from: number, to: number): Promise<Map<number, Output[]>> {
+    const found = await this.#query<{ txIndex: number; vout: number; address: string; amount: string }>(
+      `SELECT o.tx_index AS txIndex, o.vout, a.address, o.amount FROM transaction_outputs o
+       JOIN transactions t ON t.tx_index = o.tx_index JOIN index_addresses a ON a.id = o.destination_id
+       WHERE t.block_index BETWEEN ? AND ? ORDER BY o.tx_index, o.vout`,
+      [from, to]
+    );
+    return new Map(
+      [...Map.groupBy(found, ({ txIndex }) => txIndex)].map(([txIndex, own]) => [
+        txIndex,
+        own.map(({ vout, address, amount }) => ({ vout, address, amount: fromBaseUnits(amount) }))
+      ])
+    );
   }
 
   /** The first block, and those after it as long as there are not too many transactions and each follows the one below. */

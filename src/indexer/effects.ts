@@ -1,6 +1,7 @@
 import { formatAmount } from '../consensus/amount.ts';
 import type { LedgerRow } from '../consensus/ledger-hashes.ts';
 import { type FormatFields, readReference } from './grammar.ts';
+import { isLive, type Offer, type OfferKind } from './offers/offer.ts';
 import {
   type Counter,
   type Facts,
@@ -26,6 +27,13 @@ export interface TableRow {
   readonly columns: Columns;
 }
 
+/** A new status of a row that stands; its table has one row an action. */
+export interface StatusChange {
+  readonly table: string;
+  readonly actionIndex: number;
+  readonly status: string;
+}
+
 /** One action, as it was read and before it is judged. */
 export interface Action {
   readonly index: number;
@@ -39,7 +47,7 @@ export interface Action {
 }
 
 export type Movement = 'debits' | 'credits' | 'escrows';
-const MOVEMENTS: readonly Movement[] = ['debits', 'credits', 'escrows'];
+export const MOVEMENTS: readonly Movement[] = ['debits', 'credits', 'escrows'];
 
 /** Columns that hold the id of an address. */
 const ADDRESS_COLUMNS: ReadonlySet<string> = new Set([
@@ -47,7 +55,12 @@ const ADDRESS_COLUMNS: ReadonlySet<string> = new Set([
   'source_id',
   'transfer_id',
   'transfer_supply_id',
-  'address_id'
+  'address_id',
+  'get_address_id',
+  'oracle_address_id',
+  'payer_address_id',
+  'payee_address_id',
+  'cancelled_by_id'
 ]);
 
 interface Moved {
@@ -63,6 +76,7 @@ interface Moved {
  */
 export class Effects implements Reader {
   readonly rows: TableRow[] = [];
+  readonly statusChanges: StatusChange[] = [];
   /** Actions that this one causes, to be recorded beside it. */
   readonly caused: Pick<Action, 'index' | 'name' | 'format' | 'source'>[] = [];
   /** Commands to be run next, each as an action of its own. */
@@ -182,6 +196,40 @@ export class Effects implements Reader {
     return wakes !== null && (wakes === -1 || wakes > height);
   }
 
+  /** An offer of a kind by the index of its action, also one that has ended. */
+  offer<K extends OfferKind>(kind: K, index: number): OfferOf<K> | null {
+    const offer = this.get('offer', String(index));
+    return offer?.kind === kind ? (offer as OfferOf<K>) : null;
+  }
+
+  setOffer(offer: Offer): void {
+    this.set('offer', String(offer.index), offer);
+  }
+
+  /** The live offers of a kind, oldest first. */
+  liveOffers<K extends OfferKind>(kind: K): OfferOf<K>[] {
+    const changed = [...this.changes.of('offer').keys()].map(Number);
+    return this.#live(new Set([...this.#view.offersOf(kind), ...changed])).filter(
+      (offer): offer is OfferOf<K> => offer.kind === kind
+    );
+  }
+
+  /** The live offers at a market or counter, oldest first. None moves, and what an action makes it does not meet there. */
+  offersAt(place: string): Offer[] {
+    return this.#live(this.#view.offersAt(place));
+  }
+
+  #live(indexes: Iterable<number>): Offer[] {
+    return [...indexes]
+      .sort((a, b) => a - b)
+      .flatMap((index) => this.get('offer', String(index)) ?? [])
+      .filter(isLive);
+  }
+
+  changeStatus(table: string, actionIndex: number, status: string): void {
+    this.statusChanges.push({ table, actionIndex, status });
+  }
+
   preferences(address: string): Preferences | null {
     return this.get('preferences', address);
   }
@@ -253,6 +301,8 @@ export class Effects implements Reader {
     return token?.id ?? null;
   }
 }
+
+type OfferOf<K extends OfferKind> = Extract<Offer, { readonly kind: K }> | (Offer & { readonly kind: K });
 
 const MAPPED_ADDRESS = 1;
 const MAPPED_TICKER = 2;

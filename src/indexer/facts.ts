@@ -3,7 +3,9 @@ import { type Connection, rows } from '../db/core/connection.ts';
 import { compareBytes } from './effects.ts';
 import type { FactLoader } from './execute.ts';
 import { tableOf } from './handlers.ts';
+import { readOffers } from './offers/offer-facts.ts';
 import { type Kind, type List, LOCKS, type Preferences, splitPair, type Token, tickKey, type View } from './state.ts';
+import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
 
@@ -14,8 +16,6 @@ export interface Tickers {
 }
 
 const KEYS_PER_STATEMENT = 500;
-/** The status id of a valid action: the first one that a database deals. */
-export const VALID_STATUS = 1;
 
 /** A loader that reads an indexer database, a statement for each kind and some hundred keys. */
 export function factLoader(connection: Query, view: View, tickers: Tickers): FactLoader {
@@ -91,6 +91,16 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   preferences: loadPreferences,
   past: async (keys, loading) => {
     for (const key of keys) loading.view.load('past', key, await readPast(Number(key), loading.connection));
+  },
+  offer: async (keys, { connection, view }) => {
+    const offers = await readOffers(connection, keys.map(Number));
+    for (const key of keys) view.loadOffer(key, offers.get(Number(key)));
+  },
+  served: async (keys, { connection, view }) => {
+    for (const key of keys) view.load('served', key, await hasServed(connection, key.split('|')));
+  },
+  spent: async (keys, { view }) => {
+    for (const key of keys) view.load('spent', key, undefined); // of the block in work, which has spent nothing yet
   },
   counter: async (keys, { connection, view }) => {
     for (const key of keys) {
@@ -292,6 +302,17 @@ async function loadPreferences(keys: readonly string[], { connection, view }: Lo
     newest.set(id!, { fee: fee ?? 0, requiresMemo: memo === 1, dispenser: dispenser ?? former });
   }
   for (const key of keys) view.load('preferences', key, newest.get(ids.get(key) ?? 0));
+}
+
+async function hasServed(connection: Query, addresses: readonly string[]): Promise<boolean> {
+  const ids = await addressIds(connection, addresses);
+  const found = await rows(
+    connection,
+    `SELECT 1 FROM dispensers d JOIN actions x ON x.action_index = d.action_index
+     WHERE d.get_address_id = ? AND x.source_id = ? AND d.status_id = ${VALID_STATUS} LIMIT 1`,
+    [ids.get(addresses[1]!) ?? 0, ids.get(addresses[0]!) ?? 0]
+  );
+  return found.length > 0;
 }
 
 /** @returns the action when any row of it is valid */

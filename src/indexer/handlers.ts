@@ -5,6 +5,7 @@ import { BATCH } from './actions/batch.ts';
 import { BROADCAST } from './actions/broadcast.ts';
 import { CALLBACK } from './actions/callback.ts';
 import { DESTROY } from './actions/destroy.ts';
+import { DISPENSER } from './actions/dispenser.ts';
 import { DIVIDEND } from './actions/dividend.ts';
 import { FILE } from './actions/file.ts';
 import { ISSUE } from './actions/issue.ts';
@@ -15,23 +16,29 @@ import { MINT } from './actions/mint.ts';
 import { SEND } from './actions/send.ts';
 import { SLEEP } from './actions/sleep.ts';
 import { SWEEP } from './actions/sweep.ts';
+import { ORDER, SWAP } from './actions/trade.ts';
 
 /** What each action does, by its name. */
 export const HANDLERS: ReadonlyMap<string, Handler> = new Map(
   [
-    ...[ADDRESS, AIRDROP, BATCH, BROADCAST, CALLBACK, DESTROY, DIVIDEND, FILE],
-    ...[ISSUE, LINK, LIST, MESSAGE, MINT, SEND, SLEEP, SWEEP]
+    ...[ADDRESS, AIRDROP, BATCH, BROADCAST, CALLBACK, DESTROY, DISPENSER, DIVIDEND],
+    ...[FILE, ISSUE, LINK, LIST, MESSAGE, MINT, ORDER, SEND, SLEEP, SWAP, SWEEP]
   ].map((handler) => [handler.name, handler])
 );
 
-/** Tables that hold the refusals of actions without a handler. The others' tables cannot: their columns must be filled. */
-const WITHOUT_HANDLER: ReadonlyMap<string, string> = new Map([
-  ['DISPENSER', 'dispensers'],
-  ['ORDER', 'orders'],
-  ['SWAP', 'swaps']
-]);
+/** Paid by outputs, so that it has no handler: each output that pays is an action. */
+export const COINPAY = 'COINPAY';
 
-/** The table that holds an action's rows; null when none can hold a refusal of it. */
+/** Whether there is anything that carries an action out. */
+export function isBuilt(name: string): boolean {
+  return name === COINPAY || HANDLERS.has(name);
+}
+
+const TABLES: ReadonlyMap<string, string> = new Map(
+  [...HANDLERS.values()].flatMap((handler) => (handler.parts ?? [handler]).map(({ name, table }) => [name, table]))
+);
+
+/** The table that holds the rows of an action by the name that it is recorded under; null when it has none. */
 export function tableOf(name: string): string | null {
-  return HANDLERS.get(name)?.table ?? WITHOUT_HANDLER.get(name) ?? null;
+  return TABLES.get(name) ?? null;
 }

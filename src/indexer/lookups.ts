@@ -4,6 +4,7 @@ import { type Connection, rows } from '../db/core/connection.ts';
 const TEXTS = {
   index_actions: 'action',
   index_coins: 'coin',
+  index_fiats: 'code',
   index_memos: 'memo',
   index_mime_types: 'type',
   index_statuses: 'status',

@@ -2,16 +2,39 @@ import { formatAmount, parseAmount } from '../consensus/amount.ts';
 import { type Connection, rows } from '../db/core/connection.ts';
 import { blankToken, type Issued, issuedToken } from './actions/issue.ts';
 import { readIndex } from './checks.ts';
-import { readToken, VALID_STATUS } from './facts.ts';
+import { readToken } from './facts.ts';
+import { LIVE_STATUSES } from './offers/offer.ts';
 import { checkSanity, readDecimal } from './sanity.ts';
 import { LOCKS, type LockName, type Token } from './state.ts';
 import { writeTokens } from './token-rows.ts';
+import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
 
 /** Tables whose rows go with their action. */
 const BY_ACTION = [
-  ...['addresses', 'airdrops', 'batches', 'broadcasts', 'callbacks', 'credits', 'debits', 'destroys', 'dispensers'],
+  ...[
+    'coinpay_expires',
+    'coinpay_obligations',
+    'coinpay_statuses',
+    'coinpays',
+    'dispenser_cancels',
+    'dispenser_closes'
+  ],
+  ...['dispenser_edits', 'dispenser_expires', 'dispenser_statuses', 'dispenses', 'order_cancels', 'order_edits'],
+  ...['order_expires', 'order_matches', 'order_statuses', 'swap_cancels', 'swap_edits', 'swap_expires', 'swap_matches'],
+  ...[
+    'swap_statuses',
+    'addresses',
+    'airdrops',
+    'batches',
+    'broadcasts',
+    'callbacks',
+    'credits',
+    'debits',
+    'destroys',
+    'dispensers'
+  ],
   ...['dividends', 'escrows', 'files', 'issues', 'links', 'list_edits', 'list_items', 'list_items_invalid'],
   ...[
     'list_transfers',
@@ -43,6 +66,7 @@ export async function rollBack(connection: Query, height: number, coin: string):
   const action = first?.action ?? null;
   const undo = action === null ? null : await readUndo(connection, action);
   if (action !== null) {
+    await reopenMatches(connection, action);
     for (const table of BY_ACTION) await connection.query(`DELETE FROM ${table} WHERE action_index >= ?`, [action]);
   }
   await connection.query('DELETE t FROM tokens t JOIN index_tickers i ON i.id = t.tick_id WHERE i.block_index >= ?', [
@@ -50,10 +74,37 @@ export async function rollBack(connection: Query, height: number, coin: string):
   ]);
   for (const table of BY_BLOCK) await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
   if (undo) await restore(connection, undo);
+  await restoreHeldOwnerships(connection);
   await connection.query(
     'INSERT INTO push_generations VALUES (?, 1) ON DUPLICATE KEY UPDATE generation = generation + 1',
     [coin]
   );
+}
+
+/** A match whose payment or end is undone waits for its payment again. */
+async function reopenMatches(connection: Query, action: number): Promise<void> {
+  for (const table of ['coinpays', 'coinpay_expires']) {
+    await connection.query(
+      `UPDATE order_matches m JOIN ${table} e ON e.obligation_action_index = m.action_index
+       SET m.status_id = (SELECT id FROM index_statuses WHERE status = 'pending_coinpay')
+       WHERE e.action_index >= ? AND e.status_id = ${VALID_STATUS}`,
+      [action]
+    );
+  }
+}
+
+/** Which open offer holds the ownership of a token is in no table of the past: it follows from the offers that are live. */
+async function restoreHeldOwnerships(connection: Query): Promise<void> {
+  await connection.query('UPDATE tokens SET escrow_action_index = NULL WHERE escrow_action_index IS NOT NULL');
+  for (const kind of ['order', 'swap', 'dispenser']) {
+    await connection.query(
+      `UPDATE tokens t JOIN ${kind}s o ON o.give_tick_id = t.tick_id SET t.escrow_action_index = o.action_index
+       WHERE o.give_ownership = 1 AND o.status_id = ${VALID_STATUS} AND (SELECT i.status FROM ${kind}_statuses s
+         JOIN index_statuses i ON i.id = s.status_id WHERE s.${kind}_action_index = o.action_index
+         ORDER BY s.action_index DESC LIMIT 1) IN (?)`,
+      [LIVE_STATUSES]
+    );
+  }
 }
 
 interface Moved {

@@ -22,6 +22,11 @@ export interface Rules {
 /** Coins that an action may name. */
 export const COINS: ReadonlySet<string> = new Set(CHAINS.map((chain) => chainNetwork(chain, 'mainnet').ticker));
 
+/** Currencies that a dispenser may name. */
+export const FIATS: ReadonlySet<string> = new Set(
+  'AUD BRL CAD CHF CNY EUR GBP HKD INR JPY KRW MXN NOK NZD PLN RUB SEK SGD TRY USD ZAR'.split(' ')
+);
+
 /** What a deployment's profile means for one network. */
 export function rulesOf(profile: Profile, network: ChainNetwork): Rules {
   const roles = profile.roles[network.name] ?? {};

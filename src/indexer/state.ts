@@ -1,3 +1,8 @@
+import { type Offer, OfferBook, type OfferKind } from './offers/offer.ts';
+import { tickKey } from './tick-key.ts';
+
+export { tickKey };
+
 /** A token as its issuer left it. Amounts are counts of 10^-18. */
 export interface Token {
   /** Also the id of its ticker. */
@@ -98,6 +103,12 @@ export interface Facts {
   minted: bigint;
   /** A valid action, by its index. */
   past: PastAction | null;
+  /** By the index of the action that made it. */
+  offer: Offer | null;
+  /** Whether an address ever opened a dispenser at another; by `source|address`. */
+  served: boolean;
+  /** What COINPAYs have used of an output, by `txid|vout`; of transactions of the block in work only. */
+  spent: bigint;
   counter: number;
 }
 export type Kind = keyof Facts;
@@ -124,13 +135,11 @@ const ABSENT: Readonly<Facts> = {
   preferences: null,
   minted: 0n,
   past: null,
+  offer: null,
+  served: false,
+  spent: 0n,
   counter: 0
 };
-
-/** Tickers are looked up without regard to case. */
-export function tickKey(tick: string): string {
-  return tick.toLowerCase();
-}
 
 export function pairKey(tick: string, address: string): string {
   return `${tickKey(tick)}|${address}`;
@@ -192,6 +201,7 @@ const NOTHING: ReadonlyMap<string, unknown> = new Map();
  */
 export class View implements Reader {
   readonly #facts = new FactTable();
+  readonly #book = new OfferBook();
   readonly #isWhole: boolean;
   /** Pairs and tokens that changed since `takeChanged`. */
   #changedPairs = new Set<string>();
@@ -199,6 +209,16 @@ export class View implements Reader {
 
   constructor({ isWhole }: { readonly isWhole: boolean }) {
     this.#isWhole = isWhole;
+  }
+
+  /** Indexes of the live offers of a kind. All live offers of the database must have been loaded. */
+  offersOf(kind: OfferKind): Iterable<number> {
+    return this.#book.ofKind(kind);
+  }
+
+  /** The same of a market or counter. */
+  offersAt(place: string): Iterable<number> {
+    return this.#book.at(place);
   }
 
   /** Facts in memory. */
@@ -225,6 +245,11 @@ export class View implements Reader {
     this.#facts.set(kind, key, value ?? ABSENT[kind]);
   }
 
+  loadOffer(key: string, offer: Offer | undefined): void {
+    this.load('offer', key, offer);
+    if (offer) this.#book.put(offer);
+  }
+
   /** The same for sets. What is changed but not yet written counts too. */
   loadSet(kind: 'holders' | 'holdings' | 'owned', key: string, members: Iterable<string>): void {
     this.#facts.set(kind, key, new Set([...members, ...this.#unwritten(kind, key)]));
@@ -235,6 +260,7 @@ export class View implements Reader {
     for (const [key, token] of changes.of('token')) this.#tokenChanged(key, token);
     for (const kind of changes.kinds) this.#putAll(kind, changes);
     for (const [key, amount] of changes.of('balance')) this.#balanceChanged(key, amount);
+    for (const [, offer] of changes.of('offer')) if (offer) this.#book.put(offer);
   }
 
   /** The pairs and tokens whose rows are out of date, as keys; afterwards none is. */

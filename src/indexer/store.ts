@@ -5,8 +5,9 @@ import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from './block.ts';
 import type { TableRow } from './effects.ts';
 import { executeBlocks } from './execute.ts';
-import { factLoader, VALID_STATUS } from './facts.ts';
+import { factLoader } from './facts.ts';
 import { Lookups } from './lookups.ts';
+import { loadLiveOffers, readTimes } from './offers/offer-facts.ts';
 import { rollBack } from './rollback.ts';
 import { encodeRows, textsOf } from './row-encoder.ts';
 import type { Rules } from './rules.ts';
@@ -14,6 +15,7 @@ import { checkSanity } from './sanity.ts';
 import { createIndexerTables, openIndexerDatabase } from './schema.ts';
 import { splitPair, tickKey, View } from './state.ts';
 import { writeTokens } from './token-rows.ts';
+import { VALID_STATUS } from './valid-status.ts';
 
 /** A block's place and name. */
 export interface BlockRef {
@@ -45,6 +47,8 @@ export class IndexerStore {
   /** Ids of all tickers, by `tickKey`. */
   readonly #tickers = new Map<string, number>();
   #view = new View({ isWhole: false });
+  /** Whether all live offers are in the view. */
+  #hasOffers = false;
 
   private constructor(connection: Connection, rules: Rules) {
     this.#connection = connection;
@@ -94,9 +98,12 @@ export class IndexerStore {
       const load = factLoader(this.#connection, this.#view, { ids: this.#tickers });
       await load((['address', 'ticker', 'action', 'transaction'] as const).map((key) => ({ kind: 'counter', key })));
       const view = this.#view;
-      const executed = await executeBlocks({ view, rules: this.#rules, load }, blocks, await this.#readHashes());
+      if (!this.#hasOffers) await loadLiveOffers(this.#connection, view);
+      this.#hasOffers = true;
+      const below = { hashes: await this.#readHashes(), times: await readTimes(this.#connection, blocks[0]!.height) };
+      const executed = await executeBlocks({ view, rules: this.#rules, load }, blocks, below);
       await this.#write(executed);
-      if (this.#view.size > MAX_FACTS) this.#view = new View({ isWhole: false });
+      if (this.#view.size > MAX_FACTS) this.#forget();
       return executed.map(({ hashes }) => hashes);
     });
   }
@@ -107,8 +114,13 @@ export class IndexerStore {
       await rollBack(this.#connection, height, this.#rules.coin);
       await this.#recordEvent('REORG', { block_index: height });
     });
-    this.#view = new View({ isWhole: false });
+    this.#forget();
     await this.#readTickers();
+  }
+
+  #forget(): void {
+    this.#view = new View({ isWhole: false });
+    this.#hasOffers = false;
   }
 
   /** The hash of the block at a height; null where there is none. */
@@ -161,8 +173,17 @@ export class IndexerStore {
       if (table === 'index_tickers') this.#tickers.set(tickKey(String(columns['tick'])), Number(columns['id']));
     }
     await this.#lookups.prepare(this.#connection, textsOf(written));
+    const changes = executed.flatMap(({ statusChanges }) => statusChanges);
+    await this.#lookups.prepare(
+      this.#connection,
+      new Map([['index_statuses', new Set(changes.map(({ status }) => status))]])
+    );
     const encoded = encodeRows(written, this.#lookups);
     for (const [table, { columns, values }] of encoded) await this.#insert(table, columns, values);
+    for (const { table, actionIndex, status } of changes) {
+      const statusId = this.#lookups.idOf('index_statuses', status);
+      await this.#query(`UPDATE ${quoteName(table)} SET status_id = ? WHERE action_index = ?`, [statusId, actionIndex]);
+    }
     await this.#insert(
       'chain_blocks',
       ['block_index', 'block_hash'],

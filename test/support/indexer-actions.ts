@@ -1,3 +1,5 @@
+import { parseAmount } from '../../src/consensus/amount.ts';
+import type { ChainTransaction } from '../../src/indexer/block.ts';
 import fc from './fast-check.ts';
 
 const ADDRESSES = ['A', 'B', 'C', 'D', 'E'];
@@ -11,6 +13,15 @@ const memo = fc.constantFrom('', 'hi', 'm'.repeat(251));
 const index = fc.oneof(fc.constantFrom('4', '5'), fc.nat({ max: 60 }).map(String));
 const flag = fc.constantFrom('', '0', '1', 'x');
 const block = fc.constantFrom('', '0', '3', '20', '-1', 'soon');
+
+/** Of a block soon, of none, or gone by. */
+const expiration = fc.constantFrom('', '', '', '1700004000', '1700008000', '5', 'soon');
+const offered = fc.constantFrom('TOKA', 'TOKA', 'TOKB', '', 'NOPE');
+const price = fc.constantFrom('1', '2', '3.5', '4', '10', '', '0');
+const owned = fc.constantFrom('', '', '0', '1', 'x');
+const list = fc.constantFrom('', '', '', '4', '5', '0');
+const coin = fc.constantFrom('BTC', 'BTC', 'BTC', 'BTC', 'LTC', 'x');
+const offer = fc.oneof(index, fc.integer({ min: 7, max: 12 }).map(String));
 
 const fields = (...parts: fc.Arbitrary<string>[]) => fc.tuple(...parts).map((texts) => texts.join('|'));
 const just = fc.constant;
@@ -46,12 +57,92 @@ const simpleAction = fc.oneof(
   fields(just('FILE|0'), memo, memo, memo),
   fc.string({ maxLength: 40 })
 );
-const batch = fc.array(simpleAction, { maxLength: 5 }).map((commands) => `BATCH|0|${commands.join(';')}`);
+/** Mostly an offer that was there from the beginning. */
+const own = (name: 'ORDER' | 'SWAP') => fc.oneof({ weight: 3, arbitrary: just(name === 'SWAP' ? '9' : '7') }, offer);
+
+const trade = (name: 'ORDER' | 'SWAP') =>
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fields(
+        just(`${name}|0`),
+        coin,
+        offered,
+        price,
+        owned,
+        just('BTC'),
+        offered,
+        price,
+        owned,
+        address,
+        expiration,
+        list,
+        list,
+        memo
+      )
+    },
+    { weight: 4, arbitrary: fields(just(`${name}|0|BTC|TOKA`), price, just('|BTC|TOKB'), price) },
+    {
+      weight: 4,
+      arbitrary: fields(just(`${name}|0|BTC|TOKB`), price, just('|BTC|TOKA'), price, just(''), address, expiration)
+    },
+    { weight: 6, arbitrary: fields(just(`${name}|1`), own(name), memo) },
+    { weight: 6, arbitrary: fields(just(`${name}|2`), own(name), expiration, list, list) },
+    just(name === 'SWAP' ? 'SWAP|0|BTC|TOKA|4|0|BTC|TOKB|4' : 'ORDER|0|BTC|TOKB|5|0|BTC|TOKA|2')
+  );
+const offerAction = fc.oneof(
+  trade('ORDER'),
+  trade('SWAP'),
+  fields(just('ORDER|0|BTC||'), price, just('|BTC|TOKA'), price),
+  fields(just('ORDER|0|BTC|TOKA'), price, just('|BTC|'), price),
+  fields(just('ORDER|0|BTC|TOKA||1|BTC|TOKB'), price),
+  fields(just('ORDER|0|BTC|TOKB'), price, just('|BTC|TOKA||1')),
+  fields(just('COINPAY|0'), offer),
+  just('COINPAY|0|12'),
+  just('ORDER|0|BTC|TOKA|1|0|BTC|TOKB|90|||1700004000'),
+  just('DISPENSER|0|BTC|TOKA|1||2|BTC|TOKB|4||||1700004000'),
+  fields(
+    just('DISPENSER|0'),
+    coin,
+    offered,
+    price,
+    owned,
+    price,
+    just('BTC'),
+    offered,
+    price,
+    address,
+    just('||'),
+    expiration,
+    list,
+    list
+  ),
+  fields(just('DISPENSER|0|BTC|TOKA'), price, just(''), fc.constantFrom('10', '20'), just('BTC|'), price),
+  fields(
+    just('DISPENSER|0|BTC|TOKA'),
+    price,
+    just(''),
+    fc.constantFrom('10', '20'),
+    just('BTC|TOKB'),
+    price,
+    just('||||'),
+    expiration
+  ),
+  fields(just('DISPENSER|0|BTC|TOKA||1||BTC|TOKB'), price),
+  fields(just('DISPENSER|1'), offer, memo),
+  fields(just('DISPENSER|2'), offer, price, expiration, list, list),
+  fields(just('SWEEP|0'), address, flag, flag, flag, flag, flag),
+  fields(just('SEND|0|TOKB'), fc.constantFrom('4', '10', '20'), fc.constantFrom('A', 'B', 'C')),
+  fields(just('PAY'), fc.constantFrom('A', 'B', 'C'), fc.constantFrom('1', '4', '20'))
+);
+const batch = fc
+  .array(fc.oneof(simpleAction, offerAction), { maxLength: 5 })
+  .map((commands) => `BATCH|0|${commands.join(';')}`);
 
 /** A transaction's source and action text: some valid, some refused, some nonsense. */
 export const anyTransaction = fc.tuple(
   fc.constantFrom(...ADDRESSES),
-  fc.oneof({ weight: 6, arbitrary: simpleAction }, batch)
+  fc.oneof({ weight: 6, arbitrary: simpleAction }, { weight: 6, arbitrary: offerAction }, batch)
 );
 
 /** What most chains begin with, so that later actions have something to move. */
@@ -64,22 +155,40 @@ const OPENING = [
   ['B', 'SEND|0|TOKB|200|A']
 ] as const;
 
+/** Offers of which two match, so that later actions have something to pay, edit and cancel. */
+const MARKET = [
+  ...OPENING,
+  ['A', 'ORDER|0|BTC|TOKA|5|0|BTC|TOKB|20'],
+  ['A', 'ORDER|0|BTC|TOKA|8|0|BTC||4'],
+  ['B', 'SWAP|0|BTC|TOKB|4|0|BTC|TOKA|4'],
+  ['A', 'DISPENSER|0|BTC|TOKA|2||20|BTC|TOKB|4'],
+  ['B', 'ORDER|0|BTC||2|0|BTC|TOKA|4']
+] as const;
+
 /** Blocks that follow each other from height 1. */
 export const anyBlocks = fc
   .tuple(
-    fc.constantFrom(OPENING, OPENING, []),
+    fc.constantFrom(MARKET, MARKET, OPENING, []),
     fc.array(fc.array(anyTransaction, { maxLength: 12 }), { minLength: 1, maxLength: 12 })
   )
   .map(([opening, blocks]) =>
     [opening, ...blocks].map((transactions, place) => ({
       height: place + 1,
-      time: 1_700_000_000 + 600 * place,
+      time: 1_700_000_000 + 1_800 * place,
       hash: `${place + 1}`.padStart(64, 'b'),
       transactions: transactions.map(([source, data], position) => ({
         hash: `${place + 1}.${position}`.padStart(64, 'c'),
         source,
         fee: null,
-        data
+        ...contentOf(data)
       }))
     }))
   );
+
+/** `PAY|address|amount` is a payment alone; a COINPAY pays everybody. */
+function contentOf(data: string): Pick<ChainTransaction, 'data' | 'payment' | 'outputs'> {
+  const [name, to = '', amount = ''] = data.split('|');
+  if (name === 'PAY') return { data: '', payment: { address: to, amount: parseAmount(amount)! } };
+  if (!data.includes('COINPAY')) return { data };
+  return { data, outputs: ADDRESSES.map((payee, vout) => ({ vout, address: payee, amount: parseAmount('10')! })) };
+}

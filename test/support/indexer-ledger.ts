@@ -1,7 +1,9 @@
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
 import { BlockExecution, type BlockHashes, type ExecutedBlock } from '../../src/indexer/block.ts';
 import { Effects } from '../../src/indexer/effects.ts';
-import { HANDLERS } from '../../src/indexer/handlers.ts';
+import { isBuilt } from '../../src/indexer/handlers.ts';
+import { medianTime } from '../../src/indexer/median-time.ts';
+import type { Offer } from '../../src/indexer/offers/offer.ts';
 import type { Rules } from '../../src/indexer/rules.ts';
 import { LOCKS, pairKey, splitPair, type Token, tickKey, View } from '../../src/indexer/state.ts';
 
@@ -12,7 +14,7 @@ export const TEST_RULES: Rules = {
   gasTick: 'GAS',
   gasIssuer: undefined,
   roles: new Map(),
-  isActive: (action) => HANDLERS.has(action),
+  isActive: isBuilt,
   isAddress: (text) => /^[A-Z]$/.test(text)
 };
 
@@ -21,6 +23,9 @@ export class MemoryLedger {
   readonly view = new View({ isWhole: true });
   readonly blocks: ExecutedBlock[] = [];
   #height: number;
+  readonly times: number[] = [];
+  /** Of the next blocks, in epoch seconds. */
+  time = 0;
 
   constructor(height = 100) {
     this.#height = height;
@@ -51,26 +56,37 @@ export class MemoryLedger {
     this.view.commit(effects.changes);
   }
 
-  /** One block of one transaction each. @returns for each transaction the statuses of its rows, in their order */
+  /** One block of one transaction each. @returns for each transaction the verdicts of its rows, in their order */
   act(...actions: readonly (readonly [source: string, data: string])[]): string[][] {
     return actions.map(([source, data]) => {
       const hash = String(this.blocks.length + 1).padStart(64, '0');
       const transactions = [{ hash, source, fee: null, data }];
-      const executed = this.run({ height: this.#height, time: 0, hash, transactions });
-      return executed.rows.flatMap(({ columns }) => ('status_id' in columns ? [String(columns['status_id'])] : []));
+      const executed = this.run({ height: this.#height, time: this.time, hash, transactions });
+      return executed.rows.flatMap(({ table, columns }) =>
+        'status_id' in columns && !table.endsWith('_statuses') ? [String(columns['status_id'])] : []
+      );
     });
   }
 
   run(block: ExecutedBlock['block']): ExecutedBlock {
-    const execution = new BlockExecution(this.view, TEST_RULES, block);
+    const execution = new BlockExecution(this.view, TEST_RULES, block, medianTime([...this.times, block.time]));
     if (execution.advance() !== null) throw new Error('a whole view misses nothing');
     const executed = execution.finish(this.hashes);
     this.blocks.push(executed);
+    this.times.push(block.time);
     return executed;
   }
 
   get hashes(): BlockHashes | undefined {
     return this.blocks.at(-1)?.hashes;
+  }
+
+  /** Every offer that is live. */
+  get offers(): Offer[] {
+    const kinds = ['order', 'swap', 'dispenser', 'coinpay'] as const;
+    return kinds.flatMap((kind) =>
+      [...this.view.offersOf(kind)].flatMap((index) => this.view.get('offer', String(index)) ?? [])
+    );
   }
 
   /** Index of the action last recorded. */

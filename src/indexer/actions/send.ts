@@ -13,6 +13,8 @@ import {
   transferFacts
 } from '../checks.ts';
 import { groupFields } from '../grammar.ts';
+import { dispense } from '../offers/dispense.ts';
+import { counterOf } from '../offers/offer.ts';
 import { type Token, tickKey } from '../state.ts';
 
 interface Leg {
@@ -101,8 +103,11 @@ export const SEND = defineAction<Leg>({
     memo_id: orNull(memo),
     leg_ordinal: ordinal
   }),
-  apply: ({ token, amount, destination }, { action, ledger }) => {
+  apply: ({ token, amount, destination }, { action, ledger, next }) => {
+    const { tick } = token!;
     ledger.debit(token!, action.source, amount!);
     ledger.credit(token!, destination, amount!);
+    if (ledger.offersAt(counterOf(destination, tick)).length > 0)
+      next.push(dispense({ payer: action.source, payee: destination, tick, amount: amount! }));
   }
 });

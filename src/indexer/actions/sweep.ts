@@ -1,5 +1,7 @@
 import { type Check, defineAction, type Step, VALID } from '../action-definition.ts';
 import { MEMO_CHECKS, orNull, ownAddress, sourceSleeps } from '../checks.ts';
+import { cancelDispenser } from '../offers/dispenser-end.ts';
+import { endTrade } from '../offers/trade-end.ts';
 import { writeOwnership } from './ownership.ts';
 
 interface Sweep {
@@ -30,6 +32,24 @@ function flagCheck(flag: Flag): Check<Sweep> {
   return [`${name} (format)`, ({ flags }) => !/^[01]$/.test(flags[flag])];
 }
 
+/** What is on offer follows at once, what dispensers hold when they close. */
+function sweepOffers(flags: Sweep['flags'], to: string, step: Step): void {
+  const { action, ledger } = step;
+  for (const [flag, kind] of [
+    ['ORDERS', 'order'],
+    ['SWAPS', 'swap']
+  ] as const) {
+    if (flags[flag] !== '1') continue;
+    const own = ledger.liveOffers(kind).filter(({ source, status }) => source === action.source && status === 'open');
+    for (const trade of own) endTrade(trade, 'cancelled', to, step);
+  }
+  if (flags.DISPENSERS !== '1') return;
+  const own = ledger
+    .liveOffers('dispenser')
+    .filter(({ source, status }) => source === action.source && status === 'open');
+  for (const dispenser of own) cancelDispenser(dispenser, to, step);
+}
+
 /** Moves all that the source has to another address. The lists of the tokens and their sleep are not asked. */
 export const SWEEP = defineAction<Sweep>({
   name: 'SWEEP',
@@ -51,6 +71,7 @@ export const SWEEP = defineAction<Sweep>({
   }),
   apply: ({ destination, flags }, step) => {
     const { action, ledger } = step;
+    sweepOffers(flags, destination!, step);
     if (flags.BALANCES === '1') {
       for (const { token, amount } of ledger.holdings(action.source)) {
         ledger.debit(token, action.source, amount);

@@ -255,7 +255,6 @@ test('records: broadcast, address, message, file, link', () => {
     ['A', 'FILE|0|a.txt|text/plain|A file', OK],
     ['A', `LINK|0|BTC|${broadcast}|LTC|5`, OK],
     ['A', 'LINK|0|BTC|99999|LTC|5', 'COIN1_ACTION_INDEX (status)'],
-    ['A', 'ORDER|0|BTC|TOKA|1', 'ACTION is not yet activated'],
     ['A', 'ISSUE|6|TOKA|C|all', 'CONTROLLER (unknown)']
   ]);
 });

@@ -12,7 +12,7 @@ const amountOf = (text: unknown) => {
   return digits.startsWith('-') ? -parseAmount(digits.slice(1))! : parseAmount(digits)!;
 };
 
-test('supply = credits - debits + escrows = balances, and no balance is negative', () => {
+test('supply = credits - debits + escrows = balances + escrows, and no balance is negative', () => {
   const valid = new Set<string>();
   fc.assert(
     fc.property(anyBlocks, (blocks) => {
@@ -23,21 +23,26 @@ test('supply = credits - debits + escrows = balances, and no balance is negative
         }
       }
       const sums = new Map<string, bigint>();
-      const add = (tick: string, amount: bigint) => sums.set(tick, (sums.get(tick) ?? 0n) + amount);
+      const escrowed = new Map<string, bigint>();
+      const add = (to: Map<string, bigint>, tick: string, amount: bigint) =>
+        to.set(tick, (to.get(tick) ?? 0n) + amount);
       const signs: Readonly<Record<string, bigint>> = { credits: 1n, debits: -1n, escrows: 1n };
       for (const { table, columns } of ledger.blocks.flatMap(({ rows }) => rows)) {
         const sign = signs[table];
-        if (sign !== undefined)
-          add(ledger.view.get('tick', String(columns['tick_id']))!.toLowerCase(), sign * amountOf(columns['amount']));
+        if (sign === undefined) continue;
+        const tick = ledger.view.get('tick', String(columns['tick_id']))!.toLowerCase();
+        add(sums, tick, sign * amountOf(columns['amount']));
+        if (table === 'escrows') add(escrowed, tick, amountOf(columns['amount']));
       }
       const held = new Map<string, bigint>();
       for (const [pair, amount] of ledger.balances()) {
         assert.ok(amount >= 0n, `${pair} holds ${amount}`);
-        held.set(splitPair(pair)[0], (held.get(splitPair(pair)[0]) ?? 0n) + amount);
+        add(held, splitPair(pair)[0], amount);
       }
       for (const [tick, sum] of sums) {
         assert.equal(ledger.view.get('token', tick)!.supply, sum, `supply of ${tick}`);
-        assert.equal(held.get(tick) ?? 0n, sum, `balances of ${tick}`);
+        assert.equal((held.get(tick) ?? 0n) + (escrowed.get(tick) ?? 0n), sum, `balances and escrows of ${tick}`);
+        assert.ok((escrowed.get(tick) ?? 0n) >= 0n, `escrows of ${tick}`);
       }
     }),
     { numRuns: 400 }
@@ -47,7 +52,10 @@ test('supply = credits - debits + escrows = balances, and no balance is negative
     [...valid].sort(),
     [
       ...['addresses', 'airdrops', 'batches', 'broadcasts', 'callbacks', 'destroys', 'dividends', 'files', 'issues'],
-      ...['links', 'list_edits', 'lists', 'messages', 'mints', 'sends', 'sleeps', 'sweeps']
+      ...['links', 'list_edits', 'lists', 'messages', 'mints', 'sends', 'sleeps', 'sweeps'],
+      ...['coinpay_expires', 'coinpays', 'dispenser_cancels', 'dispenser_edits', 'dispenser_expires', 'dispensers'],
+      ...['dispenses', 'order_cancels', 'order_edits', 'order_expires', 'order_matches', 'orders'],
+      ...['swap_cancels', 'swap_edits', 'swap_expires', 'swap_matches', 'swaps']
     ].sort()
   );
 });
@@ -69,10 +77,14 @@ test('a view that loads what is missing gives what a whole one gives, in groups 
       for (let at = 0; at < blocks.length; at += groupSize) {
         const group = blocks.slice(at, at + groupSize);
         const view = new View({ isWhole: false });
+        for (const offer of whole.offers) view.loadOffer(String(offer.index), offer);
         const load = async (keys: readonly FactKey[]) => {
           for (const { kind, key } of keys) loadFrom(whole.view, view, kind, key);
         };
-        const executed = await executeBlocks({ view, rules: TEST_RULES, load }, group, whole.hashes);
+        const executed = await executeBlocks({ view, rules: TEST_RULES, load }, group, {
+          hashes: whole.hashes,
+          times: whole.times
+        });
         const expected = group.map((block) => whole.run(block));
         assert.deepEqual(executed, expected);
       }

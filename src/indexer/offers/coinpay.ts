@@ -1,0 +1,92 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import { type Step, type SystemAction, statusText, VALID } from '../action-definition.ts';
+import { giveSide } from './escrow.ts';
+import type { Obligation } from './offer.ts';
+import { settleTrade } from './trade-end.ts';
+
+/** An output of a transaction. */
+export interface Output {
+  readonly vout: number;
+  readonly address: string;
+  /** Of the chain's coin, as a count of 10^-18. */
+  readonly amount: bigint;
+}
+
+/** Pays a match with one output; nothing happens unless the match waits for it and it is enough. */
+export function payMatch(
+  match: number | null,
+  { vout, address, amount }: Output,
+  { source, txid }: { readonly source: string; readonly txid: string }
+): SystemAction {
+  return {
+    name: 'COINPAY',
+    source,
+    format: 0,
+    hasTransaction: true,
+    vout,
+    run: (step) => {
+      const { action, ledger } = step;
+      const spentKey = `${txid}|${vout}`;
+      const spent = ledger.get('spent', spentKey);
+      const owed = match === null ? null : ledger.offer('coinpay', match);
+      if (owed?.status !== 'pending_coinpay' || owed.payee !== address || amount - spent < owed.coinAmount)
+        return false;
+      ledger.set('spent', spentKey, spent + owed.coinAmount);
+      const refusal = action.block.time >= owed.expiration ? 'COINPAY obligation expired' : undefined;
+      ledger.record('coinpays', {
+        action_index: action.index,
+        obligation_action_index: owed.index,
+        coin_amount: formatAmount(owed.coinAmount),
+        txid,
+        vout,
+        status_id: statusText(refusal),
+        block_index: action.block.height
+      });
+      if (refusal === undefined) fulfil(owed, step);
+      return true;
+    }
+  };
+}
+
+function fulfil(owed: Obligation, step: Step): void {
+  const [seller, buyer] = [owed.seller, owed.buyer].map((index) => step.ledger.offer('order', index)!);
+  giveSide(owed.give, { named: seller!.source, to: buyer!.getAddress }, step);
+  finish(owed, { status: 'fulfilled', match: VALID }, step);
+}
+
+/** The seller gets back what nobody has paid for. */
+export function expireObligation({ index, seller }: Obligation, source: string): SystemAction {
+  return {
+    name: 'COINPAY_EXPIRE',
+    source,
+    run: (step) => {
+      const owed = step.ledger.offer('coinpay', index);
+      if (owed?.status !== 'pending_coinpay') return false;
+      step.ledger.record('coinpay_expires', {
+        action_index: step.action.index,
+        obligation_action_index: index,
+        status_id: VALID
+      });
+      const to = step.ledger.offer('order', seller)!.source;
+      giveSide(owed.give, { named: to, to }, step);
+      finish(owed, { status: 'expired', match: 'expired' }, step);
+      return true;
+    }
+  };
+}
+
+function finish(
+  owed: Obligation,
+  { status, match }: { readonly status: string; readonly match: string },
+  step: Step
+): void {
+  const { action, ledger } = step;
+  ledger.record('coinpay_statuses', {
+    action_index: action.index,
+    coinpay_action_index: owed.index,
+    status_id: status
+  });
+  ledger.changeStatus('order_matches', owed.index, match);
+  ledger.setOffer({ ...owed, status });
+  for (const index of [owed.seller, owed.buyer]) settleTrade(ledger.offer('order', index)!, step);
+}

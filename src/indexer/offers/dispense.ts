@@ -1,0 +1,112 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import { type Step, type SystemAction, statusText } from '../action-definition.ts';
+import { isAllowed, isBlocked } from '../checks.ts';
+import type { Token } from '../state.ts';
+import { closeDispenser } from './dispenser-end.ts';
+import { giveSide } from './escrow.ts';
+import { counterOf, type Dispenser, type DispenserLists } from './offer.ts';
+
+/** What somebody paid to an address. */
+export interface Payment {
+  readonly payer: string;
+  readonly payee: string;
+  /** Null is the chain's own coin. */
+  readonly tick: string | null;
+  readonly amount: bigint;
+}
+
+const MAX_DISPENSES = 1_000;
+
+/**
+ * Serves a payment at the oldest dispenser that takes it, then goes on with what is left at the next.
+ *
+ * @param after  index of the last dispenser that was asked
+ */
+export function dispense(payment: Payment, after = 0): SystemAction {
+  const { payer, payee, tick, amount } = payment;
+  return {
+    name: 'DISPENSE',
+    source: payer,
+    hasTransaction: true,
+    run: (step) => {
+      const [dispenser] = step.ledger
+        .offersAt(counterOf(payee, tick))
+        .filter((offer): offer is Dispenser => offer.kind === 'dispenser')
+        .filter(({ index, get }) => index > after && get.amount <= amount)
+        .sort((a, b) => a.index - b.index);
+      if (!dispenser) return false;
+      const fills = fillsOf(dispenser, amount);
+      const refusal = refusalOf(dispenser, payment, fills, step);
+      const paid = fills * dispenser.get.amount;
+      recordDispense(dispenser, payment, { fills, paid, refusal }, step);
+      if (refusal === undefined) serve(dispenser, payer, fills, step);
+      const left = refusal === undefined ? amount - paid : amount;
+      step.next.push(dispense({ ...payment, amount: left }, dispenser.index));
+      return true;
+    }
+  };
+}
+
+function fillsOf({ give, get, left }: Dispenser, amount: bigint): bigint {
+  const [paidFor, held] = [amount / get.amount, left / give.amount];
+  return paidFor < held ? paidFor : held;
+}
+
+/** The lists that count now. */
+export function listsAt({ lists }: Dispenser, time: number): DispenserLists {
+  return lists.findLast(({ from }) => from <= time) ?? lists[0]!;
+}
+
+function refusalOf(dispenser: Dispenser, { payer, payee, tick }: Payment, fills: bigint, step: Step) {
+  const { action, ledger } = step;
+  if (payer === payee) return 'SOURCE and GET_ADDRESS can not be same';
+  if (fills === 0n) return 'insufficient funds';
+  const lists: readonly (readonly [string, Pick<Token, 'allowList' | 'blockList'> | null])[] = [
+    ['GET_TOKEN', tick === null ? null : ledger.token(tick)],
+    ['GIVE_TOKEN', ledger.token(dispenser.give.tick!)],
+    ['dispenser', listsAt(dispenser, action.block.time)]
+  ];
+  const parties = [
+    ['DESTINATION', payer],
+    ['GET_ADDRESS', payee]
+  ] as const;
+  for (const [owner, list] of lists) {
+    if (list === null) continue;
+    for (const [party, address] of parties)
+      if (!isAllowed(ledger, list, address)) return `${party} (${owner} allow list)`;
+    for (const [party, address] of parties)
+      if (isBlocked(ledger, list, address)) return `${party} (${owner} block list)`;
+  }
+  return undefined;
+}
+
+function recordDispense(
+  { index, give, get }: Dispenser,
+  { payer }: Payment,
+  { fills, paid, refusal }: { readonly fills: bigint; readonly paid: bigint; readonly refusal: string | undefined },
+  { action, ledger, rules }: Step
+): void {
+  ledger.record('dispenses', {
+    action_index: action.index,
+    dispenser_action_index: index,
+    give_coin_id: rules.coin,
+    give_tick_id: give.tick,
+    give_amount: give.isOwnership ? null : formatAmount(fills * give.amount),
+    get_coin_id: rules.coin,
+    get_tick_id: get.tick,
+    get_amount: formatAmount(paid),
+    destination_id: payer,
+    status_id: statusText(refusal)
+  });
+}
+
+function serve(dispenser: Dispenser, buyer: string, fills: bigint, step: Step): void {
+  const { index, give, left, dispenses } = dispenser;
+  const given = fills * give.amount;
+  giveSide({ ...give, amount: given }, { named: buyer, to: buyer }, step);
+  const after = { ...dispenser, left: left - given, dispenses: dispenses + 1 };
+  step.ledger.setOffer(after);
+  if (after.left < give.amount) step.next.push(closeDispenser(after, 'empty'));
+  else if (after.dispenses >= MAX_DISPENSES)
+    step.next.push(closeDispenser({ ...after, index }, 'max_dispenses_reached'));
+}

@@ -1,0 +1,64 @@
+import { type Step, type SystemAction, VALID } from '../action-definition.ts';
+import { DISPENSER_DELAY_S } from './delays.ts';
+import { giveSide } from './escrow.ts';
+import { type Dispenser, isLive } from './offer.ts';
+
+/** Writes a dispenser with a new status, under the action of the step. */
+export function setDispenserStatus(dispenser: Dispenser, status: string, { action, ledger }: Step, by?: string): void {
+  ledger.record('dispenser_statuses', {
+    action_index: action.index,
+    dispenser_action_index: dispenser.index,
+    cancelled_by_id: by ?? null,
+    status_id: status
+  });
+  ledger.setOffer({ ...dispenser, status });
+}
+
+/** It sells for another hour; what is left then goes to an heir. */
+export function cancelDispenser(dispenser: Dispenser, heir: string, step: Step): void {
+  const closesAt = step.action.block.time + DISPENSER_DELAY_S;
+  setDispenserStatus({ ...dispenser, closesAt, heir }, 'cancelling', step, heir);
+}
+
+/** Closes a dispenser that is live: it is empty, has served too often, or was cancelled an hour ago. */
+export function closeDispenser(
+  { index, source }: Dispenser,
+  status: 'empty' | 'max_dispenses_reached' | 'cancelled'
+): SystemAction {
+  return {
+    name: 'DISPENSER_CLOSE',
+    source,
+    run: (step) => end(index, { table: 'dispenser_closes', verdict: status, status }, step, ({ heir }) => heir)
+  };
+}
+
+/** Ends a dispenser whose time is over. */
+export function expireDispenser({ index, source }: Dispenser): SystemAction {
+  return {
+    name: 'DISPENSER_EXPIRE',
+    source,
+    run: (step) =>
+      end(
+        index,
+        { table: 'dispenser_expires', verdict: VALID, status: 'expired' },
+        step,
+        (dispenser) => dispenser.source
+      )
+  };
+}
+
+function end(
+  index: number,
+  { table, verdict, status }: { readonly table: string; readonly verdict: string; readonly status: string },
+  step: Step,
+  heirOf: (dispenser: Dispenser) => string
+): boolean {
+  const { action, ledger } = step;
+  const dispenser = ledger.offer('dispenser', index);
+  if (!dispenser || !isLive(dispenser)) return false;
+  ledger.record(table, { action_index: action.index, dispenser_action_index: index, status_id: verdict });
+  const to = heirOf(dispenser);
+  giveSide({ ...dispenser.give, amount: dispenser.left }, { named: to, to }, step);
+  setDispenserStatus({ ...dispenser, left: 0n }, status, step);
+  return true;
+}

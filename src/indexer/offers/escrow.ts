@@ -1,0 +1,32 @@
+import { type Step, VALID } from '../action-definition.ts';
+import { writeOwnership } from '../actions/ownership.ts';
+import type { Side } from './offer.ts';
+
+/** Takes what a side is about from an address, under the action of the step; the chain's own coin stays where it is. */
+export function holdSide({ tick, amount, isOwnership }: Side, from: string, { action, ledger }: Step): void {
+  if (tick === null || amount === 0n) return;
+  const token = ledger.token(tick)!;
+  if (isOwnership) {
+    ledger.setToken({ ...token, escrowActionIndex: action.index });
+    return;
+  }
+  ledger.debit(token, from, amount);
+  ledger.escrow(token, from, amount);
+}
+
+/** Hands over what a side is about. @param named  whose escrow the row names */
+export function giveSide(
+  { tick, amount, isOwnership }: Side,
+  { named, to }: { readonly named: string; readonly to: string },
+  step: Step
+): void {
+  if (tick === null || amount === 0n) return;
+  const { ledger } = step;
+  const token = ledger.token(tick)!;
+  if (isOwnership && token.owner === to) ledger.setToken({ ...token, escrowActionIndex: null });
+  else if (isOwnership) writeOwnership(token, to, step, VALID);
+  else {
+    ledger.escrow(token, named, -amount);
+    ledger.credit(token, to, amount);
+  }
+}

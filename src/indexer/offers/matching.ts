@@ -1,0 +1,154 @@
+import { formatAmount, multiplyRatio } from '../../consensus/amount.ts';
+import { type Step, type SystemAction, VALID } from '../action-definition.ts';
+import { isBarred } from '../checks.ts';
+import { giveSide } from './escrow.ts';
+import { marketOf, type Side, type Trade } from './offer.ts';
+import { setTradeStatus, settleTrade } from './trade-end.ts';
+
+/** Seconds in which the coin side of a match is to be paid. */
+const COINPAY_TERM_S = 7_200;
+const COIN_PLACES = 8;
+/** Stands in `order_matches` for the chain's own coin. */
+const NO_TICK = 0;
+
+interface Fill {
+  /** What the taker gives. */
+  readonly give: bigint;
+  /** What it gets. */
+  readonly get: bigint;
+}
+
+/** Matches a trade with the best one that stands against it, then goes on with what is left. */
+export function matchTrade({ kind, index, source }: Trade): SystemAction {
+  return {
+    name: `${kind.toUpperCase()}_MATCH`,
+    source,
+    run: (step) => {
+      const taker = step.ledger.offer(kind, index);
+      if (taker?.status !== 'open') return false;
+      for (const maker of candidatesOf(taker, step)) {
+        const fill = kind === 'swap' || hasOwnership(taker) ? wholeFill(maker, taker) : fillOf(maker, taker, step);
+        if (!fill || isKeptApart(maker, taker, step)) continue;
+        settle(maker, taker, fill, step);
+        step.next.push(matchTrade(taker));
+        return true;
+      }
+      return false;
+    }
+  };
+}
+
+/** Open trades of others that want what this one gives at its price or a better one: best price first, then the oldest. */
+function candidatesOf(taker: Trade, { ledger }: Step): Trade[] {
+  return ledger
+    .offersAt(marketOf({ kind: taker.kind, give: taker.get, get: taker.give }))
+    .filter((offer): offer is Trade => offer.kind === taker.kind)
+    .filter(({ status, source, give, get, giveLeft, getLeft }) => {
+      const isOpen = status === 'open' && giveLeft > 0n && getLeft > 0n && source !== taker.source;
+      return isOpen && give.amount * taker.give.amount >= taker.get.amount * get.amount;
+    })
+    .sort((a, b) => comparePrices(b, a) || a.index - b.index);
+}
+
+function comparePrices(a: Trade, b: Trade): number {
+  const [first, second] = [a.give.amount * b.get.amount, b.give.amount * a.get.amount];
+  return first < second ? -1 : Number(first > second);
+}
+
+const hasOwnership = ({ give, get }: Trade) => give.isOwnership || get.isOwnership;
+
+function wholeFill(maker: Trade, taker: Trade): Fill | null {
+  const isExact = maker.giveLeft === taker.getLeft && maker.getLeft === taker.giveLeft;
+  return isExact ? { give: taker.giveLeft, get: taker.getLeft } : null;
+}
+
+/** As much as both have left, at the price of the one that stood first. */
+function fillOf(maker: Trade, taker: Trade, step: Step): Fill | null {
+  const most = { give: least(maker.getLeft, taker.giveLeft), get: least(maker.giveLeft, taker.getLeft) };
+  const { give, get } = maker;
+  const isBoundByGive = most.get * get.amount > most.give * give.amount;
+  const fill = isBoundByGive
+    ? { give: most.give, get: least(most.get, multiplyRatio(most.give, give.amount, get.amount, placesOf(give, step))) }
+    : { give: least(most.give, multiplyRatio(most.get, get.amount, give.amount, placesOf(get, step))), get: most.get };
+  return fill.give === 0n || fill.get === 0n ? null : fill;
+}
+
+const least = (a: bigint, b: bigint) => (a < b ? a : b);
+
+function placesOf({ tick }: Side, { ledger }: Step): number {
+  return tick === null ? COIN_PLACES : ledger.token(tick)!.decimals;
+}
+
+/** Whether a list of a token or of either trade bars one of the receivers. */
+function isKeptApart(maker: Trade, taker: Trade, { ledger }: Step): boolean {
+  const tokens = [taker.give.tick, taker.get.tick].flatMap((tick) => (tick === null ? [] : ledger.token(tick)!));
+  return [...tokens, maker, taker].some((lists) =>
+    [maker.getAddress, taker.getAddress].some((address) => isBarred(ledger, lists, address))
+  );
+}
+
+function settle(maker: Trade, taker: Trade, { give, get }: Fill, step: Step): void {
+  const { action, ledger, rules } = step;
+  const isInstant = taker.give.tick !== null && taker.get.tick !== null;
+  const amountOf = (side: Side, amount: bigint) => (side.isOwnership ? null : formatAmount(amount));
+  ledger.record(`${taker.kind}_matches`, {
+    action_index: action.index,
+    give_action_index: maker.index,
+    give_coin_id: rules.coin,
+    give_tick_id: taker.give.tick ?? NO_TICK,
+    give_amount: amountOf(taker.give, give),
+    get_action_index: taker.index,
+    get_coin_id: rules.coin,
+    get_tick_id: taker.get.tick ?? NO_TICK,
+    get_amount: amountOf(taker.get, get),
+    ...(taker.kind === 'order' ? { settlement_type: isInstant ? 'instant' : 'coinpay' } : {}),
+    status_id: isInstant ? VALID : 'pending_coinpay'
+  });
+  const after = [
+    { ...maker, giveLeft: maker.giveLeft - get, getLeft: maker.getLeft - give },
+    { ...taker, giveLeft: taker.giveLeft - give, getLeft: taker.getLeft - get }
+  ];
+  for (const trade of after) ledger.setOffer(trade);
+  if (isInstant) {
+    giveSide({ ...taker.give, amount: give }, { named: maker.getAddress, to: maker.getAddress }, step);
+    giveSide({ ...maker.give, amount: get }, { named: taker.getAddress, to: taker.getAddress }, step);
+  } else awaitPayment(maker, taker, { give, get }, step);
+  for (const trade of after) settleTrade(trade, step);
+}
+
+function awaitPayment(maker: Trade, taker: Trade, { give, get }: Fill, { action, ledger, rules }: Step): void {
+  const [payer, seller, coinAmount, sold] =
+    taker.give.tick === null ? [taker, maker, give, get] : [maker, taker, get, give];
+  const expiration = action.block.time + COINPAY_TERM_S;
+  ledger.record('coinpay_obligations', {
+    action_index: action.index,
+    payer_address_id: payer.source,
+    payee_address_id: seller.getAddress,
+    coin_id: rules.coin,
+    coin_amount: formatAmount(coinAmount),
+    expiration,
+    block_index: action.block.height
+  });
+  ledger.record('coinpay_statuses', {
+    action_index: action.index,
+    coinpay_action_index: action.index,
+    status_id: 'pending_coinpay'
+  });
+  ledger.setOffer({
+    kind: 'coinpay',
+    index: action.index,
+    status: 'pending_coinpay',
+    expiration,
+    payee: seller.getAddress,
+    coinAmount,
+    seller: seller.index,
+    buyer: payer.index,
+    give: { ...seller.give, amount: sold }
+  });
+}
+
+/** Puts a new trade on its market and looks for others. */
+export function openTrade(trade: Trade, step: Step): void {
+  setTradeStatus(trade, 'open', step);
+  step.next.push(matchTrade(trade));
+}

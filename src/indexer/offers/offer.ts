@@ -1,0 +1,132 @@
+import { tickKey } from '../tick-key.ts';
+
+/** What one side of an offer is about; the ownership of a token counts as one unit of it. */
+export interface Side {
+  /** Null is the chain's own coin. */
+  readonly tick: string | null;
+  readonly amount: bigint;
+  readonly isOwnership: boolean;
+}
+
+interface BaseOffer {
+  /** Of the action that made it. */
+  readonly index: number;
+  /** The newest of its statuses, as it is stored. */
+  readonly status: string;
+  /** Epoch seconds; the offer ends in the first block whose median time is not below. */
+  readonly expiration: number;
+}
+
+/** An ORDER or a SWAP. */
+export interface Trade extends BaseOffer {
+  readonly kind: 'order' | 'swap';
+  readonly source: string;
+  readonly give: Side;
+  readonly get: Side;
+  /** What no match has used up. */
+  readonly giveLeft: bigint;
+  readonly getLeft: bigint;
+  readonly getAddress: string;
+  readonly allowList: number | null;
+  readonly blockList: number | null;
+}
+
+/** The lists of a dispenser from a time on. */
+export interface DispenserLists {
+  readonly from: number;
+  readonly allowList: number | null;
+  readonly blockList: number | null;
+}
+
+/** A DISPENSER. */
+export interface Dispenser extends BaseOffer {
+  readonly kind: 'dispenser';
+  readonly source: string;
+  /** One fill. */
+  readonly give: Side;
+  readonly get: Omit<Side, 'isOwnership'>;
+  readonly getAddress: string;
+  /** What it holds. */
+  readonly left: bigint;
+  readonly refills: number;
+  /** Since the last refill. */
+  readonly dispenses: number;
+  /** The last that has begun counts. */
+  readonly lists: readonly DispenserLists[];
+  /** When it closes; null while nobody has cancelled it. */
+  readonly closesAt: number | null;
+  /** Gets what is left. */
+  readonly heir: string;
+}
+
+/** A match that waits for a payment in the chain's coin. */
+export interface Obligation extends BaseOffer {
+  readonly kind: 'coinpay';
+  readonly payee: string;
+  readonly coinAmount: bigint;
+  /** The orders of both sides. */
+  readonly seller: number;
+  readonly buyer: number;
+  /** What the seller gives. */
+  readonly give: Side;
+}
+
+export type Offer = Trade | Dispenser | Obligation;
+export type OfferKind = Offer['kind'];
+
+/** Statuses of offers that may still do something. */
+export const LIVE_STATUSES = ['open', 'cancelling', 'expiring', 'pending_coinpay'] as const;
+const LIVE: ReadonlySet<string> = new Set(LIVE_STATUSES);
+
+export function isLive({ status }: Pick<Offer, 'status'>): boolean {
+  return LIVE.has(status);
+}
+
+type Market = Pick<Trade, 'kind'> & { readonly give: Omit<Side, 'amount'>; readonly get: Omit<Side, 'amount'> };
+
+/** Where those who take what a trade gives look for it. */
+export function marketOf({ kind, give, get }: Market): string {
+  return [kind, sideKey(give), sideKey(get)].join('|');
+}
+
+/** Where a payment to an address looks for dispensers. */
+export function counterOf(address: string, tick: string | null): string {
+  return ['dispenser', address, tick === null ? '' : tickKey(tick)].join('|');
+}
+
+function sideKey({ tick, isOwnership }: Omit<Side, 'amount'>): string {
+  return `${tick === null ? '' : tickKey(tick)}${isOwnership ? '|owner' : ''}`;
+}
+
+function placeOf(offer: Offer): string | null {
+  if (offer.kind === 'coinpay') return null;
+  return offer.kind === 'dispenser' ? counterOf(offer.getAddress, offer.get.tick) : marketOf(offer);
+}
+
+/** Which offers are live, by kind and by the place where they are looked for. */
+export class OfferBook {
+  readonly #kinds = new Map<OfferKind, Set<number>>();
+  readonly #places = new Map<string, Set<number>>();
+
+  put(offer: Offer): void {
+    this.#mark(this.#kinds, offer.kind, offer);
+    const place = placeOf(offer);
+    if (place !== null) this.#mark(this.#places, place, offer);
+  }
+
+  ofKind(kind: OfferKind): Iterable<number> {
+    return this.#kinds.get(kind) ?? [];
+  }
+
+  /** @param place  a market or a counter */
+  at(place: string): Iterable<number> {
+    return this.#places.get(place) ?? [];
+  }
+
+  #mark<K>(sets: Map<K, Set<number>>, key: K, offer: Offer): void {
+    const members = sets.get(key);
+    if (!isLive(offer)) members?.delete(offer.index);
+    else if (members) members.add(offer.index);
+    else sets.set(key, new Set([offer.index]));
+  }
+}

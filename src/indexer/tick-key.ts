@@ -1,0 +1,4 @@
+/** Tickers are looked up without regard to case. */
+export function tickKey(tick: string): string {
+  return tick.toLowerCase();
+}

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseAmount } from '../../../src/consensus/amount.ts';
+import { MemoryLedger } from '../../support/indexer-ledger.ts';
+
+const HOUR_S = 3_600;
+
+const holdings = (ledger: MemoryLedger, tick: string, addresses: string) =>
+  addresses.split('').map((address) => ledger.balance(tick, address));
+
+/** Actions of one block, and the statuses of the last row of each. */
+function act(ledger: MemoryLedger, ...steps: readonly (readonly [string, string])[]): (string | undefined)[] {
+  return ledger.act(...steps).map((statuses) => statuses[0]);
+}
+
+/** Names of the actions of the last block. */
+const named = (ledger: MemoryLedger) =>
+  ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === 'actions' ? [columns['action_id']] : []));
+
+/** One block with a payment alone, or with the outputs of an action. */
+function pay(ledger: MemoryLedger, source: string, data: string, to: string, amount: string): void {
+  const output = { vout: 0, address: to, amount: parseAmount(amount)! };
+  const hash = 'f'.repeat(64);
+  const content = data === '' ? { payment: output } : { outputs: [output] };
+  ledger.run({
+    height: ledger.height,
+    time: ledger.time,
+    hash,
+    transactions: [{ hash, source, fee: null, data, ...content }]
+  });
+}
+
+test('a dispenser sells for a token, goes on for an hour after its cancel, and gives the rest back', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.give('PAYT', 0, 'A', { B: '12', C: '4' });
+  assert.deepEqual(act(ledger, ['A', 'DISPENSER|0|BTC|TOKA|2|0|10|BTC|PAYT|5']), ['valid']);
+  const dispenser = ledger.lastAction;
+  assert.equal(ledger.balance('TOKA', 'A'), '0');
+  act(ledger, ['B', 'SEND|0|PAYT|12|A']);
+  assert.deepEqual(named(ledger), ['SEND', 'DISPENSE']);
+  assert.deepEqual(holdings(ledger, 'TOKA', 'AB'), ['0', '4']);
+  act(ledger, ['C', 'SEND|0|PAYT|4|A']);
+  assert.deepEqual(named(ledger), ['SEND']);
+  assert.deepEqual(act(ledger, ['C', `DISPENSER|1|${dispenser}`]), ['invalid: SOURCE (not owner)']);
+  assert.deepEqual(act(ledger, ['A', `DISPENSER|1|${dispenser}`]), ['valid']);
+  for (let block = 0; block < 11; block++) {
+    ledger.time = HOUR_S;
+    act(ledger, ['D', 'BROADCAST|0|tick']);
+  }
+  assert.equal(ledger.balance('TOKA', 'A'), '6');
+  assert.deepEqual([ledger.supply('TOKA'), ledger.balance('PAYT', 'A')], ['10', '16']);
+});
+
+test('a payment alone is served at dispensers for the coin, oldest first, each with what is left', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  act(ledger, ['A', 'DISPENSER|0|BTC|TOKA|1|0|2|BTC||0.5'], ['A', 'DISPENSER|0|BTC|TOKA|1|0|5|BTC||1']);
+  pay(ledger, 'B', '', 'A', '3.2');
+  assert.deepEqual(named(ledger), ['DISPENSE', 'DISPENSER_CLOSE', 'DISPENSE']);
+  assert.deepEqual(holdings(ledger, 'TOKA', 'AB'), ['3', '4']);
+  pay(ledger, 'B', '', 'A', '0.4');
+  assert.deepEqual(named(ledger), []);
+});
+
+test('orders at the same price match; what is left can be cancelled once', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.give('TOKB', 0, 'B', { B: '10', C: '20' });
+  assert.deepEqual(act(ledger, ['A', 'ORDER|0|BTC|TOKA|10|0|BTC|TOKB|20']), ['valid']);
+  const order = ledger.lastAction;
+  assert.deepEqual(act(ledger, ['B', 'ORDER|0|BTC|TOKB|10|0|BTC|TOKA|5']), ['valid']);
+  assert.deepEqual(named(ledger), ['ORDER', 'ORDER_MATCH']);
+  assert.deepEqual([...holdings(ledger, 'TOKA', 'AB'), ...holdings(ledger, 'TOKB', 'AB')], ['0', '5', '10', '0']);
+  assert.deepEqual(act(ledger, ['C', `ORDER|1|${order}`]), ['invalid: SOURCE (not owner)']);
+  assert.deepEqual(act(ledger, ['A', `ORDER|1|${order}`]), ['valid']);
+  assert.equal(ledger.balance('TOKA', 'A'), '5');
+  assert.deepEqual(act(ledger, ['A', `ORDER|1|${order}`]), ['invalid: ORDER_ACTION_INDEX (order not open)']);
+  assert.deepEqual(act(ledger, ['C', 'ORDER|0|BTC||1|0|BTC||1']), [
+    'invalid: cannot trade native coin for native coin'
+  ]);
+});
+
+test('a taker gets the best price first, then the oldest offer, and keeps what it need not give', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10', B: '10', C: '10' });
+  ledger.give('TOKB', 0, 'D', { D: '100' });
+  act(
+    ledger,
+    ['A', 'ORDER|0|BTC|TOKA|10|0|BTC|TOKB|40'],
+    ['B', 'ORDER|0|BTC|TOKA|10|0|BTC|TOKB|20'],
+    ['C', 'ORDER|0|BTC|TOKA|10|0|BTC|TOKB|20']
+  );
+  act(ledger, ['D', 'ORDER|0|BTC|TOKB|60|0|BTC|TOKA|15']);
+  assert.deepEqual(holdings(ledger, 'TOKB', 'ABCD'), ['0', '20', '10', '70']);
+  assert.equal(ledger.balance('TOKA', 'D'), '15');
+});
+
+test('a match with the coin waits two hours for its payment', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  const match = () => {
+    act(ledger, ['A', 'ORDER|0|BTC|TOKA|5|0|BTC||1'], ['B', 'ORDER|0|BTC||1|0|BTC|TOKA|5']);
+    return ledger.lastAction;
+  };
+  const paid = match();
+  assert.deepEqual(holdings(ledger, 'TOKA', 'AB'), ['5', '0']);
+  pay(ledger, 'B', `COINPAY|0|${paid}`, 'A', '0.9');
+  assert.deepEqual([named(ledger), ledger.balance('TOKA', 'B')], [[], '0']);
+  pay(ledger, 'B', `COINPAY|0|${paid}`, 'A', '1');
+  assert.deepEqual([named(ledger), ledger.balance('TOKA', 'B')], [['COINPAY'], '5']);
+  match();
+  ledger.time = 2 * HOUR_S;
+  for (let block = 0; block < 11; block++) act(ledger, ['D', 'BROADCAST|0|tick']);
+  assert.deepEqual(holdings(ledger, 'TOKA', 'AB'), ['5', '5']);
+  assert.deepEqual(ledger.offers, []);
+});
+
+test('an ownership is sold by an order, and comes back with its cancel', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.give('TOKB', 0, 'B', { B: '10' });
+  act(ledger, ['A', 'ORDER|0|BTC|TOKA||1|BTC|TOKB|4']);
+  const order = ledger.lastAction;
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|1|TOKA|new']), ['invalid: TICK (ownership escrowed)']);
+  act(ledger, ['A', `ORDER|1|${order}`]);
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|1|TOKA|new']), ['valid']);
+  act(ledger, ['A', 'ORDER|0|BTC|TOKA||1|BTC|TOKB|4'], ['B', 'ORDER|0|BTC|TOKB|4|0|BTC|TOKA||1']);
+  assert.deepEqual(named(ledger), ['ORDER', 'ORDER_MATCH', 'ISSUE']);
+  assert.deepEqual(act(ledger, ['B', 'ISSUE|1|TOKA|mine']), ['valid']);
+});
+
+test('a swap takes whole amounts only', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.give('TOKB', 0, 'B', { B: '10' });
+  act(ledger, ['A', 'SWAP|0|BTC|TOKA|4|0|BTC|TOKB|8'], ['B', 'SWAP|0|BTC|TOKB|4|0|BTC|TOKA|2']);
+  assert.deepEqual(holdings(ledger, 'TOKA', 'AB'), ['6', '0']);
+  act(ledger, ['B', 'SWAP|0|BTC|TOKB|8|0|BTC|TOKA|4']);
+  assert.equal(ledger.balance('TOKB', 'A'), '0');
+  act(ledger, ['B', 'SWEEP|0|C|1|0|0|1'], ['C', 'SWAP|0|BTC|TOKB|8|0|BTC|TOKA|4']);
+  assert.deepEqual([ledger.balance('TOKB', 'A'), ledger.balance('TOKA', 'C')], ['8', '4']);
+});

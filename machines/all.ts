@@ -6,6 +6,7 @@ import { watchdogMachine } from './indexer/watchdog.ts';
 import { circuitBreakerMachine } from './runtime/circuit-breaker.ts';
 import { haltMachine } from './runtime/halt.ts';
 import { restartMachine } from './runtime/restart.ts';
+import { balanceTreeMachine } from './sync/balance-tree.ts';
 import { epochCommitMachine } from './sync/epoch-commit.ts';
 import { hashQuorumMachine } from './sync/hash-quorum.ts';
 import { heartbeatMachine } from './sync/heartbeat.ts';
@@ -23,6 +24,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   watchdog: watchdogMachine,
   restart: restartMachine,
   circuitBreaker: circuitBreakerMachine,
+  balanceTree: balanceTreeMachine,
   epochCommit: epochCommitMachine,
   halt: haltMachine,
   hashQuorum: hashQuorumMachine,

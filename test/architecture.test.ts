@@ -71,7 +71,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['actors/runtime/', 'machines/sync/', 'machines/runtime/', 'src/observe/', 'src/log.ts', ...BASICS]
   ],
   'actors/commitment/': [
-    ...['node:', 'src/db/replica/', ...TABLES, ...BASICS],
+    ...['node:', 'xstate', 'src/db/replica/', ...TABLES, 'actors/runtime/', 'machines/sync/', ...BASICS],
     ...['type actors/protocol.ts', 'type src/db/source/', 'type src/log.ts']
   ],
   'actors/protocol.ts': [

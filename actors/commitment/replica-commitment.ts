@@ -11,7 +11,8 @@ import { hasCode } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
 import type { StateCommitment } from '../../src/wire/report.ts';
 import type { ReplicaActorData } from '../protocol.ts';
-import { compareRoots, GROUP_LEAVES_MAX, StateTracker } from './state-tracker.ts';
+import { compareRoots } from './followed-tree.ts';
+import { GROUP_LEAVES_MAX, StateTracker, type TrackerOptions } from './state-tracker.ts';
 
 const STATEMENT_LIMIT_S = 60;
 
@@ -20,6 +21,8 @@ export interface ReplicaCommitmentOptions {
   /** COMMITMENT_DOMAIN. */
   readonly domain: string;
   readonly log: Logger;
+  /** Sees the changes of state of the tree's machine. */
+  readonly inspect: TrackerOptions['inspect'];
   readonly computeTops: (batch: BucketBatch) => Promise<BucketBatch>;
   readonly changed: () => void;
 }
@@ -47,7 +50,7 @@ export class ReplicaCommitment implements GroupExaminer {
   async begin(schema: ReplicaSchema, { height }: ReplicaState): Promise<void> {
     if (!this.#tracker.isWanted || height === null) return;
     if (!stateTables(schema).hasBalances) {
-      this.#tracker.refrain('unsupported', 'the tables are not as a balance tree needs them');
+      this.#tracker.refuse('unsupported', 'the tables are not as a balance tree needs them');
       return;
     }
     const { coordinates, generation } = this.#options.data;
@@ -83,7 +86,7 @@ export class ReplicaCommitment implements GroupExaminer {
       await this.#tracker.advance(ends, leaves, theirs);
     } catch (caught) {
       if (!hasCode(caught, 'STATE_UNENCODABLE')) throw caught;
-      this.#tracker.refrain('failed', caught.message);
+      this.#tracker.refuse('failed', caught.message);
       compareRoots('balances_root', span.last, null, theirs);
     }
   }
@@ -104,12 +107,12 @@ export class ReplicaCommitment implements GroupExaminer {
 
   /** Rows of these tables were replaced outside of any group. */
   repaired(tables: readonly string[]): void {
-    if (tables.some(movesLeaves)) this.#tracker.reset('balances or their names were repaired');
+    if (tables.some(movesLeaves)) this.#tracker.discard('balances or their names were repaired');
   }
 
   /** What the tree was made of is not there any more, or not to be trusted. */
   forget(reason: string): void {
-    this.#tracker.reset(reason);
+    this.#tracker.discard(reason);
   }
 
   async #compareBlock(connection: Statements, schema: ReplicaSchema, height: number, theirs: string): Promise<void> {

@@ -40,9 +40,9 @@ export class SourceRoots {
       const layout = await readLayout(connection, dbType, this.#options.data.localTables);
       const plan = layout.plans.find(({ name }) => name === 'balances');
       if (layout.heads?.commitments.includes('balances_root'))
-        this.#tracker.refrain('off', 'the source says the roots itself');
+        this.#tracker.refuse('off', 'the source says the roots itself');
       else if (plan?.engine !== 'InnoDB' || !findStateTables(layout.plans, layout.tables).hasBalances)
-        this.#tracker.refrain('unsupported', 'the tables are not as a balance tree needs them');
+        this.#tracker.refuse('unsupported', 'the tables are not as a balance tree needs them');
       else if (await memory.holds(connection, plan)) {
         return this.#tracker.begin(connection, memory.height);
       } else this.#movedAt = memory.height;
@@ -97,7 +97,7 @@ export class SourceRoots {
       return await this.#tracker.advance(span, leaves, null);
     } catch (caught) {
       if (!hasCode(caught, 'STATE_UNENCODABLE')) throw caught;
-      this.#tracker.refrain('failed', caught.message);
+      this.#tracker.refuse('failed', caught.message);
       return null;
     }
   }

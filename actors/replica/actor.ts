@@ -66,6 +66,7 @@ const commitment =
         data,
         log,
         domain: data.stateDomain,
+        inspect: host.observe('balanceTree'),
         changed: () => scheduleReport(),
         computeTops: (batch) => host.ask('sync/balance-tops', batch, { deadlineMs: TREE_TASK_DEADLINE_MS })
       });

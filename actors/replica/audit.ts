@@ -8,6 +8,7 @@ import { hasCode, PlatformError } from '../../src/errors.ts';
 import { count } from '../../src/observe/counters.ts';
 import type { SourceClient } from '../../src/sync/client/source-client.ts';
 import type { Verification } from '../../src/wire/report.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
 import { ReplicaLost } from './chain.ts';
 import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
 import type { Replica } from './replica.ts';
@@ -310,17 +311,4 @@ function isOurs(caught: unknown): boolean {
     hasCode(caught, 'REPLICA_MOVED') ||
     (hasCode(caught, 'DATABASE_UNAVAILABLE') && caught.detail['repair'] !== undefined)
   );
-}
-
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  work.catch(() => undefined);
-  if (signal.aborted) stop();
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
 }

@@ -120,6 +120,7 @@ const roots =
         data,
         log,
         domain: data.stateDomain,
+        inspect: host.observe('balanceTree'),
         open,
         changed: () => undefined, // reported with the next tick
         computeTops: (batch) => host.ask('sync/balance-tops', batch, { deadlineMs: TREE_TASK_DEADLINE_MS })

@@ -59,6 +59,7 @@ test(`state commitment over ${BALANCES} balances`, async (t) => {
     names: NAMES,
     domain: 'PLATFORM',
     log: silentLogger,
+    inspect: () => undefined,
     computeTops: (batch) => pool.run('sync/balance-tops', batch),
     changed: () => undefined
   });

@@ -47,7 +47,13 @@ class Bench {
       computeTops(hashes, batch);
       return batch;
     };
-    const options = { names: NAMES, domain: 'PLATFORM', log: silentLogger, changed: () => undefined };
+    const options = {
+      names: NAMES,
+      domain: 'PLATFORM',
+      log: silentLogger,
+      inspect: () => undefined,
+      changed: () => undefined
+    };
     this.tracker = new StateTracker({ ...options, computeTops: onPool });
   }
 

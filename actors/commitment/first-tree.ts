@@ -1,0 +1,64 @@
+import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChainNames } from '../../src/consensus/balance-leaf.ts';
+import { BalanceTree, type BucketBatch } from '../../src/consensus/balance-tree.ts';
+import type { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
+import { type Connection, rows } from '../../src/db/core/connection.ts';
+import { readLeafPages } from '../../src/db/tables/state-reader.ts';
+import { hasCode } from '../../src/errors.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
+
+/** Leaves of one task of the pool: some 200 ms. */
+const BATCH_LEAVES = 2_000;
+const LANES = Math.min(4, availableParallelism());
+const BUSY_PAUSE_MS = 500;
+
+export interface FirstTreeOptions {
+  readonly hashes: CommitmentHashes;
+  readonly names: ChainNames;
+  /** Computes a batch's tops on the task pool. */
+  readonly computeTops: (batch: BucketBatch) => Promise<BucketBatch>;
+  /** Called with the percentage of the leaves that are hashed. */
+  readonly onProgress: (percent: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes the tree of every balance that a snapshot holds.
+ *
+ * @param connection in a consistent snapshot; closed when its rows are read
+ * @throws {PlatformError} STATE_UNENCODABLE
+ */
+export async function makeFirstTree(connection: Connection, options: FirstTreeOptions): Promise<BalanceTree> {
+  const { hashes, names, onProgress, signal } = options;
+  const [row] = await rows(connection, 'SELECT COUNT(*) AS n FROM balances');
+  const tree = new BalanceTree(hashes, Number(row?.['n']));
+  for await (const page of readLeafPages(connection, hashes, names)) {
+    signal.throwIfAborted();
+    tree.load(page);
+  }
+  connection.destroy();
+  let done = 0;
+  const batches = tree.batches(BATCH_LEAVES);
+  const lane = async () => {
+    for (const { from, batch } of batches) {
+      tree.finish(from, await onPool(batch, options));
+      done += batch.counts.reduce((sum, leaves) => sum + leaves, 0);
+      onProgress(Math.floor((100 * done) / Math.max(1, tree.size)));
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  return tree;
+}
+
+async function onPool(batch: BucketBatch, { computeTops, signal }: FirstTreeOptions): Promise<BucketBatch> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await untilAborted(computeTops(batch), signal);
+    } catch (caught) {
+      if (!hasCode(caught, 'TASKS_BUSY')) throw caught;
+      await sleep(BUSY_PAUSE_MS, undefined, { signal });
+    }
+  }
+}

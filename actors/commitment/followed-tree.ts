@@ -1,0 +1,142 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import type { LeafChange } from '../../src/consensus/balance-leaf.ts';
+import type { BalanceTree } from '../../src/consensus/balance-tree.ts';
+import { toHex } from '../../src/consensus/commitment-hashes.ts';
+import { PlatformError } from '../../src/errors.ts';
+
+/** Leaves between two breaths of the event loop: some 10 ms. */
+const SLICE_LEAVES = 64;
+/** Leaf changes that are kept to be taken back, and those that wait for the first tree. */
+const HISTORY_LEAVES = 100_000;
+const QUEUE_LEAVES = 200_000;
+
+/** What one group did to the tree. */
+interface Step {
+  /** The block below the group. */
+  readonly base: number;
+  readonly last: number;
+  readonly changes: readonly LeafChange[];
+}
+
+/** A group, and the root after it that its source claims; null where it claims none. */
+export interface ClaimedStep extends Step {
+  readonly claimed: string | null;
+}
+
+/**
+ * One tree and the groups since the block that it was begun at: those that wait for the tree, then those that it can take back.
+ *
+ * A group is taken in by `advance` and kept or taken back by `settle`; nothing else may happen between the two.
+ */
+export class FollowedTree {
+  readonly #onRoot: (height: number) => void;
+  #tree: BalanceTree | null = null;
+  /** The tree cannot go back below this block. */
+  #floor: number;
+  /** The last settled group's last block. */
+  #height: number;
+  #queue: ClaimedStep[] = [];
+  #history: Step[] = [];
+  #pending: { readonly step: ClaimedStep; readonly isIn: boolean } | undefined;
+
+  /** @param onRoot called with the last block of a group whose root was computed, compared and kept */
+  constructor(height: number, onRoot: (height: number) => void) {
+    this.#floor = height;
+    this.#height = height;
+    this.#onRoot = onRoot;
+  }
+
+  /** The last block that was settled. */
+  get height(): number {
+    return this.#height;
+  }
+
+  /** Balances above zero; null before the first tree. */
+  get size(): number | null {
+    return this.#tree?.size ?? null;
+  }
+
+  /** More groups wait for the first tree than is worth keeping. */
+  get isOverdue(): boolean {
+    return size(this.#queue) > QUEUE_LEAVES;
+  }
+
+  /** Sets the first tree, of the block that this was begun at. */
+  plant(tree: BalanceTree): void {
+    this.#tree = tree;
+  }
+
+  /** @returns the root as hex; null before the first tree  @throws {PlatformError} STATE_ROOT_MISMATCH, of this group or one before it */
+  async advance(step: ClaimedStep): Promise<string | null> {
+    await this.drain();
+    if (!this.#tree) {
+      this.#pending = { step, isIn: false };
+      return null;
+    }
+    const inverse = await this.#apply(step.changes);
+    this.#pending = { step: { ...step, changes: inverse }, isIn: true };
+    const root = toHex(this.#tree.root);
+    compareRoots('balances_root', step.last, root, step.claimed);
+    return root;
+  }
+
+  /** Keeps what the last `advance` took in, or takes it back. */
+  async settle(isKept: boolean): Promise<void> {
+    const pending = this.#pending;
+    this.#pending = undefined;
+    if (!pending) return;
+    const { step, isIn } = pending;
+    if (!isKept) {
+      if (isIn) await this.#apply(step.changes);
+      return;
+    }
+    this.#height = step.last;
+    if (isIn) this.#remember(step);
+    else this.#queue.push(step);
+  }
+
+  /** Takes in the groups that waited for the tree, when it is there. @throws {PlatformError} STATE_ROOT_MISMATCH */
+  async drain(): Promise<void> {
+    for (let step = this.#tree && this.#queue.shift(); step; step = this.#queue.shift()) {
+      const changes = await this.#apply(step.changes);
+      compareRoots('balances_root', step.last, toHex(this.#tree!.root), step.claimed);
+      this.#remember({ ...step, changes });
+    }
+  }
+
+  /** Takes back the groups that end above a height. @returns whether it could: not below what is kept */
+  async rollBack(height: number): Promise<boolean> {
+    if (height < this.#floor) return false;
+    this.#queue = this.#queue.filter(({ last }) => last <= height);
+    while ((this.#history.at(-1)?.last ?? -1) > height) await this.#apply(this.#history.pop()!.changes);
+    this.#height = Math.min(height, this.#height);
+    return true;
+  }
+
+  async #apply(changes: readonly LeafChange[]): Promise<LeafChange[]> {
+    const inverses: LeafChange[][] = [];
+    for (let from = 0; from < changes.length; from += SLICE_LEAVES) {
+      if (from > 0) await breathe();
+      inverses.push(this.#tree!.apply(changes.slice(from, from + SLICE_LEAVES)));
+    }
+    return inverses.reverse().flat();
+  }
+
+  #remember(step: Step): void {
+    this.#onRoot(step.last);
+    this.#history.push(step);
+    while (size(this.#history) > HISTORY_LEAVES) this.#floor = this.#history.shift()!.last;
+  }
+}
+
+/** @throws {PlatformError} STATE_ROOT_MISMATCH when the source names a root, and it is another one */
+export function compareRoots(root: string, height: number, ours: string | null, theirs: string | null): void {
+  if (theirs === null || ours === theirs.toLowerCase()) return;
+  const reason = `${root} of block ${height} is ${ours ?? 'not to be computed'}, the source says ${theirs.slice(0, 64)}`;
+  throw new PlatformError('STATE_ROOT_MISMATCH', { reason, root, height, ours, theirs: theirs.slice(0, 64) });
+}
+
+/** What is kept of some steps; one that changed nothing is kept too. */
+function size(steps: readonly Step[]): number {
+  return steps.reduce((sum, { changes }) => sum + changes.length + 1, 0);
+}

@@ -63,6 +63,7 @@ export class ReplicaChain {
     let mustReconcile = reconcile || state.phase === 'reconciling';
     const from = state.height ?? 0;
     const tip = { height: -1, since: 0 };
+    /** The live stream tells every block above it. */
     let told: number | null = null;
     let isUntold = false;
     for (let checked = false; ; ) {
@@ -77,18 +78,22 @@ export class ReplicaChain {
         isUntold = examined !== 'stands';
         checked = examined !== 'unsettled';
       }
-      if (checked && isMissing(status.height, state.height!, told)) {
-        const before = state.height;
+      const own = state.height!;
+      const missing = (status.height ?? own) - own;
+      const isAwaited = mustReconcile || isUntold;
+      const isTold = told !== null && own >= told && missing <= LIVE_BLOCKS;
+      if (checked && missing > 0 && (isAwaited || !isTold)) {
         const verdict = await this.#applySince(state, status, mustReconcile || state.phase === 'adopting', signal);
         if (verdict === 'halted') return { kind: 'halted' };
         state = await this.#replica.store.reloadState();
         // A source that tells of blocks which its snapshots do not hold yet, or has left the branch that it told of.
-        if (state.height === before) await subscription.pause(IDLE_PAUSE_MS, signal);
+        if (state.height === own) await subscription.pause(IDLE_PAUSE_MS, signal);
         else isUntold = false;
         if (verdict === 'other') checked = false;
         mustReconcile = state.phase === 'reconciling';
-        this.#replica.progress.percent = Math.floor((100 * (state.height! - from)) / Math.max(1, status.height - from));
-      } else if (mustReconcile || isUntold) {
+        const total = Math.max(1, own + missing - from);
+        this.#replica.progress.percent = Math.floor((100 * (state.height! - from)) / total);
+      } else if (isAwaited) {
         await subscription.pause(IDLE_PAUSE_MS, signal);
         checked = false; // what comes may be another branch
       } else break;
@@ -349,12 +354,6 @@ export class ReplicaChain {
     }
     return stated;
   }
-}
-
-/** @param told the height above which the live stream tells every block */
-function isMissing(tip: number | null, own: number, told: number | null): tip is number {
-  if (tip === null || tip <= own) return false;
-  return told === null || own < told || tip - own > LIVE_BLOCKS;
 }
 
 /** The replica contradicts its source in a way that only loading it anew can settle. */

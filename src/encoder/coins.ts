@@ -10,13 +10,8 @@ import type { Coin } from './select-coins.ts';
 import type { SourcedCoin } from './spent.ts';
 
 /** A coin that lies on the chain. */
-export interface ChainCoin extends Coin {
+export interface ChainCoin extends SourcedCoin {
   readonly height: number;
-}
-
-/** A coin that can be spent now. */
-export interface UnspentCoin extends ChainCoin {
-  readonly confirmations: number;
 }
 
 /** Blocks until a block's reward may be spent. */
@@ -47,6 +42,7 @@ const hexValidator = Compile(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
 const MAX_WAITING = 32;
 const MAX_KNOWN_ADDRESSES = 200;
 const BATCH = 500;
+const MOST_KNOWN_BYTES = 32 * 2 ** 20;
 
 /** The coins of any address, as one node without a wallet knows them: those that a block holds. */
 export class NodeCoins {
@@ -55,6 +51,11 @@ export class NodeCoins {
   /** By script; each holds for one tip. */
   readonly #scans = new LRUCache<string, { readonly tip: string; readonly coins: Promise<readonly ChainCoin[]> }>({
     max: MAX_KNOWN_ADDRESSES
+  });
+  /** Looking one up takes a node tens of milliseconds; what an id stands for never changes. */
+  readonly #transactions = new LRUCache<string, Buffer>({
+    maxSize: MOST_KNOWN_BYTES,
+    sizeCalculation: ({ length }) => length
   });
   #scanning: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -102,20 +103,38 @@ export class NodeCoins {
    * @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED
    */
   async sourced(places: readonly Outpoint[], script: Uint8Array): Promise<readonly SourcedCoin[]> {
+    const transactions = await this.#transactionsOf(places);
+    return places.map(({ txid, vout }) => {
+      const transaction = transactions.get(txid);
+      if (!transaction) throw unusable({ txid, vout }, 'the node knows no such transaction');
+      const output = readRawTransaction(transaction).output(vout);
+      if (!output?.script.equals(script)) throw unusable({ txid, vout }, 'it is no coin of the address');
+      return { txid, vout, amount: output.amount, transaction };
+    });
+  }
+
+  /** By their ids; those that the node does not know are missing. */
+  async #transactionsOf(places: readonly Outpoint[]): Promise<ReadonlyMap<string, Buffer>> {
+    const known = new Map<string, Buffer>();
+    const unknown = [...new Set(places.map(({ txid }) => txid))].filter((txid) => {
+      const bytes = this.#transactions.get(txid);
+      if (bytes) known.set(txid, bytes);
+      return bytes === undefined;
+    });
     const answers = await this.#batch(
       'getrawtransaction',
-      places.map(({ txid }) => [txid])
+      unknown.map((txid) => [txid])
     );
-    return places.map(({ txid, vout }, position) => {
+    for (const [position, txid] of unknown.entries()) {
       const answer = answers[position];
-      if (answer === null) throw unusable({ txid, vout }, 'the node knows no such transaction');
+      if (answer === null) continue;
       if (!hexValidator.Check(answer)) throw malformed('getrawtransaction');
-      const read = readRawTransaction(Buffer.from(answer, 'hex'));
-      if (read.txid !== txid) throw malformed('getrawtransaction');
-      const output = read.output(vout);
-      if (!output?.script.equals(script)) throw unusable({ txid, vout }, 'it is no coin of the address');
-      return { txid, vout, amount: output.amount, transaction: Buffer.from(read.bytes) };
-    });
+      const bytes = Buffer.from(answer, 'hex');
+      if (readRawTransaction(bytes).txid !== txid) throw malformed('getrawtransaction');
+      this.#transactions.set(txid, bytes);
+      known.set(txid, bytes);
+    }
+    return known;
   }
 
   async #scan(scriptHex: string): Promise<readonly ChainCoin[]> {
@@ -133,6 +152,7 @@ export class NodeCoins {
         txid,
         vout: Number(vout),
         amount: toBaseUnits(amount),
+        transaction: null,
         height: Number(height)
       }))
       .sort((a, b) => Number(b.amount - a.amount));

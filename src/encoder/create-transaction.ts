@@ -4,18 +4,18 @@ import { activationHeight, type Profile } from '../coin/profile.ts';
 import { readRawTransaction } from '../coin/raw-transaction.ts';
 import { virtualSize, writeBase } from '../coin/transaction-form.ts';
 import { PlatformError } from '../errors.ts';
-import { type ChainCoin, type NodeCoins, unusable } from './coins.ts';
+import { type NodeCoins, unusable } from './coins.ts';
 import { type Composed, compose, composeReveal, type Funding, type Order, orderLocks, type Reveal } from './compose.ts';
 import { chooseEncoding, type Encoding, type EncodingFacts } from './encodings.ts';
 import type { TwoStepEncoding } from './locks.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
 import { writePsbt } from './psbt.ts';
 import { type CreateRequest, readAction, readFee, readOutputs, readPlaces } from './request.ts';
-import type { Reservations } from './reservations.ts';
+import { keyOf, type Reservations } from './reservations.ts';
 import type { Coin } from './select-coins.ts';
 import { type Said, selfCheck } from './self-check.ts';
 import { addressScript, readSender, type Sender } from './sender.ts';
-import { firstSpent, revealSpent, type SourcedCoin } from './spent.ts';
+import { firstSpent, needsTransactions, revealSpent, type SourcedCoin } from './spent.ts';
 import { readTransactionHex } from './transaction-hex.ts';
 
 /** What a transaction is made with. */
@@ -95,8 +95,7 @@ async function composeWithCoins(
 ): Promise<Composed<SourcedCoin>> {
   const { script } = order.sender;
   const given = readPlaces(request);
-  const candidates: readonly (Coin | ChainCoin)[] =
-    given.length > 0 ? await coins.sourced(given, script) : await coins.confirmed(script);
+  const candidates = given.length > 0 ? await coins.sourced(given, script) : await coins.confirmed(script);
   const gone = new Set<Coin>();
   for (let left = TRIES; left > 0; left--) {
     const free =
@@ -105,12 +104,13 @@ async function composeWithCoins(
     const chosen = composed.first.coins;
     reservations.take(chosen);
     try {
-      const alive = new Set((await coins.spendable(chosen)).map(({ txid, vout }) => `${txid}:${vout}`));
-      const dead = chosen.filter(({ txid, vout }) => !alive.has(`${txid}:${vout}`));
-      if (dead.length === 0) {
-        const sourced = await coins.sourced(chosen, script);
-        return { ...composed, first: { ...composed.first, coins: sourced } };
-      }
+      const [spendable, sourced] = await Promise.all([
+        coins.spendable(chosen),
+        needsTransactions(order.sender) ? coins.sourced(chosen, script) : chosen
+      ]);
+      const alive = new Set(spendable.map(keyOf));
+      const dead = chosen.filter((coin) => !alive.has(keyOf(coin)));
+      if (dead.length === 0) return { ...composed, first: { ...composed.first, coins: sourced } };
       if (given.length > 0) throw unusable(dead[0]!, 'it is spent, or too young to be spent');
       for (const coin of dead) gone.add(coin);
     } catch (caught) {

@@ -21,9 +21,13 @@ export const FORMS = ['legacy', 'p2sh-segwit', 'bech32'] as const;
 const COIN = 20_000_000n;
 
 /** One address of each form, each with so many coins that a block holds. */
-export async function openAccounts(node: PrivateLitecoind, coins: number): Promise<readonly Account[]> {
+export async function openAccounts(
+  node: PrivateLitecoind,
+  coins: number,
+  forms: readonly Account['form'][] = FORMS
+): Promise<readonly Account[]> {
   await node.mine(110);
-  const accounts = await Promise.all(FORMS.map((form) => openAccount(node, form)));
+  const accounts = await Promise.all(forms.map((form) => openAccount(node, form)));
   const payees = accounts.flatMap(({ address }) => Array.from({ length: coins }, () => address));
   for (let start = 0; start < payees.length; start += 300) await payAll(node, payees.slice(start, start + 300));
   await node.mine(1);

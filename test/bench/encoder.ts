@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readNumber } from '../../src/cli/options.ts';
+import { startLitecoind } from '../../src/devnet/litecoin.ts';
+import { openAccounts } from '../loop/wallet.ts';
+import { readArguments } from '../support/arguments.ts';
+import { startTestEncoder } from '../support/encoder/service.ts';
+import { runProgram } from '../support/program.ts';
+import { type Figure, median, p99, report } from './support/figures.ts';
+
+const { rate, seconds, parallel, json } = readArguments(
+  'npm run bench -- encoder [--rate 100] [--seconds 10] [--parallel 1000] [--json FILE]',
+  {
+    rate: { type: 'string', default: '100' },
+    seconds: { type: 'string', default: '10' },
+    /** Calls that are sent at once. */
+    parallel: { type: 'string', default: '1000' },
+    json: { type: 'string' }
+  },
+  ({ json, ...options }) => ({
+    json,
+    rate: readNumber('--rate', options.rate, 1, 1_000),
+    seconds: readNumber('--seconds', options.seconds, 1, 3_600),
+    parallel: readNumber('--parallel', options.parallel, 1, 2_000)
+  })
+);
+
+/** What is compared with nothing but its bound. */
+const ABSOLUTE = { reference: 0, unit: 'ms', compare: 'above' } as const;
+
+interface Created {
+  readonly inputs: readonly { readonly txid: string; readonly vout: number }[];
+}
+
+async function measure(): Promise<Figure[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-bench-'));
+  const node = await startLitecoind(directory);
+  const encoder = await startTestEncoder(node);
+  try {
+    const [account] = await openAccounts(node, Math.min(2_400, rate * seconds + parallel + 50), ['bech32']);
+    const call = () => encoder.call<Created>('create_tx', { pubkey: account!.address, data: 'SEND|0|TOK|5|someone' });
+    for (let first = 0; first < 20; first++) await call();
+    const delays = await pace(call);
+    const began = performance.now();
+    const replies = await Promise.all(Array.from({ length: parallel }, call));
+    const tookMs = performance.now() - began;
+    const keys = replies.flatMap(({ inputs }) => inputs.map(({ txid, vout }) => `${txid}:${vout}`));
+    const shared = keys.length - new Set(keys).size;
+    console.log(`${parallel} calls at once: ${Math.round((parallel * 1_000) / tookMs)} a second`);
+    console.log(`at ${rate}/s, the median: ${median(delays).toFixed(1)} ms`);
+    return [
+      { ...ABSOLUTE, what: `create_tx at ${rate}/s, p99`, measured: p99(delays), most: 25, aim: 10 },
+      { ...ABSOLUTE, what: 'inputs that calls at once share', unit: '', measured: shared, most: 0, aim: 0 }
+    ];
+  } finally {
+    await encoder.close();
+    await node.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Calls at a steady rate, whether earlier ones are answered or not. @returns ms of each from when it was due */
+async function pace(call: () => Promise<unknown>): Promise<number[]> {
+  const began = performance.now();
+  const answers: Promise<number>[] = [];
+  for (let number = 0; number < rate * seconds; number++) {
+    const due = began + (number * 1_000) / rate;
+    await sleep(Math.max(0, due - performance.now()));
+    answers.push(call().then(() => performance.now() - due));
+  }
+  return await Promise.all(answers);
+}
+
+await runProgram(async () => report('encoder', await measure(), json));

@@ -6,6 +6,7 @@ import { watchdogMachine } from './indexer/watchdog.ts';
 import { circuitBreakerMachine } from './runtime/circuit-breaker.ts';
 import { haltMachine } from './runtime/halt.ts';
 import { restartMachine } from './runtime/restart.ts';
+import { auditMachine } from './sync/audit.ts';
 import { balanceTreeMachine } from './sync/balance-tree.ts';
 import { epochCommitMachine } from './sync/epoch-commit.ts';
 import { hashQuorumMachine } from './sync/hash-quorum.ts';
@@ -24,6 +25,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   watchdog: watchdogMachine,
   restart: restartMachine,
   circuitBreaker: circuitBreakerMachine,
+  audit: auditMachine,
   balanceTree: balanceTreeMachine,
   epochCommit: epochCommitMachine,
   halt: haltMachine,

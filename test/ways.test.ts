@@ -7,7 +7,7 @@ const STEP = /^\d+\. `([^`]+\.ts)` `([A-Za-z]+)`/gm;
 /** Whether a file declares a function, a method or a constant of that name. */
 function declares(source: string, name: string): boolean {
   return new RegExp(
-    `^(?:export )?(?:default )?(?:  )?(?:static )?(?:async )?(?:function[*]? |const )?${name}\\b[^\\n;]*[({=]`,
+    `^(?:export )?(?:default )?(?:  )?(?:static )?(?:async )?(?:function[*]? |const )?${name}\\b[^\\n;]*[({=<]`,
     'm'
   ).test(source.replace(/^export default /gm, ''));
 }

@@ -12,7 +12,7 @@ import type { View } from './view.ts';
 /** Charts of each kind of actor, in this order. */
 export const CHARTS: Readonly<Record<string, readonly string[]>> = {
   source: ['source', 'balanceTree', 'epochCommit', 'circuitBreaker', 'restart'],
-  replica: ['replica', 'balanceTree', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
+  replica: ['replica', 'audit', 'balanceTree', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
   decoder: ['decoder', 'mempool', 'restart'],
   indexer: ['indexer', 'watchdog', 'circuitBreaker', 'restart']
 };

@@ -78,7 +78,7 @@ const indexMap = new ReplicaIndexMap(replica, () =>
   connect(coordinates, { tag: statementTag(coordinates.name, data.generation), statementLimitS: ROOTS_LIMIT_S })
 );
 const checkpoints = new ReplicaCheckpoints(replica);
-const audit = new ReplicaAudit(replica);
+const audit = new ReplicaAudit(replica, host.observe('audit'));
 const follower = new ReplicaFollower(replica, {
   chain,
   audit,

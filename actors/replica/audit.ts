@@ -1,3 +1,5 @@
+import { createActor, type InspectionEvent } from 'xstate';
+import { auditMachine, MAX_MISSES } from '../../machines/sync/audit.ts';
 import type { Outcome } from '../../machines/sync/replica.ts';
 import { type Connection, connect, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
@@ -19,13 +21,6 @@ const STATEMENT_LIMIT_S = 60;
 /** Blocks that wait longer than this are more urgent than a comparison. */
 const PATIENCE_MS = 10_000;
 const LOOK_MS = 250;
-/** Comparisons in a row that came to nothing, each after the next block or a pause, before the next epoch is waited for. */
-const MAX_MISSES = 10;
-const MAX_PAUSE_MS = 60_000;
-/** Between two epochs a replica at rest is compared at each of these heights: then many replicas ask for the digests of one block. */
-const EVERY_BLOCKS = 10;
-/** But only so that comparisons take at most a fiftieth of the time. */
-const SHARE = 50;
 /** Repairs of one comparison while the source itself changes, or while there is more to repair. */
 const MAX_ROUNDS = 20;
 /** Tables that are named, in the log and in the status. */
@@ -41,20 +36,18 @@ type Different = Extract<Comparison, { kind: 'different' }>;
 export class ReplicaAudit {
   readonly #replica: Parts;
   #state: Verification = 'pending';
-  #dueAt = 0;
-  /** When a comparison that came to nothing is tried again though no block came. */
-  #retryAt = Number.POSITIVE_INFINITY;
-  /** Where the last comparison was, and when another may be before the end of the epoch. */
-  #last = { height: 0, restUntil: 0 };
-  #misses = 0;
   /** A difference that could not be located has led to a bootstrap already. */
-  #began = false;
-
+  #hasLost = false;
+  /** When the comparison under way began, by `performance.now()`. */
+  #began = 0;
+  readonly #schedule;
   readonly #quorum: DigestQuorum;
   #unconfirmed: readonly string[] = [];
 
-  constructor(replica: Parts) {
+  /** @param inspect sees the schedule's changes of state */
+  constructor(replica: Parts, inspect: (inspection: InspectionEvent) => void) {
     this.#replica = replica;
+    this.#schedule = createActor(auditMachine, { input: { epochSize: replica.data.epochSize }, inspect }).start();
     this.#quorum = new DigestQuorum(replica);
   }
 
@@ -68,27 +61,42 @@ export class ReplicaAudit {
     return this.#state;
   }
 
-  get isDue(): boolean {
-    if (this.#dueAt === Number.POSITIVE_INFINITY) return false;
-    const height = this.#replica.store.state.height!;
-    const now = performance.now();
-    const isBetween = height % EVERY_BLOCKS === 0 && height > this.#last.height && now >= this.#last.restUntil;
-    return height >= this.#dueAt || now >= this.#retryAt || isBetween;
+  /** Whether to compare now, while no block waits to be applied. */
+  isDueAtRest(): boolean {
+    this.#schedule.send({ type: 'replica.rested', height: this.#height });
+    return this.#schedule.getSnapshot().hasTag('due');
   }
 
   /** After a reconnect: the source may be another one, and offer what the last one did not. */
   renew(): void {
-    this.#dueAt = 0;
-    this.#retryAt = Number.POSITIVE_INFINITY;
-    this.#misses = 0;
+    this.#schedule.send({ type: 'source.renewed' });
+    this.#forgetVerdict();
+  }
+
+  /** As soon as the replica is at rest, where the source offers digests. */
+  scheduleNow(): void {
+    if (this.#isUnavailable) return;
+    this.#schedule.send({ type: 'audit.requested' });
+    this.#forgetVerdict();
+  }
+
+  get #height(): number {
+    return this.#replica.store.state.height!;
+  }
+
+  /** The source offers no digests. */
+  get #isUnavailable(): boolean {
+    return this.#schedule.getSnapshot().matches('unavailable');
+  }
+
+  #forgetVerdict(): void {
     if (this.#state !== 'verified') return;
     this.#state = 'pending';
     this.#replica.progress.changed();
   }
 
-  /** As soon as the replica is at rest, where the source offers digests. */
-  scheduleNow(): void {
-    if (this.#dueAt !== Number.POSITIVE_INFINITY) this.renew();
+  #ended(type: 'comparison.concluded' | 'comparison.missed' | 'comparison.interrupted'): void {
+    this.#schedule.send({ type, height: this.#height, tookMs: performance.now() - this.#began });
   }
 
   /**
@@ -96,34 +104,32 @@ export class ReplicaAudit {
    * of the replica. `halted` when a difference is there again right after its repair.
    */
   async verify(signal: AbortSignal): Promise<Outcome> {
-    if (this.#dueAt === Number.POSITIVE_INFINITY) return { kind: 'done' };
-    this.#retryAt = Number.POSITIVE_INFINITY;
+    if (this.#isUnavailable) return { kind: 'done' };
+    this.#schedule.send({ type: 'comparison.begun', height: this.#height });
+    this.#began = performance.now();
     const line = new SerialConnection(this.#open);
     const hurry = new AbortController();
     const stop = AbortSignal.any([signal, hurry.signal]);
-    const began = performance.now();
-    const isEarly = this.#replica.store.state.height! < this.#dueAt;
     const subscription = await this.#replica.stream.subscription();
     const look = setInterval(() => {
       // What waits may say no more than where the source stands, or what a catch-up has brought.
       const isBehind = subscription.waiting > 0 && (subscription.newest ?? -1) > this.#replica.store.state.height!;
-      if (isBehind && performance.now() - began > PATIENCE_MS) hurry.abort();
+      if (isBehind && performance.now() - this.#began > PATIENCE_MS) hurry.abort();
     }, LOOK_MS);
     try {
       return await this.#settle(line, stop);
     } catch (caught) {
       if (signal.aborted || isOurs(caught)) throw caught;
-      if (hasCode(caught, 'ROW_CONTRADICTION') && !this.#began) {
-        this.#began = true;
+      if (hasCode(caught, 'ROW_CONTRADICTION') && !this.#hasLost) {
+        this.#hasLost = true;
         throw new ReplicaLost(caught);
       }
-      if (!isEarly || !hurry.signal.aborted) this.#notVerified(caught, hurry.signal.aborted);
+      if (hurry.signal.aborted) this.#interrupted();
+      else this.#notVerified(caught);
       return { kind: 'done' };
     } finally {
       clearInterval(look);
       line.destroy();
-      const now = performance.now();
-      this.#last = { height: this.#replica.store.state.height!, restUntil: now + SHARE * (now - began) };
     }
   }
 
@@ -223,10 +229,9 @@ export class ReplicaAudit {
     const level = isContradicted ? 'warn' : 'info';
     log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
     // What was verified before stays so while the others are only a block away.
-    const isLate = this.#misses + 1 >= MAX_MISSES;
+    const isLate = this.#schedule.getSnapshot().context.misses + 1 >= MAX_MISSES;
     if (isContradicted || isLate || this.#state !== 'verified') this.#state = 'unverified';
-    if (isContradicted) this.#atNextEpoch();
-    else this.#againSoon();
+    this.#ended(isContradicted ? 'comparison.concluded' : 'comparison.missed');
     this.#replica.progress.changed();
   }
 
@@ -236,8 +241,8 @@ export class ReplicaAudit {
     await this.#replica.store.reloadState();
     this.#state = 'verified';
     count('digest.equal');
-    this.#began = false;
-    this.#atNextEpoch();
+    this.#hasLost = false;
+    this.#ended('comparison.concluded');
   }
 
   /** The source is a block ahead, or behind: soon both may stand at the same one. */
@@ -250,40 +255,36 @@ export class ReplicaAudit {
         { height, tables: unsettled },
         'these tables differ, and the source has not broadcast its changes to them yet; comparing again after the next block'
       );
-    this.#againSoon();
+    this.#ended('comparison.missed');
   }
 
-  #notVerified(caught: unknown, hurried: boolean): void {
+  /** Blocks that wait are more urgent; what was found before stays true of a comparison that was not due yet. */
+  #interrupted(): void {
+    const { isEarly } = this.#schedule.getSnapshot().context;
+    this.#ended('comparison.interrupted');
+    if (isEarly) return;
+    this.#setUnverified();
+    this.#replica.log.warn('blocks arrived during the comparison; comparing again at the next epoch');
+  }
+
+  #notVerified(caught: unknown): void {
     const { log } = this.#replica;
     const { client: source } = this.#replica.sources;
     const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
-    this.#state = 'unverified';
-    count('digest.unverified');
     if (status === 404 || status === 405 || status === 501) {
-      this.#dueAt = Number.POSITIVE_INFINITY;
+      this.#schedule.send({ type: 'digests.refused' });
       log.info({ source: source.url }, 'the source offers no digests: the replica is unverified');
-    } else if (hurried) {
-      this.#atNextEpoch();
-      log.warn('blocks arrived during the comparison; comparing again at the next epoch');
     } else {
-      this.#againSoon();
+      this.#ended('comparison.missed');
       log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
     }
+    this.#setUnverified();
+  }
+
+  #setUnverified(): void {
+    this.#state = 'unverified';
+    count('digest.unverified');
     this.#replica.progress.changed();
-  }
-
-  #againSoon(): void {
-    this.#misses++;
-    if (this.#misses < MAX_MISSES) {
-      this.#dueAt = this.#replica.store.state.height! + 1;
-      this.#retryAt = performance.now() + Math.min(MAX_PAUSE_MS, 500 * 2 ** this.#misses);
-    } else this.#atNextEpoch();
-  }
-
-  #atNextEpoch(): void {
-    const { epochSize } = this.#replica.data;
-    this.#misses = 0;
-    this.#dueAt = (Math.floor(this.#replica.store.state.height! / epochSize) + 1) * epochSize;
   }
 
   async #halt(table: string, { height, tables }: Different): Promise<Outcome> {

@@ -113,7 +113,7 @@ export class ReplicaFollower {
       const contradicted = isBetween ? await this.#checkpoints.check() : null;
       if (contradicted) return contradicted;
       if (atRest) await this.#compareRoots();
-      if (atRest && this.#audit.isDue) return { kind: 'due' };
+      if (atRest && this.#audit.isDueAtRest()) return { kind: 'due' };
       if (atRest && this.#dispensers.isDue) await this.#dispensers.replace(signal);
       const message = await subscription.next(WAIT_MS, signal);
       if (message === null) {

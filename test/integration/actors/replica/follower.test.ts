@@ -26,7 +26,7 @@ async function follow() {
   await replica.open();
   const sourceQuorum = new SourceQuorum(replica, () => () => undefined);
   const chain = new ReplicaChain(replica, sourceQuorum);
-  const audit = new ReplicaAudit(replica);
+  const audit = new ReplicaAudit(replica, () => undefined);
   const follower = new ReplicaFollower(replica, {
     chain,
     audit,

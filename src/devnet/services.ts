@@ -62,6 +62,20 @@ export function indexerOrder(settings: DevnetSettings, database: Server): Servic
   });
 }
 
+export function encoderOrder(settings: DevnetSettings, node: NodeAddress): ServiceOrder {
+  const { ports } = settings;
+  return order(settings, 'encoder', 'encoder', new Request(`http://${HOST}:${ports.encoder}/status`), {
+    NETWORK: DEVNET.name,
+    NODE_URL: node.host,
+    NODE_PORT: node.port,
+    NODE_USER: node.user,
+    NODE_PASSWORD: node.password,
+    ENCODER_API_HOST: HOST,
+    ENCODER_API_PORT: ports.encoder,
+    ENCODER_RATE_LIMIT_RPM: 10_000
+  });
+}
+
 export function serverOrder(settings: DevnetSettings): ServiceOrder {
   const { ports } = settings;
   return order(settings, 'sync-server', 'sync', healthOf(ports.server, settings), {

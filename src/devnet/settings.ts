@@ -23,6 +23,7 @@ export interface DevnetPorts {
   readonly hub: number;
   readonly decoder: number;
   readonly indexer: number;
+  readonly encoder: number;
   readonly server: number;
   readonly client: number;
 }
@@ -47,6 +48,7 @@ export async function choosePorts(given: Partial<DevnetPorts>): Promise<DevnetPo
     hub: given.hub ?? (await freePort()),
     decoder: given.decoder ?? (await freePort()),
     indexer: given.indexer ?? (await freePort()),
+    encoder: given.encoder ?? (await freePort()),
     server: given.server ?? (await freePort()),
     client: given.client ?? (await freePort())
   };

@@ -7,7 +7,14 @@ import { holdDirectory } from '../../../src/devnet/directory.ts';
 import { planRounds } from '../../../src/devnet/miner.ts';
 import { type ServiceOrder, startService } from '../../../src/devnet/process.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
-import { clientOrder, decoderOrder, hubOrder, indexerOrder, serverOrder } from '../../../src/devnet/services.ts';
+import {
+  clientOrder,
+  decoderOrder,
+  encoderOrder,
+  hubOrder,
+  indexerOrder,
+  serverOrder
+} from '../../../src/devnet/services.ts';
 import type { DevnetSettings } from '../../../src/devnet/settings.ts';
 import fc from '../../support/fast-check.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
@@ -77,7 +84,7 @@ test("the caller's own variables configure no service of the devnet", () => {
     HUB_VALIDATORS: 'other:1',
     DECODER_DB_NAME: 'precious'
   };
-  const ports = { hub: 1, decoder: 2, indexer: 7, server: 3, client: 4 };
+  const ports = { hub: 1, decoder: 2, indexer: 7, encoder: 8, server: 3, client: 4 };
   const settings: DevnetSettings = { directory, seed: 's', ports, apiKey: 'k', shell, tell: () => undefined };
   const database = { host: '127.0.0.1', port: 5, user: 'u', pass: 'p' };
   const node = { host: '127.0.0.1', port: 6, user: 'u', password: 'p' };
@@ -85,6 +92,7 @@ test("the caller's own variables configure no service of the devnet", () => {
     hubOrder(settings, database),
     decoderOrder(settings, database, node),
     indexerOrder(settings, database),
+    encoderOrder(settings, node),
     serverOrder(settings),
     clientOrder(settings, database)
   ]) {

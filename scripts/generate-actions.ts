@@ -85,6 +85,10 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
 
 ## Blocks
 
+After each write, supply = credits - debits + escrows = balances + escrows is checked for the tickers
+that moved: those of fewer than 2,000 rows each time, larger ones the more rarely the more rows they
+have. A difference halts the indexer.
+
 Transactions come in the decoder's order, the commands of a BATCH one after the other. The three
 hashes of a block are those of \`src/consensus/ledger-hashes.ts\`. A rollback deletes the rows of the
 blocks it takes back, gives balances back what they moved, and makes each token anew from the valid

@@ -131,10 +131,10 @@ export class BlockExecution {
 
   #commit(effects: Effects, { actions = [], moved }: Outcome): void {
     this.#view.commit(effects.changes);
-    this.#rows.push(...effects.rows);
-    this.#statusChanges.push(...effects.statusChanges);
-    this.#actions.push(...actions);
-    if (moved) for (const movement of MOVEMENTS) this.#moved[movement].push(...moved[movement]);
+    append(this.#rows, effects.rows);
+    append(this.#statusChanges, effects.statusChanges);
+    append(this.#actions, actions);
+    if (moved) for (const movement of MOVEMENTS) append(this.#moved[movement], moved[movement]);
   }
 
   /** The facts that the block's actions lack, each judged by itself on the view as it is. */
@@ -315,4 +315,9 @@ export class BlockExecution {
 function batchedCommands(text: string): string[] {
   const { name, rest } = parseCommand(text);
   return name === 'BATCH' ? rest.split(';') : [];
+}
+
+/** Adds to a list what may be too long for the arguments of one call. */
+function append<T>(list: T[], more: readonly T[]): void {
+  for (const item of more) list.push(item);
 }

@@ -4,6 +4,7 @@ import { type FormatFields, readReference } from './grammar.ts';
 import { isLive, type Offer, type OfferKind } from './offers/offer.ts';
 import {
   type Counter,
+  type FactKey,
   type Facts,
   FactTable,
   type Kind,
@@ -104,7 +105,8 @@ export class Effects implements Reader {
     this.changes.set(kind, key, value);
   }
 
-  want(...keys: Parameters<View['want']>[0]): void {
+  /** Asks for several facts at once. They may be very many: all that an action names, all holders of a token. */
+  want(keys: readonly FactKey[]): void {
     this.#view.want(keys);
   }
 
@@ -154,7 +156,7 @@ export class Effects implements Reader {
     const prefix = `${tickKey(tick)}|`;
     const changed = [...this.changes.of('balance').keys()].filter((key) => key.startsWith(prefix));
     const names = new Set([...this.get('holders', tickKey(tick)), ...changed.map((key) => key.slice(prefix.length))]);
-    this.want(...[...names].map((address) => ({ kind: 'balance', key: prefix + address }) as const));
+    this.want([...names].map((address) => ({ kind: 'balance', key: prefix + address }) as const));
     return [...names]
       .map((address) => ({ address, amount: this.balance(tick, address) }))
       .filter(({ amount }) => amount > 0n)
@@ -165,7 +167,7 @@ export class Effects implements Reader {
   holdings(address: string): { readonly token: Token; readonly amount: bigint }[] {
     const ticks = [...this.get('holdings', address)];
     this.want(
-      ...ticks.flatMap((tick) => [
+      ticks.flatMap((tick) => [
         { kind: 'balance', key: pairKey(tick, address) } as const,
         { kind: 'token', key: tick } as const
       ])
@@ -307,7 +309,11 @@ type OfferOf<K extends OfferKind> = Extract<Offer, { readonly kind: K }> | (Offe
 const MAPPED_ADDRESS = 1;
 const MAPPED_TICKER = 2;
 
-/** Order of the bytes of two texts. */
+/** Below them the order of UTF-16 is that of UTF-8, and it needs no bytes. */
+const BEYOND_SURROGATES = /[\ud800-\uffff]/;
+
+/** Order of the bytes of two texts in UTF-8. */
 export function compareBytes(a: string, b: string): number {
+  if (!BEYOND_SURROGATES.test(a) && !BEYOND_SURROGATES.test(b)) return a < b ? -1 : Number(a > b);
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

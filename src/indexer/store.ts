@@ -12,6 +12,7 @@ import { rollBack } from './rollback.ts';
 import { encodeRows, textsOf } from './row-encoder.ts';
 import type { Rules } from './rules.ts';
 import { checkSanity } from './sanity.ts';
+import { SanitySchedule } from './sanity-schedule.ts';
 import { createIndexerTables, openIndexerDatabase } from './schema.ts';
 import { splitPair, tickKey, View } from './state.ts';
 import { writeTokens } from './token-rows.ts';
@@ -47,6 +48,7 @@ export class IndexerStore {
   /** Ids of all tickers, by `tickKey`. */
   readonly #tickers = new Map<string, number>();
   #view = new View({ isWhole: false });
+  readonly #sanity = new SanitySchedule();
   /** Whether all live offers are in the view. */
   #hasOffers = false;
 
@@ -191,10 +193,8 @@ export class IndexerStore {
     );
     await this.#writeChanged();
     const moved = new Set(executed.flatMap(({ movedTicks }) => [...movedTicks]));
-    await checkSanity(
-      this.#connection,
-      [...moved].map((tick) => this.#tickers.get(tickKey(tick))!)
-    );
+    const due = this.#sanity.begin([...moved].map((tick) => this.#tickers.get(tickKey(tick))!));
+    this.#sanity.finish(await checkSanity(this.#connection, due));
   }
 
   /** Balances and tokens as the blocks left them. */

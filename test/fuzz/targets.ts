@@ -1,4 +1,5 @@
 import type { Target } from './support/target.ts';
+import { actions } from './targets/actions.ts';
 import { configuration } from './targets/configuration.ts';
 import { createTable } from './targets/create-table.ts';
 import { heartbeatBodies } from './targets/heartbeat-bodies.ts';
@@ -37,6 +38,7 @@ export const TARGETS: readonly Target[] = [
   jsonRpcCalls,
   nodeAnswers,
   payloads,
+  actions,
   rawBlocks,
   configuration,
   stateFiles

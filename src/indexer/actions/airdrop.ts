@@ -49,7 +49,7 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 function read(step: Step): Leg[] {
   const { action, ledger } = step;
   const groups = legsOf(step);
-  ledger.want(...groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
+  ledger.want(groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
   return (groups.length > 0 ? groups : [['', '', '', '']]).map(([tick, amountText, list, memo]) => {
     const token = ledger.token(tick!);
     const listIndex = readIndex(list!);

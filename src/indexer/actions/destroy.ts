@@ -34,7 +34,7 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 function read(step: Step): Leg[] {
   const { action, ledger } = step;
   const groups = legsOf(step);
-  ledger.want(...groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
+  ledger.want(groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
   const legs = new Map<string, Leg>();
   for (const [place, [tick, amountText, memo]] of (groups.length > 0 ? groups : [['', '', '']]).entries()) {
     const token = ledger.token(tick!);

@@ -22,10 +22,7 @@ interface Dividend {
 
 function read({ action, ledger }: Step): Dividend[] {
   const { get } = action.fields;
-  ledger.want(
-    ...transferFacts(get('TICK'), action.source, ''),
-    ...transferFacts(get('DIVIDEND_TICK'), action.source, '')
-  );
+  ledger.want([get('TICK'), get('DIVIDEND_TICK')].flatMap((tick) => transferFacts(tick, action.source, '')));
   const paid = ledger.token(get('DIVIDEND_TICK'));
   return [
     {

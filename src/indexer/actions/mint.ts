@@ -28,7 +28,7 @@ interface Mint {
 function read(step: Step): Mint[] {
   const { action, ledger } = step;
   const { get } = action.fields;
-  ledger.want(...transferFacts(get('TICK'), action.source, ''));
+  ledger.want(transferFacts(get('TICK'), action.source, ''));
   const token = ledger.token(get('TICK'));
   const destination = ledger.addressOf(get('DESTINATION'));
   return [

@@ -50,7 +50,7 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 function read(step: Step): Leg[] {
   const { action, ledger } = step;
   const groups = legsOf(step);
-  ledger.want(...groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
+  ledger.want(groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
   const legs = new Map<string, Leg>();
   for (const [place, [tick, amountText, destination, memo]] of (groups.length > 0
     ? groups

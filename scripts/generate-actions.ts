@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HANDLERS } from '../src/indexer/handlers.ts';
+import { HANDLERS } from '../src/indexer/rules/handlers.ts';
 
 export const ACTIONS_FILE = join(import.meta.dirname, '..', 'docs', 'actions.md');
 
@@ -85,9 +85,9 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
 
 ## Blocks
 
-After each write, supply = credits - debits + escrows = balances + escrows is checked for the tickers
-that moved: those of fewer than 2,000 rows each time, larger ones the more rarely the more rows they
-have. A difference halts the indexer.
+After each write, supply = credits - debits + escrows = balances + escrows is checked for the
+tickers that moved: those of fewer than 2,000 rows each time, larger ones the more rarely the more
+rows they have. A difference halts the indexer.
 
 Transactions come in the decoder's order, the commands of a BATCH one after the other. The three
 hashes of a block are those of \`src/consensus/ledger-hashes.ts\`. A rollback deletes the rows of the

@@ -1,6 +1,6 @@
 import { after, test } from 'node:test';
-import type { ChainBlock } from '../../src/indexer/block.ts';
-import { IndexerStore } from '../../src/indexer/store.ts';
+import type { ChainBlock } from '../../src/indexer/block/block.ts';
+import { IndexerStore } from '../../src/indexer/store/store.ts';
 import { readArguments } from '../support/arguments.ts';
 import { TEST_RULES } from '../support/indexer-ledger.ts';
 import { createDatabase } from '../support/mariadb.ts';

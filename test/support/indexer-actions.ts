@@ -1,5 +1,5 @@
 import { parseAmount } from '../../src/consensus/amount.ts';
-import type { ChainTransaction } from '../../src/indexer/block.ts';
+import type { ChainTransaction } from '../../src/indexer/block/block.ts';
 import fc from './fast-check.ts';
 
 const ADDRESSES = ['A', 'B', 'C', 'D', 'E'];

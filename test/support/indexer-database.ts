@@ -1,5 +1,5 @@
 import { connect, rows } from '../../src/db/core/connection.ts';
-import { TABLES } from '../../src/indexer/schema.ts';
+import { TABLES } from '../../src/indexer/store/schema.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 
 /** Columns that hold the id of a text whose ids a rollback leaves as they are: the texts are compared. */

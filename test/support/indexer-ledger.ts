@@ -1,11 +1,11 @@
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
-import { BlockExecution, type BlockHashes, type ExecutedBlock } from '../../src/indexer/block.ts';
-import { Effects } from '../../src/indexer/effects.ts';
-import { isBuilt } from '../../src/indexer/handlers.ts';
-import { medianTime } from '../../src/indexer/median-time.ts';
+import { BlockExecution, type BlockHashes, type ExecutedBlock } from '../../src/indexer/block/block.ts';
+import { medianTime } from '../../src/indexer/block/median-time.ts';
 import type { Offer } from '../../src/indexer/offers/offer.ts';
-import type { Rules } from '../../src/indexer/rules.ts';
-import { LOCKS, pairKey, splitPair, type Token, tickKey, View } from '../../src/indexer/state.ts';
+import { isBuilt } from '../../src/indexer/rules/handlers.ts';
+import type { Rules } from '../../src/indexer/rules/rules.ts';
+import { Effects } from '../../src/indexer/state/effects.ts';
+import { LOCKS, pairKey, splitPair, type Token, tickKey, View } from '../../src/indexer/state/state.ts';
 
 /** Rules of a Bitcoin regtest whose addresses are single capital letters. */
 export const TEST_RULES: Rules = {

@@ -1,5 +1,5 @@
-import { type Check, defineAction, type Step } from '../action-definition.ts';
-import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../checks.ts';
+import { type Check, defineAction, type Step } from '../rules/action-definition.ts';
+import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../rules/checks.ts';
 import { CONTROLLER_CHECKS, type ControllerFields, readController } from './controller.ts';
 
 interface AddressAction {

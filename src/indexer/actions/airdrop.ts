@@ -1,5 +1,5 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { defineAction, type Step } from '../action-definition.ts';
+import { defineAction, type Step } from '../rules/action-definition.ts';
 import {
   isBarred,
   MEMO_CHECKS,
@@ -11,9 +11,9 @@ import {
   tickSleeps,
   tickUnknown,
   transferFacts
-} from '../checks.ts';
-import { groupFields } from '../grammar.ts';
-import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type Token } from '../state.ts';
+} from '../rules/checks.ts';
+import { groupFields } from '../rules/grammar.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type Token } from '../state/state.ts';
 
 interface Leg {
   readonly token: Token | null;

@@ -1,6 +1,6 @@
-import { type Check, defineAction, type Step } from '../action-definition.ts';
-import { sourceSleeps } from '../checks.ts';
-import { parseCommand } from '../grammar.ts';
+import { type Check, defineAction, type Step } from '../rules/action-definition.ts';
+import { sourceSleeps } from '../rules/checks.ts';
+import { parseCommand } from '../rules/grammar.ts';
 
 interface Batch {
   readonly commands: readonly string[];

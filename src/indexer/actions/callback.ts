@@ -1,7 +1,15 @@
 import { formatAmount, multiplyFloor } from '../../consensus/amount.ts';
-import { defineAction, type Step } from '../action-definition.ts';
-import { isBarred, MEMO_CHECKS, orNull, ownershipEscrowed, sourceSleeps, tickSleeps, tickUnknown } from '../checks.ts';
-import type { Token } from '../state.ts';
+import { defineAction, type Step } from '../rules/action-definition.ts';
+import {
+  isBarred,
+  MEMO_CHECKS,
+  orNull,
+  ownershipEscrowed,
+  sourceSleeps,
+  tickSleeps,
+  tickUnknown
+} from '../rules/checks.ts';
+import type { Token } from '../state/state.ts';
 
 interface Callback {
   readonly token: Token | null;

@@ -1,6 +1,4 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { byFormat, type Check, defineAction, type Handler, type Step } from '../action-definition.ts';
-import { isBarred, MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../checks.ts';
 import { DISPENSER_DELAY_S } from '../offers/delays.ts';
 import { cancelDispenser, setDispenserStatus } from '../offers/dispenser-end.ts';
 import { holdSide } from '../offers/escrow.ts';
@@ -15,8 +13,10 @@ import {
   TERM_CHECKS
 } from '../offers/offer-fields.ts';
 import { ONE } from '../offers/units.ts';
-import { COINS, FIATS } from '../rules.ts';
-import type { Token } from '../state.ts';
+import { byFormat, type Check, defineAction, type Handler, type Step } from '../rules/action-definition.ts';
+import { isBarred, MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../rules/checks.ts';
+import { COINS, FIATS } from '../rules/rules.ts';
+import type { Token } from '../state/state.ts';
 import { MARKET_CHECKS, ownershipChecks } from './offer-checks.ts';
 
 interface NewDispenser extends OfferFields {

@@ -1,6 +1,6 @@
-import type { Check } from '../action-definition.ts';
-import { isBarred, MEMO_CHECKS, sourceSleeps } from '../checks.ts';
-import type { Token } from '../state.ts';
+import type { Check } from '../rules/action-definition.ts';
+import { isBarred, MEMO_CHECKS, sourceSleeps } from '../rules/checks.ts';
+import type { Token } from '../state/state.ts';
 
 /** What an offer gives, as far as the checks ask. */
 export interface Giver {

@@ -1,5 +1,5 @@
-import type { Step } from '../action-definition.ts';
-import type { Token } from '../state.ts';
+import type { Step } from '../rules/action-definition.ts';
+import type { Token } from '../state/state.ts';
 
 /** Gives a token to another owner: an ISSUE of its own, which no transaction holds. */
 export function writeOwnership(token: Token, owner: string, { action, ledger }: Step, status: string): void {

@@ -1,5 +1,7 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { defineAction, type Step } from '../action-definition.ts';
+import { dispense } from '../offers/dispense.ts';
+import { counterOf } from '../offers/offer.ts';
+import { defineAction, type Step } from '../rules/action-definition.ts';
 import {
   isBarred,
   MEMO_CHECKS,
@@ -11,11 +13,9 @@ import {
   tickSleeps,
   tickUnknown,
   transferFacts
-} from '../checks.ts';
-import { groupFields } from '../grammar.ts';
-import { dispense } from '../offers/dispense.ts';
-import { counterOf } from '../offers/offer.ts';
-import { type Token, tickKey } from '../state.ts';
+} from '../rules/checks.ts';
+import { groupFields } from '../rules/grammar.ts';
+import { type Token, tickKey } from '../state/state.ts';
 
 interface Leg {
   readonly token: Token | null;

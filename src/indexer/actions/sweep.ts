@@ -1,7 +1,7 @@
-import { type Check, defineAction, type Step, VALID } from '../action-definition.ts';
-import { MEMO_CHECKS, orNull, ownAddress, sourceSleeps } from '../checks.ts';
 import { cancelDispenser } from '../offers/dispenser-end.ts';
 import { endTrade } from '../offers/trade-end.ts';
+import { type Check, defineAction, type Step, VALID } from '../rules/action-definition.ts';
+import { MEMO_CHECKS, orNull, ownAddress, sourceSleeps } from '../rules/checks.ts';
 import { writeOwnership } from './ownership.ts';
 
 interface Sweep {

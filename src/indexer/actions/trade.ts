@@ -1,6 +1,4 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { byFormat, type Check, defineAction, type Handler, type Step } from '../action-definition.ts';
-import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../checks.ts';
 import { holdSide } from '../offers/escrow.ts';
 import { matchTrade, openTrade } from '../offers/matching.ts';
 import type { Side, Trade } from '../offers/offer.ts';
@@ -15,8 +13,10 @@ import {
 } from '../offers/offer-fields.ts';
 import { endTrade } from '../offers/trade-end.ts';
 import { ONE } from '../offers/units.ts';
-import { COINS } from '../rules.ts';
-import type { Token } from '../state.ts';
+import { byFormat, type Check, defineAction, type Handler, type Step } from '../rules/action-definition.ts';
+import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../rules/checks.ts';
+import { COINS } from '../rules/rules.ts';
+import type { Token } from '../state/state.ts';
 import { MARKET_CHECKS, ownershipChecks } from './offer-checks.ts';
 
 type Kind = Trade['kind'];

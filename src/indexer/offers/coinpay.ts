@@ -1,5 +1,5 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { type Step, type SystemAction, statusText, VALID } from '../action-definition.ts';
+import { type Step, type SystemAction, statusText, VALID } from '../rules/action-definition.ts';
 import { giveSide } from './escrow.ts';
 import type { Obligation } from './offer.ts';
 import { settleTrade } from './trade-end.ts';

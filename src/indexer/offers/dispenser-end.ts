@@ -1,4 +1,4 @@
-import { type Step, type SystemAction, VALID } from '../action-definition.ts';
+import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
 import { DISPENSER_DELAY_S } from './delays.ts';
 import { giveSide } from './escrow.ts';
 import { type Dispenser, isLive } from './offer.ts';

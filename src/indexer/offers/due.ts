@@ -1,5 +1,5 @@
-import type { SystemAction } from '../action-definition.ts';
-import type { Effects } from '../effects.ts';
+import type { SystemAction } from '../rules/action-definition.ts';
+import type { Effects } from '../state/effects.ts';
 import { expireObligation } from './coinpay.ts';
 import { closeDispenser, expireDispenser } from './dispenser-end.ts';
 import type { Offer } from './offer.ts';

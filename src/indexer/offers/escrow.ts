@@ -1,5 +1,5 @@
-import { type Step, VALID } from '../action-definition.ts';
 import { writeOwnership } from '../actions/ownership.ts';
+import { type Step, VALID } from '../rules/action-definition.ts';
 import type { Side } from './offer.ts';
 
 /** Takes what a side is about from an address, under the action of the step; the chain's own coin stays where it is. */

@@ -1,6 +1,6 @@
 import { formatAmount, multiplyRatio } from '../../consensus/amount.ts';
-import { type Step, type SystemAction, VALID } from '../action-definition.ts';
-import { isBarred } from '../checks.ts';
+import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
+import { isBarred } from '../rules/checks.ts';
 import { giveSide } from './escrow.ts';
 import { marketOf, type Side, type Trade } from './offer.ts';
 import { setTradeStatus, settleTrade } from './trade-end.ts';

@@ -1,7 +1,7 @@
 import { parseTokenAmount } from '../../consensus/amount.ts';
-import type { Check, Step } from '../action-definition.ts';
-import { readIndex } from '../checks.ts';
-import { LIST_OF_ADDRESSES, type Token } from '../state.ts';
+import type { Check, Step } from '../rules/action-definition.ts';
+import { readIndex } from '../rules/checks.ts';
+import { LIST_OF_ADDRESSES, type Token } from '../state/state.ts';
 
 const COIN_PLACES = 8;
 const DEFAULT_TERM_S = 90 * 86_400;

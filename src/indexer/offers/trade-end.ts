@@ -1,4 +1,4 @@
-import type { Step, SystemAction } from '../action-definition.ts';
+import type { Step, SystemAction } from '../rules/action-definition.ts';
 import { giveSide } from './escrow.ts';
 import type { Trade } from './offer.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { highestShared } from '../../../src/indexer/fork.ts';
+import { highestShared } from '../../../src/indexer/loop/fork.ts';
 import fc from '../../support/fast-check.ts';
 
 test('the highest shared block is found, wherever the chains part', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupFields, parseCommand, readReference } from '../../../src/indexer/grammar.ts';
+import { groupFields, parseCommand, readReference } from '../../../src/indexer/rules/grammar.ts';
 import fc from '../../support/fast-check.ts';
 
 test('name, version and fields, without the spaces around them', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAmount } from '../../../src/consensus/amount.ts';
-import { executeBlocks } from '../../../src/indexer/execute.ts';
-import { type FactKey, splitPair, View } from '../../../src/indexer/state.ts';
+import { executeBlocks } from '../../../src/indexer/block/execute.ts';
+import { type FactKey, splitPair, View } from '../../../src/indexer/state/state.ts';
 import fc from '../../support/fast-check.ts';
 import { anyBlocks } from '../../support/indexer-actions.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';

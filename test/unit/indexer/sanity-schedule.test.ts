@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SanitySchedule } from '../../../src/indexer/sanity-schedule.ts';
+import { SanitySchedule } from '../../../src/indexer/store/sanity-schedule.ts';
 
 /** Rows that the checks of so many groups read, each of which moves one ticker. */
 function rowsRead(size: number, groups: number): number {

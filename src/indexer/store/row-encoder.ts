@@ -1,6 +1,6 @@
-import { PlatformError } from '../errors.ts';
-import type { ColumnDefinition } from './definitions/definition.ts';
-import type { TableRow, Value } from './effects.ts';
+import { PlatformError } from '../../errors.ts';
+import type { ColumnDefinition } from '../definitions/definition.ts';
+import type { TableRow, Value } from '../state/effects.ts';
 import type { Lookups, LookupTable } from './lookups.ts';
 import { TABLES } from './schema.ts';
 

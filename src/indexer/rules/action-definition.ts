@@ -1,4 +1,4 @@
-import type { Action, Columns, Effects } from './effects.ts';
+import type { Action, Columns, Effects } from '../state/effects.ts';
 import type { Rules } from './rules.ts';
 
 /** What a handler is given. */

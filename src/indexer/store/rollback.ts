@@ -1,11 +1,11 @@
-import { formatAmount, parseAmount } from '../consensus/amount.ts';
-import { type Connection, rows } from '../db/core/connection.ts';
-import { blankToken, type Issued, issuedToken } from './actions/issue.ts';
-import { readIndex } from './checks.ts';
+import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
+import { blankToken, type Issued, issuedToken } from '../actions/issue.ts';
+import { LIVE_STATUSES } from '../offers/offer.ts';
+import { readIndex } from '../rules/checks.ts';
+import { LOCKS, type LockName, type Token } from '../state/state.ts';
 import { readToken } from './facts.ts';
-import { LIVE_STATUSES } from './offers/offer.ts';
 import { checkSanity, readDecimal } from './sanity.ts';
-import { LOCKS, type LockName, type Token } from './state.ts';
 import { writeTokens } from './token-rows.ts';
 import { VALID_STATUS } from './valid-status.ts';
 

@@ -1,10 +1,19 @@
-import { parseAmount } from '../consensus/amount.ts';
-import { type Connection, rows } from '../db/core/connection.ts';
-import { compareBytes } from './effects.ts';
-import type { FactLoader } from './execute.ts';
-import { tableOf } from './handlers.ts';
-import { readOffers } from './offers/offer-facts.ts';
-import { type Kind, type List, LOCKS, type Preferences, splitPair, type Token, tickKey, type View } from './state.ts';
+import { parseAmount } from '../../consensus/amount.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
+import type { FactLoader } from '../block/execute.ts';
+import { tableOf } from '../rules/handlers.ts';
+import { compareBytes } from '../state/effects.ts';
+import {
+  type Kind,
+  type List,
+  LOCKS,
+  type Preferences,
+  splitPair,
+  type Token,
+  tickKey,
+  type View
+} from '../state/state.ts';
+import { readOffers } from './offer-facts.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;

@@ -1,4 +1,4 @@
-import { ACTIONS } from '../coin/actions.ts';
+import { ACTIONS } from '../../coin/actions.ts';
 import {
   type ActionRow,
   actionsHash,
@@ -6,17 +6,17 @@ import {
   type HashPosition,
   type LedgerRow,
   ledgerHash
-} from '../consensus/ledger-hashes.ts';
-import { recordedName, type SystemAction, statusText } from './action-definition.ts';
-import { readIndex } from './checks.ts';
-import { type Action, Effects, MOVEMENTS, type Movement, type StatusChange, type TableRow } from './effects.ts';
-import { type Command, nameFields, parseCommand } from './grammar.ts';
-import { COINPAY, HANDLERS, isBuilt } from './handlers.ts';
-import { type Output, payMatch } from './offers/coinpay.ts';
-import { dispense } from './offers/dispense.ts';
-import { dueActions } from './offers/due.ts';
-import type { Rules } from './rules.ts';
-import { type FactKey, Missing, type View } from './state.ts';
+} from '../../consensus/ledger-hashes.ts';
+import { type Output, payMatch } from '../offers/coinpay.ts';
+import { dispense } from '../offers/dispense.ts';
+import { dueActions } from '../offers/due.ts';
+import { recordedName, type SystemAction, statusText } from '../rules/action-definition.ts';
+import { readIndex } from '../rules/checks.ts';
+import { type Command, nameFields, parseCommand } from '../rules/grammar.ts';
+import { COINPAY, HANDLERS, isBuilt } from '../rules/handlers.ts';
+import type { Rules } from '../rules/rules.ts';
+import { type Action, Effects, MOVEMENTS, type Movement, type StatusChange, type TableRow } from '../state/effects.ts';
+import { type FactKey, Missing, type View } from '../state/state.ts';
 
 /** A transaction with an action, as a decoder stored it. */
 export interface ChainTransaction {

@@ -1,7 +1,7 @@
-import { type ActorId, actorKey } from '../wire/actor.ts';
-import { arrowOf, boundReason, boxOf, type Pipeline, type PipelineNode } from '../wire/pipeline.ts';
-import type { Circuit } from '../wire/report.ts';
-import { standingOf } from '../wire/standing.ts';
+import { type ActorId, actorKey } from '../../wire/actor.ts';
+import { arrowOf, boundReason, boxOf, type Pipeline, type PipelineNode } from '../../wire/pipeline.ts';
+import type { Circuit } from '../../wire/report.ts';
+import { standingOf } from '../../wire/standing.ts';
 import { healthOf, type IndexerView } from './health.ts';
 
 /** The way of blocks as an indexer knows it: decoder database → indexer → ledger. */

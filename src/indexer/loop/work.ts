@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { IndexerEvent, Refusal } from '../../machines/indexer/indexer.ts';
-import { hasCode } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import type { ChainBlock } from './block.ts';
+import type { IndexerEvent, Refusal } from '../../../machines/indexer/indexer.ts';
+import { hasCode } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { ChainBlock } from '../block/block.ts';
+import type { BlockRef, IndexerStore } from '../store/store.ts';
 import type { DecoderSource } from './decoder-source.ts';
 import { highestShared } from './fork.ts';
-import type { BlockRef, IndexerStore } from './store.ts';
 
 /** What an indexer reads and writes, and how it opens both. */
 export interface IndexerWorkOptions {

@@ -1,8 +1,8 @@
-import { parseAmount, parseTokenAmount } from '../consensus/amount.ts';
+import { parseAmount, parseTokenAmount } from '../../consensus/amount.ts';
+import type { Effects } from '../state/effects.ts';
+import type { FactKey, Token } from '../state/state.ts';
+import { pairKey, sleeperKey, tickKey } from '../state/state.ts';
 import type { Check, Step } from './action-definition.ts';
-import type { Effects } from './effects.ts';
-import type { FactKey, Token } from './state.ts';
-import { pairKey, sleeperKey, tickKey } from './state.ts';
 
 const MAX_MEMO = 250;
 const MAX_PLACES = 18;

@@ -1,6 +1,6 @@
 import Type from 'typebox';
-import type { ChainNetwork } from '../coin/chains.ts';
-import { type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { type ActionPlace, ConfirmationsSchema } from './confirmations.ts';
 import { HealthSchema, healthOf, type IndexerView, LatestBlockSchema, latestBlockOf } from './health.ts';
 

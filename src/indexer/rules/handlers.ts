@@ -1,22 +1,22 @@
+import { ADDRESS } from '../actions/address.ts';
+import { AIRDROP } from '../actions/airdrop.ts';
+import { BATCH } from '../actions/batch.ts';
+import { BROADCAST } from '../actions/broadcast.ts';
+import { CALLBACK } from '../actions/callback.ts';
+import { DESTROY } from '../actions/destroy.ts';
+import { DISPENSER } from '../actions/dispenser.ts';
+import { DIVIDEND } from '../actions/dividend.ts';
+import { FILE } from '../actions/file.ts';
+import { ISSUE } from '../actions/issue.ts';
+import { LINK } from '../actions/link.ts';
+import { LIST } from '../actions/list.ts';
+import { MESSAGE } from '../actions/message.ts';
+import { MINT } from '../actions/mint.ts';
+import { SEND } from '../actions/send.ts';
+import { SLEEP } from '../actions/sleep.ts';
+import { SWEEP } from '../actions/sweep.ts';
+import { ORDER, SWAP } from '../actions/trade.ts';
 import type { Handler } from './action-definition.ts';
-import { ADDRESS } from './actions/address.ts';
-import { AIRDROP } from './actions/airdrop.ts';
-import { BATCH } from './actions/batch.ts';
-import { BROADCAST } from './actions/broadcast.ts';
-import { CALLBACK } from './actions/callback.ts';
-import { DESTROY } from './actions/destroy.ts';
-import { DISPENSER } from './actions/dispenser.ts';
-import { DIVIDEND } from './actions/dividend.ts';
-import { FILE } from './actions/file.ts';
-import { ISSUE } from './actions/issue.ts';
-import { LINK } from './actions/link.ts';
-import { LIST } from './actions/list.ts';
-import { MESSAGE } from './actions/message.ts';
-import { MINT } from './actions/mint.ts';
-import { SEND } from './actions/send.ts';
-import { SLEEP } from './actions/sleep.ts';
-import { SWEEP } from './actions/sweep.ts';
-import { ORDER, SWAP } from './actions/trade.ts';
 
 /** What each action does, by its name. */
 export const HANDLERS: ReadonlyMap<string, Handler> = new Map(

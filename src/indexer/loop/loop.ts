@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type InspectionEvent } from 'xstate';
-import { type IndexerEvent, indexerMachine } from '../../machines/indexer/indexer.ts';
-import { watchdogMachine } from '../../machines/indexer/watchdog.ts';
-import { PlatformError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { type IndexerEvent, indexerMachine } from '../../../machines/indexer/indexer.ts';
+import { watchdogMachine } from '../../../machines/indexer/watchdog.ts';
+import { PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
 import type { IndexerFacts, IndexerWork } from './work.ts';
 
 /** The circuit breaker in front of one database. */

@@ -1,6 +1,6 @@
-import { formatAmount, parseAmount } from '../consensus/amount.ts';
-import { type Connection, rows } from '../db/core/connection.ts';
-import { PlatformError } from '../errors.ts';
+import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
+import { PlatformError } from '../../errors.ts';
 
 const EXACT = 'CAST(amount AS DECIMAL(60,18))';
 

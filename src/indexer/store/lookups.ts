@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../db/core/connection.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
 
 /** Lookup tables that are no part of the rules, with the column that holds the text. */
 const TEXTS = {

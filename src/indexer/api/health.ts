@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
-import type { Readiness } from '../service/readiness.ts';
-import type { ActorReport } from '../wire/report.ts';
-import type { IndexerReport } from './loop.ts';
+import type { Readiness } from '../../service/readiness.ts';
+import type { ActorReport } from '../../wire/report.ts';
+import type { IndexerReport } from '../loop/loop.ts';
 
 /** What is known of the loop from outside of its thread. */
 export interface IndexerView {

@@ -1,7 +1,7 @@
-import { type Connection, connect, quoteName } from '../db/core/connection.ts';
-import type { DatabaseCoordinates } from '../wire/database.ts';
-import { TABLES_IN_USE, type TableDefinition } from './definitions/definition.ts';
-import { createStatement } from './definitions/statement.ts';
+import { type Connection, connect, quoteName } from '../../db/core/connection.ts';
+import type { DatabaseCoordinates } from '../../wire/database.ts';
+import { TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
+import { createStatement } from '../definitions/statement.ts';
 
 /** Texts of which two spellings are two: they are compared byte for byte. */
 const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -1,10 +1,10 @@
-import type { ChainNetwork } from '../coin/chains.ts';
-import { type Connection, connect, databaseError, rows } from '../db/core/connection.ts';
-import { inSnapshot } from '../db/core/in-snapshot.ts';
-import { PlatformError } from '../errors.ts';
-import type { DatabaseCoordinates } from '../wire/database.ts';
-import type { ChainBlock, ChainTransaction } from './block.ts';
-import type { Output } from './offers/coinpay.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { type Connection, connect, databaseError, rows } from '../../db/core/connection.ts';
+import { inSnapshot } from '../../db/core/in-snapshot.ts';
+import { PlatformError } from '../../errors.ts';
+import type { DatabaseCoordinates } from '../../wire/database.ts';
+import type { ChainBlock, ChainTransaction } from '../block/block.ts';
+import type { Output } from '../offers/coinpay.ts';
 
 /** Transactions of a group of blocks, unless one block has more. */
 const MAX_TRANSACTIONS = 2_000;

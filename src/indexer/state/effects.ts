@@ -1,7 +1,7 @@
-import { formatAmount } from '../consensus/amount.ts';
-import type { LedgerRow } from '../consensus/ledger-hashes.ts';
-import { type FormatFields, readReference } from './grammar.ts';
-import { isLive, type Offer, type OfferKind } from './offers/offer.ts';
+import { formatAmount } from '../../consensus/amount.ts';
+import type { LedgerRow } from '../../consensus/ledger-hashes.ts';
+import { isLive, type Offer, type OfferKind } from '../offers/offer.ts';
+import { type FormatFields, readReference } from '../rules/grammar.ts';
 import {
   type Counter,
   type FactKey,

@@ -1,4 +1,4 @@
-import { findAction } from '../coin/actions.ts';
+import { findAction } from '../../coin/actions.ts';
 
 /** One command of an action text. */
 export interface Command {

@@ -1,4 +1,4 @@
-import { type Offer, OfferBook, type OfferKind } from './offers/offer.ts';
+import { type Offer, OfferBook, type OfferKind } from '../offers/offer.ts';
 import { tickKey } from './tick-key.ts';
 
 export { tickKey };

@@ -1,9 +1,7 @@
 import { parseAmount } from '../../consensus/amount.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
-import { MEDIAN_BLOCKS, medianTime } from '../median-time.ts';
-import type { View } from '../state.ts';
-import { VALID_STATUS } from '../valid-status.ts';
-import { DISPENSER_DELAY_S } from './delays.ts';
+import { MEDIAN_BLOCKS, medianTime } from '../block/median-time.ts';
+import { DISPENSER_DELAY_S } from '../offers/delays.ts';
 import {
   type Dispenser,
   type DispenserLists,
@@ -12,8 +10,10 @@ import {
   type Offer,
   type Side,
   type Trade
-} from './offer.ts';
-import { ONE } from './units.ts';
+} from '../offers/offer.ts';
+import { ONE } from '../offers/units.ts';
+import type { View } from '../state/state.ts';
+import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
 type Row = Record<string, string | number | null>;

@@ -1,7 +1,7 @@
+import type { Rules } from '../rules/rules.ts';
+import type { FactKey, View } from '../state/state.ts';
 import { BlockExecution, type BlockHashes, type ChainBlock, type ExecutedBlock } from './block.ts';
 import { medianTime } from './median-time.ts';
-import type { Rules } from './rules.ts';
-import type { FactKey, View } from './state.ts';
 
 /** Puts facts into the view. It must bring every key that it is asked for. */
 export type FactLoader = (keys: readonly FactKey[]) => Promise<void>;

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { IndexerConfig } from '../config/indexer.ts';
-import { createFrame, type ServiceDefinition } from '../service/frame.ts';
+import type { IndexerConfig } from '../../config/indexer.ts';
+import { createFrame, type ServiceDefinition } from '../../service/frame.ts';
 import { readinessOf } from './health.ts';
 import { type IndexerMethodDeps, indexerMethods } from './methods.ts';
 

@@ -1,14 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../src/db/core/connection.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
 import { readArguments } from '../support/arguments.ts';
+import { atEnd } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
 import { createDecoder } from '../support/sync/generated-decoder.ts';
 import { PAIR_KEY, startPair } from '../support/sync/sync-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
+import { PLAIN_SEND } from '../support/tables-in-use/actions.ts';
+import { createLedger } from '../support/tables-in-use/ledger.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
 import type { FrontDoorAsk, Sent } from './support/front-door.ts';
 import { cpuMs, Helper } from './support/helper.ts';
@@ -22,6 +25,9 @@ const BLOCKS = 50;
 const BLOCK_BYTES = 12_000;
 const ROW_BYTES = 95;
 const MESSAGE_BYTES = 20_000;
+const SENDS = Array.from({ length: 10 }, () => PLAIN_SEND);
+/** Until MariaDB's times of the tables' last change, which the history's writing moved, are old. */
+const SETTLE_MS = 11_000;
 
 /** By block, the milliseconds from its sending to each receipt. @throws when a receipt is missing */
 function delays(sent: Float64Array, received: Float64Array, receivers: number): Map<number, number[]> {
@@ -40,13 +46,28 @@ function delays(sent: Float64Array, received: Float64Array, receivers: number): 
   return found;
 }
 
-/** Adds blocks of some 12 KB, five a second. @returns when each was committed */
-async function writeBlocks(to: DatabaseCoordinates, first: number, count: number): Promise<Float64Array> {
-  const connection = await connect(to);
+/** A database that grows while subscribers listen. */
+interface Growing {
+  readonly dbType: DbType;
+  readonly database: DatabaseCoordinates;
+  readonly what: string;
+  /** Commits the next block. @returns its height */
+  write(): Promise<number>;
+}
+
+/** A small decoder whose blocks are some 12 KB. */
+async function smallDecoder(): Promise<Growing> {
+  const database = await createDatabase('live');
+  await createDecoder(database, { seed: 'live', blocks: 100, rows: 2_000 });
+  const connection = await connect(database);
+  atEnd(() => connection.end());
+  await connection.query(
+    'CREATE TABLE filler (tx_index BIGINT UNSIGNED NOT NULL PRIMARY KEY, block_index INT UNSIGNED NOT NULL, memo VARCHAR(80) NOT NULL, KEY (block_index))'
+  );
   const rowsPerBlock = Math.floor(BLOCK_BYTES / ROW_BYTES);
-  const times: number[] = [];
-  for (let height = first; height < first + count; height++) {
-    const began = performance.now();
+  let height = 199;
+  const write = async () => {
+    height += 1;
     const rows = Array.from({ length: rowsPerBlock }, (_, index) => {
       const id = height * rowsPerBlock + index;
       return `(${id}, ${height}, '${String(id).padStart(12, '0').repeat(4)}')`;
@@ -56,23 +77,37 @@ async function writeBlocks(to: DatabaseCoordinates, first: number, count: number
     await connection.query(`INSERT INTO blocks VALUES (${height}, ${height}, LAST_INSERT_ID(), 1)`);
     await connection.query(`INSERT INTO filler VALUES ${rows.join(',')}`);
     await connection.query('COMMIT');
-    times.push(height, performance.timeOrigin + performance.now());
+    return height;
+  };
+  return { dbType: 'decoder', database, what: '5 blocks/s of 12 KB', write };
+}
+
+/** An indexer of a million rows in the tables in use, whose blocks are ten SENDs. */
+async function largeIndexer(): Promise<Growing> {
+  const database = await createDatabase('live');
+  const connection = await connect(database);
+  atEnd(() => connection.end());
+  const ledger = await createLedger(connection, { dbType: 'indexer', seed: 'live', size: '1M' });
+  await connection.query('DROP TABLE sync_meta, merkle_epochs'); // each sync service makes its own
+  await sleep(SETTLE_MS);
+  const write = async () => (await ledger.writeBlock({ actions: SENDS })).height;
+  return { dbType: 'indexer', database, what: 'indexer of 1M rows, 5 blocks/s of ten SENDs', write };
+}
+
+/** Writes five blocks a second. @returns when each was committed */
+async function writeBlocks({ write }: Growing, count: number): Promise<Float64Array> {
+  const times: number[] = [];
+  for (let left = count; left > 0; left--) {
+    const began = performance.now();
+    times.push(await write(), performance.timeOrigin + performance.now());
     await sleep(Math.max(1, 200 - (performance.now() - began)));
   }
-  await connection.end();
   return Float64Array.from(times);
 }
 
 /** From the commit in MariaDB to each of the subscribers. */
-async function commitToReceipt(pollMs: number): Promise<Figure[]> {
-  const source = await createDatabase('live');
-  await createDecoder(source, { seed: 'live', blocks: 100, rows: 2_000 });
-  const connection = await connect(source);
-  await connection.query(
-    'CREATE TABLE filler (tx_index BIGINT UNSIGNED NOT NULL PRIMARY KEY, block_index INT UNSIGNED NOT NULL, memo VARCHAR(80) NOT NULL, KEY (block_index))'
-  );
-  await connection.end();
-  const pair = await startPair('decoder', source, {
+async function commitToReceipt(pollMs: number, source: Growing): Promise<Figure[]> {
+  const pair = await startPair(source.dbType, source.database, {
     BLOCK_POLL_INTERVAL: pollMs,
     WS_MAX_PER_IP: 100_000,
     LOG_LEVEL: 'warn'
@@ -81,23 +116,23 @@ async function commitToReceipt(pollMs: number): Promise<Figure[]> {
     return (await pair.status(pair.server))['phase'] === 'polling.caughtUp';
   });
   const crowd = new Helper<SubscribersAsk>('subscribers.ts');
-  const url = `${pair.server.url.replace('http', 'ws')}/subscribe/decoder/litecoin/regtest`;
+  const url = `${pair.server.url.replace('http', 'ws')}/subscribe/${source.dbType}/litecoin/regtest`;
   await crowd.ask({ type: 'connect', url, key: PAIR_KEY, count: SUBSCRIBERS });
-  const committed = await writeBlocks(source, 200, 10); // warm-up
+  await writeBlocks(source, 10); // warm-up
   await sleep(1_000);
   await crowd.ask({ type: 'collect' });
-  const [pidFile] = await sql(source, 'SELECT @@pid_file AS path');
+  const [pidFile] = await sql(source.database, 'SELECT @@pid_file AS path');
   const mariaDb = Number(readFileSync(String(pidFile?.['path']), 'utf8'));
   const cpu = () => [pair.server.child.pid!, mariaDb].map(cpuMs);
   const before = cpu();
-  const times = await writeBlocks(source, 200 + committed.length / 2, BLOCKS);
+  const times = await writeBlocks(source, BLOCKS);
   const [server, database] = cpu().map((ms, index) => (ms - before[index]!) / BLOCKS);
   console.error(`CPU per block: server ${server!.toFixed(1)} ms, MariaDB with the writer ${database!.toFixed(1)} ms`);
   await sleep(1_500);
   const found = [...delays(times, await crowd.ask<Float64Array>({ type: 'collect' }), SUBSCRIBERS).values()].flat();
   crowd.end();
   await pair.server.end();
-  const what = `commit to receipt, ${SUBSCRIBERS} subscribers, 5 blocks/s of 12 KB, against the poll interval`;
+  const what = `commit to receipt, ${SUBSCRIBERS} subscribers, ${source.what}, against the poll interval`;
   const common = { reference: pollMs, unit: 'ms', compare: 'above' } as const;
   const half: Figure = { ...common, what: `${what}: p50`, measured: median(found), most: 0, aim: 0 };
   const tail: Figure = { ...common, what: `${what}: p99`, measured: p99(found), most: 100, aim: 70 };
@@ -176,8 +211,9 @@ async function stalledOnes(): Promise<Figure[]> {
 }
 
 const PARTS = {
-  receipt: () => commitToReceipt(250),
-  receipt50: () => commitToReceipt(50),
+  receipt: async () => commitToReceipt(250, await smallDecoder()),
+  receipt50: async () => commitToReceipt(50, await smallDecoder()),
+  indexer: async () => commitToReceipt(250, await largeIndexer()),
   cpu: cpuPerMessage,
   stalled: stalledOnes
 };

@@ -13,13 +13,13 @@ import { writePsbt } from './psbt.ts';
 import { type CreateRequest, readAction, readFee, readOutputs, readPlaces } from './request.ts';
 import { keyOf, type Reservations } from './reservations.ts';
 import type { Coin } from './select-coins.ts';
-import { type Said, selfCheck } from './self-check.ts';
+import { type ActionContent, selfCheck } from './self-check.ts';
 import { addressScript, readSender, type Sender } from './sender.ts';
 import { firstSpent, needsTransactions, revealSpent, type SourcedCoin } from './spent.ts';
 import { readTransactionHex } from './transaction-hex.ts';
 
 /** What a transaction is made with. */
-export interface Workshop {
+export interface EncoderDeps {
   readonly network: ChainNetwork;
   readonly profile: Profile;
   readonly magic: string;
@@ -51,7 +51,7 @@ export interface Created {
 /** Everything that a request decides, whichever coins pay for it. */
 interface Plan {
   readonly order: Order;
-  readonly said: Said;
+  readonly said: ActionContent;
   readonly isEnvelopeActive: boolean;
 }
 
@@ -70,19 +70,19 @@ const ANY_TXID = '11'.repeat(32);
  * @throws {PlatformError} REQUEST_INVALID, ENCODING_UNAVAILABLE, COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL,
  *   NODE_UNREACHABLE, NODE_REFUSED, SELF_CHECK_FAILED; then nothing stays reserved
  */
-export async function createTransaction(request: CreateRequest, workshop: Workshop): Promise<Created> {
-  const policy = await workshop.policy.read();
-  if (request.p2shHex !== undefined) return createReveal(request, workshop, policy);
-  const facts = readRequest(request, workshop, policy);
+export async function createTransaction(request: CreateRequest, deps: EncoderDeps): Promise<Created> {
+  const policy = await deps.policy.read();
+  if (request.p2shHex !== undefined) return createReveal(request, deps, policy);
+  const facts = readRequest(request, deps, policy);
   const encoding = chooseEncoding(request.encoding ?? 'AUTO', facts.encodingFacts);
   if (request.fee !== undefined && TWO_STEPS.some((each) => each === encoding))
     throw invalid(`fee is for one transaction, and ${encoding} takes two: give feePerKb`);
   const plan = facts.planFor(encoding);
-  const composed = await composeWithCoins(request, plan.order, workshop);
+  const composed = await composeWithCoins(request, plan.order, deps);
   try {
-    return describe(plan, composed, workshop);
+    return describe(plan, composed, deps);
   } catch (caught) {
-    workshop.reservations.release(composed.first.coins);
+    deps.reservations.release(composed.first.coins);
     throw caught;
   }
 }
@@ -91,7 +91,7 @@ export async function createTransaction(request: CreateRequest, workshop: Worksh
 async function composeWithCoins(
   request: CreateRequest,
   order: Order,
-  { coins, reservations }: Workshop
+  { coins, reservations }: EncoderDeps
 ): Promise<Composed<SourcedCoin>> {
   const { script } = order.sender;
   const given = readPlaces(request);
@@ -123,20 +123,20 @@ async function composeWithCoins(
 }
 
 /** The second transaction, of which the first is signed. */
-function createReveal(request: CreateRequest, workshop: Workshop, policy: NodePolicy): Created {
+function createReveal(request: CreateRequest, deps: EncoderDeps, policy: NodePolicy): Created {
   const bytes = readTransactionHex(request.p2shHex!);
   const funding = readRawTransaction(bytes);
   const { txid } = funding;
   if (request.p2shHash !== undefined && request.p2shHash !== txid)
     throw invalid(`p2shHex is the transaction ${txid}, not p2shHash`);
-  const { planFor } = readRequest(request, workshop, policy);
+  const { planFor } = readRequest(request, deps, policy);
   const wanted = TWO_STEPS.filter((each) => [undefined, 'AUTO', each].includes(request.encoding));
   for (const encoding of wanted) {
     const plan = planFor(encoding);
     const locked = findLocked(plan.order, encoding, funding.outputs);
     if (!locked) continue;
     const reveal = composeReveal(plan.order, { txid, locked });
-    checkReveal(plan, reveal, workshop);
+    checkReveal(plan, reveal, deps);
     return {
       ...summary(
         reveal,
@@ -168,8 +168,8 @@ function findLocked(
 }
 
 /** Reads what a request says of itself. @throws {PlatformError} REQUEST_INVALID */
-function readRequest(request: CreateRequest, workshop: Workshop, policy: NodePolicy) {
-  const { network, profile, magic, dustFloor, mostFeeRate } = workshop;
+function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePolicy) {
+  const { network, profile, magic, dustFloor, mostFeeRate } = deps;
   const { frame, ...said } = readAction(request);
   const sender: Sender = readSender(request.pubkey, request.compressedPubKey, network);
   const nextHeight = policy.height + 1;
@@ -198,7 +198,7 @@ function readRequest(request: CreateRequest, workshop: Workshop, policy: NodePol
 }
 
 /** Checks what was composed, and writes it down. */
-function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, workshop: Workshop): Created {
+function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, deps: EncoderDeps): Created {
   const { order } = plan;
   const { sender, encoding } = order;
   const created: Created = {
@@ -208,11 +208,11 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, w
     txid: sender.isSegwit ? hashId(writeBase(first.form)) : null
   };
   if (locks.length === 0) {
-    selfCheck(first.form, plan.said, { magic: workshop.magic, isEnvelopeActive: plan.isEnvelopeActive });
+    selfCheck(first.form, plan.said, { magic: deps.magic, isEnvelopeActive: plan.isEnvelopeActive });
     return created;
   }
   const locked = locks.map((lock, vout) => ({ vout, amount: first.form.outputs[vout]!.amount, lock }));
-  checkReveal(plan, reveal ?? composeReveal(order, { txid: ANY_TXID, locked }), workshop);
+  checkReveal(plan, reveal ?? composeReveal(order, { txid: ANY_TXID, locked }), deps);
   const carrierScripts = locks.map(({ script }) => script.toString('hex'));
   if (!reveal) {
     const message =
@@ -223,7 +223,7 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, w
   return { ...created, carrierScripts, revealPsbt, revealFee: String(reveal.fee) };
 }
 
-function checkReveal({ said, isEnvelopeActive }: Plan, { form }: Reveal, { magic }: Workshop): void {
+function checkReveal({ said, isEnvelopeActive }: Plan, { form }: Reveal, { magic }: EncoderDeps): void {
   selfCheck(form, said, { magic, isEnvelopeActive });
 }
 

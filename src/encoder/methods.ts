@@ -4,14 +4,14 @@ import type { NodeRpc } from '../coin/node-rpc.ts';
 import type { ErrorCode } from '../errors.ts';
 import { type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { broadcast } from './broadcast.ts';
-import { createTransaction, type Workshop } from './create-transaction.ts';
+import { createTransaction, type EncoderDeps } from './create-transaction.ts';
 import { ENCODINGS } from './encodings.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
 import { CreateParams, TRANSACTION_HEX, TXID } from './request.ts';
 import { addressScript } from './sender.ts';
 
 /** What the methods work with. */
-export interface EncoderMethodDeps extends Workshop {
+export interface EncoderMethodDeps extends EncoderDeps {
   readonly rpc: Pick<NodeRpc, 'call'>;
   readonly version: string;
 }
@@ -55,6 +55,9 @@ export const EncoderHealthSchema = Type.Object({
   coin_source: Type.Literal('node'),
   reserved_coins: Type.Integer()
 });
+
+/** Coins in one answer: the node is asked about each. */
+const MOST_LISTED = 10_000;
 
 const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED', 'ANSWERS_WAITING'];
 const CREATE_ERRORS: readonly ErrorCode[] = [
@@ -105,7 +108,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       run: async ({ tx_hex }) => ({ txid: await broadcast(tx_hex, deps.rpc) })
     }),
     get_utxos: rpcMethod({
-      summary: 'The coins of an address that can be spent now, largest first',
+      summary: `The coins of an address that can be spent now, largest first; at most ${MOST_LISTED}`,
       params: Type.Object({ address: Type.String({ minLength: 1, maxLength: 130 }) }),
       result: Type.Array(UtxoSchema),
       write: true,
@@ -119,7 +122,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
 export async function healthOf({
   policy,
   reservations
-}: Pick<Workshop, 'policy' | 'reservations'>): Promise<Static<typeof EncoderHealthSchema>> {
+}: Pick<EncoderDeps, 'policy' | 'reservations'>): Promise<Static<typeof EncoderHealthSchema>> {
   const height = await policy.read().then(
     (known) => known.height,
     () => null
@@ -138,9 +141,10 @@ function quoteOf({ rates, source }: NodePolicy): Static<typeof QuoteSchema> {
   return { low: low!, medium: medium!, high: high!, unit: 'sat/vB', targets: FEE_TARGETS, source };
 }
 
-async function listUtxos(address: string, { network, coins }: Workshop): Promise<Static<typeof UtxoSchema>[]> {
+async function listUtxos(address: string, { network, coins }: EncoderDeps): Promise<Static<typeof UtxoSchema>[]> {
   const script = addressScript(address, network);
-  const spendable = await coins.spendable(await coins.confirmed(script));
+  const largest = (await coins.confirmed(script)).slice(0, MOST_LISTED);
+  const spendable = await coins.spendable(largest);
   return spendable.map(({ txid, vout, amount, confirmations, height }) => ({
     txid,
     vout,

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { toBaseUnits } from '../coin/amount.ts';
 import type { NodeRpc } from '../coin/node-rpc.ts';
@@ -64,8 +64,6 @@ export class NodePolicyReader {
       this.#rpc.call('getmempoolinfo'),
       ...Object.values(FEE_TARGETS).map((blocks) => this.#estimate(blocks))
     ]);
-    if (!mempoolValidator.Check(mempool))
-      throw new PlatformError('NODE_REFUSED', { reason: "the node's answer is malformed", method: 'getmempoolinfo' });
     return { height: Number(height), ...policyOf(mempool, estimates) };
   }
 
@@ -82,10 +80,20 @@ export class NodePolicyReader {
   }
 }
 
-function policyOf(
-  { mempoolminfee, minrelaytxfee = 0, maxdatacarriersize, permitbaremultisig = true }: Static<typeof MempoolSchema>,
+/**
+ * The policy of a node by what it answers.
+ *
+ * @param mempool  of `getmempoolinfo`
+ * @param estimates  from low to high; null: the node has none
+ * @throws {PlatformError} NODE_REFUSED when the answer is malformed
+ */
+export function policyOf(
+  mempool: unknown,
   [low = null, medium = null, high = null]: readonly (bigint | null)[]
 ): Omit<NodePolicy, 'height'> {
+  if (!mempoolValidator.Check(mempool))
+    throw new PlatformError('NODE_REFUSED', { reason: "the node's answer is malformed", method: 'getmempoolinfo' });
+  const { mempoolminfee, minrelaytxfee = 0, maxdatacarriersize, permitbaremultisig = true } = mempool;
   const leastRate = greatest(1_000n, toBaseUnits(mempoolminfee), toBaseUnits(minrelaytxfee));
   const atLeast = (rate: bigint | null) => greatest(leastRate, rate ?? 0n);
   return {

@@ -8,7 +8,7 @@ import { ENCODINGS } from './encodings.ts';
 import type { NodePolicy } from './node-policy.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
 import { type FeeRule, MAX_INPUTS } from './select-coins.ts';
-import type { Said } from './self-check.ts';
+import type { ActionContent } from './self-check.ts';
 import { addressScript } from './sender.ts';
 
 const closed = { additionalProperties: false } as const;
@@ -91,7 +91,10 @@ export const CreateParams = Type.Object(
 export type CreateRequest = Static<typeof CreateParams>;
 
 /** The action of a request and its frame. @throws {PlatformError} REQUEST_INVALID */
-export function readAction({ data, rawData }: Pick<CreateRequest, 'data' | 'rawData'>): Said & { frame: Buffer } {
+export function readAction({
+  data,
+  rawData
+}: Pick<CreateRequest, 'data' | 'rawData'>): ActionContent & { frame: Buffer } {
   if (!data.isWellFormed()) throw invalid('data holds half of a surrogate pair, which has no UTF-8');
   if (data.includes('\0')) throw invalid('data holds the character NUL');
   const [name = ''] = data.split('|', 1);

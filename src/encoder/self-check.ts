@@ -5,7 +5,7 @@ import { type TransactionForm, writeTransaction } from '../coin/transaction-form
 import { PlatformError } from '../errors.ts';
 
 /** What was asked for. */
-export interface Said {
+export interface ActionContent {
   readonly action: string;
   readonly rawData: Uint8Array | null;
 }
@@ -15,7 +15,7 @@ export interface Said {
  *
  * @throws {PlatformError} SELF_CHECK_FAILED when it does not find the action that was asked for
  */
-export function selfCheck(form: TransactionForm, { action, rawData }: Said, rules: LaneRules): void {
+export function selfCheck(form: TransactionForm, { action, rawData }: ActionContent, rules: LaneRules): void {
   const carried = findCarried(readRawTransaction(writeTransaction(form)), rules);
   const read = carried && readFrame(carried.frame);
   const isSame = read?.written === action && read.action !== null && read.isUtf8;

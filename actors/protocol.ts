@@ -142,6 +142,8 @@ export type ActorTasks = TaskAsks<Pick<SyncTasks, 'sync/balance-tops' | 'sync/me
 /** Asks of any actor to the main thread. */
 export type MainAsks = ActorTasks & {
   /** Hands messages to the fan-out, in order; the reply says that they are accepted and the resume point is kept. */
+  /** Keeps where a successor continues, durable when answered; nothing is sent. */
+  'resume.keep': { request: { resume: ResumePoint }; reply: Record<string, never> };
   broadcast: {
     /** `readSince`: when the reading of its blocks began, Unix milliseconds. */
     request: { messages: Broadcast[]; resume: ResumePoint; readSince?: number | undefined };

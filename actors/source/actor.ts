@@ -134,26 +134,26 @@ const feed = new SourceFeed({
   record: (blocks, recent, heads) => transparency.record(blocks, recent, heads),
   prune: (fork) => transparency.prune(fork),
   roots,
-  broadcast: async (messages, resume, readSince) => {
-    const transfer = messages.flatMap(({ bytes, infraBytes }) => [
-      bytes.buffer,
-      ...(infraBytes ? [infraBytes.buffer] : [])
-    ]);
-    try {
-      await host.ask(
-        'broadcast',
-        { messages, resume, readSince },
-        {
-          deadlineMs: BROADCAST_DEADLINE_MS,
-          transfer: transfer as ArrayBuffer[]
-        }
-      );
-    } catch (caught) {
-      host.fail(caught); // whether it was accepted, only the successor's resume point can tell
-    }
-    report();
+  keep: (resume) => handOver(() => host.ask('resume.keep', { resume }, { deadlineMs: BROADCAST_DEADLINE_MS })),
+  broadcast: (messages, resume, readSince) => {
+    const transfer = messages.flatMap(({ bytes, infraBytes }) => [bytes, ...(infraBytes ? [infraBytes] : [])]);
+    const options = {
+      deadlineMs: BROADCAST_DEADLINE_MS,
+      transfer: transfer.map(({ buffer }) => buffer as ArrayBuffer)
+    };
+    return handOver(() => host.ask('broadcast', { messages, resume, readSince }, options));
   }
 });
+
+/** The thread ends on a failure: whether it was accepted, only the successor's resume point can tell. */
+async function handOver(send: () => Promise<unknown>): Promise<void> {
+  try {
+    await send();
+  } catch (caught) {
+    host.fail(caught);
+  }
+  report();
+}
 
 const breaker = new CircuitBreaker({
   failureThreshold: data.circuitFailures,

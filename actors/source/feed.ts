@@ -48,6 +48,8 @@ export interface FeedOptions {
   readonly prune: (fork: number) => Promise<void>;
   /** Computes the state roots of an indexer; null: none are. */
   readonly roots: SourceRoots | null;
+  /** Keeps where a successor continues; durable when fulfilled. It must not fail: the thread ends instead. */
+  readonly keep: (resume: ResumePoint) => Promise<void>;
   /** Accepts messages in order; fulfilled when they count as broadcast. It must not fail: the thread ends instead. */
   readonly broadcast: (messages: Broadcast[], resume: ResumePoint, readSince?: number) => Promise<void>;
 }
@@ -74,7 +76,7 @@ export class SourceFeed {
     this.readers = new SnapshotReaders({
       height: () => this.#memory?.height ?? null,
       reconcile: (checksums) => this.#memory?.reconcileReaders(checksums),
-      keep: () => this.#broadcast([])
+      keep: () => this.#keep()
     });
   }
 
@@ -126,7 +128,7 @@ export class SourceFeed {
     if (before !== (await this.#engineState())) return false;
     if (before !== null) log.warn('inconsistent-engine: tables outside InnoDB are read only while nothing changes');
     this.#memory = memory;
-    await this.#broadcast([]);
+    await this.#keep();
     this.readers.serve();
     return true;
   }
@@ -290,9 +292,19 @@ export class SourceFeed {
   }
 
   async #broadcast(messages: Broadcast[], readSince?: number): Promise<void> {
-    if (!this.#memory || !this.#mark) return;
-    const resume = { ...this.#memory.point(this.readers.isUncertain), of: this.#mark };
-    await this.#options.broadcast(messages, resume, readSince);
+    const resume = this.#resumePoint();
+    if (resume) await this.#options.broadcast(messages, resume, readSince);
+  }
+
+  async #keep(): Promise<void> {
+    const resume = this.#resumePoint();
+    if (resume) await this.#options.keep(resume);
+  }
+
+  /** Where a successor continues; null before the start. */
+  #resumePoint(): ResumePoint | null {
+    if (!this.#memory || !this.#mark) return null;
+    return { ...this.#memory.point(this.readers.isUncertain), of: this.#mark };
   }
 
   #started(): SourceMemory {

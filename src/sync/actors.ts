@@ -45,6 +45,11 @@ export function createActors(deps: ActorDeps): SyncActors {
     onCounters,
     handlers: {
       ...tasks,
+      'resume.keep': async ({ resume }, from) => {
+        await broadcasts.keep(from, resume);
+        fanOut.setPoint(from, resume);
+        return {};
+      },
       broadcast: ({ messages, resume, readSince }, from) =>
         tracedBroadcast(from, messages, readSince, async () => {
           await broadcasts.keep(from, resume); // accepted: a successor continues after it, even if sockets fail
@@ -64,7 +69,7 @@ export function createActors(deps: ActorDeps): SyncActors {
   });
   const directory = new ActorDirectory<SyncActorAsks, DatabaseReport>(supervisor);
 
-  /** A span of the blocks' whole way through this process; what keeps the resume point is not told. */
+  /** A span of the blocks' whole way through this process. */
   function tracedBroadcast<T>(
     id: DatabaseId,
     messages: readonly Broadcast[],

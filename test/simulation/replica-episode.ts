@@ -108,7 +108,12 @@ export class ReplicaEpisode implements Episode {
     const { coordinates } = this.#data;
     const supervisor = new Supervisor<SyncActorAsks, MainAsks, ActorNotices>({
       log: silentLogger,
-      handlers: { 'sync/balance-tops': balanceTops, 'sync/merkle-epochs': merkleEpochs, broadcast: () => ({}) },
+      handlers: {
+        'sync/balance-tops': balanceTops,
+        'sync/merkle-epochs': merkleEpochs,
+        'resume.keep': () => ({}),
+        broadcast: () => ({})
+      },
       listeners: { report: () => undefined },
       onFatal: (error) => this.accuse(`the service ends: ${error.message}`),
       reap: async ({ generation }) => {

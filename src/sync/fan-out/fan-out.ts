@@ -133,8 +133,13 @@ export class FanOut {
       const infra = infraBytes ? asBuffer(infraBytes) : full;
       topic.queue.push({ targets, full, infra, height: type === 'reorg' ? height - 1 : height });
     }
-    topic.point = point;
+    this.setPoint(id, point);
     return this.#drain(topic);
+  }
+
+  /** What a new subscriber's status says, where no message tells of it. */
+  setPoint(id: DatabaseId, point: BroadcastPoint): void {
+    this.#topic(id).point = point;
   }
 
   /** Of the last broadcast, the same object until the next one; null before the first. */

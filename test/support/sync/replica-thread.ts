@@ -56,7 +56,12 @@ export class ReplicaThread {
           this.report = report;
         }
       },
-      handlers: { 'sync/balance-tops': balanceTops, 'sync/merkle-epochs': merkleEpochs, broadcast: () => ({}) }
+      handlers: {
+        'sync/balance-tops': balanceTops,
+        'sync/merkle-epochs': merkleEpochs,
+        'resume.keep': () => ({}),
+        broadcast: () => ({})
+      }
     });
     atEnd(() => this.handle.terminate());
   }

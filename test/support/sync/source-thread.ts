@@ -71,6 +71,10 @@ export class SourceThread {
       handlers: {
         'sync/balance-tops': balanceTops,
         'sync/merkle-epochs': merkleEpochs,
+        'resume.keep': ({ resume }) => {
+          this.resume = resume;
+          return {};
+        },
         broadcast: ({ messages, resume }) => {
           for (const { bytes, infraBytes } of messages) {
             this.messages.push(decode(bytes));

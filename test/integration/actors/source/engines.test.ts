@@ -49,6 +49,7 @@ test('inconsistent-engine: a group during whose read a table outside InnoDB move
     record: async () => undefined,
     roots: null,
     prune: async () => undefined,
+    keep: async () => undefined,
     broadcast: async (messages) => {
       for (const { bytes } of messages) sent.push(JSON.parse(new TextDecoder().decode(bytes)) as BlockMessage);
     }

@@ -74,7 +74,7 @@ export async function open(coordinates: DatabaseCoordinates, options: HouseOptio
     builds: () => begun,
     newBlock: () => {
       tip++;
-      void house.fanOut.broadcast(INDEXER, [], {
+      house.fanOut.setPoint(INDEXER, {
         height: tip,
         blockTime: null,
         hashes: { ledger_hash: `${tip}`, actions_hash: null, contract_hash: null }

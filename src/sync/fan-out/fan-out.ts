@@ -65,6 +65,8 @@ interface Topic {
   readonly others: Set<Subscriber>;
   readonly queue: QueuedMessage[];
   point: BroadcastPoint | null;
+  /** How often the point was set. */
+  revision: number;
   sending: Promise<void>;
 }
 
@@ -139,12 +141,14 @@ export class FanOut {
 
   /** What a new subscriber's status says, where no message tells of it. */
   setPoint(id: DatabaseId, point: BroadcastPoint): void {
-    this.#topic(id).point = point;
+    const topic = this.#topic(id);
+    topic.point = point;
+    topic.revision += 1;
   }
 
-  /** Of the last broadcast, the same object until the next one; null before the first. */
-  lastPoint(id: DatabaseId): BroadcastPoint | null {
-    return this.#topic(id).point;
+  /** Grows with each broadcast; 0 before the first. */
+  revision(id: DatabaseId): number {
+    return this.#topic(id).revision;
   }
 
   /** True when one more connection of this address is allowed. */
@@ -232,6 +236,7 @@ export class FanOut {
       others: new Set(),
       queue: [],
       point: null,
+      revision: 0,
       sending: Promise.resolve()
     };
     this.#topics.set(key, topic);

@@ -150,7 +150,7 @@ async function describe(
   try {
     const ask = () => actor.ask('snapshot.describe', { query });
     const resource = resourceOf({ id, query });
-    return await turns.take(request, resource, () => orders.find(resource, fanOut.lastPoint(id), ask));
+    return await turns.take(request, resource, () => orders.find(resource, fanOut.revision(id), ask));
   } catch (caught) {
     if (hasCode(caught, 'BLOCKS_EMPTY'))
       throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' }, { cause: caught });

@@ -7,8 +7,8 @@ const MAX_ORDERS = 100;
 
 interface Asked {
   readonly order: Promise<SnapshotOrder>;
-  /** The source's last broadcast when it was asked. */
-  readonly point: unknown;
+  /** Of the source's broadcasts when it was asked. */
+  readonly revision: number;
 }
 
 /**
@@ -19,11 +19,11 @@ interface Asked {
 export class RecentOrders {
   readonly #asked = new LRUCache<string, Asked>({ max: MAX_ORDERS, ttl: MAX_AGE_MS });
 
-  /** @param resource database and query  @param point of the source's last broadcast, the same object until the next one */
-  find(resource: string, point: unknown, ask: () => Promise<SnapshotOrder>): Promise<SnapshotOrder> {
+  /** @param resource database and query  @param revision another number after each broadcast of the source */
+  find(resource: string, revision: number, ask: () => Promise<SnapshotOrder>): Promise<SnapshotOrder> {
     const known = this.#asked.get(resource);
-    if (known && known.point === point) return known.order;
-    const asked = { order: ask(), point };
+    if (known && known.revision === revision) return known.order;
+    const asked = { order: ask(), revision };
     this.#asked.set(resource, asked);
     asked.order.catch(() => this.#asked.get(resource) === asked && this.#asked.delete(resource));
     return asked.order;

@@ -8,8 +8,8 @@ import type { SnapshotOrder } from '../../../../src/wire/snapshot.ts';
 function counted() {
   const orders = new RecentOrders();
   const state = { asked: 0, fails: false };
-  const find = (resource: string, point: unknown) =>
-    orders.find(resource, point, async () => {
+  const find = (resource: string, revision: number) =>
+    orders.find(resource, revision, async () => {
       const key = `order ${++state.asked}`;
       if (state.fails) throw new Error(key);
       return { key } as SnapshotOrder;
@@ -19,8 +19,8 @@ function counted() {
 
 test('those who ask at once for the same have one answer; another query is another question', async () => {
   const { state, find } = counted();
-  const point = {};
-  const found = await Promise.all([find('full', point), find('full', point), find('since 5', point)]);
+  const revision = 1;
+  const found = await Promise.all([find('full', revision), find('full', revision), find('since 5', revision)]);
   assert.deepEqual(
     found.map(({ key }) => key),
     ['order 1', 'order 1', 'order 2']
@@ -30,9 +30,9 @@ test('those who ask at once for the same have one answer; another query is anoth
 
 test('after a broadcast, and a moment later, the source is asked again', async () => {
   const { find } = counted();
-  const before = {};
+  const before = 1;
   assert.equal((await find('full', before)).key, 'order 1');
-  const after = {};
+  const after = 2;
   assert.equal((await find('full', after)).key, 'order 2');
   await sleep(60);
   assert.equal((await find('full', after)).key, 'order 3');
@@ -41,12 +41,12 @@ test('after a broadcast, and a moment later, the source is asked again', async (
 test('a failure is told to those who asked, and not to the next one', async () => {
   const { state, find } = counted();
   state.fails = true;
-  const failed = await Promise.allSettled([find('full', null), find('full', null)]);
+  const failed = await Promise.allSettled([find('full', 0), find('full', 0)]);
   assert.deepEqual(
     failed.map(({ status }) => status),
     ['rejected', 'rejected']
   );
   assert.equal(state.asked, 1);
   state.fails = false;
-  assert.equal((await find('full', null)).key, 'order 2');
+  assert.equal((await find('full', 0)).key, 'order 2');
 });

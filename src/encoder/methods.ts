@@ -3,11 +3,12 @@ import { toDecimal } from '../coin/amount.ts';
 import type { NodeRpc } from '../coin/node-rpc.ts';
 import type { ErrorCode } from '../errors.ts';
 import { type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { AnsweredRequests } from './answered-requests.ts';
 import { broadcast } from './broadcast.ts';
-import { createTransaction, type EncoderDeps } from './create-transaction.ts';
+import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
 import { ENCODINGS } from './encodings.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
-import { CreateParams, TRANSACTION_HEX, TXID } from './request.ts';
+import { CreateParams, type CreateRequest, TRANSACTION_HEX, TXID } from './request.ts';
 import { addressScript } from './sender.ts';
 
 /** What the methods work with. */
@@ -71,6 +72,11 @@ const CREATE_ERRORS: readonly ErrorCode[] = [
 
 /** The methods of an encoder; with a key, those that cost the node something need it. @see the specification's section on the encoder */
 export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string, RpcMethod>> {
+  const answered = new AnsweredRequests<Created>(deps.reservations.ttlMs);
+  const create = (request: CreateRequest): Promise<Created> => {
+    const make = () => createTransaction(request, deps);
+    return request.request_id === undefined ? make() : answered.once(request.request_id, request, make);
+  };
   return {
     ping: rpcMethod({
       summary: 'Whether the service answers',
@@ -97,7 +103,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       result: CreatedSchema,
       write: true,
       errors: CREATE_ERRORS,
-      run: (request) => createTransaction(request, deps) as Promise<Static<typeof CreatedSchema>>
+      run: (request) => create(request) as Promise<Static<typeof CreatedSchema>>
     }),
     broadcast_tx: rpcMethod({
       summary: 'Hands a signed transaction to the network',

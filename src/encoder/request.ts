@@ -74,6 +74,13 @@ export const CreateParams = Type.Object(
     dust: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e12, description: 'least satoshis of each output' })),
     rbf: Type.Optional(Type.Boolean({ description: 'a later transaction may replace it' })),
     change: Type.Optional(ADDRESS),
+    request_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: "the caller's own; the same request sent again has the same answer, and reserves no other coins"
+      })
+    ),
     p2shHash: Type.Optional(TXID),
     p2shHex: Type.Optional(TRANSACTION_HEX),
     options: Type.Optional(

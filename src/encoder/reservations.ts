@@ -24,6 +24,10 @@ export class Reservations {
     this.#now = now;
   }
 
+  get ttlMs(): number {
+    return this.#limits.ttlMs;
+  }
+
   get count(): number {
     this.#expire();
     return this.#ends.size;

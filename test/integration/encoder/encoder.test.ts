@@ -114,6 +114,18 @@ test('calls at once share no coin; when all are handed out, COINS_INSUFFICIENT; 
   assert.equal(encoder.reservations.count - before, COINS);
 });
 
+test('request_id: sent again, a request has the same answer; another one may not use its id', async () => {
+  const first = await create({ request_id: 'a' });
+  const count = encoder.reservations.count;
+  assert.deepEqual(await create({ request_id: 'a' }), first);
+  assert.equal(encoder.reservations.count, count);
+  assert.notDeepEqual((await create({ request_id: 'b' })).inputs, first.inputs);
+  const { error } = await encoder.ask('create_tx', requestOf({ request_id: 'a', data: 'SEND|0|TOK|6|someone' }));
+  assert.deepEqual([error?.code, error?.data['reason']], [-32602, 'request_id was used for another request']);
+  await assert.rejects(create({ request_id: 'c', feePerKb: 1 }), /the least of the node/);
+  await assert.rejects(create({ request_id: 'c', feePerKb: 1 }), /the least of the node/);
+});
+
 const invalid: readonly (readonly [title: string, params: object, reason: RegExp])[] = [
   ['data of more bytes than an action may have', { data: `FILE|${'x'.repeat(8_187)}` }, /at most 8192 bytes, not 8195/],
   ['the character NUL', { data: 'SEND|\0' }, /NUL/],

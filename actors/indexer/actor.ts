@@ -19,6 +19,7 @@ export interface IndexerActorData {
   readonly chain: Chain;
   readonly network: Network;
   readonly profile: Profile;
+  readonly commitmentDomain: string;
   readonly decoder: DatabaseCoordinates;
   readonly indexer: DatabaseCoordinates;
   readonly pollIntervalMs: number;
@@ -71,7 +72,8 @@ const statementLimitS = data.queryTimeoutMs / 1000;
 const loop = new IndexerLoop({
   work: new IndexerWork({
     openSource: () => DecoderSource.open(data.decoder, network, statementLimitS),
-    openStore: () => IndexerStore.open(data.indexer, rulesOf(data.profile, network), statementLimitS),
+    openStore: () =>
+      IndexerStore.open(data.indexer, rulesOf(data.profile, network, data.commitmentDomain), statementLimitS),
     maxRollbackDepth: network.undoDepth,
     pollIntervalMs: data.pollIntervalMs,
     log

@@ -103,6 +103,7 @@ async function startIndexer(config: IndexerConfig, log: Logger): Promise<Running
     chain: network.chain,
     network: network.network,
     profile: config.PLATFORM_PROFILE,
+    commitmentDomain: config.COMMITMENT_DOMAIN,
     decoder: databaseOf(config, 'DECODER'),
     indexer: databaseOf(config, 'INDEXER'),
     pollIntervalMs: config.INDEXER_POLL_INTERVAL,
@@ -122,7 +123,7 @@ async function startIndexer(config: IndexerConfig, log: Logger): Promise<Running
 }
 
 async function clearHalt(config: IndexerConfig): Promise<number> {
-  const rules = rulesOf(config.PLATFORM_PROFILE, indexedNetwork(config));
+  const rules = rulesOf(config.PLATFORM_PROFILE, indexedNetwork(config), config.COMMITMENT_DOMAIN);
   const store = await IndexerStore.open(databaseOf(config, 'INDEXER'), rules, config.DB_QUERY_TIMEOUT / 1000);
   try {
     const halt = await store.clearHalt();

@@ -4,7 +4,7 @@ import { databaseVariables } from './database.ts';
 import { hubClientVariables } from './hub-client.ts';
 import { profileVariable } from './profile.ts';
 import { serviceVariables } from './service.ts';
-import { choice, integer, type Values } from './variables.ts';
+import { choice, integer, text, type Values } from './variables.ts';
 
 /** Every variable of the indexer. @see the section "Shared configuration" of the specification */
 export const indexerVariables = {
@@ -33,6 +33,10 @@ export const indexerVariables = {
     default: 300_000,
     min: 1_000,
     doc: 'ms that blocks may take until they are written; after it the process ends with WATCHDOG TIMEOUT'
+  }),
+  COMMITMENT_DOMAIN: text({
+    default: 'PLATFORM',
+    doc: 'domain tag of state roots, the same for indexer, source and replica'
   }),
   PLATFORM_PROFILE: profileVariable
 } as const;

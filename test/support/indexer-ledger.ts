@@ -1,4 +1,5 @@
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
+import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
 import { BlockExecution, type BlockHashes, type ExecutedBlock } from '../../src/indexer/block/block.ts';
 import { medianTime } from '../../src/indexer/block/median-time.ts';
 import type { Offer } from '../../src/indexer/offers/offer.ts';
@@ -13,6 +14,7 @@ export const TEST_RULES: Rules = {
   isRegtest: true,
   gasTick: 'GAS',
   gasIssuer: undefined,
+  hashes: new CommitmentHashes('PLATFORM'),
   roles: new Map(),
   isActive: isBuilt,
   isAddress: (text) => /^[A-Z]$/.test(text)

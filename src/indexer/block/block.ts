@@ -1,4 +1,6 @@
 import { ACTIONS } from '../../coin/actions.ts';
+import { blockRoot } from '../../consensus/block-root.ts';
+import { type CommitmentHashes, toHex } from '../../consensus/commitment-hashes.ts';
 import {
   type ActionRow,
   actionsHash,
@@ -47,10 +49,27 @@ export interface BlockHashes {
   readonly contract: string;
 }
 
+/** The root over a block's movements and actions, as hex. @see src/consensus/block-root.ts */
+function rootOf(hashes: CommitmentHashes, moved: Moved, actions: readonly ActionRow[]): string {
+  const leavesOf = (rows: readonly LedgerRow[]) =>
+    rows.map(({ action_index, ...named }) => ({ actionIndex: String(action_index), ...named }));
+  const root = blockRoot(hashes, {
+    credits: leavesOf(moved.credits),
+    debits: leavesOf(moved.debits),
+    escrows: leavesOf(moved.escrows),
+    actions: actions.map(({ action_index, tx_index, action }) => {
+      return { actionIndex: String(action_index), txIndex: tx_index === null ? null : String(tx_index), action };
+    })
+  });
+  return toHex(root);
+}
+
 /** A block after its actions. */
 export interface ExecutedBlock {
   readonly block: ChainBlock;
   readonly hashes: BlockHashes;
+  /** Root over its movements and actions. */
+  readonly root: string;
   /** In the order in which they came to be; the row of `blocks` is not among them. */
   readonly rows: readonly TableRow[];
   /** Of rows of this block and of earlier ones, to be made after the rows are written. */
@@ -154,6 +173,7 @@ export class BlockExecution {
     };
     return {
       block: this.#block,
+      root: rootOf(this.#rules.hashes, this.#moved, this.#actions),
       rows: this.#rows,
       statusChanges: this.#statusChanges,
       movedTicks: new Set(Object.values(this.#moved).flatMap((moved) => moved.map(({ tick }) => tick))),

@@ -1,6 +1,7 @@
 import { isAddress } from '../../coin/address.ts';
 import { CHAINS, type ChainNetwork, chainNetwork } from '../../coin/chains.ts';
 import { activationHeight, type Profile, ROLES } from '../../coin/profile.ts';
+import { CommitmentHashes } from '../../consensus/commitment-hashes.ts';
 
 /** What all indexers of one network agree on, beside the actions themselves. */
 export interface Rules {
@@ -13,6 +14,8 @@ export interface Rules {
   readonly gasIssuer: string | undefined;
   /** Names that stand for well-known addresses in hashed rows, by address. */
   readonly roles: ReadonlyMap<string, string>;
+  /** Hashes of the roots over blocks. */
+  readonly hashes: CommitmentHashes;
   /** Whether an action counts in a block of this height. */
   readonly isActive: (action: string, height: number) => boolean;
   /** Whether a text is an address of a coin's network. */
@@ -27,8 +30,8 @@ export const FIATS: ReadonlySet<string> = new Set(
   'AUD BRL CAD CHF CNY EUR GBP HKD INR JPY KRW MXN NOK NZD PLN RUB SEK SGD TRY USD ZAR'.split(' ')
 );
 
-/** What a deployment's profile means for one network. */
-export function rulesOf(profile: Profile, network: ChainNetwork): Rules {
+/** What a deployment's profile means for one network. @param domain  COMMITMENT_DOMAIN */
+export function rulesOf(profile: Profile, network: ChainNetwork, domain: string): Rules {
   const roles = profile.roles[network.name] ?? {};
   const ofCoin = new Map(
     CHAINS.map((chain) => chainNetwork(chain, network.network)).map(({ ticker, addresses }) => [ticker, addresses])
@@ -38,6 +41,7 @@ export function rulesOf(profile: Profile, network: ChainNetwork): Rules {
     isRegtest: network.network === 'regtest',
     gasTick: profile.gasTick,
     gasIssuer: roles.GAS,
+    hashes: new CommitmentHashes(domain),
     roles: new Map(ROLES.flatMap((role) => (roles[role] === undefined ? [] : [[roles[role], role] as const]))),
     isActive: (action, height) => height >= activationHeight(profile, network, action),
     isAddress: (text, coin) => {

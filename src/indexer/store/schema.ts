@@ -1,4 +1,4 @@
-import { type Connection, connect, quoteName } from '../../db/core/connection.ts';
+import { type Connection, connect, quoteName, rows } from '../../db/core/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/database.ts';
 import { TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
 import { createStatement } from '../definitions/statement.ts';
@@ -19,12 +19,22 @@ const CHAIN_BLOCKS = `CREATE TABLE IF NOT EXISTS chain_blocks (
   block_hash CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL
 ) ENGINE=InnoDB`;
 
+/** Column of `blocks` that sync services pass on, and replicas compare with the root over their own rows. */
+const BLOCK_ROOT = 'block_merkle_root';
+const BLOCK_ROOT_TYPE = 'char(64) ascii ascii_bin';
+
 /** Definitions of the tables that an indexer writes. */
 export const TABLES: ReadonlyMap<string, TableDefinition> = new Map(
   [...TABLES_IN_USE.indexer]
     .filter(([name]) => !NOT_OURS.has(name))
-    .map(([name, table]) => [name, withExactTexts(name, table)])
+    .map(([name, table]) => [name, withBlockRoot(name, withExactTexts(name, table))])
 );
+
+function withBlockRoot(name: string, table: TableDefinition): TableDefinition {
+  if (name !== 'blocks') return table;
+  const root = { name: BLOCK_ROOT, type: BLOCK_ROOT_TYPE, nullable: true, byDefault: null, extra: '' };
+  return { ...table, columns: [...table.columns, root] };
+}
 
 function withExactTexts(name: string, table: TableDefinition): TableDefinition {
   const exact = EXACT_TEXTS[name];
@@ -53,4 +63,9 @@ export async function openIndexerDatabase({ name, ...server }: DatabaseCoordinat
 export async function createIndexerTables(connection: Pick<Connection, 'query'>): Promise<void> {
   for (const [name, table] of TABLES) await connection.query(createStatement(name, table, { ifMissing: true }));
   await connection.query(CHAIN_BLOCKS);
+  const found = await rows(connection, 'SHOW COLUMNS FROM blocks LIKE ?', [BLOCK_ROOT]);
+  if (found.length === 0)
+    await connection.query(
+      `ALTER TABLE blocks ADD COLUMN ${BLOCK_ROOT} CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL`
+    );
 }

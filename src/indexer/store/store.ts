@@ -279,7 +279,7 @@ export class IndexerStore {
 }
 
 /** All rows of a block. New addresses and tickers bear its height. */
-function rowsOf({ block: { height, time }, hashes, rows: made }: ExecutedBlock): TableRow[] {
+function rowsOf({ block: { height, time }, hashes, root, rows: made }: ExecutedBlock): TableRow[] {
   const stamped = made.map((row) =>
     row.table === 'index_addresses' || row.table === 'index_tickers'
       ? { table: row.table, columns: { ...row.columns, block_index: height } }
@@ -295,7 +295,8 @@ function rowsOf({ block: { height, time }, hashes, rows: made }: ExecutedBlock):
         ledger_hash_id: hashes.ledger,
         actions_hash_id: hashes.actions,
         contract_hash_id: hashes.contract,
-        state_hash_id: null
+        state_hash_id: null,
+        block_merkle_root: root
       }
     }
   ];

@@ -71,7 +71,7 @@ test('through reorgs or in one go, in groups of any size: the same rows, and the
         }
       }
     ),
-    { numRuns: 15 }
+    { numRuns: 10 }
   );
 });
 

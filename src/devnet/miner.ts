@@ -1,4 +1,4 @@
-import { type PlannedPayment, planPayment } from './payments.ts';
+import { type PlannedPayment, planIssues, planPayment } from './payments.ts';
 import { createRandom } from './random.ts';
 
 /** What the miner does next: payments into the mempool, then a reorg of some depth or none, then one block. */
@@ -33,10 +33,11 @@ const MAX_REORG_DEPTH = 4;
 /** The miner's plan: endless, and the same for the same seed and accounts. */
 export function* planRounds(seed: string, accounts: readonly string[]): Generator<Round, never> {
   const random = createRandom(`miner ${seed}`);
+  const issues = planIssues(accounts);
   for (;;) {
     const payments = random.next() < EMPTY_BLOCK_ODDS ? 0 : random.between(1, 3);
     yield {
-      payments: Array.from({ length: payments }, () => planPayment(random, accounts)),
+      payments: Array.from({ length: payments }, () => issues.shift() ?? planPayment(random, accounts)),
       reorgDepth: random.next() < REORG_ODDS ? random.between(1, MAX_REORG_DEPTH) : 0,
       pause: 0.5 + random.next()
     };

@@ -9,7 +9,12 @@ export interface PlannedPayment {
 /** Decimals of every token. */
 const PLACES = 2;
 
-/** One payment of a small wallet. Account n issues DEVn; most actions are valid once it has, some never are. */
+/** What a small wallet pays first: account n issues DEVn. */
+export function planIssues(accounts: readonly string[]): PlannedPayment[] {
+  return accounts.map((from, at) => ({ from, action: `ISSUE|0|DEV${at + 1}|1000000|1000|${PLACES}|devnet|5000` }));
+}
+
+/** One payment after that. Most actions are valid, some never are. */
 export function planPayment(random: Random, accounts: readonly string[]): PlannedPayment {
   const from = random.between(0, accounts.length - 1);
   const other = accounts[random.between(0, accounts.length - 1)]!;

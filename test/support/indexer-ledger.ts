@@ -24,13 +24,15 @@ export const TEST_RULES: Rules = {
 export class MemoryLedger {
   readonly view = new View({ isWhole: true });
   readonly blocks: ExecutedBlock[] = [];
+  readonly #rules: Rules;
   #height: number;
   readonly times: number[] = [];
   /** Of the next blocks, in epoch seconds. */
   time = 0;
 
-  constructor(height = 100) {
+  constructor(height = 100, rules = TEST_RULES) {
     this.#height = height;
+    this.#rules = rules;
   }
 
   get height(): number {
@@ -71,7 +73,7 @@ export class MemoryLedger {
   }
 
   run(block: ExecutedBlock['block']): ExecutedBlock {
-    const execution = new BlockExecution(this.view, TEST_RULES, block, medianTime([...this.times, block.time]));
+    const execution = new BlockExecution(this.view, this.#rules, block, medianTime([...this.times, block.time]));
     if (execution.advance() !== null) throw new Error('a whole view misses nothing');
     const executed = execution.finish(this.hashes);
     this.blocks.push(executed);

@@ -17,7 +17,7 @@ import {
 } from '../../../src/devnet/services.ts';
 import type { DevnetSettings } from '../../../src/devnet/settings.ts';
 import fc from '../../support/fast-check.ts';
-import { MemoryLedger } from '../../support/indexer-ledger.ts';
+import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-unit-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -54,7 +54,7 @@ test('property: the same seed gives the same plan, another seed another, and eve
 });
 
 test('the plan means something to an indexer: most payments are valid, some are refused, balances move', () => {
-  const ledger = new MemoryLedger();
+  const ledger = new MemoryLedger(100, { ...TEST_RULES, coin: 'LTC' });
   const rounds = planRounds('indexer', ['A', 'B', 'C', 'D', 'E', 'F']).take(200).toArray();
   const statuses = rounds.flatMap(({ payments }) =>
     ledger.act(...payments.map(({ from, action }) => [from, action] as const)).map((rows) => rows.at(-1) ?? '')

@@ -46,7 +46,10 @@ export function* planRounds(seed: string, accounts: readonly string[]): Generato
 
 /** Gives the wallet coins unless an earlier start did. @returns its accounts */
 export async function fundWallet(node: MinedNode): Promise<readonly string[]> {
-  if ((await node.accounts()).length === 0) await node.fund();
+  if ((await node.accounts()).length === 0) {
+    await node.fund();
+    await node.mineBlocks(MAX_REORG_DEPTH); // no reorg takes the coins back
+  }
   return await node.accounts();
 }
 

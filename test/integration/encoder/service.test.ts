@@ -19,7 +19,7 @@ test('NODE_MISMATCH: an encoder ends beside a node of another chain', async () =
 });
 
 test('CF-04: NETWORK says which node it asks; --check-config shows the usual ports', async () => {
-  const settings = { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'p' };
+  const settings = { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'password-of-the-test' };
   const { code, stdout } = await runCommandLine(['encoder', '--check-config'], settings);
   assert.equal(code, 0);
   assert.match(stdout, /ENCODER_API_PORT\s+= 3003/);

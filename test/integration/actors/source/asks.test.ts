@@ -118,5 +118,5 @@ test('a graceful stop ends the thread without an error', async (t) => {
   const source = SourceThread.start(t, database, 'indexer');
   await source.reaches(102);
   await source.handle.ask('stop', { graceMs: 2_000 });
-  assert.equal(source.states.at(-1), 'stopping');
+  assert.ok(source.states.includes('stopping'));
 });

@@ -1,3 +1,4 @@
+import { idBytes, sized, uint32, uint64, varInt } from './byte-writer.ts';
 import { OP_CHECKMULTISIG, OP_CHECKSIG, readScript } from './script.ts';
 
 /** What lets an input spend: its script and the items of its witness. */
@@ -82,7 +83,7 @@ function bodyOf({ inputs, outputs }: TransactionForm): Buffer {
   return Buffer.concat([
     varInt(inputs.length),
     ...inputs.flatMap(({ txid, vout, sequence, unlock }) => [
-      Buffer.from(txid, 'hex').reverse(),
+      idBytes(txid),
       uint32(vout),
       sized(unlock.script),
       uint32(sequence)
@@ -90,30 +91,6 @@ function bodyOf({ inputs, outputs }: TransactionForm): Buffer {
     varInt(outputs.length),
     ...outputs.flatMap(({ amount, script }) => [uint64(amount), sized(script)])
   ]);
-}
-
-function uint32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-}
-
-function uint64(value: bigint): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(value);
-  return bytes;
-}
-
-function sized(bytes: Uint8Array): Buffer {
-  return Buffer.concat([varInt(bytes.length), bytes]);
-}
-
-/** Up to 2^32. */
-function varInt(value: number): Buffer {
-  if (value < 0xfd) return Buffer.from([value]);
-  return value <= 0xffff
-    ? Buffer.from([0xfd, value & 0xff, value >> 8])
-    : Buffer.concat([Buffer.from([0xfe]), uint32(value)]);
 }
 
 const varIntBytes = (value: number) => (value < 0xfd ? 1 : value <= 0xffff ? 3 : 5);

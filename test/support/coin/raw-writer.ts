@@ -1,3 +1,4 @@
+import { idBytes, sized, uint32, uint64, varInt } from '../../../src/coin/byte-writer.ts';
 import { hashId } from '../../../src/coin/hash-id.ts';
 import type { RawInput, RawOutput } from '../../../src/coin/raw-transaction.ts';
 import fc from '../fast-check.ts';
@@ -89,30 +90,3 @@ export const blockParts: fc.Arbitrary<BlockParts> = fc.record({
   time: uint,
   transactions: fc.array(transaction, { minLength: 1, maxLength: 6 })
 });
-
-function idBytes(hex: string): Buffer {
-  return Buffer.from(hex, 'hex').reverse();
-}
-
-function uint32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-}
-
-function uint64(value: bigint): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(value);
-  return bytes;
-}
-
-function sized(bytes: Uint8Array): Buffer {
-  return Buffer.concat([varInt(bytes.length), bytes]);
-}
-
-function varInt(value: number): Buffer {
-  if (value < 0xfd) return Buffer.from([value]);
-  return value <= 0xffff
-    ? Buffer.from([0xfd, value & 0xff, value >> 8])
-    : Buffer.concat([Buffer.from([0xfe]), uint32(value)]);
-}

@@ -186,9 +186,9 @@ export const anyBlocks = fc
   );
 
 /** `PAY|address|amount` is a payment alone; a COINPAY pays everybody. */
-function contentOf(data: string): Pick<ChainTransaction, 'data' | 'payment' | 'outputs'> {
+function contentOf(data: string): Pick<ChainTransaction, 'data' | 'outputs'> {
   const [name, to = '', amount = ''] = data.split('|');
-  if (name === 'PAY') return { data: '', payment: { address: to, amount: parseAmount(amount)! } };
+  if (name === 'PAY') return { data: '', outputs: [{ vout: 0, address: to, amount: parseAmount(amount)! }] };
   if (!data.includes('COINPAY')) return { data };
   return { data, outputs: ADDRESSES.map((payee, vout) => ({ vout, address: payee, amount: parseAmount('10')! })) };
 }

@@ -28,9 +28,7 @@ export interface ChainTransaction {
   readonly fee: number | null;
   /** Its action text; empty for a payment alone. */
   readonly data: string;
-  /** Of a payment alone: whom it pays. */
-  readonly payment?: Omit<Output, 'vout'>;
-  /** Outputs that an action may be about. */
+  /** Outputs that an action may be about, or that pay dispensers. */
   readonly outputs?: readonly Output[];
 }
 
@@ -215,7 +213,7 @@ export class BlockExecution {
 
   #begin(transaction: ChainTransaction, effects: Effects): Unit[] {
     const txIndex = effects.deal('transaction');
-    const { hash, source, fee, data, payment } = transaction;
+    const { hash, source, fee, data, outputs = [] } = transaction;
     effects.record('transactions', {
       tx_index: txIndex,
       block_index: this.#block.height,
@@ -225,9 +223,11 @@ export class BlockExecution {
       data
     });
     if (data !== '') return [{ kind: 'command', transaction, text: data, txIndex }];
-    if (!payment || !this.#rules.isActive('DISPENSER', this.#block.height)) return [];
-    const { address, amount } = payment;
-    return [{ kind: 'system', act: dispense({ payer: source, payee: address, tick: null, amount }), txIndex }];
+    if (!this.#rules.isActive('DISPENSER', this.#block.height)) return [];
+    return outputs.map(({ address, amount }) => {
+      const payment = { payer: source, payee: address, tick: null, amount };
+      return { kind: 'system', act: dispense(payment), txIndex };
+    });
   }
 
   /** What a COINPAY asks of each output; null for any other command. */

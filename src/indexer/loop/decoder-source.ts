@@ -18,31 +18,20 @@ interface TransactionRow extends Record<string, unknown> {
   readonly source: string;
   readonly fee: number | null;
   readonly data: string;
-  readonly payee: string | null;
-  readonly paid: string | number | null;
 }
 
 const AMOUNT_PER_BASE_UNIT = 10n ** 10n;
 
 /** Base units of the coin as a count of 10^-18. */
-function fromBaseUnits(units: string | number): bigint {
+function fromBaseUnits(units: string): bigint {
   return BigInt(units) * AMOUNT_PER_BASE_UNIT;
 }
 
 function transactionOf(
-  { hash, source, fee, data, payee, paid }: TransactionRow,
-  outputs: readonly Output[]
+  { hash, source, fee, data }: TransactionRow,
+  outputs: readonly Output[] | undefined
 ): ChainTransaction {
-  return {
-    hash,
-    source,
-    fee,
-    data,
-    ...(data === '' && payee !== null && paid !== null
-      ? { payment: { address: payee, amount: fromBaseUnits(paid) } }
-      : {}),
-    ...(outputs.length > 0 ? { outputs } : {})
-  };
+  return { hash, source, fee, data, ...(outputs ? { outputs } : {}) };
 }
 
 /**
@@ -115,11 +104,10 @@ export class DecoderSource {
     if (found[0]?.height !== from) return null;
     const group = await this.#boundGroup(found);
     const transactions = await this.#query<TransactionRow>(
-      `SELECT t.tx_index AS txIndex, t.block_index AS height, h.hash, a.address AS source, t.fee, t.data,
-         d.address AS payee, t.amount AS paid FROM transactions t
+      `SELECT t.tx_index AS txIndex, t.block_index AS height, h.hash, a.address AS source, t.fee, t.data
+       FROM transactions t
        JOIN index_transactions h ON h.id = t.tx_hash_id JOIN index_addresses a ON a.id = t.source_id
-       LEFT JOIN index_addresses d ON d.id = t.destination_id
-       WHERE t.block_index BETWEEN ? AND ? AND (t.data <> '' OR t.destination_id IS NOT NULL) ORDER BY t.tx_index`,
+       WHERE t.block_index BETWEEN ? AND ? ORDER BY t.tx_index`,
       [from, group.at(-1)!.height]
     );
     const outputs = await this.#readOutputs(from, group.at(-1)!.height);
@@ -130,7 +118,7 @@ export class DecoderSource {
         height,
         time,
         hash,
-        transactions: own.map((row) => transactionOf(row, outputs.get(row.txIndex) ?? []))
+        transactions: own.map((row) => transactionOf(row, outputs.get(row.txIndex)))
       };
     });
     return { previousHash: group[0]!.previous, blocks };

@@ -17,16 +17,15 @@ function act(ledger: MemoryLedger, ...steps: readonly (readonly [string, string]
 const named = (ledger: MemoryLedger) =>
   ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === 'actions' ? [columns['action_id']] : []));
 
-/** One block with a payment alone, or with the outputs of an action. */
+/** One block with a transaction that pays; without an action it is a payment alone. */
 function pay(ledger: MemoryLedger, source: string, data: string, to: string, amount: string): void {
   const output = { vout: 0, address: to, amount: parseAmount(amount)! };
   const hash = 'f'.repeat(64);
-  const content = data === '' ? { payment: output } : { outputs: [output] };
   ledger.run({
     height: ledger.height,
     time: ledger.time,
     hash,
-    transactions: [{ hash, source, fee: null, data, ...content }]
+    transactions: [{ hash, source, fee: null, data, outputs: [output] }]
   });
 }
 

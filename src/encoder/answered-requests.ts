@@ -1,7 +1,9 @@
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { PlatformError } from '../errors.ts';
 
 interface Answered<T> {
+  /** Digest of the request. */
   readonly request: string;
   readonly answer: Promise<T>;
 }
@@ -23,14 +25,14 @@ export class AnsweredRequests<T> {
    * @throws {PlatformError} REQUEST_INVALID when the id belongs to another request; and what `make` throws
    */
   async once(id: string, request: unknown, make: () => Promise<T>): Promise<T> {
-    const text = JSON.stringify(request);
+    const digest = hash('sha256', JSON.stringify(request));
     const known = this.#answers.get(id);
-    if (known && known.request !== text)
+    if (known && known.request !== digest)
       throw new PlatformError('REQUEST_INVALID', { reason: 'request_id was used for another request' });
     if (known) return await known.answer;
-    const answer = make();
-    this.#answers.set(id, { request: text, answer });
-    answer.catch(() => this.#answers.delete(id));
-    return await answer;
+    const answered = { request: digest, answer: make() };
+    this.#answers.set(id, answered);
+    answered.answer.catch(() => this.#answers.peek(id) === answered && this.#answers.delete(id));
+    return await answered.answer;
   }
 }

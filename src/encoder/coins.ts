@@ -40,7 +40,8 @@ const hexValidator = Compile(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
 
 /** A node looks for one address at a time. */
 const MAX_WAITING = 32;
-const MAX_KNOWN_ADDRESSES = 200;
+/** Of all addresses that are remembered. */
+const MOST_KNOWN_COINS = 200_000;
 const BATCH = 500;
 const MOST_KNOWN_BYTES = 32 * 2 ** 20;
 
@@ -50,7 +51,7 @@ export class NodeCoins {
   readonly #rules: CoinRules;
   /** By script; each holds for one tip. */
   readonly #scans = new LRUCache<string, { readonly tip: string; readonly coins: Promise<readonly ChainCoin[]> }>({
-    max: MAX_KNOWN_ADDRESSES
+    maxSize: MOST_KNOWN_COINS
   });
   /** Looking one up takes a node tens of milliseconds; what an id stands for never changes. */
   readonly #transactions = new LRUCache<string, Buffer>({
@@ -75,10 +76,16 @@ export class NodeCoins {
     const key = Buffer.from(script).toString('hex');
     const known = this.#scans.get(key);
     if (known?.tip === tip) return await known.coins;
-    const coins = this.#scan(key);
-    this.#scans.set(key, { tip, coins });
-    coins.catch(() => this.#scans.delete(key));
-    return await coins;
+    const scan = { tip, coins: this.#scan(key) };
+    this.#scans.set(key, scan, { size: 1 });
+    try {
+      const coins = await scan.coins;
+      if (this.#scans.peek(key) === scan) this.#scans.set(key, scan, { size: coins.length + 1 });
+      return coins;
+    } catch (caught) {
+      if (this.#scans.peek(key) === scan) this.#scans.delete(key);
+      throw caught;
+    }
   }
 
   /** Those among coins that can be spent now, in their order. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */

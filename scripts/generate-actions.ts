@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HANDLERS } from '../src/indexer/rules/handlers.ts';
+import { wrapDoc } from './wrap-docs.ts';
 
 export const ACTIONS_FILE = join(import.meta.dirname, '..', 'docs', 'actions.md');
 
@@ -111,7 +112,7 @@ export function renderActions(): string {
       statuses.map((status, place) => `${place + 1}. \`${status}\``).join('\n')
     ].join('\n\n')
   );
-  return `${HEAD}\n${sections.join('\n\n')}\n`;
+  return wrapDoc(`${HEAD}\n${sections.join('\n\n')}\n`);
 }
 
 /** A bar would end the cell. */

@@ -8,7 +8,7 @@ import { NodeRpc } from '../coin/node-rpc.ts';
 import { encodePayload } from '../coin/payload.ts';
 import { findProgram } from '../config/programs.ts';
 import { hasCode, PlatformError } from '../errors.ts';
-import { freePort } from './mariadb.ts';
+import { freePort } from './free-port.ts';
 import { stopChild } from './stop-child.ts';
 
 export interface LitecoinOptions {

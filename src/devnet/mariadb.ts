@@ -1,7 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import { environment } from '../config/environment.ts';
 import { findProgram } from '../config/programs.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
+import { freePort } from './free-port.ts';
 import { stopChild } from './stop-child.ts';
 
 /** A private MariaDB: own data directory, socket and loopback port; no system service is touched. */
@@ -28,18 +28,6 @@ export const PRIVATE_ACCOUNT = { user: 'platform', pass: 'known-to-this-machine'
 
 const LONGEST_SOCKET_PATH = 107;
 const START_DEADLINE_MS = 60_000;
-
-/** A loopback port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const probe = createServer();
-  probe.once('error', reject);
-  probe.listen(0, '127.0.0.1', () => {
-    const address = probe.address();
-    probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-  });
-  return promise;
-}
 
 /**
  * Starts a private MariaDB in a directory, making its system tables the first time.

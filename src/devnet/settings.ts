@@ -4,7 +4,7 @@ import { chainNetwork } from '../coin/chains.ts';
 import { databaseName } from '../coin/find-network.ts';
 import type { Environment } from '../config/variables.ts';
 import type { DatabaseCoordinates, DatabaseId, DbType } from '../wire/database.ts';
-import { freePort } from './mariadb.ts';
+import { freePort } from './free-port.ts';
 
 /** The network that a devnet runs on. */
 export const DEVNET = chainNetwork('litecoin', 'regtest');

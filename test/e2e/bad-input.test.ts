@@ -4,7 +4,7 @@ import { chmodSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { freePort } from '../../src/devnet/mariadb.ts';
+import { freePort } from '../../src/devnet/free-port.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { runCommandLine } from '../support/command-line.ts';

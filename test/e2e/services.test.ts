@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { freePort } from '../../src/devnet/mariadb.ts';
+import { freePort } from '../../src/devnet/free-port.ts';
 import type { OpenApi } from '../../src/service/openapi.ts';
 import type { OpenRpc } from '../../src/service/rpc/openrpc.ts';
 import { openBrowser } from '../support/browser.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../src/devnet/mariadb.ts';
+import { freePort } from '../../src/devnet/free-port.ts';
 import { decodeBlock } from '../loop/decode.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { startTestLitecoind } from '../support/litecoin.ts';

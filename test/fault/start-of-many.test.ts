@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { ActorHandle, actorEntry } from '../../actors/runtime/actor-handle.ts';
 import type { ActorView } from '../../actors/runtime/actor-view.ts';
 import type { Beacon } from '../../actors/runtime/notices.ts';
-import { freePort } from '../../src/devnet/mariadb.ts';
+import { freePort } from '../../src/devnet/free-port.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { testServer } from '../support/mariadb.ts';
 import { eventually, replicasAt, startSyncProcess } from '../support/sync/sync-process.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../src/devnet/free-port.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { createDatabase } from '../../support/mariadb.ts';

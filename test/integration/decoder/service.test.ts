@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../../src/db/core/connection.ts';
-import { freePort } from '../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../src/devnet/free-port.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';

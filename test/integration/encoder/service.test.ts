@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePort } from '../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../src/devnet/free-port.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import type { BlockRows } from '../../../src/decoder/block-rows.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
-import { freePort } from '../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../src/devnet/free-port.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';

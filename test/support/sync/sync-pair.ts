@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../src/devnet/free-port.ts';
 import { startHub } from '../../../src/hub/server.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { compareDatabases, type Verdict } from '../../../src/verify/compare.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../src/devnet/free-port.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { atEnd } from '../cleanup.ts';
 import { recordFile } from '../records.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CHAIN_NETWORKS, chainNetwork } from '../../../src/coin/chains.ts';
 import { decoderVariables } from '../../../src/config/decoder.ts';
-import { freePort } from '../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../src/devnet/free-port.ts';
 import { createHubClient } from '../../../src/hub/client.ts';
 import { buildTree } from '../../../src/hub/config-tree.ts';
 import { fetchSettings, pickSettings } from '../../../src/hub/settings.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePort } from '../../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../../src/devnet/free-port.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';

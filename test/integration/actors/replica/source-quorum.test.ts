@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { freePort } from '../../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../../src/devnet/free-port.ts';
 import { compareDatabases } from '../../../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
 import type { DatabaseReport } from '../../../../src/wire/report.ts';

@@ -54,6 +54,7 @@ const chain = new NodeChain(rpc);
 const parallelism = Math.min(4, Math.max(1, availableParallelism() - 1));
 const tasks = new TaskPool<DecoderTasks>({ maxThreads: parallelism });
 const feed = new BlockFeed({
+  versions: data.rules.addresses,
   parallelism,
   scan: (range, signal) => tasks.run('decoder/scan-blocks', { node: data.node, range, rules: data.rules }, { signal })
 });

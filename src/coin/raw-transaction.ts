@@ -1,6 +1,7 @@
 import { ByteCursor } from './byte-cursor.ts';
 import { hashId, printId } from './hash-id.ts';
 import { OP_CHECKMULTISIG, OP_RETURN } from './script.ts';
+import type { ScriptMarks } from './script-marks.ts';
 
 /** Bits of the flag byte behind the marker. */
 const WITNESSES = 1;
@@ -119,6 +120,21 @@ export class RawTransaction {
       amount: cursor.uint64(),
       script: cursor.take(cursor.varInt())
     }));
+  }
+
+  /** Adds the marks of the outputs' scripts, in their order. */
+  markOutputs(marks: ScriptMarks): void {
+    const cursor = this.#cursor;
+    const { bytes } = cursor;
+    cursor.offset = this.#outputsAt;
+    for (let left = cursor.varInt(); left > 0; left--) {
+      cursor.skip(8); // amount
+      const scriptBytes = cursor.varInt();
+      const scriptAt = cursor.offset;
+      cursor.skip(scriptBytes);
+      marks.add(bytes, scriptAt, cursor.offset);
+    }
+    cursor.offset = this.#end;
   }
 
   /** The whole of it, witnesses included: a view. */

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AddressVersions } from '../coin/chains.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { BlockRows } from './block-rows.ts';
+import { PaymentMarks } from './payment-marks.ts';
 
 /** Blocks in a row. */
 export interface BlockRange {
@@ -8,11 +10,19 @@ export interface BlockRange {
   readonly count: number;
   /** They are so small that asking for each costs more than their bytes. */
   readonly isSmall: boolean;
+  /** Marks of scripts whose payments are looked for. */
+  readonly wanted: Uint32Array;
+}
+
+/** A block, and what its outputs pay to. */
+export interface MarkedBlock extends BlockRows {
+  /** Of the outputs' scripts. */
+  readonly marks: Uint32Array;
 }
 
 export interface ScannedRange {
   /** From the range's first on; fewer than asked for where they turned out to be large. */
-  readonly blocks: readonly BlockRows[];
+  readonly blocks: readonly MarkedBlock[];
   /** What the node sent for them. */
   readonly sizeBytes: number;
 }
@@ -22,6 +32,8 @@ export type ScanRange = (range: BlockRange, signal: AbortSignal) => Promise<Scan
 
 export interface BlockFeedOptions {
   readonly scan: ScanRange;
+  /** Addresses of the chain. */
+  readonly versions: AddressVersions;
   /** Ranges that are scanned at the same time, at most. */
   readonly parallelism: number;
   /** Attempts after the first, default 10. */
@@ -46,6 +58,7 @@ const BUSY = new Set<unknown>([429, 503]);
 /** The next blocks of a chain as rows, fetched and scanned ahead within a bound. */
 export class BlockFeed {
   readonly #options: Required<BlockFeedOptions>;
+  readonly #marks: PaymentMarks;
   #ahead: { readonly range: BlockRange; readonly scanned: Promise<ScannedRange> }[] = [];
   #blockBytes: number | null = null;
   #parallelism: number;
@@ -55,6 +68,7 @@ export class BlockFeed {
 
   constructor(options: BlockFeedOptions) {
     this.#options = { retries: 10, retryDelayMs: 500, rateLimitDelayMs: 5_000, ...options };
+    this.#marks = new PaymentMarks(options.versions);
     this.#parallelism = options.parallelism;
   }
 
@@ -72,15 +86,22 @@ export class BlockFeed {
    * The blocks from a height on, as many as may be written at once.
    *
    * @param tip  nothing above it is fetched
+   * @param paid  addresses of the dispensers below the height: payments to them, and to those that these blocks open, are found
    * @returns one block near the tip, else some megabytes of them
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED; asking again fetches again
    */
-  async take(height: number, tip: number, signal: AbortSignal): Promise<readonly BlockRows[]> {
+  async take(height: number, tip: number, paid: readonly string[], signal: AbortSignal): Promise<readonly BlockRows[]> {
     if (this.#ahead[0]?.range.from !== height) this.#ahead = [];
-    this.#fill(height, tip, signal);
-    const { scanned } = this.#ahead.shift()!;
+    this.#fill(height, tip, Uint32Array.from(this.#marks.of(paid)), signal);
+    const { range, scanned } = this.#ahead.shift()!;
     const { blocks } = await scanned;
-    return blocks;
+    const wanted = this.#marks.of([...paid, ...openedIn(blocks)]);
+    const missed = wanted.difference(new Set(range.wanted));
+    const first = missed.size === 0 ? -1 : blocks.findIndex(({ marks }) => marks.some((mark) => missed.has(mark)));
+    if (first === -1) return blocks;
+    const rest = { ...range, from: height + first, count: blocks.length - first, wanted: Uint32Array.from(wanted) };
+    const again = await this.#scan(rest, signal);
+    return [...blocks.slice(0, first), ...sameBlocks(again.blocks, blocks.slice(first))];
   }
 
   /** Forgets what was fetched: it belongs to a branch that was left, or to a node that failed. */
@@ -90,11 +111,11 @@ export class BlockFeed {
   }
 
   /** One range more than are scanned at once, so that none waits for what is being written. */
-  #fill(height: number, tip: number, signal: AbortSignal): void {
+  #fill(height: number, tip: number, wanted: Uint32Array, signal: AbortSignal): void {
     const last = this.#ahead.at(-1)?.range;
     let from = last ? last.from + last.count : height;
     while (from <= tip && this.#ahead.length <= this.#parallelism) {
-      const range = this.#rangeAt(from, tip);
+      const range = { ...this.#rangeAt(from, tip), wanted };
       const scanned = this.#scan(range, signal);
       scanned.catch(() => undefined); // told to whoever takes it
       this.#ahead.push({ range, scanned });
@@ -102,7 +123,7 @@ export class BlockFeed {
     }
   }
 
-  #rangeAt(from: number, tip: number): BlockRange {
+  #rangeAt(from: number, tip: number): Omit<BlockRange, 'wanted'> {
     const isSmall = this.#blockBytes !== null && this.#blockBytes < SMALL_BLOCK_BYTES;
     if (from > tip - TIP_BLOCKS) return { from, count: 1, isSmall };
     const fitting = this.#blockBytes === null ? FIRST_RANGE : Math.floor(RANGE_BYTES / this.#blockBytes);
@@ -145,4 +166,17 @@ export class BlockFeed {
   #pauseMs({ detail }: PlatformError): number {
     return detail['status'] === 429 ? this.#options.rateLimitDelayMs : this.#options.retryDelayMs;
   }
+}
+
+/** Addresses at which these blocks open dispensers. */
+function openedIn(blocks: readonly BlockRows[]): readonly string[] {
+  return blocks.flatMap(({ transactions }) =>
+    transactions.flatMap(({ source, dispensers: { opened } }) => (opened ? [opened.address ?? source] : []))
+  );
+}
+
+/** These blocks as far as they are those, for the node may have changed its branch meanwhile. */
+function sameBlocks(blocks: readonly BlockRows[], those: readonly BlockRows[]): readonly BlockRows[] {
+  const other = blocks.findIndex(({ hash }, position) => hash !== those[position]!.hash);
+  return other === -1 ? blocks : blocks.slice(0, other);
 }

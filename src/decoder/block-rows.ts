@@ -13,7 +13,9 @@ export interface BlockRows {
 
 export interface TransactionRow {
   readonly hash: string;
+  /** Empty: nobody's that an address stands for. */
   readonly source: string;
+  /** Empty: it says nothing, and has a row only for what it pays. */
   readonly data: string;
   readonly rawData: Uint8Array | null;
   /** Hex, of the source; null when the first input does not show it. */
@@ -27,6 +29,8 @@ export interface OutputRow {
   readonly address: string;
   /** Base units. */
   readonly amount: bigint;
+  /** It counts only where a dispenser is open at its address. */
+  readonly isPayment?: true;
 }
 
 /** What an auditor should know of a transaction: an event with its block. */

@@ -5,6 +5,7 @@ import { type Payload, readFrame } from '../coin/payload.ts';
 import { readRawBlock } from '../coin/raw-block.ts';
 import type { RawTransaction } from '../coin/raw-transaction.ts';
 import { readScript } from '../coin/script.ts';
+import { markOf, ScriptMarks } from '../coin/script-marks.ts';
 import type { BlockRows, Finding, OutputRow } from './block-rows.ts';
 
 /** Place of ORACLE_ADDRESS behind the version of a DISPENSER. */
@@ -26,11 +27,13 @@ export interface ScanRules {
   readonly alwaysHops: boolean;
 }
 
-/** A transaction that says something; whose it is is not known yet. */
+/** A transaction that says something, or may pay a dispenser; whose it is is not known yet. */
 export interface Candidate {
   readonly hash: string;
   readonly bytes: Buffer;
-  readonly payload: Payload & { readonly action: string };
+  /** Empty: it says nothing. */
+  readonly action: string;
+  readonly rawData: Uint8Array | null;
   readonly lane: Lane;
   readonly spends: { readonly txid: string; readonly vout: number };
   readonly pubkey: string | null;
@@ -39,37 +42,50 @@ export interface Candidate {
 
 export interface ScannedBlock extends Omit<BlockRows, 'transactions'> {
   readonly candidates: readonly Candidate[];
+  /** Of the scripts of all outputs, except those of the miner's reward. */
+  readonly marks: Uint32Array;
 }
 
+const NONE: ReadonlySet<number> = new Set();
+
 /**
- * Finds the transactions of a block that say something.
+ * Finds the transactions of a block that say something, and those that pay to a script which is looked for.
  *
+ * @param wanted  marks of these scripts
  * @returns nothing of it is a view on the bytes
  * @throws {PlatformError} NODE_REFUSED when the bytes are not that block
  */
 export function scanBlock(
   bytes: Buffer,
   { height, hash }: { readonly height: number; readonly hash: string },
-  rules: ScanRules
+  rules: ScanRules,
+  wanted = NONE
 ): ScannedBlock {
-  const scan = new TransactionScan(height, rules);
+  const scan = new TransactionScan(height, rules, wanted);
   const header = readRawBlock(bytes, { hash, isMergeMined: rules.isMergeMined }, (transaction) =>
     scan.visit(transaction)
   );
-  return { height, hash, ...header, candidates: scan.candidates, findings: scan.findings };
+  const { candidates, findings, marks } = scan;
+  return { height, hash, ...header, candidates, findings, marks: marks.toArray() };
 }
 
-/** Finds the ones among transactions that say something. */
+/** Finds the ones among transactions that say something, or pay to a script which is looked for. */
 export class TransactionScan {
   readonly candidates: Candidate[] = [];
   readonly findings: Finding[] = [];
+  readonly marks = new ScriptMarks();
   readonly #laneRules: LaneRules;
   readonly #rules: ScanRules;
+  readonly #wanted: ReadonlySet<number>;
 
-  /** @param height  of the block that holds them, or may */
-  constructor(height: number, rules: ScanRules) {
+  /**
+   * @param height  of the block that holds them, or may
+   * @param wanted  marks of the scripts
+   */
+  constructor(height: number, rules: ScanRules, wanted = NONE) {
     this.#laneRules = { magic: rules.magic, isEnvelopeActive: height >= rules.envelopeHeight };
     this.#rules = rules;
+    this.#wanted = wanted;
   }
 
   /** A transaction that cannot be read is quarantined: it must not keep its block from being written. */
@@ -83,49 +99,61 @@ export class TransactionScan {
   }
 
   #read(transaction: RawTransaction): void {
+    if (transaction.isWithoutSource) return;
+    const { count } = this.marks;
+    transaction.markOutputs(this.marks);
+    const isPayment = this.#wanted.size > 0 && this.marks.isAnyOf(this.#wanted, count);
     const carried = findCarried(transaction, this.#laneRules);
     const payload = carried && readFrame(carried.frame);
-    if (!payload) return;
-    const hash = transaction.txid;
-    const { action, written, isUtf8 } = payload;
+    if (payload) this.#note(transaction, payload);
+    const said = payload?.action == null ? SILENT : { ...payload, action: payload.action, lane: carried!.lane };
+    if (said === SILENT && !isPayment) return;
+    const outputs = relevantOutputs(transaction, said.action, this.#rules, isPayment ? this.#wanted : NONE);
+    if (said === SILENT && outputs.length === 0) return;
+    this.candidates.push(candidateOf(transaction, said, outputs));
+  }
+
+  #note({ txid: hash }: RawTransaction, { action, written, isUtf8 }: Payload): void {
     if (!isUtf8) this.findings.push({ code: 'TEXT_NOT_UTF8', hash, reason: shorten(written) });
     if (action === null) this.findings.push({ code: 'UNKNOWN_ACTION', hash, reason: shorten(written) });
-    else this.candidates.push(candidateOf(transaction, hash, { ...payload, action }, carried.lane, this.#rules));
   }
 }
 
-function candidateOf(
-  transaction: RawTransaction,
-  hash: string,
-  payload: Candidate['payload'],
-  lane: Lane,
-  rules: ScanRules
-): Candidate {
+type Said = Pick<Candidate, 'action' | 'rawData' | 'lane'>;
+const SILENT: Said = { action: '', rawData: null, lane: 'outputs' };
+
+function candidateOf(transaction: RawTransaction, said: Said, outputs: readonly OutputRow[]): Candidate {
   const { txid, vout } = transaction.inputs[0]!;
   return {
-    hash,
+    hash: transaction.txid,
     bytes: Buffer.from(transaction.bytes),
-    payload: { ...payload, rawData: payload.rawData && Uint8Array.from(payload.rawData) },
-    lane,
+    action: said.action,
+    rawData: said.rawData && Uint8Array.from(said.rawData),
+    lane: said.lane,
     spends: { txid, vout },
     pubkey: findPubkey(transaction),
-    outputs: relevantOutputs(transaction, payload.action, rules)
+    outputs
   };
 }
 
-/** Outputs that an indexer needs: all that have an address of a COINPAY, the protocol's fee, and a dispenser's fee to its oracle. */
+/**
+ * Outputs that an indexer needs: all that have an address of a COINPAY, the protocol's fee, a dispenser's fee to its oracle, and
+ * payments to scripts which are looked for. Fees are those of a transaction that says something.
+ */
 function relevantOutputs(
   { outputs }: RawTransaction,
   action: string,
-  { addresses, feeAddress }: ScanRules
+  { addresses, feeAddress }: ScanRules,
+  wanted: ReadonlySet<number>
 ): readonly OutputRow[] {
   const [name, version, ...fields] = action.split('|');
   const oracle = name === 'DISPENSER' && version === '0' ? fields[ORACLE_FIELD] : undefined;
   return outputs.flatMap(({ script, amount }, vout) => {
     const address = addressOf(script, addresses);
     if (address === undefined) return [];
-    const isNeeded = name === 'COINPAY' || address === feeAddress || address === oracle;
-    return isNeeded ? [{ vout, address, amount }] : [];
+    const isNeeded = name === 'COINPAY' || (action !== '' && address === feeAddress) || address === oracle;
+    if (isNeeded) return [{ vout, address, amount }];
+    return wanted.has(markOf(script)) ? [{ vout, address, amount, isPayment: true as const }] : [];
   });
 }
 

@@ -20,7 +20,8 @@ export interface DispenserRows {
 /** Places of the fields behind the version. */
 const OPENING = { giveCoin: 0, getCoin: 5, getAddress: 8, oracleAddress: 11, expiration: 12 };
 const EDIT = { expiration: 2 };
-const NOTHING: DispenserRows = { opened: null, extendedTo: null };
+/** Of a transaction that does nothing to dispensers. */
+export const NO_DISPENSERS: DispenserRows = { opened: null, extendedTo: null };
 
 /**
  * Reads an action as far as it opens or extends a dispenser that gives and takes coins of this chain.
@@ -29,14 +30,14 @@ const NOTHING: DispenserRows = { opened: null, extendedTo: null };
  */
 export function readDispenser(action: string, coins: readonly string[], versions: AddressVersions): DispenserRows {
   const [name, version, ...fields] = action.split('|');
-  if (name !== 'DISPENSER') return NOTHING;
+  if (name !== 'DISPENSER') return NO_DISPENSERS;
   if (version === '2') return { opened: null, extendedTo: readTime(fields[EDIT.expiration]) };
-  if (version !== '0') return NOTHING;
+  if (version !== '0') return NO_DISPENSERS;
   const [address, oracleAddress] = [fields[OPENING.getAddress], fields[OPENING.oracleAddress]].map((text) =>
     text ? canonicalAddress(text, versions) : null
   );
   const isHere = [fields[OPENING.giveCoin], fields[OPENING.getCoin]].every((coin) => coins.includes(coin ?? ''));
-  if (!isHere || address === undefined || oracleAddress === undefined) return NOTHING;
+  if (!isHere || address === undefined || oracleAddress === undefined) return NO_DISPENSERS;
   return { opened: { address, oracleAddress, expiration: readTime(fields[OPENING.expiration]) }, extendedTo: null };
 }
 

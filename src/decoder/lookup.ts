@@ -29,28 +29,40 @@ export class Lookup {
   /**
    * Ids of names, made where they are missing. After a transaction that failed `forget` must be called.
    *
-   * @param names  in the order of the chain
+   * @param lists  in the order of the chain
+   * @returns the ids, and by list the highest that was given before it
    */
-  async idsOf(names: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const wanted = [...new Set(names)];
+  async idsOf(
+    lists: readonly (readonly string[])[]
+  ): Promise<{ readonly ids: ReadonlyMap<string, number>; readonly lastIds: readonly number[] }> {
     const ids = new Map([['', EMPTY_ID]]);
     await this.#find(
-      wanted.filter((name) => name !== ''),
+      [...new Set(lists.flat())].filter((name) => name !== ''),
       ids
     );
-    this.#nextId ??= await this.#readNextId();
+    let nextId = this.#nextId ?? (await this.#readNextId());
     const added: [number, string][] = [];
-    for (const name of wanted) {
-      if (ids.has(name)) continue;
-      const id = this.#nextId++;
-      ids.set(name, id);
-      this.#ids.set(name, id);
-      added.push([id, name]);
-    }
+    const lastIds = lists.map((names) => {
+      const lastId = nextId - 1;
+      for (const name of names) {
+        if (ids.has(name)) continue;
+        ids.set(name, nextId);
+        this.#ids.set(name, nextId);
+        added.push([nextId++, name]);
+      }
+      return lastId;
+    });
+    this.#nextId = nextId;
     for (const part of pages(added)) {
       await this.#query(`INSERT INTO ${this.#table} (id, ${this.#column}) VALUES ?`, [part]);
     }
-    return ids;
+    return { ids, lastIds };
+  }
+
+  /** Deletes the names above an id, whose numbers are given again. */
+  async cutBack(lastId: number): Promise<void> {
+    await this.#query(`DELETE FROM ${this.#table} WHERE id > ?`, [lastId]);
+    this.forget();
   }
 
   /** Takes nothing for granted that is not read from the table again. */

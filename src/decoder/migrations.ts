@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Connection, rows } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
-import { EXTENSION_UNDO, FIRST_ROWS, TABLES, tableStatement } from './schema.ts';
+import { EXTENSION_UNDO, FIRST_ROWS, LOOKUP_UNDO, TABLES, tableStatement } from './schema.ts';
 
 /**
  * One change of a decoder database's definitions.
@@ -36,6 +36,11 @@ export const MIGRATIONS: readonly Migration[] = [
     name: '2026-11-24-dispenser-extensions',
     mode: 'auto',
     statements: [tableStatement('dispenser_extension_undo', EXTENSION_UNDO)]
+  },
+  {
+    name: '2026-11-24-lookup-undo',
+    mode: 'auto',
+    statements: [tableStatement('lookup_undo', LOOKUP_UNDO)]
   }
 ];
 

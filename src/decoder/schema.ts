@@ -82,6 +82,13 @@ export const EXTENSION_UNDO = `
     prior_expired_block_index INT UNSIGNED NULL,
     PRIMARY KEY (block_index, tx_index, address_id)`;
 
+/** By block, the highest ids of `index_addresses`, `index_transactions` and `pubkeys` before it: a rollback gives those above anew. */
+export const LOOKUP_UNDO = `
+    block_index INT UNSIGNED NOT NULL PRIMARY KEY,
+    address_id BIGINT UNSIGNED NOT NULL,
+    hash_id BIGINT UNSIGNED NOT NULL,
+    pubkey_id BIGINT UNSIGNED NOT NULL`;
+
 /** Rows that both lookup tables begin with. */
 export const FIRST_ROWS = [
   ['index_addresses', 'address'],

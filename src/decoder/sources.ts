@@ -4,7 +4,7 @@ import { isPaidToScriptHash } from '../coin/script.ts';
 import { PlatformError } from '../errors.ts';
 import type { OutputRow, TransactionRow } from './block-rows.ts';
 import type { Candidate, ScanRules } from './block-scan.ts';
-import { readDispenser } from './dispenser-action.ts';
+import { NO_DISPENSERS, readDispenser } from './dispenser-action.ts';
 
 /** Transactions of the chain by their ids, in that order. @throws {PlatformError} when they cannot be had now */
 export type TransactionReader = (txids: readonly string[]) => Promise<readonly Buffer[]>;
@@ -21,7 +21,8 @@ const FUNDING_VOUT = 1_000_000;
 type Place = Candidate['spends'];
 
 /**
- * Completes scanned blocks, or other sets of transactions: a candidate gets a row when the coins that it spends belong to an address.
+ * Completes scanned blocks, or other sets of transactions: a candidate gets a row when the coins that it spends belong to an address,
+ * or when it may pay a dispenser: then it is nobody's, and says nothing.
  *
  * A payload in chunks or an envelope is spent from a script that its sender funded: the source is then one step back.
  *
@@ -45,7 +46,10 @@ export async function resolveSources<Scanned extends { readonly candidates: read
       const place = places[position];
       const source = place && addressOf(transactions.scriptAt(place), rules.addresses);
       const fees = candidate.lane === 'chunks' ? fundingFees(candidate, transactions, rules) : [];
-      return [candidate, source === undefined ? [] : [rowOf(candidate, source, fees, rules)]] as const;
+      return [
+        candidate,
+        source === undefined ? paymentOf(candidate) : [rowOf(candidate, source, fees, rules)]
+      ] as const;
     })
   );
   return blocks.map(({ candidates: found, ...block }) => ({
@@ -78,21 +82,20 @@ function fundingFees(
 }
 
 function rowOf(
-  { hash, payload, pubkey, outputs }: Candidate,
+  { hash, action, rawData, pubkey, outputs }: Candidate,
   source: string,
   fees: readonly OutputRow[],
   { coins, addresses }: ScanRules
 ): TransactionRow {
-  const dispensers = readDispenser(payload.action, coins, addresses);
-  return {
-    hash,
-    source,
-    data: payload.action,
-    rawData: payload.rawData,
-    pubkey,
-    outputs: [...outputs, ...fees],
-    dispensers
-  };
+  const dispensers = readDispenser(action, coins, addresses);
+  return { hash, source, data: action, rawData, pubkey, outputs: [...outputs, ...fees], dispensers };
+}
+
+function paymentOf({ hash, outputs }: Candidate): readonly TransactionRow[] {
+  const payments = outputs.filter(({ isPayment }) => isPayment);
+  if (payments.length === 0) return [];
+  const row = { hash, source: '', data: '', rawData: null, pubkey: null, outputs: payments };
+  return [{ ...row, dispensers: NO_DISPENSERS }];
 }
 
 /** The transactions that one task needs, each fetched once. */

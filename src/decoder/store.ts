@@ -3,9 +3,8 @@ import type { Pool, PoolConnection } from 'mysql2/promise';
 import { databaseError, openPool, rows, type SqlRow } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
-import type { BlockRows, TransactionRow } from './block-rows.ts';
-import { DispenserWriter } from './dispenser-writer.ts';
-import { Lookup, pages } from './lookup.ts';
+import type { BlockRows } from './block-rows.ts';
+import { BlockWriter } from './block-writer.ts';
 import { MempoolStore } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 import { createDecoderDatabase } from './schema.ts';
@@ -69,20 +68,17 @@ export class DecoderStore {
   readonly #pool: Pool;
   readonly #writer: PoolConnection;
   readonly #queryTimeoutMs: number;
-  readonly #addresses: Lookup;
-  readonly #hashes: Lookup;
-  readonly #dispensers: DispenserWriter;
+  readonly #blocks: BlockWriter;
   readonly mempool: MempoolStore;
 
   constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number) {
     this.#pool = pool;
     this.#writer = writer;
     this.#queryTimeoutMs = queryTimeoutMs;
-    const query = <T extends object>(sql: string, values?: readonly unknown[]) => this.#query<T & SqlRow>(sql, values);
-    this.#addresses = new Lookup(query, 'index_addresses', 'address');
-    this.#dispensers = new DispenserWriter(query);
+    this.#blocks = new BlockWriter(<T extends object>(sql: string, values?: readonly unknown[]) =>
+      this.#query<T & SqlRow>(sql, values)
+    );
     this.mempool = new MempoolStore(pool);
-    this.#hashes = new Lookup(query, 'index_transactions', 'hash');
   }
 
   /** The newest block; null when there is none. */
@@ -103,32 +99,18 @@ export class DecoderStore {
     );
   }
 
+  /** Addresses whose payments are to be looked for in the blocks behind the newest: those of dispensers. */
+  async paidAddresses(): Promise<readonly string[]> {
+    return await this.#blocks.paidAddresses();
+  }
+
   /**
    * Blocks in a row, and all that belongs to them, are durable when this returns, or nothing of them is. What is written does not
    * depend on how many blocks are written at once.
    */
   async writeBlocks(blocks: readonly BlockRows[]): Promise<void> {
     await this.#transaction(async () => {
-      const hashes = await this.#hashes.idsOf(
-        blocks.flatMap(({ previousHash, hash, transactions }) => [
-          previousHash,
-          hash,
-          ...transactions.map((transaction) => transaction.hash)
-        ])
-      );
-      await this.#insert(
-        'blocks (block_index, block_time, block_hash_id, previous_block_hash_id)',
-        blocks.map(({ height, time, hash, previousHash }) => [height, time, hashes.get(hash), hashes.get(previousHash)])
-      );
-      const { written, addressIds } = await this.#writeTransactions(blocks, hashes);
-      for (const block of blocks) {
-        await this.#dispensers.apply(
-          block,
-          written.filter(({ height }) => height === block.height),
-          addressIds
-        );
-      }
-      await this.#dispensers.purge(blocks.at(-1)!.height);
+      await this.#blocks.write(blocks);
       for (const { height, findings } of blocks) {
         for (const { code, hash, reason } of findings) {
           await this.#recordEvent(code, [{ block_index: height, tx_hash: hash, reason }]);
@@ -137,18 +119,12 @@ export class DecoderStore {
     });
   }
 
-  /** Deletes the newest block with its transactions, and records it as REORG; index and pubkey rows stay. @returns the new tip */
+  /** Deletes the newest block with all that it brought, and records it as REORG. @returns the new tip */
   async rollBackTip(): Promise<BlockRef | null> {
     const tip = await this.readTip();
     if (!tip) return null;
     await this.#transaction(async () => {
-      await this.#dispensers.undo(tip.height);
-      await this.#query(
-        'DELETE o FROM transaction_outputs o JOIN transactions t USING (tx_index) WHERE t.block_index = ?',
-        [tip.height]
-      );
-      await this.#query('DELETE FROM transactions WHERE block_index = ?', [tip.height]);
-      await this.#query('DELETE FROM blocks WHERE block_index = ?', [tip.height]);
+      await this.#blocks.undo(tip.height);
       await this.#recordEvent('REORG', [{ block_index: tip.height, block_hash: tip.hash }]);
     });
     return await this.readTip();
@@ -200,66 +176,6 @@ export class DecoderStore {
     await endPool(this.#pool);
   }
 
-  async #writeTransactions(blocks: readonly BlockRows[], hashes: ReadonlyMap<string, number>) {
-    const transactions = blocks.flatMap(({ height, transactions }) =>
-      transactions.map((transaction) => ({ ...transaction, height }))
-    );
-    if (transactions.length === 0) return { written: [], addressIds: new Map<string, number>() };
-    const addresses = await this.#addresses.idsOf(
-      transactions.flatMap(({ source, outputs, dispensers: { opened } }) => [
-        source,
-        ...outputs.map(({ address }) => address),
-        ...[opened?.address, opened?.oracleAddress].filter((address) => typeof address === 'string')
-      ])
-    );
-    const [last] = await this.#query<{ next: number }>(
-      'SELECT COALESCE(MAX(tx_index) + 1, 0) AS next FROM transactions'
-    );
-    const first = Number(last?.next);
-    await this.#insert(
-      'transactions (tx_index, tx_hash_id, block_index, source_id, data, raw_data)',
-      transactions.map(({ hash, height, source, data, rawData }, position) => [
-        first + position,
-        hashes.get(hash),
-        height,
-        addresses.get(source),
-        data,
-        rawData && Buffer.from(rawData)
-      ])
-    );
-    await this.#insert(
-      'transaction_outputs (tx_index, vout, destination_id, amount)',
-      transactions.flatMap(({ outputs }, position) =>
-        outputs.map(({ vout, address, amount }) => [first + position, vout, addresses.get(address), String(amount)])
-      )
-    );
-    await this.#writePubkeys(transactions, addresses);
-    const written = transactions.map((transaction, position) => ({ ...transaction, txIndex: first + position }));
-    return { written, addressIds: addresses };
-  }
-
-  /** Once per address: the first one seen stays. */
-  async #writePubkeys(transactions: readonly TransactionRow[], addresses: ReadonlyMap<string, number>): Promise<void> {
-    const found = new Map<number, string>();
-    for (const { source, pubkey } of transactions) {
-      const addressId = addresses.get(source)!;
-      if (pubkey !== null && !found.has(addressId)) found.set(addressId, pubkey);
-    }
-    for (const addressIds of pages([...found.keys()])) {
-      const known = await this.#query<{ address_id: number }>(
-        'SELECT address_id FROM pubkeys WHERE address_id IN (?)',
-        [addressIds]
-      );
-      for (const { address_id } of known) found.delete(address_id);
-    }
-    if (found.size === 0) return;
-    const [last] = await this.#query<{ next: number }>('SELECT COALESCE(MAX(id) + 1, 1) AS next FROM pubkeys');
-    await this.#insert(
-      'pubkeys (id, address_id, pubkey)',
-      [...found].map(([addressId, pubkey], position) => [Number(last?.next) + position, addressId, pubkey])
-    );
-  }
-
   async #lastVerdict(): Promise<{ code: string; data: string } | undefined> {
     const [last] = await this.#query<{ code: string; data: string }>(
       "SELECT code, data FROM events WHERE code IN ('HALT', 'HALT_CLEARED', 'REORG') ORDER BY id DESC LIMIT 1"
@@ -268,11 +184,9 @@ export class DecoderStore {
   }
 
   async #recordEvent(code: string, data: readonly object[]): Promise<void> {
-    await this.#insert('events (time, code, data)', [[Math.floor(Date.now() / 1000), code, JSON.stringify(data)]]);
-  }
-
-  async #insert(into: string, values: readonly (readonly unknown[])[]): Promise<void> {
-    for (const part of pages(values)) await this.#query(`INSERT INTO ${into} VALUES ?`, [part]);
+    await this.#query('INSERT INTO events (time, code, data) VALUES (?)', [
+      [Math.floor(Date.now() / 1000), code, JSON.stringify(data)]
+    ]);
   }
 
   async #transaction(work: () => Promise<void>): Promise<void> {
@@ -282,9 +196,7 @@ export class DecoderStore {
       await this.#query('COMMIT');
     } catch (caught) {
       this.#writer.destroy(); // rolls back, whatever state the connection is in
-      this.#addresses.forget();
-      this.#hashes.forget();
-      this.#dispensers.forget();
+      this.#blocks.forget();
       throw caught;
     }
   }

@@ -102,7 +102,7 @@ export class DecoderWork {
       this.#progressAt = monotonicMs();
       return 'tip';
     }
-    const fetched = await feed.take(next, tip.height, signal);
+    const fetched = await feed.take(next, tip.height, await this.#openedStore.paidAddresses(), signal);
     const blocks = linkedBlocks(applied, fetched);
     const last = blocks.at(-1);
     if (!last) return 'fork';

@@ -42,7 +42,8 @@ const NODE_LOCAL = new Set([
   'anchor_reward_attestations',
   'cross_chain_call_rejections',
   'schema_migrations',
-  'dispenser_extension_undo'
+  'dispenser_extension_undo',
+  'lookup_undo'
 ]);
 
 /** Columns that each side fills by itself, besides generated ones and ignored ids. */

@@ -61,6 +61,7 @@ async function startDecoder({ url, user, password }: PrivateLitecoind) {
   const rpc = new NodeRpc(node);
   const tasks = new TaskPool<DecoderTasks>({ maxThreads: PARALLELISM });
   const feed = new BlockFeed({
+    versions: NETWORK.addresses,
     parallelism: PARALLELISM,
     scan: (range, signal) => tasks.run('decoder/scan-blocks', { node, range, rules: RULES }, { signal })
   });

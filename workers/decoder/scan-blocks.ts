@@ -40,9 +40,10 @@ export default async function scanBlocks({ node, range, rules }: ScanBlocksInput
 
 async function scanRange(chain: RawChain, range: BlockRange, rules: ScanRules) {
   const blocks: ScannedBlock[] = [];
+  const wanted = new Set(range.wanted);
   let sizeBytes = 0;
   for await (const { hash, bytes } of fetchBlocks(chain, range)) {
-    blocks.push(scanBlock(bytes, { height: range.from + blocks.length, hash }, rules));
+    blocks.push(scanBlock(bytes, { height: range.from + blocks.length, hash }, rules, wanted));
     sizeBytes += bytes.length;
     if (sizeBytes >= MAX_BYTES) break;
   }

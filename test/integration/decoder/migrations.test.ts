@@ -24,7 +24,7 @@ test('RDD-01, RDD-07, MG-01: a start makes nine tables and records the migration
   const database = await createDatabase('migrations');
   await (await openDecoderStore(database)).close();
   const tables = (await query(database, 'SHOW TABLES')).flatMap((row) => Object.values(row));
-  assert.deepEqual(tables, [...NINE_TABLES, 'dispenser_extension_undo', 'schema_migrations'].sort());
+  assert.deepEqual(tables, [...NINE_TABLES, 'dispenser_extension_undo', 'lookup_undo', 'schema_migrations'].sort());
   const ledger = 'SELECT name, checksum, mode FROM schema_migrations ORDER BY applied_at, name';
   const recorded = await query(database, ledger);
   assert.deepEqual(

@@ -244,7 +244,7 @@ test('the database is made when it is missing', async () => {
   ]);
   await connection.query(`DROP DATABASE ${name}`);
   await connection.end();
-  assert.equal(tables.length, 11);
+  assert.equal(tables.length, 12);
 });
 
 for (const [title, env, code, message] of [

@@ -48,6 +48,7 @@ export function startLoop({ database, node, network, magic, startBlock = 0 }: Te
   const rules = scanRules(network, magic);
   const states: string[] = [];
   const feed = new BlockFeed({
+    versions: network.addresses,
     parallelism: 2,
     retries: 0,
     scan: (range) => scanBlocks({ node: { url, user, password }, range, rules })

@@ -6,6 +6,7 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import { encodePayload } from '../../../src/coin/payload.ts';
 import { type RawInput, readRawTransaction } from '../../../src/coin/raw-transaction.ts';
 import { writePush } from '../../../src/coin/script.ts';
+import { markOf } from '../../../src/coin/script-marks.ts';
 import { type ScanRules, scanBlock, TransactionScan } from '../../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../../src/decoder/sources.ts';
 import { PlatformError } from '../../../src/errors.ts';
@@ -46,7 +47,8 @@ async function decode(
   found: readonly { readonly parts: TransactionParts }[],
   chain: readonly { readonly txid: string; readonly bytes: Buffer }[],
   rules = RULES,
-  height = 7
+  height = 7,
+  wanted: readonly Buffer[] = []
 ) {
   const { bytes, hash } = writeBlock({ previousHash: '', time: 5, transactions: found.map(({ parts }) => parts) });
   const asked: string[] = [];
@@ -54,7 +56,12 @@ async function decode(
     asked.push(...txids);
     return txids.map((txid) => chain.find((each) => each.txid === txid)!.bytes);
   };
-  const [rows] = await resolveSources([scanBlock(bytes, { height, hash }, rules)], read, new Map(), rules);
+  const [rows] = await resolveSources(
+    [scanBlock(bytes, { height, hash }, rules, new Set(wanted.map((script) => markOf(script))))],
+    read,
+    new Map(),
+    rules
+  );
   return { ...rows!, asked };
 }
 
@@ -124,6 +131,34 @@ test('RDD-03: outputs to the fee address, and of a new dispenser to its oracle, 
   assert.deepEqual(await vouts(`DISPENSER|0|BTC|T|1|0|10|BTC||5||USD||${oracle}|`), [1, 2]);
   assert.deepEqual(await vouts(`DISPENSER|2|BTC|T|1|0|10|BTC||5||USD||${oracle}|`), [1]);
   assert.deepEqual(await vouts('COINPAY|0'), [1, 2, 3]);
+});
+
+test('RDD-03: who pays to a script that is looked for has a row, also without text, with an unknown one, or as nobody', async () => {
+  const till = keyScript('77');
+  const bare = transaction({ outputs: [output(Buffer.concat([writePush(KEY), Buffer.from('ac', 'hex')]))] });
+  const paid = (txid: string, outputs: TransactionParts['outputs'] = []) =>
+    transaction({ inputs: [spend(txid)], outputs: [...outputs, output(till, 5n), output(keyScript('cc'))] });
+  const silent = paid(wallet.txid);
+  const unknown = paid(wallet.txid, [payTo(wallet.txid, 'STEAL|0')]);
+  const said = paid(wallet.txid, [payTo(wallet.txid, 'SEND|0')]);
+  const nobody = paid(bare.txid, [payTo(bare.txid, 'SEND|0')]);
+  const block = [silent, unknown, said, nobody];
+  const { transactions, marks } = await decode(block, [wallet, bare], RULES, 7, [till]);
+  const [sender, payment] = [address(keyScript('aa')), { address: address(till), amount: 5n, isPayment: true }];
+  assert.deepEqual(
+    transactions.map(({ hash, source, data, outputs }) => ({ hash, source, data, outputs })),
+    [
+      { hash: silent.txid, source: sender, data: '', outputs: [{ vout: 0, ...payment }] },
+      { hash: unknown.txid, source: sender, data: '', outputs: [{ vout: 1, ...payment }] },
+      { hash: said.txid, source: sender, data: 'SEND|0', outputs: [{ vout: 1, ...payment }] },
+      { hash: nobody.txid, source: '', data: '', outputs: [{ vout: 1, ...payment }] }
+    ]
+  );
+  assert.equal(marks.filter((mark) => mark === markOf(till)).length, 4);
+  assert.deepEqual(
+    (await decode(block, [wallet, bare])).transactions.map(({ hash }) => hash),
+    [said.txid]
+  );
 });
 
 /** The script that holds one chunk and pays to a key's hash. */

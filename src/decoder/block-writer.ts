@@ -1,0 +1,141 @@
+import type { BlockRows } from './block-rows.ts';
+import { DispenserWriter, type PlacedTransaction } from './dispenser-writer.ts';
+import { Lookup, pages, type Query } from './lookup.ts';
+
+/** What a lookup table gave: ids of names, and by block the highest id before it. */
+type Given = Awaited<ReturnType<Lookup['idsOf']>>;
+
+/** The rows of blocks. Each call is part of one transaction; after one that failed `forget` must be called. */
+export class BlockWriter {
+  readonly #query: Query;
+  readonly #addresses: Lookup;
+  readonly #hashes: Lookup;
+  readonly #dispensers: DispenserWriter;
+
+  constructor(query: Query) {
+    this.#query = query;
+    this.#addresses = new Lookup(query, 'index_addresses', 'address');
+    this.#hashes = new Lookup(query, 'index_transactions', 'hash');
+    this.#dispensers = new DispenserWriter(query, this.#addresses);
+  }
+
+  /** Addresses whose payments are to be looked for in further blocks. */
+  async paidAddresses(): Promise<readonly string[]> {
+    return await this.#dispensers.addresses();
+  }
+
+  /** Writes blocks in a row. Ids follow the order of the chain, however many blocks are written at once. */
+  async write(blocks: readonly BlockRows[]): Promise<void> {
+    const first = await this.#next('tx_index', 'transactions', 0);
+    const transactions = await this.#dispensers.place(blocks, first);
+    const byHeight = Map.groupBy(transactions, ({ height }) => height);
+    const byBlock = blocks.map(({ height }) => byHeight.get(height) ?? []);
+    const hashes = await this.#hashes.idsOf(
+      blocks.map(({ previousHash, hash }, position) => [
+        ...[previousHash, hash],
+        ...byBlock[position]!.map((transaction) => transaction.hash)
+      ])
+    );
+    const addresses = await this.#addresses.idsOf(byBlock.map((own) => own.flatMap(addressesOf)));
+    await this.#insert(
+      'blocks (block_index, block_time, block_hash_id, previous_block_hash_id)',
+      blocks.map(({ height, time, hash, previousHash }) => [
+        ...[height, time, hashes.ids.get(hash), hashes.ids.get(previousHash)]
+      ])
+    );
+    await this.#writeTransactions(transactions, hashes, addresses);
+    const lastPubkeyIds = await this.#writePubkeys(byBlock, addresses);
+    await this.#dispensers.write(blocks.at(-1)!.height);
+    const lastIds = blocks.map(({ height }, position) => [
+      ...[height, addresses.lastIds[position], hashes.lastIds[position], lastPubkeyIds[position]]
+    ]);
+    await this.#insert('lookup_undo (block_index, address_id, hash_id, pubkey_id)', lastIds);
+  }
+
+  /** Deletes the newest block, with its ids as far as they are its own. */
+  async undo(height: number): Promise<void> {
+    await this.#dispensers.undo(height);
+    await this.#query(
+      'DELETE o FROM transaction_outputs o JOIN transactions t USING (tx_index) WHERE t.block_index = ?',
+      [height]
+    );
+    await this.#query('DELETE FROM transactions WHERE block_index = ?', [height]);
+    await this.#query('DELETE FROM blocks WHERE block_index = ?', [height]);
+    const [before] = await this.#query<{ addressId: number; hashId: number; pubkeyId: number }>(
+      'SELECT address_id AS addressId, hash_id AS hashId, pubkey_id AS pubkeyId FROM lookup_undo WHERE block_index = ?',
+      [height]
+    );
+    if (!before) return; // written by an earlier release, which left ids where they were
+    await this.#query('DELETE FROM pubkeys WHERE id > ?', [before.pubkeyId]);
+    await this.#addresses.cutBack(before.addressId);
+    await this.#hashes.cutBack(before.hashId);
+    await this.#query('DELETE FROM lookup_undo WHERE block_index = ?', [height]);
+  }
+
+  /** Takes nothing for granted that is not read from the tables again. */
+  forget(): void {
+    this.#addresses.forget();
+    this.#hashes.forget();
+    this.#dispensers.forget();
+  }
+
+  async #writeTransactions(transactions: readonly PlacedTransaction[], hashes: Given, addresses: Given): Promise<void> {
+    await this.#insert(
+      'transactions (tx_index, tx_hash_id, block_index, source_id, data, raw_data)',
+      transactions.map(({ txIndex, hash, height, source, data, rawData }) => [
+        ...[txIndex, hashes.ids.get(hash), height, addresses.ids.get(source), data, rawData && Buffer.from(rawData)]
+      ])
+    );
+    await this.#insert(
+      'transaction_outputs (tx_index, vout, destination_id, amount)',
+      transactions.flatMap(({ txIndex, outputs }) =>
+        outputs.map(({ vout, address, amount }) => [txIndex, vout, addresses.ids.get(address), String(amount)])
+      )
+    );
+  }
+
+  /** Once per address: the first one seen stays. @returns by block, the highest id before it */
+  async #writePubkeys(byBlock: readonly (readonly PlacedTransaction[])[], { ids }: Given): Promise<readonly number[]> {
+    const shown = byBlock.map((own) => own.filter(({ source, pubkey }) => source !== '' && pubkey !== null));
+    const known = await this.#knownPubkeys(shown.flatMap((own) => own.map(({ source }) => ids.get(source)!)));
+    const next = await this.#next('id', 'pubkeys', 1);
+    const added: [number, number, string][] = [];
+    const lastIds = shown.map((own) => {
+      const lastId = next + added.length - 1;
+      for (const { source, pubkey } of own) {
+        const addressId = ids.get(source)!;
+        if (known.has(addressId)) continue;
+        known.add(addressId);
+        added.push([next + added.length, addressId, pubkey!]);
+      }
+      return lastId;
+    });
+    await this.#insert('pubkeys (id, address_id, pubkey)', added);
+    return lastIds;
+  }
+
+  async #knownPubkeys(addressIds: readonly number[]): Promise<Set<number>> {
+    const known = new Set<number>();
+    for (const part of pages([...new Set(addressIds)])) {
+      const found = await this.#query<{ id: number }>('SELECT address_id AS id FROM pubkeys WHERE address_id IN (?)', [
+        part
+      ]);
+      for (const { id } of found) known.add(id);
+    }
+    return known;
+  }
+
+  async #next(column: string, table: string, first: number): Promise<number> {
+    const [row] = await this.#query<{ next: number | null }>(`SELECT MAX(${column}) + 1 AS next FROM ${table}`);
+    return Number(row?.next ?? first);
+  }
+
+  async #insert(into: string, values: readonly (readonly unknown[])[]): Promise<void> {
+    for (const part of pages(values)) await this.#query(`INSERT INTO ${into} VALUES ?`, [part]);
+  }
+}
+
+/** In the order in which they get ids. */
+function addressesOf({ source, outputs, dispensers: { opened } }: PlacedTransaction): readonly string[] {
+  return [source, ...outputs.map(({ address }) => address), opened?.address ?? '', opened?.oracleAddress ?? ''];
+}

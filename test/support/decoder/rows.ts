@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { query } from './loop.ts';
+
+/** Tables that blocks decide to the row, in the order of their keys. */
+const TABLES = {
+  blocks: 'block_index',
+  transactions: 'tx_index',
+  transaction_outputs: 'tx_index, vout',
+  dispensers: 'tx_index, address_id',
+  index_addresses: 'id',
+  index_transactions: 'id',
+  pubkeys: 'id',
+  dispenser_extension_undo: 'block_index, tx_index, address_id',
+  lookup_undo: 'block_index'
+};
+
+/** All rows of a decoder database that its blocks decide, ids included. */
+export async function rowsOf(database: DatabaseCoordinates): Promise<Readonly<Record<string, readonly object[]>>> {
+  const found: Record<string, readonly object[]> = {};
+  for (const [table, key] of Object.entries(TABLES)) {
+    found[table] = await query(database, `SELECT * FROM ${table} ORDER BY ${key}`);
+  }
+  return found;
+}
+
+/** Two decoders of one chain hold the same rows, but for `events` and the mempool. */
+export async function assertEqualRows(one: DatabaseCoordinates, other: DatabaseCoordinates): Promise<void> {
+  assert.deepEqual(await rowsOf(one), await rowsOf(other));
+}

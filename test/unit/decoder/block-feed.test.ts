@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { scriptOf } from '../../../src/coin/address.ts';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { markOf } from '../../../src/coin/script-marks.ts';
+import { BlockFeed, type BlockRange, type MarkedBlock } from '../../../src/decoder/block-feed.ts';
+import { PlatformError } from '../../../src/errors.ts';
+
+const { addresses } = chainNetwork('bitcoin', 'regtest');
+const TILL = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080';
+const TILL_MARK = markOf(scriptOf(TILL, addresses)!);
+const going = new AbortController().signal;
+
+/** A block that opens a dispenser at the till, pays it, or does neither. */
+function block(height: number, what: 'opens' | 'pays' | 'rests', hash = `hash ${height}`): MarkedBlock {
+  const transaction = { hash: `${height}`, source: TILL, data: 'DISPENSER', rawData: null, pubkey: null, outputs: [] };
+  const dispensers = { opened: { address: null, oracleAddress: null, expiration: null }, extendedTo: null };
+  return {
+    ...{ height, hash, time: height, previousHash: '', findings: [] },
+    transactions: what === 'opens' ? [{ ...transaction, dispensers }] : [],
+    marks: Uint32Array.of(7, ...(what === 'pays' ? [TILL_MARK] : []))
+  };
+}
+
+/** A feed of ten blocks, and what it asked for. */
+function feedOf(whatOf: (height: number) => 'opens' | 'pays' | 'rests', hashOf = (height: number) => `hash ${height}`) {
+  const asked: BlockRange[] = [];
+  const feed = new BlockFeed({
+    versions: addresses,
+    parallelism: 1,
+    scan: async (range) => {
+      asked.push(range);
+      const blocks = Array.from({ length: range.count }, (_, index) => range.from + index);
+      return { blocks: blocks.map((height) => block(height, whatOf(height), hashOf(height))), sizeBytes: range.count };
+    }
+  });
+  return { feed, asked };
+}
+
+test('RDD-03: blocks from the first payment on to a dispenser that the same range opens are scanned again', async () => {
+  const { feed, asked } = feedOf((height) => (height === 2 ? 'opens' : height === 5 ? 'pays' : 'rests'));
+  const blocks = await feed.take(0, 10, [], going);
+  assert.deepEqual(
+    blocks.map(({ height }) => height),
+    [0, 1, 2, 3, 4, 5, 6, 7]
+  );
+  const again = asked.filter(({ wanted }) => wanted.length > 0);
+  assert.deepEqual(
+    again.map(({ from, count, wanted }) => ({ from, count, wanted: [...wanted] })),
+    [{ from: 5, count: 3, wanted: [TILL_MARK] }]
+  );
+});
+
+test('RDD-03: a block that was scanned ahead of an opening is scanned again where it pays, and only there', async () => {
+  const { feed, asked } = feedOf((height) => (height === 9 ? 'pays' : 'rests'));
+  await feed.take(0, 11, [], going);
+  const heights: number[] = [];
+  for (const next of [9, 10, 11]) heights.push((await feed.take(next, 11, [TILL], going))[0]!.height);
+  assert.deepEqual(heights, [9, 10, 11]);
+  assert.deepEqual(
+    asked.map(({ from, wanted }) => [from, wanted.length]),
+    [
+      [0, 0],
+      [9, 0],
+      [10, 1],
+      [9, 1],
+      [11, 1]
+    ]
+  );
+});
+
+test('a branch that changes between two scans ends the group before it', async () => {
+  let scans = 0;
+  const { feed } = feedOf(
+    (height) => (height === 1 ? 'opens' : height === 2 ? 'pays' : 'rests'),
+    (height) => (height === 4 && scans++ > 0 ? 'other' : `hash ${height}`)
+  );
+  const blocks = await feed.take(0, 10, [], going);
+  assert.deepEqual(
+    blocks.map(({ height }) => height),
+    [0, 1, 2, 3]
+  );
+});
+
+test('ST-05: every attempt counts, until one goes well', async () => {
+  let failing = true;
+  const feed = new BlockFeed({
+    ...{ versions: addresses, parallelism: 1, retries: 2, retryDelayMs: 0 },
+    scan: async ({ from }) => {
+      if (failing) throw new PlatformError('NODE_UNREACHABLE', { reason: 'no answer' });
+      return { blocks: [block(from, 'rests')], sizeBytes: 1 };
+    }
+  });
+  await assert.rejects(feed.take(0, 0, [], going), { code: 'NODE_UNREACHABLE' });
+  assert.deepEqual([feed.failures, feed.errorCount], [3, 3]);
+  failing = false;
+  feed.clear();
+  await feed.take(0, 0, [], going);
+  assert.deepEqual([feed.failures, feed.errorCount], [0, 3]);
+});

@@ -1,4 +1,4 @@
-import { HUB_PATTERNS, hubVariables } from '../config/hub.ts';
+import { findHubFaults, HUB_PATTERNS, hubVariables } from '../config/hub.ts';
 import { startHub } from '../hub/server.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
@@ -10,7 +10,7 @@ export const hubCommand = {
   name: 'hub',
   summary: 'the configuration service that the others discover their databases from',
   variables: hubVariables,
-  checks: { prefixes: ['HUB_'], patterns: HUB_PATTERNS },
+  checks: { prefixes: ['HUB_'], patterns: HUB_PATTERNS, findFaults: findHubFaults },
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     readOptions(argv, {});

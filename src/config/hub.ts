@@ -1,6 +1,6 @@
 import { databaseVariables } from './database.ts';
 import { frameVariables, readOrigin } from './service.ts';
-import { integer, list, port, text, unsupported, type Values } from './variables.ts';
+import { flag, integer, list, port, text, unsupported, type Values } from './variables.ts';
 
 /** Every variable of the hub. @see the section "Shared configuration" of the specification */
 export const hubVariables = {
@@ -11,6 +11,10 @@ export const hubVariables = {
   HUB_API_KEY: text({
     doc: 'key for writing and for reading /metrics and /debug; unset: anyone may write',
     secret: true
+  }),
+  HUB_SENSITIVE_READ_AUTH: flag({
+    default: false,
+    doc: 'true: getallconfigs, which has database passwords, needs HUB_API_KEY too'
   }),
   HUB_RATE_LIMIT_RPM: integer({ default: 100, min: 1, doc: 'requests per minute and address' }),
   P2P_VALIDATOR_ADDR: unsupported({
@@ -23,6 +27,12 @@ export const hubVariables = {
   }),
   ...frameVariables
 } as const;
+
+/** What no single value shows: gates without the key that opens them. */
+export function findHubFaults({ HUB_API_KEY, HUB_SENSITIVE_READ_AUTH }: HubConfig): readonly string[] {
+  if (HUB_API_KEY !== undefined || !HUB_SENSITIVE_READ_AUTH) return [];
+  return ['HUB_SENSITIVE_READ_AUTH=true needs HUB_API_KEY: without a key nothing is closed'];
+}
 
 export type HubConfig = Values<typeof hubVariables>;
 

@@ -2,16 +2,17 @@ import type { FastifyInstance } from 'fastify';
 import type { HubConfig } from '../config/hub.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import { NO_ACTORS } from '../service/no-actors.ts';
-import { hubMethods } from './methods.ts';
+import { type HubGates, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
-import type { HubStore } from './store.ts';
+import type { HubDatabase } from './store/database.ts';
 
 /** What the hub's front door is handed by its process. */
 export interface HubAppDeps
   extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing'> {
   readonly config: ServiceDefinition['config'] &
+    HubGates &
     Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME'>;
-  readonly store: HubStore;
+  readonly database: HubDatabase;
   /** Whether a public code, such as LTC, is one of a network. */
   readonly serves: (code: string) => boolean;
 }
@@ -22,12 +23,12 @@ const PROBE_EVERY_MS = 1_000;
 
 /** The hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createHubApp(deps: HubAppDeps): FastifyInstance {
-  const { config, store, serves } = deps;
+  const { config, database, serves } = deps;
   const origins = [...(config.CORS_ORIGINS ?? []), ...(config.CORS_ORIGIN ?? [])];
   let answered = false;
   let last = { at: Number.NEGATIVE_INFINITY, answer: Promise.resolve(false) };
   const probe = async () => {
-    if (performance.now() - last.at >= PROBE_EVERY_MS) last = { at: performance.now(), answer: store.probe() };
+    if (performance.now() - last.at >= PROBE_EVERY_MS) last = { at: performance.now(), answer: database.probe() };
     answered = await last.answer;
     return answered;
   };
@@ -44,12 +45,12 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       keys: 'HUB_API_KEY, when it is set'
     },
     readiness: async () => {
-      if (!store.isReady()) return 'starting';
+      if (!database.isReady()) return 'starting';
       return (await probe()) ? 'ready' : 'unavailable';
     },
     actors: { ...NO_ACTORS, pipeline: () => hubPipeline(config.HUB_DB_NAME, answered) },
     rpc: {
-      methods: hubMethods(store),
+      methods: hubMethods(database, config),
       requestsPerMinute: config.HUB_RATE_LIMIT_RPM,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       serves

@@ -1,7 +1,8 @@
 import { PlatformError } from '../errors.ts';
 import { readBounded } from '../wire/bounded.ts';
 import { parseJson } from '../wire/json.ts';
-import { type ConfigTree, mergeTrees, readConfigAnswer } from './config-tree.ts';
+import { type ConfigAnswer, type ConfigTree, mergeTrees, readConfigAnswer } from './config-tree.ts';
+import { isWhole } from './delta.ts';
 
 export type { ConfigTree } from './config-tree.ts';
 export { type DiscoveredDatabase, type Discovery, discoverDatabases } from './discovery.ts';
@@ -21,7 +22,8 @@ export interface HubClientOptions {
 
 export interface HubClient {
   /**
-   * The whole configuration as it is now: in full the first time, afterwards only what changed is transferred.
+   * The whole configuration as it is now. In full at first, every tenth time, and whenever the changes do not add up;
+   * otherwise only what changed is transferred.
    *
    * @throws {PlatformError} HUB_UNREACHABLE saying of each hub where it is and why it did not serve
    */
@@ -29,11 +31,13 @@ export interface HubClient {
 }
 
 /** What the last answer left: deltas count from its watermark, and only with the hub that gave it. */
-interface Known {
+interface Known extends ConfigAnswer {
   readonly hub: HubAddress;
-  readonly configs: ConfigTree;
-  readonly watermark: number | undefined;
+  /** Deltas merged since the last answer in full. */
+  readonly deltas: number;
 }
+
+const MOST_DELTAS = 9;
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
@@ -48,12 +52,12 @@ export function createHubClient({ hosts, apiKey, timeoutMs }: HubClientOptions):
   };
 
   const refresh = async (hub: HubAddress, signal: AbortSignal): Promise<Known> => {
-    const since = known?.hub === hub ? known.watermark : undefined;
-    const answer = await ask(hub, since, signal);
-    if (known === undefined || since === undefined || answer.watermark === undefined) return { hub, ...answer };
-    // A watermark that went back means another history, such as a restored backup.
-    if (answer.watermark < since) return { hub, ...(await ask(hub, undefined, signal)) };
-    return { hub, configs: mergeTrees(known.configs, answer.configs), watermark: answer.watermark };
+    const base = known?.hub === hub && known.deltas < MOST_DELTAS ? known : undefined;
+    const answer = await ask(hub, base?.watermark, signal);
+    if (base?.watermark === undefined || answer.watermark === undefined) return { ...answer, hub, deltas: 0 };
+    const configs = mergeTrees(base.configs, answer.configs);
+    if (!isWhole(base, answer, configs)) return { ...(await ask(hub, undefined, signal)), hub, deltas: 0 };
+    return { ...answer, configs, hub, deltas: base.deltas + 1 };
   };
 
   return {

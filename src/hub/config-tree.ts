@@ -20,6 +20,10 @@ export interface ConfigAnswer {
   readonly configs: ConfigTree;
   /** Epoch seconds of the newest change; missing when the server sent a bare tree. */
   readonly watermark: number | undefined;
+  /** Number of the last committed write, where the server says it. */
+  readonly seq: number | undefined;
+  /** Entries of the whole configuration, where the server says it. */
+  readonly entries: number | undefined;
 }
 
 /** Far above any deployment; keeps a hostile hub from growing a tree for ever. */
@@ -48,10 +52,17 @@ export function* entriesOf(tree: ConfigTree): Generator<ConfigEntry> {
         for (const [param, value] of Object.entries(params)) yield { coin, network, module, param, value };
 }
 
+/** How many values a tree has. */
+export function countEntries(tree: ConfigTree): number {
+  let count = 0;
+  for (const _ of entriesOf(tree)) count++;
+  return count;
+}
+
 /** The base with the newer values on top. @throws {PlatformError} HUB_UNREACHABLE above 100000 entries */
 export function mergeTrees(base: ConfigTree, newer: ConfigTree): ConfigTree {
   const merged = buildTree([...entriesOf(base), ...entriesOf(newer)]);
-  if ([...entriesOf(merged)].length > MAX_ENTRIES)
+  if (countEntries(merged) > MAX_ENTRIES)
     throw new PlatformError('HUB_UNREACHABLE', { reason: `sent more than ${MAX_ENTRIES} configuration entries` });
   return merged;
 }
@@ -65,11 +76,18 @@ export function mergeTrees(base: ConfigTree, newer: ConfigTree): ConfigTree {
  */
 export function readConfigAnswer(result: unknown): ConfigAnswer {
   const answer = objectAt(result, 'the result');
-  if (!Object.hasOwn(answer, 'configs')) return { configs: buildTree(readEntries(answer)), watermark: undefined };
-  const { configs, watermark } = answer;
-  const usable = typeof watermark === 'number' && Number.isSafeInteger(watermark) && watermark >= 0;
-  return { configs: buildTree(readEntries(objectAt(configs, 'configs'))), watermark: usable ? watermark : undefined };
+  const isBare = !Object.hasOwn(answer, 'configs');
+  const { configs, watermark, seq, entries } = isBare ? { configs: answer } : answer;
+  return {
+    configs: buildTree(readEntries(objectAt(configs, 'configs'))),
+    watermark: countOf(watermark),
+    seq: countOf(seq),
+    entries: countOf(entries)
+  };
 }
+
+const countOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
 function* readEntries(tree: Readonly<Record<string, unknown>>): Generator<ConfigEntry> {
   for (const [coin, networks] of Object.entries(tree))

@@ -7,7 +7,7 @@ import { createMetrics } from '../observe/metrics/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
 import { createHubApp } from './app.ts';
-import { createHubStore } from './store.ts';
+import { openHubDatabase } from './store/database.ts';
 
 export interface HubOptions {
   /** HUB_PORT=0 takes a free one. */
@@ -35,14 +35,14 @@ export async function startHub(
   { config, log, breaker }: HubOptions,
   signal = new AbortController().signal
 ): Promise<Hub> {
-  const store = createHubStore(databaseOf(config, 'HUB'), log, breaker);
+  const database = openHubDatabase(databaseOf(config, 'HUB'), log, breaker);
   const metrics = createMetrics({ service: 'hub', actors: () => [] });
   const base = await openServiceBase('hub', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
   const serves = (code: string) => findNetwork(code)?.code === code.toUpperCase();
-  const app = createHubApp({ ...base, config, log, store, serves });
+  const app = createHubApp({ ...base, config, log, database, serves });
   const stop = async () => {
     await app.close();
-    await store.close();
+    await database.close();
     await base.close();
   };
   try {
@@ -55,7 +55,7 @@ export async function startHub(
       hasKey: config.HUB_API_KEY !== undefined,
       exposure: 'ANYONE who reaches this port can change the configuration, and read its database passwords'
     });
-    await store.prepare(signal);
+    await database.prepare(signal);
     log.info({ host: config.HUB_HOST, port, database: config.HUB_DB_NAME }, `hub ready on ${config.HUB_HOST}:${port}`);
     return { port, stop };
   } catch (caught) {

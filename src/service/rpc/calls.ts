@@ -1,8 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { Compile, type Validator } from 'typebox/compile';
+import type { TLocalizedValidationError } from 'typebox/error';
 import { PlatformError } from '../../errors.ts';
 import { isExactNumber } from './exact-body.ts';
-import { RpcAnswer, type RpcMethod } from './method.ts';
+import { needsKey, RpcAnswer, type RpcMethod } from './method.ts';
 import { failure, failureOf, type Id, type Reply } from './replies.ts';
 
 interface Row extends RpcMethod {
@@ -35,9 +36,10 @@ export class MethodTable {
     );
   }
 
-  /** Whether the call is one of a method that writes. */
-  writes(call: unknown): boolean {
-    return this.#find(call)?.write === true;
+  /** Whether the call is one of a method for which the service's key is needed. */
+  needsKey(call: unknown): boolean {
+    const method = this.#find(call);
+    return method !== undefined && needsKey(method);
   }
 
   /** Carries out one call. Never throws. */
@@ -61,8 +63,9 @@ async function run(method: Row | undefined, call: Call, id: Id, log: FastifyBase
   const [fault] = method.validator?.Check(params) === false ? method.validator.Errors(params) : [];
   if (fault) {
     const at = fault.instancePath.slice(0, 200);
-    const data = { code: 'REQUEST_INVALID', reason: fault.message, at };
-    return { status: 200, reply: failure(id, 'INVALID_PARAMS', `params${at} ${fault.message}`, data) };
+    const reason = reasonOf(fault);
+    const data = { code: 'REQUEST_INVALID', reason, at };
+    return { status: 200, reply: failure(id, 'INVALID_PARAMS', `params${at} ${reason}`, data) };
   }
   try {
     const returned = await method.run(params);
@@ -73,6 +76,11 @@ async function run(method: Row | undefined, call: Call, id: Id, log: FastifyBase
     if (isOurs) log.error({ err: caught, method: call.method }, `${call.method} failed`);
     return { status: 200, reply: failureOf(id, caught) };
   }
+}
+
+/** What is wrong at the place that the fault names. */
+function reasonOf({ keyword, message }: TLocalizedValidationError): string {
+  return keyword === 'boolean' ? 'is unknown here: correct its name or leave it out' : message;
 }
 
 /** The id that a reply to the call carries; null where it has none that can be read. */

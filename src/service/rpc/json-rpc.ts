@@ -63,11 +63,11 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document,
     run: () => document
   });
   const table = new MethodTable({ ...rpc.methods, 'rpc.discover': discover });
-  const mayWrite = ({ headers }: FastifyRequest) => !authenticator.configured || authenticator.admits(headers, false);
+  const hasKey = ({ headers }: FastifyRequest) => !authenticator.configured || authenticator.admits(headers, false);
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(MEDIA_TYPES, async (request: FastifyRequest, body: AsyncIterable<Buffer>) => {
-    const mostBytes = mayWrite(request) ? bodyLimitBytes : Math.min(bodyLimitBytes, OPEN_BODY_BYTES);
+    const mostBytes = hasKey(request) ? bodyLimitBytes : Math.min(bodyLimitBytes, OPEN_BODY_BYTES);
     return await readExactBody(body, request.headers['content-length'], mostBytes);
   });
   app.setErrorHandler(async (caught: FastifyError | PlatformError, request, reply) => {
@@ -88,7 +88,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document,
     const calls: unknown[] = Array.isArray(request.body) ? request.body : [request.body];
     if (calls.length === 0) return failure(null, 'INVALID_REQUEST', 'empty batch');
     if (calls.length > batchLimit) return failure(null, 'INVALID_REQUEST', `more than ${batchLimit} calls in a batch`);
-    if (calls.some((call) => table.writes(call)) && !mayWrite(request))
+    if (calls.some((call) => table.needsKey(call)) && !hasKey(request))
       return reply.code(401).send(failure(isBatch ? null : idOf(calls[0]), 'UNAUTHORIZED', 'Unauthorized'));
     const outcomes = [];
     for (const call of calls) outcomes.push(await table.answer(call, request.log)); // in order: a read sees the write before it

@@ -9,8 +9,10 @@ export interface RpcMethod {
   readonly params?: TObject;
   /** What it answers. */
   readonly result: TSchema;
-  /** A write needs the service's key when it has one. */
+  /** Whether it changes something. */
   readonly write: boolean;
+  /** Whether the service's key is needed where it has one; default: for writes. */
+  readonly needsKey?: boolean;
   /** What it may be refused with, beside the codes of every method. */
   readonly errors?: readonly ErrorCode[];
   /**
@@ -30,6 +32,9 @@ export function rpcMethod<R extends TSchema, P extends TObject = TObject>(
 ): RpcMethod {
   return method;
 }
+
+/** @see RpcMethod.needsKey */
+export const needsKey = ({ needsKey, write }: RpcMethod): boolean => needsKey ?? write;
 
 type Answer<T> = T | RpcAnswer<T>;
 

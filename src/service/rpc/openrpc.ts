@@ -1,7 +1,7 @@
 import Type, { type Static, type TObject } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../errors.ts';
 import type { JsonSchema } from '../openapi.ts';
-import type { RpcMethod } from './method.ts';
+import { needsKey, type RpcMethod } from './method.ts';
 import { RPC_CODES, type RpcCode } from './replies.ts';
 
 const Described = Type.Object(
@@ -42,21 +42,21 @@ export function describeMethods(methods: Readonly<Record<string, RpcMethod>>, in
     openrpc: '1.3.2',
     info,
     servers: [{ name: 'this service', url: '/' }],
-    methods: Object.entries(methods).map(([name, { summary, params, result, write, errors = [] }]) => ({
+    methods: Object.entries(methods).map(([name, method]) => ({
       name,
-      summary,
-      tags: [{ name: write ? 'write' : 'read' }],
+      summary: method.summary,
+      tags: [{ name: method.write ? 'write' : 'read' }],
       paramStructure: 'by-name',
-      params: Object.entries(params?.properties ?? {}).map(([param, schema]) => ({
+      params: Object.entries(method.params?.properties ?? {}).map(([param, schema]) => ({
         name: param,
-        required: requiredOf(params).includes(param),
+        required: requiredOf(method.params).includes(param),
         schema: schema as unknown as JsonSchema
       })),
-      result: { name: 'result', schema: result as unknown as JsonSchema },
+      result: { name: 'result', schema: method.result as unknown as JsonSchema },
       errors: [
         ...EVERY_METHOD.map(([code, message]) => fault(code, message)),
-        ...(write ? [fault('UNAUTHORIZED', 'the key is missing or wrong')] : []),
-        ...errors.map(ownFault)
+        ...(needsKey(method) ? [fault('UNAUTHORIZED', 'the key is missing or wrong')] : []),
+        ...(method.errors ?? []).map(ownFault)
       ]
     }))
   };

@@ -49,7 +49,7 @@ const tree = (params: object) => ({ config: { bitcoin: { mainnet: { 'x-indexer':
 test('what updateconfig wrote, getallconfigs returns and a client discovers, also after a restart', async (t) => {
   const database = await createDatabase('hub');
   const first = await runHub(t, database);
-  assert.deepEqual((await first.call('getallconfigs')).json.result, { configs: {}, seq: 0, watermark: 0 });
+  assert.deepEqual((await first.call('getallconfigs')).json.result, { configs: {}, seq: 0, watermark: 0, entries: 0 });
   assert.deepEqual((await first.call('updateconfig', tree(MODULE))).json.result, { status: 'success' });
   await first.stop();
 
@@ -99,25 +99,62 @@ test('a change is never stamped older than one before it, though the clock steps
   assert.equal(delta.configs.bitcoin.testnet['x-indexer'].host, 'late');
 });
 
-test('updateconfig skips unknown parameters and the empty coin; a refused value leaves nothing written', async (t) => {
+test('every write is one seq; null removes a parameter, and a client that reads changes sees it go', async (t) => {
+  const database = await createDatabase('hub');
+  const hub = await runHub(t, database);
+  const seq = async () => (await hub.call('getallconfigs')).json.result.seq;
+  const client = createHubClient({ hosts: [{ host: '127.0.0.1', port: hub.port }], timeoutMs: 5000 });
+  await hub.call('updateconfig', tree(MODULE));
+  await hub.call('updateconfig', { config: { bitcoin: { mainnet: { gone: { host: 'h' } } } } });
+  assert.equal(await seq(), 2);
+  assert.equal((await client.fetchConfigs())['bitcoin']?.['mainnet']?.['gone']?.['host'], 'h');
+
+  const edit = { gone: { host: null, port: null }, 'x-indexer': { user: 'v' } };
+  assert.deepEqual((await hub.call('updateconfig', { config: { bitcoin: { mainnet: edit } } })).json.result, {
+    status: 'success'
+  });
+  assert.equal(await seq(), 3);
+  const left = { bitcoin: { mainnet: { 'x-indexer': { ...MODULE, db_port: '3306', user: 'v' } } } };
+  assert.deepEqual((await hub.call('getallconfigs')).json.result.configs, left);
+  assert.deepEqual(JSON.parse(JSON.stringify(await client.fetchConfigs())), left);
+});
+
+test('REQUEST_INVALID: each wrong input is named, and leaves nothing written', async (t) => {
   const hub = await runHub(t, await createDatabase('hub'));
-  const configs = async () => (await hub.call('getallconfigs')).json.result.configs;
-  const odd = {
-    config: { '': { mainnet: { m: { host: 'x' } } }, bitcoin: { mainnet: { m: { nonsense: [], host: true } } } }
-  };
-  assert.equal((await hub.call('updateconfig', odd)).json.result.status, 'success');
-  assert.deepEqual(await configs(), { bitcoin: { mainnet: { m: { host: 'true' } } } });
-  const refused = [
-    tree({ user: 'fine', pass: 'x'.repeat(1025) }),
-    tree({ user: 'fine', pass: { nested: 1 } }),
-    { config: { bitcoin: { mainnet: { m: { user: 'fine' }, 'a b': { host: 'x' } } } } },
-    { config: { ['c'.repeat(17)]: { mainnet: { m: { host: 'x' } } } } },
-    { config: { bitcoin: 'mainnet' } },
-    {}
+  const module = (params: object, name = 'm') => ({ config: { bitcoin: { mainnet: { [name]: params } } } });
+  const cases: [method: string, params: object, reason: RegExp][] = [
+    ['updateconfig', module({ host: 'fine', pass: 'x'.repeat(1025) }), /bitcoin\/mainnet\/m\/pass is longer than 1024/],
+    [
+      'updateconfig',
+      module({ host: 'fine', pass: { nested: 1 } }),
+      /m\/pass must be text, a number, a boolean, or null/
+    ],
+    ['updateconfig', module({ host: 'fine', prot: 1 }), /unknown parameter "prot"; there are host, port/],
+    ['updateconfig', module({ host: 'x' }, 'a b'), /module "a b" must be 1 to 64/],
+    ['updateconfig', { config: { ['c'.repeat(17)]: { n: { m: { host: 'x' } } } } }, /coin "c{17}" must be 1 to 16/],
+    ['updateconfig', { config: { '': { n: { m: { host: 'x' } } } } }, /coin "" must be 1 to 16/],
+    ['updateconfig', { ...module({ host: 'x' }), force: true }, /params\/force is unknown here/],
+    ['updateconfig', { config: { bitcoin: 'mainnet' } }, /\/config\/bitcoin/],
+    ['updateconfig', {}, /config/],
+    ['getallconfigs', { since_updated_at: '5' }, /since_updated_at/],
+    ['getallconfigs', { since_updated_at: Date.now() }, /must be seconds, not milliseconds/]
   ];
-  for (const params of refused) assert.equal((await hub.call('updateconfig', params)).json.error.code, -32602);
-  assert.equal((await hub.call('getallconfigs', { since_updated_at: '5' })).json.error.code, -32602);
-  assert.deepEqual(await configs(), { bitcoin: { mainnet: { m: { host: 'true' } } } });
+  for (const [method, params, reason] of cases) {
+    const { error } = (await hub.call(method, params)).json;
+    assert.deepEqual([error.code, error.data.code], [-32602, 'REQUEST_INVALID'], String(reason));
+    assert.match(error.message, reason);
+  }
+  const { configs, seq } = (await hub.call('getallconfigs')).json.result;
+  assert.deepEqual([configs, seq], [{}, 0]);
+});
+
+test('HUB_SENSITIVE_READ_AUTH: getallconfigs needs the key too', async (t) => {
+  const env = { HUB_API_KEY: 'k', HUB_SENSITIVE_READ_AUTH: 'true' };
+  const hub = await runHub(t, await createDatabase('hub'), env);
+  const refused = await hub.call('getallconfigs');
+  assert.deepEqual([refused.status, refused.json.error.code], [401, -32001]);
+  assert.equal((await hub.call('getallconfigs', {}, { authorization: 'Bearer k' })).status, 200);
+  assert.equal((await hub.call('ping')).status, 200);
 });
 
 test('writers at the same time take turns: nothing is lost', async (t) => {
@@ -175,7 +212,7 @@ test('ping and health of a hub whose database answers', async (t) => {
         db: true,
         dbCircuit: 'closed',
         oracle_last_finalized_age_s: null,
-        oracle_stale: null,
+        oracle_stale: false,
         oracle_staleness_threshold_s: null
       }
     }

@@ -65,6 +65,35 @@ test('a watermark that went back is another history: everything is asked anew', 
   assert.deepEqual(asked, [{}, { since_updated_at: 50 }, {}]);
 });
 
+test('changes that do not add up are asked for in full: another count of entries, a seq that went back or brought nothing', async (t) => {
+  const first = { configs: tree('a'), seq: 4, watermark: 50, entries: 2 };
+  const odd = [
+    { configs: {}, seq: 5, watermark: 50, entries: 1 },
+    { configs: tree('a'), seq: 3, watermark: 50, entries: 2 },
+    { configs: {}, seq: 5, watermark: 50 }
+  ];
+  for (const changes of odd) {
+    const { address, asked } = await hubWith(t, [first, changes, { configs: tree('whole'), seq: 5, watermark: 50 }]);
+    const client = createHubClient({ hosts: [address], timeoutMs: 1000 });
+    await client.fetchConfigs();
+    assert.deepEqual(plain(await client.fetchConfigs()), tree('whole'), JSON.stringify(changes));
+    assert.deepEqual(asked, [{}, { since_updated_at: 50 }, {}]);
+  }
+});
+
+test('every tenth time everything is asked for', async (t) => {
+  const { address, asked } = await hubWith(
+    t,
+    Array.from({ length: 12 }, () => ({ configs: tree('a'), watermark: 50 }))
+  );
+  const client = createHubClient({ hosts: [address], timeoutMs: 1000 });
+  for (let n = 0; n < 12; n++) await client.fetchConfigs();
+  assert.deepEqual(
+    asked.flatMap((params, n) => (plain(params).since_updated_at === undefined ? [n] : [])),
+    [0, 10]
+  );
+});
+
 test('the next hub is asked in full when the first one fails', async (t) => {
   const second = await hubWith(t, [{ configs: tree('second'), watermark: 5 }]);
   let isUp = true;

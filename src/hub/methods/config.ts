@@ -1,0 +1,111 @@
+import Type, { type TSchema } from 'typebox';
+import { PlatformError } from '../../errors.ts';
+import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { ByName } from '../../wire/by-name.ts';
+import { applyConfigEdits, type ConfigEdit, selectConfigs } from '../store/configs.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { DATABASE_ERRORS, Success, success } from './common.ts';
+
+/** What a configuration may say of a module. @see the section "Hub configuration store" of the specification */
+const PARAM_NAMES = ['host', 'port', 'service_port', 'db_host', 'db_port', 'name', 'user', 'pass'];
+const MAX_VALUE_LENGTH = 1024;
+/** Epoch seconds stay below it for three thousand years; milliseconds have been above it since 1973. */
+const FIRST_MILLISECONDS = 100_000_000_000;
+
+const Tree = <V extends TSchema>(value: V) => ByName(ByName(ByName(ByName(value))));
+
+const ConfigsSchema = Type.Object({
+  configs: Tree(Type.String()),
+  seq: Type.Number({ description: 'number of the last committed write' }),
+  watermark: Type.Number({ description: 'epoch seconds of the newest change; 0 when there is none' }),
+  entries: Type.Number({ description: 'entries of the whole configuration: fewer than a reader has means removals' })
+});
+
+/** The methods that read and write the configuration. @param readNeedsKey HUB_SENSITIVE_READ_AUTH */
+export function configMethods(
+  database: HubDatabase,
+  { readNeedsKey }: { readonly readNeedsKey: boolean }
+): Readonly<Record<string, RpcMethod>> {
+  return {
+    getallconfigs: rpcMethod({
+      summary: 'The configuration by coin, network, module and parameter: all of it, or what changed since',
+      params: Type.Object({
+        since_updated_at: Type.Optional(
+          Type.Number({ minimum: 0, description: 'epoch seconds: the watermark of an earlier answer' })
+        )
+      }),
+      result: ConfigsSchema,
+      write: false,
+      needsKey: readNeedsKey,
+      errors: DATABASE_ERRORS,
+      async run({ since_updated_at: since }) {
+        if (since !== undefined && since >= FIRST_MILLISECONDS)
+          throw new PlatformError('REQUEST_INVALID', {
+            reason: `since_updated_at ${since} must be seconds, not milliseconds: send the watermark of an earlier answer`
+          });
+        return await database.read((connection) => selectConfigs(connection, since));
+      }
+    }),
+    updateconfig: rpcMethod({
+      summary: 'Writes entries of the configuration, all or none; null removes a parameter',
+      params: Type.Object({ config: Tree(Type.Unknown()) }, { additionalProperties: false }),
+      result: Success,
+      write: true,
+      errors: DATABASE_ERRORS,
+      async run({ config }) {
+        const edits = [...editsOf(config)];
+        await database.write((connection) => applyConfigEdits(connection, edits));
+        return success;
+      }
+    })
+  };
+}
+
+/** @throws {PlatformError} REQUEST_INVALID naming the entry; then nothing is written */
+function* editsOf(
+  config: Record<string, Record<string, Record<string, Record<string, unknown>>>>
+): Generator<ConfigEdit> {
+  for (const [coin, networks] of Object.entries(config)) {
+    checkName('coin', coin, 16);
+    for (const [network, modules] of Object.entries(networks)) {
+      checkName('network', network, 16);
+      for (const [module, params] of Object.entries(modules)) {
+        checkName('module', module, 64);
+        for (const [param, value] of Object.entries(params)) {
+          checkParam(`${coin}/${network}/${module}`, param);
+          yield { coin, network, module, param, value: textOf(value, `${coin}/${network}/${module}/${param}`) };
+        }
+      }
+    }
+  }
+}
+
+function checkName(level: string, name: string, longest: number): void {
+  if (name.length <= longest && /^[A-Za-z0-9_-]+$/.test(name)) return;
+  throw new PlatformError('REQUEST_INVALID', {
+    reason: `${level} ${shown(name)} must be 1 to ${longest} letters, digits, _ or -`
+  });
+}
+
+function checkParam(place: string, param: string): void {
+  if (PARAM_NAMES.includes(param)) return;
+  throw new PlatformError('REQUEST_INVALID', {
+    reason: `${place} has an unknown parameter ${shown(param)}; there are ${PARAM_NAMES.join(', ')}`
+  });
+}
+
+const shown = (name: string) => JSON.stringify(name.slice(0, 80));
+
+function textOf(value: unknown, place: string): string | null {
+  if (value === null) return null;
+  const scalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  if (!scalar)
+    throw new PlatformError('REQUEST_INVALID', {
+      reason: `${place} must be text, a number, a boolean, or null to remove it`
+    });
+  const text = String(value);
+  if (text.length > MAX_VALUE_LENGTH) {
+    throw new PlatformError('REQUEST_INVALID', { reason: `${place} is longer than ${MAX_VALUE_LENGTH} characters` });
+  }
+  return text;
+}

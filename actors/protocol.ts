@@ -1,5 +1,5 @@
 import type { PinnedValidator } from '../src/consensus/quorum.ts';
-import type { ResumePoint } from '../src/db/source/resume-point.ts';
+import type { ResumePoint, ResumeStep } from '../src/db/source/resume-point.ts';
 import type { SnapshotChecksums } from '../src/db/source/snapshot-checksums.ts';
 import type { ValidatorIdentity } from '../src/sync/client/validator-identity.ts';
 import type { Broadcast } from '../src/wire/broadcast.ts';
@@ -141,12 +141,12 @@ export type ActorTasks = TaskAsks<Pick<SyncTasks, 'sync/balance-tops' | 'sync/me
 
 /** Asks of any actor to the main thread. */
 export type MainAsks = ActorTasks & {
-  /** Hands messages to the fan-out, in order; the reply says that they are accepted and the resume point is kept. */
   /** Keeps where a successor continues, durable when answered; nothing is sent. */
-  'resume.keep': { request: { resume: ResumePoint }; reply: Record<string, never> };
+  'resume.keep': { request: { resume: ResumePoint | ResumeStep }; reply: Record<string, never> };
+  /** Hands messages to the fan-out, in order; the reply says that they are accepted and the resume point is kept. */
   broadcast: {
     /** `readSince`: when the reading of its blocks began, Unix milliseconds. */
-    request: { messages: Broadcast[]; resume: ResumePoint; readSince?: number | undefined };
+    request: { messages: Broadcast[]; resume: ResumePoint | ResumeStep; readSince?: number | undefined };
     reply: Record<string, never>;
   };
 };

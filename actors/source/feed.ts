@@ -6,7 +6,7 @@ import { inconsistentTables, readEngineState } from '../../src/db/source/engine-
 import type { GroupBlock } from '../../src/db/source/group-block.ts';
 import { readGroup } from '../../src/db/source/group-reader.ts';
 import { SourceMemory } from '../../src/db/source/memory.ts';
-import type { ResumePoint } from '../../src/db/source/resume-point.ts';
+import { isStep, type ResumePoint, type ResumeStep } from '../../src/db/source/resume-point.ts';
 import { Sweep } from '../../src/db/source/sweep.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../../src/db/tables/block-hashes.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
@@ -49,9 +49,9 @@ export interface FeedOptions {
   /** Computes the state roots of an indexer; null: none are. */
   readonly roots: SourceRoots | null;
   /** Keeps where a successor continues; durable when fulfilled. It must not fail: the thread ends instead. */
-  readonly keep: (resume: ResumePoint) => Promise<void>;
+  readonly keep: (resume: ResumePoint | ResumeStep) => Promise<void>;
   /** Accepts messages in order; fulfilled when they count as broadcast. It must not fail: the thread ends instead. */
-  readonly broadcast: (messages: Broadcast[], resume: ResumePoint, readSince?: number) => Promise<void>;
+  readonly broadcast: (messages: Broadcast[], resume: ResumePoint | ResumeStep, readSince?: number) => Promise<void>;
 }
 
 /** What a poll found. */
@@ -301,10 +301,11 @@ export class SourceFeed {
     if (resume) await this.#options.keep(resume);
   }
 
-  /** Where a successor continues; null before the start. */
-  #resumePoint(): ResumePoint | null {
+  /** Where a successor continues, or a step to there; null before the start. */
+  #resumePoint(): ResumePoint | ResumeStep | null {
     if (!this.#memory || !this.#mark) return null;
-    return { ...this.#memory.point(this.readers.isUncertain), of: this.#mark };
+    const resume = this.#memory.tell(this.readers.isUncertain);
+    return isStep(resume) ? resume : { ...resume, of: this.#mark };
   }
 
   #started(): SourceMemory {

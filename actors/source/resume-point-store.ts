@@ -1,11 +1,21 @@
+import { constants } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DatabaseMark } from '../../src/db/source/database-mark.ts';
-import type { Fork, KeptWatch, OlderChanges, RecentBlock, ResumePoint } from '../../src/db/source/resume-point.ts';
+import {
+  advance,
+  type Fork,
+  isStep,
+  type KeptWatch,
+  type OlderChanges,
+  type RecentBlock,
+  type ResumePoint,
+  type ResumeStep
+} from '../../src/db/source/resume-point.ts';
 import type { Logger } from '../../src/log.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
 
-/** What a file holds; the id says whose it is, because a file name cannot say it unambiguously. */
+/** The first line of a file; the id says whose it is, because a file name cannot say it unambiguously. The other lines are steps. */
 interface Entry {
   readonly id: DatabaseId;
   readonly point: ResumePoint;
@@ -16,7 +26,8 @@ export class ResumePointStore {
   readonly #directory: string;
   readonly #log: Logger;
   readonly #entries: Map<string, Entry>;
-  readonly #unwritten = new Set<string>();
+  /** By database, the steps that its file lacks; null: it must be written whole. */
+  readonly #unwritten = new Map<string, ResumeStep[] | null>();
   #writing: Promise<void> = Promise.resolve();
 
   private constructor(directory: string, log: Logger, entries: Map<string, Entry>) {
@@ -32,8 +43,7 @@ export class ResumePointStore {
     for (const name of await readdir(directory)) {
       if (!name.endsWith('.json')) continue;
       try {
-        const entry = JSON.parse(await readFile(join(directory, name), 'utf8')) as Entry;
-        if (!isPoint(entry.point)) throw new Error('no resume point');
+        const entry = readEntry(await readFile(join(directory, name), 'utf8'));
         entries.set(databaseKey(entry.id), entry);
       } catch (caught) {
         log.warn({ err: caught, file: name }, 'a resume point cannot be read; its database starts at the tip');
@@ -50,10 +60,21 @@ export class ResumePointStore {
   /**
    * In memory at once; durable when it returns. What is broadcast only then can never be broadcast once more, with changes that
    * came since and that clients would pass over.
+   *
+   * @param resume a point, or a step from the one that was kept last
    */
-  keep(id: DatabaseId, point: ResumePoint): Promise<void> {
-    this.#entries.set(databaseKey(id), { id, point });
-    this.#unwritten.add(databaseKey(id));
+  keep(id: DatabaseId, resume: ResumePoint | ResumeStep): Promise<void> {
+    const key = databaseKey(id);
+    const steps = this.#unwritten.get(key);
+    if (isStep(resume)) {
+      const known = this.#entries.get(key);
+      if (!known) throw new Error('a step needs a resume point before it');
+      this.#entries.set(key, { id, point: advance(known.point, resume) });
+      if (steps !== null) this.#unwritten.set(key, [...(steps ?? []), resume]);
+    } else {
+      this.#entries.set(key, { id, point: resume });
+      this.#unwritten.set(key, null);
+    }
     this.#writing = this.#writing.then(() => this.#write());
     return this.#writing;
   }
@@ -65,24 +86,47 @@ export class ResumePointStore {
 
   /** Points that were kept meanwhile go with it: their own turn finds them written. */
   async #write(): Promise<void> {
-    for (const key of [...this.#unwritten]) {
+    for (const [key, steps] of [...this.#unwritten]) {
       this.#unwritten.delete(key);
       try {
-        await this.#store(key, this.#entries.get(key)!);
+        // After a line that is not whole none could be read: the file is written anew.
+        const isWritten = steps !== null && (await this.#append(key, steps));
+        if (!isWritten) await this.#store(key, this.#entries.get(key)!);
       } catch (caught) {
+        this.#unwritten.set(key, null);
         this.#log.error({ err: caught }, `resume points cannot be written to ${this.#directory}`);
       }
     }
   }
 
+  #path(key: string): string {
+    return join(this.#directory, `${key.replaceAll('/', '.')}.json`);
+  }
+
+  /** Adds lines to a file that is there. @returns false when that failed */
+  async #append(key: string, steps: readonly ResumeStep[]): Promise<boolean> {
+    try {
+      const file = await open(this.#path(key), constants.O_WRONLY | constants.O_APPEND);
+      try {
+        await file.writeFile(steps.map((step) => `${JSON.stringify(step)}\n`).join(''));
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** Whole or not at all: the new file takes the old one's place when it is on disk. */
   async #store(key: string, entry: Entry): Promise<void> {
-    const path = join(this.#directory, `${key.replaceAll('/', '.')}.json`);
+    const path = this.#path(key);
     const temporary = `${path}.new`;
     await rm(temporary, { force: true });
     const file = await open(temporary, 'wx', 0o600);
     try {
-      await file.writeFile(JSON.stringify(entry));
+      await file.writeFile(`${JSON.stringify(entry)}\n`);
       await file.sync();
     } finally {
       await file.close();
@@ -95,6 +139,17 @@ export class ResumePointStore {
       await directory.close();
     }
   }
+}
+
+/** A point and the steps after it. A last line without an end was not durable, so nothing of it was broadcast. */
+function readEntry(text: string): Entry {
+  const lines = text.split('\n');
+  // A file of an earlier version is one line without an end.
+  const whole = lines.length === 1 ? lines : lines.slice(0, -1);
+  const [entry, ...steps] = whole.map((line) => JSON.parse(line) as unknown) as [Entry, ...ResumeStep[]];
+  const point = steps.reduce(advance, entry.point);
+  if (!isPoint(point)) throw new Error('no resume point');
+  return { id: entry.id, point };
 }
 
 /** The shape of what this class wrote, whatever became of the file since. */

@@ -14,18 +14,19 @@ import type { GroupBlock } from './group-block.ts';
 import { LayoutCache } from './layout-cache.ts';
 import { type LookupMemory, readLookupMemory } from './lookup-reader.ts';
 import { addFork, listOlder, missedSince } from './older-changes.ts';
-import type { Fork } from './resume-point.ts';
 import {
+  type Fork,
   type KeptWatch,
   type OlderChanges,
+  RECENT_BLOCKS,
   type RecentBlock,
   type ResumePoint,
+  type ResumeStep,
   SUM_ALGORITHM
 } from './resume-point.ts';
+import { ResumeSteps } from './resume-steps.ts';
 import type { SnapshotChecksums } from './snapshot-checksums.ts';
 
-/** Blocks that a source remembers: a fork is looked for among them. */
-export const RECENT_BLOCKS = 1_000;
 /** Lookup ids that are sent again after a reorg of blocks which were never broadcast from here. */
 const UNKNOWN_IDS = 5_000;
 
@@ -57,6 +58,7 @@ export class SourceMemory {
     { readonly keys: Map<string, ReadonlySet<string>>; readonly held: Map<string, number> }
   >();
   #lookupsBefore: Record<string, number> = {};
+  readonly #steps = new ResumeSteps();
 
   private constructor(
     dbType: DbType,
@@ -139,8 +141,9 @@ export class SourceMemory {
       watch.lastId = known?.lastId ?? 0;
       this.watches.set(plan.name, watch);
       // The recorded parts are parts by another column.
-      if (known && known.ranging.column !== watch.ranging.column)
-        this.#recent = this.#recent.map(({ scoped, ...block }) => (block.older ? { ...block, older: null } : block));
+      if (!known || known.ranging.column === watch.ranging.column) continue;
+      this.#steps.noteOther();
+      this.#recent = this.#recent.map(({ scoped, ...block }) => (block.older ? { ...block, older: null } : block));
     }
   }
 
@@ -164,6 +167,7 @@ export class SourceMemory {
     const place = changes ? { ...(older && { older }) } : { within: group.first };
     this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore, parents, ...place });
     if (this.#recent.length > RECENT_BLOCKS) this.#recent.shift();
+    this.#steps.noteBlock();
     this.#forks = this.#forks.filter((fork) => fork.height >= this.#recent[0]!.height - 1);
     this.openGroup = changes ? null : group.first;
     if (changes) this.#finish(changes, group.last);
@@ -242,6 +246,7 @@ export class SourceMemory {
     // For groups of a predecessor and open groups, the changed rows without a block are unknown.
     if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) this.#undoOlder(null);
     this.#recent = this.#recent.filter(({ height }) => height < fork);
+    this.#steps.noteOther();
     const last = this.#recent.at(-1);
     this.reorgs++;
     this.height = fork - 1;
@@ -360,12 +365,22 @@ export class SourceMemory {
     return this.#recent;
   }
 
+  /** The facts for a successor; where that says all, as a step from those that were told last. @param isUncertain as of `point` */
+  tell(isUncertain: boolean): ResumePoint | ResumeStep {
+    return this.#steps.tell(this.#facts(isUncertain), isUncertain, this.#isScoped);
+  }
+
   /**
    * The facts for a successor.
    *
    * @param isUncertain readers of a snapshot continue from an unknown state: nothing counts as broadcast
    */
   point(isUncertain = false): ResumePoint {
+    return { ...this.#facts(isUncertain), recent: listOlder(this.#recent, this.#isScoped) };
+  }
+
+  /** With all older rows of its blocks. */
+  #facts(isUncertain: boolean): ResumePoint {
     const watches = [...this.watches].map(([name, watch]): [string, KeptWatch] => [
       name,
       // Keys that a reorg undid at the replicas must stay unequal to every row at the successor too.
@@ -376,7 +391,7 @@ export class SourceMemory {
       height: this.height,
       blockTime: this.blockTime,
       hashes: this.hashes,
-      recent: listOlder(this.#recent, this.#isScoped),
+      recent: this.#recent,
       openGroup: this.openGroup,
       reorgs: this.reorgs,
       forks: this.#forks,

@@ -33,6 +33,11 @@ export function listOlder(recent: readonly RecentBlock[], isScoped: (table: stri
   return newestFirst.reverse();
 }
 
+/** The parts of tables that blocks list. */
+export function partsOf(blocks: readonly RecentBlock[]): number {
+  return blocks.reduce((sum, { older, scoped }) => sum + countOf(older?.spans ?? scoped ?? {}), 0);
+}
+
 /** Remembers one more reorg; the oldest ones become one that covers them. */
 export function addFork(forks: readonly Fork[], fork: Fork): Fork[] {
   const [first, second, ...rest] = forks;

@@ -60,5 +60,27 @@ export interface ResumePoint {
   readonly watches: Readonly<Record<string, KeptWatch>>;
 }
 
+/** What groups added to a resume point: the point after them is `advance` of both. */
+export interface ResumeStep
+  extends Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'openGroup' | 'forks' | 'lookupIds'> {
+  /** The blocks after those of the point before. */
+  readonly added: readonly RecentBlock[];
+  /** The tables whose facts changed. */
+  readonly watches: Readonly<Record<string, KeptWatch>>;
+}
+
+/** Blocks that a source remembers: a fork is looked for among them. */
+export const RECENT_BLOCKS = 1_000;
+
+export function isStep(change: ResumePoint | ResumeStep): change is ResumeStep {
+  return 'added' in change;
+}
+
+/** The resume point after a step. */
+export function advance(point: ResumePoint, { added, watches, ...facts }: ResumeStep): ResumePoint {
+  const recent = [...point.recent, ...added].slice(-RECENT_BLOCKS);
+  return { ...point, ...facts, recent, watches: { ...point.watches, ...watches } };
+}
+
 /** Sums of the first 64 bits of keyed SHA-256, mod 2^64, by ranges of values. */
 export const SUM_ALGORITHM = 3;

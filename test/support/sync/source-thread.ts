@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../../../actors/protocol.ts';
 import { ActorHandle, actorEntry } from '../../../actors/runtime/actor-handle.ts';
-import type { ResumePoint } from '../../../src/db/source/resume-point.ts';
+import { advance, isStep, type ResumePoint, type ResumeStep } from '../../../src/db/source/resume-point.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
 import type { BlockMessage, ReorgMessage } from '../../../src/wire/messages.ts';
 import type { DatabaseReport } from '../../../src/wire/report.ts';
@@ -72,7 +72,7 @@ export class SourceThread {
         'sync/balance-tops': balanceTops,
         'sync/merkle-epochs': merkleEpochs,
         'resume.keep': ({ resume }) => {
-          this.resume = resume;
+          this.#keep(resume);
           return {};
         },
         broadcast: ({ messages, resume }) => {
@@ -80,11 +80,16 @@ export class SourceThread {
             this.messages.push(decode(bytes));
             if (infraBytes) this.infra.push(decode(infraBytes));
           }
-          this.resume = resume;
+          this.#keep(resume);
           return {};
         }
       }
     });
+  }
+
+  /** As a resume point store does. */
+  #keep(resume: ResumePoint | ResumeStep): void {
+    this.resume = isStep(resume) ? advance(this.resume!, resume) : resume;
   }
 
   /** Fulfilled when the last broadcast block is the one at `height`, with this hash when given. */

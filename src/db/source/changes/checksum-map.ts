@@ -36,10 +36,16 @@ export class ChecksumMap {
   #sorted: number[] | null = [];
   #nulls: Checksum = NO_ROWS;
   #rows = 0;
+  #revision = 0;
 
   /** Rows of all values together. */
   get rows(): number {
     return this.#rows;
+  }
+
+  /** Another number after each change. */
+  get revision(): number {
+    return this.#revision;
   }
 
   get(value: Value): Checksum {
@@ -51,6 +57,7 @@ export class ChecksumMap {
   }
 
   set(value: Value, checksum: Checksum): void {
+    this.#revision += 1;
     this.#rows += checksum.rows - this.get(value).rows;
     if (value === null) this.#nulls = checksum;
     else if (checksum.rows === 0) this.#remove(value);

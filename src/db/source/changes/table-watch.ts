@@ -63,6 +63,7 @@ export class TableWatch {
   isSettled = false;
   /** Highest timestamp seen, for a table whose changes leave one; null: not known. */
   stamp: number | null = null;
+  #kept: { readonly of: readonly unknown[]; readonly facts: KeptWatch } | undefined;
 
   /** @param rows how many the table has, about */
   constructor(plan: TablePlan, tables: readonly TypedTable[], from: number, rows: number) {
@@ -214,8 +215,16 @@ export class TableWatch {
     this.from = from;
   }
 
-  /** The facts for a successor; of large tables only the newest rows. @param isKnown false: nothing counts as broadcast */
+  /** The facts for a successor; the same object while they are the same. @param isKnown false: nothing counts as broadcast */
   keep(isKnown: boolean): KeptWatch {
+    const pending = this.pending.length === 0 ? null : this.pending;
+    const of = [isKnown, this.fine.revision, this.from, this.lastId, pending];
+    if (!this.#kept?.of.every((each, index) => each === of[index])) this.#kept = { of, facts: this.#facts(isKnown) };
+    return this.#kept.facts;
+  }
+
+  /** Of large tables only the newest rows. */
+  #facts(isKnown: boolean): KeptWatch {
     const isAll = this.from === LOWEST && this.fine.rows <= START_ROWS;
     const from = isAll ? LOWEST : Math.floor(this.lookFrom / RANGE_WIDTH) * RANGE_WIDTH;
     const highest = this.fine.highest ?? 0;

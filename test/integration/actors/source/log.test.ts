@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ResumePointStore } from '../../../../actors/source/resume-point-store.ts';
-import type { ResumePoint } from '../../../../src/db/source/resume-point.ts';
+import type { ResumePoint, ResumeStep } from '../../../../src/db/source/resume-point.ts';
 import { silentLogger } from '../../../../src/log.ts';
 
 const ID = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' } as const;
@@ -16,6 +16,16 @@ const pointAt = (height: number): ResumePoint => ({
   openGroup: null,
   lookupIds: {},
   watches: {}
+});
+
+const stepTo = (height: number): ResumeStep => ({
+  height,
+  blockTime: 1,
+  hashes: { ledger_hash: `l${height}`, actions_hash: 'a', contract_hash: null },
+  openGroup: null,
+  lookupIds: { index_addresses: height },
+  added: [{ height, hashes: { ledger_hash: `l${height}`, actions_hash: 'a', contract_hash: null } }],
+  watches: { [`table_${height % 3}`]: { from: null, lastId: height, shift: 6, sums: {}, pending: [] } }
 });
 
 function directory(t: TestContext): string {
@@ -56,4 +66,53 @@ test('a damaged file costs one database its point, not the start', async (t) => 
   writeFileSync(join(path, 'broken.json'), '{"id":');
   writeFileSync(join(path, 'half.json.new'), '{"id":');
   assert.equal((await ResumePointStore.open(path, silentLogger)).last(ID)?.height, 3);
+});
+
+test('steps are lines of the file; it is read as the point that they lead to, in whatever order they were written', async (t) => {
+  const path = directory(t);
+  const log = await ResumePointStore.open(path, silentLogger);
+  await log.keep(ID, pointAt(0));
+  await log.keep(ID, stepTo(1));
+  for (let height = 2; height <= 1_200; height += 1) void log.keep(ID, stepTo(height));
+  await log.close();
+  const next = await ResumePointStore.open(path, silentLogger);
+  assert.deepEqual(next.last(ID), log.last(ID));
+  const { height, recent, watches, lookupIds } = next.last(ID)!;
+  assert.deepEqual([height, recent.length, recent[0]!.height, recent.at(-1)!.height], [1_200, 1_000, 201, 1_200]);
+  assert.deepEqual(
+    [
+      Object.values(watches)
+        .map(({ lastId }) => lastId)
+        .sort(),
+      lookupIds['index_addresses']
+    ],
+    [[1_199, 1_200, 1_198], 1_200]
+  );
+  const file = join(path, readdirSync(path)[0]!);
+  assert.equal(readFileSync(file, 'utf8').trimEnd().split('\n').length, 1_201);
+  await log.keep(ID, pointAt(1_201));
+  assert.equal(readFileSync(file, 'utf8').trimEnd().split('\n').length, 1);
+});
+
+test('a step that was cut while it was written was not broadcast; a damaged line before it makes the file unreadable', async (t) => {
+  const path = directory(t);
+  const log = await ResumePointStore.open(path, silentLogger);
+  await log.keep(ID, pointAt(0));
+  await log.keep(ID, stepTo(1));
+  const file = join(path, readdirSync(path)[0]!);
+  appendFileSync(file, JSON.stringify(stepTo(2)).slice(0, 90));
+  assert.equal((await ResumePointStore.open(path, silentLogger)).last(ID)?.height, 1);
+  appendFileSync(file, '\n');
+  assert.equal((await ResumePointStore.open(path, silentLogger)).last(ID), null);
+});
+
+test('a file that is gone or cannot be added to is written whole', async (t) => {
+  const path = directory(t);
+  const log = await ResumePointStore.open(path, silentLogger);
+  await log.keep(ID, pointAt(0));
+  await log.keep(ID, stepTo(1));
+  rmSync(join(path, readdirSync(path)[0]!));
+  await log.keep(ID, stepTo(2));
+  assert.deepEqual((await ResumePointStore.open(path, silentLogger)).last(ID), log.last(ID));
+  assert.equal(log.last(ID)?.height, 2);
 });

@@ -1,0 +1,45 @@
+import { listOlder, partsOf } from './older-changes.ts';
+import type { KeptWatch, ResumePoint, ResumeStep } from './resume-point.ts';
+
+/** Steps between two whole points, and the parts of tables that they list: both end as lines of one file. */
+const STEPS_MAX = 256;
+const PARTS_MAX = 10_000;
+
+/** Tells a resume point in steps: all of it is hundreds of kilobytes, and a block changes a few of them. */
+export class ResumeSteps {
+  #watches: Readonly<Record<string, KeptWatch>> = {};
+  #isUncertain = false;
+  /** Blocks since the point that was told last. */
+  #added = 0;
+  #left = 0;
+  #partsLeft = 0;
+
+  /** A block became the last one. */
+  noteBlock(): void {
+    this.#added += 1;
+  }
+
+  /** Something changed that no step tells: the next point is told whole. */
+  noteOther(): void {
+    this.#left = 0;
+  }
+
+  /**
+   * The point, or what it adds to the one before.
+   *
+   * @param isUncertain readers of a snapshot continue from an unknown state
+   * @param isScoped whether a table's rows have blocks
+   */
+  tell(point: ResumePoint, isUncertain: boolean, isScoped: (table: string) => boolean): ResumePoint | ResumeStep {
+    const { height, blockTime, hashes, openGroup, forks, lookupIds, recent, watches } = point;
+    const added = listOlder(this.#added === 0 ? [] : recent.slice(-this.#added), isScoped);
+    const changed = Object.entries(watches).filter(([table, facts]) => this.#watches[table] !== facts);
+    const isWhole = this.#left <= 0 || this.#partsLeft <= 0 || isUncertain !== this.#isUncertain;
+    this.#left = isWhole ? STEPS_MAX : this.#left - 1;
+    this.#partsLeft = isWhole ? PARTS_MAX : this.#partsLeft - partsOf(added);
+    [this.#watches, this.#isUncertain, this.#added] = [watches, isUncertain, 0];
+    if (isWhole) return { ...point, recent: listOlder(recent, isScoped) };
+    const facts = { height, blockTime, hashes, openGroup, lookupIds, ...(forks && { forks }) };
+    return { ...facts, added, watches: Object.fromEntries(changed) };
+  }
+}

@@ -86,7 +86,7 @@ test('steps are lines of the file; it is read as the point that they lead to, in
         .sort(),
       lookupIds['index_addresses']
     ],
-    [[1_199, 1_200, 1_198], 1_200]
+    [[1_198, 1_199, 1_200], 1_200]
   );
   const file = join(path, readdirSync(path)[0]!);
   assert.equal(readFileSync(file, 'utf8').trimEnd().split('\n').length, 1_201);

@@ -127,24 +127,6 @@ test('the service answers as specified, survives kill -9, and stops on SIGTERM',
   assert.equal(await storedHeight(database), height + 5);
 });
 
-test('kill -9 in the middle of catching up leaves whole blocks only, and the next start goes on from there', async () => {
-  const database = await createDatabase('decoder_killed');
-  await coin.node.mine(400);
-  const height = await coin.node.height();
-  for (let blocks = 1; blocks < 300; blocks += 120) {
-    const decoder = await startDecoder(database);
-    await decoder.until('/live', (body) => Number(body['last_processed_block']) >= blocks);
-    decoder.child.kill('SIGKILL');
-    await decoder.exited;
-    await storedHeight(database);
-  }
-  const decoder = await startDecoder(database);
-  await decoder.until('/live', (body) => body['last_processed_block'] === height);
-  decoder.child.kill('SIGTERM');
-  assert.equal(await decoder.exited, 0, decoder.output());
-  assert.equal(await storedHeight(database), height);
-});
-
 test('a decoder whose node is away keeps its door open and waits', async () => {
   const port = String(await freePort());
   const decoder = await startDecoder(await createDatabase('decoder_away'), { NODE_PORT: port });

@@ -15,6 +15,12 @@ const TABLES = {
   lookup_undo: 'block_index'
 };
 
+/** Tables whose rows are only ever added. */
+const APPENDED = [
+  ...(['blocks', 'transactions', 'transaction_outputs', 'index_addresses', 'index_transactions', 'pubkeys'] as const),
+  'lookup_undo'
+];
+
 /** All rows of a decoder database that its blocks decide, ids included. */
 export async function rowsOf(database: DatabaseCoordinates): Promise<Readonly<Record<string, readonly object[]>>> {
   const found: Record<string, readonly object[]> = {};
@@ -27,4 +33,18 @@ export async function rowsOf(database: DatabaseCoordinates): Promise<Readonly<Re
 /** Two decoders of one chain hold the same rows, but for `events` and the mempool. */
 export async function assertEqualRows(one: DatabaseCoordinates, other: DatabaseCoordinates): Promise<void> {
   assert.deepEqual(await rowsOf(one), await rowsOf(other));
+}
+
+/** What a decoder holds of the blocks up to a height is what the other one holds of them. */
+export async function assertPrefix(
+  one: DatabaseCoordinates,
+  other: DatabaseCoordinates,
+  height: number
+): Promise<void> {
+  const [found, whole] = [await rowsOf(one), await rowsOf(other)];
+  assert.equal(found['blocks']!.length, height + 1);
+  for (const table of APPENDED) assert.deepEqual(found[table], whole[table]!.slice(0, found[table]!.length));
+  const count = (rows: Readonly<Record<string, readonly object[]>>) =>
+    rows['transactions']!.filter((row) => Number((row as { block_index: number }).block_index) <= height).length;
+  assert.equal(found['transactions']!.length, count(whole));
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { LOWEST } from '../../src/db/source/changes/spans.ts';
 import { TableWatch } from '../../src/db/source/changes/table-watch.ts';
 import { advance, isStep, type RecentBlock, type ResumePoint } from '../../src/db/source/resume-point.ts';
 import { ResumeSteps } from '../../src/db/source/resume-steps.ts';
 import type { TablePlan } from '../../src/db/tables/classify.ts';
+import fc from '../support/fast-check.ts';
 
 const PLAN = {
   name: 'tokens',

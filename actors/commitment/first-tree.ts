@@ -10,7 +10,8 @@ import { untilAborted } from '../runtime/until-aborted.ts';
 
 /** Leaves of one task of the pool: some 200 ms. */
 const BATCH_LEAVES = 2_000;
-const LANES = Math.min(4, availableParallelism());
+/** One core is left to the blocks: their delivery must not wait for a tree. */
+const LANES = Math.max(1, Math.min(4, availableParallelism() - 1));
 const BUSY_PAUSE_MS = 500;
 
 export interface FirstTreeOptions {

@@ -1,6 +1,10 @@
 import type { AnyStateMachine } from 'xstate';
 import { decoderMachine } from './decoder/decoder.ts';
 import { mempoolMachine } from './decoder/mempool.ts';
+import { attestationMachine } from './hub/attestation.ts';
+import { proposalMachine } from './hub/proposal.ts';
+import { reorgReportMachine } from './hub/reorg-report.ts';
+import { swapMachine } from './hub/swap.ts';
 import { indexerMachine } from './indexer/indexer.ts';
 import { watchdogMachine } from './indexer/watchdog.ts';
 import { circuitBreakerMachine } from './runtime/circuit-breaker.ts';
@@ -23,6 +27,10 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   mempool: mempoolMachine,
   indexer: indexerMachine,
   watchdog: watchdogMachine,
+  proposal: proposalMachine,
+  attestation: attestationMachine,
+  swap: swapMachine,
+  reorgReport: reorgReportMachine,
   restart: restartMachine,
   circuitBreaker: circuitBreakerMachine,
   audit: auditMachine,

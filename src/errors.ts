@@ -125,6 +125,10 @@ export const ERRORS = {
   RECORD_UNKNOWN: { status: 404, policy: 'restart', hint: 'the message says what is missing' },
   /** An epoch without leaves has no Merkle root. */
   EPOCH_EMPTY: { status: 500, policy: 'restart', hint: 'report with the stack trace' },
+  /** The hub takes no such proposal or vote: one is open, was rejected lately, is over, or the change is too large. */
+  PROPOSAL_REFUSED: { status: 409, policy: 'restart', hint: 'the message says when or how it can be proposed' },
+  /** The source action of a swap began another swap. */
+  SWAP_DIFFERS: { status: 409, policy: 'restart', hint: 'getswap shows the one that is known' },
   /** A request's parameter or body breaks its schema. */
   REQUEST_INVALID: { status: 400, policy: 'restart', hint: 'see the documentation of the route' },
   /** A digest range has more rows than one answer may hold. */

@@ -25,7 +25,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/verify/': ['mysql2/promise', 'src/errors.ts'],
   'src/sync/': ['node:', 'package.json', 'fastify', '@fastify/rate-limit', BELOW],
   'src/hub/': [
-    ...['node:', 'typebox', 'type fastify', 'xstate', 'machines/runtime/', 'src/db/core/', 'src/config/', 'src/coin/'],
+    ...[
+      'node:',
+      'typebox',
+      'type fastify',
+      'xstate',
+      'machines/hub/',
+      'machines/runtime/',
+      'src/db/core/',
+      'src/config/',
+      'src/coin/'
+    ],
     ...['src/service/', 'src/observe/metrics/', 'type src/log.ts', ...BASICS]
   ],
   'src/encoder/': [
@@ -110,10 +120,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['src/observe/', 'type src/log.ts', ...BASICS]
   ],
   'src/db/core/': ['node:', 'mysql2', 'src/observe/', ...BASICS],
-  'machines/all.ts': ['type xstate', 'machines/sync/', 'machines/runtime/', 'machines/decoder/', 'machines/indexer/'],
+  'machines/all.ts': [
+    'type xstate',
+    'machines/sync/',
+    'machines/runtime/',
+    'machines/decoder/',
+    'machines/hub/',
+    'machines/indexer/'
+  ],
   'machines/sync/': ['xstate', 'machines/runtime/', 'src/consensus/', 'src/errors.ts'],
   'machines/decoder/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
   'machines/indexer/': ['xstate'],
+  'machines/hub/': ['xstate', 'src/consensus/'],
   'machines/runtime/': ['xstate', 'type src/wire/', 'src/errors.ts'],
   'src/process/': ['node:', 'package.json', 'src/config/', 'src/log.ts', 'src/errors.ts'],
   'src/config/': ['node:', 'src/coin/', 'type src/consensus/', 'src/errors.ts'],

@@ -16,6 +16,16 @@ export const hubVariables = {
     default: false,
     doc: 'true: getallconfigs, which has database passwords, needs HUB_API_KEY too'
   }),
+  HUB_PUSH_AUTH: flag({
+    default: false,
+    doc: 'true: what indexers and trackers push (push...) needs HUB_API_KEY too'
+  }),
+  GOV_VOTING_PERIOD: integer({
+    default: 604_800_000,
+    min: 1,
+    max: 31_536_000_000,
+    doc: 'ms for which a proposal can be voted on'
+  }),
   HUB_RATE_LIMIT_RPM: integer({ default: 100, min: 1, doc: 'requests per minute and address' }),
   P2P_VALIDATOR_ADDR: unsupported({
     doc: 'refused: this hub has no validator mode yet',
@@ -29,9 +39,11 @@ export const hubVariables = {
 } as const;
 
 /** What no single value shows: gates without the key that opens them. */
-export function findHubFaults({ HUB_API_KEY, HUB_SENSITIVE_READ_AUTH }: HubConfig): readonly string[] {
-  if (HUB_API_KEY !== undefined || !HUB_SENSITIVE_READ_AUTH) return [];
-  return ['HUB_SENSITIVE_READ_AUTH=true needs HUB_API_KEY: without a key nothing is closed'];
+export function findHubFaults({ HUB_API_KEY, ...gates }: HubConfig): readonly string[] {
+  if (HUB_API_KEY !== undefined) return [];
+  return (['HUB_SENSITIVE_READ_AUTH', 'HUB_PUSH_AUTH'] as const)
+    .filter((gate) => gates[gate])
+    .map((gate) => `${gate}=true needs HUB_API_KEY: without a key nothing is closed`);
 }
 
 export type HubConfig = Values<typeof hubVariables>;

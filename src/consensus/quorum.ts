@@ -54,7 +54,8 @@ export function signedWeight(
   return { signed: weightOf(signers), total: weightOf(validators) };
 }
 
-function isSigned(message: Uint8Array, pubkey: string, sig: string | undefined): boolean {
+/** Whether an Ed25519 signature, 128 hex digits, is one of a message by a key of 64; false for any other text. */
+export function isSigned(message: Uint8Array, pubkey: string, sig: string | undefined): boolean {
   if (sig === undefined || !SIGNATURE.test(sig) || !PUBKEY.test(pubkey)) return false;
   return nacl.sign.detached.verify(message, Buffer.from(sig, 'hex'), Buffer.from(pubkey, 'hex'));
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { HubConfig } from '../config/hub.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import { NO_ACTORS } from '../service/no-actors.ts';
-import { type HubGates, hubMethods } from './methods/all.ts';
+import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
 import type { HubDatabase } from './store/database.ts';
 
@@ -10,7 +10,7 @@ import type { HubDatabase } from './store/database.ts';
 export interface HubAppDeps
   extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing'> {
   readonly config: ServiceDefinition['config'] &
-    HubGates &
+    HubMethodSettings &
     Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME'>;
   readonly database: HubDatabase;
   /** Whether a public code, such as LTC, is one of a network. */

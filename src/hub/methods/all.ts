@@ -1,16 +1,29 @@
 import type { HubConfig } from '../../config/hub.ts';
 import type { RpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { chainTipMethods } from './chain-tips.ts';
 import { configMethods } from './config.ts';
+import { crossChainMethods } from './cross-chain.ts';
+import { governanceMethods } from './governance.ts';
+import { priceMethods } from './prices.ts';
+import { reorgMethods } from './reorgs.ts';
 import { stateMethods } from './state.ts';
+import { validatorMethods } from './validators.ts';
 
-/** Which methods ask for HUB_API_KEY beside the eight writes of the specification. */
-export type HubGates = Pick<HubConfig, 'HUB_SENSITIVE_READ_AUTH'>;
+/** What the methods read of the settings: which ask for HUB_API_KEY beside the eight writes, and how long voting takes. */
+export type HubMethodSettings = Pick<HubConfig, 'HUB_SENSITIVE_READ_AUTH' | 'HUB_PUSH_AUTH' | 'GOV_VOTING_PERIOD'>;
 
 /** The methods of a standalone hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
-export function hubMethods(database: HubDatabase, gates: HubGates): Readonly<Record<string, RpcMethod>> {
+export function hubMethods(database: HubDatabase, settings: HubMethodSettings): Readonly<Record<string, RpcMethod>> {
+  const push = { pushNeedsKey: settings.HUB_PUSH_AUTH };
   return {
     ...stateMethods(database),
-    ...configMethods(database, { readNeedsKey: gates.HUB_SENSITIVE_READ_AUTH })
+    ...configMethods(database, { readNeedsKey: settings.HUB_SENSITIVE_READ_AUTH }),
+    ...validatorMethods(database, push),
+    ...chainTipMethods(database, push),
+    ...priceMethods(database, push),
+    ...crossChainMethods(database),
+    ...reorgMethods(database),
+    ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD })
   };
 }

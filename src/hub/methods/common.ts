@@ -7,3 +7,31 @@ export const DATABASE_ERRORS = ['DATABASE_UNAVAILABLE', 'DATABASE_REFUSED'] as c
 export const Success = Type.Object({ status: Type.Literal('success') });
 /** @see Success */
 export const success = { status: 'success' } as const;
+
+/** A write takes no field beside those that it names. */
+export const closed = { additionalProperties: false } as const;
+
+/** `coin`, `network` and such, as the tree of the configuration spells them. */
+export const NameSchema = Type.String({ pattern: '^[A-Za-z0-9_-]{1,16}$' });
+/** The chains that are attested for one another, by their tickers. */
+export const ChainSchema = Type.Union([Type.Literal('BTC'), Type.Literal('LTC'), Type.Literal('DOGE')]);
+/** Ed25519, 64 hex digits. */
+export const PubkeySchema = Type.String({ pattern: '^[0-9A-Fa-f]{64}$' });
+/** Of a block. */
+export const HashSchema = Type.String({ pattern: '^[0-9A-Fa-f]{64}$' });
+/** What is counted from 0, exactly. */
+export const CountSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+/** As MariaDB prints it, UTC. */
+export const TimeSchema = Type.String();
+
+/** A value or null. */
+export const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** One of a few words. */
+export const OneOf = <const W extends readonly string[]>(words: W) =>
+  Type.Unsafe<W[number]>({ type: 'string', enum: [...words] });
+
+/** How many of the newest rows a method answers with. */
+export const LimitSchema = Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'default 100' }));
+/** @see LimitSchema */
+export const DEFAULT_LIMIT = 100;

@@ -3,37 +3,21 @@ import { type TestContext, test } from 'node:test';
 import { pino } from 'pino';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import { createHubClient, discoverDatabases } from '../../../src/hub/client.ts';
-import { startHub } from '../../../src/hub/server.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
-import { hubConfigOf } from '../../support/hub-config.ts';
+import { runHub as openHub } from '../../support/hub/run-hub.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
+/** A hub that ends with the test. */
 async function runHub(
   t: TestContext,
   database: DatabaseCoordinates,
   env: Record<string, string> = {},
   log = silentLogger
 ) {
-  const hub = await startHub({ config: hubConfigOf(database, env), log });
-  let isStopped = false;
-  const stop = async () => {
-    if (!isStopped) await hub.stop();
-    isStopped = true;
-  };
-  t.after(stop);
-  const post = async (body: unknown, headers: Record<string, string> = {}) => {
-    const init = {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { 'content-type': 'application/json', ...headers }
-    };
-    const response = await fetch(`http://127.0.0.1:${hub.port}/`, init);
-    return { status: response.status, json: JSON.parse(await response.text()) };
-  };
-  const call = async (method: string, params: unknown = {}, headers: Record<string, string> = {}) =>
-    post({ jsonrpc: '2.0', id: 1, method, params }, headers);
-  return { port: hub.port, stop, post, call };
+  const hub = await openHub(env, { database, log });
+  t.after(hub.stop);
+  return hub;
 }
 
 async function sql(database: DatabaseCoordinates, statement: string) {
@@ -177,7 +161,7 @@ test('with HUB_API_KEY writes need it, alone and in a batch; reads are open', as
   const read = { jsonrpc: '2.0', id: 'r', method: 'getallconfigs' };
   assert.deepEqual([(await hub.post(write)).status, (await hub.post([read, write])).status], [401, 401]);
   assert.deepEqual((await hub.call('getallconfigs')).json.result.configs, {});
-  const batch = await hub.post([write, read, { ...read, method: 'getvalidators' }], { 'x-api-key': 'k' });
+  const batch = await hub.post([write, read, { ...read, method: 'getnothing' }], { 'x-api-key': 'k' });
   assert.deepEqual(
     batch.json.map((reply: { id: string; error?: { code: number } }) => [reply.id, reply.error?.code]),
     [

@@ -62,14 +62,19 @@ const hub = createHubApp({
     HUB_RATE_LIMIT_RPM: 1_000,
     CORS_ORIGIN: ['https://console.example'],
     HUB_DB_NAME: 'hub',
-    HUB_SENSITIVE_READ_AUTH: false
+    HUB_SENSITIVE_READ_AUTH: false,
+    HUB_PUSH_AUTH: false,
+    GOV_VOTING_PERIOD: 1_000
   },
   database,
   serves: (code) => code === 'LTC'
 });
 
+const HUB_METHODS =
+  'ping health getallconfigs updateconfig getvalidators getvalidatorstatus getvalidatorcapabilities registervalidator syncvalidators pushvalidatorrewards getchaintips pushchaintip getprice getpricesnapshots pushpriceround pushoracleprice requestattestation initiateswap getattestations getattestation getswaps getswap reportreorg getreorghistory propose vote getproposals getproposal getvotes';
+
 for (const [name, app, methods] of [
-  ['hub', hub, ['getallconfigs', 'health', 'ping', 'updateconfig']],
+  ['hub', hub, HUB_METHODS.split(' ').sort()],
   ['decoder', decoder, ['getlatestblock', 'health', 'ping']]
 ] as const satisfies readonly (readonly [string, FastifyInstance, readonly string[]])[]) {
   describe(`OpenRPC of the ${name}`, async () => {

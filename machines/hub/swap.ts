@@ -1,0 +1,27 @@
+import { setup } from 'xstate';
+
+/**
+ * A swap between two chains: initiated -> attested -> executed -> settled, or failed.
+ *
+ * It follows the attestation of its source action, then what the destination chain reports.
+ */
+export const swapMachine = setup({
+  types: {
+    events: {} as
+      | { type: 'attestation.attested' }
+      | { type: 'attestation.refused' }
+      | { type: 'action.executed' }
+      | { type: 'action.failed' }
+      | { type: 'swap.settled' }
+  }
+}).createMachine({
+  id: 'swap',
+  initial: 'initiated',
+  states: {
+    initiated: { on: { 'attestation.attested': 'attested', 'attestation.refused': 'failed' } },
+    attested: { on: { 'action.executed': 'executed', 'action.failed': 'failed' } },
+    executed: { on: { 'swap.settled': 'settled' } },
+    settled: { type: 'final' },
+    failed: { type: 'final' }
+  }
+});

@@ -1,0 +1,21 @@
+import { parseAmount } from './amount.ts';
+
+/** Parameters that decide what a validator loses: they may change by less at once. */
+const SLASHING = new Set(['SLASH_DEVIATION_THRESHOLD', 'SLASH_MISSED_ROUNDS_THRESHOLD']);
+/** Percent of the current value, inclusive. */
+const BOUNDS = { normal: { least: 67n, most: 150n }, slashing: { least: 80n, most: 125n } } as const;
+
+/**
+ * Why a parameter may not be changed to a value at once: the bounds are +50 % and -33 %, of slashing parameters +25 % and
+ * -20 %. They hold where both values are plain decimals and the current one is not 0. Compared exactly.
+ *
+ * @returns null when it may
+ * @see the section "Limits" of the specification
+ */
+export function findChangeFault(parameter: string, current: string, proposed: string): string | null {
+  const [from, to] = [parseAmount(current), parseAmount(proposed)];
+  if (from === null || to === null || from === 0n) return null;
+  const { least, most } = BOUNDS[SLASHING.has(parameter) ? 'slashing' : 'normal'];
+  if (to * 100n >= from * least && to * 100n <= from * most) return null;
+  return `${parameter} may change from ${current} by +${most - 100n} % or -${100n - least} % at most, not to ${proposed}`;
+}

@@ -1,0 +1,132 @@
+import Type from 'typebox';
+import { PlatformError } from '../../errors.ts';
+import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import {
+  ATTESTATION_STATES,
+  attest,
+  initiateSwap,
+  SWAP_STATES,
+  selectAttestation,
+  selectAttestations,
+  selectSwap,
+  selectSwaps
+} from '../store/cross-chain.ts';
+import type { HubDatabase } from '../store/database.ts';
+import {
+  ChainSchema,
+  CountSchema,
+  closed,
+  DATABASE_ERRORS,
+  DEFAULT_LIMIT,
+  LimitSchema,
+  Nullable,
+  OneOf,
+  Success,
+  success
+} from './common.ts';
+
+const AttestationSchema = Type.Object({
+  attestationId: Type.String(),
+  sourceChain: Type.String(),
+  sourceActionIndex: CountSchema,
+  destChain: Type.String(),
+  confirmations: CountSchema,
+  status: OneOf(ATTESTATION_STATES),
+  validatorCount: Type.Integer({ description: '0: a hub without consensus decided directly' }),
+  consensusProof: Nullable(Type.String())
+});
+const SwapSchema = Type.Object({
+  sourceChain: Type.String(),
+  sourceActionIndex: CountSchema,
+  destChain: Type.String(),
+  destActionIndex: Nullable(CountSchema),
+  attestationId: Nullable(Type.String()),
+  status: OneOf(SWAP_STATES)
+});
+const Action = {
+  source_chain: ChainSchema,
+  source_action_index: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  dest_chain: ChainSchema
+};
+
+/** The methods about what one chain does for another. */
+export function crossChainMethods(database: HubDatabase): Readonly<Record<string, RpcMethod>> {
+  return {
+    requestattestation: rpcMethod({
+      summary: 'Attests an action of one chain for another; without consensus, directly',
+      params: Type.Object(Action, closed),
+      result: AttestationSchema,
+      write: true,
+      errors: DATABASE_ERRORS,
+      async run(params) {
+        const action = actionOf(params);
+        return await database.write((connection) => attest(connection, action));
+      }
+    }),
+    initiateswap: rpcMethod({
+      summary: 'Notes a swap between two chains; it is attested with its source action',
+      params: Type.Object({ ...Action, dest_action_index: Type.Optional(CountSchema) }, closed),
+      result: Success,
+      write: true,
+      errors: [...DATABASE_ERRORS, 'SWAP_DIFFERS'],
+      async run({ dest_action_index: destActionIndex = null, ...params }) {
+        const action = { ...actionOf(params), destActionIndex };
+        await database.write((connection) => initiateSwap(connection, action));
+        return success;
+      }
+    }),
+    getattestations: rpcMethod({
+      summary: 'The newest attestations',
+      params: Type.Object({ status: Type.Optional(OneOf(ATTESTATION_STATES)), limit: LimitSchema }),
+      result: Type.Array(AttestationSchema),
+      write: false,
+      errors: DATABASE_ERRORS,
+      run: ({ status = null, limit = DEFAULT_LIMIT }) =>
+        database.read((connection) => selectAttestations(connection, { status, limit }))
+    }),
+    getattestation: rpcMethod({
+      summary: 'One attestation',
+      params: Type.Object({ attestation_id: Type.String({ minLength: 1, maxLength: 64 }) }),
+      result: AttestationSchema,
+      write: false,
+      errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
+      run: ({ attestation_id }) => database.read((connection) => selectAttestation(connection, attestation_id))
+    }),
+    getswaps: rpcMethod({
+      summary: 'The newest swaps',
+      params: Type.Object({ status: Type.Optional(OneOf(SWAP_STATES)), limit: LimitSchema }),
+      result: Type.Array(SwapSchema),
+      write: false,
+      errors: DATABASE_ERRORS,
+      run: ({ status = null, limit = DEFAULT_LIMIT }) =>
+        database.read((connection) => selectSwaps(connection, { status, limit }))
+    }),
+    getswap: rpcMethod({
+      summary: 'The swap that an action began',
+      params: Type.Object({ source_chain: ChainSchema, source_action_index: CountSchema }),
+      result: SwapSchema,
+      write: false,
+      errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
+      async run({ source_chain: chain, source_action_index: index }) {
+        const swap = await database.read((connection) => selectSwap(connection, chain, index));
+        if (swap) return swap;
+        throw new PlatformError('RECORD_UNKNOWN', { reason: `the action ${chain}:${index} began no swap` });
+      }
+    })
+  };
+}
+
+/** @throws {PlatformError} REQUEST_INVALID when both chains are the same */
+function actionOf({
+  source_chain,
+  source_action_index,
+  dest_chain
+}: {
+  readonly source_chain: string;
+  readonly source_action_index: number;
+  readonly dest_chain: string;
+}) {
+  if (source_chain === dest_chain)
+    throw new PlatformError('REQUEST_INVALID', { reason: `source_chain and dest_chain are both ${dest_chain}` });
+  return { sourceChain: source_chain, sourceActionIndex: source_action_index, destChain: dest_chain };
+}

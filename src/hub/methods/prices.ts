@@ -1,0 +1,159 @@
+import Type, { type Static } from 'typebox';
+import { pbftQuorum } from '../../consensus/pbft-quorum.ts';
+import { countSigners } from '../../consensus/price-round.ts';
+import type { Connection } from '../../db/core/connection.ts';
+import { PlatformError } from '../../errors.ts';
+import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { currentPrice, insertOraclePrice, insertRound, newestSnapshots } from '../store/prices.ts';
+import { selectValidators } from '../store/validators.ts';
+import {
+  CountSchema,
+  DATABASE_ERRORS,
+  DEFAULT_LIMIT,
+  LimitSchema,
+  NameSchema,
+  Nullable,
+  OneOf,
+  PubkeySchema,
+  TimeSchema
+} from './common.ts';
+
+const Pair = Type.String({ pattern: '^[A-Z0-9]{2,10}[/_-]?[A-Z]{3}$', maxLength: 16, description: 'such as BTC/USD' });
+/** Above 0 and at most 10^10. */
+const Price = Type.String({ pattern: '^(?!0+(?:\\.0+)?$)(?:[0-9]{1,10}(?:\\.[0-9]{1,8})?|10000000000)$' });
+const Decimal = Type.String({ pattern: '^[0-9]{1,40}(?:\\.[0-9]{1,18})?$' });
+const Seconds = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1, description: 'epoch seconds' });
+
+export const SnapshotSchema = Type.Object({
+  id: CountSchema,
+  round_number: CountSchema,
+  coin_pair: Type.String(),
+  price: Type.String(),
+  reference_block: Nullable(CountSchema),
+  reference_chain: Nullable(Type.String()),
+  block_timestamp: CountSchema,
+  validator_count: CountSchema,
+  consensus_round: Nullable(CountSchema),
+  consensus_proof: Nullable(Type.String()),
+  status: OneOf(['finalized', 'skipped', 'disputed']),
+  source_chain: Nullable(Type.String()),
+  source_action_index: Nullable(CountSchema),
+  push_generation: CountSchema,
+  created_at: TimeSchema
+});
+
+const RoundSchema = Type.Object({
+  source_chain: NameSchema,
+  round: CountSchema,
+  timestamp: Seconds,
+  btc_block_height: CountSchema,
+  pairs: Type.Array(Type.Object({ pair: Pair, price: Price }), { minItems: 1, maxItems: 100 }),
+  sigs: Type.Array(Type.Object({ pubkey: PubkeySchema, sig: Type.String({ pattern: '^[0-9A-Fa-f]{128}$' }) }), {
+    maxItems: 100
+  }),
+  action_index: CountSchema,
+  block_index: CountSchema,
+  push_generation: CountSchema
+});
+const Outcome = Type.Object({
+  accepted: Type.Boolean(),
+  reason: Type.Optional(Type.String({ description: 'why it was not' }))
+});
+const outcomeOf = (reason: string | null) => (reason === null ? { accepted: true } : { accepted: false, reason });
+
+/** The methods about prices. @param pushNeedsKey HUB_PUSH_AUTH */
+export function priceMethods(
+  database: HubDatabase,
+  { pushNeedsKey }: { readonly pushNeedsKey: boolean }
+): Readonly<Record<string, RpcMethod>> {
+  return {
+    getprice: rpcMethod({
+      summary: 'The last finalized price of a pair',
+      params: Type.Object({ pair: Pair }),
+      result: SnapshotSchema,
+      write: false,
+      errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
+      async run({ pair }) {
+        const price = await database.read((connection) => currentPrice(connection, pair));
+        if (price) return price;
+        throw new PlatformError('RECORD_UNKNOWN', { reason: `no price of ${pair} is finalized yet` });
+      }
+    }),
+    getpricesnapshots: rpcMethod({
+      summary: 'Prices by round, the newest first',
+      params: Type.Object({
+        limit: LimitSchema,
+        status: Type.Optional(OneOf(['finalized', 'all'])),
+        with_watermark: Type.Optional(Type.Boolean({ description: 'true: {rows, watermark} and not the rows alone' }))
+      }),
+      result: Type.Union([
+        Type.Array(SnapshotSchema),
+        Type.Object({ rows: Type.Array(SnapshotSchema), watermark: CountSchema })
+      ]),
+      write: false,
+      errors: DATABASE_ERRORS,
+      async run({ limit = DEFAULT_LIMIT, status = 'finalized', with_watermark: withWatermark = false }) {
+        const wanted = status === 'all' ? null : status;
+        const found = await database.read((connection) => newestSnapshots(connection, wanted, limit));
+        return withWatermark ? { rows: found, watermark: Math.floor(Date.now() / 1000) } : found;
+      }
+    }),
+    pushpriceround: rpcMethod({
+      summary: 'Keeps a round of prices that a quorum of the active validators signed',
+      params: RoundSchema,
+      result: Outcome,
+      write: true,
+      needsKey: pushNeedsKey,
+      errors: DATABASE_ERRORS,
+      run: async (pushed) => outcomeOf(await database.push((connection) => keepRound(connection, pushed)))
+    }),
+    pushoracleprice: rpcMethod({
+      summary: 'Keeps what an address says that a token costs; an update holds a day later',
+      params: Type.Object({
+        source_chain: NameSchema,
+        source_address: Type.String({ pattern: '^[A-Za-z0-9]{1,120}$' }),
+        coin: NameSchema,
+        tick: Type.String({ minLength: 1, maxLength: 250 }),
+        fiat: Type.String({ pattern: '^[A-Z]{3,16}$' }),
+        value: Decimal,
+        fee: Type.Optional(Nullable(Decimal)),
+        memo: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
+        block_time: Seconds,
+        action_index: CountSchema,
+        push_generation: CountSchema
+      }),
+      result: Outcome,
+      write: true,
+      needsKey: pushNeedsKey,
+      errors: DATABASE_ERRORS,
+      async run({ source_chain, source_address, coin, tick, fiat, value, fee = null, memo = null, ...rest }) {
+        const { block_time, action_index, push_generation } = rest;
+        const price = {
+          ...{ source_chain, source_address, coin, tick, fiat, value, fee, memo },
+          ...{ block_time, action_index, push_generation }
+        };
+        return outcomeOf(await database.push((connection) => insertOraclePrice(connection, price)));
+      }
+    })
+  };
+}
+
+/** @returns why it was not kept */
+async function keepRound(connection: Connection, pushed: Static<typeof RoundSchema>): Promise<string | null> {
+  const validators = (await selectValidators(connection)).map(({ signing_pubkey: key }) => key);
+  if (validators.length === 0) return 'validator snapshot unavailable';
+  const signers = countSigners(pushed, pushed.sigs, validators);
+  if (signers < pbftQuorum(validators.length)) return 'insufficient signatures';
+  return await insertRound(connection, {
+    round_number: pushed.round,
+    block_timestamp: pushed.timestamp,
+    reference_block: pushed.btc_block_height,
+    validator_count: signers,
+    consensus_proof: JSON.stringify(pushed.sigs),
+    source_chain: pushed.source_chain,
+    source_action_index: pushed.action_index,
+    push_generation: pushed.push_generation,
+    pairs: pushed.pairs
+  });
+}

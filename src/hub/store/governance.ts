@@ -1,0 +1,178 @@
+import { proposalMachine } from '../../../machines/hub/proposal.ts';
+import { findChangeFault } from '../../consensus/parameter-change.ts';
+import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { PlatformError } from '../../errors.ts';
+import { stateAfter } from '../decide.ts';
+
+export const PROPOSAL_STATES = ['voting', 'passed', 'failed', 'expired'] as const;
+
+/** A proposal as methods answer with it. */
+export interface Proposal extends SqlRow {
+  readonly proposalId: string;
+  readonly parameter: string;
+  readonly currentValue: string | null;
+  readonly proposedValue: string;
+  readonly rationale: string | null;
+  readonly status: (typeof PROPOSAL_STATES)[number];
+  /** Epoch milliseconds, as the times below. */
+  readonly votingStart: number;
+  readonly votingEnd: number;
+  readonly decidedAt: number | null;
+  /** Of Bitcoin; null when its tip is not known. */
+  readonly activationBlock: number | null;
+  readonly approvals: number;
+  readonly rejections: number;
+}
+
+export interface Vote extends SqlRow {
+  readonly proposalId: string;
+  readonly voter: string;
+  readonly vote: 'approve' | 'reject';
+}
+
+export interface NewProposal {
+  readonly parameter: string;
+  readonly currentValue: string | null;
+  readonly proposedValue: string;
+  readonly rationale: string | null;
+  readonly at: number;
+  readonly votingPeriodMs: number;
+}
+
+/** Without consensus the hub alone is the electorate. */
+export const THIS_HUB = 'standalone';
+const ELECTORATE = [THIS_HUB];
+const COOLDOWN_MS = 14 * 24 * 3_600_000;
+const BITCOIN_BLOCK_MS = 600_000;
+
+const SELECT = `SELECT proposal_id AS proposalId, parameter, current_value AS currentValue, proposed_value AS proposedValue,
+       rationale, status, voting_start AS votingStart, voting_end AS votingEnd, decided_at AS decidedAt,
+       activation_block AS activationBlock,
+       (SELECT COUNT(*) FROM governance_votes v WHERE v.proposal_id = p.proposal_id AND v.vote = 'approve') AS approvals,
+       (SELECT COUNT(*) FROM governance_votes v WHERE v.proposal_id = p.proposal_id AND v.vote = 'reject') AS rejections
+  FROM governance_proposals p`;
+
+/** The newest ones as they are at a time, whether or not their end was written down yet. */
+export async function selectProposals(
+  connection: Connection,
+  { status, limit, at }: { readonly status: Proposal['status'] | null; readonly limit: number; readonly at: number }
+): Promise<Proposal[]> {
+  // Of those that are to be shown as open, the database does not know yet which are over.
+  const stored = status === null || status === 'voting' ? status : [status, 'voting'];
+  const found = await rows<Proposal>(
+    connection,
+    `${SELECT} WHERE ? IS NULL OR status IN (?) ORDER BY id DESC LIMIT ?`,
+    [status, stored ?? 'voting', limit]
+  );
+  return found
+    .map((proposal) => asOf(proposal, at))
+    .filter((proposal) => status === null || proposal.status === status);
+}
+
+/** @throws {PlatformError} RECORD_UNKNOWN */
+export async function selectProposal(connection: Connection, proposalId: string, at: number): Promise<Proposal> {
+  const [found] = await rows<Proposal>(connection, `${SELECT} WHERE proposal_id = ?`, [proposalId]);
+  if (found) return asOf(found, at);
+  throw new PlatformError('RECORD_UNKNOWN', { reason: `no proposal has the id ${proposalId}` });
+}
+
+export const selectVotes = (connection: Connection, proposalId: string): Promise<Vote[]> =>
+  rows<Vote>(
+    connection,
+    'SELECT proposal_id AS proposalId, voter_pubkey AS voter, vote FROM governance_votes WHERE proposal_id = ? ORDER BY id',
+    [proposalId]
+  );
+
+/** Opens the voting. @throws {PlatformError} PROPOSAL_REFUSED */
+export async function insertProposal(connection: Connection, proposal: NewProposal): Promise<Proposal> {
+  const { parameter, proposedValue, rationale, at, votingPeriodMs } = proposal;
+  const earlier = await settleEarlier(connection, parameter, at);
+  const inForce = earlier.find(({ status }) => status === 'passed')?.proposedValue;
+  checkNew(proposal, earlier, inForce);
+  const [tip] = await rows<{ height: number }>(
+    connection,
+    "SELECT block_height AS height FROM chain_tips WHERE coin IN ('bitcoin', 'BTC') AND network = 'mainnet' LIMIT 1"
+  );
+  const proposalId = `gov:${parameter}:${at}`;
+  await connection.query('INSERT INTO governance_proposals SET ?', {
+    proposal_id: proposalId,
+    proposer_pubkey: THIS_HUB,
+    parameter,
+    current_value: inForce ?? proposal.currentValue,
+    proposed_value: proposedValue,
+    rationale,
+    status: 'voting',
+    voting_start: at,
+    voting_end: at + votingPeriodMs,
+    activation_block: tip ? tip.height + Math.ceil(votingPeriodMs / BITCOIN_BLOCK_MS) : null,
+    validator_snapshot: JSON.stringify(ELECTORATE)
+  });
+  return await selectProposal(connection, proposalId, at);
+}
+
+/** Counts a vote, and decides when it can. @throws {PlatformError} RECORD_UNKNOWN, PROPOSAL_REFUSED */
+export async function insertVote(
+  connection: Connection,
+  proposalId: string,
+  vote: Vote['vote'],
+  at: number
+): Promise<Proposal> {
+  const { status } = await selectProposal(connection, proposalId, at);
+  if (status !== 'voting')
+    throw new PlatformError('PROPOSAL_REFUSED', { reason: `${proposalId} is ${status}: there is nothing to vote on` });
+  await connection.query('INSERT INTO governance_votes SET ?', {
+    proposal_id: proposalId,
+    voter_pubkey: THIS_HUB,
+    vote
+  });
+  return await settle(connection, await selectProposal(connection, proposalId, at), at);
+}
+
+/** What was proposed for a parameter before, newest first, each with its end written down where it is over. */
+async function settleEarlier(connection: Connection, parameter: string, at: number): Promise<Proposal[]> {
+  const found = await rows<Proposal>(connection, `${SELECT} WHERE parameter = ? ORDER BY id DESC`, [parameter]);
+  const settled = [];
+  for (const proposal of found) settled.push(await settle(connection, asOf(proposal, at), at));
+  return settled;
+}
+
+async function settle(connection: Connection, proposal: Proposal, at: number): Promise<Proposal> {
+  if (proposal.status === 'voting' || proposal.decidedAt !== null) return proposal;
+  const decidedAt = Math.min(at, proposal.votingEnd);
+  await connection.query('UPDATE governance_proposals SET status = ?, decided_at = ? WHERE proposal_id = ?', [
+    proposal.status,
+    decidedAt,
+    proposal.proposalId
+  ]);
+  return { ...proposal, decidedAt };
+}
+
+/** A stored proposal with the state that its votes and a time lead to. */
+function asOf(proposal: Proposal, at: number): Proposal {
+  if (proposal.status !== 'voting') return proposal;
+  const { approvals, rejections, votingEnd } = proposal;
+  const input = { electorate: ELECTORATE.length, approvals, rejections };
+  const status = stateAfter(proposalMachine, input, at >= votingEnd ? [{ type: 'voting.ended' }] : []);
+  return { ...proposal, status: status as Proposal['status'] };
+}
+
+function checkNew(
+  { parameter, currentValue, proposedValue, at }: NewProposal,
+  earlier: readonly Proposal[],
+  inForce: string | undefined
+): void {
+  const refuse = (reason: string) => {
+    throw new PlatformError('PROPOSAL_REFUSED', { reason });
+  };
+  const dateOf = (ms: number) => new Date(ms).toISOString();
+  const open = earlier.find(({ status }) => status === 'voting');
+  if (open) refuse(`${parameter} has an open proposal ${open.proposalId}, until ${dateOf(open.votingEnd)}`);
+  const rejected = earlier.find(({ status }) => status === 'failed')?.decidedAt;
+  if (rejected && at < rejected + COOLDOWN_MS)
+    refuse(`${parameter} was rejected; it can be proposed again from ${dateOf(rejected + COOLDOWN_MS)}`);
+  if (inForce !== undefined && currentValue !== null && currentValue !== inForce)
+    refuse(`current_value of ${parameter} is ${inForce}, not ${currentValue}`);
+  const from = inForce ?? currentValue;
+  const fault = from === null ? null : findChangeFault(parameter, from, proposedValue);
+  if (fault) refuse(fault);
+}

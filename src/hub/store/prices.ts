@@ -1,0 +1,170 @@
+import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+
+/** A row of `price_snapshots`. */
+export interface PriceSnapshot extends SqlRow {
+  readonly id: number;
+  readonly round_number: number;
+  /** `BTC/USD`. */
+  readonly coin_pair: string;
+  /** A decimal with 8 places. */
+  readonly price: string;
+  readonly reference_block: number | null;
+  readonly reference_chain: string | null;
+  /** Epoch seconds. */
+  readonly block_timestamp: number;
+  readonly validator_count: number;
+  readonly consensus_round: number | null;
+  readonly consensus_proof: string | null;
+  readonly status: 'finalized' | 'skipped' | 'disputed';
+  readonly source_chain: string | null;
+  readonly source_action_index: number | null;
+  readonly push_generation: number;
+  readonly created_at: string;
+}
+
+/** A row of `oracle_prices`: what an address says that a token costs. */
+export interface OraclePrice extends SqlRow {
+  readonly id: number;
+  readonly source_address: string;
+  readonly source_chain: string;
+  readonly coin: string;
+  readonly tick: string;
+  readonly fiat: string;
+  readonly value: string;
+  readonly fee: string | null;
+  readonly memo: string | null;
+  /** Epoch seconds, as the next one. */
+  readonly block_time: number;
+  /** From when on it holds. */
+  readonly effective_at: number;
+  readonly action_index: number;
+  readonly push_generation: number;
+  readonly created_at: string;
+}
+
+/** What an indexer found in a block; the id and the times come from here. */
+export type PushedSnapshots = {
+  readonly [K in 'round_number' | 'block_timestamp' | 'validator_count' | 'push_generation']: number;
+} & Pick<PriceSnapshot, 'source_chain' | 'source_action_index' | 'reference_block' | 'consensus_proof'> & {
+    readonly pairs: readonly { readonly pair: string; readonly price: string }[];
+  };
+export type PushedPrice = Pick<
+  OraclePrice,
+  | 'source_address'
+  | 'source_chain'
+  | 'coin'
+  | 'tick'
+  | 'fiat'
+  | 'value'
+  | 'fee'
+  | 'memo'
+  | 'block_time'
+  | 'action_index'
+  | 'push_generation'
+>;
+
+/** Why a push changed nothing; null when it did. */
+export type PushOutcome = 'duplicate' | 'stale' | null;
+
+/** An update of a price that is known takes effect a day later: whoever relies on it can leave. */
+const UPDATE_DELAY_S = 86_400;
+
+const SNAPSHOT_COLUMNS = `id, round_number, coin_pair, price, reference_block, reference_chain, block_timestamp,
+  validator_count, consensus_round, consensus_proof, status, source_chain, source_action_index, push_generation, created_at`;
+const ORACLE_COLUMNS = `id, source_address, source_chain, coin, tick, fiat, value, fee, memo, block_time, effective_at,
+  action_index, push_generation, created_at`;
+
+/** In the order of their ids. @param since the ids are greater */
+export const pageOfSnapshots = (connection: Connection, since: number, limit: number): Promise<PriceSnapshot[]> =>
+  rows<PriceSnapshot>(connection, `SELECT ${SNAPSHOT_COLUMNS} FROM price_snapshots WHERE id > ? ORDER BY id LIMIT ?`, [
+    ...[since, limit]
+  ]);
+
+/** @see pageOfSnapshots */
+export const pageOfOraclePrices = (connection: Connection, since: number, limit: number): Promise<OraclePrice[]> =>
+  rows<OraclePrice>(connection, `SELECT ${ORACLE_COLUMNS} FROM oracle_prices WHERE id > ? ORDER BY id LIMIT ?`, [
+    ...[since, limit]
+  ]);
+
+/** Of each feed (address, coin, tick, fiat) the newest row that holds at a time in epoch seconds. */
+export const latestOraclePrices = (connection: Connection, at: number, since: number, limit: number) =>
+  rows<OraclePrice>(
+    connection,
+    `SELECT ${ORACLE_COLUMNS} FROM (
+       SELECT p.*, ROW_NUMBER() OVER (
+         PARTITION BY source_address, source_chain, coin, tick, fiat ORDER BY effective_at DESC, id DESC) AS place
+       FROM oracle_prices p WHERE effective_at <= ?) ranked
+     WHERE place = 1 AND id > ? ORDER BY id LIMIT ?`,
+    [at, since, limit]
+  );
+
+/** The newest rounds first. @param status null: of any */
+export const newestSnapshots = (connection: Connection, status: string | null, limit: number) =>
+  rows<PriceSnapshot>(
+    connection,
+    `SELECT ${SNAPSHOT_COLUMNS} FROM price_snapshots WHERE ? IS NULL OR status = ?
+     ORDER BY round_number DESC, coin_pair LIMIT ?`,
+    [status, status, limit]
+  );
+
+/** The last finalized price of a pair. */
+export async function currentPrice(connection: Connection, pair: string): Promise<PriceSnapshot | undefined> {
+  const found = await rows<PriceSnapshot>(
+    connection,
+    `SELECT ${SNAPSHOT_COLUMNS} FROM price_snapshots WHERE coin_pair = ? AND status = 'finalized'
+     ORDER BY round_number DESC LIMIT 1`,
+    [pair]
+  );
+  return found[0];
+}
+
+/** Keeps a round. A later generation, after a reorg of the source chain, replaces what an earlier one said. */
+export async function insertRound(connection: Connection, pushed: PushedSnapshots): Promise<PushOutcome> {
+  const { pairs, ...shared } = pushed;
+  const { round_number: round, push_generation: generation } = shared;
+  const [known] = await rows<{ generation: number | null }>(
+    connection,
+    'SELECT MAX(push_generation) AS generation FROM price_snapshots WHERE round_number = ?',
+    [round]
+  );
+  const outcome = compareGenerations(known?.generation ?? null, generation);
+  if (outcome) return outcome;
+  await connection.query('DELETE FROM price_snapshots WHERE round_number = ?', [round]);
+  for (const { pair, price } of pairs)
+    await connection.query('INSERT INTO price_snapshots SET ?', {
+      ...shared,
+      coin_pair: pair,
+      price,
+      reference_chain: 'BTC',
+      consensus_round: round,
+      status: 'finalized'
+    });
+  return null;
+}
+
+/** Keeps what an address says. @see insertRound for generations */
+export async function insertOraclePrice(connection: Connection, pushed: PushedPrice): Promise<PushOutcome> {
+  const { source_chain: chain, action_index: index, source_address: address, coin, tick, fiat } = pushed;
+  const [known] = await rows<{ generation: number }>(
+    connection,
+    'SELECT push_generation AS generation FROM oracle_prices WHERE source_chain = ? AND action_index = ?',
+    [chain, index]
+  );
+  const outcome = compareGenerations(known?.generation ?? null, pushed.push_generation);
+  if (outcome) return outcome;
+  await connection.query('DELETE FROM oracle_prices WHERE source_chain = ? AND action_index = ?', [chain, index]);
+  const feed = await rows(
+    connection,
+    `SELECT 1 FROM oracle_prices
+      WHERE source_address = ? AND source_chain = ? AND coin = ? AND tick = ? AND fiat = ? LIMIT 1`,
+    [address, chain, coin, tick, fiat]
+  );
+  const effectiveAt = pushed.block_time + (feed.length > 0 ? UPDATE_DELAY_S : 0);
+  await connection.query('INSERT INTO oracle_prices SET ?', { ...pushed, effective_at: effectiveAt });
+  return null;
+}
+
+function compareGenerations(known: number | null, pushed: number): PushOutcome {
+  if (known === null || pushed > known) return null;
+  return pushed === known ? 'duplicate' : 'stale';
+}

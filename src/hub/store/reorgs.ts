@@ -1,0 +1,73 @@
+import { reorgReportMachine } from '../../../machines/hub/reorg-report.ts';
+import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { PlatformError } from '../../errors.ts';
+import { stateAfter } from '../decide.ts';
+
+export const REORG_STATES = ['reported', 'confirmed', 'rejected', 'expired'] as const;
+
+/** A reported reorg as methods answer with it. */
+export interface Reorg extends SqlRow {
+  /** `BTC:800000:1700000000`. */
+  readonly reorgId: string;
+  readonly chain: string;
+  readonly reorgHeight: number;
+  readonly timestamp: number;
+  readonly oldHash: string;
+  readonly newHash: string;
+  /** Tickers of the chains that rely on an attestation from this chain, with commas. */
+  readonly affectedChains: string;
+  /** Who confirmed it; 0 where a hub without consensus decided directly. */
+  readonly validatorCount: number;
+  readonly status: (typeof REORG_STATES)[number];
+}
+
+/** What is reported. */
+export type ReorgReport = Pick<Reorg, 'chain' | 'reorgHeight' | 'timestamp' | 'oldHash' | 'newHash'>;
+
+/** Between two reports about one chain. */
+const PAUSE_S = 60;
+
+/** The newest ones. @param chain null: of all chains */
+export const selectReorgs = (connection: Connection, chain: string | null, limit: number): Promise<Reorg[]> =>
+  rows<Reorg>(
+    connection,
+    `SELECT reorg_id AS reorgId, source_chain AS chain, reorg_height AS reorgHeight, reorg_timestamp AS timestamp,
+            old_hash AS oldHash, new_hash AS newHash, affected_chains AS affectedChains,
+            validator_count AS validatorCount, status
+       FROM reorg_attestations WHERE ? IS NULL OR source_chain = ? ORDER BY id DESC LIMIT ?`,
+    [chain, chain, limit]
+  );
+
+/** Confirms a report, directly. The same again changes nothing. @throws {PlatformError} RATE_LIMITED */
+export async function insertReorg(connection: Connection, report: ReorgReport): Promise<void> {
+  const { chain, reorgHeight, timestamp, oldHash, newHash } = report;
+  const reorgId = `${chain}:${reorgHeight}:${timestamp}`;
+  if ((await rows(connection, 'SELECT 1 FROM reorg_attestations WHERE reorg_id = ?', [reorgId])).length > 0) return;
+  const [last] = await rows<{ age: number | null }>(
+    connection,
+    'SELECT TIMESTAMPDIFF(SECOND, MAX(created_at), NOW()) AS age FROM reorg_attestations WHERE source_chain = ?',
+    [chain]
+  );
+  const age = last?.age ?? PAUSE_S;
+  if (age < PAUSE_S) {
+    const retryAfterS = Math.min(PAUSE_S, PAUSE_S - age);
+    const reason = `a reorg of ${chain} was reported ${age} s ago; the next one is taken in ${retryAfterS} s`;
+    throw new PlatformError('RATE_LIMITED', { reason, retryAfterS });
+  }
+  const affected = await rows<{ chain: string }>(
+    connection,
+    "SELECT DISTINCT dest_chain AS chain FROM attestations WHERE source_chain = ? AND status = 'attested' ORDER BY chain",
+    [chain]
+  );
+  await connection.query('INSERT INTO reorg_attestations SET ?', {
+    reorg_id: reorgId,
+    source_chain: chain,
+    reorg_height: reorgHeight,
+    reorg_timestamp: timestamp,
+    old_hash: oldHash.toLowerCase(),
+    new_hash: newHash.toLowerCase(),
+    affected_chains: affected.map((row) => row.chain).join(','),
+    validator_count: 0,
+    status: stateAfter(reorgReportMachine, { validators: 1 }, [{ type: 'confirmation.received' }])
+  });
+}

@@ -1,0 +1,78 @@
+import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+
+/** A row of `validators`. */
+export interface Validator extends SqlRow {
+  readonly signing_pubkey: string;
+  /** `host:port`, or a WebSocket URL. */
+  readonly addr: string;
+  readonly chains: string | null;
+  readonly status: 'active' | 'suspended' | 'removed';
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** A row of `validator_capabilities`. */
+export interface ValidatorCapability extends SqlRow {
+  readonly signing_pubkey: string;
+  readonly capability: string;
+  readonly qualified: number;
+  readonly self_test_ok: number | null;
+  readonly enabled: number;
+  readonly self_test_at: string | null;
+  readonly self_test_msg: string | null;
+  readonly qualified_at_block: number | null;
+}
+
+/** What a validator earned in one round. */
+export interface Rewards {
+  readonly round: number;
+  readonly reward_type: string;
+  readonly block_index: number;
+  readonly rewards: readonly { readonly pubkey: string; readonly amount: string }[];
+}
+
+const COLUMNS = 'signing_pubkey, addr, chains, status, created_at, updated_at';
+
+/** The active ones, by their keys. */
+export const selectValidators = (connection: Connection): Promise<Validator[]> =>
+  rows<Validator>(connection, `SELECT ${COLUMNS} FROM validators WHERE status = 'active' ORDER BY signing_pubkey`);
+
+/** One of any status; undefined when the key is unknown. */
+export async function selectValidator(connection: Connection, pubkey: string): Promise<Validator | undefined> {
+  return (await rows<Validator>(connection, `SELECT ${COLUMNS} FROM validators WHERE signing_pubkey = ?`, [pubkey]))[0];
+}
+
+/** Makes a validator active. Another active one at the same address is removed: it has a new key. */
+export async function upsertValidator(connection: Connection, pubkey: string, addr: string): Promise<void> {
+  await connection.query(
+    "UPDATE validators SET status = 'removed' WHERE addr = ? AND signing_pubkey <> ? AND status = 'active'",
+    [addr, pubkey]
+  );
+  await connection.query(
+    `INSERT INTO validators (signing_pubkey, addr, status) VALUES (?, ?, 'active')
+     ON DUPLICATE KEY UPDATE addr = VALUES(addr), status = 'active'`,
+    [pubkey, addr]
+  );
+}
+
+/** What validators may do, by key and capability. @param pubkey null: of all */
+export const selectCapabilities = (connection: Connection, pubkey: string | null): Promise<ValidatorCapability[]> =>
+  rows<ValidatorCapability>(
+    connection,
+    `SELECT signing_pubkey, capability, qualified, self_test_ok, enabled, self_test_at, self_test_msg, qualified_at_block
+       FROM validator_capabilities WHERE ? IS NULL OR signing_pubkey = ? ORDER BY signing_pubkey, capability`,
+    [pubkey, pubkey]
+  );
+
+/** Keeps what is new; the same reward of the same round again is skipped. @returns how many were kept */
+export async function insertRewards(
+  connection: Connection,
+  { round, reward_type, block_index, rewards }: Rewards
+): Promise<number> {
+  if (rewards.length === 0) return 0;
+  const [{ affectedRows }] = (await connection.query(
+    'INSERT IGNORE INTO validator_rewards (validator_pubkey, round_number, reward_type, amount, block_index) VALUES ?',
+    [rewards.map(({ pubkey, amount }) => [pubkey.toLowerCase(), round, reward_type, amount, block_index])]
+  )) as unknown as [{ affectedRows: number }];
+  return affectedRows;
+}

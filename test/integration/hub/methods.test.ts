@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import nacl from 'tweetnacl';
+import { Compile } from 'typebox/compile';
+import { connect, rows } from '../../../src/db/core/connection.ts';
+import type { OpenRpc } from '../../../src/service/rpc/openrpc.ts';
+import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+
+const KEY = 'f'.repeat(64);
+const HASH = (digit: string) => digit.repeat(64);
+const REORG = {
+  chain: 'BTC',
+  reorg_height: 800_000,
+  timestamp: 1_700_000_000,
+  old_hash: HASH('a'),
+  new_hash: HASH('b')
+};
+const ACTION = { source_chain: 'BTC', source_action_index: 5, dest_chain: 'LTC' };
+const PRICE = {
+  ...{ source_chain: 'LTC', source_address: 'ltc1qaddress', coin: 'LTC', tick: 'TOK', fiat: 'USD', value: '1.25' },
+  ...{ block_time: 1_700_000_000, action_index: 7, push_generation: 0 }
+};
+const REWARDS = { round: 1, reward_type: 'price', block_index: 10, rewards: [{ pubkey: KEY, amount: '1.5' }] };
+const ROUND = {
+  ...{ source_chain: 'DOGE', round: 1, timestamp: 1_700_000_000, btc_block_height: 800_000 },
+  ...{ pairs: [{ pair: 'BTC/USD', price: '65000.5' }], sigs: [], action_index: 3, block_index: 9, push_generation: 0 }
+};
+
+/** A call of each method that succeeds, in an order in which those before make it succeed. */
+const CALLS: readonly (readonly [method: string, params?: object])[] = [
+  ['ping'],
+  ['health'],
+  ['updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'h' } } } } }],
+  ['getallconfigs'],
+  ['registervalidator', { signing_pubkey: KEY, addr: 'wss://validator.example:10001' }],
+  ['syncvalidators', { validators: [{ signing_pubkey: KEY, addr: 'validator.example:10001' }, { addr: 'odd' }] }],
+  ['getvalidators'],
+  ['getvalidatorstatus', { signing_pubkey: KEY }],
+  ['getvalidatorcapabilities', {}],
+  ['pushvalidatorrewards', REWARDS],
+  ['pushchaintip', { coin: 'bitcoin', block_height: 800_000, block_time: 1_700_000_000 }],
+  ['getchaintips'],
+  ['pushoracleprice', PRICE],
+  ['pushpriceround', ROUND],
+  ['getpricesnapshots', { with_watermark: true }],
+  ['requestattestation', ACTION],
+  ['getattestations', { status: 'attested' }],
+  ['getattestation', { attestation_id: 'BTC:5:LTC' }],
+  ['initiateswap', ACTION],
+  ['getswaps'],
+  ['getswap', { source_chain: 'BTC', source_action_index: 5 }],
+  ['reportreorg', REORG],
+  ['getreorghistory', { chain: 'BTC' }],
+  ['propose', { parameter: 'FEE', current_value: '100', proposed_value: '120', rationale: 'costs rose' }],
+  ['getproposals', { status: 'voting' }]
+];
+const WRITES = 'updateconfig registervalidator syncvalidators requestattestation initiateswap reportreorg propose vote';
+const PUSHES = 'pushchaintip pushpriceround pushoracleprice pushvalidatorrewards';
+
+describe('the methods of a hub', () => {
+  let hub: RunningHub;
+  const result = async (method: string, params: object = {}) => {
+    const { json } = await hub.call(method, params);
+    assert.ok(!json.error, `${method}: ${JSON.stringify(json.error)}`);
+    return json.result;
+  };
+  const refusal = async (method: string, params: object) => {
+    const { json } = await hub.call(method, params);
+    assert.ok(json.error, `${method} ${JSON.stringify(json.result)}`);
+    return `${json.error.code} ${json.error.data.code} ${json.error.message}`;
+  };
+  const sql = async (statement: string) => {
+    const connection = await connect(hub.database);
+    const found = await rows(connection, statement);
+    await connection.end();
+    return found;
+  };
+  before(async () => {
+    hub = await runHub();
+  });
+  after(() => hub.stop());
+
+  test('a client made from the description calls every method, and each answers what it says', async () => {
+    const { methods } = (await (await fetch(`${hub.url}/openrpc.json`)).json()) as OpenRpc;
+    const called = new Set<string>();
+    const callAndCheck = async (name: string, params: object = {}) => {
+      const method = methods.find((each) => each.name === name);
+      assert.ok(method, name);
+      for (const { name: param, required } of method.params)
+        assert.ok(!required || param in params, `${name} ${param}`);
+      const answered = await result(name, params);
+      assert.ok(Compile(method.result.schema).Check(answered), `${name} ${JSON.stringify(answered)}`);
+      called.add(name);
+      return answered;
+    };
+    for (const [name, params] of CALLS) await callAndCheck(name, params);
+    const [{ proposalId: proposal_id }] = await result('getproposals');
+    await callAndCheck('getproposal', { proposal_id });
+    await callAndCheck('vote', { proposal_id, vote: 'approve' });
+    await callAndCheck('getvotes', { proposal_id });
+    await sql(
+      "INSERT INTO price_snapshots SET round_number = 99, coin_pair = 'LTC/EUR', price = 80, block_timestamp = 1, validator_count = 0, status = 'finalized'"
+    );
+    await callAndCheck('getprice', { pair: 'LTC/EUR' });
+    assert.deepEqual([...called].sort(), methods.map(({ name }) => name).sort());
+    for (const name of [...WRITES.split(' '), ...PUSHES.split(' ')]) assert.ok(called.has(name), name);
+  });
+
+  test('each of the eight writes is one seq; pushes and refused writes are none', async () => {
+    const seq = async () => (await result('getallconfigs')).seq;
+    const before = await seq();
+    await result('pushchaintip', { coin: 'litecoin', block_height: 1, block_time: 1 });
+    await refusal('vote', { proposal_id: 'gov:none', vote: 'approve' });
+    assert.equal(await seq(), before);
+    await result('registervalidator', { signing_pubkey: KEY, addr: 'other.example:1' });
+    assert.equal(await seq(), before + 1);
+  });
+
+  test('a validator with a new key replaces the one at its address', async () => {
+    const [old, fresh] = [HASH('1'), HASH('2')];
+    await result('registervalidator', { signing_pubkey: old.toUpperCase(), addr: 'same.example:1' });
+    await result('registervalidator', { signing_pubkey: fresh, addr: 'same.example:1' });
+    const active = (await result('getvalidators')).map((row: { signing_pubkey: string }) => row.signing_pubkey);
+    assert.ok(active.includes(fresh) && !active.includes(old));
+    assert.equal((await result('getvalidatorstatus', { signing_pubkey: old })).status, 'removed');
+    const synced = await result('syncvalidators', { validators: [{ signing_pubkey: 'zz', addr: 'x:1' }, null, 5] });
+    assert.deepEqual(synced, { status: 'success', skipped: 3 });
+  });
+
+  test('tips are no configuration: they move no watermark', async () => {
+    const { watermark, entries } = await result('getallconfigs');
+    await result('pushchaintip', { coin: 'dogecoin', network: 'testnet', block_height: 5, block_time: 6 });
+    await result('pushchaintip', { coin: 'dogecoin', network: 'testnet', block_height: 4, block_time: 7 });
+    const tips = await result('getchaintips');
+    const expected = { coin: 'dogecoin', network: 'testnet', block_height: 4, block_time: 7 };
+    assert.deepEqual(
+      tips.filter((tip: { coin: string }) => tip.coin === 'dogecoin'),
+      [expected]
+    );
+    const after = await result('getallconfigs');
+    assert.deepEqual([after.watermark, after.entries], [watermark, entries]);
+  });
+
+  test('SWAP_DIFFERS: a swap is attested with its action, whichever is told first; another one is refused', async () => {
+    const first = { source_chain: 'LTC', source_action_index: 1, dest_chain: 'DOGE' };
+    await result('initiateswap', first);
+    assert.equal((await result('getswap', first)).status, 'initiated');
+    await result('requestattestation', first);
+    assert.deepEqual(await result('getswap', first), {
+      ...{ sourceChain: 'LTC', sourceActionIndex: 1, destChain: 'DOGE', destActionIndex: null },
+      ...{ attestationId: 'LTC:1:DOGE', status: 'attested' }
+    });
+    const second = { ...first, source_action_index: 2 };
+    const attestation = await result('requestattestation', second);
+    assert.deepEqual([attestation.confirmations, attestation.status, attestation.validatorCount], [3, 'attested', 0]);
+    await result('initiateswap', { ...second, dest_action_index: 9 });
+    assert.equal((await result('getswap', second)).status, 'attested');
+    await result('initiateswap', second);
+    assert.match(await refusal('initiateswap', { ...second, dest_chain: 'BTC' }), /SWAP_DIFFERS .*LTC:2 goes to DOGE/);
+    assert.match(await refusal('requestattestation', { ...first, dest_chain: 'LTC' }), /-32602 .*are both LTC/);
+    assert.match(await refusal('getswap', { source_chain: 'BTC', source_action_index: 404 }), /RECORD_UNKNOWN/);
+  });
+
+  test('RATE_LIMITED: one reorg per chain and minute; the same report again is taken', async () => {
+    const report = { ...REORG, chain: 'LTC' };
+    await result('reportreorg', report);
+    await result('reportreorg', report);
+    assert.match(await refusal('reportreorg', { ...report, reorg_height: 9 }), /-32029 RATE_LIMITED .*taken in \d+ s/);
+    await result('reportreorg', { ...report, chain: 'DOGE' });
+    await sql('UPDATE reorg_attestations SET created_at = created_at - INTERVAL 2 MINUTE');
+    await result('reportreorg', { ...report, reorg_height: 9 });
+    const [newest] = await result('getreorghistory', { chain: 'LTC' });
+    assert.deepEqual([newest.reorgHeight, newest.status, newest.affectedChains], [9, 'confirmed', 'DOGE']);
+    assert.match(await refusal('reportreorg', { ...report, new_hash: HASH('A') }), /-32602 .*nothing changed/);
+  });
+
+  test('PROPOSAL_REFUSED: open, out of bounds, another current value, over, rejected lately', async () => {
+    const propose = (proposed_value: string, current_value?: string) => ({
+      parameter: 'RATE',
+      proposed_value,
+      ...(current_value === undefined ? {} : { current_value })
+    });
+    assert.match(await refusal('propose', propose('151', '100')), /PROPOSAL_REFUSED .*by \+50 % or -33 % at most/);
+    const { proposalId, status, votingEnd } = await result('propose', propose('150', '100'));
+    assert.equal(status, 'voting');
+    assert.ok(Math.abs(votingEnd - Date.now() - 7 * 86_400_000) < 60_000);
+    assert.match(await refusal('propose', propose('120', '100')), /has an open proposal gov:RATE:/);
+    const cast = await result('vote', { proposal_id: proposalId, vote: 'approve' });
+    assert.deepEqual(cast, { proposalId, vote: 'approve', voter: 'standalone' });
+    assert.equal((await result('getproposal', { proposal_id: proposalId })).status, 'passed');
+    assert.match(await refusal('vote', { proposal_id: proposalId, vote: 'reject' }), /is passed: there is nothing/);
+    assert.match(await refusal('propose', propose('120', '100')), /current_value of RATE is 150, not 100/);
+    assert.match(await refusal('propose', propose('300')), /from 150 by/);
+
+    const next = await result('propose', propose('200'));
+    await result('vote', { proposal_id: next.proposalId, vote: 'reject' });
+    assert.match(await refusal('propose', propose('200')), /was rejected; it can be proposed again from 20/);
+    await sql("UPDATE governance_proposals SET decided_at = decided_at - 15 * 86400000 WHERE status = 'failed'");
+    const last = await result('propose', propose('200'));
+    await sql(`UPDATE governance_proposals SET voting_end = 5 WHERE proposal_id = '${last.proposalId}'`);
+    assert.equal((await result('getproposal', { proposal_id: last.proposalId })).status, 'expired');
+    assert.deepEqual(await result('getproposals', { status: 'voting' }), []);
+    await result('propose', propose('200'));
+  });
+
+  test('a round of prices needs a quorum of validators; again it is a duplicate, later generations replace it', async () => {
+    await sql("UPDATE validators SET status = 'suspended'");
+    assert.deepEqual(await result('pushpriceround', { ...ROUND, round: 50 }), {
+      ...{ accepted: false, reason: 'validator snapshot unavailable' }
+    });
+    const keys = Array.from({ length: 4 }, () => nacl.sign.keyPair());
+    const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+    for (const [at, { publicKey }] of keys.entries())
+      await result('registervalidator', { signing_pubkey: hex(publicKey), addr: `v${at}.example:1` });
+    const pairs = [
+      { pair: 'LTC/USD', price: '80' },
+      { pair: 'BTC/USD', price: '65000.12345678' }
+    ];
+    const body = { round: 50, timestamp: 1_700_000_000, btc_block_height: 800_000, pairs: pairs.toReversed() };
+    const signed = (count: number) =>
+      keys.slice(0, count).map(({ publicKey, secretKey }) => ({
+        pubkey: hex(publicKey),
+        sig: hex(nacl.sign.detached(Buffer.from(JSON.stringify(body)), secretKey))
+      }));
+    const round = { ...ROUND, ...body, pairs };
+    const short = await result('pushpriceround', { ...round, sigs: [...signed(2), ...signed(2)] });
+    assert.deepEqual(short, { accepted: false, reason: 'insufficient signatures' });
+    const push = (push_generation: number) => result('pushpriceround', { ...round, sigs: signed(3), push_generation });
+    assert.deepEqual(await push(1), { accepted: true });
+    assert.deepEqual([(await push(1)).reason, (await push(0)).reason], ['duplicate', 'stale']);
+    assert.deepEqual(await push(2), { accepted: true });
+    const price = await result('getprice', { pair: 'BTC/USD' });
+    assert.deepEqual([price.price, price.validator_count, price.push_generation], ['65000.12345678', 3, 2]);
+    assert.match(await refusal('getprice', { pair: 'DOGE/USD' }), /RECORD_UNKNOWN/);
+    assert.match(await refusal('pushpriceround', { ...round, pairs: [{ pair: 'BTC/USD', price: '0.0' }] }), /-32602/);
+  });
+
+  test('the first price of a feed holds at once, an update a day later', async () => {
+    const feed = { ...PRICE, tick: 'NEW' };
+    assert.deepEqual(await result('pushoracleprice', { ...feed, action_index: 20 }), { accepted: true });
+    assert.deepEqual(await result('pushoracleprice', { ...feed, action_index: 21, value: '2' }), { accepted: true });
+    assert.equal((await result('pushoracleprice', { ...feed, action_index: 21 })).reason, 'duplicate');
+    const found = await sql(
+      "SELECT effective_at - block_time AS delay FROM oracle_prices WHERE tick = 'NEW' ORDER BY id"
+    );
+    assert.deepEqual(found, [{ delay: 0 }, { delay: 86_400 }]);
+  });
+
+  test('rewards are kept once per validator, round and type', async () => {
+    const two = { ...REWARDS, round: 2, rewards: [...REWARDS.rewards, { pubkey: HASH('3'), amount: '2' }] };
+    assert.deepEqual(await result('pushvalidatorrewards', two), { written: 2, skipped: 0 });
+    assert.deepEqual(await result('pushvalidatorrewards', two), { written: 0, skipped: 2 });
+  });
+
+  test('REQUEST_INVALID: texts beyond their column and unknown fields are named', async () => {
+    const cases: [method: string, params: object, reason: RegExp][] = [
+      ['registervalidator', { signing_pubkey: 'f'.repeat(63), addr: 'x:1' }, /params\/signing_pubkey/],
+      ['registervalidator', { signing_pubkey: KEY, addr: 'no port' }, /params\/addr/],
+      ['registervalidator', { signing_pubkey: KEY, addr: 'x:1', stake: 5 }, /params\/stake is unknown here/],
+      ['syncvalidators', { validators: [], all: true }, /params\/all is unknown here/],
+      ['requestattestation', { ...ACTION, source_chain: 'XMR' }, /params\/source_chain/],
+      ['requestattestation', { ...ACTION, confirmations: 0 }, /params\/confirmations is unknown here/],
+      ['initiateswap', { ...ACTION, source_action_index: 0 }, /params\/source_action_index/],
+      ['initiateswap', { ...ACTION, amount: 1 }, /params\/amount is unknown here/],
+      ['reportreorg', { ...REORG, reorg_height: -1 }, /params\/reorg_height/],
+      ['reportreorg', { ...REORG, depth: 2 }, /params\/depth is unknown here/],
+      ['propose', { parameter: 'x'.repeat(256), proposed_value: '1' }, /params\/parameter/],
+      ['propose', { parameter: 'X', proposed_value: '1'.repeat(256) }, /params\/proposed_value/],
+      ['propose', { parameter: 'X', proposed_value: '1', rationale: 'x'.repeat(2_001) }, /params\/rationale/],
+      ['propose', { parameter: 'X', proposed_value: '1', quorum: 1 }, /params\/quorum is unknown here/],
+      ['vote', { proposal_id: 'x', vote: 'abstain' }, /params\/vote/],
+      ['vote', { proposal_id: 'x', vote: 'approve', voter: 'me' }, /params\/voter is unknown here/],
+      ['pushchaintip', { coin: 'x'.repeat(17), block_height: 1, block_time: 1 }, /params\/coin/],
+      ['pushchaintip', { coin: 'bitcoin', block_height: 1, block_time: Date.now() }, /params\/block_time/],
+      ['pushoracleprice', { ...PRICE, tick: 'x'.repeat(251) }, /params\/tick/],
+      ['pushvalidatorrewards', { ...REWARDS, reward_type: 'x'.repeat(33) }, /params\/reward_type/]
+    ];
+    for (const [method, params, reason] of cases) {
+      const said = await refusal(method, params);
+      assert.match(said, /^-32602 REQUEST_INVALID/, method);
+      assert.match(said, reason, method);
+    }
+  });
+});
+
+test('UNAUTHORIZED: the eight writes need HUB_API_KEY; pushes need it with HUB_PUSH_AUTH; mixed batches are refused whole', async () => {
+  const database = await (async () => {
+    const open = await runHub({ HUB_API_KEY: 'k' });
+    for (const method of WRITES.split(' ')) {
+      const { status, json } = await open.call(method);
+      assert.deepEqual([status, json.error.code], [401, -32001], method);
+      assert.equal((await open.call(method, {}, { 'x-api-key': 'k' })).json.error.code, -32602, method);
+    }
+    for (const method of PUSHES.split(' ')) assert.equal((await open.call(method)).json.error.code, -32602, method);
+    const batch = [
+      { jsonrpc: '2.0', id: 1, method: 'ping' },
+      { jsonrpc: '2.0', id: 2, method: 'vote', params: { proposal_id: 'x', vote: 'approve' } }
+    ];
+    const { status, json } = await open.post(batch);
+    assert.deepEqual([status, json.id, json.error.code], [401, null, -32001]);
+    await open.stop();
+    return open.database;
+  })();
+  const gated = await runHub({ HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'true' }, { database });
+  for (const method of PUSHES.split(' ')) assert.equal((await gated.call(method)).status, 401, method);
+  assert.equal((await gated.call('getvalidators')).status, 200);
+  await gated.stop();
+});

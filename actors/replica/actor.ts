@@ -70,7 +70,7 @@ const commitment =
         changed: () => scheduleReport(),
         computeTops: (batch) => host.ask('sync/balance-tops', batch, { deadlineMs: TREE_TASK_DEADLINE_MS })
       });
-const replica = new Replica(data, log, host.observe('halt'), () => scheduleReport(), commitment);
+const replica = new Replica(data, log, host.observe('halt'), () => scheduleReport(), commitment, host.waiting);
 const sourceQuorum = new SourceQuorum(replica, () => host.observe('hashQuorum'));
 const bootstrap = new ReplicaBootstrap(replica, sourceQuorum);
 const chain = new ReplicaChain(replica, sourceQuorum);

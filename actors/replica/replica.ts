@@ -38,19 +38,23 @@ export class Replica {
   readonly #memory: FollowedMemory;
   #hasLooked = false;
 
-  /** @param inspect sees the halt machine's changes of state */
+  /**
+   * @param inspect sees the halt machine's changes of state
+   * @param waiting called with what the opening waits for, then with null
+   */
   constructor(
     data: ReplicaActorData,
     log: Logger,
     inspect: HaltObserver,
     changed: () => void,
-    commitment: ReplicaCommitment | null = null
+    commitment: ReplicaCommitment | null = null,
+    waiting: (on: string | null) => void = () => undefined
   ) {
     this.data = data;
     this.log = log;
     this.commitment = commitment;
     this.progress = { percent: null, pace: null, reorgs: 0, changed };
-    this.store = new ReplicaStore(data, log, changed, commitment);
+    this.store = new ReplicaStore(data, log, changed, commitment, waiting);
     this.sources = new SourceSet(data, log, changed);
     this.stream = new LiveStream({ data, log, sources: this.sources, store: this.store, changed });
     this.halt = new ReplicaHalt({

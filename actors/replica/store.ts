@@ -15,6 +15,7 @@ export class ReplicaStore {
   readonly #log: Logger;
   readonly #changed: () => void;
   readonly #examiner: GroupExaminer | null;
+  readonly #waiting: (on: string | null) => void;
   #warned = false;
   #writer: Connection | undefined;
   #state: ReplicaState | undefined;
@@ -22,12 +23,22 @@ export class ReplicaStore {
   /** A lookup row contradicted the replica: the next catch-up asks for whole lookup tables. */
   contradicted = false;
 
-  /** @param changed called whenever something that is reported has changed */
-  constructor(data: ReplicaActorData, log: Logger, changed: () => void, examiner: GroupExaminer | null) {
+  /**
+   * @param changed called whenever something that is reported has changed
+   * @param waiting called with what the opening waits for, then with null
+   */
+  constructor(
+    data: ReplicaActorData,
+    log: Logger,
+    changed: () => void,
+    examiner: GroupExaminer | null,
+    waiting: (on: string | null) => void
+  ) {
     this.#data = data;
     this.#log = log;
     this.#changed = changed;
     this.#examiner = examiner;
+    this.#waiting = waiting;
   }
 
   get writer(): Connection {
@@ -57,7 +68,7 @@ export class ReplicaStore {
   async open(adopt?: () => Promise<void>): Promise<void> {
     const { coordinates, generation, id, adopts, localTables } = this.#data;
     if (!this.#writer) {
-      this.#writer = await openWriter(coordinates, { generation });
+      this.#writer = await openWriter(coordinates, { generation, waiting: this.#waiting });
       await this.#warnOfLazyLog(this.#writer);
     }
     if (adopt && adopts && (await isForeign(this.#writer, id.dbType, localTables))) {

@@ -11,7 +11,7 @@ export interface ProbedDatabase {
   readonly verification: string | null;
   /** State of its actor and of its machines; empty where the service shows none. */
   readonly state: string;
-  /** Why it is halted, or its actor down; null while neither is so. */
+  /** Why it is halted, its actor down, or what its actor waits for; null while none is so. */
   readonly halt: string | null;
   /** What ends a durable halt; null where there is none. */
   readonly remedy: string | null;
@@ -63,11 +63,11 @@ function describeDatabase(name: string, health: Json, status: Json, actor: Json 
   };
 }
 
-/** A replica's durable halt, or the error that its actor is down with, also while it is started once more. */
+/** A replica's durable halt, what its actor waits for, or the error that it is down with, also while it is started once more. */
 function haltOf(status: Json, actor: Json | undefined): string | null {
   if (status['halted'] === true) return textOf(status['reason']) ?? 'no reason given';
   const state = textOf(actor?.['state']);
-  if (state === null || state === 'running') return null;
+  if (state === null || state === 'running') return textOf(object(actor?.['waiting'])['on']);
   const lastDeath = objects(object(actor?.['restarts'])['causes']).at(-1);
   const reason = textOf(object(actor?.['reason'])['message']) ?? textOf(lastDeath?.['reason']);
   return reason ?? (state === 'starting' ? null : 'no reason given');

@@ -10,6 +10,8 @@ const LOCK_PATIENCE_S = 10;
 export interface WriterOptions {
   readonly generation: number;
   readonly lockPatienceS?: number;
+  /** Called with what it waits for while another holds the lock, then with null. */
+  readonly waiting?: (on: string | null) => void;
 }
 
 /**
@@ -28,7 +30,7 @@ export async function openWriter(to: DatabaseCoordinates, options: WriterOptions
     several: true
   });
   try {
-    await takeLock(connection, name, options.lockPatienceS ?? LOCK_PATIENCE_S);
+    await takeLock(connection, name, options);
     const known = await rows(connection, 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [name]);
     if (known.length === 0) {
       await connection.query(
@@ -45,14 +47,21 @@ export async function openWriter(to: DatabaseCoordinates, options: WriterOptions
   }
 }
 
-async function takeLock(connection: Connection, database: string, patienceS: number): Promise<void> {
+async function takeLock(
+  connection: Connection,
+  database: string,
+  { lockPatienceS = LOCK_PATIENCE_S, waiting }: WriterOptions
+): Promise<void> {
   const lock = `platform:${database}`;
-  const [taken] = await rows<{ ok: number | null }>(connection, 'SELECT GET_LOCK(?, ?) AS ok', [lock, patienceS]);
-  if (Number(taken?.ok) === 1) return;
+  const take = async (patienceS: number): Promise<boolean> => {
+    const [taken] = await rows<{ ok: number | null }>(connection, 'SELECT GET_LOCK(?, ?) AS ok', [lock, patienceS]);
+    return Number(taken?.ok) === 1;
+  };
+  if (await take(0)) return;
   const [used] = await rows<{ holder: number | null }>(connection, 'SELECT IS_USED_LOCK(?) AS holder', [lock]);
-  throw new PlatformError('REPLICA_LOCKED', {
-    reason: `another client writes to ${database}: connection ${used?.holder ?? 'unknown'} of its server holds the lock`,
-    database,
-    connection: used?.holder ?? undefined
-  });
+  const reason = `another client writes to ${database}: connection ${used?.holder ?? 'unknown'} of its server holds the lock`;
+  waiting?.(reason);
+  if (!(await take(lockPatienceS)))
+    throw new PlatformError('REPLICA_LOCKED', { reason, database, connection: used?.holder ?? undefined });
+  waiting?.(null);
 }

@@ -84,7 +84,7 @@ async function startDecoder(config: DecoderConfig, log: Logger): Promise<Running
   const view = (): DecoderView => {
     const [actor] = supervisor.list();
     return {
-      report: actor?.state === 'running' ? lastReport : null,
+      report: actor?.state === 'starting' ? null : lastReport,
       crash: actor?.state === 'starting' ? null : (actor?.reason?.message ?? null)
     };
   };

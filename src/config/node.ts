@@ -1,6 +1,6 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { findNetwork, readNetwork } from '../coin/find-network.ts';
-import { flag, integer, parsed, port, text, type Values } from './variables.ts';
+import { integer, parsed, port, text, type Values } from './variables.ts';
 
 /** Where a coin node is, for every service that asks one. @see the section "Shared configuration" of the specification */
 export const nodeVariables = {
@@ -17,9 +17,10 @@ export const nodeVariables = {
   NODE_PORT: port({ doc: "the node's RPC port; default: the usual one of the network", example: '19443' }),
   NODE_USER: text({ required: true, doc: "user of the node's RPC", example: 'rpc' }),
   NODE_PASSWORD: text({ required: true, doc: 'its password', example: '<RPC_PASSWORD>', secret: true }),
-  AUX_POW: flag({
+  AUX_POW: parsed((word) => !['0', 'false', 'no', 'off'].includes(word.toLowerCase()), {
     default: false,
-    doc: 'true for dogecoin, whose blocks are mined together with those of other chains'
+    doc: 'true for dogecoin, whose blocks are mined together with those of other chains',
+    example: 'true'
   }),
   NODE_RPC_TIMEOUT: integer({ default: 30_000, min: 100, max: 600_000, doc: 'ms that one call of the node may take' })
 } as const;

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { DecoderConfig } from '../config/decoder.ts';
-import type { AddressReader } from '../service/address.ts';
+import { type AddressReader, createPeerReader } from '../service/address.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import { createLimit } from '../service/limits.ts';
 import {
@@ -64,17 +64,22 @@ export function createDecoderApp(deps: DecoderAppDeps): FastifyInstance {
   });
 }
 
-/** A prober on the same machine counts for nothing: one that is refused would take 429 for ill health. */
+/**
+ * A prober on the same machine, or a listed proxy that asks by itself, counts for nothing: one that is refused would take 429 for ill
+ * health.
+ */
 function registerProbes(app: FastifyInstance, { config, view }: DecoderAppDeps, addressOf: AddressReader): void {
   const limits: StallLimits = {
     alertMs: config.DECODER_STALL_ALERT_MS,
     fetchAttempts: config.DECODER_STALL_FETCH_ATTEMPTS
   };
+  const peerOf = createPeerReader(config.TRUST_PROXY);
   app.register(async (probes) => {
     const max = config.DECODER_RATE_LIMIT_RPM;
     const limit = createLimit(probes, { name: 'probes', max, windowMs: 60_000, addressOf });
     probes.addHook('onRequest', async (request, reply) => {
-      if (!LOOPBACK.has(addressOf(request.raw))) await limit.take(request, reply);
+      const isProxy = peerOf(request.raw.socket) === undefined && !('x-forwarded-for' in request.headers);
+      if (!isProxy && !LOOPBACK.has(addressOf(request.raw))) await limit.take(request, reply);
     });
     const open = (summary: string) => ({ open: true, doc: { tag: 'State', summary, statuses: [429] } }) as const;
     probes.get(

@@ -64,7 +64,9 @@ export class BlockFeed {
   #parallelism: number;
   #wellDone = 0;
   #errorCount = 0;
-  #failures = 0;
+  /** Attempts that failed since one went well, by the first block of their range. */
+  readonly #failed = new Map<number, number>();
+  #next = 0;
 
   constructor(options: BlockFeedOptions) {
     this.#options = { retries: 10, retryDelayMs: 500, rateLimitDelayMs: 5_000, ...options };
@@ -77,9 +79,9 @@ export class BlockFeed {
     return this.#errorCount;
   }
 
-  /** Attempts that failed since one last went well. */
+  /** Attempts at the blocks that are next which failed. */
   get failures(): number {
-    return this.#failures;
+    return this.#failed.get(this.#next) ?? 0;
   }
 
   /**
@@ -91,6 +93,8 @@ export class BlockFeed {
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED; asking again fetches again
    */
   async take(height: number, tip: number, paid: readonly string[], signal: AbortSignal): Promise<readonly BlockRows[]> {
+    this.#next = height;
+    for (const from of this.#failed.keys()) if (from < height) this.#failed.delete(from);
     if (this.#ahead[0]?.range.from !== height) this.#ahead = [];
     this.#fill(height, tip, Uint32Array.from(this.#marks.of(paid)), signal);
     const { range, scanned } = this.#ahead.shift()!;
@@ -135,20 +139,20 @@ export class BlockFeed {
     for (let attempt = 0; ; attempt++) {
       try {
         const scanned = await scan(range, signal);
-        this.#noteSuccess(scanned);
+        this.#noteSuccess(range, scanned);
         return scanned;
       } catch (caught) {
         signal.throwIfAborted();
         const error = PlatformError.from(caught);
-        this.#noteFailure(error);
+        this.#noteFailure(range, error);
         if (!hasCode(error, 'NODE_UNREACHABLE') || attempt >= retries) throw error;
         await sleep(this.#pauseMs(error), undefined, { signal });
       }
     }
   }
 
-  #noteSuccess({ blocks, sizeBytes }: ScannedRange): void {
-    this.#failures = 0;
+  #noteSuccess({ from }: BlockRange, { blocks, sizeBytes }: ScannedRange): void {
+    this.#failed.delete(from);
     this.#blockBytes = Math.max(1, sizeBytes / blocks.length);
     this.#wellDone += 1;
     if (this.#wellDone < RECOVERY) return;
@@ -156,9 +160,9 @@ export class BlockFeed {
     this.#parallelism = Math.min(this.#options.parallelism, this.#parallelism + 1);
   }
 
-  #noteFailure(error: PlatformError): void {
+  #noteFailure({ from }: BlockRange, error: PlatformError): void {
     this.#errorCount += 1;
-    this.#failures += 1;
+    this.#failed.set(from, (this.#failed.get(from) ?? 0) + 1);
     this.#wellDone = 0;
     if (BUSY.has(error.detail['status'])) this.#parallelism = Math.max(1, Math.floor(this.#parallelism / 2));
   }

@@ -24,7 +24,7 @@ export interface DecoderReport {
 
 /** What is known of the loop from outside of its thread. */
 export interface DecoderView {
-  /** Null before the first word, and after the loop's death. */
+  /** Null before the first word; after the loop's death the last one. */
   readonly report: DecoderReport | null;
   /** What ended the loop; null while it lives. */
   readonly crash: string | null;
@@ -89,7 +89,7 @@ export function healthOf({ report, crash }: DecoderView, now: number): Static<ty
   const isHealthy = isRunning({ report, crash }) && report?.isDatabaseReachable === true;
   return {
     status: isHealthy ? 'healthy' : 'unhealthy',
-    phase: phaseOf(report),
+    phase: phaseOf({ report, crash }),
     synced: isHealthy && lag !== null && lag <= SYNCED_WITHIN_BLOCKS,
     last_processed_block: lastProcessedBlock,
     node_height: nodeHeight,
@@ -115,7 +115,7 @@ export function latestBlockOf(view: DecoderView, now: number): Static<typeof Lat
 export function statusOf(view: DecoderView, now: number): Static<typeof StatusSchema> {
   return {
     status: healthOf(view, now).status,
-    db: view.report?.isDatabaseReachable === true,
+    db: view.crash === null && view.report?.isDatabaseReachable === true,
     running: isRunning(view)
   };
 }
@@ -181,7 +181,9 @@ function isRunning({ report, crash }: DecoderView): boolean {
   return report !== null && crash === null && report.haltReason === null;
 }
 
-function phaseOf(report: DecoderReport | null): 'starting' | 'running' | 'db-unreachable' {
-  if (report === null || report.isDatabaseReachable === null) return 'starting';
-  return report.isDatabaseReachable ? 'running' : 'db-unreachable';
+/** By the last probe of the database. One that was never reached is not being connected to any more once the loop is dead. */
+function phaseOf({ report, crash }: DecoderView): 'starting' | 'running' | 'db-unreachable' {
+  const isReachable = report?.isDatabaseReachable ?? (crash === null ? null : false);
+  if (isReachable === null) return 'starting';
+  return isReachable ? 'running' : 'db-unreachable';
 }

@@ -71,9 +71,10 @@ export async function readMigrations(
 }
 
 /**
- * Runs the pending migrations of these modes, in order, and records each with its checksum. The caller holds the writer's lock.
+ * Runs the pending migrations of these modes, in order, and records each with its checksum. Auto ones run each time: a table that is
+ * missing is made again. The caller holds the writer's lock.
  *
- * @returns the names of those that ran
+ * @returns the names of those that were pending
  * @throws {PlatformError} MIGRATION_CHANGED before any runs; DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
 export async function migrate(
@@ -90,8 +91,11 @@ export async function migrate(
   await connection.query(tableStatement('schema_migrations', LEDGER));
   const ran: string[] = [];
   for (const [position, migration] of migrations.entries()) {
-    if (states[position]!.state === 'applied' || !modes.includes(migration.mode)) continue;
+    const isPending = states[position]!.state === 'pending';
+    if (!modes.includes(migration.mode) || !(isPending || migration.mode === 'auto')) continue;
     await run(connection, migration);
+    if (!isPending) continue;
+    await record(connection, migration);
     ran.push(migration.name);
   }
   return ran;
@@ -104,9 +108,12 @@ const LEDGER = `
     applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`;
 
 /** A large table may take longer than a statement usually may. */
-async function run(connection: Pick<Connection, 'query'>, migration: Migration): Promise<void> {
-  const { name, mode, statements } = migration;
+async function run(connection: Pick<Connection, 'query'>, { statements }: Migration): Promise<void> {
   for (const statement of statements) await connection.query(`SET STATEMENT max_statement_time = 0 FOR ${statement}`);
+}
+
+async function record(connection: Pick<Connection, 'query'>, migration: Migration): Promise<void> {
+  const { name, mode } = migration;
   await connection.query('INSERT INTO schema_migrations (name, checksum, mode) VALUES (?)', [
     [name, checksumOf(migration), mode]
   ]);

@@ -10,7 +10,7 @@ import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
 import { type NodeBlock, type NodeOutput, readBlockRows } from '../../support/coin/verbose-rows.ts';
 import { query, scanRules, startLoop } from '../../support/decoder/loop.ts';
-import { assertEqualRows } from '../../support/decoder/rows.ts';
+import { assertEqualRows, assertPrefix } from '../../support/decoder/rows.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
@@ -60,7 +60,7 @@ async function assertSameAsFresh(database: DatabaseCoordinates): Promise<void> {
 
 const tipHash = async () => await coin.node.rpc.call('getbestblockhash');
 
-test('200 blocks with payloads are decoded as they were paid', async () => {
+test('SVC-01, SVC-02, RDD-02, RDD-03, RDD-05: 200 blocks with payloads are decoded as they were paid', async () => {
   const database = await createDatabase('decoder');
   const receiver = await coin.node.newAddress();
   const paid: SentPayment[] = [];
@@ -143,7 +143,7 @@ const plainRow = ({ rawData, ...row }: TransactionRow) => ({
 });
 
 for (const depth of [1, 6]) {
-  test(`a reorg of depth ${depth} ends as a fresh decode would`, async () => {
+  test(`ST-19, ST-20, ST-21, ST-22, RDD-09, EV-01: a reorg of depth ${depth} ends as a fresh decode would`, async () => {
     const database = await createDatabase('decoder_reorg');
     const loop = startOn(database);
     for (let block = 0; block < depth; block++) {
@@ -200,7 +200,7 @@ test('stored blocks above the node are rolled back, and again one stop and start
   await assertSameAsFresh(database);
 });
 
-test('a node that goes away and comes back is waited for', async () => {
+test('RDH-10: a node that goes away and comes back is waited for', async () => {
   const database = await createDatabase('decoder_node');
   const loop = startOn(database);
   await loop.reach(await coin.node.height(), await tipHash());
@@ -211,6 +211,7 @@ test('a node that goes away and comes back is waited for', async () => {
     assert.ok(Date.now() < deadline);
     await sleep(20);
   }
+  assert.ok(loop.loop.report.rpcErrors >= 3);
   coin.node = await startLitecoind(coin.directory, { rpcPort, magic: MAGIC, user, password });
   await coin.node.mine(2);
   await loop.reach(await coin.node.height(), await tipHash());
@@ -267,7 +268,40 @@ test('a connection that is lost is opened anew, and no block is lost or written 
   await assertSameAsFresh(database);
 });
 
-test('a quarantined transaction is recorded as PARSE_ERROR, together with its block', async () => {
+test('ST-16, ST-18: a stop amid catching up leaves whole blocks, and no connection', async () => {
+  const [database, fresh] = [await createDatabase('decoder_stopped'), await createDatabase('decoder_whole')];
+  const whole = startOn(fresh);
+  await whole.reach(await coin.node.height(), await tipHash());
+  await whole.stop();
+  const loop = startOn(database);
+  for (const end = Date.now() + 10_000; loop.loop.report.lastProcessedBlock === null; await sleep(1)) {
+    assert.ok(Date.now() < end);
+  }
+  await loop.stop();
+  assert.equal(await connectionsTo(database), 0);
+  const { lastProcessedBlock } = loop.loop.report;
+  await assertPrefix(database, fresh, lastProcessedBlock!);
+});
+
+test('LI-08: a decoder has ten connections at most', async () => {
+  const database = await createDatabase('decoder_pool');
+  const store = await openDecoderStore(database);
+  const answers = await Promise.all(Array.from({ length: 100 }, () => store.probe(10_000)));
+  assert.ok(answers.every(Boolean));
+  assert.equal(await connectionsTo(database), 10);
+  await store.close();
+});
+
+/** Open connections whose database this is, without the one that asks. */
+async function connectionsTo(database: DatabaseCoordinates): Promise<number> {
+  const [row] = await query(
+    database,
+    `SELECT COUNT(*) AS count FROM information_schema.PROCESSLIST WHERE DB = '${database.name}' AND ID <> CONNECTION_ID()`
+  );
+  return Number(row?.['count']);
+}
+
+test('RDH-11: a quarantined transaction is recorded as PARSE_ERROR, together with its block', async () => {
   const database = await createDatabase('decoder_quarantine');
   const store = await openDecoderStore(database);
   const findings = [{ code: 'PARSE_ERROR' as const, hash: 'aa'.repeat(32), reason: 'not an amount: many' }];

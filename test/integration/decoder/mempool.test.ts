@@ -80,7 +80,7 @@ test('SVC-03, RDD-06: what waits is there with its source, also when its parent 
   assert.equal((await stored()).length, 1, 'another start finds what stands there');
 });
 
-test('SVC-03: it looks while it is synced, and a pass that is behind or stopped is cancelled', async () => {
+test('SVC-03, ST-17, LI-15: it looks while it is synced, and a pass that is behind or stopped is cancelled', async () => {
   const restMs = 20;
   let looks = 0;
   const pass = passOn();
@@ -112,7 +112,21 @@ test('SVC-03: it looks while it is synced, and a pass that is behind or stopped 
   assert.equal(state(), 'stopped');
 });
 
-test('a pass that fails rests and looks again', async () => {
+test('LI-14: a pass reads a thousand transactions at a time', async () => {
+  const batches: number[] = [];
+  const pass = new MempoolPass({
+    list: async () => Array.from({ length: 2_500 }, (_, index) => index.toString(16).padStart(64, '0')),
+    scan: async (txids) => {
+      batches.push(txids.length);
+      return [];
+    },
+    store: () => store.mempool
+  });
+  await look(pass);
+  assert.deepEqual(batches, [1_000, 1_000, 500]);
+});
+
+test('LI-13: a pass that fails rests and looks again', async () => {
   let looks = 0;
   const failing = {
     list: async () => {

@@ -35,6 +35,16 @@ test('RDD-01, RDD-07, MG-01: a start makes nine tables and records the migration
   assert.deepEqual(await query(database, ledger), recorded);
 });
 
+test('ST-12, MG-01: a table that is missing is made again at the next start', async () => {
+  const database = await createDatabase('migrations_missing');
+  await (await openDecoderStore(database)).close();
+  const tables = await query(database, 'SHOW TABLES');
+  await query(database, 'DROP TABLE pubkeys, index_addresses');
+  await (await openDecoderStore(database)).close();
+  assert.deepEqual(await query(database, 'SHOW TABLES'), tables);
+  assert.deepEqual(await query(database, 'SELECT id, address FROM index_addresses'), [{ id: 1, address: '' }]);
+});
+
 test('MG-01: a database from before the ledger keeps its rows and gets one', async () => {
   const database = await createDatabase('migrations_old');
   const connection = await connect(database);

@@ -93,7 +93,7 @@ async function storedHeight(database: DatabaseCoordinates): Promise<unknown> {
   return row?.['height'];
 }
 
-test('the service answers as specified, survives kill -9, and stops on SIGTERM', async () => {
+test('SVC-04, EDE-01, EDE-02, EDE-03, EDE-04, RDP-01, RDP-02, ST-14, ST-15, AU-07: the service answers as specified, survives kill -9, and stops on SIGTERM', async () => {
   const database = { ...(await createDatabase('decoder_service')) };
   const height = await coin.node.height();
   const first = await startDecoder(database);
@@ -127,7 +127,7 @@ test('the service answers as specified, survives kill -9, and stops on SIGTERM',
   assert.equal(await storedHeight(database), height + 5);
 });
 
-test('a decoder whose node is away keeps its door open and waits', async () => {
+test('EDE-05, LI-02, LI-03, ST-15: a decoder whose node is away keeps its door open and waits', async () => {
   const port = String(await freePort());
   const decoder = await startDecoder(await createDatabase('decoder_away'), { NODE_PORT: port });
   const body = await decoder.until('/status', (status) => status['db'] === true);
@@ -143,7 +143,7 @@ test('a decoder whose node is away keeps its door open and waits', async () => {
   assert.equal(await decoder.exited, 0, decoder.output());
 });
 
-test('a database that is away is unhealthy with 503', async () => {
+test('ST-09, EDE-07: a database that is away is unhealthy with 503', async () => {
   const port = await freePort();
   const decoder = await startDecoder({ ...(await testServer()), name: 'any', port });
   await decoder.until('/status', (_, status) => status === 503);
@@ -154,7 +154,7 @@ test('a database that is away is unhealthy with 503', async () => {
   assert.equal(await decoder.exited, 0, decoder.output());
 });
 
-test('a database that freezes is told at once, and decoding goes on when it answers again', async () => {
+test('RDH-01, EDE-07, LI-09: a database that freezes is told at once, and decoding goes on when it answers again', async () => {
   const server = await startOwnServer();
   const decoder = await startDecoder({ ...server.root, name: 'frozen' }, { DB_QUERY_TIMEOUT: '1000' });
   const height = await coin.node.height();
@@ -178,7 +178,7 @@ test('a database that freezes is told at once, and decoding goes on when it answ
   assert.equal(await storedHeight({ ...server.root, name: 'frozen' }), height + 3);
 });
 
-test('DATABASE_REFUSED: wrong credentials halt it, and health says why', async () => {
+test('DATABASE_REFUSED, RDH-02, RDH-12, EDE-06: wrong credentials end it, and health says why', async () => {
   const decoder = await startDecoder(await createDatabase('decoder_denied'), { DECODER_DB_PASS: 'not-the-password' });
   const deadline = Date.now() + 10_000;
   let error: unknown = null;
@@ -188,6 +188,7 @@ test('DATABASE_REFUSED: wrong credentials halt it, and health says why', async (
     error = (await decoder.call('health').catch(() => undefined))?.result['error'] ?? null;
   }
   assert.match(String(error), /Access denied .*DATABASE_REFUSED/);
+  assert.equal((await decoder.call('health')).result['phase'], 'db-unreachable');
   const body = { status: 'unhealthy', db: false, running: false };
   assert.deepEqual(await decoder.probe('/status'), { status: 503, body });
   decoder.child.kill('SIGTERM');
@@ -212,7 +213,7 @@ test('SVC-03: a started decoder keeps what waits in its node', async () => {
   assert.equal(await decoder.exited, 0);
 });
 
-test('the database is made when it is missing', async () => {
+test('ST-11, ST-12: the database is made when it is missing', async () => {
   const server = await testServer();
   const name = `${(await createDatabase('decoder_made')).name}_x`;
   const decoder = await startDecoder({ ...server, name });
@@ -232,7 +233,12 @@ test('the database is made when it is missing', async () => {
 for (const [title, env, code, message] of [
   ['NODE_MISMATCH: another chain', { NETWORK: 'bitcoin-regtest' }, 78, /first block is that of another chain/],
   ['NODE_MISMATCH: another network', { NETWORK: 'litecoin-mainnet' }, 78, /node serves the chain "regtest"/],
-  ['CONFIG_INVALID: a database name', { DECODER_DB_NAME: 'a-b' }, 78, /DECODER_DB_NAME="a-b" must be/]
+  [
+    'CONFIG_INVALID, ST-08, ST-10, RDD-10: a database name',
+    { DECODER_DB_NAME: 'a-b' },
+    78,
+    /DECODER_DB_NAME="a-b" must be/
+  ]
 ] as const) {
   test(`${title} ends with ${code}`, async () => {
     const decoder = await startDecoder(await createDatabase('decoder_refused'), env);

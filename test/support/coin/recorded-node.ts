@@ -14,11 +14,21 @@ interface Call {
   readonly params: readonly unknown[];
 }
 
+export interface RecordedNodeOptions {
+  /** Blocks that the node refuses now. */
+  readonly isRefused?: (hash: string) => boolean;
+  /** How far it says that it has verified its chain, default 1. */
+  readonly progress?: () => number;
+}
+
 /**
  * A double of dogecoind 1.14, which no test machine has: JSON-RPC on recorded blocks. It refuses verbosity 2, as that does, and
  * serves nothing by HTTP GET.
  */
-export async function startRecordedNode(chain: RecordedChain): Promise<{ readonly url: string }> {
+export async function startRecordedNode(
+  chain: RecordedChain,
+  { isRefused = () => false, progress = () => 1 }: RecordedNodeOptions = {}
+): Promise<{ readonly url: string }> {
   const tip = Math.max(...chain.keys());
   const hashOf = (bytes: Buffer) => hashId(bytes.subarray(0, 80));
   const blocks = new Map([...chain.values()].map((bytes) => [hashOf(bytes), bytes]));
@@ -34,14 +44,16 @@ export async function startRecordedNode(chain: RecordedChain): Promise<{ readonl
       chain: 'main',
       blocks: tip,
       bestblockhash: hashOf(chain.get(tip)!),
-      verificationprogress: 1
+      verificationprogress: progress()
     }),
     getblockhash: ([height]) => {
       const bytes = chain.get(Number(height));
       return bytes ? hashOf(bytes) : { code: -8, message: 'Block height out of range' };
     },
     getblock: ([hash, verbose]) =>
-      verbose === false ? found(blocks.get(String(hash)), -5) : { code: -1, message: 'JSON value is not a boolean' },
+      verbose === false
+        ? found(isRefused(String(hash)) ? undefined : blocks.get(String(hash)), -5)
+        : { code: -1, message: 'JSON value is not a boolean' },
     getrawtransaction: ([txid]) => found(transactions.get(String(txid)), -5)
   };
   const answer = ({ id, method, params }: Call) => {

@@ -82,6 +82,57 @@ test('a branch that changes between two scans ends the group before it', async (
   );
 });
 
+test('ST-05: attempts at the next block count, whatever becomes of those behind it', async () => {
+  const failing = new BlockFeed({
+    ...{ versions: addresses, parallelism: 2, retries: 4, retryDelayMs: 0 },
+    scan: async ({ from }) => {
+      if (from === 9) throw new PlatformError('NODE_UNREACHABLE', { reason: 'no answer' });
+      return { blocks: [block(from, 'rests')], sizeBytes: 1 };
+    }
+  });
+  for (let round = 1; round <= 3; round++) {
+    await assert.rejects(failing.take(9, 11, [], going), { code: 'NODE_UNREACHABLE' });
+    failing.clear();
+    assert.equal(failing.failures, 5 * round);
+  }
+});
+
+test('429 and 503 halve what is scanned at once; sixteen ranges that go well add one again', async () => {
+  let [running, most] = [0, 0];
+  let status: number | null = null;
+  const feed = new BlockFeed({
+    ...{ versions: addresses, parallelism: 8, retries: 0 },
+    scan: async ({ from, count }) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      if (status !== null && from === 0) throw new PlatformError('NODE_UNREACHABLE', { reason: 'busy', status });
+      return { blocks: Array.from({ length: count }, (_, at) => block(from + at, 'rests')), sizeBytes: 5e6 * count };
+    }
+  });
+  const mostAtOnce = async (from: number, takes: number) => {
+    most = 0;
+    let next = from;
+    for (let take = 0; take < takes; take++) next += (await feed.take(next, 1_000, [], going)).length;
+    feed.clear();
+    return most;
+  };
+  assert.equal(await mostAtOnce(1, 3), 9);
+  for (const [next, left] of [
+    [429, 4],
+    [503, 2]
+  ] as const) {
+    status = next;
+    await assert.rejects(feed.take(0, 1_000, [], going));
+    feed.clear();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    status = null;
+    assert.equal(await mostAtOnce(1, 2), left + 1);
+  }
+  await mostAtOnce(1, 20);
+  assert.ok((await mostAtOnce(1, 2)) > 3);
+});
+
 test('ST-05: every attempt counts, until one goes well', async () => {
   let failing = true;
   const feed = new BlockFeed({

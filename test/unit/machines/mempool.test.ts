@@ -23,7 +23,7 @@ test('every state is reached', () => {
   assert.deepEqual(reachedStates(mempoolMachine, input, EVENTS), everyState(mempoolMachine));
 });
 
-test('a pass takes one batch after another, and the next one begins a minute later', () => {
+test('LI-13, LI-14: a pass takes one batch after another, and the next one begins a minute later', () => {
   const { actor, clock, state } = onSimulatedClock(mempoolMachine, input);
   assert.equal(state(), 'paused');
   const seen = [synced, ...EVENTS.slice(2, 3), ...EVENTS.slice(4, 6), ...EVENTS.slice(4, 5), ...EVENTS.slice(6, 7)].map(
@@ -39,7 +39,7 @@ test('a pass takes one batch after another, and the next one begins a minute lat
   assert.equal(state(), 'listing');
 });
 
-test('property: behind the tip it is paused whatever came before, and a stopped one stays so', () => {
+test('LI-15: property: behind the tip it is paused whatever came before, and a stopped one stays so', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...EVENTS)), (events) => {
       const { actor, state } = onSimulatedClock(mempoolMachine, input);

@@ -27,8 +27,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/hub/': [
     ...[
       'node:',
-      'typebox',
-      'type fastify',
+      ...FASTIFY,
+      'type ws',
       'xstate',
       'machines/hub/',
       'machines/runtime/',
@@ -44,7 +44,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   // Routes and what they share know no actor: they are handed a directory.
   'src/sync/routes/': [
-    ...['node:', 'ws', ...FASTIFY, 'src/sync/http/', 'src/sync/fan-out/', 'src/sync/snapshot/', 'src/service/'],
+    ...['node:', ...FASTIFY, 'src/sync/http/', 'src/sync/fan-out/', 'src/sync/snapshot/', 'src/service/'],
     ...BASICS
   ],
   'src/sync/http/': [
@@ -53,7 +53,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/config/', 'type src/log.ts']
   ],
   'src/sync/fan-out/': [
-    ...['node:', 'typebox', 'ws', 'xstate', 'machines/sync/', ...BASICS],
+    ...['node:', 'typebox', 'ws', 'xstate', 'machines/sync/', 'type src/service/', ...BASICS],
     ...['type src/db/source/', 'type src/config/', 'type src/log.ts']
   ],
   'actors/decoder/': [
@@ -104,6 +104,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/service/': [
     ...[
       'node:',
+      'ws',
       'package.json',
       ...FASTIFY,
       'src/observe/tracing.ts',

@@ -27,6 +27,16 @@ export const hubVariables = {
     doc: 'ms for which a proposal can be voted on'
   }),
   HUB_RATE_LIMIT_RPM: integer({ default: 100, min: 1, doc: 'requests per minute and address' }),
+  WS_BACKPRESSURE_LIMIT: integer({
+    default: 50,
+    min: 1,
+    doc: 'messages in a row that may find the send buffer of a subscriber of /hub-db/subscribe not empty'
+  }),
+  WS_BACKPRESSURE_MAX_BYTES: integer({
+    default: 16 * 2 ** 20,
+    min: 65_536,
+    doc: 'bytes that may wait in the send buffer of such a subscriber'
+  }),
   P2P_VALIDATOR_ADDR: unsupported({
     doc: 'refused: this hub has no validator mode yet',
     reason: 'this hub has no validator mode yet: its writes would go to its own database without consensus; unset it'

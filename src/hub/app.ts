@@ -5,13 +5,17 @@ import { NO_ACTORS } from '../service/no-actors.ts';
 import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
 import type { HubDatabase } from './store/database.ts';
+import { MAX_PER_ADDRESS, PriceStream } from './stream/price-stream.ts';
+import { isStreamRequest, streamRoutes } from './stream/routes.ts';
+
+type StreamSetting = 'WS_BACKPRESSURE_LIMIT' | 'WS_BACKPRESSURE_MAX_BYTES';
 
 /** What the hub's front door is handed by its process. */
 export interface HubAppDeps
   extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing'> {
   readonly config: ServiceDefinition['config'] &
     HubMethodSettings &
-    Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME'>;
+    Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME' | StreamSetting>;
   readonly database: HubDatabase;
   /** Whether a public code, such as LTC, is one of a network. */
   readonly serves: (code: string) => boolean;
@@ -32,6 +36,10 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     answered = await last.answer;
     return answered;
   };
+  const stream = new PriceStream(database, deps.log, {
+    sends: config.WS_BACKPRESSURE_LIMIT,
+    bytes: config.WS_BACKPRESSURE_MAX_BYTES
+  });
   return createFrame({
     ...deps,
     config: { ...config, CORS_ORIGINS: origins.length > 0 ? origins : undefined },
@@ -41,7 +49,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       title: 'platform-node hub',
       description:
         'The configuration that the other services discover their databases from.\n\nMethods that read are open; those that write, and all else, need the key where there is one.',
-      tags: ['State', 'JSON-RPC', 'Operator', 'Documentation'],
+      tags: ['State', 'JSON-RPC', 'Prices', 'Operator', 'Documentation'],
       keys: 'HUB_API_KEY, when it is set'
     },
     readiness: async () => {
@@ -49,8 +57,13 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       return (await probe()) ? 'ready' : 'unavailable';
     },
     actors: { ...NO_ACTORS, pipeline: () => hubPipeline(config.HUB_DB_NAME, answered) },
+    upgrades: { accept: ({ url, headers }) => isStreamRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
+    routes: (app, { addressOf }) => {
+      const requestsPerMinute = config.HUB_RATE_LIMIT_RPM;
+      app.register(streamRoutes, { database, stream, addressOf, requestsPerMinute });
+    },
     rpc: {
-      methods: hubMethods(database, config),
+      methods: hubMethods(database, config, (table, removed) => stream.changed(table, removed)),
       requestsPerMinute: config.HUB_RATE_LIMIT_RPM,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       serves

@@ -5,7 +5,7 @@ import { chainTipMethods } from './chain-tips.ts';
 import { configMethods } from './config.ts';
 import { crossChainMethods } from './cross-chain.ts';
 import { governanceMethods } from './governance.ts';
-import { priceMethods } from './prices.ts';
+import { type PriceSettings, priceMethods } from './prices.ts';
 import { reorgMethods } from './reorgs.ts';
 import { stateMethods } from './state.ts';
 import { validatorMethods } from './validators.ts';
@@ -13,15 +13,19 @@ import { validatorMethods } from './validators.ts';
 /** What the methods read of the settings: which ask for HUB_API_KEY beside the eight writes, and how long voting takes. */
 export type HubMethodSettings = Pick<HubConfig, 'HUB_SENSITIVE_READ_AUTH' | 'HUB_PUSH_AUTH' | 'GOV_VOTING_PERIOD'>;
 
-/** The methods of a standalone hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
-export function hubMethods(database: HubDatabase, settings: HubMethodSettings): Readonly<Record<string, RpcMethod>> {
+/** The methods of a standalone hub. @param onChange told of prices that were pushed @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
+export function hubMethods(
+  database: HubDatabase,
+  settings: HubMethodSettings,
+  onChange: PriceSettings['onChange']
+): Readonly<Record<string, RpcMethod>> {
   const push = { pushNeedsKey: settings.HUB_PUSH_AUTH };
   return {
     ...stateMethods(database),
     ...configMethods(database, { readNeedsKey: settings.HUB_SENSITIVE_READ_AUTH }),
     ...validatorMethods(database, push),
     ...chainTipMethods(database, push),
-    ...priceMethods(database, push),
+    ...priceMethods(database, { ...push, onChange }),
     ...crossChainMethods(database),
     ...reorgMethods(database),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD })

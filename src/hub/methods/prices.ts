@@ -4,8 +4,16 @@ import { countSigners } from '../../consensus/price-round.ts';
 import type { Connection } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
-import type { HubDatabase } from '../store/database.ts';
-import { currentPrice, insertOraclePrice, insertRound, newestSnapshots } from '../store/prices.ts';
+import type { HubDatabase, Work } from '../store/database.ts';
+import {
+  currentPrice,
+  insertOraclePrice,
+  insertRound,
+  newestSnapshots,
+  type PushOutcome,
+  type RemovedRows,
+  type StreamedTable
+} from '../store/prices.ts';
 import { selectValidators } from '../store/validators.ts';
 import {
   CountSchema,
@@ -60,13 +68,25 @@ const Outcome = Type.Object({
   accepted: Type.Boolean(),
   reason: Type.Optional(Type.String({ description: 'why it was not' }))
 });
-const outcomeOf = (reason: string | null) => (reason === null ? { accepted: true } : { accepted: false, reason });
 
-/** The methods about prices. @param pushNeedsKey HUB_PUSH_AUTH */
+export interface PriceSettings {
+  /** HUB_PUSH_AUTH. */
+  readonly pushNeedsKey: boolean;
+  /** Told what a push changed, when it is durable. */
+  readonly onChange: (table: StreamedTable, removed: readonly RemovedRows[]) => void;
+}
+
+/** The methods about prices. */
 export function priceMethods(
   database: HubDatabase,
-  { pushNeedsKey }: { readonly pushNeedsKey: boolean }
+  { pushNeedsKey, onChange }: PriceSettings
 ): Readonly<Record<string, RpcMethod>> {
+  const push = async (table: StreamedTable, work: Work<PushOutcome>) => {
+    const { refused, removed } = await database.push(work);
+    if (refused !== null) return { accepted: false, reason: refused };
+    onChange(table, removed);
+    return { accepted: true };
+  };
   return {
     getprice: rpcMethod({
       summary: 'The last finalized price of a pair',
@@ -106,7 +126,7 @@ export function priceMethods(
       write: true,
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
-      run: async (pushed) => outcomeOf(await database.push((connection) => keepRound(connection, pushed)))
+      run: (pushed) => push('price_snapshots', (connection) => keepRound(connection, pushed))
     }),
     pushoracleprice: rpcMethod({
       summary: 'Keeps what an address says that a token costs; an update holds a day later',
@@ -133,18 +153,17 @@ export function priceMethods(
           ...{ source_chain, source_address, coin, tick, fiat, value, fee, memo },
           ...{ block_time, action_index, push_generation }
         };
-        return outcomeOf(await database.push((connection) => insertOraclePrice(connection, price)));
+        return await push('oracle_prices', (connection) => insertOraclePrice(connection, price));
       }
     })
   };
 }
 
-/** @returns why it was not kept */
-async function keepRound(connection: Connection, pushed: Static<typeof RoundSchema>): Promise<string | null> {
+async function keepRound(connection: Connection, pushed: Static<typeof RoundSchema>): Promise<PushOutcome> {
   const validators = (await selectValidators(connection)).map(({ signing_pubkey: key }) => key);
-  if (validators.length === 0) return 'validator snapshot unavailable';
+  if (validators.length === 0) return { refused: 'validator snapshot unavailable', removed: [] };
   const signers = countSigners(pushed, pushed.sigs, validators);
-  if (signers < pbftQuorum(validators.length)) return 'insufficient signatures';
+  if (signers < pbftQuorum(validators.length)) return { refused: 'insufficient signatures', removed: [] };
   return await insertRound(connection, {
     round_number: pushed.round,
     block_timestamp: pushed.timestamp,

@@ -63,8 +63,27 @@ export type PushedPrice = Pick<
   | 'push_generation'
 >;
 
-/** Why a push changed nothing; null when it did. */
-export type PushOutcome = 'duplicate' | 'stale' | null;
+/** The tables that indexers follow. */
+export const STREAMED_TABLES = ['price_snapshots', 'oracle_prices'] as const;
+export type StreamedTable = (typeof STREAMED_TABLES)[number];
+
+/** What a push came to. */
+export interface PushOutcome {
+  /** Why it changed nothing; null when it did. */
+  readonly refused: string | null;
+  /** The rows that it took the place of. */
+  readonly removed: readonly RemovedRows[];
+}
+
+/** Rows of one chain's actions that are gone. */
+export interface RemovedRows {
+  readonly table: StreamedTable;
+  readonly source_chain: string;
+  readonly from_action_index: number;
+  readonly to_action_index: number;
+  /** The generation that took their place. */
+  readonly retraction_generation: number;
+}
 
 /** An update of a price that is known takes effect a day later: whoever relies on it can leave. */
 const UPDATE_DELAY_S = 86_400;
@@ -73,18 +92,6 @@ const SNAPSHOT_COLUMNS = `id, round_number, coin_pair, price, reference_block, r
   validator_count, consensus_round, consensus_proof, status, source_chain, source_action_index, push_generation, created_at`;
 const ORACLE_COLUMNS = `id, source_address, source_chain, coin, tick, fiat, value, fee, memo, block_time, effective_at,
   action_index, push_generation, created_at`;
-
-/** In the order of their ids. @param since the ids are greater */
-export const pageOfSnapshots = (connection: Connection, since: number, limit: number): Promise<PriceSnapshot[]> =>
-  rows<PriceSnapshot>(connection, `SELECT ${SNAPSHOT_COLUMNS} FROM price_snapshots WHERE id > ? ORDER BY id LIMIT ?`, [
-    ...[since, limit]
-  ]);
-
-/** @see pageOfSnapshots */
-export const pageOfOraclePrices = (connection: Connection, since: number, limit: number): Promise<OraclePrice[]> =>
-  rows<OraclePrice>(connection, `SELECT ${ORACLE_COLUMNS} FROM oracle_prices WHERE id > ? ORDER BY id LIMIT ?`, [
-    ...[since, limit]
-  ]);
 
 /** Of each feed (address, coin, tick, fiat) the newest row that holds at a time in epoch seconds. */
 export const latestOraclePrices = (connection: Connection, at: number, since: number, limit: number) =>
@@ -122,13 +129,14 @@ export async function currentPrice(connection: Connection, pair: string): Promis
 export async function insertRound(connection: Connection, pushed: PushedSnapshots): Promise<PushOutcome> {
   const { pairs, ...shared } = pushed;
   const { round_number: round, push_generation: generation } = shared;
-  const [known] = await rows<{ generation: number | null }>(
+  const [known] = await rows<Known>(
     connection,
-    'SELECT MAX(push_generation) AS generation FROM price_snapshots WHERE round_number = ?',
+    `SELECT push_generation AS generation, source_chain AS chain, source_action_index AS actionIndex
+       FROM price_snapshots WHERE round_number = ? LIMIT 1`,
     [round]
   );
-  const outcome = compareGenerations(known?.generation ?? null, generation);
-  if (outcome) return outcome;
+  const refused = compareGenerations(known, generation);
+  if (refused) return { refused, removed: [] };
   await connection.query('DELETE FROM price_snapshots WHERE round_number = ?', [round]);
   for (const { pair, price } of pairs)
     await connection.query('INSERT INTO price_snapshots SET ?', {
@@ -139,19 +147,20 @@ export async function insertRound(connection: Connection, pushed: PushedSnapshot
       consensus_round: round,
       status: 'finalized'
     });
-  return null;
+  return { refused: null, removed: removedBy('price_snapshots', known, generation) };
 }
 
 /** Keeps what an address says. @see insertRound for generations */
 export async function insertOraclePrice(connection: Connection, pushed: PushedPrice): Promise<PushOutcome> {
   const { source_chain: chain, action_index: index, source_address: address, coin, tick, fiat } = pushed;
-  const [known] = await rows<{ generation: number }>(
+  const [known] = await rows<Known>(
     connection,
-    'SELECT push_generation AS generation FROM oracle_prices WHERE source_chain = ? AND action_index = ?',
+    `SELECT push_generation AS generation, source_chain AS chain, action_index AS actionIndex
+       FROM oracle_prices WHERE source_chain = ? AND action_index = ?`,
     [chain, index]
   );
-  const outcome = compareGenerations(known?.generation ?? null, pushed.push_generation);
-  if (outcome) return outcome;
+  const refused = compareGenerations(known, pushed.push_generation);
+  if (refused) return { refused, removed: [] };
   await connection.query('DELETE FROM oracle_prices WHERE source_chain = ? AND action_index = ?', [chain, index]);
   const feed = await rows(
     connection,
@@ -161,10 +170,42 @@ export async function insertOraclePrice(connection: Connection, pushed: PushedPr
   );
   const effectiveAt = pushed.block_time + (feed.length > 0 ? UPDATE_DELAY_S : 0);
   await connection.query('INSERT INTO oracle_prices SET ?', { ...pushed, effective_at: effectiveAt });
-  return null;
+  return { refused: null, removed: removedBy('oracle_prices', known, pushed.push_generation) };
 }
 
-function compareGenerations(known: number | null, pushed: number): PushOutcome {
-  if (known === null || pushed > known) return null;
-  return pushed === known ? 'duplicate' : 'stale';
+/** What is stored under the name of a pushed row. */
+interface Known extends SqlRow {
+  readonly generation: number;
+  readonly chain: string | null;
+  readonly actionIndex: number | null;
 }
+
+function compareGenerations(known: Known | undefined, pushed: number): string | null {
+  if (known === undefined || pushed > known.generation) return null;
+  return pushed === known.generation ? 'duplicate' : 'stale';
+}
+
+function removedBy(table: StreamedTable, known: Known | undefined, generation: number): RemovedRows[] {
+  if (!known?.chain || known.actionIndex === null) return [];
+  const index = { from_action_index: known.actionIndex, to_action_index: known.actionIndex };
+  return [{ table, source_chain: known.chain, ...index, retraction_generation: generation }];
+}
+
+/** The highest id of a table, 0 when it is empty. */
+export async function highestId(connection: Connection, table: StreamedTable): Promise<number> {
+  const [found] = await rows<{ id: number }>(connection, `SELECT COALESCE(MAX(id), 0) AS id FROM ${table}`);
+  return Number(found?.id ?? 0);
+}
+
+/** Rows of a table in the order of their ids. @param since the ids are greater */
+export const pageOf = (
+  connection: Connection,
+  table: StreamedTable,
+  since: number,
+  limit: number
+): Promise<(PriceSnapshot | OraclePrice)[]> =>
+  rows<PriceSnapshot | OraclePrice>(
+    connection,
+    `SELECT ${table === 'price_snapshots' ? SNAPSHOT_COLUMNS : ORACLE_COLUMNS} FROM ${table} WHERE id > ? ORDER BY id LIMIT ?`,
+    [since, limit]
+  );

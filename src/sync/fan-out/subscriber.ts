@@ -8,8 +8,8 @@ import {
   type SubscriberInput,
   subscriberMachine
 } from '../../../machines/sync/subscriber.ts';
+import type { SendBuffer } from '../../service/send-buffer.ts';
 import { type AuthMessage, AuthMessageSchema, HeartbeatMessageSchema } from '../../wire/validator.ts';
-import type { SendBuffer } from './send-buffer.ts';
 
 /** What `/status` shows of one subscriber; no address. */
 export interface SubscriberView {

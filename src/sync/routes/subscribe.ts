@@ -1,29 +1,16 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { WebSocketServer } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../../service/address.ts';
 import { SUBPROTOCOL } from '../../service/auth.ts';
-import { hangUp } from '../../service/ingress/front-door.ts';
 import { databaseOf, databaseParams, oneOf, SYNC_MODE_NOTE, SYNC_MODES } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
+import { readSendBuffer } from '../../service/send-buffer.ts';
+import { acceptWebSockets } from '../../service/web-sockets.ts';
 import { AUTH_HEADER } from '../../wire/validator.ts';
-import { readSendBuffer } from '../fan-out/send-buffer.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';
-
-const MAX_CLIENT_MESSAGE_BYTES = 4096;
-/** Pieces in which one message may come: each keeps all 64 KiB that it was read with. */
-const MAX_CLIENT_FRAGMENTS = 2;
-/** Reads that one frame may take. */
-const MAX_CLIENT_READS = 64;
-/** Answers to pings that a client has not taken; one more ends it. */
-const MAX_PONGS = 60;
-/** How long a socket may still drain after it was asked to close. */
-const CLOSE_TIMEOUT_MS = 5_000;
 
 const QuerySchema = Type.Object({
   sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE))
@@ -48,30 +35,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
     readonly onFault: (socket: Socket) => void;
   }
 > = async (app, { directory, fanOut, addressOf, onFault }) => {
-  const upgrades = new WeakMap<IncomingMessage, { readonly socket: Duplex; readonly head: Buffer }>();
-  const sockets = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: MAX_CLIENT_MESSAGE_BYTES,
-    maxFragments: MAX_CLIENT_FRAGMENTS,
-    maxBufferedChunks: MAX_CLIENT_READS,
-    maxPendingAutoPongs: MAX_PONGS,
-    closeTimeout: CLOSE_TIMEOUT_MS,
-    handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false)
-  } as ConstructorParameters<typeof WebSocketServer>[0]);
-
-  sockets.on('headers', (headers) => headers.push(`${AUTH_HEADER}: bound`));
-
-  app.server.on('upgrade', (raw, socket, head) => {
-    upgrades.set(raw, { socket, head });
-    socket.on('error', () => socket.destroy());
-    const response = new ServerResponse(raw);
-    response.shouldKeepAlive = false;
-    response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0]);
-    response.once('finish', () => hangUp(socket));
-    app.routing(raw, response);
-  });
+  const sockets = acceptWebSockets(app, `${AUTH_HEADER}: bound`);
 
   app.get(
     '/subscribe/:dbType/:chain/:network',
@@ -85,9 +49,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
       const infraOnly = request.query.sync_mode === 'infra-only';
       if (infraOnly && id.dbType !== 'indexer')
         throw new PlatformError('REQUEST_INVALID', { reason: 'sync_mode=infra-only is for indexer databases' });
-      const upgrade = upgrades.get(request.raw);
-      if (!upgrade || !isHandshake(request.raw))
-        throw new PlatformError('REQUEST_INVALID', { reason: 'this route needs a WebSocket upgrade, version 13' });
+      sockets.check(request);
       const address = addressOf(request.raw);
       if (!fanOut.admits(address)) {
         reply.header('retry-after', 60);
@@ -96,10 +58,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
       readyActor(directory, id);
       if (!directory.lastReport(id))
         throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
-      reply.hijack();
-      reply.raw.detachSocket(upgrade.socket as Parameters<ServerResponse['detachSocket']>[0]);
-      const connection = request.raw.socket;
-      sockets.handleUpgrade(request.raw, upgrade.socket, upgrade.head, (socket) =>
+      sockets.open(request, reply, (socket, connection) =>
         fanOut.subscribe(id, socket, {
           infraOnly,
           address,
@@ -115,10 +74,4 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
 /** True for the upgrade requests that we serve; any other offer, such as HTTP/2's, is ignored as HTTP allows. */
 export function isSubscription(url = '', upgrade = ''): boolean {
   return upgrade.toLowerCase() === 'websocket' && url.startsWith('/subscribe/');
-}
-
-/** What `ws` would refuse in plain text. */
-function isHandshake({ headers, httpVersion }: IncomingMessage): boolean {
-  const { 'sec-websocket-key': key = '', 'sec-websocket-version': version } = headers;
-  return httpVersion === '1.1' && version === '13' && /^[+/0-9A-Za-z]{22}==$/.test(key);
 }

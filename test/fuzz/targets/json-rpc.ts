@@ -50,11 +50,8 @@ const open = async () => {
     ...{ prepare: async () => undefined, close: async () => undefined },
     ...{ read: run, write: run, push: run }
   };
-  const methods = hubMethods(database, {
-    HUB_SENSITIVE_READ_AUTH: false,
-    HUB_PUSH_AUTH: true,
-    GOV_VOTING_PERIOD: 1_000
-  });
+  const settings = { HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: true, GOV_VOTING_PERIOD: 1_000 };
+  const methods = hubMethods(database, settings, () => undefined);
   return { app: openRpc({ methods, requestsPerMinute: 1e9 }, { keys: { readers: [KEY] } }), written };
 };
 

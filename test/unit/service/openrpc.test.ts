@@ -64,7 +64,9 @@ const hub = createHubApp({
     HUB_DB_NAME: 'hub',
     HUB_SENSITIVE_READ_AUTH: false,
     HUB_PUSH_AUTH: false,
-    GOV_VOTING_PERIOD: 1_000
+    GOV_VOTING_PERIOD: 1_000,
+    WS_BACKPRESSURE_LIMIT: 50,
+    WS_BACKPRESSURE_MAX_BYTES: 1_000_000
   },
   database,
   serves: (code) => code === 'LTC'

@@ -1,0 +1,67 @@
+import type { WebSocket } from 'ws';
+import type { SendBuffer } from '../../service/send-buffer.ts';
+
+/** When a subscriber that does not read is cut. */
+export interface StreamLimits {
+  /** Sends in a row that may find its send buffer not empty. */
+  readonly sends: number;
+  /** Bytes that may wait in its send buffer. */
+  readonly bytes: number;
+}
+
+const POLICY_VIOLATION = 1008;
+const BACKPRESSURE = 'Backpressure';
+
+/** One connection to `/hub-db/subscribe`. */
+export class StreamSubscriber {
+  readonly socket: WebSocket;
+  readonly address: string;
+  readonly #sendBuffer: () => SendBuffer;
+  readonly #limits: StreamLimits;
+  #isLive = false;
+  #answered = true;
+  #busySends = 0;
+
+  constructor(socket: WebSocket, address: string, sendBuffer: () => SendBuffer, limits: StreamLimits) {
+    this.socket = socket;
+    this.address = address;
+    this.#sendBuffer = sendBuffer;
+    this.#limits = limits;
+    socket.on('pong', () => (this.#answered = true));
+  }
+
+  /** Whether it has what it resumed from, and gets each row from now on. */
+  get isLive(): boolean {
+    return this.#isLive;
+  }
+
+  /** Whether it has not taken all that it was sent. */
+  get isBusy(): boolean {
+    return this.socket.readyState === this.socket.OPEN && this.#sendBuffer().waitingBytes > 0;
+  }
+
+  begin(): void {
+    this.#isLive = true;
+  }
+
+  /** Sends, or gives the connection up by one of its limits. */
+  send(message: string | Buffer): void {
+    if (this.socket.readyState !== this.socket.OPEN) return;
+    const { waitingBytes } = this.#sendBuffer();
+    this.#busySends = waitingBytes === 0 ? 0 : this.#busySends + 1;
+    if (this.#busySends > this.#limits.sends || waitingBytes > this.#limits.bytes) this.drop(BACKPRESSURE);
+    else this.socket.send(message, { binary: false });
+  }
+
+  /** Ends a connection that did not answer the last ping. */
+  ping(): void {
+    if (this.#answered) this.socket.ping();
+    else this.socket.terminate();
+    this.#answered = false;
+  }
+
+  /** Gives it up: it gets nothing more. @param reason of the close frame */
+  drop(reason: string): void {
+    this.socket.close(POLICY_VIOLATION, reason);
+  }
+}

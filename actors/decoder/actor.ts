@@ -4,7 +4,7 @@ import { workerData } from 'node:worker_threads';
 import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
 import { NodeChain } from '../../src/coin/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
-import { BlockFeed } from '../../src/decoder/block-feed.ts';
+import { BlockFeed, scanParallelism } from '../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../src/decoder/block-scan.ts';
 import { type DecoderReport, isNearTip } from '../../src/decoder/health.ts';
 import { MempoolLoop } from '../../src/decoder/mempool-loop.ts';
@@ -50,8 +50,7 @@ const data = workerData as DecoderActorData;
 const log = createLogger('decoder', data.logLevel).child({ database: data.coordinates.name });
 const rpc = new NodeRpc(data.node);
 const chain = new NodeChain(rpc);
-/** One core is for the node and this thread; a node has 4 threads for callers unless it is told otherwise. */
-const parallelism = Math.min(4, Math.max(1, availableParallelism() - 1));
+const parallelism = scanParallelism(availableParallelism());
 const tasks = new TaskPool<DecoderTasks>({ maxThreads: parallelism });
 const feed = new BlockFeed({
   versions: data.rules.addresses,

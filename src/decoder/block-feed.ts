@@ -55,6 +55,11 @@ const TIP_BLOCKS = 3;
 const RECOVERY = 16;
 const BUSY = new Set<unknown>([429, 503]);
 
+/** Ranges to scan at once: two at least, for a range mostly waits for the node, which has 4 threads for callers by default. */
+export function scanParallelism(cores: number): number {
+  return Math.min(4, Math.max(2, cores - 1));
+}
+
 /** The next blocks of a chain as rows, fetched and scanned ahead within a bound. */
 export class BlockFeed {
   readonly #options: Required<BlockFeedOptions>;

@@ -12,7 +12,7 @@ import { NodeChain } from '../../src/coin/node-chain.ts';
 import { NodeRpc } from '../../src/coin/node-rpc.ts';
 import { encodePayload } from '../../src/coin/payload.ts';
 import { RawChain } from '../../src/coin/raw-chain.ts';
-import { BlockFeed } from '../../src/decoder/block-feed.ts';
+import { BlockFeed, scanParallelism } from '../../src/decoder/block-feed.ts';
 import { scanBlock } from '../../src/decoder/block-scan.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { DecoderWork } from '../../src/decoder/work.ts';
@@ -36,7 +36,9 @@ const { runs, emptyBlocks, fullBlocks } = readArguments(
 const MAGIC = 'TEST';
 const NETWORK = chainNetwork('litecoin', 'regtest');
 const RULES = scanRules(NETWORK, MAGIC);
-const PARALLELISM = Math.max(1, availableParallelism() - 1);
+const PARALLELISM = scanParallelism(availableParallelism());
+/** Requests for blocks that are under way of each range. */
+const PER_RANGE = 2;
 const figures: Figure[] = [];
 const stops: (() => Promise<void>)[] = [];
 after(async () => {
@@ -122,7 +124,7 @@ async function fetchAndDrop(node: PrivateLitecoind, perRequest: number): Promise
       }
     }
   };
-  await Promise.all(Array.from({ length: PARALLELISM + 1 }, fetchSome));
+  await Promise.all(Array.from({ length: PER_RANGE * PARALLELISM }, fetchSome));
   const ms = performance.now() - began;
   await rpc.close();
   return ms;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { scriptOf } from '../../../src/coin/address.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { markOf } from '../../../src/coin/script-marks.ts';
-import { BlockFeed, type BlockRange, type MarkedBlock } from '../../../src/decoder/block-feed.ts';
+import { BlockFeed, type BlockRange, type MarkedBlock, scanParallelism } from '../../../src/decoder/block-feed.ts';
 import { PlatformError } from '../../../src/errors.ts';
 
 const { addresses } = chainNetwork('bitcoin', 'regtest');
@@ -148,4 +148,8 @@ test('ST-05: every attempt counts, until one goes well', async () => {
   feed.clear();
   await feed.take(0, 0, [], going);
   assert.deepEqual([feed.failures, feed.errorCount], [0, 3]);
+});
+
+test('two ranges are scanned at once on few cores, as many as a node has threads for on many', () => {
+  assert.deepEqual([1, 2, 3, 4, 5, 64].map(scanParallelism), [2, 2, 2, 3, 4, 4]);
 });

@@ -37,6 +37,16 @@ export const hubVariables = {
     min: 65_536,
     doc: 'bytes that may wait in the send buffer of such a subscriber'
   }),
+  TELEMETRY_ENABLED: flag({ default: true, doc: 'false: usage pings are rejected' }),
+  TELEMETRY_RETENTION_DAYS: integer({ default: 90, min: 1, max: 3_650, doc: 'days for which usage pings are kept' }),
+  TELEMETRY_IP_SALT: text({
+    doc: "secret by which the address of a ping's sender is hashed; unset: nothing of it is kept",
+    secret: true
+  }),
+  TELEMETRY_ADMIN_KEY: text({
+    doc: 'key for GET /telemetry/operators; unset: nobody may read it',
+    secret: true
+  }),
   P2P_VALIDATOR_ADDR: unsupported({
     doc: 'refused: this hub has no validator mode yet',
     reason: 'this hub has no validator mode yet: its writes would go to its own database without consensus; unset it'

@@ -7,6 +7,7 @@ import { hubPipeline } from './pipeline.ts';
 import type { HubDatabase } from './store/database.ts';
 import { MAX_PER_ADDRESS, PriceStream } from './stream/price-stream.ts';
 import { isStreamRequest, streamRoutes } from './stream/routes.ts';
+import { type TelemetrySettings, telemetryRoutes } from './telemetry/routes.ts';
 
 type StreamSetting = 'WS_BACKPRESSURE_LIMIT' | 'WS_BACKPRESSURE_MAX_BYTES';
 
@@ -15,6 +16,7 @@ export interface HubAppDeps
   extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing'> {
   readonly config: ServiceDefinition['config'] &
     HubMethodSettings &
+    TelemetrySettings &
     Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME' | StreamSetting>;
   readonly database: HubDatabase;
   /** Whether a public code, such as LTC, is one of a network. */
@@ -49,7 +51,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       title: 'platform-node hub',
       description:
         'The configuration that the other services discover their databases from.\n\nMethods that read are open; those that write, and all else, need the key where there is one.',
-      tags: ['State', 'JSON-RPC', 'Prices', 'Operator', 'Documentation'],
+      tags: ['State', 'JSON-RPC', 'Prices', 'Telemetry', 'Operator', 'Documentation'],
       keys: 'HUB_API_KEY, when it is set'
     },
     readiness: async () => {
@@ -61,6 +63,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     routes: (app, { addressOf }) => {
       const requestsPerMinute = config.HUB_RATE_LIMIT_RPM;
       app.register(streamRoutes, { database, stream, addressOf, requestsPerMinute });
+      app.register(telemetryRoutes, { database, config, addressOf });
     },
     rpc: {
       methods: hubMethods(database, config, (table, removed) => stream.changed(table, removed)),

@@ -147,7 +147,23 @@ const TABLES: Readonly<Record<string, string>> = {
     vote ENUM('approve', 'reject') NOT NULL,
     signature CHAR(128) NULL,
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    UNIQUE KEY governance_votes_name (proposal_id, voter_pubkey)`
+    UNIQUE KEY governance_votes_name (proposal_id, voter_pubkey)`,
+  telemetry_pings: `
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    install_id CHAR(36) NOT NULL,
+    country CHAR(2) NULL,
+    region VARCHAR(16) NULL,
+    ip_hash CHAR(64) NULL,
+    node_version VARCHAR(32) NULL,
+    os_platform VARCHAR(32) NULL,
+    os_release VARCHAR(64) NULL,
+    arch VARCHAR(16) NULL,
+    docker_version VARCHAR(32) NULL,
+    modules TEXT NOT NULL,
+    event ENUM('install', 'update', 'start', 'heartbeat') NOT NULL,
+    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    KEY telemetry_pings_install (install_id, id),
+    KEY telemetry_pings_created (created_at)`
 };
 
 /**

@@ -1,0 +1,154 @@
+import { createHmac } from 'node:crypto';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import type { HubConfig } from '../../config/hub.ts';
+import { PlatformError } from '../../errors.ts';
+import type { AddressReader } from '../../service/address.ts';
+import { createAuthenticator } from '../../service/auth.ts';
+import { createLimit } from '../../service/limits.ts';
+import { wholeNumber } from '../../service/parameters.ts';
+import { PingSchema } from '../../wire/telemetry.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { modulesOf, takeCensus } from './census.ts';
+import { insertPing, prunePings, selectOperators } from './pings.ts';
+
+/** What the collector reads of the hub's settings. */
+export type TelemetrySettings = Pick<
+  HubConfig,
+  'TELEMETRY_ENABLED' | 'TELEMETRY_RETENTION_DAYS' | 'TELEMETRY_IP_SALT' | 'TELEMETRY_ADMIN_KEY'
+>;
+
+interface TelemetryDeps {
+  readonly database: HubDatabase;
+  readonly config: TelemetrySettings;
+  readonly addressOf: AddressReader;
+}
+
+const BODY_LIMIT_BYTES = 8_192;
+const PER_MINUTE = 10;
+const FIRST_PRUNING_MS = 60_000;
+const PRUNING_INTERVAL_MS = 24 * 3_600_000;
+const DEFAULT_DAYS = 30;
+const MAX_DAYS = 365;
+
+const tag = 'Telemetry';
+const DaysSchema = Type.Object({
+  days: Type.Optional(wholeNumber({ min: 1, digits: 3, default: DEFAULT_DAYS, note: `at most ${MAX_DAYS}` }))
+});
+const Groups = Type.Array(Type.Object({ key: Type.String(), count: Type.Integer() }));
+const Counted = Type.Optional(Groups);
+const CensusSchema = Type.Object({
+  enabled: Type.Boolean(),
+  window_days: Type.Optional(Type.Integer()),
+  operators: Type.Optional(Type.Integer({ description: 'installations that were heard of' })),
+  pings: Type.Optional(Type.Integer()),
+  ...{ byVersion: Counted, byOs: Counted, byCountry: Counted, byArch: Counted, byDocker: Counted },
+  ...{ modules: Counted, chains: Counted },
+  chainModules: Type.Optional(
+    Type.Array(
+      Type.Object({ coin: Type.String(), network: Type.String(), module: Type.String(), count: Type.Integer() })
+    )
+  )
+});
+const statusOf = <const S extends string>(status: S) => Type.Object({ status: Type.Literal(status) });
+const OperatorsSchema = Type.Object({
+  enabled: Type.Boolean(),
+  window_days: Type.Integer(),
+  operators: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true }))
+});
+
+/**
+ * The telemetry collector. No address of a sender is stored or logged: its keyed hash is, where there is a salt.
+ *
+ * @see the section "Telemetry collector (hub REST)" of the specification
+ */
+export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
+  app,
+  { database, config, addressOf }
+) => {
+  const limit = createLimit(app, { name: 'telemetry', max: PER_MINUTE, windowMs: 60_000, addressOf });
+  const admin = createAuthenticator({
+    readers: config.TELEMETRY_ADMIN_KEY === undefined ? [] : [config.TELEMETRY_ADMIN_KEY]
+  });
+  const enabled = config.TELEMETRY_ENABLED;
+
+  const prune = async () => {
+    const batch = () => database.push((connection) => prunePings(connection, config.TELEMETRY_RETENTION_DAYS));
+    try {
+      while (await batch());
+    } catch (caught) {
+      app.log.warn({ err: caught }, 'old telemetry could not be deleted; it is tried again in a day');
+    }
+  };
+  const timers = [setTimeout(prune, FIRST_PRUNING_MS).unref(), setInterval(prune, PRUNING_INTERVAL_MS).unref()];
+  app.addHook('onClose', async () => timers.forEach(clearTimeout));
+
+  app.post(
+    '/telemetry',
+    {
+      bodyLimit: BODY_LIMIT_BYTES,
+      config: { open: true, doc: { tag, summary: 'Takes a usage ping', statuses: [403, 413, 429] } },
+      schema: { body: PingSchema, response: { 200: statusOf('success'), 403: statusOf('disabled') } },
+      onRequest: async (request, reply) => {
+        if (!enabled) return await reply.code(403).send({ status: 'disabled' });
+        await limit.take(request, reply);
+      }
+    },
+    async ({ body, raw }) => {
+      const hash = hashOf(addressOf(raw), config.TELEMETRY_IP_SALT);
+      await database
+        .push((connection) => insertPing(connection, body, hash))
+        .catch((caught) => app.log.warn({ err: caught }, 'a usage ping could not be stored'));
+      return { status: 'success' as const }; // whatever became of it: a sender has nothing to do about it
+    }
+  );
+  app.get(
+    '/telemetry/summary',
+    {
+      config: {
+        open: true,
+        doc: { tag, summary: 'How many run what; no group of fewer than five is told', statuses: [429] }
+      },
+      schema: { querystring: DaysSchema, response: { 200: CensusSchema } },
+      onRequest: async (request, reply) => await limit.take(request, reply)
+    },
+    async ({ query }) => {
+      if (!enabled) return { enabled };
+      const days = daysOf(query.days);
+      const operators = await database.read((connection) => selectOperators(connection, days));
+      return { enabled, window_days: days, ...takeCensus(operators) };
+    }
+  );
+  app.get(
+    '/telemetry/operators',
+    {
+      config: { open: true, doc: { tag, summary: 'Each installation; needs TELEMETRY_ADMIN_KEY', statuses: [401] } },
+      schema: { querystring: DaysSchema, response: { 200: OperatorsSchema } },
+      onRequest: async ({ headers }) => {
+        if (!admin.admits(headers, false))
+          throw new PlatformError('UNAUTHORIZED', { reason: 'send TELEMETRY_ADMIN_KEY as X-API-Key' });
+      }
+    },
+    async ({ query }) => {
+      const days = daysOf(query.days);
+      const found = await database.read((connection) => selectOperators(connection, days));
+      const operators = found.map((operator) => {
+        const modules = modulesOf(operator);
+        const chains = [...new Set(modules.flatMap(({ coin, network }) => (coin ? [`${coin}-${network ?? ''}`] : [])))];
+        return { ...operator, modules, chains };
+      });
+      return { enabled, window_days: days, operators };
+    }
+  );
+};
+
+/** Without a salt anyone could try all addresses, so nothing is kept. */
+function hashOf(address: string, salt: string | undefined): string | null {
+  return salt === undefined ? null : createHmac('sha256', salt).update(address).digest('hex');
+}
+
+function daysOf(text: string | undefined): number {
+  const days = Number(text ?? DEFAULT_DAYS);
+  if (days > MAX_DAYS) throw new PlatformError('REQUEST_INVALID', { reason: `days must be at most ${MAX_DAYS}` });
+  return days;
+}

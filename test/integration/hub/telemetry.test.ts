@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { pino } from 'pino';
+import { connect, rows } from '../../../src/db/core/connection.ts';
+import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+
+const PING = {
+  ...{ event: 'start', node_version: '1.2.3', os_platform: 'linux', os_release: '6.1', arch: 'x64' },
+  modules: [{ module: 'sync', coin: 'litecoin', network: 'mainnet', version: '1.2.3', running: true }]
+};
+const ping = (more: object = {}) => ({ install_id: randomUUID(), ...PING, ...more });
+
+async function start(t: TestContext, env: Record<string, string> = {}, log?: pino.Logger) {
+  const hub = await runHub({ TRUST_PROXY: '127.0.0.1', ...env }, log ? { log } : {});
+  t.after(hub.stop);
+  return hub;
+}
+
+/** @param from the address that the proxy names */
+async function send(hub: RunningHub, body: unknown, from = '203.0.113.7') {
+  const response = await fetch(`${hub.url}/telemetry`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-forwarded-for': from },
+    body: typeof body === 'string' ? body : JSON.stringify(body)
+  });
+  return { status: response.status, json: (await response.json()) as Record<string, unknown> };
+}
+
+async function get(hub: RunningHub, path: string, headers: Record<string, string> = {}) {
+  const response = await fetch(`${hub.url}/telemetry/${path}`, { headers });
+  // biome-ignore lint/suspicious/noExplicitAny: each check says what it expects
+  return { status: response.status, json: (await response.json()) as any };
+}
+
+async function sql(hub: RunningHub, statement: string) {
+  const connection = await connect(hub.database);
+  const found = await rows(connection, statement);
+  await connection.end();
+  return found;
+}
+
+test('a ping is taken, and its installation counted once', async (t) => {
+  const hub = await start(t, { TELEMETRY_ADMIN_KEY: 'admin' });
+  const first = ping();
+  assert.deepEqual(await send(hub, first), { status: 200, json: { status: 'success' } });
+  await send(hub, { ...first, event: 'odd', node_version: "1'; DROP TABLE telemetry_pings" });
+  const { operators } = (await get(hub, 'operators', { 'x-api-key': 'admin' })).json;
+  assert.equal(operators.length, 1);
+  const { install_id, pings, node_version, chains, modules, ip_hash, country } = operators[0];
+  assert.deepEqual([install_id, pings, node_version], [first.install_id, 2, "1'; DROP TABLE telemetry_pings"]);
+  assert.deepEqual([chains, modules, ip_hash, country], [['litecoin-mainnet'], PING.modules, null, null]);
+  const events = await sql(hub, 'SELECT event FROM telemetry_pings ORDER BY id');
+  assert.deepEqual(events, [{ event: 'start' }, { event: 'heartbeat' }]);
+});
+
+test('REQUEST_INVALID: an id that is missing or no UUID v4, too much, and what is nested', async (t) => {
+  const hub = await start(t);
+  const cases: [body: unknown, status: number][] = [
+    [PING, 400],
+    [ping({ install_id: 'x' }), 400],
+    [ping({ install_id: '00000000-0000-1000-8000-000000000000' }), 400],
+    [ping({ modules: Array.from({ length: 101 }, () => ({ module: 'm' })) }), 400],
+    [ping({ node_version: { nested: true } }), 400],
+    [ping({ modules: [{ module: 'm'.repeat(65) }] }), 400],
+    ['{', 400],
+    [ping({ os_release: 'x'.repeat(9_000) }), 413]
+  ];
+  for (const [at, [body, status]] of cases.entries()) {
+    const answer = await send(hub, body, `203.0.113.${at}`);
+    assert.equal(answer.status, status, JSON.stringify(body).slice(0, 100));
+    assert.equal(typeof answer.json['error'], 'string');
+  }
+  assert.deepEqual(await sql(hub, 'SELECT 1 FROM telemetry_pings'), []);
+});
+
+test('an address may send ten pings a minute', async (t) => {
+  const hub = await start(t);
+  const statuses = [];
+  for (let n = 0; n < 11; n++) statuses.push((await send(hub, ping())).status);
+  assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 200), 429]);
+  assert.equal((await send(hub, ping(), '203.0.113.8')).status, 200);
+});
+
+test('the census tells of no group of fewer than five', async (t) => {
+  const hub = await start(t);
+  const versions = [...Array.from({ length: 6 }, () => '1.0.0'), '0.9.0', '0.8.0'];
+  for (const [at, node_version] of versions.entries())
+    await send(hub, ping({ node_version, arch: at < 5 ? 'x64' : 'arm64' }), `203.0.113.${at}`);
+  const { json } = await get(hub, 'summary?days=7');
+  assert.deepEqual([json.enabled, json.window_days, json.operators, json.pings], [true, 7, 8, 8]);
+  assert.deepEqual(json.byVersion, [
+    { key: '1.0.0', count: 6 },
+    { key: 'other', count: 2 }
+  ]);
+  assert.deepEqual(json.byArch, [
+    { key: 'x64', count: 5 },
+    { key: 'other', count: 3 }
+  ]);
+  assert.deepEqual(json.chainModules, [{ coin: 'litecoin', network: 'mainnet', module: 'sync', count: 8 }]);
+  assert.equal((await get(hub, 'summary?days=366')).status, 400);
+});
+
+test('UNAUTHORIZED: installations are told to TELEMETRY_ADMIN_KEY alone, and to nobody without one', async (t) => {
+  const [open, keyed] = [await start(t, { HUB_API_KEY: 'k' }), await start(t, { TELEMETRY_ADMIN_KEY: 'admin' })];
+  for (const key of ['', 'k', 'undefined'])
+    assert.equal((await get(open, 'operators', { 'x-api-key': key })).status, 401);
+  assert.equal((await get(keyed, 'operators', { 'x-api-key': 'wrong' })).status, 401);
+  assert.equal((await get(keyed, 'operators', { 'x-api-key': 'admin' })).status, 200);
+});
+
+test('TELEMETRY_ENABLED=false rejects pings', async (t) => {
+  const hub = await start(t, { TELEMETRY_ENABLED: 'false' });
+  assert.deepEqual(await send(hub, ping()), { status: 403, json: { status: 'disabled' } });
+  assert.deepEqual((await get(hub, 'summary')).json, { enabled: false });
+  assert.deepEqual(await sql(hub, 'SELECT 1 FROM telemetry_pings'), []);
+});
+
+/** Every file below a directory that holds a text. */
+function filesWith(directory: string, text: string): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => readFileSync(path).includes(text));
+}
+
+test('after 1,000 pings the address of the sender is in no log and no file of the database; its keyed hash is', async (t) => {
+  const lines: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
+  const hub = await start(t, { TELEMETRY_IP_SALT: 'salt-of-this-hub' }, log);
+  const addresses = Array.from({ length: 100 }, (_, at) => `198.51.100.${at + 100}`);
+  for (let round = 0; round < 10; round++)
+    await Promise.all(
+      addresses.map(async (address) => {
+        const body = ping();
+        assert.equal((await send(hub, body, address)).status, 200, address);
+      })
+    );
+  const [found] = await sql(hub, 'SELECT COUNT(*) AS pings, COUNT(DISTINCT ip_hash) AS hashes FROM telemetry_pings');
+  assert.deepEqual(found, { pings: 1_000, hashes: 100 });
+  const [{ directory }] = (await sql(hub, 'SELECT @@datadir AS directory')) as [{ directory: string }];
+  await sql(hub, 'FLUSH TABLES');
+  assert.ok(filesWith(directory, 'telemetry_pings').length > 0, 'the files are read');
+  assert.deepEqual(filesWith(directory, '198.51.100.'), []);
+  assert.ok(!lines.join('').includes('198.51.100.'));
+});

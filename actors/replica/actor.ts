@@ -12,7 +12,7 @@ import type { DatabaseReport } from '../../src/wire/report.ts';
 import { ReplicaCommitment } from '../commitment/replica-commitment.ts';
 import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from '../protocol.ts';
 import { hostActor } from '../runtime/actor-host.ts';
-import { CircuitBreaker } from '../runtime/circuit.ts';
+import { databaseBreaker } from '../runtime/circuit.ts';
 import { Effects } from '../runtime/effects.ts';
 import { stateText } from '../runtime/observe.ts';
 import { adopt } from './adoption.ts';
@@ -90,15 +90,10 @@ const follower = new ReplicaFollower(replica, {
 const stopped = Promise.withResolvers<void>();
 let reportTimer: NodeJS.Timeout | undefined;
 
-const breaker = new CircuitBreaker({
-  failureThreshold: data.circuitFailures,
-  cooldownMs: data.circuitCooldownMs,
+const breaker = databaseBreaker(data, log, {
   trialTimeoutMs: TRIAL_TIMEOUT_MS,
   inspect: host.observe('circuitBreaker'),
-  onChange: (state) => {
-    if (state === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
-    scheduleReport();
-  }
+  changed: () => scheduleReport()
 });
 
 /** Alone on the writer; a fault drops whatever it may have broken. */

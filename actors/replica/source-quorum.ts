@@ -4,6 +4,8 @@ import { dissenters, hashQuorumMachine } from '../../machines/sync/hash-quorum.t
 import { PlatformError } from '../../src/errors.ts';
 import { askHashes } from '../../src/sync/client/ask-hashes.ts';
 import { type BlockHashes, blockText } from '../../src/wire/database.ts';
+import { Contradictions } from './contradictions.ts';
+import { DoubtedSources } from './doubted-sources.ts';
 import type { Replica } from './replica.ts';
 import { type HashReport, SourceListener } from './source-listener.ts';
 import type { SourceRecord } from './source-set.ts';
@@ -13,12 +15,8 @@ type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | '
 /** Between two looks at sources that have not said what is waited for. */
 const LOOK_MS = 500;
 const ASK_LIMIT_MS = 5_000;
-/** Blocks that were agreed on, and contradictions of them, that are remembered. */
+/** Blocks that were agreed on that are remembered. */
 const MAX_REMEMBERED = 1_000;
-/** A source that holds a block up for longer with a report that the majority does not share is doubted, for so many blocks that it names right. */
-const HELD_UP_MS = 1_000;
-const DOUBTED_BLOCKS = 100;
-
 type Observer = (event: InspectionEvent) => void;
 
 /**
@@ -38,13 +36,6 @@ export interface FollowedReport {
   readonly hasBlock: boolean;
 }
 
-interface Contradiction {
-  readonly record: SourceRecord;
-  readonly height: number;
-  readonly hash: string;
-  readonly since: number;
-}
-
 /**
  * The configured sources as judges of each block: what no strict majority of them names is not applied.
  *
@@ -57,9 +48,8 @@ export class SourceQuorum {
   readonly #inspect: () => Observer;
   readonly #listeners = new Map<SourceRecord, SourceListener>();
   readonly #agreed = new Map<number, string>();
-  readonly #contradictions = new Map<string, Contradiction>();
-  /** Sources whose report holds no block up, with the blocks that they have still to name as the majority does. */
-  readonly #doubted = new Map<string, number>();
+  readonly #contradictions = new Contradictions();
+  readonly #doubted: DoubtedSources;
   /** Of the last block that was told to wait. */
   #waitsFor: number | null = null;
   /** Of the last block that was told to be beyond what the sources can name. */
@@ -70,6 +60,7 @@ export class SourceQuorum {
   constructor(replica: Parts, inspect: () => Observer) {
     this.#replica = replica;
     this.#inspect = inspect;
+    this.#doubted = new DoubtedSources(replica.log);
   }
 
   get isSitting(): boolean {
@@ -157,9 +148,7 @@ export class SourceQuorum {
 
   /** Names those that still contradict what was agreed on when the time that an ordinary reorg takes is over. */
   sweep(): void {
-    for (const [key, { record, height, hash, since }] of this.#contradictions) {
-      if (performance.now() - since < this.#replica.data.hashConfirmTimeoutMs) continue;
-      this.#contradictions.delete(key);
+    for (const { record, height, hash } of this.#contradictions.take(this.#replica.data.hashConfirmTimeoutMs)) {
       const agreed = this.#agreed.get(height);
       if (agreed === undefined || agreed === hash || this.#listeners.get(record)?.heard(height) !== hash) continue;
       this.#mismatch(height, { [this.#replica.sources.client.url]: agreed, [record.client.url]: hash });
@@ -192,7 +181,7 @@ export class SourceQuorum {
     const judge = createActor(hashQuorumMachine.provide({ actions: { askAgain } }), {
       input: {
         sources: sources.map(({ url }) => url),
-        doubted: [...this.#doubted.keys()],
+        doubted: this.#doubted.urls,
         confirmTimeoutMs: data.hashConfirmTimeoutMs
       },
       inspect: (event) => contested && observe(event)
@@ -233,7 +222,7 @@ export class SourceQuorum {
         return 'halted';
       }
       this.#remember(height, context.agreed);
-      this.#weigh(height, context.agreed, words, contested ? performance.now() - contestedAt : 0);
+      this.#doubted.weigh(height, context.agreed, words, contested ? performance.now() - contestedAt : 0);
       this.#judge(height, dissenters(context), words, contested);
       return { agreed: context.agreed };
     } finally {
@@ -338,29 +327,11 @@ export class SourceQuorum {
     const { client: source, others } = this.#replica.sources;
     for (const record of others.filter(({ client }) => urls.includes(client.url))) {
       if (asked) this.#dissents(record, height);
-      else this.#doubt(record, height, words.get(record.client.url)!);
+      else this.#contradictions.note(record, height, words.get(record.client.url)!);
     }
     if (!urls.includes(source.url)) return;
     this.#dissents(this.#replica.sources.followed, height);
     throw this.#refusal(height, 'is not the one that the majority of the sources names');
-  }
-
-  /** One that contradicts in its stream, and is silent when it is asked again, would hold each block up for all the time there is. */
-  #weigh(height: number, agreed: string, words: Words, heldUpMs: number): void {
-    for (const [url, hash] of words) {
-      const left = this.#doubted.get(url);
-      if (hash !== agreed && (left !== undefined || heldUpMs > HELD_UP_MS)) {
-        this.#doubted.set(url, DOUBTED_BLOCKS);
-        if (left === undefined)
-          this.#replica.log.warn(
-            { block: height, source: url },
-            `${url} held block ${height} up and is in the minority: its report alone holds up no more until it has agreed with ${DOUBTED_BLOCKS} blocks`
-          );
-      } else if (left !== undefined && hash === agreed) {
-        if (left > 1) this.#doubted.set(url, left - 1);
-        else this.#doubted.delete(url);
-      }
-    }
   }
 
   #dissents(record: SourceRecord, height: number): void {
@@ -390,14 +361,8 @@ export class SourceQuorum {
     this.#replica.progress.changed();
     if (!report) return;
     const agreed = this.#agreed.get(report.height);
-    if (agreed !== undefined && agreed !== report.hash) this.#doubt(record, report.height, report.hash);
+    if (agreed !== undefined && agreed !== report.hash) this.#contradictions.note(record, report.height, report.hash);
     this.#wake?.();
-  }
-
-  #doubt(record: SourceRecord, height: number, hash: string): void {
-    const key = `${height} ${record.client.url}`;
-    if (this.#contradictions.size >= MAX_REMEMBERED || this.#contradictions.has(key)) return;
-    this.#contradictions.set(key, { record, height, hash, since: performance.now() });
   }
 
   /** Until a listener speaks, or for a while. */

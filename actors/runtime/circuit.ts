@@ -1,5 +1,6 @@
 import { createActor, type InspectionEvent, waitFor } from 'xstate';
 import { type BreakerInput, circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
+import type { Logger } from '../../src/log.ts';
 import type { Circuit } from '../../src/wire/report.ts';
 
 const SHOWN = { closed: 'closed', open: 'open', halfOpen: 'half-open', trial: 'half-open' } as const;
@@ -8,6 +9,13 @@ export interface CircuitOptions extends BreakerInput {
   /** Sees the machine's changes of state. */
   readonly inspect: (inspection: InspectionEvent) => void;
   readonly onChange: (state: Circuit) => void;
+}
+
+/** What an actor is told of its breaker. */
+interface BreakerSettings {
+  readonly id: { readonly chain: string; readonly network: string };
+  readonly circuitFailures: number;
+  readonly circuitCooldownMs: number;
 }
 
 /** The circuit breaker of one database. */
@@ -43,4 +51,21 @@ export class CircuitBreaker {
   tell(type: 'call.started' | 'call.succeeded' | 'call.failed'): void {
     this.#machine.send({ type });
   }
+}
+
+/** The breaker of an actor's database, by its settings. @param changed called after each change of state */
+export function databaseBreaker(
+  { id, circuitFailures, circuitCooldownMs }: BreakerSettings,
+  log: Logger,
+  { changed, ...options }: Pick<CircuitOptions, 'inspect' | 'trialTimeoutMs'> & { readonly changed: () => void }
+): CircuitBreaker {
+  return new CircuitBreaker({
+    ...options,
+    failureThreshold: circuitFailures,
+    cooldownMs: circuitCooldownMs,
+    onChange: (state) => {
+      if (state === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
+      changed();
+    }
+  });
 }

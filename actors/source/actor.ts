@@ -14,7 +14,7 @@ import type { SnapshotOrder, SnapshotQuery } from '../../src/wire/snapshot.ts';
 import { SourceRoots } from '../commitment/source-roots.ts';
 import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../protocol.ts';
 import { hostActor } from '../runtime/actor-host.ts';
-import { CircuitBreaker } from '../runtime/circuit.ts';
+import { databaseBreaker } from '../runtime/circuit.ts';
 import { Effects } from '../runtime/effects.ts';
 import { stateText } from '../runtime/observe.ts';
 import { SourceDigests } from './digests.ts';
@@ -155,15 +155,10 @@ async function handOver(send: () => Promise<unknown>): Promise<void> {
   report();
 }
 
-const breaker = new CircuitBreaker({
-  failureThreshold: data.circuitFailures,
-  cooldownMs: data.circuitCooldownMs,
+const breaker = databaseBreaker(data, log, {
   trialTimeoutMs: TRIAL_TIMEOUT_MS,
   inspect: host.observe('circuitBreaker'),
-  onChange: (state) => {
-    if (state === 'open') log.error(`circuit breaker open for ${id.chain}/${id.network}`);
-    report();
-  }
+  changed: () => report()
 });
 
 const effects = new Effects({
@@ -197,7 +192,7 @@ const machine = createActor(
       }),
       backfill: effects.effect('backfill', () => transparency.backfill()),
       poll: effects.effect('poll', async () => {
-        await transparency.commitDue();
+        await transparency.committed();
         const found = await feed.poll();
         if (found !== 'same') return found;
         await feed.rest();

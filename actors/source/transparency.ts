@@ -1,6 +1,6 @@
 import { appendFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Actor, createActor, type InspectionEvent } from 'xstate';
+import { type Actor, createActor, fromPromise, type InspectionEvent, waitFor } from 'xstate';
 import { epochCommitMachine } from '../../machines/sync/epoch-commit.ts';
 import { epochOf, type LeafHashes } from '../../src/consensus/epoch-tree.ts';
 import type { Connection } from '../../src/db/core/connection.ts';
@@ -70,6 +70,8 @@ export class SourceTransparency {
   /** Epochs that a reorg removed, with the root that they had. */
   readonly #removed = new Map<number, { readonly oldRoot: string | null; readonly fork: number }>();
   #commits: Actor<typeof epochCommitMachine> | undefined;
+  /** Of the last commit, until it is told. */
+  #fault: { readonly error: unknown } | null = null;
   /** Why the log cannot be read; null when it can. */
   missing: string | null = null;
 
@@ -146,7 +148,7 @@ export class SourceTransparency {
           root: roots.get(epoch)!,
           leafCount: blocks.length
         };
-        await this.#committed(epoch, await line.use((connection) => writeEpoch(connection, summary)));
+        await this.#note(epoch, await line.use((connection) => writeEpoch(connection, summary)));
       }
     }
   }
@@ -155,7 +157,12 @@ export class SourceTransparency {
     const { epochSize } = this.#options.data;
     const epoch = Math.floor(Math.max(0, height) / epochSize) + 1;
     const input = { epochSize, epoch, height: Math.max(0, height), retryMs: COMMIT_RETRY_MS };
-    this.#commits = createActor(epochCommitMachine, { input, inspect: this.#options.observe }).start();
+    const machine = epochCommitMachine.provide({
+      actors: { commit: fromPromise(({ input: { epoch: full } }) => this.#commit(full)) },
+      actions: { tellFault: (_, fault) => (this.#fault = fault) }
+    });
+    this.#commits?.stop();
+    this.#commits = createActor(machine, { input, inspect: this.#options.observe }).start();
   }
 
   /**
@@ -174,7 +181,7 @@ export class SourceTransparency {
     await this.#retime(heads, recent[0]?.height ?? first.height, (from ?? first.height) - 1);
     await line.use((connection) => recordBlocks(connection, [...again, ...blocks]));
     this.#commits?.send({ type: 'block.recorded', height: last.height });
-    await this.commitDue();
+    await this.committed();
   }
 
   /** Whether the log has the times of the blocks up to a height in a snapshot; where it has not, it gets those that are there now. */
@@ -191,28 +198,21 @@ export class SourceTransparency {
     });
   }
 
-  /** Commits what the machine says is to be committed. */
-  async commitDue(): Promise<void> {
-    const machine = this.#commits;
-    while (machine?.getSnapshot().matches('committing')) {
-      const { epoch, attempt } = machine.getSnapshot().context;
-      try {
-        await this.#commit(epoch);
-        machine.send({ type: 'epoch.committed', attempt });
-      } catch (caught) {
-        machine.send({ type: 'commit.failed', attempt });
-        throw caught;
-      }
-    }
+  /** Returns when no commit is under way. @throws why the last one failed, once; it is tried again by itself */
+  async committed(): Promise<void> {
+    if (this.#commits) await waitFor(this.#commits, (snapshot) => !snapshot.matches('committing'));
+    const fault = this.#fault;
+    this.#fault = null;
+    if (fault) throw fault.error;
   }
 
   async #commit(epoch: number): Promise<void> {
     const { line, data } = this.#options;
-    await this.#committed(epoch, await line.use((connection) => commitEpoch(connection, epoch, data.epochSize)));
+    await this.#note(epoch, await line.use((connection) => commitEpoch(connection, epoch, data.epochSize)));
   }
 
   /** @param written null: it was committed so already */
-  async #committed(epoch: number, written: EpochRewrite | null): Promise<void> {
+  async #note(epoch: number, written: EpochRewrite | null): Promise<void> {
     const removed = this.#removed.get(epoch);
     this.#removed.delete(epoch);
     if (!written) return;

@@ -1,4 +1,4 @@
-import { assign, setup } from 'xstate';
+import { assign, fromPromise, setup } from 'xstate';
 import { epochOf } from '../../src/consensus/epoch-tree.ts';
 
 export interface EpochCommitInput {
@@ -11,28 +11,22 @@ export interface EpochCommitInput {
   readonly retryMs: number;
 }
 
-type Context = EpochCommitInput & {
-  /** Names the commit under way, so that the outcome of one that a reorg overtook is not taken for another's. */
-  readonly attempt: number;
-};
-
 /**
  * When the epochs of one transparency log are committed: open -> committing -> committed -> open.
  *
- * The caller provides the effect `commit`, which commits `context.epoch` and answers with the same `attempt`. Blocks that are
+ * The caller provides the effect `commit`, which commits an epoch, and `tellFault`, which takes its failure. Blocks that are
  * recorded meanwhile count; a backlog of full epochs is committed one after another. A reorg opens the epoch that
  * the fork lies in, and what was committed above it is committed anew.
  */
 export const epochCommitMachine = setup({
   types: {
     input: {} as EpochCommitInput,
-    context: {} as Context,
+    context: {} as EpochCommitInput,
     events: {} as
       | { readonly type: 'block.recorded'; readonly height: number }
-      | { readonly type: 'epoch.committed'; readonly attempt: number }
-      | { readonly type: 'commit.failed'; readonly attempt: number }
       | { readonly type: 'reorg.detected'; readonly forkHeight: number }
   },
+  actors: { commit: fromPromise<void, { readonly epoch: number }>(() => new Promise(() => undefined)) },
   actions: {
     raiseHeight: assign(({ context, event }) =>
       event.type === 'block.recorded' ? { height: Math.max(context.height, event.height) } : {}
@@ -46,25 +40,20 @@ export const epochCommitMachine = setup({
           }
         : {}
     ),
-    countAttempt: assign({ attempt: ({ context }) => context.attempt + 1 }),
-    commit: () => undefined
+    tellFault: (_, _fault: { readonly error: unknown }) => undefined
   },
   guards: {
     epochIsFull: ({ context }) => context.height >= context.epoch * context.epochSize,
+    nextEpochIsFull: ({ context }) => context.height >= (context.epoch + 1) * context.epochSize,
     blockFillsEpoch: ({ context, event }) =>
       event.type === 'block.recorded' && Math.max(context.height, event.height) >= context.epoch * context.epochSize,
     sparesEpoch: ({ context, event }) =>
-      event.type === 'reorg.detected' && event.forkHeight > context.epoch * context.epochSize,
-    isThisAttempt: ({ context, event }) => 'attempt' in event && event.attempt === context.attempt,
-    leavesAFullEpoch: ({ context, event }) =>
-      'attempt' in event &&
-      event.attempt === context.attempt &&
-      context.height >= (context.epoch + 1) * context.epochSize
+      event.type === 'reorg.detected' && event.forkHeight > context.epoch * context.epochSize
   },
   delays: { retry: ({ context }) => context.retryMs }
 }).createMachine({
   id: 'epochCommit',
-  context: ({ input }) => ({ ...input, attempt: 0 }),
+  context: ({ input }) => input,
   initial: 'open',
   on: { 'reorg.detected': { target: '.open', actions: 'rewind' } },
   states: {
@@ -78,15 +67,24 @@ export const epochCommitMachine = setup({
       after: { retry: { guard: 'epochIsFull', target: 'committing' } }
     },
     committing: {
-      entry: ['countAttempt', 'commit'],
+      invoke: {
+        src: 'commit',
+        input: ({ context }) => ({ epoch: context.epoch }),
+        onDone: [
+          { guard: 'nextEpochIsFull', target: 'committing', reenter: true, actions: 'takeNextEpoch' },
+          { target: 'committed', actions: 'takeNextEpoch' }
+        ],
+        onError: {
+          target: 'open',
+          actions: { type: 'tellFault', params: ({ event }) => ({ error: event.error }) }
+        }
+      },
       on: {
         'block.recorded': { actions: 'raiseHeight' },
-        'epoch.committed': [
-          { guard: 'leavesAFullEpoch', target: 'committing', reenter: true, actions: 'takeNextEpoch' },
-          { guard: 'isThisAttempt', target: 'committed', actions: 'takeNextEpoch' }
-        ],
-        'reorg.detected': { guard: 'sparesEpoch', actions: 'rewind' },
-        'commit.failed': { guard: 'isThisAttempt', target: 'open' }
+        'reorg.detected': [
+          { guard: 'sparesEpoch', actions: 'rewind' },
+          { target: 'open', actions: 'rewind' }
+        ]
       }
     },
     committed: {

@@ -1,26 +1,21 @@
-import type { DecoderActorData, DecoderNotices } from '../../actors/decoder/actor.ts';
-import { actorEntry } from '../../actors/runtime/actor-handle.ts';
-import { Supervisor } from '../../actors/runtime/supervisor.ts';
+import type { DecoderActorData } from '../../actors/decoder/actor.ts';
 import { activationHeight } from '../coin/profile.ts';
 import { databaseOf } from '../config/database.ts';
 import { type DecoderConfig, decoderChecks, decoderVariables } from '../config/decoder.ts';
 import { networkOf, nodeUrlOf } from '../config/node.ts';
 import { createDecoderApp } from '../decoder/app.ts';
 import type { ScanRules } from '../decoder/block-scan.ts';
-import { actorReportOf, type DecoderReport, type DecoderView } from '../decoder/health.ts';
+import { actorReportOf, type DecoderReport } from '../decoder/health.ts';
 import { monotonicMs } from '../decoder/monotonic.ts';
 import { decoderPipeline } from '../decoder/pipeline.ts';
 import { openDecoderStore } from '../decoder/store.ts';
 import type { Logger } from '../log.ts';
-import { createMetrics } from '../observe/metrics/metrics.ts';
-import { openServiceBase } from '../service/base.ts';
-import { listen } from '../service/ingress/listen.ts';
-import type { ActorId } from '../wire/actor.ts';
 import type { Command, Environment } from './command.ts';
 import { listMigrations, runMigrations } from './decoder-migrations.ts';
 import { readOptions } from './options.ts';
 import { type RunningService, runService } from './run-service.ts';
 import { loadSettings } from './settings.ts';
+import { startSupervised } from './supervised.ts';
 
 /** `platform-node decoder`: the blocks of a coin node into a decoder database, until a signal ends it. */
 export const decoderCommand = {
@@ -48,68 +43,10 @@ export const decoderCommand = {
   }
 } satisfies Command<typeof decoderVariables>;
 
-/**
- * Starts the front door, then the loop in a thread of its own.
- *
- * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID
- * @see the section on the decoder's start-up order of the specification
- */
-async function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningService> {
+/** @see the section on the decoder's start-up order of the specification */
+function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningService> {
   const { chain, network, code, startBlock } = networkOf(config);
-  const id: ActorId = { kind: 'decoder', chain, network };
-  const fatal = Promise.withResolvers<void>();
-  let lastReport: DecoderReport | null = null;
-  const reportNow = () => (lastReport ? actorReportOf(lastReport) : undefined);
-  const metrics = createMetrics({
-    service: 'decoder',
-    actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow() }))
-  });
-  const base = await openServiceBase('decoder', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
-  const supervisor = new Supervisor<Record<never, never>, Record<never, never>, DecoderNotices, ActorId>({
-    log,
-    handlers: {},
-    ...base.observers,
-    listeners: {
-      report: (report) => keepReport(report)
-    },
-    onFatal: fatal.reject
-  });
-  const keepReport = (report: DecoderReport) => {
-    const before = lastReport?.lastProcessedBlock ?? null;
-    const height = report.lastProcessedBlock;
-    lastReport = report;
-    if (before === null || height === null || height <= before) return;
-    supervisor.timeline.add(id, { kind: 'blocks', at: Date.now(), direction: 'in', first: before + 1, last: height });
-  };
-  const view = (): DecoderView => {
-    const [actor] = supervisor.list();
-    return {
-      report: actor?.state === 'starting' ? null : lastReport,
-      crash: actor?.state === 'starting' ? null : (actor?.reason?.message ?? null)
-    };
-  };
-  const app = createDecoderApp({
-    ...base,
-    config,
-    log,
-    view,
-    serves: (asked) => asked.toUpperCase() === code,
-    actors: {
-      list: () => supervisor.list(),
-      timeline: supervisor.timeline,
-      control: supervisor,
-      describe: () => ({ report: reportNow() ?? null }),
-      pipeline: () => decoderPipeline(id, view(), monotonicMs())
-    }
-  });
-  await listen(app, {
-    service: 'decoder',
-    host: config.DECODER_API_HOST,
-    port: config.DECODER_API_PORT,
-    variables: { host: 'DECODER_API_HOST', port: 'DECODER_API_PORT', key: 'DECODER_API_KEY' },
-    hasKey: config.DECODER_API_KEY !== undefined,
-    log
-  });
+  const id = { kind: 'decoder', chain, network } as const;
   const workerData: DecoderActorData = {
     chain,
     network,
@@ -126,15 +63,22 @@ async function startDecoder(config: DecoderConfig, log: Logger): Promise<Running
     rules: scanRulesOf(config),
     logLevel: config.LOG_LEVEL
   };
-  supervisor.start({ id, kind: 'decoder', entry: actorEntry('decoder'), workerData });
-  return {
-    ended: fatal.promise,
-    stop: async () => {
-      await supervisor.stopAll(config.SHUTDOWN_GRACE_MS);
-      await app.close();
-      await base.close();
-    }
-  };
+  return startSupervised<DecoderReport, Record<never, never>>({
+    id,
+    code,
+    config,
+    log,
+    workerData,
+    place: {
+      host: config.DECODER_API_HOST,
+      port: config.DECODER_API_PORT,
+      variables: { host: 'DECODER_API_HOST', port: 'DECODER_API_PORT', key: 'DECODER_API_KEY' },
+      hasKey: config.DECODER_API_KEY !== undefined
+    },
+    reportOf: actorReportOf,
+    pipeline: (view) => decoderPipeline(id, view, monotonicMs()),
+    createApp: (parts) => createDecoderApp({ ...parts, config })
+  });
 }
 
 /** How blocks of the configured network are read. */

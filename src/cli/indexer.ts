@@ -1,23 +1,18 @@
-import type { IndexerActorData, IndexerAsks, IndexerNotices } from '../../actors/indexer/actor.ts';
-import { actorEntry } from '../../actors/runtime/actor-handle.ts';
-import { Supervisor } from '../../actors/runtime/supervisor.ts';
+import type { IndexerActorData, IndexerAsks } from '../../actors/indexer/actor.ts';
 import { databaseOf } from '../config/database.ts';
 import { type IndexerConfig, indexedNetwork, indexerChecks, indexerVariables } from '../config/indexer.ts';
 import { createIndexerApp } from '../indexer/api/app.ts';
-import { actorReportOf, type IndexerView } from '../indexer/api/health.ts';
+import { actorReportOf } from '../indexer/api/health.ts';
 import { indexerPipeline } from '../indexer/api/pipeline.ts';
 import type { IndexerReport } from '../indexer/loop/loop.ts';
 import { rulesOf } from '../indexer/rules/rules.ts';
 import { IndexerStore } from '../indexer/store/store.ts';
 import type { Logger } from '../log.ts';
-import { createMetrics } from '../observe/metrics/metrics.ts';
-import { openServiceBase } from '../service/base.ts';
-import { listen } from '../service/ingress/listen.ts';
-import type { ActorId } from '../wire/actor.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
 import { type RunningService, runService } from './run-service.ts';
 import { loadSettings } from './settings.ts';
+import { startSupervised } from './supervised.ts';
 
 /** `platform-node indexer`: the actions of a decoder database into a ledger, until a signal ends it. */
 export const indexerCommand = {
@@ -37,68 +32,9 @@ export const indexerCommand = {
 
 const ANSWER_LIMIT_MS = 5_000;
 
-/**
- * Starts the front door, then the loop in a thread of its own.
- *
- * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID
- */
-async function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningService> {
+function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningService> {
   const network = indexedNetwork(config);
-  const id: ActorId = { kind: 'indexer', chain: network.chain, network: network.network };
-  const fatal = Promise.withResolvers<void>();
-  let lastReport: IndexerReport | null = null;
-  const reportNow = () => (lastReport ? actorReportOf(lastReport) : undefined);
-  const metrics = createMetrics({
-    service: 'indexer',
-    actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow() }))
-  });
-  const base = await openServiceBase('indexer', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
-  const supervisor = new Supervisor<IndexerAsks, Record<never, never>, IndexerNotices, ActorId>({
-    log,
-    handlers: {},
-    ...base.observers,
-    listeners: { report: (report) => keepReport(report) },
-    onFatal: fatal.reject
-  });
-  const keepReport = (report: IndexerReport) => {
-    const before = lastReport?.lastIndexedBlock ?? null;
-    const height = report.lastIndexedBlock;
-    lastReport = report;
-    if (before === null || height === null || height <= before) return;
-    supervisor.timeline.add(id, { kind: 'blocks', at: Date.now(), direction: 'in', first: before + 1, last: height });
-  };
-  const view = (): IndexerView => {
-    const [actor] = supervisor.list();
-    return {
-      report: actor?.state === 'running' ? lastReport : null,
-      crash: actor?.state === 'starting' ? null : (actor?.reason?.message ?? null)
-    };
-  };
-  const app = createIndexerApp({
-    ...base,
-    config,
-    log,
-    view,
-    network,
-    findAction: (actionIndex) =>
-      supervisor.handle(id).ask('findAction', { actionIndex }, { deadlineMs: ANSWER_LIMIT_MS }),
-    serves: (asked) => asked.toUpperCase() === network.code,
-    actors: {
-      list: () => supervisor.list(),
-      timeline: supervisor.timeline,
-      control: supervisor,
-      describe: () => ({ report: reportNow() ?? null }),
-      pipeline: () => indexerPipeline(id, view())
-    }
-  });
-  await listen(app, {
-    service: 'indexer',
-    host: config.INDEXER_API_HOST,
-    port: config.INDEXER_API_PORT,
-    variables: { host: 'INDEXER_API_HOST', port: 'INDEXER_API_PORT', key: 'INDEXER_API_KEY' },
-    hasKey: config.INDEXER_API_KEY !== undefined,
-    log
-  });
+  const id = { kind: 'indexer', chain: network.chain, network: network.network } as const;
   const workerData: IndexerActorData = {
     chain: network.chain,
     network: network.network,
@@ -111,15 +47,29 @@ async function startIndexer(config: IndexerConfig, log: Logger): Promise<Running
     blockLimitMs: config.INDEXER_BLOCK_TIMEOUT,
     logLevel: config.LOG_LEVEL
   };
-  supervisor.start({ id, kind: 'indexer', entry: actorEntry('indexer'), workerData });
-  return {
-    ended: fatal.promise,
-    stop: async () => {
-      await supervisor.stopAll(config.SHUTDOWN_GRACE_MS);
-      await app.close();
-      await base.close();
-    }
-  };
+  return startSupervised<IndexerReport, IndexerAsks>({
+    id,
+    code: network.code,
+    config,
+    log,
+    workerData,
+    place: {
+      host: config.INDEXER_API_HOST,
+      port: config.INDEXER_API_PORT,
+      variables: { host: 'INDEXER_API_HOST', port: 'INDEXER_API_PORT', key: 'INDEXER_API_KEY' },
+      hasKey: config.INDEXER_API_KEY !== undefined
+    },
+    reportOf: actorReportOf,
+    pipeline: (view) => indexerPipeline(id, view),
+    createApp: ({ supervisor, ...parts }) =>
+      createIndexerApp({
+        ...parts,
+        config,
+        network,
+        findAction: (actionIndex) =>
+          supervisor.handle(id).ask('findAction', { actionIndex }, { deadlineMs: ANSWER_LIMIT_MS })
+      })
+  });
 }
 
 async function clearHalt(config: IndexerConfig): Promise<number> {

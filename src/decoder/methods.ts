@@ -1,17 +1,11 @@
-import Type from 'typebox';
-import { type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { type DecoderView, HealthSchema, healthOf, LatestBlockSchema, latestBlockOf } from './health.ts';
 import { monotonicMs } from './monotonic.ts';
 
 /** The methods of a decoder. @param view what is known of its loop */
 export function decoderMethods(view: () => DecoderView): Readonly<Record<string, RpcMethod>> {
   return {
-    ping: rpcMethod({
-      summary: 'Whether the service answers',
-      result: Type.Object({ status: Type.Literal('success') }),
-      write: false,
-      run: () => ({ status: 'success' as const })
-    }),
+    ping: pingMethod,
     health: rpcMethod({
       summary: 'Where the decoder stands, and whether it is well',
       result: HealthSchema,

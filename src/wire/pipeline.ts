@@ -66,6 +66,38 @@ export function arrowOf(
   return { from: from.id, to: to.id, state, height, lag, carries: null };
 }
 
+/** A service behind something that it asks, and needs. */
+export interface ServiceBehind {
+  readonly lane: string | null;
+  readonly upstream: { readonly role: string; readonly name: string };
+  readonly service: string;
+  /** What the service does while the other answers, and what it waits for while it does not. */
+  readonly doing: string;
+  readonly waitsFor: string;
+  /** What to do while it does not answer. */
+  readonly remedy: string;
+  readonly carries: string;
+}
+
+/** The pipeline of such a service. @param answers whether the other answered when it was asked last */
+export function pipelineBehind(
+  { lane, upstream, service, doing, waitsFor, remedy, carries }: ServiceBehind,
+  answers: boolean
+): Pipeline {
+  const asked: PipelineNode = {
+    ...boxOf(lane, upstream.role, upstream.name),
+    state: answers ? 'well' : 'failed',
+    doing: answers ? 'answers' : 'does not answer',
+    reason: answers ? null : remedy
+  };
+  const box: PipelineNode = {
+    ...boxOf(lane, service, service),
+    state: answers ? 'well' : 'waiting',
+    doing: answers ? doing : `waits for ${waitsFor}`
+  };
+  return { nodes: [asked, box], edges: [{ ...arrowOf(asked, box, box, null), carries }] };
+}
+
 /** A reason may quote a peer's text: it is cut to 300 characters. */
 export function boundReason(reason: string | null | undefined): string | null {
   if (!reason) return null;

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { ChainNetwork } from '../../coin/chains.ts';
-import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { pingMethod, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { type ActionPlace, ConfirmationsSchema } from './confirmations.ts';
 import { HealthSchema, healthOf, type IndexerView, LatestBlockSchema, latestBlockOf } from './health.ts';
 
@@ -16,12 +16,7 @@ export interface IndexerMethodDeps {
 /** The methods of an indexer. */
 export function indexerMethods({ network, view, findAction }: IndexerMethodDeps): Readonly<Record<string, RpcMethod>> {
   return {
-    ping: rpcMethod({
-      summary: 'Whether the service answers',
-      result: Type.Object({ status: Type.Literal('success') }),
-      write: false,
-      run: () => ({ status: 'success' as const })
-    }),
+    ping: pingMethod,
     health: rpcMethod({
       summary: 'Where the indexer stands, and whether it is well',
       result: HealthSchema,

@@ -1,4 +1,4 @@
-import type { Static, TObject, TSchema } from 'typebox';
+import Type, { type Static, type TObject, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.ts';
 
 /** One row of a service's method table, which is also its documentation. */
@@ -48,3 +48,11 @@ export class RpcAnswer<T = unknown> {
     this.result = result;
   }
 }
+
+/** `ping`, of the services that answer it so. */
+export const pingMethod: RpcMethod = rpcMethod({
+  summary: 'Whether the service answers',
+  result: Type.Object({ status: Type.Literal('success') }),
+  write: false,
+  run: () => ({ status: 'success' as const })
+});

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fromPromise } from 'xstate';
 import { epochCommitMachine } from '../../../machines/sync/epoch-commit.ts';
 import { epochOf } from '../../../src/consensus/epoch-tree.ts';
 import fc from '../../support/fast-check.ts';
-import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
+import { onSimulatedClock } from './reach.ts';
 
 const INPUT = { epochSize: 10, epoch: 1, height: 0, retryMs: 1_000 };
 const recorded = (height: number) => ({ type: 'block.recorded', height }) as const;
@@ -16,64 +18,94 @@ test('epoch e covers blocks (e-1)*size+1 to e*size; block 0 belongs to none', ()
   );
 });
 
-test('commits at the last block of an epoch and opens the next one', () => {
-  const commits: number[] = [];
+/** The machine with commits that end when the test says so. */
+function underTest(input = INPUT) {
+  const commits: { readonly epoch: number; readonly end: PromiseWithResolvers<void> }[] = [];
+  const faults: unknown[] = [];
   const machine = epochCommitMachine.provide({
-    actions: { commit: ({ context }) => void commits.push(context.epoch) }
+    actors: {
+      commit: fromPromise(({ input: { epoch } }) => {
+        const end = Promise.withResolvers<void>();
+        commits.push({ epoch, end });
+        return end.promise;
+      })
+    },
+    actions: { tellFault: (_, { error }) => void faults.push(error) }
   });
-  const { actor, state } = onSimulatedClock(machine, INPUT);
+  const { actor, clock, state } = onSimulatedClock(machine, input);
+  /** Ends the commit that began last. */
+  const end = async (error?: Error): Promise<void> => {
+    const last = commits.at(-1)!.end;
+    if (error) last.reject(error);
+    else last.resolve();
+    await nextTurn();
+  };
+  return { actor, clock, state, faults, end, commits, epochs: () => commits.map(({ epoch }) => epoch) };
+}
+
+test('commits at the last block of an epoch and opens the next one', async () => {
+  const { actor, state, end, epochs } = underTest();
   for (let height = 1; height <= 9; height++) actor.send(recorded(height));
   assert.equal(state(), 'open');
   actor.send(recorded(10));
   assert.equal(state(), 'committing');
-  actor.send({ type: 'epoch.committed', attempt: 1 });
+  await end();
   assert.equal(state(), 'committed');
   actor.send(recorded(11));
   assert.equal(state(), 'open');
-  assert.deepEqual(commits, [1]);
+  assert.deepEqual(epochs(), [1]);
 });
 
-test('a backlog of full epochs is committed one after another', () => {
-  const commits: number[] = [];
-  const machine = epochCommitMachine.provide({
-    actions: { commit: ({ context }) => void commits.push(context.epoch) }
-  });
-  const { actor, state } = onSimulatedClock(machine, INPUT);
+test('a backlog of full epochs is committed one after another', async () => {
+  const { actor, state, end, epochs } = underTest();
   actor.send(recorded(35));
-  for (const attempt of [1, 2, 3]) actor.send({ type: 'epoch.committed', attempt });
-  assert.deepEqual(commits, [1, 2, 3]);
+  for (let left = 3; left > 0; left--) await end();
+  assert.deepEqual(epochs(), [1, 2, 3]);
   assert.equal(state(), 'committed');
 });
 
-test('a failed commit is tried again after a pause', () => {
-  const { actor, clock, state } = onSimulatedClock(epochCommitMachine, INPUT);
+test('a failed commit is told, and tried again after a pause', async () => {
+  const { actor, clock, state, end, faults } = underTest();
+  const fault = new Error('the database is gone');
   actor.send(recorded(10));
-  actor.send({ type: 'commit.failed', attempt: 1 });
+  await end(fault);
   assert.equal(state(), 'open');
+  assert.deepEqual(faults, [fault]);
   clock.increment(1_000);
   assert.equal(state(), 'committing');
 });
 
-test('a reorg reopens the epoch of the fork, and the outcome of an overtaken commit counts for nothing', () => {
-  const { actor, state } = onSimulatedClock(epochCommitMachine, { ...INPUT, epoch: 3, height: 29 });
+test('a reorg reopens the epoch of the fork, and the outcome of an overtaken commit counts for nothing', async () => {
+  const { actor, state, end, commits } = underTest({ ...INPUT, epoch: 3, height: 29 });
   actor.send(recorded(30));
   actor.send(reorg(15));
-  assert.equal(actor.getSnapshot().context.epoch, 2);
+  assert.deepEqual([actor.getSnapshot().context.epoch, state()], [2, 'open']);
   actor.send(recorded(20));
-  actor.send({ type: 'epoch.committed', attempt: 1 });
+  commits[0]!.end.resolve();
+  await nextTurn();
   assert.equal(state(), 'committing');
-  actor.send({ type: 'epoch.committed', attempt: 2 });
+  await end();
   assert.equal(state(), 'committed');
 });
 
-test('whatever blocks and reorgs come, in the end exactly the full epochs are committed', () => {
+test('a reorg above the epoch that is committed leaves the commit alone', async () => {
+  const { actor, state, end, epochs } = underTest();
+  actor.send(recorded(10));
+  actor.send(recorded(12));
+  actor.send(reorg(11));
+  assert.equal(state(), 'committing');
+  await end();
+  assert.deepEqual([state(), epochs()], ['committed', [1]]);
+});
+
+test('whatever blocks and reorgs come, in the end exactly the full epochs are committed', async () => {
   const step = fc.oneof(
     fc.integer({ min: 1, max: 25 }).map((blocks) => ({ blocks, fork: 0 })),
     fc.integer({ min: 1, max: 60 }).map((fork) => ({ blocks: 0, fork }))
   );
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
-      const { actor } = onSimulatedClock(epochCommitMachine, INPUT);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+      const { actor, end } = underTest();
       let height = 0;
       for (const { blocks, fork } of steps) {
         if (fork > 0 && fork <= height) {
@@ -82,20 +114,19 @@ test('whatever blocks and reorgs come, in the end exactly the full epochs are co
         }
         for (let count = 0; count < blocks; count++) actor.send(recorded(++height));
       }
-      for (let count = 0; count < 100 && actor.getSnapshot().matches('committing'); count++) {
-        actor.send({ type: 'epoch.committed', attempt: actor.getSnapshot().context.attempt });
-      }
+      for (let count = 0; count < 100 && actor.getSnapshot().matches('committing'); count++) await end();
       assert.equal(actor.getSnapshot().context.epoch - 1, Math.floor(height / INPUT.epochSize));
     })
   );
 });
 
-test('every state is reached', () => {
-  const events = [
-    recorded(1),
-    recorded(10),
-    { type: 'epoch.committed', attempt: 1 },
-    { type: 'commit.failed', attempt: 1 }
-  ] as const;
-  assert.deepEqual(reachedStates(epochCommitMachine, INPUT, events), everyState(epochCommitMachine));
+test('every state is reached', async () => {
+  const { actor, clock, end } = underTest();
+  const reached = new Set<string>();
+  actor.subscribe(({ value }) => reached.add(String(value)));
+  actor.send(recorded(10));
+  await end(new Error('once'));
+  clock.increment(1_000);
+  await end();
+  assert.deepEqual(reached, new Set(['open', 'committing', 'committed']));
 });

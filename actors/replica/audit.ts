@@ -162,7 +162,7 @@ export class ReplicaAudit {
     }
     if (found.kind === 'equal') await this.#conclude(found, line, signal);
     else if (found.kind === 'elsewhere') this.#missed(found);
-    else throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than it can be compared' });
+    else throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than the client can compare' });
     return { kind: 'done' };
   }
 

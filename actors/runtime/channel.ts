@@ -186,7 +186,7 @@ export class Channel<
     const { listeners } = this.#options;
     try {
       if (!Object.hasOwn(listeners, type)) {
-        throw new PlatformError('PROTOCOL_VIOLATION', { reason: `nobody here listens to ${type}` });
+        throw new PlatformError('PROTOCOL_VIOLATION', { reason: `no listener for ${type}` });
       }
       listeners[type]!(body as never);
     } catch (caught) {
@@ -223,7 +223,7 @@ export class Channel<
   async #handle(id: number, type: string, body: unknown): Promise<unknown> {
     const { handlers, mailboxLimit, urgent = [] } = this.#options;
     if (!Object.hasOwn(handlers, type)) {
-      throw new PlatformError('PROTOCOL_VIOLATION', { reason: `nobody here answers ${type}` });
+      throw new PlatformError('PROTOCOL_VIOLATION', { reason: `no handler for ${type}` });
     }
     if (this.#mailbox.size >= mailboxLimit && !urgent.includes(type)) {
       throw new PlatformError('ACTOR_BUSY', { reason: `${this.#mailbox.size} requests are in work`, mailboxLimit });

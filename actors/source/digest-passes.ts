@@ -161,7 +161,7 @@ export class DigestPasses {
 
 /** Also said where the tip has moved on since: what is read now is of another snapshot than the digests of the key. */
 export function unknownKey(): PlatformError {
-  return new PlatformError('DIGEST_KEY_UNKNOWN', { reason: 'digests are not kept under this key any more' });
+  return new PlatformError('DIGEST_KEY_UNKNOWN', { reason: 'the key of these digests has expired' });
 }
 
 const randomKey = (): string => randomBytes(KEY_BYTES).toString('hex');

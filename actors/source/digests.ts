@@ -64,7 +64,7 @@ export class SourceDigests {
   async read(query: DigestQuery): Promise<string> {
     const { table, key } = query;
     if (table === null) return told(key === undefined ? await this.#current() : this.#passes.under(key));
-    if (key === undefined) throw new PlatformError('REQUEST_INVALID', { reason: 'a table is asked for under a key' });
+    if (key === undefined) throw new PlatformError('REQUEST_INVALID', { reason: 'a table needs a key' });
     if (isOfPass(query)) return JSON.stringify(await rangesOf(this.#passes.under(key), table));
     return JSON.stringify(
       await this.#look(async (connection, layout, tip) => {

@@ -262,7 +262,7 @@ async function readAgain(
   const isThere = ({ height, hashes }: BroadcastBlock) =>
     found.some((head) => head.height === height && tells(head.hashes as LeafHashes, hashes));
   if (blocks.every(isThere)) return found as readonly (BlockHead & LoggedBlock)[];
-  throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the chain moved while its log was written anew' });
+  throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the chain changed while its log was rewritten' });
 }
 
 async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {

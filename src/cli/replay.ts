@@ -45,7 +45,7 @@ export const replayCommand: Command = {
     const counts = { same: 0, parted: 0, skipped: 0 };
     for (const entry of (await readExport(file)).filter(({ kind }) => kind === 'transition')) {
       if (!Value.Check(TransitionSchema, entry))
-        throw new PlatformError('INPUT_INVALID', { reason: `entry ${entry.seq} of ${file} is no transition` });
+        throw new PlatformError('INPUT_INVALID', { reason: `entry ${entry.seq} of ${file} is not a transition` });
       const step = entry as unknown as Transition;
       const { outcome, found } = replayTransition(step);
       counts[outcome] += 1;
@@ -69,6 +69,6 @@ async function readExport(file: string): Promise<Entry[]> {
     throw new PlatformError('INPUT_INVALID', { reason: `${file}: ${(caught as Error).message}` }, { cause: caught });
   }
   if (!Value.Check(ExportSchema, content))
-    throw new PlatformError('INPUT_INVALID', { reason: `${file} is no exported timeline` });
+    throw new PlatformError('INPUT_INVALID', { reason: `${file} is not an exported timeline` });
   return content.entries;
 }

@@ -103,7 +103,7 @@ async function compareAndRepair(
   { local, table, repair: wanted, ids: allIds }: RemoteOptions
 ): Promise<RemoteVerdict> {
   if (!(await isMarked(reader)))
-    throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the database is no replica that this client made' });
+    throw new PlatformError('DATABASE_UNUSABLE', { reason: 'the database is not a replica that this client made' });
   const { infraOnly } = await readReplicaState(reader);
   const schema = await readReplicaSchema(reader, source.id.dbType, local, infraOnly ? INFRA_TABLES : null);
   const comparison = new DigestComparison(reader, schema, source, { only: table, allIds });

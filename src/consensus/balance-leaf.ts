@@ -38,7 +38,7 @@ export function plainAmount(stored: string): string | null {
   const fraction = withoutTrailingZeros(decimals);
   if (whole === undefined || fraction.length > FRACTION_DIGITS) {
     throw new PlatformError('STATE_UNENCODABLE', {
-      reason: `a balance of ${stored.slice(0, 80)} is no plain decimal of at most ${FRACTION_DIGITS} places`
+      reason: `a balance of ${stored.slice(0, 80)} is not a plain decimal of at most ${FRACTION_DIGITS} places`
     });
   }
   return whole === '0' && fraction === '' ? null : `${whole}.${fraction.padEnd(FRACTION_DIGITS, '0')}`;

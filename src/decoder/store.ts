@@ -53,7 +53,9 @@ export async function openDecoderStore(
     writer.on('error', () => undefined); // told to the statement that waits, or to the next one
     const [lock] = await rows(writer, 'SELECT GET_LOCK(?, ?) AS taken', [writerLock(database), LOCK_WAIT_S]);
     if (lock?.['taken'] !== 1) {
-      throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'another decoder writes this database' });
+      throw new PlatformError('DATABASE_UNAVAILABLE', {
+        reason: 'another decoder holds the writer lock of this database'
+      });
     }
     await migrate(writer, ['auto']);
     return new DecoderStore(pool, writer, queryTimeoutMs);

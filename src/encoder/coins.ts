@@ -115,7 +115,7 @@ export class NodeCoins {
       const transaction = transactions.get(txid);
       if (!transaction) throw unusable({ txid, vout }, 'the node knows no such transaction');
       const output = readRawTransaction(transaction).output(vout);
-      if (!output?.script.equals(script)) throw unusable({ txid, vout }, 'it is no coin of the address');
+      if (!output?.script.equals(script)) throw unusable({ txid, vout }, 'it is not a coin of the address');
       return { txid, vout, amount: output.amount, transaction };
     });
   }

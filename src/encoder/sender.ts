@@ -74,7 +74,7 @@ export function addressScript(text: string, network: ChainNetwork): Buffer {
   throw invalid(
     owner
       ? `${text} is an address of ${owner.chain} ${owner.network}; this service serves ${network.chain} ${network.network}`
-      : `${JSON.stringify(text.slice(0, 40))} is no address of ${network.chain} ${network.network}`
+      : `${JSON.stringify(text.slice(0, 40))} is not an address of ${network.chain} ${network.network}`
   );
 }
 

@@ -13,7 +13,7 @@ export function readTransactionHex(text: string): Buffer {
   try {
     readRawTransaction(bytes);
   } catch (caught) {
-    throw invalid(`this is no transaction: ${(caught as Error).message}`);
+    throw invalid(`this is not a transaction: ${(caught as Error).message}`);
   }
   return bytes;
 }

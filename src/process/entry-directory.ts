@@ -70,7 +70,7 @@ export function openEntryDirectory(
 function adopt(directory: string): string {
   const found = lstatSync(directory, { throwIfNoEntry: false });
   if (!found?.isDirectory() || found.uid !== OWNER || (found.mode & 0o077) !== 0)
-    throw unusable(`${SHARED_DIRECTORY}=${directory} is no private directory of this user`);
+    throw unusable(`${SHARED_DIRECTORY}=${directory} is not a private directory of this user`);
   // A thread ends before its process does.
   if (isMainThread)
     process.once('exit', () => {

@@ -154,7 +154,7 @@ export class SimulatedSource implements Peer {
     const asked: DigestQuery = { table: query.get('table'), range, rows: query.has('rows'), ids: !query.has('ids') };
     const lie = this.digestLie;
     const head = this.#digestHead(tip);
-    if (query.get('key') !== head.key) return json(409, { error: 'digests are not kept under this key any more' });
+    if (query.get('key') !== head.key) return json(409, { error: 'the key of these digests has expired' });
     const found = answerDigest(tip, asked, head.key, lie);
     if (found === null) return json(400, { error: `table ${asked.table} is not compared` });
     const isSettled = this.#bases[0] === this.tip && !this.#scheduler.chance(this.restless.unsettled);

@@ -221,7 +221,7 @@ class Parser {
   }
 
   #moment(word: string): string {
-    if (word !== 'current_timestamp' && word !== 'now') this.#refuse(`${word.slice(0, 40)} is no allowed value`);
+    if (word !== 'current_timestamp' && word !== 'now') this.#refuse(`${word.slice(0, 40)} is not an allowed value`);
     if (!this.#tokens.take('(')) return 'current_timestamp()';
     const digits = this.#tokens.peek().kind === 'number' ? this.#tokens.number() : '';
     this.#tokens.expect(')');

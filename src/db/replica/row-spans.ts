@@ -20,7 +20,7 @@ export async function selectSpans(
 ): Promise<CanonicalRow[]> {
   const position = table.codecs.find(({ name }) => name === column);
   if (column !== null && position?.kind !== 'integer') {
-    const reason = `the source sent a range of ${table.name} by ${column.slice(0, 64)}, which is no integer column here`;
+    const reason = `the source sent a range of ${table.name} by ${column.slice(0, 64)}, which is not an integer column here`;
     throw new PlatformError('SOURCE_INVALID', { reason, table: table.name });
   }
   const value = column === null ? `(${contentSlotSql(table.plan.storedColumns, 't')})` : `t.${quoteName(column)}`;

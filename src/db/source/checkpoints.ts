@@ -63,7 +63,7 @@ function readSignatures(text: unknown): Checkpoint['validator_signatures'] {
   } catch (caught) {
     throw new PlatformError(
       'DATABASE_UNUSABLE',
-      { reason: `${TABLE}.validator_signatures is no JSON` },
+      { reason: `${TABLE}.validator_signatures is not JSON` },
       { cause: caught }
     );
   }

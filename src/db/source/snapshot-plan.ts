@@ -112,7 +112,7 @@ async function hasBlocksAbove(connection: Connection, height: number): Promise<b
 
 async function readHead(connection: Connection, { heads }: SourceLayout, height: number): Promise<BlockHead> {
   const [head] = heads ? await readBlockHeads(connection, heads, height, height) : [];
-  if (!head) throw new PlatformError('REQUEST_INVALID', { reason: `until=${height} names no block of this database` });
+  if (!head) throw new PlatformError('REQUEST_INVALID', { reason: `until=${height} is not a block of this database` });
   return head;
 }
 

@@ -32,7 +32,7 @@ export async function readLookupPage(
   { table, afterId, limit, maxBytes }: PageOrder
 ): Promise<Omit<LookupPage, 'rows'> & { readonly rows: readonly string[] }> {
   const plan = layout.plans.find((each) => each.name === table && each.class === 'lookup');
-  if (!plan) throw new PlatformError('REQUEST_INVALID', { reason: `${table} is no lookup table of this database` });
+  if (!plan) throw new PlatformError('REQUEST_INVALID', { reason: `${table} is not a lookup table of this database` });
   const select = `SELECT ${selectList(plan.columns)} FROM ${quoteName(table)}`;
   const page: string[] = [];
   let last = afterId;

@@ -60,7 +60,7 @@ function defaultClause(byDefault: string | null, nullable: boolean): string {
 /** `state_key`, `hash(64)`, `id desc`. */
 function keyColumn(text: string): string {
   const match = /^(\w+)(\(\d+\))?( desc)?$/.exec(text);
-  if (!match) throw new Error(`${text} is no column of a key`);
+  if (!match) throw new Error(`${text} is not a column of a key`);
   const [, name = '', prefix = '', order = ''] = match;
   return `${quoteName(name)}${prefix}${order.toUpperCase()}`;
 }

@@ -71,7 +71,9 @@ export class IndexerStore {
         LOCK_WAIT_S
       ]);
       if (lock?.['taken'] !== 1)
-        throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'another indexer writes this database' });
+        throw new PlatformError('DATABASE_UNAVAILABLE', {
+          reason: 'another indexer holds the writer lock of this database'
+        });
       await createIndexerTables(connection);
       await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
       const store = new IndexerStore(connection, rules);

@@ -243,7 +243,7 @@ export class Subscription<M extends Announcement = ServerMessage> {
     const { chain, network, dbType } = this.#source.id;
     if (!this.#reading.shape.Check(message)) {
       throw new PlatformError('SOURCE_INVALID', {
-        reason: `${this.#source.url} sent a message of another shape than the contract`
+        reason: `${this.#source.url} sent a message that does not fit its schema`
       });
     }
     if (message.chain !== chain || message.network !== network || message.dbType !== dbType) {

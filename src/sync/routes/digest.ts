@@ -69,13 +69,13 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
         throw new PlatformError('REQUEST_INVALID', { reason: 'a range needs table, from and to' });
       }
       if (settled !== undefined && (table === null || range))
-        throw new PlatformError('REQUEST_INVALID', { reason: 'settled is asked of a whole table' });
+        throw new PlatformError('REQUEST_INVALID', { reason: 'settled is for a whole table, not for a range' });
       if (table !== null && key === undefined)
         throw new PlatformError('REQUEST_INVALID', {
-          reason: 'a table is asked for under a key: see GET /digest/…/key'
+          reason: 'a table needs a key: ask GET /digest/…/key for it'
         });
       if (ids !== undefined && table === null)
-        throw new PlatformError('REQUEST_INVALID', { reason: 'ids are left out of one table' });
+        throw new PlatformError('REQUEST_INVALID', { reason: 'ids=0 needs a table' });
       const further = {
         ...(ids ? { ids: false } : {}),
         ...(settled ? { settled: true } : {}),

@@ -154,10 +154,10 @@ export class ArtifactStore {
         return shared;
       }
       if (!slot || this.#closing.signal.aborted || reader.isGone)
-        throw new PlatformError('SNAPSHOT_BUSY', { reason: 'what it waited for has ended meanwhile' });
+        throw new PlatformError('SNAPSHOT_BUSY', { reason: 'the build that it waited for has ended' });
       if (!this.#shelf.makeRoom(this.#lastSizes.get(resourceOf(order)) ?? 0, reader.address))
         throw new PlatformError('SNAPSHOT_BUSY', {
-          reason: 'snapshots that are being read take all the room there is'
+          reason: 'readers of other snapshots use all of the snapshot space'
         });
       return this.#begin(order, coding, reader, slot);
     } catch (caught) {

@@ -307,7 +307,7 @@ export class RowSplitter {
     const ahead = this.#buffer.toString('latin1', from, Math.min(this.#end, from + MAX_TOKEN_BYTES));
     const value = SCALAR.exec(ahead)?.[0];
     if (value === undefined && ahead.length < MAX_TOKEN_BYTES) return this.#waitForMore(from);
-    if (value === undefined) this.#refuse(`${this.#key} is no text, number, true, false or null`);
+    if (value === undefined) this.#refuse(`${this.#key} is not text, a number, true, false or null`);
     this.#at = from + value.length;
     this.#expect = 'commaOrEnd';
     return true;

@@ -177,7 +177,7 @@ test('COIN_UNUSABLE: coins that do not exist, of others, spent, or reserved', as
   };
   assert.match(await reasonFor([{ txid: 'ab'.repeat(32), vout: 0 }]), /no such transaction/);
   const [other] = await encoder.call<Utxo[]>('get_utxos', { address: accounts[0]!.address });
-  assert.match(await reasonFor([{ txid: other!.txid, vout: other!.vout }]), /no coin of the address/);
+  assert.match(await reasonFor([{ txid: other!.txid, vout: other!.vout }]), /not a coin of the address/);
   const { inputs } = await create();
   assert.match(await reasonFor(inputs), /reserved/);
   const coin = (await encoder.call<Utxo[]>('get_utxos', { address: account().address })).at(-1)!;
@@ -208,7 +208,7 @@ test('broadcast_tx: a PSBT, what is no transaction, and one whose coins are spen
   const fault = async (tx_hex: string) => (await encoder.ask('broadcast_tx', { tx_hex })).error;
   assert.match((await fault(psbt))!.message, /this is a PSBT/);
   assert.match((await fault(Buffer.from(psbt, 'hex').toString('base64')))!.message, /this is a PSBT/);
-  assert.match((await fault('0200'))!.message, /this is no transaction/);
+  assert.match((await fault('0200'))!.message, /this is not a transaction/);
   assert.match((await fault('ab'.repeat(500_001)))!.message, /1000000/);
   const signed = signPsbt(psbt, account().privateKey);
   const broken = `${signed.slice(0, 60)}ff${signed.slice(62)}`; // another transaction is spent from

@@ -215,7 +215,7 @@ test('senders: whose address it is, and which key it needs, is said by name', ()
     chainNetwork('bitcoin', 'mainnet').addresses
   )!;
   assert.match(reason(bitcoin), /is an address of bitcoin mainnet; this service serves litecoin regtest/);
-  assert.match(reason('nonsense'), /"nonsense" is no address of litecoin regtest/);
+  assert.match(reason('nonsense'), /"nonsense" is not an address of litecoin regtest/);
   assert.match(reason(SENDERS[2]!.address), /address of a script; send the public key/);
   assert.match(
     reason(SENDERS[0]!.address, publicKeyOf(hash('sha256', 'other', 'buffer')).toString('hex')),

@@ -66,7 +66,7 @@ test('a negative balance leaves null roots and its reason, and is no reason to s
   await source.reaches(height);
   assert.equal(lastRoots(source, height).balances_root, null);
   await source.until(() => source.report?.stateCommitment?.phase === 'failed', 'the reason');
-  assert.match(source.report?.stateCommitment?.reason ?? '', /a balance of -1 is no plain decimal/);
+  assert.match(source.report?.stateCommitment?.reason ?? '', /a balance of -1 is not a plain decimal/);
   assert.equal(source.report?.pollErrorCount, 0);
 });
 

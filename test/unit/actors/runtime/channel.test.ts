@@ -80,7 +80,7 @@ test('a notice whose taking fails, or that nobody listens to, is a fault here, n
   ends.left.tell('unknown', null);
   ends.left.tell('odd', null);
   assert.equal(await ends.left.ask('echo', 'still well'), 'still well');
-  assert.match(ends.faults[0]?.message ?? '', /nobody here listens to unknown/);
+  assert.match(ends.faults[0]?.message ?? '', /no listener for unknown/);
   assert.match(ends.faults[1]?.message ?? '', /cannot take it/);
 });
 

@@ -112,7 +112,7 @@ test('outcomes of effects and the policies of errors replay too; a step that goe
   assert.match(parted.stdout, /decoder\/litecoin\/regtest replica: .* led from verifying to live; now: failed/);
 });
 
-test('INPUT_INVALID: what is no exported timeline is refused with 65', async () => {
+test('INPUT_INVALID: what is not an exported timeline is refused with 65', async () => {
   const file = join(directory, 'nonsense.json');
   for (const content of [
     'nonsense',

@@ -1,39 +1,30 @@
-import { formatAmount } from '../../consensus/amount.ts';
 import { DISPENSER_DELAY_S } from '../offers/delays.ts';
 import { cancelDispenser, setDispenserStatus } from '../offers/dispenser-end.ts';
 import { holdSide } from '../offers/escrow.ts';
 import type { Dispenser } from '../offers/offer.ts';
 import {
   defaultExpiration,
+  editedColumns,
+  editedLists,
   expirationFormat,
   listRoot,
   type OfferFields,
   readOfferFields,
   readSideAmount,
-  TERM_CHECKS
+  TERM_CHECKS,
+  termColumns
 } from '../offers/offer-fields.ts';
+import { amountColumn, isOwnership, type OfferSides, readSides, sideColumns, sideOf } from '../offers/side-fields.ts';
 import { ONE } from '../offers/units.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../rules/action-definition.ts';
 import { isBarred, MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../rules/checks.ts';
-import { COINS, FIATS } from '../rules/rules.ts';
+import { FIATS } from '../rules/rules.ts';
 import type { Token } from '../state/state.ts';
-import { MARKET_CHECKS, ownershipChecks } from './offer-checks.ts';
+import { amountFormat, COIN_CHECKS, MARKET_CHECKS, ownershipChecks, ownershipFormat } from './offer-checks.ts';
 
-interface NewDispenser extends OfferFields {
-  readonly giveCoin: string;
-  readonly getCoin: string;
-  readonly give: {
-    readonly token: Token | null;
-    readonly amountText: string;
-    readonly amount: bigint | null;
-    readonly ownership: string;
-  };
+interface NewDispenser extends OfferFields, OfferSides {
   readonly escrowText: string;
   readonly escrow: bigint | null;
-  readonly getTickText: string;
-  readonly getToken: Token | null;
-  readonly getAmountText: string;
-  readonly getAmount: bigint | null;
   readonly getAddress: string;
   readonly fiat: string;
   readonly fiatAmount: string;
@@ -44,26 +35,13 @@ const MAX_REFILLS = 5;
 const FOREIGN_PAYMENTS = 2;
 
 function readNew(step: Step): NewDispenser[] {
-  const { action, ledger } = step;
+  const { action } = step;
   const { get } = action.fields;
-  const [giveToken, getToken] = [ledger.token(get('GIVE_TICK')), ledger.token(get('GET_TICK'))];
-  const escrowText = get('GIVE_ESCROW');
+  const sides = readSides(step);
   return [
     {
-      giveCoin: get('GIVE_COIN').toUpperCase(),
-      getCoin: get('GET_COIN').toUpperCase(),
-      give: {
-        token: giveToken,
-        amountText: get('GIVE_AMOUNT'),
-        amount: readSideAmount(get('GIVE_AMOUNT'), giveToken),
-        ownership: get('GIVE_OWNERSHIP')
-      },
-      escrowText,
-      escrow: escrowText === '' ? 0n : readSideAmount(escrowText, giveToken),
-      getTickText: get('GET_TICK'),
-      getToken,
-      getAmountText: get('GET_AMOUNT'),
-      getAmount: readSideAmount(get('GET_AMOUNT'), getToken),
+      ...sides,
+      ...readEscrow(step, sides.give.token),
       getAddress: get('GET_ADDRESS') || action.source,
       fiat: get('FIAT_CODE').toUpperCase(),
       fiatAmount: get('FIAT_AMOUNT'),
@@ -73,7 +51,11 @@ function readNew(step: Step): NewDispenser[] {
   ];
 }
 
-const isOwnership = ({ give }: NewDispenser) => give.ownership === '1';
+/** What a dispenser is filled with; null for what is no amount of its token. */
+function readEscrow({ action }: Step, token: Token | null): Pick<NewDispenser, 'escrow' | 'escrowText'> {
+  const escrowText = action.fields.get('GIVE_ESCROW');
+  return { escrowText, escrow: escrowText === '' ? 0n : readSideAmount(escrowText, token) };
+}
 
 /** Prices of fiat dispensers come from PRICE and its oracles, of which there are none yet. */
 const FIAT_CHECKS: readonly Check<NewDispenser>[] = [
@@ -99,12 +81,10 @@ const create = defineAction<NewDispenser>({
   },
   read: readNew,
   checks: [
-    ['GIVE_COIN (unsupported COIN network)', ({ giveCoin }) => !COINS.has(giveCoin)],
-    ['GET_COIN (unsupported COIN network)', ({ getCoin }) => !COINS.has(getCoin)],
-    ['GIVE_COIN (network)', ({ giveCoin }, { rules }) => giveCoin !== rules.coin],
-    ['GET_COIN (network)', ({ getCoin }, { rules }) => getCoin !== rules.coin],
+    ...COIN_CHECKS,
+    ['GET_COIN (network)', ({ get }, { rules }) => get.coin !== rules.coin],
     ['GIVE_TICK (unknown)', ({ give }) => give.token === null],
-    ['GET_TICK (unknown)', ({ getTickText, getToken }) => getTickText !== '' && getToken === null],
+    ['GET_TICK (unknown)', ({ get }) => get.tickText !== '' && get.token === null],
     ['FIAT_CODE (unsupported FIAT)', ({ fiat }) => fiat !== '' && !FIATS.has(fiat)],
     [
       'FIAT_AMOUNT (required when FIAT_CODE is set without ORACLE_ADDRESS)',
@@ -113,13 +93,16 @@ const create = defineAction<NewDispenser>({
     ['FIAT_CODE (required when FIAT_AMOUNT is set)', ({ fiat, fiatAmount }) => fiat === '' && fiatAmount !== ''],
     ['FIAT_CODE (required when ORACLE_ADDRESS is set)', ({ fiat, oracle }) => fiat === '' && oracle !== ''],
     ['ORACLE_ADDRESS (format)', ({ oracle }, step) => oracle !== '' && ownAddress(step, oracle) === null],
-    ['GIVE_AMOUNT (format)', ({ give }) => give.amountText !== '' && give.amount === null],
+    amountFormat('give'),
     ['GIVE_ESCROW (format)', ({ escrow }) => escrow === null],
-    ['GIVE_OWNERSHIP (format)', ({ give }) => !/^[01]?$/.test(give.ownership)],
-    ['GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)', (leg) => isOwnership(leg) && leg.escrowText !== ''],
+    ownershipFormat('give'),
+    [
+      'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)',
+      ({ give, escrowText }) => isOwnership(give) && escrowText !== ''
+    ],
     ...ownershipChecks,
-    ['GET_AMOUNT (format)', ({ getAmountText, getAmount }) => getAmountText !== '' && getAmount === null],
-    ['GET_AMOUNT (must be positive)', ({ fiat, getAmount }) => fiat === '' && !getAmount],
+    amountFormat('get'),
+    ['GET_AMOUNT (must be positive)', ({ fiat, get }) => fiat === '' && !get.amount],
     ['GET_ADDRESS (format)', ({ getAddress }, step) => ownAddress(step, getAddress) === null],
     expirationFormat,
     ['FIAT_AMOUNT (format)', ({ fiatAmount }) => fiatAmount !== '' && !/^\d{1,15}(?:\.\d{1,2})?$/.test(fiatAmount)],
@@ -134,31 +117,18 @@ const create = defineAction<NewDispenser>({
     ]
   ],
   row: (leg, step) => ({
-    give_coin_id: COINS.has(leg.giveCoin) ? leg.giveCoin : null,
-    give_tick_id: leg.give.token?.tick ?? null,
-    give_amount: leg.give.amount === null ? orNull(leg.give.amountText) : formatAmount(leg.give.amount),
-    give_escrow: leg.escrow === null || leg.escrowText === '' ? orNull(leg.escrowText) : formatAmount(leg.escrow),
-    give_ownership: Number(isOwnership(leg)),
-    get_coin_id: COINS.has(leg.getCoin) ? leg.getCoin : null,
-    get_tick_id: leg.getToken?.tick ?? null,
-    get_amount: leg.getAmount === null ? orNull(leg.getAmountText) : formatAmount(leg.getAmount),
+    ...sideColumns(leg),
+    give_escrow: amountColumn(leg.escrow, leg.escrowText),
     get_address_id: ownAddress(step, leg.getAddress),
     fiat_id: FIATS.has(leg.fiat) ? leg.fiat : null,
     fiat_amount: orNull(leg.fiatAmount),
     oracle_address_id: leg.oracle === '' ? null : ownAddress(step, leg.oracle),
-    expiration: leg.expiration,
-    allow_list: listRoot(leg.allowText, step),
-    block_list: listRoot(leg.blockText, step),
-    memo_id: orNull(leg.memo)
+    ...termColumns(leg, step)
   }),
   apply: (leg, step) => {
     const { action, ledger } = step;
-    const give = {
-      tick: leg.give.token!.tick,
-      amount: isOwnership(leg) ? ONE : leg.give.amount!,
-      isOwnership: isOwnership(leg)
-    };
-    const left = isOwnership(leg) ? ONE : leg.escrow!;
+    const give = sideOf(leg.give);
+    const left = give.isOwnership ? ONE : leg.escrow!;
     holdSide({ ...give, amount: left }, action.source, step);
     ledger.set('served', `${action.source}|${leg.getAddress}`, true);
     const dispenser: Dispenser = {
@@ -167,7 +137,7 @@ const create = defineAction<NewDispenser>({
       source: action.source,
       status: 'open',
       give,
-      get: { tick: leg.getToken?.tick ?? null, amount: leg.getAmount! },
+      get: { tick: leg.get.token?.tick ?? null, amount: leg.get.amount! },
       getAddress: leg.getAddress,
       left,
       refills: 0,
@@ -192,10 +162,8 @@ function readChange(step: Step): Change[] {
   const { action, ledger } = step;
   const named = readIndex(action.fields.get('DISPENSER_ACTION_INDEX'));
   const dispenser = named === null ? null : ledger.offer('dispenser', named);
-  const escrowText = action.fields.get('GIVE_ESCROW');
   const token = dispenser && ledger.token(dispenser.give.tick!);
-  const escrow = escrowText === '' ? 0n : readSideAmount(escrowText, token);
-  return [{ named, dispenser, escrowText, escrow, ...readOfferFields(step, null) }];
+  return [{ named, dispenser, ...readEscrow(step, token), ...readOfferFields(step, null) }];
 }
 
 const CHANGE_CHECKS: readonly Check<Change>[] = [
@@ -242,17 +210,16 @@ const edit = defineAction<Change>({
       ({ dispenser, escrow }, { action, ledger }) => ledger.balance(dispenser!.give.tick!, action.source) < escrow!
     ]
   ],
-  row: ({ named, escrow, escrowText, expiration, allowText, blockText, memo }, step) => ({
-    dispenser_action_index: named ?? 0,
-    give_escrow: escrow === null || escrowText === '' ? orNull(escrowText) : formatAmount(escrow),
-    expiration,
-    allow_list: allowText === '0' ? 0 : listRoot(allowText, step),
-    block_list: blockText === '0' ? 0 : listRoot(blockText, step),
-    memo_id: orNull(memo)
+  row: (change, step) => ({
+    dispenser_action_index: change.named ?? 0,
+    give_escrow: amountColumn(change.escrow, change.escrowText),
+    ...editedColumns(change, step),
+    memo_id: orNull(change.memo)
   }),
-  apply: ({ dispenser, escrow, expiration, allowText, blockText }, step) => {
+  apply: (change, step) => {
     const { action, ledger } = step;
-    const before = dispenser!;
+    const { escrow, expiration } = change;
+    const before = change.dispenser!;
     holdSide({ ...before.give, amount: escrow! }, action.source, step);
     ledger.setOffer({
       ...before,
@@ -260,24 +227,16 @@ const edit = defineAction<Change>({
       refills: before.refills + Number(escrow! > 0n),
       dispenses: escrow! > 0n ? 0 : before.dispenses,
       expiration: expiration ?? before.expiration,
-      lists: editedLists(before, { allowText, blockText }, step)
+      lists: listsAfter(before, change, step)
     });
   }
 });
 
-function editedLists(
-  { lists }: Dispenser,
-  { allowText, blockText }: Pick<Change, 'allowText' | 'blockText'>,
-  step: Step
-): Dispenser['lists'] {
-  if (allowText === '' && blockText === '') return lists;
-  const { allowList, blockList } = lists.at(-1)!;
-  const edited = {
-    from: step.action.block.time + DISPENSER_DELAY_S,
-    allowList: allowText === '' ? allowList : listRoot(allowText, step),
-    blockList: blockText === '' ? blockList : listRoot(blockText, step)
-  };
-  return [...lists, edited];
+/** An edit of the lists counts later than the rest of it. */
+function listsAfter({ lists }: Dispenser, change: Change, step: Step): Dispenser['lists'] {
+  if (change.allowText === '' && change.blockText === '') return lists;
+  const from = step.action.block.time + DISPENSER_DELAY_S;
+  return [...lists, { from, ...editedLists(lists.at(-1)!, change, step) }];
 }
 
 /** Sells what it holds to whoever pays its address. */

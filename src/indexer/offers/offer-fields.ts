@@ -1,6 +1,6 @@
 import { parseTokenAmount } from '../../consensus/amount.ts';
 import type { Check, Step } from '../rules/action-definition.ts';
-import { readIndex } from '../rules/checks.ts';
+import { orNull, readIndex } from '../rules/checks.ts';
 import { LIST_OF_ADDRESSES, type Token } from '../state/state.ts';
 
 const COIN_PLACES = 8;
@@ -37,6 +37,34 @@ export function defaultExpiration({ action: { block } }: Step): number {
 export function listRoot(text: string, { ledger }: Step): number | null {
   const index = readIndex(text);
   return index === null || index === 0 ? null : (ledger.list(index)?.root ?? null);
+}
+
+/** The terms of a new offer as columns. */
+export function termColumns({ expiration, allowText, blockText, memo }: OfferFields, step: Step) {
+  return {
+    expiration,
+    allow_list: listRoot(allowText, step),
+    block_list: listRoot(blockText, step),
+    memo_id: orNull(memo)
+  };
+}
+
+/** The terms of an edit as columns: a list of 0 is taken away, NULL leaves it. */
+export function editedColumns({ expiration, allowText, blockText }: OfferFields, step: Step) {
+  const editedList = (text: string) => (text === '0' ? 0 : listRoot(text, step));
+  return { expiration, allow_list: editedList(allowText), block_list: editedList(blockText) };
+}
+
+/** Both lists after an edit: an empty field leaves one as it is. */
+export function editedLists(
+  before: { readonly allowList: number | null; readonly blockList: number | null },
+  { allowText, blockText }: OfferFields,
+  step: Step
+) {
+  return {
+    allowList: allowText === '' ? before.allowList : listRoot(allowText, step),
+    blockList: blockText === '' ? before.blockList : listRoot(blockText, step)
+  };
 }
 
 /** An amount of a token, or of the chain's own coin where there is none. */

@@ -1,0 +1,77 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import type { Step } from '../rules/action-definition.ts';
+import { orNull } from '../rules/checks.ts';
+import { COINS } from '../rules/rules.ts';
+import type { Token } from '../state/state.ts';
+import type { Side } from './offer.ts';
+import { readSideAmount } from './offer-fields.ts';
+import { ONE } from './units.ts';
+
+/** What the text of a new offer says of one side. */
+export interface SideFields {
+  /** In capitals. */
+  readonly coin: string;
+  readonly tickText: string;
+  /** Null for the chain's own coin and for an unknown ticker. */
+  readonly token: Token | null;
+  readonly amountText: string;
+  /** Null for what is no amount of the token. */
+  readonly amount: bigint | null;
+  /** `1` where the side is an ownership. */
+  readonly ownership: string;
+}
+
+/** Both sides of a new offer. */
+export interface OfferSides {
+  readonly give: SideFields;
+  readonly get: SideFields;
+}
+
+/** Reads the fields of both sides; a field that the format lacks is empty. */
+export function readSides(step: Step): OfferSides {
+  return { give: readSide(step, 'GIVE'), get: readSide(step, 'GET') };
+}
+
+function readSide({ action: { fields }, ledger }: Step, name: 'GIVE' | 'GET'): SideFields {
+  const tickText = fields.get(`${name}_TICK`);
+  const token = ledger.token(tickText);
+  const amountText = fields.get(`${name}_AMOUNT`);
+  return {
+    coin: fields.get(`${name}_COIN`).toUpperCase(),
+    tickText,
+    token,
+    amountText,
+    amount: readSideAmount(amountText, token),
+    ownership: fields.get(`${name}_OWNERSHIP`)
+  };
+}
+
+/** Whether a side is an ownership. */
+export const isOwnership = ({ ownership }: Pick<SideFields, 'ownership'>): boolean => ownership === '1';
+
+/** The side as the offer keeps it. */
+export function sideOf(fields: SideFields): Side {
+  return {
+    tick: fields.token?.tick ?? null,
+    amount: isOwnership(fields) ? ONE : (fields.amount ?? 0n),
+    isOwnership: isOwnership(fields)
+  };
+}
+
+/** Columns of both sides that every table of offers has, for refused offers too. */
+export function sideColumns({ give, get }: OfferSides) {
+  return {
+    give_coin_id: COINS.has(give.coin) ? give.coin : null,
+    give_tick_id: give.token?.tick ?? null,
+    give_amount: amountColumn(give.amount, give.amountText),
+    give_ownership: Number(isOwnership(give)),
+    get_coin_id: COINS.has(get.coin) ? get.coin : null,
+    get_tick_id: get.token?.tick ?? null,
+    get_amount: amountColumn(get.amount, get.amountText)
+  };
+}
+
+/** An amount as rows keep it: what could not be read stays as written, an empty text is NULL. */
+export function amountColumn(amount: bigint | null, text: string): string | null {
+  return amount === null || text === '' ? orNull(text) : formatAmount(amount);
+}

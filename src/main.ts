@@ -1,7 +1,8 @@
 import type { Command } from './cli/command.ts';
-import { loadCommand, SERVICES } from './cli/commands.ts';
+import { loadCommand } from './cli/commands.ts';
 import { exitCodeOf } from './cli/exit-codes.ts';
 import { commandHelp, overallHelp } from './cli/help.ts';
+import { SERVICES } from './cli/services.ts';
 import { loadSettings } from './cli/settings.ts';
 import { describeConfig } from './config/describe.ts';
 import { environment } from './config/environment.ts';
@@ -11,6 +12,7 @@ import { endWithGuardian, runGuarded } from './process/guardian.ts';
 import { describeVersion } from './process/program.ts';
 
 const NO_GUARDIAN = '--no-guardian';
+const NO_TELEMETRY = '--no-telemetry';
 /** What a service is asked without being started, or with another supervisor. */
 const UNGUARDED = [NO_GUARDIAN, '--help', '-h', '--check-config'];
 
@@ -22,13 +24,17 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     if (name === '--version' || name === '-v') return print(describeVersion());
     const isService = SERVICES.includes(name);
     // Before the command is loaded: a guardian needs nothing of it.
-    if (isService && !UNGUARDED.some((option) => argv.includes(option))) return await runGuarded([name, ...argv]);
+    if (isService && !UNGUARDED.some((option) => argv.includes(option))) {
+      // Beside the service: it must not start later for it.
+      void import('./cli/telemetry.ts').then(({ reportService }) => reportService(name, argv, env));
+      return await runGuarded([name, ...argv.filter((option) => option !== NO_TELEMETRY)]);
+    }
     command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
     if (argv.includes('--check-config')) return await checkConfig(command, env);
     if (!isService) return await command.run(argv, env);
     endWithGuardian();
-    const own = argv.filter((option) => option !== NO_GUARDIAN);
+    const own = argv.filter((option) => option !== NO_GUARDIAN && option !== NO_TELEMETRY);
     return await command.run(own, env);
   } catch (caught) {
     return report(caught, name, env, command);

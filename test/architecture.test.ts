@@ -21,6 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/main.ts': ['src/cli/', 'src/process/', 'src/config/', 'src/errors.ts'],
   'src/cli/': ['node:', 'typebox', BELOW],
   'src/devnet/': ['node:', 'mysql2/promise', BELOW],
+  'src/telemetry/': ['node:', 'typebox', 'src/coin/', 'src/config/', ...BASICS],
   // It shares no code with the replication on purpose.
   'src/verify/': ['mysql2/promise', 'src/errors.ts'],
   'src/sync/': ['node:', 'package.json', 'fastify', '@fastify/rate-limit', BELOW],

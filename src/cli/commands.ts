@@ -12,13 +12,11 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   verify: () => import('./verify.ts'),
   status: () => import('./status.ts'),
   replay: () => import('./replay.ts'),
+  telemetry: () => import('./telemetry.ts'),
   devnet: () => import('./devnet.ts')
 };
 
 export const COMMAND_NAMES: readonly string[] = Object.keys(MODULES);
-
-/** Those that the guardian restarts after an abnormal exit. */
-export const SERVICES: readonly string[] = ['sync', 'hub', 'decoder', 'indexer', 'encoder'];
 
 /**
  * Loads one command's module, and no other.

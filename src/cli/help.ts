@@ -1,6 +1,7 @@
 import { helpTable } from '../config/describe.ts';
 import type { Command } from './command.ts';
-import { listCommands, SERVICES } from './commands.ts';
+import { listCommands } from './commands.ts';
+import { SERVICES } from './services.ts';
 
 /** What `platform-node --help` prints. */
 export async function overallHelp(): Promise<string> {
@@ -27,7 +28,12 @@ export function commandHelp({ name, summary, variables, options = [] }: Command)
   const lines = [
     ...options,
     ...(variables ? ['--check-config  print the effective values, secrets masked, and end'] : []),
-    ...(SERVICES.includes(name) ? ['--no-guardian   run without the process that restarts the service'] : [])
+    ...(SERVICES.includes(name)
+      ? [
+          '--no-guardian   run without the process that restarts the service',
+          '--no-telemetry  send no usage pings, from now on'
+        ]
+      : [])
   ];
   return [
     `platform-node ${name}: ${summary}`,

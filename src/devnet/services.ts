@@ -144,7 +144,7 @@ function order(
   probe: Request,
   variables: Readonly<Record<string, string | number>>
 ): ServiceOrder {
-  const env: Record<string, string | undefined> = {};
+  const env: Record<string, string | undefined> = { PLATFORM_NODE_NO_TELEMETRY: '1' };
   for (const variable of INHERITED) env[variable] = shell[variable];
   for (const [variable, value] of Object.entries(variables)) env[variable] = String(value);
   const [program, ...first] = SELF;

@@ -66,6 +66,9 @@ export function readWebFiles(): ReadonlyMap<string, Uint8Array> {
   }
 }
 
+/** The version alone. */
+export const VERSION: string = manifest.version;
+
 /** The version; of the one file also the commit that it was built from, and that commit's date. */
 export function describeVersion(): string {
   if (!isSea()) return manifest.version;

@@ -1,0 +1,42 @@
+import { hubsOf } from '../config/hub-client.ts';
+import type { TelemetryConfig } from '../config/telemetry.ts';
+import type { Preference } from './preference.ts';
+
+/** Whether pings are sent, and why. */
+export interface TelemetryChoice {
+  /** Where they go; null: nowhere. */
+  readonly url: string | null;
+  /** A sentence without a full stop. */
+  readonly reason: string;
+}
+
+const off = (reason: string): TelemetryChoice => ({ url: null, reason });
+
+/**
+ * Decides in this order: the flag, the variable, the file; then what asks every program not to report; then the address.
+ *
+ * @param flag whether `--no-telemetry` is given
+ * @param isTest whether a test runner began this process
+ */
+export function chooseTelemetry(
+  { flag, isTest }: { readonly flag: boolean; readonly isTest: boolean },
+  config: TelemetryConfig,
+  { optOut }: Preference
+): TelemetryChoice {
+  if (flag) return off('--no-telemetry is given');
+  if (/^(?:1|true|yes)$/i.test(config.PLATFORM_NODE_NO_TELEMETRY ?? ''))
+    return off('PLATFORM_NODE_NO_TELEMETRY is set');
+  if (optOut) return off('it was turned off; platform-node telemetry on turns it on');
+  for (const name of ['DO_NOT_TRACK', 'CI'] as const) if (isSet(config[name])) return off(`${name} is set`);
+  if (isTest) return off('a test runs');
+  if (config.PLATFORM_NODE_TELEMETRY_URL) return { url: config.PLATFORM_NODE_TELEMETRY_URL, reason: 'it is on' };
+  const [hub] = hubsOf({ ...config, HUB_API_KEY: undefined, MAX_HUB_WAIT_MS: 0 });
+  if (!hub) return off('no hub is configured');
+  const host = hub.host.includes(':') ? `[${hub.host}]` : hub.host;
+  return { url: `http://${host}:${hub.port}/telemetry`, reason: 'it is on' };
+}
+
+/** Words that turn such a variable off count as unset. */
+function isSet(text: string | undefined): boolean {
+  return text !== undefined && !/^(?:|0|false|no|off)$/i.test(text);
+}

@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process';
+import { arch, platform, release } from 'node:os';
+import { promisify } from 'node:util';
+import { findNetwork } from '../coin/find-network.ts';
+import type { Ping } from '../wire/telemetry.ts';
+
+/** What a ping is made of beside facts of the machine. */
+export interface PingSubject {
+  readonly installId: string;
+  readonly event: string;
+  readonly version: string;
+  /** Every service that the program has. */
+  readonly services: readonly string[];
+  /** The one that is started; null: none. */
+  readonly running: string | null;
+  /** As its settings spell it. Only a network that the registry knows is told. */
+  readonly network: string | undefined;
+}
+
+const DOCKER_TIMEOUT_MS = 3_000;
+/** What may stand in a version. */
+const VERSION = /^[0-9A-Za-z.+-]{1,32}$/;
+
+/** The whole ping: nothing is added on its way. */
+export async function makePing(subject: PingSubject): Promise<Ping> {
+  const { installId, event, version, services, running } = subject;
+  const found = subject.network === undefined ? undefined : findNetwork(subject.network);
+  const chain = found ? { coin: found.chain, network: found.network } : {};
+  return {
+    install_id: installId,
+    event,
+    node_version: version,
+    os_platform: platform(),
+    os_release: plain(release(), 64),
+    arch: arch(),
+    docker_version: await readDockerVersion(),
+    modules: services.map((module) => ({
+      ...{ module, version, running: module === running },
+      ...(module === running ? chain : {})
+    }))
+  };
+}
+
+/** Null where no container engine answers. */
+async function readDockerVersion(): Promise<string | null> {
+  const question = ['version', '--format', '{{.Server.Version}}'];
+  const answer = await promisify(execFile)('docker', question, { timeout: DOCKER_TIMEOUT_MS }).catch(() => null);
+  const version = answer?.stdout.trim() ?? '';
+  return VERSION.test(version) ? version : null;
+}
+
+const plain = (text: string, longest: number) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, longest);

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Compile } from 'typebox/compile';
+import { freePort } from '../../../src/devnet/free-port.ts';
+import { type Ping, PingSchema } from '../../../src/wire/telemetry.ts';
+
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const ping = Compile(PingSchema);
+const CANARY = 'canary-of-the-privacy-test';
+
+/** What takes pings; anything beside the list of fields fails the test. */
+async function openSink(t: TestContext) {
+  const pings: Ping[] = [];
+  const texts: string[] = [];
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    texts.push(JSON.stringify([request.url, request.headers]), body);
+    const found: unknown = JSON.parse(body);
+    assert.ok(ping.Check(found), body);
+    pings.push(found);
+    response.end('{"status":"success"}');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/telemetry`, pings, texts };
+}
+
+function openHome(t: TestContext) {
+  const home = mkdtempSync(join(tmpdir(), 'platform-home-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  return home;
+}
+
+/** Runs the command line in a home of its own, and ends a service after a while. */
+async function run(home: string, argv: readonly string[], env: Record<string, string>, until?: () => boolean) {
+  const child = spawn(process.execPath, [MAIN, ...argv], {
+    cwd: home,
+    env: { PATH: process.env['PATH'], HOME: home, ...env },
+    stdio: ['ignore', 'pipe', 'pipe']
+  });
+  const said = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text));
+  const closed = once(child, 'close');
+  if (until) {
+    for (const end = Date.now() + 15_000; !until() && Date.now() < end && child.exitCode === null; ) await sleep(20);
+    child.kill('SIGTERM');
+  }
+  const [code] = await closed;
+  return { code: code as number | null, ...said };
+}
+
+/** A decoder whose database is away goes on waiting, which is a start all the same. */
+const decoder = async (more: Record<string, string>) => ({
+  ...{ NETWORK: 'litecoin-mainnet', NODE_USER: CANARY, NODE_PASSWORD: CANARY, DECODER_API_HOST: '127.0.0.1' },
+  ...{ DECODER_API_PORT: String(await freePort()), DECODER_DB_HOST: '127.0.0.1', DECODER_DB_PORT: '9' },
+  ...{ DECODER_DB_NAME: 'D', DECODER_DB_USER: CANARY, DECODER_DB_PASS: CANARY, NODE_PORT: '9' },
+  ...more
+});
+const preferenceOf = (home: string) =>
+  JSON.parse(readFileSync(join(home, '.platform-node', 'telemetry.json'), 'utf8')) as Record<string, unknown>;
+
+test('a service reports its start once a day, after one notice, and tells no secret', async (t) => {
+  const [sink, home] = [await openSink(t), openHome(t)];
+  const env = await decoder({ PLATFORM_NODE_TELEMETRY_URL: sink.url, [`SECRET_${CANARY}`]: CANARY });
+  writeFileSync(join(home, 'config.json'), JSON.stringify({ NODE_URL: `http://${CANARY}.example` }));
+  writeFileSync(join(home, CANARY), CANARY);
+  const first = await run(home, ['decoder'], env, () => sink.pings.length > 0);
+  assert.equal(sink.pings.length, 1, first.err);
+  assert.match(first.err, /platform-node telemetry off/);
+  const [sent] = sink.pings;
+  assert.deepEqual([sent?.event, sent?.os_platform, sent?.arch], ['install', process.platform, process.arch]);
+  const [running, ...others] = sent?.modules?.filter((module) => module.running) ?? [];
+  assert.deepEqual([running?.module, running?.coin, running?.network, others], ['decoder', 'litecoin', 'mainnet', []]);
+  for (const secret of [CANARY, home, 'SECRET_']) assert.ok(!sink.texts.join('').includes(secret), secret);
+
+  const directory = join(home, '.platform-node');
+  const modes = [directory, join(directory, 'telemetry.json')].map((path) => (statSync(path).mode & 0o777).toString(8));
+  assert.deepEqual(modes, ['700', '600']);
+  const kept = preferenceOf(home);
+  assert.equal(kept['installId'], sent?.install_id);
+
+  const enough = Date.now() + 3_000;
+  const again = await run(home, ['decoder'], env, () => Date.now() > enough);
+  assert.equal(sink.pings.length, 1, 'twice in a day is told once');
+  assert.ok(!again.err.includes('telemetry off'), 'the notice is shown once');
+  const file = join(directory, 'telemetry.json');
+  writeFileSync(file, JSON.stringify({ ...kept, lastPingAt: new Date(Date.now() - 25 * 3_600_000).toISOString() }));
+  await run(home, ['decoder'], env, () => sink.pings.length > 1);
+  assert.deepEqual([sink.pings[1]?.event, sink.pings[1]?.install_id], ['start', kept['installId']]);
+  writeFileSync(file, JSON.stringify({ ...kept, lastVersion: '0.0.1' }));
+  await run(home, ['decoder'], env, () => sink.pings.length > 2);
+  assert.equal(sink.pings[2]?.event, 'update');
+});
+
+test('--no-telemetry is remembered; the variable is not; telemetry on and off are the switch', async (t) => {
+  const [sink, home] = [await openSink(t), openHome(t)];
+  const env = await decoder({ PLATFORM_NODE_TELEMETRY_URL: sink.url });
+  const shown = await run(home, ['telemetry', 'show'], { ...env, PLATFORM_NODE_NO_TELEMETRY: '1' });
+  assert.match(shown.out, /not sent: PLATFORM_NODE_NO_TELEMETRY is set/);
+  assert.ok(!existsSync(join(home, '.platform-node')));
+  const show = await run(home, ['telemetry'], env);
+  assert.ok(ping.Check(JSON.parse(show.out.slice(show.out.indexOf('{')))), show.out);
+  assert.ok(show.out.includes(`sent to ${sink.url}`));
+  await run(home, ['decoder', '--no-telemetry'], env, () => existsSync(join(home, '.platform-node', 'telemetry.json')));
+  assert.equal(preferenceOf(home)['optOut'], true);
+  assert.match((await run(home, ['telemetry', 'show'], env)).out, /not sent: it was turned off/);
+  assert.match((await run(home, ['telemetry', 'on'], env)).out, /are sent to/);
+  assert.match((await run(home, ['telemetry', 'off'], env)).out, /not sent: it was turned off/);
+  assert.equal((await run(home, ['telemetry', 'maybe'], env)).code, 64);
+  assert.deepEqual(sink.pings, []);
+});

@@ -20,6 +20,10 @@ status below that holds. The indexer judges parts in order, each on what the one
 - \`^12\` names the ticker or address with the id 12, but not in SEND's DESTINATION.
 - An amount is digits with at most one point and no more places than its token has: no sign, no
   exponent. An empty amount is badly formed. Shares are cut down to the token's places.
+- Parts of a SEND with equal ticker and destination are one part, at the place of the first and with
+  the last memo; so are those of a DESTROY with equal ticker and memo. A part with a badly formed
+  amount stays alone; 18 places are read where the ticker is unknown. Rows of one action with equal
+  address and ticker are one row. A MINT whose DESTINATION is its source has no DESTINATION.
 - No token has more than 10^21 units, whether its issuer set a cap or not.
 - A ticker gets its id with its first valid ISSUE; rows of refused actions about others have none.
   Addresses get ids when an action meets them; what is no address of its chain gets none.

@@ -59,7 +59,12 @@ export class Service {
       const output = await open(this.#logFile, 'a');
       const guardian = spawn(COMMAND_LINE, [this.#command], {
         cwd: this.#directory,
-        env: { PATH: process.env['PATH'], NODE_OPTIONS: '--inspect-port=127.0.0.1:0', ...this.#env },
+        env: {
+          PATH: process.env['PATH'],
+          PLATFORM_NODE_NO_TELEMETRY: '1',
+          NODE_OPTIONS: '--inspect-port=127.0.0.1:0',
+          ...this.#env
+        },
         stdio: ['ignore', output.fd, output.fd]
       });
       this.#guardian = guardian;

@@ -14,7 +14,7 @@ import type { RunningService } from './run-service.ts';
 
 /** What is known of a loop from outside of its thread. */
 interface LoopView<Report> {
-  /** Null before the first word, and after the loop's death. */
+  /** Null before the first word; after the loop's death the last one. */
   readonly report: Report | null;
   /** What ended the loop; null while it lives. */
   readonly crash: string | null;
@@ -87,7 +87,7 @@ export async function startSupervised<Report, Asks extends Protocol>(
   const view = (): LoopView<Report> => {
     const [actor] = supervisor.list();
     return {
-      report: actor?.state === 'running' ? last : null,
+      report: actor?.state === 'starting' ? null : last,
       crash: actor?.state === 'starting' ? null : (actor?.reason?.message ?? null)
     };
   };

@@ -43,6 +43,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', '@scure/btc-signer/', '@noble/curves/', ...FASTIFY, 'lru-cache', 'src/coin/', 'src/service/'],
     ...['src/observe/metrics/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],
+  'src/miner/': [
+    ...['node:', ...FASTIFY, 'src/coin/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
+  ],
   // Routes and what they share know no actor: they are handed a directory.
   'src/sync/routes/': [
     ...['node:', ...FASTIFY, 'src/sync/http/', 'src/sync/fan-out/', 'src/sync/snapshot/', 'src/service/'],

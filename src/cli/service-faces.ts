@@ -2,6 +2,7 @@ import { decoderChecks, decoderVariables } from '../config/decoder.ts';
 import { encoderChecks, encoderVariables } from '../config/encoder.ts';
 import { hubVariables } from '../config/hub.ts';
 import type { Checks } from '../config/load.ts';
+import { minerChecks, minerVariables } from '../config/miner.ts';
 import { syncVariables } from '../config/sync.ts';
 import type { Environment, Variables } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
@@ -29,6 +30,11 @@ const FACES: Readonly<Record<string, ServiceFace>> = {
     ...{ host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' },
     variables: encoderVariables,
     networkOf: encoderChecks.networkOf
+  },
+  miner: {
+    ...{ host: 'REGTEST_MINER_API_HOST', port: 'REGTEST_MINER_API_PORT', key: 'MINER_API_KEY' },
+    variables: minerVariables,
+    networkOf: minerChecks.networkOf
   }
 };
 

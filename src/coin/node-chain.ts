@@ -48,6 +48,13 @@ export class NodeChain {
 
   /** @throws {PlatformError} NODE_MISMATCH when the node serves another chain or network; NODE_REFUSED with the remedy when it lacks history */
   async verify(expected: ChainNetwork, signal?: AbortSignal): Promise<NodeTip> {
+    const info = await this.verifyNetwork(expected, signal);
+    await this.#verifyHistory(info, signal);
+    return tipOf(info);
+  }
+
+  /** As `verify`, of a node that need not have history. @throws {PlatformError} NODE_MISMATCH */
+  async verifyNetwork(expected: ChainNetwork, signal?: AbortSignal): Promise<Static<typeof InfoSchema>> {
     const info = checked(validators.info, await this.#rpc.call('getblockchaininfo', [], signal), 'getblockchaininfo');
     if (info.chain !== expected.nodeChain) {
       const reason = `NETWORK is ${expected.name}, but the node serves the chain "${info.chain.slice(0, 40)}"`;
@@ -58,8 +65,7 @@ export class NodeChain {
       const reason = `NETWORK is ${expected.name}, but the node's first block is that of another chain`;
       throw new PlatformError('NODE_MISMATCH', { reason, genesisHash });
     }
-    await this.#verifyHistory(info, signal);
-    return tipOf(info);
+    return info;
   }
 
   /**

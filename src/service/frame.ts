@@ -64,6 +64,8 @@ export interface ServiceDefinition {
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   /** Registered before everything else: it sees each request. */
   readonly tracing?: FastifyPluginCallback | undefined;
+  /** Where the console page is, of a service with a page of its own at `/`; `/` when absent. */
+  readonly consolePath?: string;
   readonly rpc?: RpcOptions;
   /** The service's own checks, after the key and before parameters and body. */
   readonly check?: (request: FastifyRequest) => void;

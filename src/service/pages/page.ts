@@ -33,11 +33,12 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
-/** @param body HTML whose texts are escaped already */
-export function makePage(title: string, body: string): Page {
+/** @param body HTML whose texts are escaped already @param script of the page, which may ask its own service */
+export function makePage(title: string, body: string, script = ''): Page {
   const sources = [
     "default-src 'none'",
     `style-src '${hashOf(STYLE)}'`,
+    ...(script ? [`script-src '${hashOf(script)}'`, "connect-src 'self'"] : []),
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'"
@@ -45,7 +46,7 @@ export function makePage(title: string, body: string): Page {
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
-<body>${body}</body></html>
+<body>${body}${script && `<script>${script}</script>`}</body></html>
 `;
   return { html, policy: sources.join('; ') };
 }

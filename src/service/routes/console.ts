@@ -8,15 +8,17 @@ const POLICY =
 interface ConsoleDeps {
   /** The console page's built files; empty where there are none. */
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
+  /** Where the page is; `/` when absent. */
+  readonly consolePath?: string;
 }
 
-/** `GET /` and `GET /console/*`: the console's static files, open to everyone; what they ask for needs the key. */
-export const consoleRoutes: FastifyPluginAsync<ConsoleDeps> = async (app, { consoleFiles }) => {
+/** `GET /`, or where the service wants it, and `GET /console/*`: the console's static files, open to everyone; what they ask for needs the key. */
+export const consoleRoutes: FastifyPluginAsync<ConsoleDeps> = async (app, { consoleFiles, consolePath = '/' }) => {
   const config = { open: true } as const;
   const page = consoleFiles.get('index.html');
   if (!page) app.log.info('the console page is not built: npm run build:web');
   const doc = { tag: 'Documentation', summary: 'The console page', mediaType: 'text/html' } as const;
-  app.get('/', { config: { ...config, doc } }, async (request, reply) => send(request, reply, page));
+  app.get(consolePath, { config: { ...config, doc } }, async (request, reply) => send(request, reply, page));
   for (const [name, file] of consoleFiles)
     app.get(`/console/${name}`, { config }, async (request, reply) => send(request, reply, file));
 };

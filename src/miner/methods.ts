@@ -1,0 +1,226 @@
+import Type, { type Static } from 'typebox';
+import { isAddress } from '../coin/address.ts';
+import { toBaseUnits } from '../coin/amount.ts';
+import type { ChainNetwork } from '../coin/chains.ts';
+import { type ErrorCode, PlatformError } from '../errors.ts';
+import { RpcAnswer, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { DEFAULT_TIMES, type Miner } from './miner.ts';
+import type { MinerWallet } from './wallet.ts';
+
+/** What the methods work with. */
+export interface MinerMethodDeps {
+  readonly miner: Miner;
+  readonly wallet: MinerWallet;
+  readonly network: ChainNetwork;
+}
+
+const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const WAIT = Type.Integer({ minimum: 1_000, maximum: 3_600_000, description: 'milliseconds' });
+const IDLE = Type.Union([Type.Literal(0), WAIT], { description: 'milliseconds; 0: never' });
+const OK = Type.Literal('ok');
+const AMOUNT = Type.Union([Type.String({ pattern: '^\\d{1,10}(\\.\\d{1,8})?$' }), Type.Number({ minimum: 0 })], {
+  description: 'coins, as a text or a number'
+});
+
+const STATUS = {
+  wallet_ready: Type.Boolean(),
+  mempool_size: Type.Integer(),
+  blocks_mined: Type.Integer({ description: 'since the start' }),
+  last_mine_at: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601' }),
+  consecutive_errors: Type.Integer(),
+  mining_paused: Type.Boolean(),
+  idle_mine_interval_ms: Type.Integer()
+};
+const StatusSchema = Type.Object(STATUS);
+export const MinerHealthSchema = Type.Object({
+  status: Type.Union([Type.Literal('healthy'), Type.Literal('stalled')]),
+  reason: Type.Union([Type.String(), Type.Null()]),
+  ...STATUS
+});
+
+/** So many failures in a row are no hiccup. */
+const STALLED_ERRORS = 5;
+const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED'];
+const NO_PARAMS = Type.Object({});
+
+/** The methods of a miner: those of `ping`, `status` and `health` are open, all else needs its key where there is one. */
+export function minerMethods(deps: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
+  return { ...stateMethods(deps), ...coinMethods(deps), ...timeMethods(deps), ...chainMethods(deps) };
+}
+
+function stateMethods({ miner }: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
+  return {
+    ping: rpcMethod({
+      summary: 'Whether the service answers, and whether its wallet has coins',
+      result: Type.Object({ status: Type.Literal('success'), ready: Type.Boolean() }),
+      write: false,
+      run: () => ({ status: 'success' as const, ready: miner.state.isReady })
+    }),
+    status: rpcMethod({
+      summary: 'What it does',
+      result: StatusSchema,
+      write: false,
+      run: () => statusOf(miner)
+    }),
+    health: rpcMethod({
+      summary: 'Whether it mines; status 503 while it cannot',
+      result: MinerHealthSchema,
+      write: false,
+      run: () => {
+        const health = minerHealth(miner);
+        return new RpcAnswer(health.status === 'healthy' ? 200 : 503, health);
+      }
+    })
+  };
+}
+
+function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
+  return {
+    send_funds: rpcMethod({
+      summary: 'Pays coins to an address',
+      params: Type.Object({ address: Type.String({ minLength: 1, maxLength: 130 }), amount: AMOUNT }),
+      result: HASH,
+      write: true,
+      errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
+      run: async ({ address, amount }) => {
+        if (!isAddress(address, network.addresses))
+          throw new PlatformError('REQUEST_INVALID', { reason: `address: "${address}" is none of ${network.name}` });
+        return await wallet.pay(address, readAmount(amount));
+      }
+    }),
+    generate_blocks: rpcMethod({
+      summary: 'Mines blocks now, also while mining is paused',
+      params: Type.Object({ count: Type.Integer({ minimum: 1, maximum: 10_000 }) }),
+      result: Type.Object({ count: Type.Integer(), hashes: Type.Array(HASH) }),
+      write: true,
+      errors: NODE_ERRORS,
+      run: async ({ count }) => {
+        const hashes = await wallet.mine(count);
+        miner.noteMined(hashes.length);
+        return { count: hashes.length, hashes: [...hashes] };
+      }
+    }),
+    fill_mempool: rpcMethod({
+      summary: 'Sends small payments into the mempool; mines one block first, which makes their coins',
+      params: Type.Object({ tx_quantity: Type.Integer({ minimum: 1, maximum: 50_000 }) }),
+      result: Type.Object({ count: Type.Integer() }),
+      write: true,
+      errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
+      run: async ({ tx_quantity }) => {
+        await wallet.fill(tx_quantity);
+        return { count: tx_quantity };
+      }
+    })
+  };
+}
+
+function timeMethods({ miner }: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
+  const setting = <P extends Parameters<typeof rpcMethod>[0]['params']>(
+    summary: string,
+    params: NonNullable<P>,
+    change: (given: never) => Parameters<Miner['set']>[0]
+  ): RpcMethod => ({
+    summary,
+    params,
+    result: OK,
+    write: true,
+    run: (given) => {
+      miner.set(change(given as never));
+      return 'ok';
+    }
+  });
+  return {
+    pause_mining: setting('Mines no block by itself', NO_PARAMS, () => ({ isPaused: true })),
+    continue_mining: setting('Mines by itself again', NO_PARAMS, () => ({ isPaused: false })),
+    set_mining_time: setting(
+      'How long the first payment waits for its block, and how much each further one adds; an hour at most',
+      Type.Object({ max_time: WAIT, tx_added_time: WAIT }),
+      ({ max_time, tx_added_time }: { max_time: number; tx_added_time: number }) => ({
+        times: { firstMs: max_time, addedMs: tx_added_time }
+      })
+    ),
+    set_default_mining_time: setting('30 s, and 5 s for each further payment', NO_PARAMS, () => ({
+      times: DEFAULT_TIMES
+    })),
+    set_idle_mine_interval: setting(
+      'After how long a block is mined though no payment asks for it',
+      Type.Object({ interval_ms: IDLE }),
+      ({ interval_ms }: { interval_ms: number }) => ({ times: { idleMs: interval_ms } })
+    )
+  };
+}
+
+function chainMethods({ wallet }: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
+  return {
+    set_mock_time: rpcMethod({
+      summary: "Stops the node's clock; 0 lets it run again",
+      params: Type.Object({
+        timestamp: Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1, description: 'seconds since 1970' })
+      }),
+      result: OK,
+      write: true,
+      errors: NODE_ERRORS,
+      run: async ({ timestamp }) => {
+        await wallet.mockTime(timestamp);
+        return 'ok' as const;
+      }
+    }),
+    invalidate_block: rpcMethod({
+      summary: 'Takes a block and all above it off the chain',
+      params: Type.Object({ block_hash: HASH }),
+      result: OK,
+      write: true,
+      errors: [...NODE_ERRORS, 'RECORD_UNKNOWN'],
+      run: async ({ block_hash }) => {
+        await wallet.invalidate(block_hash);
+        return 'ok' as const;
+      }
+    }),
+    reconsider_block: rpcMethod({
+      summary: 'Takes back that a block was invalidated',
+      params: Type.Object({ block_hash: HASH }),
+      result: OK,
+      write: true,
+      errors: [...NODE_ERRORS, 'RECORD_UNKNOWN'],
+      run: async ({ block_hash }) => {
+        await wallet.reconsider(block_hash);
+        return 'ok' as const;
+      }
+    })
+  };
+}
+
+function statusOf({ state }: Miner): Static<typeof StatusSchema> {
+  return {
+    wallet_ready: state.isReady,
+    mempool_size: state.mempoolSize,
+    blocks_mined: state.blocksMined,
+    last_mine_at: state.lastMineAt === null ? null : new Date(state.lastMineAt).toISOString(),
+    consecutive_errors: state.consecutiveErrors,
+    mining_paused: state.isPaused,
+    idle_mine_interval_ms: state.times.idleMs
+  };
+}
+
+/** The state of a miner, and why it is stalled. */
+export function minerHealth(miner: Miner): Static<typeof MinerHealthSchema> {
+  const status = statusOf(miner);
+  const reason = reasonOf(miner);
+  return { status: reason === null ? 'healthy' : 'stalled', reason, ...status };
+}
+
+function reasonOf({ state }: Miner): string | null {
+  if (state.consecutiveErrors >= STALLED_ERRORS) return 'the coin node refuses or does not answer';
+  return state.isReady ? null : 'the wallet has no coins yet';
+}
+
+/** @throws {PlatformError} REQUEST_INVALID for nothing, and for what is finer than a base unit */
+function readAmount(amount: string | number): bigint {
+  try {
+    const units = toBaseUnits(amount);
+    if (units > 0n) return units;
+  } catch (cause) {
+    throw new PlatformError('REQUEST_INVALID', { reason: `amount: ${(cause as Error).message}` }, { cause });
+  }
+  throw new PlatformError('REQUEST_INVALID', { reason: 'amount: must be more than 0' });
+}

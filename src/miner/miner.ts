@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hasCode } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { lookAt, NOBODY_WAITS, nextBlockAt, type Waiting, type WaitTimes } from './schedule.ts';
+import type { MinerWallet } from './wallet.ts';
+
+/** Times of a miner that nobody changed. */
+export const DEFAULT_TIMES = { firstMs: 30_000, addedMs: 5_000 } as const;
+
+export interface MinerOptions {
+  readonly wallet: Pick<MinerWallet, 'prepare' | 'waiting' | 'mine'>;
+  /** Checks that the node is one of the miner's network. @throws {PlatformError} NODE_MISMATCH, which ends the miner */
+  readonly verify: (signal: AbortSignal) => Promise<unknown>;
+  /** @see WaitTimes.idleMs */
+  readonly idleMs: number;
+  readonly log: Pick<Logger, 'warn' | 'info'>;
+}
+
+/** What a miner tells of itself. */
+export interface MinerState {
+  readonly isReady: boolean;
+  readonly mempoolSize: number;
+  readonly blocksMined: number;
+  /** ms since 1970; null before the first block. */
+  readonly lastMineAt: number | null;
+  readonly consecutiveErrors: number;
+  readonly isPaused: boolean;
+  readonly times: WaitTimes;
+}
+
+const POLL_MS = 100;
+const FIRST_BACKOFF_MS = 200;
+const LONGEST_BACKOFF_MS = 30_000;
+const MOST_DOUBLINGS = 8;
+
+/** Mines a block when payments have waited for long enough. */
+export class Miner {
+  readonly #options: MinerOptions;
+  #waiting: Waiting = NOBODY_WAITS;
+  #lastBlockAt = performance.now();
+  #state: MinerState;
+
+  constructor(options: MinerOptions) {
+    this.#options = options;
+    this.#state = {
+      isReady: false,
+      mempoolSize: 0,
+      blocksMined: 0,
+      lastMineAt: null,
+      consecutiveErrors: 0,
+      isPaused: false,
+      times: { ...DEFAULT_TIMES, idleMs: options.idleMs }
+    };
+  }
+
+  get state(): MinerState {
+    return this.#state;
+  }
+
+  /** Changes whether it mines, and after how long. */
+  set(change: { readonly isPaused?: boolean; readonly times?: Partial<WaitTimes> }): void {
+    const { isPaused = this.#state.isPaused, times } = change;
+    this.#state = { ...this.#state, isPaused, times: { ...this.#state.times, ...times } };
+  }
+
+  /** Counts blocks that a caller asked for. */
+  noteMined(count: number): void {
+    if (count === 0) return;
+    this.#lastBlockAt = performance.now();
+    this.#waiting = NOBODY_WAITS;
+    const blocksMined = this.#state.blocksMined + count;
+    this.#state = { ...this.#state, blocksMined, lastMineAt: Date.now() };
+  }
+
+  /** Works until the signal; a node that fails is asked again after 200 ms, later up to 30 s. @throws {PlatformError} NODE_MISMATCH */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#step(signal);
+        this.#state = { ...this.#state, consecutiveErrors: 0 };
+      } catch (caught) {
+        if (hasCode(caught, 'NODE_MISMATCH')) throw caught;
+        if (signal.aborted) return;
+        this.#state = { ...this.#state, consecutiveErrors: this.#state.consecutiveErrors + 1 };
+        this.#options.log.warn({ err: caught }, 'the coin node refused or did not answer');
+      }
+      await sleep(backoffOf(this.#state.consecutiveErrors), undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #step(signal: AbortSignal): Promise<void> {
+    const { wallet, verify, log } = this.#options;
+    if (!this.#state.isReady) {
+      await verify(signal);
+      await wallet.prepare(signal);
+      this.#state = { ...this.#state, isReady: true };
+      this.#lastBlockAt = performance.now();
+      log.info('the wallet has coins');
+    }
+    const size = await wallet.waiting(signal);
+    const now = performance.now();
+    this.#waiting = lookAt(this.#waiting, size, now);
+    this.#state = { ...this.#state, mempoolSize: size };
+    const at = nextBlockAt(this.#waiting, this.#state.times, this.#lastBlockAt);
+    if (at === null || at > now || this.#state.isPaused) return;
+    this.noteMined((await wallet.mine(1, signal)).length);
+  }
+}
+
+function backoffOf(errors: number): number {
+  if (errors === 0) return POLL_MS;
+  return Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(MOST_DOUBLINGS, errors - 1));
+}

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { NodeChain } from '../../../src/coin/node-chain.ts';
+import { NodeRpc } from '../../../src/coin/node-rpc.ts';
+import { freePort } from '../../../src/devnet/free-port.ts';
+import { silentLogger } from '../../../src/log.ts';
+import { createMinerApp } from '../../../src/miner/app.ts';
+import { Miner } from '../../../src/miner/miner.ts';
+import { MinerWallet } from '../../../src/miner/wallet.ts';
+import { createMetrics } from '../../../src/observe/metrics/metrics.ts';
+import { runCommandLine } from '../../support/command-line.ts';
+import { FRAME_CONFIG } from '../../support/frame.ts';
+import { startTestLitecoind } from '../../support/litecoin.ts';
+
+const NETWORK = chainNetwork('litecoin', 'regtest');
+const KEY = 'key-of-the-miner-in-tests';
+
+/** A miner beside a litecoind of its own, without the process around it. */
+async function startMiner({ idleMs = 0, hasExtensionBlock = false } = {}) {
+  const { node } = await startTestLitecoind({ hasExtensionBlock });
+  const rpc = new NodeRpc({ url: node.url, user: node.user, password: node.password, retries: 0 });
+  const wallet = new MinerWallet(rpc, NETWORK);
+  const chain = new NodeChain(rpc);
+  const verify = (signal: AbortSignal) => chain.verifyNetwork(NETWORK, signal);
+  const miner = new Miner({ wallet, verify, idleMs, log: silentLogger });
+  const app = createMinerApp({
+    version: '1.0.0',
+    log: silentLogger,
+    metrics: createMetrics({ service: 'miner', actors: () => [] }),
+    consoleFiles: new Map(),
+    tracing: undefined,
+    config: { ...FRAME_CONFIG, MINER_API_KEY: [KEY], MINER_RATE_LIMIT_RPM: 1_000_000 },
+    network: NETWORK,
+    miner,
+    wallet
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const stopping = new AbortController();
+  const ended = miner.run(stopping.signal);
+  const ask = async (method: string, params: object = {}, key = KEY) => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: answers of many methods
+    return { status: response.status, ...((await response.json()) as { result?: any; error?: any }) };
+  };
+  const stop = async () => {
+    stopping.abort();
+    await ended;
+    await app.close();
+    await rpc.close();
+  };
+  return { node, miner, url, ask, stop };
+}
+
+async function until(what: string, isTrue: () => boolean | Promise<boolean>, withinMs = 20_000): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!(await isTrue())) {
+    assert.ok(performance.now() < deadline, `not within ${withinMs} ms: ${what}`);
+    await sleep(20);
+  }
+}
+
+test('a payment confirms within 2 s at IDLE_MINE_INTERVAL_MS=1000', async () => {
+  const { node, miner, ask, stop } = await startMiner({ idleMs: 1_000 });
+  await until('ready', () => miner.state.isReady);
+  const address = await node.newAddress();
+  const sentAt = performance.now();
+  const { result: txid } = await ask('send_funds', { address, amount: 1.5 });
+  await until('confirmed', async () => {
+    const { confirmations } = (await node.rpc.call('getrawtransaction', [txid, true])) as { confirmations?: string };
+    return Number(confirmations ?? 0) > 0;
+  });
+  assert.ok(performance.now() - sentAt < 2_000, `${performance.now() - sentAt} ms`);
+  assert.equal(Number(await node.rpc.call('getreceivedbyaddress', [address])), 1.5);
+  await stop();
+});
+
+test('every method does what it says, and refuses what it cannot', async () => {
+  const { node, miner, url, ask, stop } = await startMiner();
+  await until('ready', () => miner.state.isReady);
+  assert.equal(await node.height(), 101);
+  assert.deepEqual((await ask('ping', {}, 'none')).result, { status: 'success', ready: true });
+  assert.equal((await ask('generate_blocks', { count: 1 }, 'none')).status, 401);
+
+  const { result: mined } = await ask('generate_blocks', { count: 120 });
+  assert.deepEqual([mined.count, mined.hashes.length, await node.height()], [120, 120, 221]);
+  assert.equal((await ask('generate_blocks', { count: 10_001 })).error.code, -32602);
+
+  assert.deepEqual((await ask('pause_mining')).result, 'ok');
+  await ask('set_mining_time', { max_time: 1_000, tx_added_time: 1_000 });
+  assert.equal((await ask('set_mining_time', { max_time: 30, tx_added_time: 5 })).error.code, -32602);
+  assert.deepEqual((await ask('fill_mempool', { tx_quantity: 200 })).result, { count: 200 });
+  assert.deepEqual(Object(await node.rpc.call('getmempoolinfo')).size, 200);
+  await until('seen', () => miner.state.mempoolSize === 200);
+  assert.equal((await ask('status')).result.mining_paused, true);
+  assert.equal(await node.height(), 222);
+  await ask('continue_mining');
+  await ask('set_idle_mine_interval', { interval_ms: 1_000 });
+  await until('mined', () => miner.state.mempoolSize === 0);
+  await ask('set_idle_mine_interval', { interval_ms: 0 });
+  await ask('set_default_mining_time');
+  await ask('pause_mining');
+
+  const tip = String(await node.rpc.call('getbestblockhash'));
+  const height = await node.height();
+  assert.equal((await ask('invalidate_block', { block_hash: tip })).result, 'ok');
+  assert.equal(await node.height(), height - 1);
+  assert.equal((await ask('reconsider_block', { block_hash: tip })).result, 'ok');
+  assert.equal(await node.height(), height);
+  const unknown = await ask('invalidate_block', { block_hash: 'ab'.repeat(32) });
+  assert.equal(unknown.error.data.code, 'RECORD_UNKNOWN');
+
+  const foreign = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
+  const refused = await ask('send_funds', { address: foreign, amount: '1' });
+  assert.match(JSON.stringify(refused.error), /none of litecoin-regtest/);
+  const address = await node.newAddress();
+  assert.match(JSON.stringify((await ask('send_funds', { address, amount: '0' })).error), /more than 0/);
+  assert.equal((await ask('send_funds', { address, amount: '9000000' })).error.data.code, 'COINS_INSUFFICIENT');
+  assert.equal((await ask('set_mock_time', { timestamp: 2_000_000_000 })).result, 'ok');
+  assert.equal((await ask('set_mock_time', { timestamp: 0 })).result, 'ok');
+
+  assert.match(await (await fetch(url)).text(), /send me coins/);
+  assert.equal((await fetch(`${url}/status`)).status, 200);
+  await node.stop('SIGKILL');
+  await until('stalled', async () => (await ask('health')).status === 503, 30_000);
+  assert.match((await ask('health')).result.reason, /coin node/);
+  await stop();
+});
+
+test('it makes the payment that the first extension block of litecoin needs', async () => {
+  const { node, miner, ask, stop } = await startMiner({ hasExtensionBlock: true });
+  await until('ready', () => miner.state.isReady);
+  const { result } = await ask('generate_blocks', { count: 350 });
+  assert.equal(result?.count, 350);
+  assert.equal(await node.height(), 451);
+  assert.equal(await node.rpc.call('getblockhash', [451]), result.hashes.at(-1));
+  await stop();
+});
+
+test('NODE_MISMATCH, CONFIG_INVALID: it refuses another chain, and mainnet', async () => {
+  const { node } = await startTestLitecoind();
+  const settings = {
+    NODE_PORT: String(node.rpcPort),
+    NODE_USER: node.user,
+    NODE_PASSWORD: node.password,
+    REGTEST_MINER_API_HOST: '127.0.0.1',
+    REGTEST_MINER_API_PORT: String(await freePort())
+  };
+  const mismatch = await runCommandLine(['miner', '--no-guardian'], { ...settings, NETWORK: 'bitcoin-regtest' });
+  assert.match(mismatch.stderr, /first block is that of another chain/);
+  assert.equal(mismatch.code, 78);
+  const mainnet = await runCommandLine(['miner', '--no-guardian'], { ...settings, NETWORK: 'litecoin-mainnet' });
+  assert.match(mainnet.stderr, /the miner serves regtest and testnet alone/);
+  assert.equal(mainnet.code, 78);
+});

@@ -100,7 +100,7 @@ test('a replica that was away is live though its source has new blocks all the t
   })();
   const returned = await pair.startClient();
   const isLive = async () => (await pair.status(returned))['phase'] === 'live';
-  await eventually('live while the source grows', 20_000, isLive).finally(() => (isOver = true));
+  await eventually('live while the source grows', 60_000, isLive).finally(() => (isOver = true));
   await growing;
   const verdict = await pair.settle(returned, ledger.height);
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));

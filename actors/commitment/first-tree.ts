@@ -13,6 +13,7 @@ const BATCH_LEAVES = 2_000;
 /** One core is left to the blocks: their delivery must not wait for a tree. */
 const LANES = Math.max(1, Math.min(4, availableParallelism() - 1));
 const BUSY_PAUSE_MS = 500;
+const LONGEST_REST_MS = 2_000;
 
 export interface FirstTreeOptions {
   readonly hashes: CommitmentHashes;
@@ -34,22 +35,32 @@ export async function makeFirstTree(connection: Connection, options: FirstTreeOp
   const { hashes, names, onProgress, signal } = options;
   const [row] = await rows(connection, 'SELECT COUNT(*) AS n FROM balances');
   const tree = new BalanceTree(hashes, Number(row?.['n']));
+  let began = performance.now();
   for await (const page of readLeafPages(connection, hashes, names)) {
     signal.throwIfAborted();
     tree.load(page);
+    began = await rest(began, signal);
   }
   connection.destroy();
   let done = 0;
   const batches = tree.batches(BATCH_LEAVES);
   const lane = async () => {
+    let since = performance.now();
     for (const { from, batch } of batches) {
       tree.finish(from, await onPool(batch, options));
+      since = await rest(since, signal);
       done += batch.counts.reduce((sum, leaves) => sum + leaves, 0);
       onProgress(Math.floor((100 * done) / Math.max(1, tree.size)));
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
   return tree;
+}
+
+/** Blocks go first: after each piece of work the tree rests as long as that took. @returns when the next piece begins */
+async function rest(began: number, signal: AbortSignal): Promise<number> {
+  await sleep(Math.min(LONGEST_REST_MS, performance.now() - began), undefined, { signal });
+  return performance.now();
 }
 
 async function onPool(batch: BucketBatch, { computeTops, signal }: FirstTreeOptions): Promise<BucketBatch> {

@@ -74,7 +74,7 @@ test('a since-snapshot whose parts make no sense is refused, and changes nothing
     ],
     [/table tokens has no older blocks/, [batch('tokens', [spans('id', [1, 9])], 'older_spans'), ...rest]],
     [/unknown table nowhere/, [batch('nowhere', [spans('id', [1, 9])], 'older_spans'), ...rest]],
-    [/no integer column/, [batch('sends', [spans('memo', [1, 9])], 'older_spans'), ...rest]],
+    [/not an integer column/, [batch('sends', [spans('memo', [1, 9])], 'older_spans'), ...rest]],
     [/come after the rows of the new ones/, [...rest, told]]
   ];
   for (const [reason, batches] of refused) {

@@ -58,7 +58,7 @@ test('TEMP_UNUSABLE: a shared directory that others may enter, one that is none,
   chmodSync(open, 0o755);
   for (const shared of [open, join(place, 'absent')]) {
     process.env[SHARED_DIRECTORY] = shared;
-    assert.throws(() => openEntryDirectory(digests, bytes), /is no private directory of this user/);
+    assert.throws(() => openEntryDirectory(digests, bytes), /is not a private directory of this user/);
   }
   delete process.env[SHARED_DIRECTORY];
   const wrong = () => openEntryDirectory(digests, () => Buffer.from('else'));

@@ -7,8 +7,8 @@ import { parseArgs } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const UNIT = ['test/*.test.ts', 'test/unit/**/*.test.ts'];
-/** These start other programs, or take longer than the rest together: `npm test` runs them. */
-const LEFT_OUT = ['cli', 'devnet', 'directory-lock', 'ops', 'sql-literal'];
+/** These start other programs, wait for seconds, or take longer than the rest together: `npm test` runs them. */
+const LEFT_OUT = ['artifact', 'cli', 'devnet', 'directory-lock', 'indexer/ledger', 'ops', 'replay', 'sql-literal'];
 /** These change what a process has once (environment, clock, tracer), or have deadlines that a busy neighbour would miss. */
 const OWN_PROCESS = ['*source-quorum', '*directory', '*subscriber', 'coin/node-rpc', 'hub/client', 'tracing'];
 /** Bundles of test files, each in one process that loads the modules once. More than cores: some tests wait. */
@@ -40,13 +40,13 @@ function runUnit(withCoverage: boolean): number {
       writeFileSync(bundle, files.map((file) => `import '${pathToFileURL(join(ROOT, file))}';\n`).join(''));
       return bundle;
     });
-    const options = ['--test', '--test-force-exit', '--test-timeout=60000', `--test-concurrency=${BUNDLES}`];
+    const options = ['--test', '--test-force-exit', '--test-timeout=60000', `--test-concurrency=${BUNDLES + 2}`];
     const coverage = [
       '--experimental-test-coverage',
       ...COVERED.map((room) => `--test-coverage-include=${room}/**/*.ts`)
     ];
     const reporting = [`--test-reporter=${REPORTER}`, '--test-reporter-destination=stdout'];
-    const args = [...options, ...reporting, ...(withCoverage ? coverage : []), ...bundles, ...own];
+    const args = [...options, ...reporting, ...(withCoverage ? coverage : []), ...own, ...bundles];
     const env = withCoverage ? process.env : { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE };
     return spawnSync(process.execPath, args, { cwd: ROOT, stdio: 'inherit', env }).status ?? 1;
   } finally {

@@ -1,4 +1,5 @@
 import { setup } from 'xstate';
+import { effect } from '../runtime/effect.ts';
 
 export interface MempoolInput {
   /** From the end of one pass to the beginning of the next, in milliseconds. */
@@ -7,25 +8,30 @@ export interface MempoolInput {
 
 export type MempoolEvent =
   | { readonly type: 'lag.changed'; readonly isSynced: boolean }
-  | { readonly type: 'pool.listed'; readonly waiting: number }
-  | { readonly type: 'batch.fetched' }
-  | { readonly type: 'batch.stored'; readonly waiting: number }
-  | { readonly type: 'pass.failed' }
   | { readonly type: 'stop.requested' };
+
+const hasMore = ({ event }: { event: { output: number } }): boolean => event.output > 0;
+
+const onError = {
+  target: '#mempool.resting',
+  actions: { type: 'tellFault', params: ({ event }: { event: { error: unknown } }) => ({ error: event.error }) }
+} as const;
 
 /**
  * When a decoder looks at its node's mempool: only while it is synced, a batch at a time, and then not for a while.
  *
- * Leaving a state cancels its effect, so that catching up and stopping wait for nothing.
+ * The effects `list` and `save` answer with how many transactions wait for a batch. Leaving a state cancels its effect, so that
+ * catching up and stopping wait for nothing. A pass that fails is told, and the next one begins after the rest.
  *
  * @see the section "Limits" of the specification for the interval and the batches
  */
 export const mempoolMachine = setup({
   types: { input: {} as MempoolInput, context: {} as MempoolInput, events: {} as MempoolEvent },
+  actors: { list: effect<number>('list'), fetch: effect<void>('fetch'), save: effect<number>('save') },
+  actions: { tellFault: (_, _fault: { readonly error: unknown }) => undefined },
   guards: {
     isSynced: ({ event }) => event.type === 'lag.changed' && event.isSynced,
-    isBehind: ({ event }) => event.type === 'lag.changed' && !event.isSynced,
-    hasMore: ({ event }) => 'waiting' in event && event.waiting > 0
+    isBehind: ({ event }) => event.type === 'lag.changed' && !event.isSynced
   },
   delays: { rest: ({ context }) => context.restMs }
 }).createMachine({
@@ -34,15 +40,18 @@ export const mempoolMachine = setup({
   initial: 'paused',
   on: {
     'stop.requested': '.stopped',
-    'lag.changed': { guard: 'isBehind', target: '.paused' },
-    'pass.failed': '.resting'
+    'lag.changed': { guard: 'isBehind', target: '.paused' }
   },
   states: {
-    paused: { on: { 'lag.changed': { guard: 'isSynced', target: 'listing' }, 'pass.failed': undefined } },
-    listing: { on: { 'pool.listed': [{ guard: 'hasMore', target: 'fetching' }, { target: 'resting' }] } },
-    fetching: { on: { 'batch.fetched': 'storing' } },
-    storing: { on: { 'batch.stored': [{ guard: 'hasMore', target: 'fetching' }, { target: 'resting' }] } },
-    resting: { after: { rest: 'listing' }, on: { 'pass.failed': undefined } },
+    paused: { on: { 'lag.changed': { guard: 'isSynced', target: 'listing' } } },
+    listing: {
+      invoke: { src: 'list', onDone: [{ guard: hasMore, target: 'fetching' }, { target: 'resting' }], onError }
+    },
+    fetching: { invoke: { src: 'fetch', onDone: 'storing', onError } },
+    storing: {
+      invoke: { src: 'save', onDone: [{ guard: hasMore, target: 'fetching' }, { target: 'resting' }], onError }
+    },
+    resting: { after: { rest: 'listing' } },
     stopped: { type: 'final' }
   }
 });

@@ -7,7 +7,7 @@ const ask = async (method, params) => {
   if (key) headers['x-api-key'] = key;
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const { result, error } = await (await fetch('/', { method: 'POST', headers, body })).json();
-  return error ? error.message + ': ' + (error.data?.reason ?? '') : JSON.stringify(result, null, 2);
+  return error ? [error.message, error.data?.reason].filter(Boolean).join(': ') : JSON.stringify(result, null, 2);
 };
 const show = async (answer) => {
   document.getElementById('answer').textContent = await answer.catch(String);
@@ -30,7 +30,7 @@ export function minerPage(network: string): Page {
     `<h1>miner of ${escapeHtml(network)}</h1>
 <p><label>key, where one is set <input id="key" type="password" autocomplete="off"></label></p>
 <h2>Send me coins</h2>
-<form id="send"><label>to <input name="address" size="50" required></label>
+<form id="send"><label>to <input name="address" size="34" required></label>
 <label>coins <input name="amount" value="1" size="8" required></label> <button>send me coins</button></form>
 <h2>Blocks</h2>
 <form id="mine"><label>how many <input name="count" type="number" min="1" max="10000" value="1" required></label>

@@ -162,12 +162,15 @@ test('a second client of one replica is refused, says so, and takes over when th
   const told = new RegExp(`another client writes to ${pair.replica.name}: connection \\d+`);
   assert.match(second.log(), told);
   // It is parked, started again within three seconds, and waits ten seconds for the writer's lock: status says why each time.
+  const looks: string[] = [];
   for (let look = 0; look < 8; look += 1) {
     const { code, stdout } = await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: KEY });
     assert.equal(code, 1, stdout);
     assert.match(stdout, told);
+    looks.push(stdout);
     await sleep(1_500);
   }
+  assert.match(looks.join('\n'), /holds the lock; stop the other client of this replica/);
   assert.equal((await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: 'another-key' })).code, 77);
   await first.end();
   assert.equal((await pair.settle(second, 104, 20_000)).equal, true);

@@ -60,8 +60,8 @@ async function takeLock(
   if (await take(0)) return;
   const [used] = await rows<{ holder: number | null }>(connection, 'SELECT IS_USED_LOCK(?) AS holder', [lock]);
   const reason = `another client writes to ${database}: connection ${used?.holder ?? 'unknown'} of its server holds the lock`;
-  waiting?.(reason);
-  if (!(await take(lockPatienceS)))
-    throw new PlatformError('REPLICA_LOCKED', { reason, database, connection: used?.holder ?? undefined });
+  const locked = new PlatformError('REPLICA_LOCKED', { reason, database, connection: used?.holder ?? undefined });
+  waiting?.(`${reason}; ${locked.hint}`);
+  if (!(await take(lockPatienceS))) throw locked;
   waiting?.(null);
 }

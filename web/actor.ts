@@ -1,4 +1,5 @@
 import type { TimelineEntry } from '../actors/runtime/timeline.ts';
+import { waitOf } from '../src/wire/standing.ts';
 import { Chart, eventText } from './chart.ts';
 import { count, duration, h, setText, Table } from './dom.ts';
 import { Frames } from './frames.ts';
@@ -110,7 +111,8 @@ export class ActorPage implements View {
 
   #showFacts(database: LiveDatabase): void {
     const { state, beacon, waiting, report, restarts } = database;
-    const waits = waiting?.on ? `${waiting.on}, for ${duration(Date.now() - waiting.since)}` : 'nothing';
+    const since = waiting?.on ? `, for ${duration(Date.now() - waiting.since)}` : '';
+    const waits = `${waitOf(database) ?? 'nothing'}${since}`;
     const mailbox = beacon
       ? `${beacon.mailboxDepth} in work, the oldest for ${duration(beacon.oldestMs)}`
       : 'no thread';

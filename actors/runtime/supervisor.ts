@@ -126,6 +126,11 @@ export class Supervisor<
     return this.#find(id).state;
   }
 
+  /** @throws {PlatformError} DATABASE_UNKNOWN */
+  view(id: ActorName): ActorView<Id> {
+    return this.#find(id).view;
+  }
+
   ids(): Id[] {
     return [...this.#actors.values()].map((actor) => actor.id);
   }

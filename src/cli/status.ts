@@ -20,7 +20,7 @@ interface Status {
   readonly isWell: boolean;
 }
 
-/** `platform-node status`: how a running service is. Exit code 0 well, 1 degraded, down or halted, 69 unreachable. */
+/** `platform-node status`: how a running service is. Exit code 0 well, 1 degraded, halted, waiting or down, 69 unreachable. */
 export const statusCommand: Command = {
   name: 'status',
   summary: 'asks a running service how it is; without --service the sync service',
@@ -77,25 +77,27 @@ function readUrl(url: string): string {
 
 async function lookAtSync(address: ProbeAddress): Promise<Status> {
   const probe = await probeSync(address);
-  const isUp = probe.databases.every(({ circuit, halt }) => circuit !== null && halt === null);
-  return { answer: probe, text: syncText(probe), isWell: probe.status === 'healthy' && isUp };
+  const work = probe.databases.every(
+    ({ circuit, halt, waiting }) => circuit !== null && halt === null && waiting === null
+  );
+  return { answer: probe, text: syncText(probe), isWell: probe.status === 'healthy' && work };
 }
 
 /** One line a database, and below what ends each halt. */
 function syncText({ mode, databases }: SyncProbe): string {
-  const lines = databases.map(({ name, state, height, lagBlocks, circuit, halt }) => [
+  const lines = databases.map(({ name, state, height, lagBlocks, circuit, halt, waiting }) => [
     name,
     mode,
     state || '-',
     String(height ?? '-'),
     String(lagBlocks ?? '-'),
     circuit ?? 'down',
-    halt ?? 'no'
+    halt ?? 'no',
+    waiting ?? '-'
   ]);
   const remedies = databases.flatMap(({ name, remedy }) => (remedy === null ? [] : [`${name}: ${remedy}`]));
-  return [textTable([['database', 'mode', 'state', 'height', 'lag', 'circuit', 'halted'], ...lines]), ...remedies].join(
-    '\n'
-  );
+  const head = ['database', 'mode', 'state', 'height', 'lag', 'circuit', 'halted', 'waiting'];
+  return [textTable([head, ...lines]), ...remedies].join('\n');
 }
 
 async function lookAtService(address: ProbeAddress): Promise<Status> {

@@ -58,9 +58,10 @@ export function isSettled({ node, client }: PlatformState): boolean {
   return client.databases.every((replica) => replica.height === node && !isBusy(replica));
 }
 
-function isBusy({ state, halt, verification }: ProbedDatabase): boolean {
+function isBusy({ state, halt, waiting, verification }: ProbedDatabase): boolean {
   return (
     halt !== null ||
+    waiting !== null ||
     verification === 'pending' ||
     /inspecting|bootstrapping|catchingUp|verifying|rollingBack|reconciling|reconnecting/.test(state)
   );
@@ -72,9 +73,10 @@ export function stateLine({ node, decoder, indexer, replaced, server, client }: 
   const heights = (probe: SyncProbe | undefined) =>
     probe?.databases.map(({ name, height }) => `${name.split('/', 1)[0]} ${figure(height)}`).join(', ') || 'no answer';
   const replicas = client?.databases ?? [];
-  const states = replicas.map(({ state, halt, lagBlocks }) =>
-    halt ? `${state}: ${halt}` : `${state} lag ${figure(lagBlocks)}`
-  );
+  const states = replicas.map(({ state, halt, waiting, lagBlocks }) => {
+    const why = halt ?? waiting;
+    return why === null ? `${state} lag ${figure(lagBlocks)}` : `${state}: ${why}`;
+  });
   const restarts = [...replicas, ...(server?.databases ?? [])].reduce(
     (sum, database) => sum + (database.restarts ?? 0),
     0

@@ -11,12 +11,16 @@ export interface ProbedDatabase {
   readonly verification: string | null;
   /** State of its actor and of its machines; empty where the service shows none. */
   readonly state: string;
-  /** Why it is halted, its actor down, or what its actor waits for; null while none is so. */
+  /** Why a replica is halted; null while it is not. */
   readonly halt: string | null;
-  /** What ends a durable halt; null where there is none. */
+  /** What ends the halt; null where there is none. */
   readonly remedy: string | null;
+  /** What its actor waits for, or the error that it is down with; null while it works. */
+  readonly waiting: string | null;
   readonly restarts: number | null;
 }
+
+type Path = [dbType: string, chain: string, network: string];
 
 /** The status of a sync service. */
 export interface SyncProbe {
@@ -26,22 +30,24 @@ export interface SyncProbe {
 }
 
 /**
- * Asks a running sync service how it is: `/health`, `/status` of each database and, where allowed, `/debug/actors`.
+ * Asks a running sync service how it is: `/health`, `/status` and, where allowed, `/debug/actors`.
  *
  * @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED
  */
 export async function probeSync(address: ProbeAddress): Promise<SyncProbe> {
   const health = await ask(address, '/health', [200, 503]);
+  const tree = await ask(address, '/status', [200]);
   const actors = await askActors(address);
-  const databases = objects(health['databases']).map(async (entry) => {
-    const name = [entry['dbType'], entry['chain'], entry['network']].map(String).join('/');
-    const status = await ask(address, `/status/${name}`, [200, 404, 503]);
+  const databases = objects(health['databases']).map((entry) => {
+    const [dbType, chain, network] = [entry['dbType'], entry['chain'], entry['network']].map(String) as Path;
+    const name = [dbType, chain, network].join('/');
+    const status = object(object(object(tree[chain])[network])[dbType]);
     return describeDatabase(name, entry, status, actors.get(name));
   });
   return {
     status: String(health['status']),
     mode: String(health['mode']),
-    databases: (await Promise.all(databases)).sort((a, b) => a.name.localeCompare(b.name))
+    databases: databases.sort((a, b) => a.name.localeCompare(b.name))
   };
 }
 
@@ -57,20 +63,11 @@ function describeDatabase(name: string, health: Json, status: Json, actor: Json 
     lagBlocks: numberOf(status['lag_blocks']),
     verification: textOf(status['verification']),
     state: [textOf(actor?.['state']), phase ?? machines.join(' ')].filter(Boolean).join(' '),
-    halt: haltOf(status, actor),
+    halt: status['halted'] === true ? (textOf(status['reason']) ?? 'no reason given') : null,
     remedy: textOf(status['remedy']),
+    waiting: textOf(status['waiting']),
     restarts: numberOf(object(actor?.['restarts'])['total'])
   };
-}
-
-/** A replica's durable halt, what its actor waits for, or the error that it is down with, also while it is started once more. */
-function haltOf(status: Json, actor: Json | undefined): string | null {
-  if (status['halted'] === true) return textOf(status['reason']) ?? 'no reason given';
-  const state = textOf(actor?.['state']);
-  if (state === null || state === 'running') return textOf(object(actor?.['waiting'])['on']);
-  const lastDeath = objects(object(actor?.['restarts'])['causes']).at(-1);
-  const reason = textOf(object(actor?.['reason'])['message']) ?? textOf(lastDeath?.['reason']);
-  return reason ?? (state === 'starting' ? null : 'no reason given');
 }
 
 /** The actors by database; none where the service keeps the route for itself. */

@@ -15,6 +15,7 @@ import { createSyncMetrics } from '../observe/metrics/sync/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
+import { waitOf } from '../wire/standing.ts';
 import { coordinatesOf } from './actor-specs.ts';
 import { createActors } from './actors.ts';
 import { createApp } from './app.ts';
@@ -158,7 +159,8 @@ export async function startSync(
       list: () => roster.ids(),
       lookup: (id) => directory.lookup(id),
       lastReport: reportOf,
-      isUp: (id) => supervisor.state(id) === 'running'
+      isUp: (id) => supervisor.state(id) === 'running',
+      waitsFor: (id) => waitOf(supervisor.view(id))
     }
   });
 

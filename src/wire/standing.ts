@@ -32,6 +32,18 @@ const DOWN: Readonly<Record<string, readonly [PipelineState, string]>> = {
   stopped: ['waiting', 'stopped']
 };
 
+/** The fields of an actor that say what keeps it from its work. */
+export interface WaitInput extends Pick<StandingInput, 'state' | 'reason' | 'waiting'> {
+  readonly restarts: { readonly causes: readonly { readonly reason: string }[] };
+}
+
+/** What an actor waits for, or the error that it is down with, also while it is started again; null while it works. */
+export function waitOf({ state, reason, waiting, restarts }: WaitInput): string | null {
+  if (state === 'running') return waiting?.on ?? null;
+  const why = reason?.message ?? restarts.causes.at(-1)?.reason ?? null;
+  return why ?? (state === 'starting' ? null : state);
+}
+
 /** An actor's state in one word, and why it is not well. */
 export function standingOf({ state, reason, report, waiting }: StandingInput): Standing {
   if (state !== 'running') {

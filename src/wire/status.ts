@@ -20,6 +20,9 @@ const DatabaseStatusSchema = Type.Object({
   lag_blocks: NumberOrNull,
   poll_error_count: Type.Number(),
   phase: TextOrNull,
+  waiting: Type.Union([Type.String(), Type.Null()], {
+    description: 'what its actor waits for, or the error that it is down with; a halt is told by `halted`'
+  }),
   subscribers: Type.Optional(
     Type.Array(
       Type.Object({

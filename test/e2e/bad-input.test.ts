@@ -167,6 +167,7 @@ test('a second client of one replica is refused, says so, and takes over when th
     const { code, stdout } = await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: KEY });
     assert.equal(code, 1, stdout);
     assert.match(stdout, told);
+    assert.match(stdout, / {2}no +another client/, 'it waits, and is not halted');
     looks.push(stdout);
     await sleep(1_500);
   }

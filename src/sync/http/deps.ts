@@ -53,6 +53,8 @@ export interface ActorDirectory {
   lastReport(id: DatabaseId): DatabaseReport | undefined;
   /** False while the actor's thread is down. */
   isUp(id: DatabaseId): boolean;
+  /** What its actor waits for, or is down with; null while it works. */
+  waitsFor(id: DatabaseId): string | null;
 }
 
 /** What an operator may do to an actor of sync. */

@@ -48,6 +48,7 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     lag_blocks: report?.lagBlocks ?? null,
     poll_error_count: report?.pollErrorCount ?? 0,
     phase: report?.phase ?? null,
+    waiting: directory.waitsFor(id),
     ...(report?.stateCommitment ? { state_commitment: report.stateCommitment } : {})
   };
   if (config.SYNC_MODE === 'server')

@@ -173,7 +173,7 @@ test('COMMAND_INVALID: status of a service that there is not, or of a container 
   assert.throws(() => readContainerService('/sbin/init\0'), { code: 'COMMAND_INVALID' });
 });
 
-test('status: 0 when healthy, 1 when degraded or halted, with the reason in the table; 77 without the key', async () => {
+test('status: 0 when healthy, 1 when degraded, halted or waiting, with the reason in its column; 77 without the key', async () => {
   const replica = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' };
   let circuit = 'closed';
   let halt: object = { halted: false, reason: null };
@@ -184,7 +184,7 @@ test('status: 0 when healthy, 1 when degraded or halted, with the reason in the 
         mode: 'client',
         databases: [{ ...replica, circuit }]
       },
-      '/status/indexer/litecoin/regtest': { ...replica, block_height: 7, lag_blocks: 2, phase: 'live', ...halt },
+      '/status': { litecoin: { regtest: { indexer: { block_height: 7, lag_blocks: 2, phase: 'live', ...halt } } } },
       '/debug/actors': [{ id: replica, state: 'running', machines: {}, restarts: { total: 3 } }]
     };
     const allowed = request.headers.authorization === 'Bearer key-of-status';
@@ -197,11 +197,15 @@ test('status: 0 when healthy, 1 when degraded or halted, with the reason in the 
   try {
     const healthy = await status();
     assert.equal(healthy.code, 0, healthy.stderr);
-    assert.match(healthy.stdout, /^indexer\/litecoin\/regtest +client +running live +7 +2 +closed +no$/m);
+    assert.match(healthy.stdout, /^indexer\/litecoin\/regtest +client +running live +7 +2 +closed +no +-$/m);
     halt = { halted: true, reason: 'max-rollback-depth-exceeded', remedy: 'look at it' };
     const halted = await status();
     assert.equal(halted.code, 1);
-    assert.match(halted.stdout, /max-rollback-depth-exceeded\nindexer\/litecoin\/regtest: look at it$/m);
+    assert.match(halted.stdout, /max-rollback-depth-exceeded +-\nindexer\/litecoin\/regtest: look at it$/m);
+    halt = { halted: false, waiting: 'the circuit breaker' };
+    const waiting = await status();
+    assert.equal(waiting.code, 1);
+    assert.match(waiting.stdout, /closed +no +the circuit breaker$/m);
     [halt, circuit] = [{}, 'open'];
     assert.equal((await status()).code, 1);
     assert.equal((await runCommandLine(['status', '--url', url])).code, 77);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { arrowOf, boxOf, PIPELINE_STATES } from '../../../src/wire/pipeline.ts';
-import { type StandingInput, standingOf } from '../../../src/wire/standing.ts';
+import { type StandingInput, standingOf, waitOf } from '../../../src/wire/standing.ts';
 import fc from '../../support/fast-check.ts';
 
 const report = (phase: string, changes: Partial<NonNullable<StandingInput['report']>> = {}) => ({
@@ -39,6 +39,23 @@ test('a halt is told with its remedy; what is waited for only while that holds t
   const waiting = { on: 'the source' };
   assert.equal(standingOf({ ...report('reconnecting'), waiting }).reason, 'waits for the source');
   assert.equal(standingOf({ ...report('live'), waiting }).reason, null);
+});
+
+test('a wait is what a running actor names, else the error that it is down with', () => {
+  const restarts = { causes: [{ reason: 'an older death' }, { reason: 'another client writes to it' }] };
+  const none = { causes: [] };
+  const [reason, waiting] = [{ message: 'the account is refused' }, { on: 'the circuit breaker' }];
+  const found = [
+    { state: 'running', reason: null, waiting, restarts },
+    { state: 'running', reason: null, waiting: null, restarts },
+    { state: 'parked', reason, waiting: null, restarts },
+    { state: 'starting', reason: null, waiting: null, restarts },
+    { state: 'starting', reason: null, waiting: null, restarts: none },
+    { state: 'paused', reason: null, waiting: null, restarts: none }
+  ].map(waitOf);
+  assert.deepEqual(found, [
+    ...['the circuit breaker', null, 'the account is refused', 'another client writes to it', null, 'paused']
+  ]);
 });
 
 test('whatever an actor says of itself, it has a state, and its reason is bounded', () => {

@@ -57,6 +57,7 @@ export interface HouseOptions {
   readonly timeline?: Timeline;
   readonly consoleFiles?: ReadonlyMap<string, ConsoleFile>;
   readonly actorsView?: () => readonly ActorView[];
+  readonly waitsFor?: (id: DatabaseId) => string | null;
 }
 
 /** An actor of which nothing is to be said. */
@@ -148,6 +149,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
       discovered: options.discovered ?? true,
       list: () => known,
       isUp: (id) => reports.has(databaseKey(id)),
+      waitsFor: options.waitsFor ?? (() => null),
       lastReport: (id) => reports.get(databaseKey(id)),
       lookup: () => ({
         ask: async (type: keyof Answers, body: unknown) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { DatabaseId } from '../../../../src/wire/database.ts';
 import type { DatabaseReport } from '../../../../src/wire/report.ts';
 import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from './house.ts';
 
@@ -48,6 +49,7 @@ test('200: all databases nested by chain, network and type, and one', async () =
     lag_blocks: 0,
     poll_error_count: 0,
     phase: 'polling.caughtUp',
+    waiting: null,
     subscribers: []
   });
   const decoder = (await app.inject(`/status/decoder/${AT}`)).json();
@@ -74,6 +76,7 @@ test('200: a client shows the state of its replica', async () => {
     lag_blocks: 0,
     poll_error_count: 0,
     phase: 'halted',
+    waiting: null,
     percent: 41,
     rows_per_second: 90_000,
     eta_seconds: 60,
@@ -93,6 +96,15 @@ test('200: a client shows the state of its replica', async () => {
     index_map_mismatches: 2,
     sources: SOURCES
   });
+});
+
+test('200: what a database waits for, apart from a halt', async () => {
+  const waitsFor = ({ dbType }: DatabaseId) => (dbType === 'indexer' ? 'the circuit breaker' : null);
+  const { app } = await openHouse({ waitsFor });
+  const tree = (await app.inject('/status')).json();
+  assert.equal(tree.bitcoin.regtest.indexer.waiting, 'the circuit breaker');
+  assert.equal(tree.bitcoin.regtest.decoder.waiting, null);
+  assert.equal((await app.inject(`/status/indexer/${AT}`)).json().waiting, 'the circuit breaker');
 });
 
 test('200: nulls for a source without a block', async () => {

@@ -39,7 +39,9 @@ const data = workerData as SourceActorData;
 const { id, coordinates, localTables, finderKey } = data;
 const log = createLogger('source', data.logLevel).child({ database: id });
 const tag = statementTag(coordinates.name, data.generation);
-const reader = new SerialConnection(() => connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S, finderKey }));
+const reader = new SerialConnection(() =>
+  connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S, finderKey, several: true })
+);
 const open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S, finderKey });
 const control = new SerialConnection(open);
 /** Blocks wait for `reader` and `control` alone: what callers ask has connections of its own. */

@@ -1,6 +1,7 @@
 import type { Connection } from '../../src/db/core/connection.ts';
 import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
 import type { SerialConnection } from '../../src/db/core/serial-connection.ts';
+import { StatementBatch } from '../../src/db/core/statement-batch.ts';
 import { type DatabaseMark, findOtherDatabase, readMark } from '../../src/db/source/database-mark.ts';
 import { inconsistentTables, readEngineState } from '../../src/db/source/engine-guard.ts';
 import type { GroupBlock } from '../../src/db/source/group-block.ts';
@@ -160,11 +161,15 @@ export class SourceFeed {
       const heads = this.#layout?.heads ?? (await this.#readLayout(connection)).heads;
       if (!heads) return memory.height < 0 ? 'same' : 'fork';
       try {
-        this.#tip = await readTip(connection, heads);
-        const tip = this.#tip?.height ?? -1;
-        const last = memory.height < 0 ? [] : await readBlockHeads(connection, heads, memory.height, memory.height);
-        if (memory.findFork(last, tip) !== null) return 'fork';
-        return tip > memory.height ? 'blocks' : 'same';
+        const { height } = memory;
+        const statements = new StatementBatch(connection);
+        const [tip, last] = await Promise.all([
+          readTip(statements, heads),
+          height < 0 ? [] : readBlockHeads(statements, heads, height, height)
+        ]);
+        this.#tip = tip;
+        if (memory.findFork(last, tip?.height ?? -1) !== null) return 'fork';
+        return (tip?.height ?? -1) > memory.height ? 'blocks' : 'same';
       } catch (caught) {
         this.#layout = null; // the table may have another shape now
         throw caught;

@@ -60,7 +60,7 @@ for (const dbType of dbTypes) {
       const writer = await connect(database);
       const ledger = await createLedger(writer, { dbType, seed: 'bench', size });
       await sleep(SETTLE_MS);
-      const connection = await connect(database, { finderKey: TEST_KEY });
+      const connection = await connect(database, { finderKey: TEST_KEY, several: true });
       const layout = await readLayout(connection, dbType);
       const before = heldMb();
       const memory = await inSnapshot(connection, async () =>

@@ -3,6 +3,7 @@ import type { BlockHashes, DbType } from '../../wire/database.ts';
 import type { Group, WireRows } from '../../wire/messages.ts';
 import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
+import { StatementBatch, type Statements, write } from '../core/statement-batch.ts';
 import { type BlockHead, readBlockHeads, readFirstHeight, readTip, visibleHeads } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
@@ -30,7 +31,9 @@ const NEIGHBOURS = 20;
  * Reads all blocks above the last broadcast one, in one snapshot that stays open until the last is taken.
  *
  * Yields nothing when there is no new block, or when the last broadcast block is no longer there. Nothing is remembered:
- * the caller gives each block to `memory.accept` once it is broadcast.
+ * the caller gives each block to `memory.accept` once it is broadcast. What can be asked together goes to MariaDB in one message.
+ *
+ * @param connection one that takes several statements in one message
  */
 export async function* readGroup(
   connection: Connection,
@@ -38,13 +41,14 @@ export async function* readGroup(
   localTables: readonly string[],
   memory: SourceMemory
 ): AsyncGenerator<GroupBlock> {
-  await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
-  const facts = await readTableFacts(connection);
+  const statements = new StatementBatch(connection);
+  await write(statements, 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+  const facts = await readTableFacts(statements);
   const layout = await memory.layouts.read(connection, dbType, localTables, facts);
   const { previous, heads } = await readNewHeads(connection, layout, memory);
   if (heads.length > 0) {
     memory.align(layout, facts);
-    yield* new GroupReader(connection, layout, memory, facts, heads, previous).read();
+    yield* new GroupReader(statements, layout, memory, facts, heads, previous).read();
   }
   await connection.query('COMMIT');
 }
@@ -80,7 +84,7 @@ interface Scoped {
 }
 
 class GroupReader {
-  readonly #connection: Connection;
+  readonly #statements: Statements;
   readonly #layout: SourceLayout;
   readonly #memory: SourceMemory;
   readonly #facts: ReadonlyMap<string, TableFacts>;
@@ -101,14 +105,14 @@ class GroupReader {
   #earlier: WireRows = {};
 
   constructor(
-    connection: Connection,
+    statements: Statements,
     layout: SourceLayout,
     memory: SourceMemory,
     facts: ReadonlyMap<string, TableFacts>,
     heads: readonly BlockHead[],
     previous: BlockHashes | null
   ) {
-    this.#connection = connection;
+    this.#statements = statements;
     this.#layout = layout;
     this.#memory = memory;
     this.#facts = facts;
@@ -121,7 +125,7 @@ class GroupReader {
     this.#parents = scoped.filter(isParent);
     this.#others = scoped.filter((table) => !isParent(table));
     this.#lastIds = new Map([...memory.lookups].map(([name, { lastId }]) => [name, lastId]));
-    this.#lookups = new LookupReader(connection, this.#movedLookups(ofClass('lookup')), memory.lookups, memory.heldIds);
+    this.#lookups = new LookupReader(statements, this.#movedLookups(ofClass('lookup')), memory.lookups, memory.heldIds);
     this.#touched = new TouchedKeys(touchRules(layout.plans));
     for (const [table, keys] of memory.forced) for (const key of keys) this.#touched.add(table, key);
   }
@@ -156,13 +160,15 @@ class GroupReader {
       for (const column of this.#columnsOf(plan)) this.#noteParents(column, found, parentsOf, add);
     }
     const wanted = this.#others.map((table) => ({ ...table, spans: values.of(table.plan) }));
-    const present = await findTables(this.#connection, wanted);
-    for (const { plan, ranging } of this.#others) {
-      if (!present.has(plan.name)) continue;
-      const found = await this.#readOwn(plan, ranging, from, to);
-      rowsOf.set(plan.name, found);
-      count += found.count;
-    }
+    const present = await findTables(this.#statements, wanted);
+    const others = this.#others.filter(({ plan }) => present.has(plan.name));
+    await Promise.all(
+      others.map(async ({ plan, ranging }) => {
+        const found = await this.#readOwn(plan, ranging, from, to);
+        rowsOf.set(plan.name, found);
+        count += found.count;
+      })
+    );
     this.#noteStale(values);
     for (const head of heads) {
       const isLast = head.height === this.#group.last;
@@ -209,7 +215,7 @@ class GroupReader {
   }
 
   async #readOwn(plan: TablePlan, ranging: Ranging, from: number, to: number): Promise<OwnRows> {
-    const found = await readOwnRows(this.#connection, this.#layout, plan, ranging, from, to);
+    const found = await readOwnRows(this.#statements, this.#layout, plan, ranging, from, to);
     for (const list of found.byBlock.values()) this.#touched.note(plan, list);
     if (found.count > 0) this.#withRows.add(plan.name);
     return found;
@@ -241,7 +247,7 @@ class GroupReader {
 
   async #readChanges(): Promise<FoundChanges> {
     const { watches, blocksTime } = this.#memory;
-    const tables = await findChanges(this.#connection, this.#layout, {
+    const tables = await findChanges(this.#statements, this.#layout, {
       watches,
       facts: this.#facts,
       before: blocksTime,
@@ -272,18 +278,17 @@ class GroupReader {
 
   /** Known rows of lookup tables that now name one of these blocks: rows made outside of a block get it later. */
   async #readStamped(): Promise<Map<string, SqlRow[]>> {
+    const { first, last } = this.#group;
     const found = new Map<string, SqlRow[]>();
-    for (const plan of this.#layout.plans) {
-      const column = plan.columns.find(({ name }) => name === 'block_index');
+    const readOf = async (plan: TablePlan) => {
       const lastId = this.#lastIds.get(plan.name);
-      if (plan.class !== 'lookup' || !column || lastId === undefined) continue;
-      const list = await rows(
-        this.#connection,
-        `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE block_index BETWEEN ? AND ? AND id <= ? ORDER BY id`,
-        [this.#group.first, this.#group.last, lastId]
-      );
+      if (plan.class !== 'lookup' || !plan.columns.some(({ name }) => name === 'block_index') || lastId === undefined)
+        return;
+      const sql = `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE block_index BETWEEN ? AND ? AND id <= ? ORDER BY id`;
+      const list = await rows(this.#statements, sql, [first, last, lastId]);
       if (list.length > 0) found.set(plan.name, toWireRows(list, plan.columns));
-    }
+    };
+    await Promise.all(this.#layout.plans.map(readOf));
     return found;
   }
 }

@@ -1,6 +1,7 @@
 import type { WireRows } from '../../wire/messages.ts';
-import { type Connection, quoteName, rows } from '../core/connection.ts';
+import { quoteName, rows } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
+import type { Statements } from '../core/statement-batch.ts';
 import type { TablePlan } from '../tables/classify.ts';
 
 /**
@@ -29,9 +30,9 @@ export interface LookupPage {
 }
 
 /** The state of a lookup table whose present rows count as sent. */
-export async function readLookupMemory(connection: Connection, plan: TablePlan): Promise<LookupMemory> {
+export async function readLookupMemory(statements: Statements, plan: TablePlan): Promise<LookupMemory> {
   const table = quoteName(plan.name);
-  const found = await rows<{ id: number }>(connection, `SELECT id FROM ${table} ORDER BY id DESC LIMIT ${RECENT_IDS}`);
+  const found = await rows<{ id: number }>(statements, `SELECT id FROM ${table} ORDER BY id DESC LIMIT ${RECENT_IDS}`);
   const ids = found.map(({ id }) => Number(id)).reverse();
   return { lastId: ids.at(-1) ?? 0, recentIds: new Set(ids) };
 }
@@ -42,23 +43,24 @@ export class LookupReader {
   readonly vanishedIds = new Map<string, readonly number[]>();
   /** What could not be carried, in sentences. */
   readonly gaps: string[] = [];
-  readonly #connection: Connection;
+  readonly #statements: Statements;
   readonly #waiting: TablePlan[];
   readonly #memory: Map<string, LookupMemory>;
   readonly #heldIds: ReadonlyMap<string, number>;
-  readonly #begun = new Set<string>();
+  /** By table, the highest id there is; empty before the first page. */
+  readonly #highest = new Map<string, number>();
 
   /**
    * @param plans the lookup tables, in the order in which they travel
    * @param heldIds by table, the highest id that the reader of a snapshot may hold
    */
   constructor(
-    connection: Connection,
+    statements: Statements,
     plans: readonly TablePlan[],
     memory: ReadonlyMap<string, LookupMemory>,
     heldIds: ReadonlyMap<string, number>
   ) {
-    this.#connection = connection;
+    this.#statements = statements;
     this.#waiting = [...plans];
     this.#memory = new Map(memory);
     this.#heldIds = new Map(heldIds);
@@ -66,6 +68,7 @@ export class LookupReader {
 
   /** The next rows: at most `limit` and a little more, or all there are. */
   async take(limit: number): Promise<LookupPage> {
+    const begun = this.#highest.size > 0 ? [] : await Promise.all(this.#waiting.map((plan) => this.#begin(plan)));
     const taken: WireRows = {};
     const changed = new Map<string, LookupMemory>();
     const keep = (plan: TablePlan, next: LookupMemory, found: LookupRow[]) => {
@@ -76,14 +79,14 @@ export class LookupReader {
       taken[plan.name] = sent;
       for (const row of toWireRows(found, plan.columns)) sent.push(row);
     };
+    for (const { plan, late } of begun) if (late) keep(plan, late.next, late.found);
     for (let room = limit; room > 0 && this.#waiting[0]; ) {
       const plan = this.#waiting[0];
-      if (!this.#begun.has(plan.name)) {
-        this.#begun.add(plan.name);
-        const late = await this.#lookBack(plan);
-        if (late) keep(plan, late.next, late.found);
-      }
       const known = this.#memory.get(plan.name) ?? NOTHING;
+      if (this.#highest.get(plan.name)! <= known.lastId) {
+        this.#waiting.shift();
+        continue;
+      }
       const pageSize = Math.min(room, 1_000_000);
       const found = await this.#read(plan, 'id > ? ORDER BY id LIMIT ?', [known.lastId, pageSize]);
       if (found.length < pageSize) this.#waiting.shift();
@@ -96,13 +99,21 @@ export class LookupReader {
     return { rows: taken, memory: changed };
   }
 
+  /** Looks whether a table has new ids, and what became of those up to the watermark. */
+  async #begin(plan: TablePlan): Promise<{ readonly plan: TablePlan; readonly late: LateIds | null }> {
+    const sql = `SELECT MAX(id) AS id FROM ${quoteName(plan.name)}`;
+    const [[row], late] = await Promise.all([rows(this.#statements, sql), this.#lookBack(plan)]);
+    this.#highest.set(plan.name, Number(row?.['id'] ?? 0));
+    return { plan, late };
+  }
+
   /** Compares the ids up to the watermark with those that were sent. @returns null when they are the same */
-  async #lookBack(plan: TablePlan): Promise<{ readonly next: LookupMemory; readonly found: LookupRow[] } | null> {
+  async #lookBack(plan: TablePlan): Promise<LateIds | null> {
     const { lastId, recentIds } = this.#memory.get(plan.name) ?? NOTHING;
     const heldId = Math.max(lastId, this.#heldIds.get(plan.name) ?? 0);
     const from = Math.max(0, lastId - RECENT_IDS);
     const query = `SELECT id FROM ${quoteName(plan.name)} WHERE id > ? AND id <= ? ORDER BY id`;
-    const found = await rows<{ id: number }>(this.#connection, query, [from, heldId]);
+    const found = await rows<{ id: number }>(this.#statements, query, [from, heldId]);
     const present = found.map(({ id }) => Number(id));
     this.#findVanished(plan, { from, lastId, heldId, recentIds }, new Set(present));
     const below = present.filter((id) => id <= lastId);
@@ -131,11 +142,17 @@ export class LookupReader {
 
   #read(plan: TablePlan, where: string, values: readonly unknown[]): Promise<LookupRow[]> {
     const list = selectList(plan.columns);
-    return rows(this.#connection, `SELECT ${list} FROM ${quoteName(plan.name)} WHERE ${where}`, [...values]);
+    return rows(this.#statements, `SELECT ${list} FROM ${quoteName(plan.name)} WHERE ${where}`, [...values]);
   }
 }
 
 type LookupRow = { readonly id: number };
+
+/** Rows below the watermark that were not sent, and the state of their table with them. */
+interface LateIds {
+  readonly next: LookupMemory;
+  readonly found: LookupRow[];
+}
 
 const NOTHING: LookupMemory = { lastId: 0, recentIds: new Set() };
 

@@ -122,7 +122,7 @@ export async function* readHeadPages(
 }
 
 /** The highest visible block: one whose hashes are complete. Null when there is none. */
-export async function readTip(connection: Connection, layout: HeadLayout): Promise<BlockHead | null> {
+export async function readTip(connection: Statements, layout: HeadLayout): Promise<BlockHead | null> {
   const descending = layout.tieBreak === '' ? '' : `${layout.tieBreak} DESC`;
   const found = await rows(
     connection,

@@ -88,7 +88,7 @@ function inventBlock(height: number, base: number, hotAddress: number): BlockMes
  */
 export async function recordBlocks(source: DatabaseCoordinates, seed: string, count: number): Promise<Buffer[]> {
   const writer = await connect(source);
-  const reader = await connect(source, { finderKey: TEST_KEY });
+  const reader = await connect(source, { finderKey: TEST_KEY, several: true });
   const ledger = await openLedger(writer, { dbType: 'indexer', seed, chain: 'litecoin' });
   const layout = await readLayout(reader, 'indexer');
   const memory = await inSnapshot(reader, async () =>

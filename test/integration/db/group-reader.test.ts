@@ -16,7 +16,7 @@ import { TEST_KEY } from '../../support/sync/source-thread.ts';
 
 async function open(dbType: DbType, ...statements: string[]) {
   const database = await createDatabase('reader');
-  const connection = await connect(database, { finderKey: TEST_KEY });
+  const connection = await connect(database, { finderKey: TEST_KEY, several: true });
   for (const statement of statements) await connection.query(statement);
   return { database, connection, layout: await readLayout(connection, dbType) };
 }
@@ -152,7 +152,7 @@ const CHAIN = [
 const block = (height: number) => `INSERT INTO blocks VALUES (${height}, 1, 'l${height}', 'a${height}', 'c${height}')`;
 
 async function run(to: DatabaseCoordinates, ...statements: string[]): Promise<void> {
-  const connection = await connect(to, { finderKey: TEST_KEY });
+  const connection = await connect(to, { finderKey: TEST_KEY, several: true });
   for (const statement of statements) await connection.query(statement);
   connection.destroy();
 }

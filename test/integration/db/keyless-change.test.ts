@@ -18,7 +18,7 @@ test('one changed row of a large table without any key is a small message, and n
   await createIndexer(source, { seed: 'keyless', blocks: 5, rows: 100 });
   await sql(source, 'CREATE TABLE notes (number INT NOT NULL, said TEXT NOT NULL)');
   await sql(source, 'INSERT INTO notes SELECT seq, REPEAT(CHAR(97 + seq % 26), 2000) FROM seq_1_to_30000');
-  const connection = await connect(source, { finderKey: TEST_KEY });
+  const connection = await connect(source, { finderKey: TEST_KEY, several: true });
   atEnd(() => connection.end());
   const layout = await readLayout(connection, 'indexer');
   const memory = await inSnapshot(connection, async () =>

@@ -60,7 +60,7 @@ async function checkLateChanges(t: TestContext, isResumed: boolean): Promise<voi
   const ledger = await createLedger(writer, { dbType: 'indexer', seed: 'late', size: 'small', chain: 'dogecoin' });
   // A successor knows nothing of the older rows of a table that is not known whole.
   if (isResumed) await multiply(writer, 'credits', 3 * START_ROWS);
-  const reader = await connect(database, { finderKey: TEST_KEY });
+  const reader = await connect(database, { finderKey: TEST_KEY, several: true });
   t.after(() => reader.destroy());
   const layout = await readLayout(reader, 'indexer');
   let memory = await inSnapshot(reader, async () =>

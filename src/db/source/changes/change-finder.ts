@@ -1,13 +1,13 @@
-import type { Connection } from '../../core/connection.ts';
+import type { Statements } from '../../core/statement-batch.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
 import { lookAtCorrelated } from './correlated.ts';
 import type { TableFound } from './found-changes.ts';
-import { beginLook, lookAround } from './looking.ts';
+import { beginLook, type Look, lookAround } from './looking.ts';
 import type { OwnValues } from './own-rows.ts';
 import type { Span } from './spans.ts';
 import type { TableFacts } from './table-facts.ts';
 import type { TableWatch } from './table-watch.ts';
-import { ChangeTaker } from './taking.ts';
+import { ChangeTaker, type NamedRows } from './taking.ts';
 import type { TouchedKeys } from './touch-rules.ts';
 
 /** The rows of a group, and the state of its tables. */
@@ -28,7 +28,7 @@ export interface GroupFacts {
 
 /** Finds what changed since the last broadcast beyond the rows of the new blocks. All reads are of one snapshot. */
 export async function findChanges(
-  connection: Connection,
+  statements: Statements,
   layout: SourceLayout,
   { watches, facts, before, own, stale, withRows, touched }: GroupFacts
 ): Promise<ReadonlyMap<string, TableFound>> {
@@ -39,16 +39,18 @@ export async function findChanges(
     const known = { facts: facts.get(plan.name), before, stale: stale.get(plan.name) ?? [] };
     return [beginLook({ plan, watch, own: values, ...known })];
   });
-  await lookAround(connection, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
-  await lookAtCorrelated(connection, looks);
-  const taker = new ChangeTaker(connection, layout.dbType);
+  await lookAround(statements, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
+  await lookAtCorrelated(statements, looks);
+  const taker = new ChangeTaker(statements, layout.dbType);
   const found = new Map<string, TableFound>();
-  // Scoped tables first: their rows name the keys to look up in the others.
-  const ordered = looks.toSorted((a, b) => Number(b.plan.scope !== null) - Number(a.plan.scope !== null));
-  for (const look of ordered) {
-    const rule = touched.rules.find(({ plan }) => plan === look.plan);
-    const change = rule ? await taker.takeTouched(look, rule.key, touched) : await taker.take(look, touched);
+  const take = async (look: Look, named?: NamedRows) => {
+    const change = named ? await taker.takeNamed(look, named, touched) : await taker.take(look, touched);
     if (change) found.set(look.plan.name, change);
-  }
+  };
+  // Scoped tables first: their rows name the keys to look up in the others.
+  for (const look of looks) if (look.plan.scope !== null) await take(look);
+  const others = looks.filter(({ plan }) => plan.scope === null);
+  const named = await Promise.all(others.map((look) => taker.readNamed(look, touched)));
+  for (const [index, look] of others.entries()) await take(look, named[index]);
   return found;
 }

@@ -1,4 +1,5 @@
-import { type Connection, quoteName, rows } from '../../core/connection.ts';
+import { quoteName, rows } from '../../core/connection.ts';
+import type { Statements } from '../../core/statement-batch.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, isSame, NO_ROWS, together } from './checksum-map.ts';
 import type { Look } from './looking.ts';
@@ -16,7 +17,7 @@ const CORRELATED = 4_096;
  * A change of a row under an old action often comes with rows of other tables under the same one: a refund is a credit under
  * the action that began the cooldown, and otherwise only that row's own status changes.
  */
-export async function lookAtCorrelated(connection: Connection, looks: readonly Look[]): Promise<void> {
+export async function lookAtCorrelated(connection: Statements, looks: readonly Look[]): Promise<void> {
   const actions = new Set<number>();
   for (const look of looks) {
     if (look.watch.ranging.column !== 'action_index' || !look.plan.scope) continue;
@@ -43,7 +44,7 @@ export async function lookAtCorrelated(connection: Connection, looks: readonly L
 }
 
 /** Actions under which a table that is looked at whole has rows in some spans. */
-async function actionsWithin(connection: Connection, { plan, watch }: Look, spans: readonly Span[]): Promise<number[]> {
+async function actionsWithin(connection: Statements, { plan, watch }: Look, spans: readonly Span[]): Promise<number[]> {
   if (spans.length === 0 || !watch.isWhole) return [];
   const found = await rows(
     connection,
@@ -53,7 +54,7 @@ async function actionsWithin(connection: Connection, { plan, watch }: Look, span
 }
 
 /** Actions of changed rows in tables whose rows name their blocks directly. */
-async function actionsOfChangedBlocks(connection: Connection, looks: readonly Look[]): Promise<number[]> {
+async function actionsOfChangedBlocks(connection: Statements, looks: readonly Look[]): Promise<number[]> {
   const found: number[] = [];
   for (const { plan, watch, wanted } of looks) {
     const hasAction = plan.columns.some(({ name, type }) => name === 'action_index' && /int/i.test(type));
@@ -69,7 +70,7 @@ async function actionsOfChangedBlocks(connection: Connection, looks: readonly Lo
 
 /** Of some values those that may have changed: where a range's checksum is known and stands, none of its values has. */
 async function unknownOf(
-  connection: Connection,
+  connection: Statements,
   { plan, watch, growth }: Look,
   spans: readonly Span[]
 ): Promise<Span[]> {
@@ -89,7 +90,7 @@ async function unknownOf(
   return left;
 }
 
-async function readRange(connection: Connection, plan: TablePlan, ranging: Ranging, range: number): Promise<Checksum> {
+async function readRange(connection: Statements, plan: TablePlan, ranging: Ranging, range: number): Promise<Checksum> {
   const bounds: Span = [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1];
   const now = await readChecksums(connection, plan, ranging, [bounds]);
   return [...now.values()].reduce(together, NO_ROWS);

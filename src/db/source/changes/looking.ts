@@ -1,12 +1,13 @@
-import { type Connection, quoteName, rows } from '../../core/connection.ts';
+import { quoteName, rows } from '../../core/connection.ts';
+import type { Statements } from '../../core/statement-batch.ts';
 import type { TablePlan } from '../../tables/classify.ts';
-import { type Checksum, isSame } from './checksum-map.ts';
+import { type Checksum, isSame, type Value } from './checksum-map.ts';
 import type { LookNotes } from './found-changes.ts';
 import { condition } from './own-rows.ts';
 import { finderWordSql, readChecksums, toChecksum, toValue, valueSql } from './ranging.ts';
 import { HIGHEST, isWithin, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
 import { isSettled, type TableFacts } from './table-facts.ts';
-import type { TableWatch } from './table-watch.ts';
+import { type TableWatch, WINDOW_ROWS } from './table-watch.ts';
 import { stampOf } from './touch-rules.ts';
 
 /** Rows that one group looks at beyond the newest ones of each table. */
@@ -46,16 +47,29 @@ export function beginLook(of: Pick<Look, 'plan' | 'watch' | 'facts' | 'before' |
 /**
  * Looks at each table as far as a group must, and notes which of its values changed.
  *
+ * @param statements a batch: many tables are asked in one message
  * @param withRows tables with rows in the group's own blocks
  * @param hinted tables whose rows are named by rows of other tables
  */
 export async function lookAround(
-  connection: Connection,
+  statements: Statements,
   looks: readonly Look[],
   withRows: ReadonlySet<string>,
   hinted: ReadonlySet<TablePlan>
 ): Promise<void> {
-  for (const [look, depth] of depths(looks, withRows, hinted)) await lookAt(connection, look, depth);
+  let together: [Look, Depth][] = [];
+  let room = LOOKED_ROWS;
+  for (const chosen of depths(looks, withRows, hinted)) {
+    const [{ watch }, depth] = chosen;
+    room -= depth === 'whole' ? watch.fine.rows : WINDOW_ROWS;
+    if (room < 0) {
+      await lookAtAll(statements, together);
+      together = [];
+      room = LOOKED_ROWS;
+    }
+    together.push(chosen);
+  }
+  await lookAtAll(statements, together);
 }
 
 /** The tables to read, and how far: the changed ones and, within a group's limit, those without a known time of change. */
@@ -84,60 +98,76 @@ function depths(
   return chosen;
 }
 
+async function lookAtAll(statements: Statements, looks: readonly [Look, Depth][]): Promise<void> {
+  await Promise.all(looks.map(([look, depth]) => lookAt(statements, look, depth)));
+}
+
+async function lookAt(statements: Statements, look: Look, depth: Depth): Promise<void> {
+  const { facts, watch, notes } = look;
+  notes.isLooked = true;
+  notes.updateTime = facts?.updateTime ?? null;
+  notes.isSettled = facts !== undefined && isSettled(facts, look.before);
+  const isNumbered = facts?.nextId == null || facts.nextId !== watch.lastId + 1;
+  await Promise.all([
+    lookAtContent(statements, look, depth),
+    lookAtStamps(statements, look, depth),
+    isNumbered ? lookAtIds(statements, look) : undefined
+  ]);
+}
+
 /** Compares the values that a look covers with the broadcast ones. */
-async function lookAt(connection: Connection, look: Look, depth: Depth): Promise<void> {
-  const { plan, watch, own, facts } = look;
+async function lookAtContent(statements: Statements, look: Look, depth: Depth): Promise<void> {
+  const { plan, watch, own } = look;
   const nulls: Span[] = watch.ranging.isNullable ? [null] : [];
   const covered: Span[] = [[depth === 'whole' ? LOWEST : watch.lookFrom, HIGHEST], ...nulls];
   const asked = withoutSpans(covered, own);
   // Small gaps between the own values are read with them and left out here.
   const spans = condition(asked).length === asked.length ? asked : covered;
   const isAll = depth === 'whole' && own.length === 0;
-  const now = await readChecksums(connection, plan, watch.ranging, isAll ? null : spans);
+  const now = await readChecksums(statements, plan, watch.ranging, isAll ? null : spans);
   const changed = [...watch.changed(spans, now)].filter((value) => !isWithin(value, own));
   look.wanted = mergeSpans([...look.wanted, ...spansOf(changed)]);
-  look.notes.isLooked = true;
-  look.notes.updateTime = facts?.updateTime ?? null;
-  look.notes.isSettled = facts !== undefined && isSettled(facts, look.before);
-  await lookAtStamps(connection, look, depth);
-  if (facts?.nextId == null || facts.nextId !== watch.lastId + 1) await lookAtIds(connection, look);
 }
 
 /** Rows with a stamp as late as the latest that was seen, or later. */
-async function lookAtStamps(connection: Connection, look: Look, depth: Depth): Promise<void> {
-  const { plan, watch } = look;
-  const stamp = stampOf(plan);
+async function lookAtStamps(statements: Statements, look: Look, depth: Depth): Promise<void> {
+  const stamp = stampOf(look.plan);
   if (stamp === null) return;
-  const from = `FROM ${quoteName(plan.name)} r`;
-  const [row] = await rows(connection, `SELECT MAX(r.${quoteName(stamp)}) AS s ${from}`);
+  const latest = rows(statements, `SELECT MAX(r.${quoteName(stamp)}) AS s FROM ${quoteName(look.plan.name)} r`);
+  const later = depth === 'stamped' ? readStamped(statements, look, stamp) : [];
+  const [[row], changed] = await Promise.all([latest, later]);
   look.notes.stamp = row?.['s'] == null ? null : Number(row['s']);
-  if (depth !== 'stamped') return;
-  const list = `${valueSql(watch.ranging, plan)} AS v, ${finderWordSql(plan)} AS s`;
-  const found = await rows(connection, `SELECT ${list} ${from} WHERE r.${quoteName(stamp)} >= ?`, [watch.stamp]);
-  const changed = found.flatMap((each) => {
-    const value = toValue(each['v']);
-    return isSame(watch.fine.get(value), toChecksum(1, each['s'])) ? [] : [value];
-  });
   look.wanted = mergeSpans([...look.wanted, ...spansOf(changed)]);
 }
 
+/** The values of rows that a stamp calls late and that differ from the broadcast ones. */
+async function readStamped(statements: Statements, { plan, watch }: Look, stamp: string): Promise<Value[]> {
+  const list = `${valueSql(watch.ranging, plan)} AS v, ${finderWordSql(plan)} AS s`;
+  const sql = `SELECT ${list} FROM ${quoteName(plan.name)} r WHERE r.${quoteName(stamp)} >= ?`;
+  return (await rows(statements, sql, [watch.stamp])).flatMap((each) => {
+    const value = toValue(each['v']);
+    return isSame(watch.fine.get(value), toChecksum(1, each['s'])) ? [] : [value];
+  });
+}
+
 /** Rows with a new AUTO_INCREMENT id are new, whatever block they name. */
-async function lookAtIds(connection: Connection, look: Look): Promise<void> {
+async function lookAtIds(statements: Statements, look: Look): Promise<void> {
   const { plan, watch, own } = look;
   const counter = plan.columns.find(({ autoIncrement }) => autoIncrement)?.name;
   if (counter === undefined) return;
   const id = `r.${quoteName(counter)}`;
   const from = `FROM ${quoteName(plan.name)} r`;
-  if (!watch.isWhole && counter !== watch.ranging.column) {
-    const late = await rows(
-      connection,
-      `SELECT DISTINCT ${valueSql(watch.ranging, plan)} AS v ${from} WHERE ${id} > ?`,
-      [watch.lastId]
-    );
-    const values = late.map((row) => toValue(row['v'])).filter((value) => !isWithin(value, own));
-    const older = values.filter((value) => value !== null && value < watch.lookFrom);
-    look.wanted = mergeSpans([...look.wanted, ...spansOf(older)]);
-  }
-  const [row] = await rows(connection, `SELECT MAX(${id}) AS id ${from}`);
+  const isSeen = watch.isWhole || counter === watch.ranging.column;
+  const [late, [row]] = await Promise.all([
+    isSeen
+      ? []
+      : rows(statements, `SELECT DISTINCT ${valueSql(watch.ranging, plan)} AS v ${from} WHERE ${id} > ?`, [
+          watch.lastId
+        ]),
+    rows(statements, `SELECT MAX(${id}) AS id ${from}`)
+  ]);
+  const values = late.map((each) => toValue(each['v'])).filter((value) => !isWithin(value, own));
+  const older = values.filter((value) => value !== null && value < watch.lookFrom);
+  look.wanted = mergeSpans([...look.wanted, ...spansOf(older)]);
   look.notes.lastId = Number(row?.['id'] ?? 0);
 }

@@ -1,5 +1,6 @@
-import { type Connection, quoteName, rows, type SqlRow } from '../../core/connection.ts';
+import { quoteName, rows, type SqlRow } from '../../core/connection.ts';
 import { selectList, toWireRows } from '../../core/row-codec.ts';
+import type { Statements } from '../../core/statement-batch.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { rowOrder, scopeSql } from '../../tables/scope-sql.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
@@ -59,7 +60,7 @@ export function condition(spans: readonly Span[]): readonly Span[] {
 
 /** The tables in which rows stand that have one of their spans, in one statement. */
 export async function findTables(
-  connection: Connection,
+  connection: Statements,
   wanted: readonly { readonly plan: TablePlan; readonly ranging: Ranging; readonly spans: readonly Span[] }[]
 ): Promise<ReadonlySet<string>> {
   const asked = wanted.filter(({ spans }) => spans.length > 0);
@@ -74,7 +75,7 @@ export async function findTables(
 
 /** The rows of a scoped table in blocks `from` to `to`, in wire form and in the table's own order. */
 export async function readOwnRows(
-  connection: Connection,
+  connection: Statements,
   { tables }: SourceLayout,
   plan: TablePlan,
   ranging: Ranging,
@@ -103,7 +104,7 @@ export async function readOwnRows(
 
 /** Rows by a condition on alias `r`, in the order of their values. @param limit rows; undefined: all */
 export async function readRows(
-  connection: Connection,
+  connection: Statements,
   plan: TablePlan,
   ranging: Ranging,
   where: string,

@@ -1,7 +1,8 @@
 import type { TypedTable } from '../../../wire/schema.ts';
-import { type Connection, quoteName, rows, type SqlRow } from '../../core/connection.ts';
+import { quoteName, rows, type SqlRow } from '../../core/connection.ts';
 import { FINDER_KEY } from '../../core/keys.ts';
 import { contentSlotSql, wordSql } from '../../core/row-codec.ts';
+import type { Statements } from '../../core/statement-batch.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, together, type Value } from './checksum-map.ts';
 import { HIGHEST, LOWEST, type Span } from './spans.ts';
@@ -78,7 +79,7 @@ export function toChecksum(rowCount: number, sum: unknown): Checksum {
 
 /** Checksums by value of the rows in some spans, or in the whole table. */
 export async function readChecksums(
-  connection: Connection,
+  connection: Statements,
   plan: TablePlan,
   ranging: Ranging,
   spans: readonly Span[] | null
@@ -96,7 +97,7 @@ export async function readChecksums(
 
 /** Checksums of `width` values each, by the number of the range: a value divided by the width. */
 export async function readRangeChecksums(
-  connection: Connection,
+  connection: Statements,
   plan: TablePlan,
   ranging: Ranging,
   [from, to]: readonly [number, number],

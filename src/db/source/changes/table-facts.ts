@@ -1,5 +1,6 @@
-import { type Connection, rows } from '../../core/connection.ts';
+import { rows } from '../../core/connection.ts';
 import { FINDER_KEY } from '../../core/keys.ts';
+import type { Statements } from '../../core/statement-batch.ts';
 
 /** The server's facts about a table, known without reading it. */
 export interface TableFacts {
@@ -37,7 +38,7 @@ export function isSettled({ updateTime, isFresh }: TableFacts, before: string | 
  * It shows where to look first. Never rely on it alone: a transaction that committed at :36 may show :34, and a
  * server forgets times when it starts.
  */
-export async function readTableFacts(connection: Connection): Promise<ReadonlyMap<string, TableFacts>> {
+export async function readTableFacts(connection: Statements): Promise<ReadonlyMap<string, TableFacts>> {
   const found = await rows(
     connection,
     `SELECT TABLE_NAME AS name, TABLE_ROWS AS n, UPDATE_TIME AS t, CREATE_TIME AS c, AUTO_INCREMENT AS i,

@@ -1,7 +1,8 @@
 import type { DbType } from '../../../wire/database.ts';
-import { type Connection, quoteName, type SqlRow } from '../../core/connection.ts';
+import { quoteName, type SqlRow } from '../../core/connection.ts';
 import { BINARY_KEY } from '../../core/row-codec.ts';
 import { inCharset } from '../../core/sql-literal.ts';
+import type { Statements } from '../../core/statement-batch.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, isSame, NO_ROWS, together, type Value } from './checksum-map.ts';
 import { growthOf } from './correlated.ts';
@@ -19,13 +20,23 @@ const SENT_BYTES = 16 * 2 ** 20;
 /** Keys of one SELECT. */
 const KEYS_AT_ONCE = 500;
 
+/** The rows of a table that other tables' rows name. */
+export interface NamedRows {
+  /** The columns that name a row. */
+  readonly key: readonly string[];
+  /** The texts of the keys that were named. */
+  readonly named: ReadonlySet<string>;
+  /** Those of them that are there. */
+  readonly read: readonly ReadRow[];
+}
+
 /** Reads what looks found, as much as one group may carry. */
 export class ChangeTaker {
-  readonly #connection: Connection;
+  readonly #connection: Statements;
   readonly #dbType: DbType;
   #room = { rows: SENT_ROWS, bytes: SENT_BYTES };
 
-  constructor(connection: Connection, dbType: DbType) {
+  constructor(connection: Statements, dbType: DbType) {
     this.#connection = connection;
     this.#dbType = dbType;
   }
@@ -59,11 +70,17 @@ export class ChangeTaker {
     return { ...common, updated: isForOthers ? changedRows(look, read) : [], deleted: [], ranges };
   }
 
+  /** Reads the rows that the group's rows name. @returns undefined for a table whose rows no other table names */
+  async readNamed(look: Look, touched: TouchedKeys): Promise<NamedRows | undefined> {
+    const rule = touched.rules.find(({ plan }) => plan === look.plan);
+    if (!rule) return undefined;
+    const named = touched.of(look.plan.name);
+    return { key: rule.key, named, read: await this.#readKeys(look, rule.key, [...named]) };
+  }
+
   /** For a table whose rows are named by other tables' rows: the rows that the group touched, and other changed rows. */
-  async takeTouched(look: Look, key: readonly string[], touched: TouchedKeys): Promise<TableFound | null> {
+  async takeNamed(look: Look, { key, named, read }: NamedRows, touched: TouchedKeys): Promise<TableFound | null> {
     const { plan, watch } = look;
-    const named = touched.of(plan.name);
-    const read = await this.#readKeys(look, key, [...named]);
     const present = new Set(read.map(({ row }) => JSON.stringify(key.map((name) => row[name]))));
     const isDerived = plan.class === 'derived';
     const absent = isDerived ? [...named].filter((text) => !present.has(text)) : [];

@@ -70,7 +70,7 @@ test('ten failed polls open the circuit, no statement is tried while it is open,
 test('a successor continues a group of which only a part was broadcast', async (t) => {
   const database = await createDatabase('faults');
   await createIndexer(database, { seed: 'a', blocks: 20, rows: 600 });
-  const connection = await connect(database, { finderKey: TEST_KEY });
+  const connection = await connect(database, { finderKey: TEST_KEY, several: true });
   t.after(() => connection.destroy());
   const memory = await inSnapshot(connection, async () => {
     const layout = await readLayout(connection, 'indexer');
@@ -110,7 +110,7 @@ test('a successor continues a group of which only a part was broadcast', async (
 test('a successor that knows nothing sends everything once: after its first group every table is what was broadcast', async (t) => {
   const database = await createDatabase('faults');
   await createIndexer(database, { seed: 'a', blocks: 120, rows: 600 });
-  const connection = await connect(database, { finderKey: TEST_KEY });
+  const connection = await connect(database, { finderKey: TEST_KEY, several: true });
   t.after(() => connection.destroy());
   const layout = await inSnapshot(connection, () => readLayout(connection, 'indexer'));
   const memory = await inSnapshot(connection, async () =>

@@ -12,7 +12,7 @@ import { TEST_KEY } from '../../../support/sync/source-thread.ts';
 test('a source that starts at the tip finds the true fork below it, also when the new branch is still shorter', async () => {
   const database = await createDatabase('source');
   await createIndexer(database, { seed: 'a', blocks: 40, rows: 800 });
-  const connection = await connect(database, { finderKey: TEST_KEY });
+  const connection = await connect(database, { finderKey: TEST_KEY, several: true });
   const layout = await readLayout(connection, 'indexer', []);
   const [tip] = (await readBlockHeads(connection, layout.heads!, 139, 139)) ?? [];
   const memory = await inSnapshot(connection, () => SourceMemory.atTip(connection, layout, tip!));

@@ -20,6 +20,7 @@ import { stateText } from '../runtime/observe.ts';
 import { SourceDigests } from './digests.ts';
 import { SourceFeed } from './feed.ts';
 import { SourcePages } from './pages.ts';
+import { PollPace } from './poll-pace.ts';
 import { SourceSchema } from './schema.ts';
 import { SourceTransparency } from './transparency.ts';
 
@@ -163,6 +164,8 @@ const breaker = databaseBreaker(data, log, {
   changed: () => report()
 });
 
+const pace = new PollPace(data.pollIntervalMs);
+
 const effects = new Effects({
   admit: async (signal) => {
     if (breaker.refuses) {
@@ -181,8 +184,7 @@ const effects = new Effects({
     report();
   },
   isRetried: ({ policy }) => policy !== 'exit',
-  // From the beginning of one poll to that of the next: what a poll takes must not add to how long a block waits for it.
-  pauseMs: (tookMs) => Math.max(data.pollIntervalMs / 10, data.pollIntervalMs - tookMs)
+  pauseMs: (tookMs, fault) => Math.ceil(pace.pauseMs(tookMs, fault !== null))
 });
 
 const machine = createActor(
@@ -194,6 +196,7 @@ const machine = createActor(
       }),
       backfill: effects.effect('backfill', () => transparency.backfill()),
       poll: effects.effect('poll', async () => {
+        pace.begin();
         await transparency.committed();
         const found = await feed.poll();
         if (found !== 'same') return found;

@@ -4,7 +4,7 @@ import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, isSame, type Value } from './checksum-map.ts';
 import type { LookNotes } from './found-changes.ts';
 import { condition } from './own-rows.ts';
-import { finderWordSql, readChecksums, toChecksum, toValue, valueSql } from './ranging.ts';
+import { finderWordSql, readChecksums, readTotal, toChecksum, toValue, valueSql } from './ranging.ts';
 import { HIGHEST, isWithin, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
 import { isSettled, type TableFacts } from './table-facts.ts';
 import { type TableWatch, WINDOW_ROWS } from './table-watch.ts';
@@ -124,6 +124,11 @@ async function lookAtContent(statements: Statements, look: Look, depth: Depth): 
   // Small gaps between the own values are read with them and left out here.
   const spans = condition(asked).length === asked.length ? asked : covered;
   const isAll = depth === 'whole' && own.length === 0;
+  // Mostly nothing changed, and one row says so; where something must have, the values are read at once.
+  if (depth !== 'whole' || watch.isWhole) {
+    const total = await readTotal(statements, plan, watch.ranging, isAll ? null : spans);
+    if (isSame(total, watch.total(spans))) return;
+  }
   const now = await readChecksums(statements, plan, watch.ranging, isAll ? null : spans);
   const changed = [...watch.changed(spans, now)].filter((value) => !isWithin(value, own));
   look.wanted = mergeSpans([...look.wanted, ...spansOf(changed)]);

@@ -77,6 +77,19 @@ export function toChecksum(rowCount: number, sum: unknown): Checksum {
   return { rows: rowCount, sum: BigInt.asUintN(64, BigInt(String(sum ?? 0))) };
 }
 
+/** The checksum of all rows in some spans together, or of the whole table: one row where `readChecksums` gives many. */
+export async function readTotal(
+  statements: Statements,
+  plan: TablePlan,
+  ranging: Ranging,
+  spans: readonly Span[] | null
+): Promise<Checksum> {
+  const where = spans === null ? 'TRUE' : inSpansSql(ranging, plan, spans);
+  const sql = `SELECT SUM(${finderWordSql(plan)}) AS s, COUNT(*) AS n FROM ${quoteName(plan.name)} r WHERE ${where}`;
+  const [row] = await rows(statements, sql);
+  return toChecksum(Number(row?.['n'] ?? 0), row?.['s']);
+}
+
 /** Checksums by value of the rows in some spans, or in the whole table. */
 export async function readChecksums(
   connection: Statements,

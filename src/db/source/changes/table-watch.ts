@@ -146,6 +146,15 @@ export class TableWatch {
     for (const [value, checksum] of entries) this.add(value, checksum);
   }
 
+  /** The checksum of the broadcast rows of these spans together. */
+  total(spans: readonly Span[]): Checksum {
+    let sum = spans.includes(null) ? this.fine.get(null) : NO_ROWS;
+    for (const span of spans) {
+      if (span !== null) for (const [, checksum] of this.fine.entries(...span)) sum = together(sum, checksum);
+    }
+    return sum;
+  }
+
   /** The values in these spans whose rows differ from the broadcast ones. */
   changed(spans: readonly Span[], now: ReadonlyMap<Value, Checksum>): Set<Value> {
     const changed = new Set<Value>();

@@ -134,6 +134,7 @@ const feed = new SourceFeed({
   log,
   reader,
   control,
+  beginGroup: (recent, heads) => transparency.beginGroup(recent, heads),
   record: (blocks, recent, heads) => transparency.record(blocks, recent, heads),
   prune: (fork) => transparency.prune(fork),
   roots,

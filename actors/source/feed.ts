@@ -39,6 +39,8 @@ export interface FeedOptions {
   readonly reader: SerialConnection;
   /** For what must be read outside of the reader's snapshot. */
   readonly control: SerialConnection;
+  /** Called before a group of an indexer is read, with the blocks that were broadcast before it. */
+  readonly beginGroup: (recent: readonly BroadcastBlock[], heads: HeadLayout) => void;
   /** Called before blocks are broadcast, in order, with those that were broadcast before them. */
   readonly record: (
     blocks: readonly LoggedBlock[],
@@ -191,6 +193,8 @@ export class SourceFeed {
     const before = isCovered ? null : await this.#engineState();
     const batch = new Batch(before === null ? BATCH_BYTES : Number.POSITIVE_INFINITY);
     let isBroadcast = false;
+    if (id.dbType === 'indexer' && layout?.heads)
+      this.#options.beginGroup(memory.recent as readonly BroadcastBlock[], layout.heads);
     try {
       await this.#read(async (connection) => {
         for await (const read of readGroup(connection, id.dbType, localTables, memory)) {

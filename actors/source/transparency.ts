@@ -70,6 +70,8 @@ export class SourceTransparency {
   /** Epochs that a reorg removed, with the root that they had. */
   readonly #removed = new Map<number, { readonly oldRoot: string | null; readonly fork: number }>();
   #commits: Actor<typeof epochCommitMachine> | undefined;
+  /** Fulfilled when the log has the times that blocks had when the group under way began. */
+  #timed: Promise<void> = Promise.resolve();
   /** Of the last commit, until it is told. */
   #fault: { readonly error: unknown } | null = null;
   /** Why the log cannot be read; null when it can. */
@@ -165,20 +167,28 @@ export class SourceTransparency {
     this.#commits = createActor(machine, { input, inspect: this.#options.observe }).start();
   }
 
+  /** A group is about to be read: meanwhile the log gets the times that the blocks broadcast before it have now. */
+  beginGroup(recent: readonly BroadcastBlock[], heads: HeadLayout): void {
+    const [first, last] = [recent[0], recent.at(-1)];
+    if (!this.#writes || !first || !last) return;
+    this.#timed = this.#retime(heads, first.height, last.height);
+    this.#timed.catch(() => undefined); // `record` is told of it
+  }
+
   /**
    * Records blocks that are about to be broadcast, and commits the epochs that they fill.
    *
-   * @param recent what was broadcast before them: where the log says otherwise, times included, it is written anew
+   * @param recent what was broadcast before them: where the log says otherwise, it is written anew
    */
   async record(blocks: readonly LoggedBlock[], recent: readonly BroadcastBlock[], heads: HeadLayout): Promise<void> {
     const [first, last] = [blocks[0], blocks.at(-1)];
     if (!this.#writes || !first || !last) return;
     const { line } = this.#options;
+    await this.#timed;
     const from = await line.use((connection) => findBreak(connection, blocks, recent));
     const lost = recent.filter(({ height }) => height >= (from ?? first.height));
     const again = lost.length === 0 ? [] : await line.use((connection) => readAgain(connection, lost, heads));
     if (from !== null) await this.prune(from);
-    await this.#retime(heads, recent[0]?.height ?? first.height, (from ?? first.height) - 1);
     await line.use((connection) => recordBlocks(connection, [...again, ...blocks]));
     this.#commits?.send({ type: 'block.recorded', height: last.height });
     await this.committed();

@@ -4,7 +4,7 @@ import type { Group, WireRows } from '../../wire/messages.ts';
 import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import { StatementBatch, type Statements, write } from '../core/statement-batch.ts';
-import { type BlockHead, readBlockHeads, readFirstHeight, readTip, visibleHeads } from '../tables/block-hashes.ts';
+import { type BlockHead, readBlockHeads, readFirstHeight, visibleHeads } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 import { findChanges } from './changes/change-finder.ts';
@@ -60,18 +60,20 @@ async function readNewHeads(
   memory: SourceMemory
 ): Promise<{ previous: BlockHashes | null; heads: BlockHead[] }> {
   const nothing = { previous: null, heads: [] };
-  const tip = layout.heads && (await readTip(connection, layout.heads));
-  if (!layout.heads || !tip || tip.height <= memory.height) return nothing;
+  if (!layout.heads) return nothing;
   const first = memory.height >= 0 ? memory.height + 1 : ((await readFirstHeight(connection)) ?? 0);
-  const near = await readBlockHeads(connection, layout.heads, Math.max(0, first - NEIGHBOURS), tip.height);
+  const near = await readBlockHeads(connection, layout.heads, Math.max(0, first - NEIGHBOURS), Number.MAX_SAFE_INTEGER);
+  const visible = visibleHeads(near);
+  const tip = visible.at(-1)?.height ?? -1;
+  if (tip <= memory.height) return nothing;
   const previous = near.find(({ height }) => height === first - 1)?.hashes ?? null;
   const known = memory.recent.at(-1);
-  if (known?.height === first - 1 && memory.findFork(near, tip.height) !== null) return nothing;
-  const heads = visibleHeads(near).filter(({ height }) => height >= first);
+  if (known?.height === first - 1 && memory.findFork(near, tip) !== null) return nothing;
+  const heads = visible.filter(({ height }) => height >= first);
   const hole = heads.findIndex(({ height }, index) => height !== first + index);
   if (hole === 0) {
     throw new PlatformError('DATABASE_UNUSABLE', {
-      reason: `block ${first} is missing, and the tip is ${tip.height}`
+      reason: `block ${first} is missing, and the tip is ${tip}`
     });
   }
   return { previous, heads: hole < 0 ? heads : heads.slice(0, hole) };

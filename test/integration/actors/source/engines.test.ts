@@ -32,7 +32,7 @@ test('inconsistent-engine: a group during whose read a table outside InnoDB move
     'CREATE TABLE old (block_index INT NOT NULL, v INT NOT NULL, KEY (block_index)) ENGINE=MyISAM',
     "INSERT INTO blocks VALUES (1, 'h1')"
   );
-  const open = () => connect(database, { finderKey: TEST_KEY });
+  const open = () => connect(database, { finderKey: TEST_KEY, several: true });
   const [reader, control] = [new MeddledLine(open), new SerialConnection(open)];
   t.after(() => [reader, control].forEach((line) => void line.destroy()));
   const sent: BlockMessage[] = [];
@@ -46,6 +46,7 @@ test('inconsistent-engine: a group during whose read a table outside InnoDB move
     log: silentLogger,
     reader,
     control,
+    beginGroup: () => undefined,
     record: async () => undefined,
     roots: null,
     prune: async () => undefined,

@@ -21,7 +21,7 @@ import type { SubscribersAsk } from './support/subscribers.ts';
 const SUBSCRIBERS = 1_000;
 const MANY = 5_000;
 const STALLED = 200;
-const BLOCKS = 50;
+const BLOCKS = 100;
 const BLOCK_BYTES = 12_000;
 const ROW_BYTES = 95;
 const MESSAGE_BYTES = 20_000;

@@ -199,7 +199,11 @@ export const syncVariables = {
     doc: 'client: name of its heartbeats by REST; unset: its public key',
     example: 'validator-7'
   }),
-  BLOCK_POLL_INTERVAL: integer({ default: 250, min: 5, doc: 'server: ms from one poll for new blocks to the next; each group is followed by another at once' }),
+  BLOCK_POLL_INTERVAL: integer({
+    default: 250,
+    min: 5,
+    doc: 'server: ms from one poll for new blocks to the next; each group is followed by another at once'
+  }),
   MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of the transparency log' }),
   MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),
   SYNC_STATE_ROOTS: flag({

@@ -17,16 +17,16 @@ const CORRELATED = 4_096;
  * A change of a row under an old action often comes with rows of other tables under the same one: a refund is a credit under
  * the action that began the cooldown, and otherwise only that row's own status changes.
  */
-export async function lookAtCorrelated(connection: Statements, looks: readonly Look[]): Promise<void> {
+export async function lookAtCorrelated(statements: Statements, looks: readonly Look[]): Promise<void> {
   const actions = new Set<number>();
   for (const look of looks) {
     if (look.watch.ranging.column !== 'action_index' || !look.plan.scope) continue;
     const isNarrow = (span: Span) => span !== null && span[1] - span[0] < NARROW;
     for (const value of valuesOf(look.wanted.filter(isNarrow))) actions.add(value);
     const wide = look.wanted.filter((span) => span !== null && !isNarrow(span));
-    for (const action of await actionsWithin(connection, look, wide)) actions.add(action);
+    for (const action of await actionsWithin(statements, look, wide)) actions.add(action);
   }
-  for (const action of await actionsOfChangedBlocks(connection, looks)) actions.add(action);
+  for (const action of await actionsOfChangedBlocks(statements, looks)) actions.add(action);
   if (actions.size === 0) return;
   const newest = [...actions].sort((a, b) => b - a).slice(0, CORRELATED);
   const siblings = looks.filter(
@@ -36,31 +36,31 @@ export async function lookAtCorrelated(connection: Statements, looks: readonly L
     const older = newest.filter((action) => action < look.watch.lookFrom && !isWithin(action, look.own));
     return { look, plan: look.plan, ranging: look.watch.ranging, spans: spansOf(older) };
   });
-  const present = await findTables(connection, asked);
+  const present = await findTables(statements, asked);
   for (const { look, plan, spans } of asked) {
     if (present.has(plan.name))
-      look.wanted = mergeSpans([...look.wanted, ...(await unknownOf(connection, look, spans))]);
+      look.wanted = mergeSpans([...look.wanted, ...(await unknownOf(statements, look, spans))]);
   }
 }
 
 /** Actions under which a table that is looked at whole has rows in some spans. */
-async function actionsWithin(connection: Statements, { plan, watch }: Look, spans: readonly Span[]): Promise<number[]> {
+async function actionsWithin(statements: Statements, { plan, watch }: Look, spans: readonly Span[]): Promise<number[]> {
   if (spans.length === 0 || !watch.isWhole) return [];
   const found = await rows(
-    connection,
+    statements,
     `SELECT DISTINCT action_index AS a FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(watch.ranging, plan, condition(spans))} LIMIT ${CORRELATED}`
   );
   return found.map((row) => Number(row['a']));
 }
 
 /** Actions of changed rows in tables whose rows name their blocks directly. */
-async function actionsOfChangedBlocks(connection: Statements, looks: readonly Look[]): Promise<number[]> {
+async function actionsOfChangedBlocks(statements: Statements, looks: readonly Look[]): Promise<number[]> {
   const found: number[] = [];
   for (const { plan, watch, wanted } of looks) {
     const hasAction = plan.columns.some(({ name, type }) => name === 'action_index' && /int/i.test(type));
     if (plan.scope?.column !== 'block_index' || !hasAction || wanted.length === 0 || !watch.isWhole) continue;
     const list = await rows(
-      connection,
+      statements,
       `SELECT DISTINCT action_index AS a FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(watch.ranging, plan, condition(wanted))} AND action_index IS NOT NULL LIMIT ${CORRELATED}`
     );
     for (const row of list) found.push(Number(row['a']));
@@ -70,7 +70,7 @@ async function actionsOfChangedBlocks(connection: Statements, looks: readonly Lo
 
 /** Of some values those that may have changed: where a range's checksum is known and stands, none of its values has. */
 async function unknownOf(
-  connection: Statements,
+  statements: Statements,
   { plan, watch, growth }: Look,
   spans: readonly Span[]
 ): Promise<Span[]> {
@@ -80,7 +80,7 @@ async function unknownOf(
     const range = Math.floor(value / RANGE_WIDTH);
     const known = value < watch.from ? watch.rangeOf(range) : undefined;
     if (known) {
-      const sum = read.get(range) ?? (await readRange(connection, plan, watch.ranging, range));
+      const sum = read.get(range) ?? (await readRange(statements, plan, watch.ranging, range));
       read.set(range, sum);
       if (isSame(known, sum)) continue;
       growth.set(value, growthOf(known, sum));
@@ -90,9 +90,9 @@ async function unknownOf(
   return left;
 }
 
-async function readRange(connection: Statements, plan: TablePlan, ranging: Ranging, range: number): Promise<Checksum> {
+async function readRange(statements: Statements, plan: TablePlan, ranging: Ranging, range: number): Promise<Checksum> {
   const bounds: Span = [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1];
-  const now = await readChecksums(connection, plan, ranging, [bounds]);
+  const now = await readChecksums(statements, plan, ranging, [bounds]);
   return [...now.values()].reduce(together, NO_ROWS);
 }
 

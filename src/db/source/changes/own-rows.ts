@@ -60,7 +60,7 @@ export function condition(spans: readonly Span[]): readonly Span[] {
 
 /** The tables in which rows stand that have one of their spans, in one statement. */
 export async function findTables(
-  connection: Statements,
+  statements: Statements,
   wanted: readonly { readonly plan: TablePlan; readonly ranging: Ranging; readonly spans: readonly Span[] }[]
 ): Promise<ReadonlySet<string>> {
   const asked = wanted.filter(({ spans }) => spans.length > 0);
@@ -69,13 +69,13 @@ export async function findTables(
     ({ plan, ranging, spans }, at) =>
       `SELECT ${at} AS t FROM DUAL WHERE EXISTS (SELECT 1 FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(ranging, plan, condition(spans))})`
   );
-  const found = await rows(connection, parts.join(' UNION ALL '));
+  const found = await rows(statements, parts.join(' UNION ALL '));
   return new Set(found.map((row) => asked[Number(row['t'])]!.plan.name));
 }
 
 /** The rows of a scoped table in blocks `from` to `to`, in wire form and in the table's own order. */
 export async function readOwnRows(
-  connection: Statements,
+  statements: Statements,
   { tables }: SourceLayout,
   plan: TablePlan,
   ranging: Ranging,
@@ -85,7 +85,7 @@ export async function readOwnRows(
   const source = scopeSql(plan, tables);
   const order = [source.block, rowOrder(plan, tables)].filter(Boolean).join(', ');
   const found = await rows(
-    connection,
+    statements,
     `SELECT ${list(plan, ranging)}, ${source.block} AS ${quoteName(BLOCK_ALIAS)} FROM ${source.from} WHERE ${source.block} BETWEEN ? AND ? ORDER BY ${order}`,
     [from, to]
   );
@@ -104,7 +104,7 @@ export async function readOwnRows(
 
 /** Rows by a condition on alias `r`, in the order of their values. @param limit rows; undefined: all */
 export async function readRows(
-  connection: Statements,
+  statements: Statements,
   plan: TablePlan,
   ranging: Ranging,
   where: string,
@@ -113,7 +113,7 @@ export async function readRows(
   const bound = limit === undefined ? '' : ` LIMIT ${limit}`;
   const order = ranging.column === null ? quoteName(VALUE_ALIAS) : valueSql(ranging, plan);
   const found = await rows(
-    connection,
+    statements,
     `SELECT ${list(plan, ranging)}, 0 AS ${quoteName(BLOCK_ALIAS)} FROM ${quoteName(plan.name)} r WHERE ${where} ORDER BY ${order}${bound}`,
     [...values]
   );

@@ -92,7 +92,7 @@ export async function readTotal(
 
 /** Checksums by value of the rows in some spans, or in the whole table. */
 export async function readChecksums(
-  connection: Statements,
+  statements: Statements,
   plan: TablePlan,
   ranging: Ranging,
   spans: readonly Span[] | null
@@ -104,13 +104,13 @@ export async function readChecksums(
     ? `SELECT ${list} AS s, 1 AS n ${from}`
     : `SELECT ${valueSql(ranging, plan)} AS v, SUM(${finderWordSql(plan)}) AS s, COUNT(*) AS n ${from} GROUP BY v`;
   const found = new Map<Value, Checksum>();
-  for (const row of await rows(connection, sql)) add(found, row);
+  for (const row of await rows(statements, sql)) add(found, row);
   return found;
 }
 
 /** Checksums of `width` values each, by the number of the range: a value divided by the width. */
 export async function readRangeChecksums(
-  connection: Statements,
+  statements: Statements,
   plan: TablePlan,
   ranging: Ranging,
   [from, to]: readonly [number, number],
@@ -119,7 +119,7 @@ export async function readRangeChecksums(
   const found = new Map<Value, Checksum>();
   const sql = `SELECT FLOOR(CAST(${valueSql(ranging, plan)} AS SIGNED) / ${width}) AS v, SUM(${finderWordSql(plan)}) AS s, COUNT(*) AS n
     FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(ranging, plan, [[from, to]])} GROUP BY v`;
-  for (const row of await rows(connection, sql)) add(found, row);
+  for (const row of await rows(statements, sql)) add(found, row);
   return found as Map<number, Checksum>;
 }
 

@@ -32,12 +32,12 @@ export interface NamedRows {
 
 /** Reads what looks found, as much as one group may carry. */
 export class ChangeTaker {
-  readonly #connection: Statements;
+  readonly #statements: Statements;
   readonly #dbType: DbType;
   #room = { rows: SENT_ROWS, bytes: SENT_BYTES };
 
-  constructor(connection: Statements, dbType: DbType) {
-    this.#connection = connection;
+  constructor(statements: Statements, dbType: DbType) {
+    this.#statements = statements;
     this.#dbType = dbType;
   }
 
@@ -127,7 +127,7 @@ export class ChangeTaker {
       const part = texts.slice(at, at + KEYS_AT_ONCE);
       const where = `(${names}) IN (${part.map(() => tuple).join(', ')})`;
       const values = part.flatMap(keyValues);
-      for (const each of await readRows(this.#connection, plan, watch.ranging, where, { values })) read.push(each);
+      for (const each of await readRows(this.#statements, plan, watch.ranging, where, { values })) read.push(each);
     }
     return read;
   }
@@ -144,7 +144,7 @@ export class ChangeTaker {
       const some = spans.slice(at, at + KEYS_AT_ONCE);
       const limit = this.#room.rows + 1;
       const where = inSpansSql(watch.ranging, plan, some);
-      const found = await readRows(this.#connection, plan, watch.ranging, where, { limit });
+      const found = await readRows(this.#statements, plan, watch.ranging, where, { limit });
       const cut = found.length < limit ? null : (found.at(-1)?.value ?? null);
       if (cut === null) {
         this.#keep(found, read);
@@ -155,7 +155,7 @@ export class ChangeTaker {
       // The last value may have more rows: it is left for the next group, unless it is the only one.
       const isOnly = found[0]!.value === cut;
       const whole = isOnly
-        ? await readRows(this.#connection, plan, watch.ranging, inSpansSql(watch.ranging, plan, [[cut, cut]]))
+        ? await readRows(this.#statements, plan, watch.ranging, inSpansSql(watch.ranging, plan, [[cut, cut]]))
         : found.filter(({ value }) => value !== cut);
       this.#keep(whole, read);
       const rest: Span = [isOnly ? cut + 1 : cut, HIGHEST];

@@ -3,6 +3,7 @@ import { activationHeight } from '../coin/profile.ts';
 import { databaseOf } from '../config/database.ts';
 import { type DecoderConfig, decoderChecks, decoderVariables } from '../config/decoder.ts';
 import { networkOf, nodeUrlOf } from '../config/node.ts';
+import { placeOf } from '../config/service.ts';
 import { createDecoderApp } from '../decoder/app.ts';
 import type { ScanRules } from '../decoder/block-scan.ts';
 import { actorReportOf, type DecoderReport } from '../decoder/health.ts';
@@ -69,12 +70,7 @@ function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningServic
     config,
     log,
     workerData,
-    place: {
-      host: config.DECODER_API_HOST,
-      port: config.DECODER_API_PORT,
-      variables: { host: 'DECODER_API_HOST', port: 'DECODER_API_PORT', key: 'DECODER_API_KEY' },
-      hasKey: config.DECODER_API_KEY !== undefined
-    },
+    place: placeOf(config, 'DECODER'),
     reportOf: actorReportOf,
     pipeline: (view) => decoderPipeline(id, view, monotonicMs()),
     createApp: (parts) => createDecoderApp({ ...parts, config })

@@ -1,6 +1,7 @@
 import type { IndexerActorData, IndexerAsks } from '../../actors/indexer/actor.ts';
 import { databaseOf } from '../config/database.ts';
 import { type IndexerConfig, indexedNetwork, indexerChecks, indexerVariables } from '../config/indexer.ts';
+import { placeOf } from '../config/service.ts';
 import { createIndexerApp } from '../indexer/api/app.ts';
 import { actorReportOf } from '../indexer/api/health.ts';
 import { indexerPipeline } from '../indexer/api/pipeline.ts';
@@ -53,12 +54,7 @@ function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningServic
     config,
     log,
     workerData,
-    place: {
-      host: config.INDEXER_API_HOST,
-      port: config.INDEXER_API_PORT,
-      variables: { host: 'INDEXER_API_HOST', port: 'INDEXER_API_PORT', key: 'INDEXER_API_KEY' },
-      hasKey: config.INDEXER_API_KEY !== undefined
-    },
+    place: placeOf(config, 'INDEXER'),
     reportOf: actorReportOf,
     pipeline: (view) => indexerPipeline(id, view),
     createApp: ({ supervisor, ...parts }) =>

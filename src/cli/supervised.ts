@@ -4,9 +4,10 @@ import { Supervisor } from '../../actors/runtime/supervisor.ts';
 import type { FrameConfig } from '../config/service.ts';
 import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
-import { openServiceBase, type ServiceBase } from '../service/base.ts';
-import { type ListenPlace, listen } from '../service/ingress/listen.ts';
+import { openServiceBase } from '../service/base.ts';
+import { type FrontDoor, type ListenPlace, listen } from '../service/ingress/listen.ts';
 import type { ServiceActors } from '../service/routes/debug.ts';
+import type { RpcAppDeps } from '../service/rpc-frame.ts';
 import type { ActorId } from '../wire/actor.ts';
 import type { Pipeline } from '../wire/pipeline.ts';
 import type { ActorReport } from '../wire/report.ts';
@@ -28,16 +29,11 @@ type LoopSupervisor<Report, Asks extends Protocol> = Supervisor<
 >;
 
 /** What a service's front door is made of. */
-interface DoorParts<Report, Asks extends Protocol> extends ServiceBase {
-  readonly log: Logger;
+interface DoorParts<Report, Asks extends Protocol> extends RpcAppDeps {
   readonly view: () => LoopView<Report>;
-  /** Whether a public code, such as LTC, is that of its network. */
-  readonly serves: (code: string) => boolean;
   readonly actors: ServiceActors;
   readonly supervisor: LoopSupervisor<Report, Asks>;
 }
-
-type FrontDoor = Parameters<typeof listen>[0] & { close(): PromiseLike<unknown> };
 
 /** A service of one network: a loop in a thread of its own, and a front door that answers from what the loop last said. */
 export interface SupervisedService<Report, Asks extends Protocol> {

@@ -57,6 +57,23 @@ type ServiceVariables<P extends string> = { readonly [K in `${P}_API_HOST`]: Var
 } & { readonly [K in `${P}_API_KEY`]: Variable<readonly string[] | undefined> } & typeof frameVariables;
 
 /**
+ * Where a service listens by its configuration, and the variables that say so.
+ *
+ * @param prefix `DECODER` for DECODER_API_PORT
+ * @param key variable of its key where it has another prefix
+ */
+export function placeOf<P extends string, K extends string = `${P}_API_KEY`>(
+  config: Readonly<Record<`${P}_API_HOST`, string> & Record<`${P}_API_PORT`, number> & Partial<Record<K, unknown>>>,
+  prefix: P,
+  key = `${prefix}_API_KEY` as K
+) {
+  const variables = { host: `${prefix}_API_HOST`, port: `${prefix}_API_PORT`, key } as const;
+  const values: Readonly<Record<string, unknown>> = config;
+  const [host, port] = [values[variables.host] as string, values[variables.port] as number];
+  return { host, port, variables, hasKey: values[key] !== undefined };
+}
+
+/**
  * Where a service listens, its key, and what its frame reads.
  *
  * @param prefix `DECODER` for DECODER_API_PORT

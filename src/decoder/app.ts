@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { DecoderConfig } from '../config/decoder.ts';
 import { type AddressReader, createPeerReader } from '../service/address.ts';
-import { createFrame, type ServiceDefinition } from '../service/frame.ts';
+import type { ServiceDefinition } from '../service/frame.ts';
 import { createLimit } from '../service/limits.ts';
+import { healthRoute } from '../service/routes/health.ts';
+import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
 import {
   type DecoderView,
   LiveSchema,
@@ -16,8 +18,7 @@ import { decoderMethods } from './methods.ts';
 import { monotonicMs } from './monotonic.ts';
 
 /** What the decoder's front door is handed by its process. */
-export interface DecoderAppDeps
-  extends Pick<ServiceDefinition, 'version' | 'log' | 'actors' | 'metrics' | 'consoleFiles' | 'tracing'> {
+export interface DecoderAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'> {
   readonly config: ServiceDefinition['config'] &
     Pick<
       DecoderConfig,
@@ -25,11 +26,8 @@ export interface DecoderAppDeps
     >;
   /** What is known of the loop at this moment. */
   readonly view: () => DecoderView;
-  /** Whether a public code, such as LTC, is that of its network. */
-  readonly serves: (code: string) => boolean;
 }
 
-const BODY_LIMIT_BYTES = 100_000;
 const LOOPBACK = new Set(['127.0.0.1', '0:0:0:0::/64']);
 
 /**
@@ -42,22 +40,16 @@ const LOOPBACK = new Set(['127.0.0.1', '0:0:0:0::/64']);
  */
 export function createDecoderApp(deps: DecoderAppDeps): FastifyInstance {
   const { config, view } = deps;
-  return createFrame({
+  return createRpcFrame({
     ...deps,
     name: 'decoder',
-    keys: { readers: config.DECODER_API_KEY },
-    documentation: {
-      title: 'platform-node decoder',
-      description:
-        'Parses the blocks of a coin node into a decoder database.\n\nJSON-RPC, `/status` and `/live` are open; all else needs the key where there is one.',
-      tags: ['State', 'JSON-RPC', 'Operator', 'Documentation'],
-      keys: 'DECODER_API_KEY, when it is set'
-    },
+    readers: config.DECODER_API_KEY,
+    description:
+      'Parses the blocks of a coin node into a decoder database.\n\nJSON-RPC, `/status` and `/live` are open; all else needs the key where there is one.',
     readiness: () => readinessOf(view()),
     rpc: {
       methods: decoderMethods(view),
       requestsPerMinute: config.DECODER_RATE_LIMIT_RPM,
-      bodyLimitBytes: BODY_LIMIT_BYTES,
       serves: deps.serves
     },
     routes: (app, { addressOf }) => registerProbes(app, deps, addressOf)
@@ -81,28 +73,21 @@ function registerProbes(app: FastifyInstance, { config, view }: DecoderAppDeps, 
       const isProxy = peerOf(request.raw.socket) === undefined && !('x-forwarded-for' in request.headers);
       if (!isProxy && !LOOPBACK.has(addressOf(request.raw))) await limit.take(request, reply);
     });
-    const open = (summary: string) => ({ open: true, doc: { tag: 'State', summary, statuses: [429] } }) as const;
-    probes.get(
-      '/status',
-      {
-        config: open('Whether it runs and reaches its database; 503 with the same body while it does not'),
-        schema: { response: { 200: StatusSchema, 503: StatusSchema } }
-      },
-      async (_, reply) => {
-        const status = statusOf(view(), monotonicMs());
-        return reply.code(status.status === 'healthy' ? 200 : 503).send(status);
-      }
-    );
-    probes.get(
-      '/live',
-      {
-        config: open('The same, and 503 too while it makes no progress'),
-        schema: { response: { 200: LiveSchema, 503: LiveSchema } }
-      },
-      async (_, reply) => {
-        const live = liveOf(view(), limits, monotonicMs());
-        return reply.code(live.running && live.db && !live.stalled ? 200 : 503).send(live);
-      }
-    );
+    healthRoute(probes, {
+      path: '/status',
+      summary: 'Whether it runs and reaches its database; 503 with the same body while it does not',
+      statuses: [429],
+      schema: StatusSchema,
+      read: () => statusOf(view(), monotonicMs()),
+      isWell: ({ status }) => status === 'healthy'
+    });
+    healthRoute(probes, {
+      path: '/live',
+      summary: 'The same, and 503 too while it makes no progress',
+      statuses: [429],
+      schema: LiveSchema,
+      read: () => liveOf(view(), limits, monotonicMs()),
+      isWell: ({ running, db, stalled }) => running && db && !stalled
+    });
   });
 }

@@ -1,17 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { EncoderConfig } from '../config/encoder.ts';
-import { createFrame, type ServiceDefinition } from '../service/frame.ts';
+import type { ServiceDefinition } from '../service/frame.ts';
 import { NO_ACTORS } from '../service/no-actors.ts';
+import { healthRoute } from '../service/routes/health.ts';
+import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
 import { EncoderHealthSchema, type EncoderMethodDeps, encoderMethods, healthOf } from './methods.ts';
 import { encoderPipeline } from './pipeline.ts';
 
 /** What the encoder's front door is handed by its process. */
-export interface EncoderAppDeps
-  extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing'>,
-    EncoderMethodDeps {
+export interface EncoderAppDeps extends RpcAppDeps, EncoderMethodDeps {
   readonly config: ServiceDefinition['config'] & Pick<EncoderConfig, 'ENCODER_API_KEY' | 'ENCODER_RATE_LIMIT_RPM'>;
-  /** Whether a public code, such as LTC, is that of its network. */
-  readonly serves: (code: string) => boolean;
 }
 
 const BODY_LIMIT_BYTES = 3_000_000;
@@ -26,17 +24,12 @@ export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
     isReachable = health.node_reachable;
     return health;
   };
-  return createFrame({
+  return createRpcFrame({
     ...deps,
     name: 'encoder',
-    keys: { readers: config.ENCODER_API_KEY },
-    documentation: {
-      title: 'platform-node encoder',
-      description:
-        'Builds unsigned transactions that carry actions, and broadcasts signed ones. It holds no private key.\n\n`ping`, `health` and `estimate_fee` are open; all else needs the key where there is one.',
-      tags: ['State', 'JSON-RPC', 'Operator', 'Documentation'],
-      keys: 'ENCODER_API_KEY, when it is set'
-    },
+    readers: config.ENCODER_API_KEY,
+    description:
+      'Builds unsigned transactions that carry actions, and broadcasts signed ones. It holds no private key.\n\n`ping`, `health` and `estimate_fee` are open; all else needs the key where there is one.',
     readiness: async () => ((await look()).node_reachable ? 'ready' : 'unavailable'),
     actors: { ...NO_ACTORS, pipeline: () => encoderPipeline(network.name, isReachable) },
     rpc: {
@@ -47,16 +40,12 @@ export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
       serves: deps.serves
     },
     routes: (app) =>
-      app.get(
-        '/status',
-        {
-          config: { open: true, doc: { tag: 'State', summary: 'As `health`; 503 while no transaction can be built' } },
-          schema: { response: { 200: EncoderHealthSchema, 503: EncoderHealthSchema } }
-        },
-        async (_, reply) => {
-          const health = await look();
-          return reply.code(health.node_reachable ? 200 : 503).send(health);
-        }
-      )
+      healthRoute(app, {
+        path: '/status',
+        summary: 'As `health`; 503 while no transaction can be built',
+        schema: EncoderHealthSchema,
+        read: look,
+        isWell: (health) => health.node_reachable
+      })
   });
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { HubConfig } from '../config/hub.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import { NO_ACTORS } from '../service/no-actors.ts';
+import type { RpcAppDeps } from '../service/rpc-frame.ts';
 import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
 import type { HubDatabase } from './store/database.ts';
@@ -12,15 +13,12 @@ import { type TelemetrySettings, telemetryRoutes } from './telemetry/routes.ts';
 type StreamSetting = 'WS_BACKPRESSURE_LIMIT' | 'WS_BACKPRESSURE_MAX_BYTES';
 
 /** What the hub's front door is handed by its process. */
-export interface HubAppDeps
-  extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing'> {
+export interface HubAppDeps extends RpcAppDeps {
   readonly config: ServiceDefinition['config'] &
     HubMethodSettings &
     TelemetrySettings &
     Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME' | StreamSetting>;
   readonly database: HubDatabase;
-  /** Whether a public code, such as LTC, is one of a network. */
-  readonly serves: (code: string) => boolean;
 }
 
 const BODY_LIMIT_BYTES = 1_000_000;

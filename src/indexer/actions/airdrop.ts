@@ -12,7 +12,7 @@ import {
   tickUnknown,
   transferFacts
 } from '../rules/checks.ts';
-import { groupFields } from '../rules/grammar.ts';
+import { groupFields, groupWithMemo } from '../rules/grammar.ts';
 import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type Token } from '../state/state.ts';
 
 interface Leg {
@@ -30,15 +30,10 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
   switch (format) {
     case 1: {
       const [list = '', ...rest] = all;
-      const hasMemo = rest.length % 2 === 1;
-      const memo = hasMemo ? (rest.at(-1) ?? '') : '';
-      return groupFields(hasMemo ? rest.slice(0, -1) : rest, 2).map((pair) => [...pair, list, memo]);
+      return groupWithMemo(rest, 2).map((group) => group.toSpliced(-1, 0, list));
     }
-    case 2: {
-      const hasMemo = all.length % 3 === 1;
-      const memo = hasMemo ? (all.at(-1) ?? '') : '';
-      return groupFields(hasMemo ? all.slice(0, -1) : all, 3).map((group) => [...group, memo]);
-    }
+    case 2:
+      return groupWithMemo(all, 3);
     case 3:
       return groupFields(all, 4);
     default:

@@ -10,7 +10,7 @@ import {
   tickUnknown,
   transferFacts
 } from '../rules/checks.ts';
-import { groupFields } from '../rules/grammar.ts';
+import { groupFields, groupWithMemo } from '../rules/grammar.ts';
 import { type Token, tickKey } from '../state/state.ts';
 
 interface Leg {
@@ -26,9 +26,7 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
   const { all } = fields;
   if (format === 2) return groupFields(all, 3);
   if (format === 0) return groupFields(all.slice(0, 3), 3);
-  const hasMemo = all.length % 2 === 1;
-  const memo = hasMemo ? (all.at(-1) ?? '') : '';
-  return groupFields(hasMemo ? all.slice(0, -1) : all, 2).map((pair) => [...pair, memo]);
+  return groupWithMemo(all, 2);
 }
 
 function read(step: Step): Leg[] {

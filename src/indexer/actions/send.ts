@@ -14,7 +14,7 @@ import {
   tickUnknown,
   transferFacts
 } from '../rules/checks.ts';
-import { groupFields } from '../rules/grammar.ts';
+import { groupFields, groupWithMemo } from '../rules/grammar.ts';
 import { type Token, tickKey } from '../state/state.ts';
 
 interface Leg {
@@ -31,15 +31,11 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
   const { all } = fields;
   switch (format) {
     case 1: {
-      const memo = all.length % 2 === 0 ? (all.at(-1) ?? '') : '';
-      const pairs = groupFields(all.slice(1, all.length - (all.length % 2 === 0 ? 1 : 0)), 2);
-      return pairs.map((pair) => [all[0] ?? '', ...pair, memo]);
+      const [tick = '', ...rest] = all;
+      return groupWithMemo(rest, 2).map((group) => [tick, ...group]);
     }
-    case 2: {
-      const hasMemo = all.length % 3 === 1;
-      const memo = hasMemo ? (all.at(-1) ?? '') : '';
-      return groupFields(hasMemo ? all.slice(0, -1) : all, 3).map((group) => [...group, memo]);
-    }
+    case 2:
+      return groupWithMemo(all, 3);
     case 3:
       return groupFields(all, 4);
     default:

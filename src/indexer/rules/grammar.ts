@@ -56,6 +56,13 @@ export function groupFields(fields: readonly string[], size: number): string[][]
   );
 }
 
+/** Groups with a memo at the end of each. A last field too many is the memo of all; without it each has an empty one. */
+export function groupWithMemo(fields: readonly string[], size: number): string[][] {
+  const hasMemo = fields.length % size === 1;
+  const memo = hasMemo ? (fields.at(-1) ?? '') : '';
+  return groupFields(hasMemo ? fields.slice(0, -1) : fields, size).map((group) => [...group, memo]);
+}
+
 /** The fields of an action by name; a format that repeats has them in `all` only. */
 export interface FormatFields {
   readonly all: readonly string[];

@@ -34,6 +34,7 @@ async function startMiner({ idleMs = 0, hasExtensionBlock = false } = {}) {
     tracing: undefined,
     config: { ...FRAME_CONFIG, MINER_API_KEY: [KEY], MINER_RATE_LIMIT_RPM: 1_000_000 },
     network: NETWORK,
+    serves: (code) => code.toUpperCase() === NETWORK.code,
     miner,
     wallet
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupFields, parseCommand, readReference } from '../../../src/indexer/rules/grammar.ts';
+import { groupFields, groupWithMemo, parseCommand, readReference } from '../../../src/indexer/rules/grammar.ts';
 import fc from '../../support/fast-check.ts';
 
 test('name, version and fields, without the spaces around them', () => {
@@ -50,4 +50,21 @@ test('groups are filled up', () => {
     ['c', '']
   ]);
   assert.deepEqual(groupFields([], 2), []);
+});
+
+test('each group ends with the memo of all: a last field too many, or an empty one', () => {
+  assert.deepEqual(groupWithMemo(['a', 'b', 'c', 'd', 'hi'], 2), [
+    ['a', 'b', 'hi'],
+    ['c', 'd', 'hi']
+  ]);
+  fc.assert(
+    fc.property(fc.array(fc.string()), fc.integer({ min: 2, max: 4 }), fc.option(fc.string()), (fields, size, memo) => {
+      const whole = fields.slice(0, fields.length - (fields.length % size));
+      const groups = groupWithMemo(memo === null ? whole : [...whole, memo], size);
+      assert.deepEqual(
+        groups,
+        groupFields(whole, size).map((group) => [...group, memo ?? ''])
+      );
+    })
+  );
 });

@@ -1,0 +1,55 @@
+import type { ChainNetwork } from '../coin/chains.ts';
+import { NodeRpc } from '../coin/node-rpc.ts';
+import { type NodeConfig, networkOf, nodeUrlOf } from '../config/node.ts';
+import type { FrameConfig } from '../config/service.ts';
+import type { Logger } from '../log.ts';
+import { createMetrics } from '../observe/metrics/metrics.ts';
+import { openServiceBase, type ServiceBase } from '../service/base.ts';
+import { type FrontDoor, type ListenPlace, listen } from '../service/ingress/listen.ts';
+import type { RpcAppDeps } from '../service/rpc-frame.ts';
+import type { RunningService } from './run-service.ts';
+
+/** What a service of a coin node is made of. */
+export interface NodeServiceParts extends RpcAppDeps, Pick<ServiceBase, 'trace'> {
+  readonly rpc: NodeRpc;
+  readonly network: ChainNetwork;
+}
+
+/** A service whose work is done on its main thread, at a coin node. */
+export interface NodeService {
+  readonly name: 'encoder' | 'miner';
+  readonly config: NodeConfig & Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT'>;
+  readonly log: Logger;
+  readonly place: Omit<ListenPlace, 'service' | 'log'>;
+  /** How often a call that got no answer is sent again. */
+  readonly retries: number;
+  /** Makes its front door, and what it does until the signal; it is rejected when it cannot go on. */
+  readonly open: (parts: NodeServiceParts) => {
+    readonly app: FrontDoor;
+    readonly run: (signal: AbortSignal) => Promise<void>;
+  };
+}
+
+/** Starts the front door, then the work. @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID */
+export async function startAtNode({ name, config, log, place, retries, open }: NodeService): Promise<RunningService> {
+  const network = networkOf(config);
+  const { NODE_USER: user, NODE_PASSWORD: password, NODE_RPC_TIMEOUT: timeoutMs } = config;
+  const rpc = new NodeRpc({ url: nodeUrlOf(config), user, password, timeoutMs, retries });
+  const metrics = createMetrics({ service: name, actors: () => [] });
+  const base = await openServiceBase(name, config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
+  const serves = (code: string) => code.toUpperCase() === network.code;
+  const { app, run } = open({ ...base, log, rpc, network, serves });
+  await listen(app, { ...place, service: name, log });
+  const stopping = new AbortController();
+  const ended = run(stopping.signal);
+  return {
+    ended,
+    stop: async () => {
+      stopping.abort();
+      await ended.catch(() => undefined);
+      await app.close();
+      await rpc.close();
+      await base.close();
+    }
+  };
+}

@@ -10,7 +10,7 @@ COPY . .
 # What --version says: --build-arg COMMIT=$(git show -s --format=%h) --build-arg DATE=$(git show -s --format=%cs)
 ARG COMMIT
 ARG DATE
-RUN PLATFORM_COMMIT="$COMMIT" PLATFORM_DATE="$DATE" scripts/build-image.sh /image
+RUN PLATFORM_COMMIT="$COMMIT" PLATFORM_DATE="$DATE" scripts/build/image.sh /image
 
 FROM scratch
 COPY --from=build /image/ /

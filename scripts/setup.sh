@@ -121,14 +121,14 @@ found=$(scripts/run-node --version 2>"$work/node") || fail "the pinned Node $wan
 
 # The console page is built anew when something that it is made of is newer.
 readonly CONSOLE=dist/web/index.html
-parts=(web machines scripts/build-web.ts scripts/draw-chart.ts scripts/machine-edges.ts package-lock.json)
+parts=(web machines scripts/build/web.ts scripts/charts package-lock.json)
 if [[ ! -e $CONSOLE || -n $(find "${parts[@]}" -newer "$CONSOLE" -print -quit) ]]; then
-  step 'building the console page' scripts/run-node scripts/build-web.ts
+  step 'building the console page' scripts/run-node scripts/build/web.ts
 fi
 
 # So are the bundles that threads start from; they are made of everything that a thread may load.
 readonly ENTRIES=dist/entries/sources.json
-parts=(src actors machines workers package.json scripts/build-entries.ts scripts/bundle.ts package-lock.json)
+parts=(src actors machines workers package.json scripts/build/entries.ts scripts/build/bundle.ts package-lock.json)
 if [[ ! -e $ENTRIES || -n $(find "${parts[@]}" -newer "$ENTRIES" -print -quit) ]]; then
-  step 'building what threads start from' scripts/run-node scripts/build-entries.ts
+  step 'building what threads start from' scripts/run-node scripts/build/entries.ts
 fi

@@ -3,4 +3,4 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-exec scripts/run-node scripts/with-mariadb.ts "$@"
+exec scripts/run-node scripts/testing/with-mariadb.ts "$@"

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ACTIONS_FILE, renderActions } from '../scripts/generate-actions.ts';
-import { CONFIGURATION_FILE, renderConfiguration } from '../scripts/generate-configuration.ts';
-import { NETWORKS_FILE, renderNetworks } from '../scripts/generate-networks.ts';
+import { ACTIONS_FILE, renderActions } from '../scripts/documents/actions.ts';
+import { CONFIGURATION_FILE, renderConfiguration } from '../scripts/documents/configuration.ts';
+import { NETWORKS_FILE, renderNetworks } from '../scripts/documents/networks.ts';
 import { DEFAULT_PROFILE, readProfile } from '../src/coin/profile.ts';
 
 const networks = readFileSync(NETWORKS_FILE, 'utf8');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DIAGRAM_DIRECTORY, renderDiagrams } from '../scripts/generate-diagrams.ts';
+import { DIAGRAM_DIRECTORY, renderDiagrams } from '../scripts/documents/diagrams.ts';
 
 test('docs/machines/ shows the machines as they are; if not: npm run diagrams', async () => {
   const pages = await renderDiagrams();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { DOC_COLUMNS, docFiles, eachLine, isPlain, wrapDoc } from '../scripts/wrap-docs.ts';
+import { DOC_COLUMNS, docFiles, eachLine, isPlain, wrapDoc } from '../scripts/documents/wrap.ts';
 import fc from './support/fast-check.ts';
 
 test('documents end their lines at 100 columns, but for tables and code; if not: npm run wrap', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { findRefusals, releaseChangelog, releaseSteps, setVersion } from '../scripts/release.ts';
+import { findRefusals, releaseChangelog, releaseSteps, setVersion } from '../scripts/build/release.ts';
 
 const CLEAN = { changes: [], tags: ['v0.1.0'], current: '0.1.0' } as const;
 

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { RECORDS } from './support/records.ts';
 
 /*
- * Runs after all the others (scripts/with-mariadb.ts): what they recorded must hold none of the secrets that were in use.
+ * Runs after all the others (scripts/testing/with-mariadb.ts): what they recorded must hold none of the secrets that were in use.
  */
 assert.ok(RECORDS, 'PLATFORM_TEST_RECORDS names what a run of all tests has recorded');
 const directory = RECORDS;

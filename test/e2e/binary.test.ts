@@ -20,7 +20,7 @@ const DEADLINE_MS = 20_000;
 const image = temporaryDirectory('image');
 const PROGRAM = '/opt/platform-node/platform-node';
 const program = join(image, PROGRAM);
-execFileSync('scripts/build-image.sh', [image], { stdio: ['ignore', 'inherit', 'pipe'], timeout: BUILD_DEADLINE_MS });
+execFileSync('scripts/build/image.sh', [image], { stdio: ['ignore', 'inherit', 'pipe'], timeout: BUILD_DEADLINE_MS });
 
 /** The machine's programs but for Node and what comes with it. */
 function pathWithoutNode(): string {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DASHBOARD_FILE, renderDashboard } from '../../../scripts/generate-dashboard.ts';
+import { DASHBOARD_FILE, renderDashboard } from '../../../scripts/documents/dashboard.ts';
 import type { MeasuredDatabase } from '../../../src/observe/metrics/sync/measured.ts';
 import { createSyncMetrics } from '../../../src/observe/metrics/sync/metrics.ts';
 import { INDEXER, openHouse, reportOf } from '../sync/routes/house.ts';

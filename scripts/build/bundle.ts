@@ -1,9 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
-
-/** The top directory of the source. */
-export const ROOT = join(import.meta.dirname, '..');
+import { ROOT } from '../root.ts';
 
 /** What every bundle of this program has in common. */
 export const BUNDLE = {

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CHAIN_NETWORKS, type ChainNetwork } from '../src/coin/chains.ts';
+import { CHAIN_NETWORKS, type ChainNetwork } from '../../src/coin/chains.ts';
+import { ROOT } from '../root.ts';
 
-export const NETWORKS_FILE = join(import.meta.dirname, '..', 'docs', 'networks.md');
+export const NETWORKS_FILE = join(ROOT, 'docs', 'networks.md');
 
 const byte = (version: number) => `0x${version.toString(16).padStart(2, '0')}`;
 const orNone = (value: string | number | null) => (value === null ? 'none' : String(value));

@@ -16,8 +16,9 @@ import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
-import manifest from '../package.json' with { type: 'json' };
-import { BUNDLE, bundleEntries, piscinaWorker, ROOT } from './bundle.ts';
+import manifest from '../../package.json' with { type: 'json' };
+import { ROOT } from '../root.ts';
+import { BUNDLE, bundleEntries, piscinaWorker } from './bundle.ts';
 
 /** Node needs it beside libc and libstdc++, and a machine without a compiler may not have it. */
 const LIBRARY = 'libatomic.so.1';
@@ -93,7 +94,7 @@ async function entryAssets(outdir: string): Promise<Record<string, string>> {
 
 async function webAssets(): Promise<Record<string, string>> {
   const directory = join(ROOT, 'dist/web');
-  if (!existsSync(join(directory, 'index.html'))) await import('./build-web.ts');
+  if (!existsSync(join(directory, 'index.html'))) await import('./web.ts');
   const names = globSync('**/*.*', { cwd: directory }).sort();
   return Object.fromEntries(names.map((name) => [`web/${name}`, join(directory, name)]));
 }

@@ -1,6 +1,6 @@
 import type { AnyStateMachine } from 'xstate';
-import { isWaitState } from './chart-phases.ts';
 import { type Edge, edgesOf, nodesOf, pathOf } from './machine-edges.ts';
+import { isWaitState } from './phases.ts';
 
 /** Arrows of a chart that join the same two states, as one. */
 export interface ChartEdge {

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ROOT } from '../root.ts';
 
-export const DASHBOARD_FILE = join(import.meta.dirname, '..', 'ops', 'dashboard.json');
+export const DASHBOARD_FILE = join(ROOT, 'ops', 'dashboard.json');
 
 /** Panels of the Grafana dashboard: row, title, unit, and each query with its legend. */
 const DATABASE = '{{db_type}}/{{chain}}/{{network}}';

@@ -4,8 +4,8 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { ROOT } from '../root.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const UNIT = ['test/*.test.ts', 'test/unit/**/*.test.ts'];
 /** These start other programs, wait for seconds, or take longer than the rest together: `npm test` runs them. */
 const LEFT_OUT = ['artifact', 'cli', 'devnet', 'directory-lock', 'indexer/ledger', 'ops', 'replay', 'sql-literal'];
@@ -22,7 +22,8 @@ const COVERED = ['src', 'actors', 'machines', 'workers'];
 function filesNamed(names: readonly string[]): string[] {
   return names.flatMap((name) => {
     const files = globSync(`test/unit/**/${name}.test.ts`, { cwd: ROOT });
-    if (files.length === 0) throw new Error(`no unit test is named ${name}; correct the lists in scripts/run-unit.ts`);
+    if (files.length === 0)
+      throw new Error(`no unit test is named ${name}; correct the lists in scripts/testing/unit.ts`);
     return files;
   });
 }

@@ -3,12 +3,12 @@
 # C libraries that it is linked with, a user without rights, and two directories to write to. The Dockerfile runs this.
 set -euo pipefail
 umask 022
-directory=$(mkdir -p "${1:?usage: scripts/build-image.sh DIRECTORY}" && cd "$1" && pwd)
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+directory=$(mkdir -p "${1:?usage: scripts/build/image.sh DIRECTORY}" && cd "$1" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly OWNER=10001
 program=$directory/opt/platform-node/platform-node
-scripts/run-node scripts/build-binary.ts --out "$(dirname "$program")"
+scripts/run-node scripts/build/binary.ts --out "$(dirname "$program")"
 
 # Where the loader looks for them: "libc.so.6 => /lib/... (0x...)", the loader itself without an arrow.
 for library in $(ldd "$program" | grep -o ' */[^ ]*'); do

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { chromium, type Page } from 'playwright-core';
-import { findProgram } from '../src/config/programs.ts';
+import { findProgram } from '../../src/config/programs.ts';
+import { ROOT } from '../root.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 const OUT = join(ROOT, 'dist', 'screenshots');
 /** Those that the README shows. */
 const SHOWN = ['overview-light.png', 'actor-dark.png', 'timeline-light.png'];

@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HANDLERS } from '../src/indexer/rules/handlers.ts';
-import { wrapDoc } from './wrap-docs.ts';
+import { HANDLERS } from '../../src/indexer/rules/handlers.ts';
+import { ROOT } from '../root.ts';
+import { wrapDoc } from './wrap.ts';
 
-export const ACTIONS_FILE = join(import.meta.dirname, '..', 'docs', 'actions.md');
+export const ACTIONS_FILE = join(ROOT, 'docs', 'actions.md');
 
 const HEAD = `# Actions
 

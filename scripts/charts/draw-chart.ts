@@ -1,9 +1,9 @@
 import ELKModule, { type ElkEdgeSection, type ElkExtendedEdge, type ElkNode } from 'elkjs/lib/elk.bundled.js';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
-import { arcBetween, type Box, type Point } from './chart-arc.ts';
+import { arcBetween, type Box, type Point } from './arc.ts';
 import { type ChartEdge, chartEdges, type Note } from './chart-edges.ts';
-import { phasesOf } from './chart-phases.ts';
 import { pathOf } from './machine-edges.ts';
+import { phasesOf } from './phases.ts';
 
 const LETTER = 7.6;
 const SMALL_LETTER = 6.6;

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from '../root.ts';
 import { type RunTests, withTestDatabase } from './test-run.ts';
 
 /** A planted fault: a patch under a head of two lines, which say what is wrong and which tests must notice. */
@@ -21,7 +21,6 @@ interface Outcome {
   readonly by: string;
 }
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const COPIED = ['package.json', 'tsconfig.json', 'scripts', 'src', 'actors', 'machines', 'workers', 'test', 'docs'];
 /** A fault that makes a test hang is caught too. */
 const TEST_DEADLINE_MS = 60_000;

@@ -1,10 +1,10 @@
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { MACHINES } from '../machines/all.ts';
-import { drawChart } from './draw-chart.ts';
+import { MACHINES } from '../../machines/all.ts';
+import { drawChart } from '../charts/draw-chart.ts';
+import { ROOT } from '../root.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 const OUT = join(ROOT, 'dist', 'web');
 
 /** Builds the console page into dist/web: one script, the static files, and a chart of every machine. */

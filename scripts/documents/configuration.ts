@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMMAND_NAMES, loadCommand } from '../src/cli/commands.ts';
-import { variableRows } from '../src/config/describe.ts';
+import { COMMAND_NAMES, loadCommand } from '../../src/cli/commands.ts';
+import { variableRows } from '../../src/config/describe.ts';
+import { ROOT } from '../root.ts';
 
-export const CONFIGURATION_FILE = join(import.meta.dirname, '..', 'docs', 'configuration.md');
+export const CONFIGURATION_FILE = join(ROOT, 'docs', 'configuration.md');
 
 /** Defaults that depend on who starts the service. */
 const BY_USER: Readonly<Record<string, string>> = {

@@ -2,9 +2,9 @@ import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type AnyStateMachine, type AnyStateNode, StateMachine } from 'xstate';
-import { edgesOf, nodesOf, pathOf } from './machine-edges.ts';
+import { edgesOf, nodesOf, pathOf } from '../charts/machine-edges.ts';
+import { ROOT } from '../root.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 export const DIAGRAM_DIRECTORY = join(ROOT, 'docs', 'machines');
 
 /** What docs/machines/ must hold: file name to content, from the machines as they are. */

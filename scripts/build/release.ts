@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ROOT } from '../root.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const USAGE = 'usage: npm run release -- X.Y.Z [--dry-run]';
 /** Exit codes of sysexits(3). */
 const EXIT_USAGE = 64;
@@ -81,7 +81,7 @@ export function releaseSteps(version: string): readonly (readonly [program: stri
 const run = (program: string, ...args: readonly string[]): string =>
   execFileSync(program, args, { cwd: ROOT, encoding: 'utf8' });
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '');
-const read = (path: string): string => readFileSync(`${ROOT}${path}`, 'utf8');
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
 /** @returns the exit code: 0 when released, 64 for wrong arguments, 65 when the release is refused */
 function release(version: string, isDryRun: boolean): number {
@@ -103,7 +103,7 @@ function release(version: string, isDryRun: boolean): number {
     for (const step of steps) console.log(`would run ${step.join(' ')}`);
     return 0;
   }
-  for (const [path, text] of texts) writeFileSync(`${ROOT}${path}`, text);
+  for (const [path, text] of texts) writeFileSync(join(ROOT, path), text);
   try {
     for (const [program, ...args] of steps) execFileSync(program, args, { cwd: ROOT, stdio: 'inherit' });
   } catch (caught) {

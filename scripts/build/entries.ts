@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bundleEntries, ROOT } from './bundle.ts';
+import { ROOT } from '../root.ts';
+import { bundleEntries } from './bundle.ts';
 
 const OUT = join(ROOT, 'dist', 'entries');
 /** What the packages of the bundles come from. */

@@ -25,12 +25,13 @@ import { type TransactionParts, writeBlock } from '../support/coin/raw-writer.ts
 import { query, scanRules } from '../support/decoder/loop.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { alternate, type Figure, median, report } from './support/figures.ts';
+import { cpuMs } from './support/helper.ts';
 
 const { runs, emptyBlocks, fullBlocks } = readArguments(
   'npm run bench -- decoder [--short]',
   { short: { type: 'boolean' } },
   ({ short }) =>
-    short ? { runs: 1, emptyBlocks: 6_000, fullBlocks: 10 } : { runs: 3, emptyBlocks: 20_000, fullBlocks: 60 }
+    short ? { runs: 1, emptyBlocks: 6_000, fullBlocks: 10 } : { runs: 3, emptyBlocks: 20_000, fullBlocks: 200 }
 );
 
 const MAGIC = 'TEST';
@@ -93,16 +94,30 @@ async function startDecoder({ url, user, password }: PrivateLitecoind) {
   };
 }
 
-/** Milliseconds that a decoder takes from its first block to the node's tip. */
-async function catchUp(node: PrivateLitecoind): Promise<number> {
+/** What a decoder's way from its first block to the node's tip takes. */
+interface CatchUp {
+  readonly ms: number;
+  /** CPU of this process, and of the node meanwhile. */
+  readonly cpuMs: number;
+  readonly nodeCpuMs: number;
+  /** The most memory that it held beyond what it held before. */
+  readonly growthMb: number;
+}
+
+async function catchUp(node: PrivateLitecoind): Promise<CatchUp> {
   const height = await node.height();
+  const idle = process.memoryUsage.rss();
   const decoder = await startDecoder(node);
   await decoder.reach(0);
-  const began = performance.now();
+  let highest = idle;
+  const looking = setInterval(() => (highest = Math.max(highest, process.memoryUsage.rss())), 20);
+  const [nodeCpu, ownCpu, began] = [cpuMs(node.pid), cpuMs(process.pid), performance.now()];
   await decoder.reach(height);
   const ms = performance.now() - began;
+  const found = { ms, cpuMs: cpuMs(process.pid) - ownCpu, nodeCpuMs: cpuMs(node.pid) - nodeCpu };
+  clearInterval(looking);
   await decoder.stop();
-  return ms;
+  return { ...found, growthMb: (highest - idle) / 2 ** 20 };
 }
 
 /** Milliseconds of a program that fetches the same blocks, as many at once, and drops them. */
@@ -168,7 +183,7 @@ test(`catch-up of ${emptyBlocks} empty blocks`, async () => {
   for (let mined = 0; mined < emptyBlocks; mined += 100) await node.mine(100);
   const { measured, reference } = await alternate(
     runs,
-    () => catchUp(node),
+    async () => (await catchUp(node)).ms,
     () => fetchAndDrop(node, 50)
   );
   const shape = { unit: 'ms', compare: 'times' } as const;
@@ -196,11 +211,24 @@ test('full blocks: catch-up, and one at the tip', async () => {
   const node = await startNode();
   await node.fund(2 * PER_BLOCK);
   await fill(node, fullBlocks);
+  const found: CatchUp[] = [];
   const { measured, reference } = await alternate(
     runs,
-    () => catchUp(node),
+    async () => {
+      found.push(await catchUp(node));
+      return found.at(-1)!.ms;
+    },
     () => fetchAndDrop(node, 1)
   );
+  figures.push({
+    ...{ what: `CPU of the catch-up of ${fullBlocks} full blocks, against that of the node meanwhile`, unit: 'ms' },
+    ...{ measured: median(found.map((each) => each.cpuMs)), reference: median(found.map((each) => each.nodeCpuMs)) },
+    ...{ compare: 'times', most: 1, aim: 0.7 }
+  });
+  figures.push({
+    ...{ what: `memory of the catch-up of ${fullBlocks} full blocks, over idle`, unit: 'MB', compare: 'above' },
+    ...{ measured: Math.max(...found.map(({ growthMb }) => growthMb)), reference: 0, most: 150, aim: 64 }
+  });
   const what = `catch-up of ${fullBlocks} full blocks, against fetching and dropping`;
   figures.push({ what, measured, reference, unit: 'ms', compare: 'times', most: 1 / 0.6, aim: 1 / 0.75 });
 

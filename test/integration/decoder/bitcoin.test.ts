@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { Transaction } from '@scure/btc-signer/transaction.js';
 import { addressOf } from '../../../src/coin/address.ts';
+import { toBaseUnits } from '../../../src/coin/amount.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { chunkScripts, markerScript, multisigScripts, returnScript } from '../../../src/coin/lane-writer.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/pay-scripts.ts';
@@ -159,11 +160,39 @@ test('SVC-01: four lanes on a Bitcoin node are read back, through a reorg too', 
   await assertEqualRows(live.database, fresh.database);
 });
 
-test('the ids of the transactions of each block are those that the node prints', async () => {
+/** What the node prints of a transaction. */
+interface PrintedTransaction {
+  readonly txid: string;
+  readonly vin: readonly { readonly txid?: string; readonly vout?: number; readonly txinwitness?: readonly string[] }[];
+  readonly vout: readonly { readonly value: number; readonly scriptPubKey: { readonly hex: string } }[];
+}
+
+test('each block is read as the node prints it: transactions, coins spent, witnesses, outputs', async () => {
+  let witnesses = 0;
   for (let height = 0; height <= (await node.height()); height++) {
     const { hash, bytes, txids } = await blockAt(height);
-    const found: string[] = [];
-    readRawBlock(bytes, { hash, isMergeMined: false }, ({ txid }) => found.push(txid));
-    assert.deepEqual(found, txids);
+    const printed = (await node.rpc.call('getblock', [hash, true, true])) as { tx: PrintedTransaction[] };
+    const found: unknown[] = [];
+    readRawBlock(bytes, { hash, isMergeMined: false }, (transaction) =>
+      found.push({
+        txid: transaction.txid,
+        spent: transaction.inputs.map(({ txid, vout }) => `${txid}:${vout}`),
+        witnesses: transaction.witnesses.flat().map((item) => item.toString('hex')),
+        outputs: transaction.outputs.map(({ amount, script }) => `${amount} ${script.toString('hex')}`)
+      })
+    );
+    const asPrinted = printed.tx.map(({ txid, vin, vout }) => ({
+      txid,
+      spent: vin.map((input) => `${input.txid ?? '0'.repeat(64)}:${input.vout ?? 0xffffffff}`),
+      witnesses: vin.flatMap(({ txinwitness = [] }) => txinwitness),
+      outputs: vout.map(({ value, scriptPubKey }) => `${toBaseUnits(String(value))} ${scriptPubKey.hex}`)
+    }));
+    assert.deepEqual(found, asPrinted, `block ${height}`);
+    assert.deepEqual(
+      asPrinted.map(({ txid }) => txid),
+      txids
+    );
+    witnesses += asPrinted.filter((transaction) => transaction.witnesses.length > 0).length;
   }
+  assert.ok(witnesses > 70, `${witnesses} transactions have witnesses`);
 });

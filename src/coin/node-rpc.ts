@@ -67,20 +67,22 @@ export class NodeRpc {
    * One method many times in one request, for results that are texts: numbers in them are floating point.
    *
    * @param isPartial  null stands for a call that the node refuses; otherwise it fails all of them
+   * @param maxBytes  of the answer; beyond it NODE_REFUSED has `limitBytes` in its detail
    * @returns a result for each list of parameters, in their order
    * @throws as `call` does
    */
   async batch(
     method: string,
     calls: readonly (readonly unknown[])[],
-    { signal, isPartial = false }: { readonly signal?: AbortSignal; readonly isPartial?: boolean } = {}
+    { signal, isPartial = false, maxBytes = MAX_BODY_BYTES }: BatchOptions = {}
   ): Promise<readonly unknown[]> {
     if (calls.length === 0) return [];
     return await this.#retrying(method, signal, async () => {
       const { body, occasion } = await this.#send(
         method,
         calls.map((params, id) => ({ jsonrpc: '1.0', id, method, params })),
-        signal
+        signal,
+        maxBytes
       );
       const answers = parseBody(body, JSON.parse, occasion);
       if (!Array.isArray(answers)) resultOf(answers, occasion);
@@ -127,7 +129,7 @@ export class NodeRpc {
     }
   }
 
-  async #send(method: string, calls: unknown, signal: AbortSignal | undefined): Promise<Answer> {
+  async #send(method: string, calls: unknown, signal?: AbortSignal, maxBytes?: number): Promise<Answer> {
     const { user, password } = this.#options;
     const headers = {
       'content-type': 'application/json',
@@ -136,14 +138,20 @@ export class NodeRpc {
     const answer = await this.#request(
       { method: 'POST', path: '/', headers, body: JSON.stringify(calls) },
       method,
-      signal
+      signal,
+      maxBytes
     );
     if (answer.occasion.status !== 401 && answer.occasion.status !== 403) return answer;
     const reason = 'the node does not accept NODE_USER and NODE_PASSWORD from here';
     throw new PlatformError('NODE_REFUSED', { reason, ...answer.occasion });
   }
 
-  async #request(request: Dispatcher.RequestOptions, method: string, signal: AbortSignal | undefined): Promise<Answer> {
+  async #request(
+    request: Dispatcher.RequestOptions,
+    method: string,
+    signal?: AbortSignal,
+    limitBytes = MAX_BODY_BYTES
+  ): Promise<Answer> {
     const { url, timeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(timeoutMs);
     const { statusCode, body } = await this.#pool.request({
@@ -152,11 +160,22 @@ export class NodeRpc {
     });
     const bytes = await readBounded(
       body,
-      MAX_BODY_BYTES,
-      () => new PlatformError('NODE_REFUSED', { reason: `an answer is larger than ${MAX_BODY_BYTES} bytes`, method })
+      limitBytes,
+      () =>
+        new PlatformError('NODE_REFUSED', {
+          reason: `an answer is larger than ${limitBytes} bytes`,
+          method,
+          limitBytes
+        })
     );
     return { body: bytes, occasion: { node: url, method, status: statusCode } };
   }
+}
+
+interface BatchOptions {
+  readonly signal?: AbortSignal;
+  readonly isPartial?: boolean;
+  readonly maxBytes?: number;
 }
 
 /** An answer, and what to say of it when something is wrong with it. */

@@ -135,7 +135,7 @@ async function fetchAndDrop(node: PrivateLitecoind, perRequest: number): Promise
       const hashes = await chain.hashes(from, count);
       for (let at = 0; at < count; at += perRequest) {
         if (perRequest === 1) await chain.block(hashes[at]!);
-        else await chain.blocks(hashes.slice(at, at + perRequest));
+        else await chain.smallBlocks(hashes.slice(at, at + perRequest));
       }
     }
   };

@@ -15,8 +15,8 @@ export interface ScanBlocksInput {
 /** A range ends early when its blocks are larger than its planner knew. */
 const MAX_BYTES = 32 * 2 ** 20;
 /** Small blocks of one request. */
-const PER_REQUEST = 50;
-/** Large blocks that are on their way while one is read. */
+const PER_REQUEST = 16;
+/** Requests that are under way while one is read. */
 const AHEAD = 2;
 
 /** An action is often paid from the change of the one before, or from an output of a transaction that paid others. */
@@ -50,19 +50,41 @@ async function scanRange(chain: RawChain, range: BlockRange, rules: ScanRules) {
   return { blocks, sizeBytes };
 }
 
+/** A block as the node has it. */
+interface FetchedBlock {
+  readonly hash: string;
+  readonly bytes: Buffer;
+}
+
 /** The blocks in order, fetched ahead. */
-async function* fetchBlocks(chain: RawChain, { from, count, isSmall }: BlockRange) {
+async function* fetchBlocks(chain: RawChain, { from, count, isSmall }: BlockRange): AsyncGenerator<FetchedBlock> {
   const hashes = await chain.hashes(from, count);
-  const perRequest = isSmall ? PER_REQUEST : 1;
-  const underWay: Promise<readonly Buffer[]>[] = [];
-  for (let next = 0, first = 0; first < count; first += perRequest) {
-    for (; next < count && underWay.length < AHEAD; next += perRequest) {
-      const part = hashes.slice(next, next + perRequest);
-      const request = isSmall ? chain.blocks(part) : chain.block(part[0]!).then((bytes) => [bytes]);
-      request.catch(() => undefined); // told when it is awaited
-      underWay.push(request);
-    }
-    for (const [position, bytes] of (await underWay.shift()!).entries())
-      yield { hash: hashes[first + position]!, bytes };
+  if (!isSmall) return yield* fetchLarge(chain, hashes);
+  const parts = Array.from({ length: Math.ceil(count / PER_REQUEST) }, (_, index) =>
+    hashes.slice(index * PER_REQUEST, (index + 1) * PER_REQUEST)
+  );
+  let done = 0;
+  for await (const blocks of inOrder(parts, (part) => chain.smallBlocks(part))) {
+    if (blocks === null) return yield* fetchLarge(chain, hashes.slice(done));
+    for (const bytes of blocks) yield { hash: hashes[done++]!, bytes };
   }
+}
+
+async function* fetchLarge(chain: RawChain, hashes: readonly string[]): AsyncGenerator<FetchedBlock> {
+  yield* inOrder(hashes, async (hash) => ({ hash, bytes: await chain.block(hash) }));
+}
+
+/** What is asked for each item, in their order; the next are asked for while one is read. */
+async function* inOrder<Item, Answer>(
+  items: readonly Item[],
+  ask: (item: Item) => Promise<Answer>
+): AsyncGenerator<Answer> {
+  const underWay: Promise<Answer>[] = [];
+  for (const item of items) {
+    const answer = ask(item);
+    answer.catch(() => undefined); // told when it is awaited
+    underWay.push(answer);
+    if (underWay.length === AHEAD) yield await underWay.shift()!;
+  }
+  for (const answer of underWay) yield await answer;
 }

@@ -330,7 +330,7 @@ test('blocks that turn out to be large are asked for one by one: they are the sa
   const from = (await node.height()) - 20;
   for (let block = 0; block < 2; block++) {
     // A wallet's payment to 2,500 addresses is some 85 KB.
-    for (let payment = 0; payment < 7; payment++) await node.rpc.call('sendmany', ['', paidAddresses(2_500)]);
+    for (let payment = 0; payment < 8; payment++) await node.rpc.call('sendmany', ['', paidAddresses(2_500)]);
     await node.mine(1);
   }
   const range = { from, count: 23, wanted: new Uint32Array() };

@@ -22,7 +22,7 @@ import { ClientLimiter } from './ingress/client-limiter.ts';
 import { type FrontDoorOptions, frontDoor } from './ingress/front-door.ts';
 import { type Documentation, documentRoutes } from './openapi.ts';
 import { refuseInvalid } from './parameters.ts';
-import type { Readiness } from './readiness.ts';
+import { READINESS, type Readiness } from './readiness.ts';
 import { ResponseBuffer } from './response-buffer.ts';
 import { consoleRoutes } from './routes/console.ts';
 import { debugRoutes, type ServiceActors } from './routes/debug.ts';
@@ -117,6 +117,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   app.register(rateLimit, { global: false });
   registerRoutes(app, service, parts, document);
   measure(app, metrics, clientLimiter);
+  metrics.tellReadiness(READINESS, service.readiness);
   endGracefully(app, config.SHUTDOWN_GRACE_MS);
   return app;
 }

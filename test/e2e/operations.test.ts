@@ -4,8 +4,10 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
 import { connect } from '../../src/db/core/connection.ts';
+import { freePort } from '../../src/devnet/free-port.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { startCollector } from '../support/collector.ts';
+import { startTestEncoder } from '../support/encoder/service.ts';
 import { openLink } from '../support/link.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { readRules, startPrometheus } from '../support/prometheus.ts';
@@ -206,5 +208,10 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   await prometheus.fires('PlatformCircuitOpen');
   await hub.stop();
   await prometheus.fires('PlatformHubDown');
-  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 10);
+  // A service of a coin node that is away.
+  const away = { url: `http://127.0.0.1:${await freePort()}`, user: 'u', password: 'p' };
+  const encoder = await startTestEncoder(away, { apiKey: KEY });
+  atEnd(() => encoder.close());
+  await (await startPrometheus([encoder.url], KEY)).fires('PlatformServiceUnusable');
+  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 11);
 });

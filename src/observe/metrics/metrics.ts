@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { TimelineEntry } from '../../../actors/runtime/timeline.ts';
 import type { ActorName } from '../../wire/actor.ts';
 import { type Counters, takeCounters } from '../counters.ts';
@@ -10,6 +10,8 @@ export interface RequestMetrics {
   readonly contentType: string;
   /** In the Prometheus text format. */
   render(): Promise<string>;
+  /** Names the words of `/readyz`, and how the one that holds now is read. */
+  tellReadiness(words: readonly string[], read: () => string | Promise<string>): void;
   /** Counts a request that was not served. @param code of ERRORS, or the framework's */
   refused(code: string): void;
   /** Counts one answer of the front door. @param route the route's pattern, never the path that was asked for */
@@ -52,6 +54,16 @@ export function createMetrics({ service, actors, describe }: MeasuredService): M
       registers
     });
 
+  let readReadiness = async (): Promise<Readonly<Record<string, number>>> => ({});
+  new Gauge({
+    name: `${service}_readiness`,
+    help: '1 for the word that /readyz says',
+    labelNames: ['state'],
+    registers,
+    async collect() {
+      for (const [state, holds] of Object.entries(await readReadiness())) this.set({ state }, holds);
+    }
+  });
   describeActors(registry, service, actors);
   const takeOwn = describe?.(registry);
 
@@ -79,6 +91,12 @@ export function createMetrics({ service, actors, describe }: MeasuredService): M
     render: () => {
       take({}, takeCounters()); // the main thread's own
       return registry.metrics();
+    },
+    tellReadiness: (words, read) => {
+      readReadiness = async () => {
+        const now = await read();
+        return Object.fromEntries(words.map((word) => [word, Number(word === now)]));
+      };
     },
     add: (id, counters) => take(labelsOf(id), counters),
     refused: (code) => refusals.inc({ code }),

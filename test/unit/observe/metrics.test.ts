@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DASHBOARD_FILE, renderDashboard } from '../../../scripts/documents/dashboard.ts';
+import { createMetrics } from '../../../src/observe/metrics/metrics.ts';
 import type { MeasuredDatabase } from '../../../src/observe/metrics/sync/measured.ts';
 import { createSyncMetrics } from '../../../src/observe/metrics/sync/metrics.ts';
 import { INDEXER, openHouse, reportOf } from '../sync/routes/house.ts';
@@ -143,28 +144,58 @@ test('200 with the key, 401 without; answers are counted by route and never by p
 });
 
 /** Names of series in a query: what is followed by a selector, a range, an operator or nothing, and is no function. */
-const namesIn = (query: string): string[] => query.match(/\b(?:sync|nodejs|process)_[a-z0-9_]+/g) ?? [];
+const namesIn = (query: string): string[] =>
+  query.match(/\b(?:sync|decoder|indexer|hub|encoder|miner|nodejs|process)_[a-z0-9_]+/g) ?? [];
+
+interface Panel {
+  readonly targets?: { readonly expr: string }[];
+  readonly panels?: readonly Panel[];
+}
 
 test('every metric of ours is on the dashboard, and dashboard and alerts ask for metrics that exist', async () => {
-  const texts = await Promise.all([open('server').render(), open('client').render()]);
+  const withActors = ['decoder', 'indexer'];
+  const others = [...withActors, 'hub', 'encoder', 'miner'].map((service) =>
+    createMetrics({ service, actors: () => [] })
+  );
+  const texts = await Promise.all([open('server'), open('client'), ...others].map((metrics) => metrics.render()));
   const typed = [...texts.join('\n').matchAll(/^# TYPE (\S+) (\S+)$/gm)];
   const known = new Set(
     typed.flatMap(([, name = '', type]) =>
       type === 'histogram' || type === 'summary' ? ['_bucket', '_sum', '_count'].map((suffix) => name + suffix) : [name]
     )
   );
-  const panels = (JSON.parse(readFileSync(DASHBOARD_FILE, 'utf8')) as { panels: { targets?: { expr: string }[] }[] })
-    .panels;
-  const shown = new Set(panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => namesIn(expr))));
+  const { panels } = JSON.parse(readFileSync(DASHBOARD_FILE, 'utf8')) as { panels: Panel[] };
+  const all = panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]);
+  const shown = new Set(all.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => namesIn(expr))));
   const alerted = [...ALERTS.matchAll(/^ {8}expr: (.+)$/gm)].flatMap(([, query = '']) => namesIn(query));
+  assert.ok(alerted.includes('hub_readiness'), 'the other services have alerts too');
   for (const name of [...shown, ...alerted]) assert.ok(known.has(name), `no metric ${name}`);
-  const ours = typed.map(([, name = '']) => name).filter((name) => name.startsWith('sync_'));
+  // Where there is no actor, what tells of actors has no line.
+  const everywhere = /^(?:hub|encoder|miner)_(?:readiness|http_request_seconds|refusals_total)$/;
+  const ours = typed
+    .map(([, name = '']) => name)
+    .filter((name) => /^(?:sync|decoder|indexer)_/.test(name) || everywhere.test(name));
   for (const name of ours)
     assert.ok(
       [...shown].some((each) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].includes(each)),
       `${name} is on no dashboard`
     );
-  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 10);
+  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 11);
+});
+
+test('a service tells the word that /readyz says', async () => {
+  const metrics = createMetrics({ service: 'miner', actors: () => [] });
+  let now = 'ready';
+  metrics.tellReadiness(['unavailable', 'ready'], async () => now);
+  assert.match(
+    await metrics.render(),
+    /^miner_readiness\{state="unavailable"\} 0\nminer_readiness\{state="ready"\} 1$/m
+  );
+  now = 'unavailable';
+  assert.match(
+    await metrics.render(),
+    /^miner_readiness\{state="unavailable"\} 1\nminer_readiness\{state="ready"\} 0$/m
+  );
 });
 
 test('ops/dashboard.json is as it is generated; if not: npm run dashboard', () => {

@@ -89,6 +89,22 @@ Statuses of a DISPENSE: \`SOURCE and GET_ADDRESS can not be same\`; \`insufficie
 list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow list)\`). Of a COINPAY:
 \`COINPAY obligation expired\`.
 
+## Stakes
+
+- Units of the gas token on Bitcoin. STAKE, UNSTAKE and DELEGATE for contracts are unknown versions,
+  since there are none. Nothing here costs gas.
+- A stake or key begins to count, and ends, 6 blocks after its action (Litecoin 24, Dogecoin 60). A
+  stake that was ended gives its units back 1,000 blocks after the UNSTAKE (4,032; 10,080), at the
+  end of that block, by an action \`UNSTAKE_RELEASE\` without a transaction; the row in \`unstakes\`
+  then has the status \`released\`. A sleeping source may end its stake.
+- UNSTAKE ends the rows of \`stakes\` that count and have no end. What it leaves is a new row of its
+  own, which counts from the block in which the old ones end.
+- A key is free while no stake of it is without an end or cools down, and no delegation of it has
+  still to end. The key of a stake that DELEGATE 2 took back never is free again.
+- DELEGATE 2 writes a row in \`delegations\` that begins and ends in one block, so that it never
+  counts. A key that is missing or badly formed has the id 0.
+- COLLECT takes from the address of the role REWARD. Where there is none, the pool is empty.
+
 ## Blocks
 
 After each write, supply = credits - debits + escrows = balances + escrows is checked for the

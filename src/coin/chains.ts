@@ -23,6 +23,8 @@ interface ChainFacts {
   readonly confirmations: number;
   /** Blocks until a contract-targeted stake counts. @see the specification's "Limits" */
   readonly activationDelayBlocks: number;
+  /** Blocks until the units of an ended stake come back. */
+  readonly unstakeCooldownBlocks: number;
   /** Fee in satoshis per 1000 vbytes below which an output is not worth spending: nodes refuse it as dust. */
   readonly dustRelayRate: number;
   /** Satoshis that an output needs whatever its size. */
@@ -64,6 +66,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     ticker: 'BTC',
     confirmations: 3,
     activationDelayBlocks: 6,
+    unstakeCooldownBlocks: 1_000,
     dustRelayRate: 3_000,
     dustFloor: 0,
     undoDepth: UNDO_DEPTH
@@ -72,6 +75,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     ticker: 'LTC',
     confirmations: 3,
     activationDelayBlocks: 24,
+    unstakeCooldownBlocks: 4_032,
     dustRelayRate: 30_000,
     dustFloor: 0,
     undoDepth: UNDO_DEPTH
@@ -81,6 +85,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     ticker: 'DOGE',
     confirmations: 6,
     activationDelayBlocks: 60,
+    unstakeCooldownBlocks: 10_080,
     dustRelayRate: 0,
     dustFloor: 100_000,
     undoDepth: UNDO_DEPTH

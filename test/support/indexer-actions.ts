@@ -57,6 +57,16 @@ const simpleAction = fc.oneof(
   fields(just('FILE|0'), memo, memo, memo),
   fc.string({ maxLength: 40 })
 );
+const key = fc.oneof(
+  { weight: 4, arbitrary: just('a'.repeat(64)) },
+  fc.constantFrom('B'.repeat(64), 'c'.repeat(64), 'x', '')
+);
+const staking = fc.oneof(
+  fields(fc.constantFrom('STAKE|1', 'STAKE|2'), fc.constantFrom('5', '2.5', '100', '0', '1.123456789', ''), key),
+  fields(just('UNSTAKE|0'), key, fc.constantFrom('', '', '2', '5', '0', 'x')),
+  fields(fc.constantFrom('DELEGATE|0', 'DELEGATE|2'), key),
+  fields(just('COLLECT|0'), amount)
+);
 /** Mostly an offer that was there from the beginning. */
 const own = (name: 'ORDER' | 'SWAP') => fc.oneof({ weight: 3, arbitrary: just(name === 'SWAP' ? '9' : '7') }, offer);
 
@@ -136,13 +146,18 @@ const offerAction = fc.oneof(
   fields(just('PAY'), fc.constantFrom('A', 'B', 'C'), fc.constantFrom('1', '4', '20'))
 );
 const batch = fc
-  .array(fc.oneof(simpleAction, offerAction), { maxLength: 5 })
+  .array(fc.oneof(simpleAction, offerAction, staking), { maxLength: 5 })
   .map((commands) => `BATCH|0|${commands.join(';')}`);
 
 /** A transaction's source and action text: some valid, some refused, some nonsense. */
 export const anyTransaction = fc.tuple(
   fc.constantFrom(...ADDRESSES),
-  fc.oneof({ weight: 6, arbitrary: simpleAction }, { weight: 6, arbitrary: offerAction }, batch)
+  fc.oneof(
+    { weight: 6, arbitrary: simpleAction },
+    { weight: 6, arbitrary: offerAction },
+    { weight: 2, arbitrary: staking },
+    batch
+  )
 );
 
 /** What most chains begin with, so that later actions have something to move. */
@@ -165,10 +180,20 @@ const MARKET = [
   ['B', 'ORDER|0|BTC||2|0|BTC|TOKA|4']
 ] as const;
 
+/** Gas to stake, two keys behind which there is some, and offers that end soon. */
+const STAKES = [
+  ['A', 'ISSUE|0|GAS|100000|0|8||1000'],
+  ['A', 'SEND|1|GAS|100|B|50|E'],
+  ['A', `STAKE|1|20|${'a'.repeat(64)}`],
+  ['B', `STAKE|1|7|${'b'.repeat(64)}`],
+  ['A', 'DISPENSER|0|BTC|TOKA|1||2|BTC|TOKB|4||||1700004000'],
+  ['A', 'SWAP|0|BTC|TOKA|90|0|BTC|TOKB|90|||1700004000']
+] as const;
+
 /** Blocks that follow each other from height 1. */
 export const anyBlocks = fc
   .tuple(
-    fc.constantFrom(MARKET, MARKET, OPENING, []),
+    fc.constantFrom([...MARKET, ...STAKES], [...MARKET, ...STAKES], OPENING, []),
     fc.array(fc.array(anyTransaction, { maxLength: 12 }), { minLength: 1, maxLength: 12 })
   )
   .map(([opening, blocks]) =>

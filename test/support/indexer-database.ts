@@ -8,6 +8,7 @@ const TEXT_OF: Readonly<Record<string, string>> = {
   coin1_id: 'index_coins.coin',
   coin2_id: 'index_coins.coin',
   memo_id: 'index_memos.memo',
+  signing_pubkey_id: 'index_pubkeys.pubkey',
   status_id: 'index_statuses.status',
   tx_hash_id: 'index_transactions.hash',
   ledger_hash_id: 'index_transactions.hash',
@@ -16,7 +17,7 @@ const TEXT_OF: Readonly<Record<string, string>> = {
 };
 /** What tells how a database came about. */
 const HISTORY: ReadonlySet<string> = new Set([
-  ...['events', 'push_generations', 'index_actions', 'index_coins', 'index_memos', 'index_mime_types'],
+  ...['events', 'push_generations', 'index_actions', 'index_coins', 'index_memos', 'index_mime_types', 'index_pubkeys'],
   ...['index_statuses', 'index_transactions']
 ]);
 

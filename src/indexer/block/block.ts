@@ -17,7 +17,8 @@ import { readIndex } from '../rules/checks.ts';
 import { type Command, nameFields, parseCommand } from '../rules/grammar.ts';
 import { COINPAY, HANDLERS, isBuilt } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
-import { type Action, Effects, MOVEMENTS, type Movement, type StatusChange, type TableRow } from '../state/effects.ts';
+import { dueReleases } from '../staking/release.ts';
+import { type Action, Effects, MOVEMENTS, type Movement, type RowChange, type TableRow } from '../state/effects.ts';
 import { type FactKey, Missing, type View } from '../state/state.ts';
 
 /** A transaction with an action, as a decoder stored it. */
@@ -71,7 +72,7 @@ export interface ExecutedBlock {
   /** In the order in which they came to be; the row of `blocks` is not among them. */
   readonly rows: readonly TableRow[];
   /** Of rows of this block and of earlier ones, to be made after the rows are written. */
-  readonly statusChanges: readonly StatusChange[];
+  readonly rowChanges: readonly RowChange[];
   /** Tickers whose sums moved. */
   readonly movedTicks: ReadonlySet<string>;
 }
@@ -114,7 +115,7 @@ export class BlockExecution {
   /** Epoch seconds that rules count by. */
   readonly #time: number;
   readonly #rows: TableRow[] = [];
-  readonly #statusChanges: StatusChange[] = [];
+  readonly #rowChanges: RowChange[] = [];
   readonly #actions: ActionRow[] = [];
   readonly #moved: Moved = { debits: [], credits: [], escrows: [] };
 
@@ -149,14 +150,15 @@ export class BlockExecution {
   #commit(effects: Effects, { actions = [], moved }: Outcome): void {
     this.#view.commit(effects.changes);
     append(this.#rows, effects.rows);
-    append(this.#statusChanges, effects.statusChanges);
+    append(this.#rowChanges, effects.rowChanges);
     append(this.#actions, actions);
     if (moved) for (const movement of MOVEMENTS) append(this.#moved[movement], moved[movement]);
   }
 
   /** The facts that the block's actions lack, each judged by itself on the view as it is. */
   scout(): FactKey[] {
-    return this.#pending.flatMap((unit) => {
+    return this.#pending.flatMap((unit): readonly FactKey[] => {
+      if (unit.kind === 'end') return this.#view.missing([{ kind: 'cooling', key: String(this.#block.height) }]);
       if (unit.kind !== 'transaction') return [];
       const { transaction } = unit;
       const commands = [transaction.data, ...batchedCommands(transaction.data)].filter((text) => text !== '');
@@ -173,7 +175,7 @@ export class BlockExecution {
       block: this.#block,
       root: rootOf(this.#rules.hashes, this.#moved, this.#actions),
       rows: this.#rows,
-      statusChanges: this.#statusChanges,
+      rowChanges: this.#rowChanges,
       movedTicks: new Set(Object.values(this.#moved).flatMap((moved) => moved.map(({ tick }) => tick))),
       hashes: {
         ledger: ledgerHash(this.#moved, position(previous?.ledger), this.#rules.roles),
@@ -207,8 +209,13 @@ export class BlockExecution {
       case 'system':
         return this.#performSystem(unit, effects);
       default:
-        return { next: dueActions(effects, this.#time).map((act) => ({ kind: 'system', act, txIndex: null })) };
+        return { next: this.#due(effects).map((act) => ({ kind: 'system', act, txIndex: null })) };
     }
+  }
+
+  /** What ends with the block: offers and payments by their times, then cooldowns by its height. */
+  #due(effects: Effects): SystemAction[] {
+    return [...dueActions(effects, this.#time), ...dueReleases(effects, this.#block.height)];
   }
 
   #begin(transaction: ChainTransaction, effects: Effects): Unit[] {
@@ -271,7 +278,12 @@ export class BlockExecution {
     const handler = HANDLERS.get(command.name);
     const next: SystemAction[] = [];
     if (refusal !== undefined && handler)
-      effects.record(handler.table, { action_index: index, status_id: statusText(refusal) });
+      effects.record(handler.table, {
+        action_index: index,
+        source_id: source,
+        block_index: this.#block.height,
+        status_id: statusText(refusal)
+      });
     const isValid = refusal === undefined && handler!.run({ action, ledger: effects, rules: this.#rules, next });
     if (isValid && command.name !== 'ISSUE') effects.set('past', String(index), { name: action.name, tick: null });
     const following = [

@@ -86,7 +86,7 @@ function finish(
     coinpay_action_index: owed.index,
     status_id: status
   });
-  ledger.changeStatus('order_matches', owed.index, match);
+  ledger.change('order_matches', owed.index, { status_id: match });
   ledger.setOffer({ ...owed, status });
   for (const index of [owed.seller, owed.buyer]) settleTrade(ledger.offer('order', index)!, step);
 }

@@ -3,6 +3,8 @@ import { AIRDROP } from '../actions/airdrop.ts';
 import { BATCH } from '../actions/batch.ts';
 import { BROADCAST } from '../actions/broadcast.ts';
 import { CALLBACK } from '../actions/callback.ts';
+import { COLLECT } from '../actions/collect.ts';
+import { DELEGATE } from '../actions/delegate.ts';
 import { DESTROY } from '../actions/destroy.ts';
 import { DISPENSER } from '../actions/dispenser.ts';
 import { DIVIDEND } from '../actions/dividend.ts';
@@ -14,15 +16,17 @@ import { MESSAGE } from '../actions/message.ts';
 import { MINT } from '../actions/mint.ts';
 import { SEND } from '../actions/send.ts';
 import { SLEEP } from '../actions/sleep.ts';
+import { STAKE } from '../actions/stake.ts';
 import { SWEEP } from '../actions/sweep.ts';
 import { ORDER, SWAP } from '../actions/trade.ts';
+import { UNSTAKE } from '../actions/unstake.ts';
 import type { Handler } from './action-definition.ts';
 
 /** What each action does, by its name. */
 export const HANDLERS: ReadonlyMap<string, Handler> = new Map(
   [
-    ...[ADDRESS, AIRDROP, BATCH, BROADCAST, CALLBACK, DESTROY, DISPENSER, DIVIDEND],
-    ...[FILE, ISSUE, LINK, LIST, MESSAGE, MINT, ORDER, SEND, SLEEP, SWAP, SWEEP]
+    ...[ADDRESS, AIRDROP, BATCH, BROADCAST, CALLBACK, COLLECT, DELEGATE, DESTROY, DISPENSER, DIVIDEND],
+    ...[FILE, ISSUE, LINK, LIST, MESSAGE, MINT, ORDER, SEND, SLEEP, STAKE, SWAP, SWEEP, UNSTAKE]
   ].map((handler) => [handler.name, handler])
 );
 

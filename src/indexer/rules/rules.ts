@@ -12,6 +12,12 @@ export interface Rules {
   readonly gasTick: string;
   /** The one address that may issue the gas token; undefined where nobody may but on regtest. */
   readonly gasIssuer: string | undefined;
+  /** Where COLLECT takes rewards from; undefined where there is no such address. */
+  readonly rewardPool: string | undefined;
+  /** Blocks until a stake or key begins or ends to count. */
+  readonly stakeDelay: number;
+  /** Blocks until the units of a stake come back. */
+  readonly unstakeCooldown: number;
   /** Names that stand for well-known addresses in hashed rows, by address. */
   readonly roles: ReadonlyMap<string, string>;
   /** Hashes of the roots over blocks. */
@@ -41,6 +47,9 @@ export function rulesOf(profile: Profile, network: ChainNetwork, domain: string)
     isRegtest: network.network === 'regtest',
     gasTick: profile.gasTick,
     gasIssuer: roles.GAS,
+    rewardPool: roles.REWARD,
+    stakeDelay: network.activationDelayBlocks,
+    unstakeCooldown: network.unstakeCooldownBlocks,
     hashes: new CommitmentHashes(domain),
     roles: new Map(ROLES.flatMap((role) => (roles[role] === undefined ? [] : [[roles[role], role] as const]))),
     isActive: (action, height) => height >= activationHeight(profile, network, action),

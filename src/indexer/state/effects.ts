@@ -28,11 +28,11 @@ export interface TableRow {
   readonly columns: Columns;
 }
 
-/** A new status of a row that stands; its table has one row an action. */
-export interface StatusChange {
+/** New values of a row that stands; its table has one row an action. */
+export interface RowChange {
   readonly table: string;
   readonly actionIndex: number;
-  readonly status: string;
+  readonly columns: Columns;
 }
 
 /** One action, as it was read and before it is judged. */
@@ -77,7 +77,7 @@ interface Moved {
  */
 export class Effects implements Reader {
   readonly rows: TableRow[] = [];
-  readonly statusChanges: StatusChange[] = [];
+  readonly rowChanges: RowChange[] = [];
   /** Actions that this one causes, to be recorded beside it. */
   readonly caused: Pick<Action, 'index' | 'name' | 'format' | 'source'>[] = [];
   /** Commands to be run next, each as an action of its own. */
@@ -228,8 +228,9 @@ export class Effects implements Reader {
       .filter(isLive);
   }
 
-  changeStatus(table: string, actionIndex: number, status: string): void {
-    this.statusChanges.push({ table, actionIndex, status });
+  /** Changes columns of a row that stands. */
+  change(table: string, actionIndex: number, columns: Columns): void {
+    this.rowChanges.push({ table, actionIndex, columns });
   }
 
   preferences(address: string): Preferences | null {

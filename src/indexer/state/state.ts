@@ -1,4 +1,5 @@
 import { type Offer, OfferBook, type OfferKind } from '../offers/offer.ts';
+import { type Cooling, NO_SIGNER, type Signer } from '../staking/signer.ts';
 import { tickKey } from './tick-key.ts';
 
 export { tickKey };
@@ -109,6 +110,14 @@ export interface Facts {
   served: boolean;
   /** What COINPAYs have used of an output, by `txid|vout`; of transactions of the block in work only. */
   spent: bigint;
+  /** By a key's 64 hex digits in small letters. */
+  signer: Signer;
+  /** Keys that an address has ever staked behind, by address. */
+  keysOf: readonly string[];
+  /** What an address has earned and not yet claimed, by address. */
+  unclaimed: bigint;
+  /** What comes back to stakers in a block, by its height. */
+  cooling: readonly Cooling[];
   counter: number;
 }
 export type Kind = keyof Facts;
@@ -138,6 +147,10 @@ const ABSENT: Readonly<Facts> = {
   offer: null,
   served: false,
   spent: 0n,
+  signer: NO_SIGNER,
+  keysOf: [],
+  unclaimed: 0n,
+  cooling: [],
   counter: 0
 };
 
@@ -235,9 +248,13 @@ export class View implements Reader {
 
   /** Asks for several facts at once, so that one load brings them all. @throws {Missing} */
   want(keys: readonly FactKey[]): void {
-    if (this.#isWhole) return;
-    const missing = keys.filter(({ kind, key }) => this.#facts.get(kind, key) === undefined);
+    const missing = this.missing(keys);
     if (missing.length > 0) throw new Missing(missing);
+  }
+
+  /** Those facts of some that are to be loaded. */
+  missing(keys: readonly FactKey[]): readonly FactKey[] {
+    return this.#isWhole ? [] : keys.filter(({ kind, key }) => this.#facts.get(kind, key) === undefined);
   }
 
   /** Remembers what a database says; undefined where it has nothing. */

@@ -14,6 +14,7 @@ import {
   type View
 } from '../state/state.ts';
 import { readOffers } from './offer-facts.ts';
+import { readCooling, readKeysOf, readSigners, readUnclaimed } from './signer-facts.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
@@ -107,6 +108,22 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   },
   served: async (keys, { connection, view }) => {
     for (const key of keys) view.load('served', key, await hasServed(connection, key.split('|')));
+  },
+  signer: async (keys, { connection, view }) => {
+    const signers = await readSigners(connection, keys);
+    for (const key of keys) view.load('signer', key, signers.get(key));
+  },
+  keysOf: async (keys, { connection, view }) => {
+    const found = await readKeysOf(connection, keys);
+    for (const key of keys) view.load('keysOf', key, found.get(key));
+  },
+  unclaimed: async (keys, { connection, view }) => {
+    const found = await readUnclaimed(connection, keys);
+    for (const key of keys) view.load('unclaimed', key, found.get(key));
+  },
+  cooling: async (keys, { connection, view }) => {
+    const found = await readCooling(connection, keys.map(Number));
+    for (const key of keys) view.load('cooling', key, found.get(Number(key)));
   },
   spent: async (keys, { view }) => {
     for (const key of keys) view.load('spent', key, undefined); // of the block in work, which has spent nothing yet

@@ -7,6 +7,7 @@ const TEXTS = {
   index_fiats: 'code',
   index_memos: 'memo',
   index_mime_types: 'type',
+  index_pubkeys: 'pubkey',
   index_statuses: 'status',
   index_transactions: 'hash'
 } as const;

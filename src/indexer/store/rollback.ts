@@ -3,6 +3,8 @@ import { type Connection, rows } from '../../db/core/connection.ts';
 import { blankToken, type Issued, issuedToken } from '../actions/issue.ts';
 import { LIVE_STATUSES } from '../offers/offer.ts';
 import { readIndex } from '../rules/checks.ts';
+import type { Rules } from '../rules/rules.ts';
+import { RELEASED } from '../staking/release.ts';
 import { LOCKS, type LockName, type Token } from '../state/state.ts';
 import { readToken } from './facts.ts';
 import { checkSanity, readDecimal } from './sanity.ts';
@@ -18,6 +20,11 @@ const BY_ACTION = [
     'coinpay_obligations',
     'coinpay_statuses',
     'coinpays',
+    'delegations',
+    'reward_claims',
+    'stake_key_revocations',
+    'stakes',
+    'unstakes',
     'dispenser_cancels',
     'dispenser_closes'
   ],
@@ -57,7 +64,7 @@ const BY_BLOCK = ['actions', 'transactions', 'blocks', 'chain_blocks', 'index_ad
  *
  * @throws {PlatformError} LEDGER_INSANE when the sums then disagree
  */
-export async function rollBack(connection: Query, height: number, coin: string): Promise<void> {
+export async function rollBack(connection: Query, height: number, rules: Rules): Promise<void> {
   const [first] = await rows<{ action: number | null }>(
     connection,
     'SELECT MIN(action_index) AS action FROM actions WHERE block_index >= ?',
@@ -74,10 +81,11 @@ export async function rollBack(connection: Query, height: number, coin: string):
   ]);
   for (const table of BY_BLOCK) await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
   if (undo) await restore(connection, undo);
+  await reopenStakes(connection, height, rules.stakeDelay);
   await restoreHeldOwnerships(connection);
   await connection.query(
     'INSERT INTO push_generations VALUES (?, 1) ON DUPLICATE KEY UPDATE generation = generation + 1',
-    [coin]
+    [rules.coin]
   );
 }
 
@@ -91,6 +99,21 @@ async function reopenMatches(connection: Query, action: number): Promise<void> {
       [action]
     );
   }
+}
+
+/** Stakes and keys that a block taken back has ended count on, and what came back to stakers cools down again. */
+async function reopenStakes(connection: Query, height: number, delay: number): Promise<void> {
+  for (const table of ['stakes', 'delegations']) {
+    await connection.query(`UPDATE ${table} SET deactivation_block = NULL WHERE deactivation_block >= ?`, [
+      height + delay
+    ]);
+  }
+  await connection.query(
+    `UPDATE unstakes SET status_id = ${VALID_STATUS} WHERE cooldown_end_block >= ?
+       AND status_id = (SELECT id FROM index_statuses WHERE status = ?)`,
+    [height, RELEASED]
+  );
+  await connection.query('DELETE FROM validator_rewards WHERE derive_block_index >= ?', [height]);
 }
 
 /** Which open offer holds the ownership of a token is in no table of the past: it follows from the offers that are live. */

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
 import type { ColumnDefinition } from '../definitions/definition.ts';
-import type { TableRow, Value } from '../state/effects.ts';
+import type { Columns, TableRow, Value } from '../state/effects.ts';
 import type { Lookups, LookupTable } from './lookups.ts';
 import { TABLES } from './schema.ts';
 
@@ -14,6 +14,7 @@ const LOOKED_UP: Readonly<Record<string, LookupTable>> = {
   get_coin_id: 'index_coins',
   fiat_id: 'index_fiats',
   memo_id: 'index_memos',
+  signing_pubkey_id: 'index_pubkeys',
   status_id: 'index_statuses',
   tx_hash_id: 'index_transactions',
   ledger_hash_id: 'index_transactions',
@@ -53,12 +54,23 @@ export function encodeRows(rows: readonly TableRow[], lookups: Lookups): Map<str
     target.values.push(
       target.definitions.map((definition) => {
         const value = columns[definition.name];
-        if (value === undefined) return definition.byDefault;
+        if (value == null) return value === undefined || !definition.nullable ? absentOf(definition) : null;
         return encodeValue(table, definition, value, lookups);
       })
     );
   }
   return encoded;
+}
+
+/** Columns of one row, by name. */
+export function encodeColumns(table: string, columns: Columns, lookups: Lookups): Record<string, Value> {
+  const definitions = TABLES.get(table)!.columns.filter(({ name }) => columns[name] !== undefined);
+  return Object.fromEntries(
+    definitions.map((definition) => [
+      definition.name,
+      encodeValue(table, definition, columns[definition.name]!, lookups)
+    ])
+  );
 }
 
 /** The texts of rows that are to be looked up, by their tables. */
@@ -75,6 +87,12 @@ export function textsOf(rows: readonly TableRow[]): Map<LookupTable, Set<string>
     }
   }
   return texts;
+}
+
+/** What a column has where a row says nothing: NULL where it may, else 0 or no text. */
+function absentOf({ byDefault, nullable, type }: ColumnDefinition): string | number | null {
+  if (byDefault !== null || nullable) return byDefault;
+  return columnOf(type).isNumber ? 0 : '';
 }
 
 function lookupOf(table: string, column: string): LookupTable | undefined {

@@ -11,7 +11,7 @@ import { factLoader } from './facts.ts';
 import { Lookups } from './lookups.ts';
 import { loadLiveOffers, readTimes } from './offer-facts.ts';
 import { rollBack } from './rollback.ts';
-import { encodeRows, textsOf } from './row-encoder.ts';
+import { encodeColumns, encodeRows, textsOf } from './row-encoder.ts';
 import { checkSanity } from './sanity.ts';
 import { SanitySchedule } from './sanity-schedule.ts';
 import { createIndexerTables, openIndexerDatabase } from './schema.ts';
@@ -115,7 +115,7 @@ export class IndexerStore {
   /** Takes back all blocks from a height on. */
   async rollBack(height: number): Promise<void> {
     await this.#transaction(async () => {
-      await rollBack(this.#connection, height, this.#rules.coin);
+      await rollBack(this.#connection, height, this.#rules);
       await this.#recordEvent('REORG', { block_index: height });
     });
     this.#forget();
@@ -177,16 +177,13 @@ export class IndexerStore {
       if (table === 'index_tickers') this.#tickers.set(tickKey(String(columns['tick'])), Number(columns['id']));
     }
     await this.#lookups.prepare(this.#connection, textsOf(written));
-    const changes = executed.flatMap(({ statusChanges }) => statusChanges);
-    await this.#lookups.prepare(
-      this.#connection,
-      new Map([['index_statuses', new Set(changes.map(({ status }) => status))]])
-    );
+    const changes = executed.flatMap(({ rowChanges }) => rowChanges);
+    await this.#lookups.prepare(this.#connection, textsOf(changes));
     const encoded = encodeRows(written, this.#lookups);
     for (const [table, { columns, values }] of encoded) await this.#insert(table, columns, values);
-    for (const { table, actionIndex, status } of changes) {
-      const statusId = this.#lookups.idOf('index_statuses', status);
-      await this.#query(`UPDATE ${quoteName(table)} SET status_id = ? WHERE action_index = ?`, [statusId, actionIndex]);
+    for (const { table, actionIndex, columns } of changes) {
+      const values = encodeColumns(table, columns, this.#lookups);
+      await this.#query(`UPDATE ${quoteName(table)} SET ? WHERE action_index = ?`, [values, actionIndex]);
     }
     await this.#insert(
       'chain_blocks',

@@ -7,10 +7,13 @@ import { MemoryLedger } from '../../support/indexer-ledger.ts';
 import { hostileText, ODD_NUMBERS } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
 
-const NAMES = [...HANDLERS.keys(), 'COINPAY', 'STAKE', 'transfer', ' send ', '__proto__', 'constructor', ''];
+const NAMES = [...HANDLERS.keys(), 'COINPAY', 'DEPLOY', 'transfer', ' send ', '__proto__', 'constructor', ''];
 /** The name, the version, then fields of any kind. */
 const fields = fc.oneof(
-  { weight: 4, arbitrary: fc.constantFrom('TOKA', 'TOKB', 'A', 'B', 'BTC', '1', '2', '4', '', '^1', '^2') },
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom('TOKA', 'TOKB', 'A', 'B', 'BTC', 'a'.repeat(64), '1', '2', '4', '', '^1', '^2')
+  },
   fc.constantFrom(
     ...ODD_NUMBERS,
     '１２',
@@ -57,6 +60,7 @@ export const actions = target<readonly string[]>({
     const ledger = new MemoryLedger();
     ledger.give('TOKA', 2, 'A', { A: '1000', B: '50' });
     ledger.give('TOKB', 0, 'B', { B: '1000' });
+    ledger.give('GAS', 8, 'A', { A: '1000', B: '50' });
     const transactions = list.filter((text) => text !== '').map(transactionOf);
     const { rows } = ledger.run({ height: 1, time: 1_700_000_000, hash: '', transactions });
     for (const { table, columns } of rows) {

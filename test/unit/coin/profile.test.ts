@@ -21,7 +21,7 @@ test('the default profile asks no fee, names no role, and activates known action
   assert.deepEqual(DEFAULT_PROFILE.roles, {});
   for (const action of Object.keys(DEFAULT_PROFILE.activations)) assert.ok(ACTIONS.has(action), action);
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'SEND'), 0);
-  assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'STAKE'), Number.POSITIVE_INFINITY);
+  assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'DEPLOY'), Number.POSITIVE_INFINITY);
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'TAPROOT_ENVELOPE'), Number.POSITIVE_INFINITY);
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'constructor'), Number.POSITIVE_INFINITY);
 });

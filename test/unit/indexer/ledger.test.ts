@@ -45,7 +45,7 @@ test('supply = credits - debits + escrows = balances + escrows, and no balance i
         assert.ok((escrowed.get(tick) ?? 0n) >= 0n, `escrows of ${tick}`);
       }
     }),
-    { numRuns: 400 }
+    { numRuns: 600 }
   );
   // The generator reaches every action: none of them is always refused.
   assert.deepEqual(
@@ -55,7 +55,8 @@ test('supply = credits - debits + escrows = balances + escrows, and no balance i
       ...['links', 'list_edits', 'lists', 'messages', 'mints', 'sends', 'sleeps', 'sweeps'],
       ...['coinpay_expires', 'coinpays', 'dispenser_cancels', 'dispenser_edits', 'dispenser_expires', 'dispensers'],
       ...['dispenses', 'order_cancels', 'order_edits', 'order_expires', 'order_matches', 'orders'],
-      ...['swap_cancels', 'swap_edits', 'swap_expires', 'swap_matches', 'swaps']
+      ...['swap_cancels', 'swap_edits', 'swap_expires', 'swap_matches', 'swaps'],
+      ...['delegations', 'stake_key_revocations', 'stakes', 'unstakes']
     ].sort()
   );
 });

@@ -1,0 +1,50 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import { defineAction, type Step } from '../rules/action-definition.ts';
+import { sourceSleeps } from '../rules/checks.ts';
+import { bitcoinOnly, hasStake, readStake } from '../staking/checks.ts';
+
+interface Claim {
+  readonly amountText: string;
+  /** All that is unclaimed where the text is empty. */
+  readonly amount: bigint | null;
+  readonly unclaimed: bigint;
+}
+
+function read({ action, ledger }: Step): Claim[] {
+  const amountText = action.fields.get('AMOUNT');
+  const unclaimed = ledger.get('unclaimed', action.source);
+  return [{ amountText, amount: amountText === '' ? unclaimed : readStake(amountText), unclaimed }];
+}
+
+/** Pays a staker what its keys have earned, out of the pool of rewards. */
+export const COLLECT = defineAction<Claim>({
+  name: 'COLLECT',
+  table: 'reward_claims',
+  formats: { 0: 'AMOUNT' },
+  read,
+  checks: [
+    bitcoinOnly,
+    ['no active stake', (_, { action, ledger }) => !hasStake(action.source, ledger, action.block.height)],
+    sourceSleeps,
+    ['no unclaimed rewards', ({ unclaimed }) => unclaimed <= 0n],
+    ['AMOUNT (format)', ({ amount }) => amount === null],
+    ['AMOUNT (must be greater than 0)', ({ amount }) => amount === 0n],
+    ['AMOUNT (exceeds unclaimed rewards)', ({ amount, unclaimed }) => amount! > unclaimed],
+    [
+      'insufficient reward pool',
+      ({ amount }, { ledger, rules }) =>
+        rules.rewardPool === undefined || ledger.balance(rules.gasTick, rules.rewardPool) < amount!
+    ]
+  ],
+  row: ({ amountText, amount }, { action }) => ({
+    source_id: action.source,
+    amount: amount === null ? amountText : formatAmount(amount),
+    block_index: action.block.height
+  }),
+  apply: ({ amount, unclaimed }, { action, ledger, rules }) => {
+    const gas = ledger.token(rules.gasTick)!;
+    ledger.debit(gas, rules.rewardPool!, amount!);
+    ledger.credit(gas, action.source, amount!);
+    ledger.set('unclaimed', action.source, unclaimed - amount!);
+  }
+});

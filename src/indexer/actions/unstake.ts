@@ -1,0 +1,76 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import { defineAction, type Step } from '../rules/action-definition.ts';
+import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, readStake, signerOf } from '../staking/checks.ts';
+import { openStakes, type Stake, sumOf } from '../staking/signer.ts';
+
+interface Unstaking {
+  readonly key: KeyField;
+  readonly amountText: string;
+  /** All of the stake where the text is empty. */
+  readonly amount: bigint | null;
+  /** What it ends. */
+  readonly open: readonly Stake[];
+}
+
+function read(step: Step): Unstaking[] {
+  const { action, ledger } = step;
+  const key = readKey(step, 'SIGNING_PUBKEY');
+  const amountText = action.fields.get('AMOUNT');
+  const open = key.pubkey === null ? [] : openStakes(signerOf(key, ledger), action.block.height);
+  return [{ key, amountText, amount: amountText === '' ? sumOf(open) : readStake(amountText), open }];
+}
+
+/** Ends a stake, or a part of it. Its units come back to the source when the cooldown is over. */
+export const UNSTAKE = defineAction<Unstaking>({
+  name: 'UNSTAKE',
+  table: 'unstakes',
+  formats: { 0: 'SIGNING_PUBKEY|AMOUNT' },
+  read,
+  checks: [
+    bitcoinOnly,
+    ...KEY_CHECKS,
+    ['SIGNING_PUBKEY (no active stake)', ({ open }) => open.length === 0],
+    ['SOURCE (does not own this stake)', ({ open }, { action }) => open[0]!.source !== action.source],
+    ['AMOUNT (format)', ({ amount }) => amount === null],
+    ['AMOUNT (must be greater than 0)', ({ amount }) => amount === 0n],
+    ['AMOUNT (exceeds active stake)', ({ amount, open }) => amount! > sumOf(open)]
+  ],
+  row: ({ key, amountText, amount }, { action, rules }) => ({
+    source_id: action.source,
+    signing_pubkey_id: key.pubkey,
+    cooldown_end_block: action.block.height + rules.unstakeCooldown,
+    amount: amount === null ? amountText : formatAmount(amount),
+    block_index: action.block.height
+  }),
+  apply: (unstaking, step) => {
+    endStakes(unstaking, step);
+    const { action, ledger, rules } = step;
+    const end = String(action.block.height + rules.unstakeCooldown);
+    const cooling = { index: action.index, source: action.source, amount: unstaking.amount! };
+    ledger.set('cooling', end, [...ledger.get('cooling', end), cooling]);
+  }
+});
+
+/** The open stakes end; what an UNSTAKE leaves of them begins where they end. */
+function endStakes({ key, amount, open }: Unstaking, { action, ledger, rules }: Step): void {
+  const { index, source, block } = action;
+  const to = block.height + rules.stakeDelay;
+  const signer = signerOf(key, ledger);
+  const ended = signer.stakes.map((stake) => (open.includes(stake) ? { ...stake, to } : stake));
+  const left = sumOf(open) - amount!;
+  const rest: Stake[] = left === 0n ? [] : [{ index, source, amount: left, from: to, to: null }];
+  for (const stake of open) ledger.change('stakes', stake.index, { deactivation_block: to });
+  for (const stake of rest) {
+    ledger.record('stakes', {
+      action_index: index,
+      source_id: source,
+      signing_pubkey_id: key.pubkey,
+      amount: formatAmount(stake.amount),
+      block_index: block.height,
+      activation_block: to,
+      status_id: 'valid'
+    });
+  }
+  const coolsUntil = block.height + rules.unstakeCooldown;
+  ledger.set('signer', key.pubkey!, { ...signer, stakes: [...ended, ...rest], coolsUntil });
+}

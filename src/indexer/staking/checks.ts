@@ -1,0 +1,47 @@
+import { parseTokenAmount } from '../../consensus/amount.ts';
+import type { Check, Step } from '../rules/action-definition.ts';
+import type { Effects } from '../state/effects.ts';
+import { isActive, readPubkey, type Signer } from './signer.ts';
+
+const STAKE_PLACES = 8;
+
+/** A key as it was written, and as it is stored. */
+export interface KeyField {
+  readonly text: string;
+  /** Null for a text that is no key. */
+  readonly pubkey: string | null;
+}
+
+/** The key that a field of an action names. */
+export function readKey({ action }: Step, field: string): KeyField {
+  const text = action.fields.get(field);
+  return { text, pubkey: readPubkey(text) };
+}
+
+/** `ACTION (BTC only)`: what validators stake is on Bitcoin alone. */
+export const bitcoinOnly: Check<unknown> = ['ACTION (BTC only)', (_, { rules }) => rules.coin !== 'BTC'];
+
+/** The two checks of a key's form. */
+export const KEY_CHECKS: readonly Check<{ readonly key: KeyField }>[] = [
+  ['SIGNING_PUBKEY (required)', ({ key }) => key.text === ''],
+  ['SIGNING_PUBKEY (format)', ({ key }) => key.pubkey === null]
+];
+
+/** What the ledger knows of a key whose form is right. */
+export function signerOf({ pubkey }: KeyField, ledger: Effects): Signer {
+  return ledger.get('signer', pubkey!);
+}
+
+/** Whether an address has a stake that counts in a block. */
+export function hasStake(source: string, ledger: Effects, height: number): boolean {
+  const keys = ledger.get('keysOf', source);
+  ledger.want(keys.map((key) => ({ kind: 'signer', key })));
+  return keys.some((key) =>
+    ledger.get('signer', key).stakes.some((stake) => stake.source === source && isActive(stake, height))
+  );
+}
+
+/** An amount of the gas token with at most eight places; null for any other text. */
+export function readStake(text: string): bigint | null {
+  return parseTokenAmount(text, STAKE_PLACES);
+}

@@ -1,0 +1,25 @@
+import type { Step, SystemAction } from '../rules/action-definition.ts';
+import type { Effects } from '../state/effects.ts';
+import type { Cooling } from './signer.ts';
+
+/** Status of an UNSTAKE whose units are back. */
+export const RELEASED = 'released';
+
+/** What comes back to stakers in a block, by the number of the UNSTAKE. */
+export function dueReleases(ledger: Effects, height: number): SystemAction[] {
+  return [...ledger.get('cooling', String(height))].sort((a, b) => a.index - b.index).map(release);
+}
+
+function release({ index, source, amount }: Cooling): SystemAction {
+  return {
+    name: 'UNSTAKE_RELEASE',
+    source,
+    run: ({ ledger, rules }: Step) => {
+      const gas = ledger.token(rules.gasTick)!;
+      ledger.escrow(gas, source, -amount);
+      ledger.credit(gas, source, amount);
+      ledger.change('unstakes', index, { status_id: RELEASED });
+      return true;
+    }
+  };
+}

@@ -1,3 +1,5 @@
+import { IDENTIFIER_PATTERN } from '../../wire/schema.ts';
+
 type TokenKind = 'name' | 'text' | 'number' | 'word' | 'symbol' | 'end';
 
 /** One token of a CREATE TABLE text. */
@@ -9,6 +11,7 @@ export interface Token {
   readonly source: string;
 }
 
+const NAME = new RegExp(IDENTIFIER_PATTERN);
 /** Longer than any table that MariaDB takes. */
 const MAX_CHARACTERS = 2 ** 20;
 const MAX_DEPTH = 64;
@@ -23,7 +26,8 @@ const INSIDE = /[-+*/%<>=!|&^~:.,@?[\]{}]/y;
 /** The tokens of one CREATE TABLE text, one ahead. Comments, other quotes and semicolons are refused wherever they stand. */
 export class CreateTableTokens {
   readonly #text: string;
-  readonly #refuse: (reason: string) => never;
+  /** Refuses the text with a reason; throws what the constructor was given. */
+  readonly refuse: (reason: string) => never;
   #at = 0;
   /** Where the token that is looked at begins. */
   #from = 0;
@@ -32,7 +36,7 @@ export class CreateTableTokens {
   /** @param refuse called with the reason; throws */
   constructor(text: string, refuse: (reason: string) => never) {
     this.#text = text;
-    this.#refuse = refuse;
+    this.refuse = refuse;
     if (text.length > MAX_CHARACTERS) refuse(`it is longer than ${MAX_CHARACTERS} characters`);
     this.#ahead = this.#scan();
   }
@@ -56,11 +60,20 @@ export class CreateTableTokens {
   }
 
   expect(text: string): void {
-    if (!this.take(text)) this.#refuse(`${this.shown()} stands where ${text.toUpperCase()} is expected`);
+    if (!this.take(text)) this.refuse(`${this.shown()} stands where ${text.toUpperCase()} is expected`);
   }
 
-  quotedName(): string {
-    return this.#of('name', 'a quoted name').text;
+  /** Of a table, column, key or constraint. */
+  name(): string {
+    const { text } = this.#of('name', 'a quoted name');
+    if (!NAME.test(text))
+      this.refuse(`name ${JSON.stringify(text.slice(0, 80))} holds other characters than [A-Za-z0-9_]`);
+    return text;
+  }
+
+  /** In lower case. */
+  word(): string {
+    return this.#of('word', 'a word').text;
   }
 
   /** With its quotes. */
@@ -75,14 +88,14 @@ export class CreateTableTokens {
   /** What stands between a pair of parentheses, as it stands. */
   parenthesized(): string {
     if (this.#ahead.text !== '(' || this.#ahead.kind !== 'symbol')
-      this.#refuse(`${this.shown()} stands where ( is expected`);
+      this.refuse(`${this.shown()} stands where ( is expected`);
     const from = this.#at;
     let depth = 1;
     while (depth > 0) {
       const token = this.#scan(INSIDE);
-      if (token.kind === 'end') this.#refuse('a parenthesis is not closed');
+      if (token.kind === 'end') this.refuse('a parenthesis is not closed');
       if (token.kind !== 'symbol') continue;
-      if (token.text === '(' && ++depth > MAX_DEPTH) this.#refuse('too many parentheses within each other');
+      if (token.text === '(' && ++depth > MAX_DEPTH) this.refuse('too many parentheses within each other');
       if (token.text === ')') depth--;
     }
     const inside = this.#text.slice(from, this.#at - 1).trim();
@@ -96,7 +109,7 @@ export class CreateTableTokens {
   }
 
   #of(kind: TokenKind, what: string): Token {
-    if (this.#ahead.kind !== kind) this.#refuse(`${this.shown()} stands where ${what} is expected`);
+    if (this.#ahead.kind !== kind) this.refuse(`${this.shown()} stands where ${what} is expected`);
     return this.next();
   }
 
@@ -106,8 +119,8 @@ export class CreateTableTokens {
     this.#from = this.#at;
     if (this.#at >= this.#text.length) return { kind: 'end', text: '', source: '' };
     const two = this.#text.slice(this.#at, this.#at + 2);
-    if (two === '/*' || two === '--' || two[0] === '#') this.#refuse(`it holds a comment, ${this.#excerpt()}`);
-    if (two[0] === ';') this.#refuse('it holds a semicolon: one statement is expected');
+    if (two === '/*' || two === '--' || two[0] === '#') this.refuse(`it holds a comment, ${this.#excerpt()}`);
+    if (two[0] === ';') this.refuse('it holds a semicolon: one statement is expected');
     TOKEN.lastIndex = this.#at;
     const [source, name, text, number, word, symbol] = TOKEN.exec(this.#text) ?? [];
     if (source === undefined) return this.#other(further);
@@ -127,7 +140,7 @@ export class CreateTableTokens {
         return { kind: 'symbol', text: source, source };
       }
     }
-    return this.#refuse(`it holds ${this.#excerpt()}, which stands in no definition that is taken`);
+    return this.refuse(`it holds ${this.#excerpt()}, which stands in no definition that is taken`);
   }
 
   #excerpt(): string {

@@ -5,7 +5,7 @@ import { type Inspection, type Outcome, replicaMachine } from '../../machines/sy
 import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { refuseLoss } from '../../src/db/replica/adoption.ts';
-import { readRoots } from '../../src/db/tables/transparency-log.ts';
+import { readRoots } from '../../src/db/tables/transparency-pages.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseReport } from '../../src/wire/report.ts';

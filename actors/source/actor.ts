@@ -7,7 +7,7 @@ import { connect, databaseError, statementTag } from '../../src/db/core/connecti
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
 import { IndexMap } from '../../src/db/tables/index-map.ts';
-import { readEpochs, readLatestEpoch, readProof, readRoots } from '../../src/db/tables/transparency-log.ts';
+import { readEpochs, readLatestEpoch, readProof, readRoots } from '../../src/db/tables/transparency-pages.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
 import type { SnapshotOrder, SnapshotQuery } from '../../src/wire/snapshot.ts';

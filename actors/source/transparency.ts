@@ -13,26 +13,27 @@ import {
   readFirstHeight,
   readTip
 } from '../../src/db/tables/block-hashes.ts';
+import { createControlTables, missingControlTables } from '../../src/db/tables/control-tables.ts';
+import {
+  commitEpoch,
+  dropEpochs,
+  type EpochRewrite,
+  readEpochBlocks,
+  readOpenEpochs,
+  writeEpoch
+} from '../../src/db/tables/epochs.ts';
 import { readLayout } from '../../src/db/tables/source-layout.ts';
 import {
   type BroadcastBlock,
-  commitEpoch,
-  createControlTables,
-  dropEpochs,
-  type EpochRewrite,
   findBreak,
   type LoggedBlock,
-  missingControlTables,
   pruneFrom,
-  readEpochBlocks,
   readLoggedHeight,
-  readOpenEpochs,
   readRetimed,
   readUnrecorded,
   recordBlocks,
   tells,
-  type UnrecordedBlock,
-  writeEpoch
+  type UnrecordedBlock
 } from '../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { databaseKey } from '../../src/wire/database.ts';

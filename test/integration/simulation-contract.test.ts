@@ -33,7 +33,8 @@ const { digestPlans, readDigests, readRangeRows, readRanges, wholeTable } = awai
 const { readGroup } = await import('../../src/db/source/group-reader.ts');
 const { readTip } = await import('../../src/db/tables/block-hashes.ts');
 const { SourceMemory } = await import('../../src/db/source/memory.ts');
-const { pruneFrom, readOpenEpochs } = await import('../../src/db/tables/transparency-log.ts');
+const { readOpenEpochs } = await import('../../src/db/tables/epochs.ts');
+const { pruneFrom } = await import('../../src/db/tables/transparency-log.ts');
 
 type Connection = Awaited<ReturnType<typeof openWriter>>;
 

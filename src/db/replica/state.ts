@@ -4,7 +4,8 @@ import type { Halt } from '../../wire/report.ts';
 import { type Connection, rows } from '../core/connection.ts';
 import { type StatementBatch, type Statements, write } from '../core/statement-batch.ts';
 import { classByName } from '../tables/classify.ts';
-import { createControlTables, isoTime } from '../tables/transparency-log.ts';
+import { createControlTables } from '../tables/control-tables.ts';
+import { isoTime } from '../tables/transparency-pages.ts';
 import type { IdOrigin } from './carried-ids.ts';
 
 /** The replica's unfinished work; durable, so that a restart continues it. */

@@ -3,7 +3,8 @@ import { PlatformError } from '../../errors.ts';
 import { type BlockHashes, hashesOf, sameBlock } from '../../wire/database.ts';
 import { type StatementBatch, type Statements, write } from '../core/statement-batch.ts';
 import { type BlockHead, type HeadLayout, readHeadPages } from '../tables/block-hashes.ts';
-import { commitEpoch, type LoggedBlock, recordBlocks } from '../tables/transparency-log.ts';
+import { commitEpoch } from '../tables/epochs.ts';
+import { type LoggedBlock, recordBlocks } from '../tables/transparency-log.ts';
 import type { HeightRun, Span } from './heights.ts';
 import type { ReplicaSchema } from './schema.ts';
 

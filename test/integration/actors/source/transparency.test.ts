@@ -8,8 +8,9 @@ import { epochRoot, leafHash, verifyProof } from '../../../../src/consensus/epoc
 import { connect } from '../../../../src/db/core/connection.ts';
 import { SerialConnection } from '../../../../src/db/core/serial-connection.ts';
 import { type BlockHead, readBlockHeads } from '../../../../src/db/tables/block-hashes.ts';
+import { createControlTables } from '../../../../src/db/tables/control-tables.ts';
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
-import { createControlTables, type LoggedBlock } from '../../../../src/db/tables/transparency-log.ts';
+import type { LoggedBlock } from '../../../../src/db/tables/transparency-log.ts';
 import { hasCode } from '../../../../src/errors.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
 import { createDatabase, testServer } from '../../../support/mariadb.ts';

@@ -18,12 +18,13 @@ import { stateText } from '../runtime/observe.ts';
 import { adopt } from './adoption.ts';
 import { ReplicaAudit } from './audit.ts';
 import { ReplicaBootstrap } from './bootstrap.ts';
-import { ReplicaChain, ReplicaLost } from './chain.ts';
+import { ReplicaChain } from './chain.ts';
 import { ReplicaCheckpoints } from './checkpoints.ts';
 import { ReplicaDispensers } from './dispensers.ts';
 import { ReplicaFollower } from './follower.ts';
 import { ReplicaIndexMap } from './index-map.ts';
 import { Replica } from './replica.ts';
+import { ReplicaLost } from './replica-lost.ts';
 import { SourceQuorum } from './source-quorum.ts';
 
 const REPORT_INTERVAL_MS = 250;
@@ -80,7 +81,6 @@ const indexMap = new ReplicaIndexMap(replica, () =>
 const checkpoints = new ReplicaCheckpoints(replica);
 const audit = new ReplicaAudit(replica, host.observe('audit'));
 const follower = new ReplicaFollower(replica, {
-  chain,
   audit,
   sourceQuorum,
   dispensers: new ReplicaDispensers(replica),
@@ -137,7 +137,7 @@ async function inspect(signal: AbortSignal): Promise<Inspection> {
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: `circuit breaker open for ${id.chain}/${id.network}` });
   }
   breaker.tell('call.started');
-  await replica.open(() => adopt(replica, chain, signal));
+  await replica.open(() => adopt(replica, signal));
   audit.renew();
   sourceQuorum.attend();
   breaker.tell('call.succeeded');

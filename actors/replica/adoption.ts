@@ -1,8 +1,8 @@
 import { followSchema } from '../../src/db/ddl/schema-writer.ts';
 import { examineForeign, refusal, takeOver } from '../../src/db/replica/adoption.ts';
 import { hasCode } from '../../src/errors.ts';
-import type { ReplicaChain } from './chain.ts';
 import { SourceHeads } from './heads.ts';
+import { ownHashes } from './own-hashes.ts';
 import type { Replica } from './replica.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
@@ -15,7 +15,7 @@ type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
  *
  * @throws {PlatformError} REPLICA_FOREIGN with the reason
  */
-export async function adopt(replica: Parts, chain: ReplicaChain, signal: AbortSignal): Promise<void> {
+export async function adopt(replica: Parts, signal: AbortSignal): Promise<void> {
   const { writer, context } = replica.store;
   const { client: source } = replica.sources;
   const { data, log } = replica;
@@ -24,7 +24,7 @@ export async function adopt(replica: Parts, chain: ReplicaChain, signal: AbortSi
   const { lowest, tip } = await examineForeign(writer, plan);
   const status = await source.status(signal);
   if (status.height === null) throw refusal('its source has no blocks yet');
-  const heads = new SourceHeads(replica, (height) => chain.ownHashes(height), status, signal);
+  const heads = new SourceHeads(replica, (height) => ownHashes(replica, height), status, signal);
   const floor = Math.max(lowest, tip - data.maxRollbackDepth);
   const fork = await findShared(heads, floor, Math.min(tip, status.height));
   if (fork === null) throw refusal(`none of its blocks from ${floor} to ${tip} is known to be in its source's chain`);

@@ -11,9 +11,9 @@ import { count } from '../../src/observe/counters.ts';
 import type { SourceClient } from '../../src/sync/client/source-client.ts';
 import type { Verification } from '../../src/wire/report.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
-import { ReplicaLost } from './chain.ts';
 import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
 import type { Replica } from './replica.ts';
+import { ReplicaLost } from './replica-lost.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
 

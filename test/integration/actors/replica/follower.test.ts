@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReplicaAudit } from '../../../../actors/replica/audit.ts';
-import { ReplicaChain } from '../../../../actors/replica/chain.ts';
 import { ReplicaCheckpoints } from '../../../../actors/replica/checkpoints.ts';
 import { ReplicaDispensers } from '../../../../actors/replica/dispensers.ts';
 import { ReplicaFollower } from '../../../../actors/replica/follower.ts';
@@ -25,10 +24,8 @@ async function follow() {
   const replica = testReplica(to, source.url);
   await replica.open();
   const sourceQuorum = new SourceQuorum(replica, () => () => undefined);
-  const chain = new ReplicaChain(replica, sourceQuorum);
   const audit = new ReplicaAudit(replica, () => undefined);
   const follower = new ReplicaFollower(replica, {
-    chain,
     audit,
     sourceQuorum,
     dispensers: new ReplicaDispensers(replica),

@@ -31,7 +31,7 @@ const { runs, emptyBlocks, fullBlocks } = readArguments(
   'npm run bench -- decoder [--short]',
   { short: { type: 'boolean' } },
   ({ short }) =>
-    short ? { runs: 1, emptyBlocks: 6_000, fullBlocks: 10 } : { runs: 3, emptyBlocks: 20_000, fullBlocks: 200 }
+    short ? { runs: 1, emptyBlocks: 6_000, fullBlocks: 10 } : { runs: 3, emptyBlocks: 10_000, fullBlocks: 120 }
 );
 
 const MAGIC = 'TEST';

@@ -13,7 +13,7 @@ import type { FoundChanges } from './changes/found-changes.ts';
 import { findTables, type OwnRows, OwnValues, readOwnRows } from './changes/own-rows.ts';
 import { type Ranging, rangingOf } from './changes/ranging.ts';
 import type { Span } from './changes/spans.ts';
-import { isSettled, readTableFacts, type TableFacts } from './changes/table-facts.ts';
+import { isSettled, isUntouched, readTableFacts, type TableFacts } from './changes/table-facts.ts';
 import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LookupReader } from './lookup-reader.ts';
@@ -161,9 +161,10 @@ class GroupReader {
       count += found.count;
       for (const column of this.#columnsOf(plan)) this.#noteParents(column, found, parentsOf, add);
     }
-    const wanted = this.#others.map((table) => ({ ...table, spans: values.of(table.plan) }));
+    const touched = this.#others.filter((table) => !this.#isUntouched(table));
+    const wanted = touched.map((table) => ({ ...table, spans: values.of(table.plan) }));
     const present = await findTables(this.#statements, wanted);
-    const others = this.#others.filter(({ plan }) => present.has(plan.name));
+    const others = touched.filter(({ plan }) => present.has(plan.name));
     await Promise.all(
       others.map(async ({ plan, ranging }) => {
         const found = await this.#readOwn(plan, ranging, from, to);
@@ -203,6 +204,11 @@ class GroupReader {
     const count = Object.values(all).reduce((sum, { length }) => sum + length, 0);
     this.#earlier = count > LOOKUP_ROWS ? {} : all;
     return { ...found };
+  }
+
+  #isUntouched({ plan: { name } }: Scoped): boolean {
+    const watch = this.#memory.watches.get(name);
+    return watch !== undefined && isUntouched(this.#facts.get(name), watch);
   }
 
   #noteStale(values: OwnValues): void {

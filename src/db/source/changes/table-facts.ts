@@ -32,6 +32,14 @@ export function isSettled({ updateTime, isFresh }: TableFacts, before: string | 
   return !isFresh && (updateTime === null || (before !== null && updateTime < before));
 }
 
+/** Whether a table is as it was when it was looked at: nothing was committed to it since, not even rows of new blocks. */
+export function isUntouched(
+  facts: TableFacts | undefined,
+  seen: { readonly updateTime: string | null | undefined; readonly isSettled: boolean }
+): boolean {
+  return seen.isSettled && facts !== undefined && facts.updateTime !== null && facts.updateTime === seen.updateTime;
+}
+
 /**
  * MariaDB's facts about each table, in one statement of some 2 ms for 150 tables.
  *

@@ -1,4 +1,4 @@
-import type { Attestation } from '../../src/db/replica/compare/digest-compare.ts';
+import type { Attestation } from '../../src/db/replica/compare/comparison.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { SourceClient } from '../../src/sync/client/source-client.ts';
 import type { Replica } from './replica.ts';

@@ -1,11 +1,7 @@
 import { SourceDigests } from '../../../actors/source/digests.ts';
 import { type Connection, connect } from '../../../src/db/core/connection.ts';
-import {
-  type CompareOptions,
-  type Comparison,
-  DigestComparison,
-  type DigestSource
-} from '../../../src/db/replica/compare/digest-compare.ts';
+import type { CompareOptions, Comparison, DigestSource } from '../../../src/db/replica/compare/comparison.ts';
+import { DigestComparison } from '../../../src/db/replica/compare/digest-compare.ts';
 import { repair } from '../../../src/db/replica/compare/repair.ts';
 import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { readTopology } from '../../../src/db/tables/topology.ts';

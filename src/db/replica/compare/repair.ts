@@ -8,7 +8,7 @@ import { deleteRows, insertRows, selectByKey } from '../row-statements.ts';
 import { type CanonicalRow, keyText, type ReplicaTable } from '../schema.ts';
 import { writeReplicaState } from '../state.ts';
 import { logAnew } from '../written-blocks.ts';
-import type { TableDifference } from './digest-compare.ts';
+import type { TableDifference } from './comparison.ts';
 
 const DUPLICATE_KEY = 1062;
 

@@ -1,0 +1,81 @@
+import type { DatabaseDigest, DigestKey, DigestRange, TableDigest } from '../../../wire/digest.ts';
+import type { CanonicalRow } from '../schema.ts';
+import type { RangeSource } from './range-difference.ts';
+
+/** The source's answers that a comparison needs. */
+export interface DigestSource extends RangeSource {
+  /** The key of the digests of its tip, at once: both sides make them at the same time. */
+  digestKey(signal?: AbortSignal): Promise<DigestKey>;
+  digest(key: string, signal?: AbortSignal): Promise<DatabaseDigest>;
+}
+
+/** What differs in one table. */
+export interface TableDifference {
+  readonly table: string;
+  /** Rows of the replica that the source does not have. */
+  readonly surplus: readonly CanonicalRow[];
+  /** Rows of the source that the replica does not have. */
+  readonly missing: readonly CanonicalRow[];
+  /** Where they are. */
+  readonly spans: readonly DigestRange[];
+  /** The source's digest of the whole table, and the replica's rows outside of the spans. */
+  readonly claimed: Pick<TableDigest, 'rows' | 'digest'>;
+  readonly outside: Pick<TableDigest, 'rows' | 'digest'>;
+  /** Size of the rows that were fetched. */
+  readonly bytes: number;
+  /** AUTO_INCREMENT ids were compared. */
+  readonly withIds: boolean;
+}
+
+/** What comparing a replica with its source found. */
+export type Comparison =
+  /** They stand at different blocks or schemas, or the source is on its way to the next: nothing can be said. */
+  | {
+      readonly kind: 'elsewhere';
+      readonly height: number;
+      readonly sourceHeight: number;
+      /** Tables that differ, and that the source has changed since its block. */
+      readonly unsettled?: readonly string[];
+    }
+  | {
+      readonly kind: 'equal';
+      readonly height: number;
+      readonly said: DatabaseDigest;
+      /** Tables that are equal but for their ids. */
+      readonly ownIds: readonly string[];
+    }
+  | {
+      readonly kind: 'different';
+      readonly height: number;
+      readonly said: DatabaseDigest;
+      readonly tables: readonly TableDifference[];
+      /** Further tables that differ, or may differ: their missing rows are found once the others are repaired. */
+      readonly more: readonly string[];
+      /** Tables that are compared without their ids. */
+      readonly ownIds: readonly string[];
+    };
+
+/** The comparison of a source that is not followed with the replica's tables. */
+export type Attestation =
+  | { readonly kind: 'elsewhere'; readonly sourceHeight: number }
+  | {
+      readonly kind: 'told';
+      readonly equal: readonly string[];
+      readonly different: readonly string[];
+      /** Tables that differ, and that the source has changed since its block: nothing can be said of them. */
+      readonly unsettled: readonly string[];
+    };
+
+export interface CompareOptions {
+  /** Compares this table and no other. */
+  readonly only?: string | undefined;
+  /** A table that the source has changed since its last block is not compared: the next block carries that. */
+  readonly patient?: boolean;
+  /**
+   * Its name. Where the replica has the ids of another one, tables in which they differ are compared without them. Absent: of
+   * such tables only those that the replica's marker names.
+   */
+  readonly source?: string;
+  /** Ids count in every table. */
+  readonly allIds?: boolean;
+}

@@ -2,7 +2,8 @@ import Type, { type TSchema } from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { ByName } from '../../wire/by-name.ts';
-import { applyConfigEdits, type ConfigEdit, selectConfigs } from '../store/configs.ts';
+import { KeptConfigs } from '../kept-configs.ts';
+import { applyConfigEdits, type ConfigEdit } from '../store/configs.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { DATABASE_ERRORS, Success, success } from './common.ts';
 
@@ -26,6 +27,7 @@ export function configMethods(
   database: HubDatabase,
   { readNeedsKey }: { readonly readNeedsKey: boolean }
 ): Readonly<Record<string, RpcMethod>> {
+  const configs = new KeptConfigs(database);
   return {
     getallconfigs: rpcMethod({
       summary: 'The configuration by coin, network, module and parameter: all of it, or what changed since',
@@ -43,7 +45,7 @@ export function configMethods(
           throw new PlatformError('REQUEST_INVALID', {
             reason: `since_updated_at ${since} must be seconds, not milliseconds: send the watermark of an earlier answer`
           });
-        return await database.read((connection) => selectConfigs(connection, since));
+        return await configs.read(since);
       }
     }),
     updateconfig: rpcMethod({

@@ -1,39 +1,61 @@
 import { type Connection, rows } from '../../db/core/connection.ts';
-import { buildTree, type ConfigEntry, type ConfigTree } from '../config-tree.ts';
+import type { ConfigEntry, ConfigTree } from '../config-tree.ts';
 
-/** Result of `getallconfigs`. */
-export interface ConfigEnvelope {
-  readonly configs: ConfigTree;
+/** What every write of the hub moves. */
+export interface ConfigMark {
   /** Number of the last committed write. */
   readonly seq: number;
   /** Epoch seconds of the newest change, 0 when there is none. */
   readonly watermark: number;
+}
+
+/** What a reader of changes is told of the whole. */
+export interface ConfigHead extends ConfigMark {
   /** Entries of the whole configuration, by which a reader of changes notices that one was removed. */
   readonly entries: number;
+}
+
+/** Result of `getallconfigs`. */
+export interface ConfigEnvelope extends ConfigHead {
+  readonly configs: ConfigTree;
+}
+
+/** The whole configuration. */
+export interface ConfigState {
+  readonly head: ConfigHead;
+  /** By coin, network, module and parameter; `changedAt` in epoch seconds. */
+  readonly entries: readonly (ConfigEntry & { readonly changedAt: number })[];
 }
 
 /** One parameter's new value; null removes it. */
 export type ConfigEdit = Omit<ConfigEntry, 'value'> & { readonly value: string | null };
 
-/** The configuration, or what changed. @param since epoch seconds, inclusive @see the section "Hub configuration store" */
-export async function selectConfigs(connection: Connection, since = 0): Promise<ConfigEnvelope> {
-  const [head] = await rows(
+/** Where the configuration stands, found without reading it. */
+export async function selectConfigMark(connection: Connection): Promise<ConfigMark> {
+  const [mark] = await rows(
     connection,
-    `SELECT COALESCE(UNIX_TIMESTAMP(MAX(updated_at)), 0) AS watermark, COUNT(*) AS entries,
-            (SELECT value FROM consensus_state WHERE key_name = 'last_seq') AS seq FROM configs`
+    `SELECT (SELECT COALESCE(UNIX_TIMESTAMP(MAX(updated_at)), 0) FROM configs) AS watermark,
+            (SELECT value FROM consensus_state WHERE key_name = 'last_seq') AS seq`
   );
-  const changed = await rows<ConfigEntry & Record<string, unknown>>(
+  return { seq: Number(mark?.['seq'] ?? 0), watermark: Number(mark?.['watermark'] ?? 0) };
+}
+
+/** How many entries the configuration has. */
+export async function countConfigs(connection: Connection): Promise<number> {
+  const [counted] = await rows<{ entries: number }>(connection, 'SELECT COUNT(*) AS entries FROM configs');
+  return Number(counted?.entries ?? 0);
+}
+
+/** Reads the whole configuration. The caller's transaction makes head and entries one state. */
+export async function selectConfigState(connection: Connection): Promise<ConfigState> {
+  const mark = await selectConfigMark(connection);
+  const found = await rows<ConfigEntry & { changedAt: number } & Record<string, unknown>>(
     connection,
-    `SELECT coin, network, module, param_name AS param, param_value AS value
-       FROM configs WHERE UNIX_TIMESTAMP(updated_at) >= ? ORDER BY coin, network, module, param_name`,
-    [since]
+    `SELECT coin, network, module, param_name AS param, param_value AS value, UNIX_TIMESTAMP(updated_at) AS changedAt
+       FROM configs ORDER BY coin, network, module, param_name`
   );
-  return {
-    configs: buildTree(changed),
-    seq: Number(head?.['seq'] ?? 0),
-    watermark: Number(head?.['watermark'] ?? 0),
-    entries: Number(head?.['entries'] ?? 0)
-  };
+  const entries = found.map((entry) => ({ ...entry, changedAt: Number(entry.changedAt) }));
+  return { head: { ...mark, entries: entries.length }, entries };
 }
 
 /**

@@ -31,6 +31,8 @@ export interface HubDatabase {
   circuit(): Circuit;
   /** Reads in one consistent snapshot. */
   read<T>(work: Work<T>): Promise<T>;
+  /** Runs one statement that reads; it needs no transaction to see one state. */
+  readOnce<T>(work: Work<T>): Promise<T>;
   /** One transaction and one `seq`, durable when it returns. Writers take turns. */
   write<T>(work: Work<T>): Promise<T>;
   /** The same without a `seq`: for what indexers push with each block. */
@@ -133,6 +135,7 @@ export function openHubDatabase(database: DatabaseCoordinates, log: Logger, brea
     },
 
     read: transact(SNAPSHOT),
+    readOnce: (work) => run(CALL_LIMIT_MS, work),
     write: transact(WRITE),
     push: transact(PUSH),
 

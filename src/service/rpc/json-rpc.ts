@@ -6,9 +6,10 @@ import type { Authenticator } from '../auth.ts';
 import { createLimit } from '../limits.ts';
 import { idOf, MethodTable } from './calls.ts';
 import { readExactBody } from './exact-body.ts';
+import { KeptResult } from './kept-result.ts';
 import { type RpcMethod, rpcMethod } from './method.ts';
 import { type OpenRpc, OpenRpcSchema } from './openrpc.ts';
-import { failure, refusalOf } from './replies.ts';
+import { failure, type Id, refusalOf } from './replies.ts';
 
 /** The JSON-RPC face of a service. */
 export interface RpcOptions {
@@ -94,7 +95,11 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document,
     for (const call of calls) outcomes.push(await table.answer(call, request.log)); // in order: a read sees the write before it
     const replies = outcomes.flatMap(({ reply: each }) => each ?? []);
     if (replies.length === 0) return reply.code(204).send();
-    return reply.code(isBatch ? 200 : outcomes[0]!.status).send(isBatch ? replies : replies[0]);
+    if (isBatch) return reply.send(replies);
+    const [only] = replies;
+    if (only && 'result' in only && only.result instanceof KeptResult)
+      return await sendKept(request, reply, only.result, only.id);
+    return reply.code(outcomes[0]!.status).send(only);
   };
 
   const doc = {
@@ -125,3 +130,19 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document,
     );
   }
 };
+
+async function sendKept(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  result: KeptResult,
+  id: Id
+): Promise<FastifyReply> {
+  const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:\s*,|\s*$))/.test(String(headers['accept-encoding'] ?? ''));
+  const { bytes, coding } = await result.between(
+    '{"jsonrpc":"2.0","result":',
+    `,"id":${JSON.stringify(id)}}`,
+    takesGzip
+  );
+  if (coding === 'gzip') reply.header('content-encoding', 'gzip');
+  return reply.header('vary', 'accept-encoding').type('application/json; charset=utf-8').send(bytes);
+}

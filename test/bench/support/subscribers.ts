@@ -3,10 +3,19 @@ import { WebSocket } from 'ws';
 
 /** Connections that are opened at once. */
 const CROWD = 100;
-const HEIGHT = /"block_index":(\d+)/;
+/** A block's height, or the number of the action of a hub's price. */
+const HEIGHT = /"(?:block|action)_index":(\d+)/;
+const HEAD_BYTES = 600;
 
 export type SubscribersAsk =
-  | { readonly type: 'connect'; readonly url: string; readonly key: string; readonly count: number }
+  | {
+      readonly type: 'connect';
+      readonly url: string;
+      readonly key: string;
+      readonly count: number;
+      /** Address of this machine to connect from; default: 127.0.0.1. */
+      readonly from?: string;
+    }
   /** Others that read nothing, and their end. */
   | { readonly type: 'stall'; readonly url: string; readonly key: string; readonly count: number }
   | { readonly type: 'leave' }
@@ -20,13 +29,13 @@ class Crowd {
   readonly #heard: number[] = [];
   #stalled: WebSocket[] = [];
 
-  async connect({ url, key, count }: SubscribersAsk & { type: 'connect' }): Promise<void> {
-    await open(url, key, count, (socket) => {
+  async connect({ url, key, count, from }: SubscribersAsk & { type: 'connect' }): Promise<void> {
+    const prepare = (socket: WebSocket) =>
       socket.on('message', (data: Buffer) => {
-        const height = HEIGHT.exec(data.toString('latin1', 0, 400))?.[1];
+        const height = HEIGHT.exec(data.toString('latin1', 0, HEAD_BYTES))?.[1];
         if (height !== undefined) this.#heard.push(Number(height), now());
       });
-    });
+    await open(url, key, count, prepare, from);
   }
 
   /** They read nothing from the start, so that the kernel gives them no more room than it has to. */
@@ -43,11 +52,15 @@ class Crowd {
   }
 }
 
-async function open(url: string, key: string, count: number, prepare: (socket: WebSocket) => void) {
+async function open(url: string, key: string, count: number, prepare: (socket: WebSocket) => void, from = '127.0.0.1') {
   const sockets: WebSocket[] = [];
   while (sockets.length < count) {
     const opening = Array.from({ length: Math.min(CROWD, count - sockets.length) }, () => {
-      const socket = new WebSocket(url, { headers: { authorization: `Bearer ${key}` }, perMessageDeflate: false });
+      const socket = new WebSocket(url, {
+        headers: { authorization: `Bearer ${key}` },
+        perMessageDeflate: false,
+        localAddress: from
+      });
       prepare(socket);
       return socket;
     });

@@ -48,7 +48,7 @@ const open = async () => {
   const database: HubDatabase = {
     ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed' },
     ...{ prepare: async () => undefined, close: async () => undefined },
-    ...{ read: run, write: run, push: run }
+    ...{ read: run, readOnce: run, write: run, push: run }
   };
   const settings = { HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: true, GOV_VOTING_PERIOD: 1_000 };
   const methods = hubMethods(database, settings, () => undefined);

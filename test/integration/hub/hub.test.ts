@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import { createHubClient, discoverDatabases } from '../../../src/hub/client.ts';
@@ -25,6 +29,16 @@ async function sql(database: DatabaseCoordinates, statement: string) {
   const result = await rows(connection, statement);
   await connection.end();
   return result;
+}
+
+/** Without a client that decodes by itself. */
+async function rawPost(port: number, body: unknown, coding: string) {
+  const headers = { 'content-type': 'application/json', 'accept-encoding': coding };
+  const asked = request({ host: '127.0.0.1', port, method: 'POST', path: '/', headers }).end(JSON.stringify(body));
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const bytes = Buffer.concat(await Array.fromAsync(response as AsyncIterable<Buffer>));
+  const text = (response.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
+  return { status: response.statusCode, headers: response.headers, text };
 }
 
 const MODULE = { db_host: '127.0.0.1', db_port: 3306, name: 'Platform_BTC_Mainnet_Indexer', user: 'u', pass: 'p ' };
@@ -70,6 +84,38 @@ test('since_updated_at returns what changed at that second or later; writing the
   await hub.call('updateconfig', tree({ ...MODULE, user: 'v', pass: 'p' })); // only a trailing space less
   const next = (await hub.call('getallconfigs', { since_updated_at: past + 1 })).json.result;
   assert.deepEqual(next.configs, { bitcoin: { mainnet: { 'x-indexer': { user: 'v', pass: 'p' } } } });
+});
+
+test('getallconfigs: kept answers are those of the database, plain, as gzip and in a batch, and change with it', async (t) => {
+  const database = await createDatabase('hub');
+  const hub = await runHub(t, database);
+  const modules = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`m${n}-indexer`, MODULE]));
+  await hub.call('updateconfig', { config: { bitcoin: { mainnet: modules } } });
+  const ask = async (id: unknown, coding: string) => {
+    const { status, headers, text } = await rawPost(hub.port, { jsonrpc: '2.0', id, method: 'getallconfigs' }, coding);
+    return { status, coding: headers['content-encoding'], reply: JSON.parse(text) };
+  };
+  const plain = await ask(1, 'identity');
+  assert.deepEqual([plain.status, plain.coding], [200, undefined]);
+  const wanted = Object.fromEntries(Object.keys(modules).map((name) => [name, { ...MODULE, db_port: '3306' }]));
+  assert.deepEqual(plain.reply.result.configs, { bitcoin: { mainnet: wanted } });
+  for (const id of [1, 'two"', null]) {
+    const zipped = await ask(id, 'deflate, gzip');
+    assert.deepEqual([zipped.status, zipped.coding, zipped.reply], [200, 'gzip', { ...plain.reply, id }]);
+  }
+  assert.equal((await ask(1, 'gzip;q=0, identity')).coding, undefined);
+  const batch = (await hub.post([{ jsonrpc: '2.0', id: 7, method: 'getallconfigs' }])).json;
+  assert.deepEqual(batch, [{ ...plain.reply, id: 7 }]);
+
+  const { seq, watermark, entries } = plain.reply.result;
+  const none = (await hub.call('getallconfigs', { since_updated_at: watermark + 1 })).json.result;
+  assert.deepEqual(none, { configs: {}, seq, watermark, entries });
+  await hub.call('updateconfig', { config: { bitcoin: { mainnet: { 'm0-indexer': { user: 'new' } } } } });
+  const next = (await ask(1, 'gzip')).reply.result;
+  assert.deepEqual([next.seq, next.configs.bitcoin.mainnet['m0-indexer'].user], [seq + 1, 'new']);
+  await sql(database, "DELETE FROM configs WHERE module = 'm1-indexer'"); // by hand: no write of the hub
+  const isThere = async () => 'm1-indexer' in (await ask(1, 'gzip')).reply.result.configs.bitcoin.mainnet;
+  for (const end = Date.now() + 5_000; await isThere(); await sleep(50)) assert.ok(Date.now() < end, 'still there');
 });
 
 test('a change is never stamped older than one before it, though the clock steps back', async (t) => {

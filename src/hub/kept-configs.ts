@@ -1,0 +1,64 @@
+import { KeptResult } from '../service/rpc/kept-result.ts';
+import { SharedReads } from '../service/shared-reads.ts';
+import { buildTree } from './config-tree.ts';
+import {
+  type ConfigEnvelope,
+  type ConfigState,
+  countConfigs,
+  selectConfigMark,
+  selectConfigState
+} from './store/configs.ts';
+import type { HubDatabase } from './store/database.ts';
+
+/** Answers that are kept; services ask with the few watermarks that they saw last. */
+const MOST_ANSWERS = 16;
+
+/** A removal by hand moves neither `seq` nor the watermark: entries are counted again after so long. */
+const RECOUNT_MS = 1_000;
+
+interface Kept extends ConfigState {
+  /** By `since_updated_at`. */
+  readonly answers: Map<number, KeptResult<ConfigEnvelope>>;
+  countedAt: number;
+}
+
+/**
+ * The answers of `getallconfigs`, made once for each state of the configuration. Each request asks the database whether a
+ * write was committed since; requests that come meanwhile share the next look.
+ */
+export class KeptConfigs {
+  readonly #database: HubDatabase;
+  readonly #looks = new SharedReads<Kept>();
+  #kept: Kept | undefined;
+
+  constructor(database: HubDatabase) {
+    this.#database = database;
+  }
+
+  /** @param since epoch seconds, inclusive: only what changed then or later @throws as the database */
+  async read(since = 0): Promise<KeptResult<ConfigEnvelope>> {
+    const { head, entries, answers } = await this.#looks.read('configs', () => this.#look());
+    const kept = answers.get(since);
+    if (kept) return kept;
+    const changed = entries.filter(({ changedAt }) => changedAt >= since);
+    const answer = new KeptResult({ configs: buildTree(changed), ...head });
+    if (answers.size === MOST_ANSWERS) answers.delete(answers.keys().next().value ?? since);
+    answers.set(since, answer);
+    return answer;
+  }
+
+  async #look(): Promise<Kept> {
+    if (this.#kept && (await this.#isCurrent(this.#kept))) return this.#kept;
+    const state = await this.#database.read(selectConfigState);
+    this.#kept = { ...state, answers: new Map(), countedAt: performance.now() };
+    return this.#kept;
+  }
+
+  async #isCurrent(kept: Kept): Promise<boolean> {
+    const { seq, watermark } = await this.#database.readOnce(selectConfigMark);
+    if (seq !== kept.head.seq || watermark !== kept.head.watermark) return false;
+    if (performance.now() - kept.countedAt < RECOUNT_MS) return true;
+    kept.countedAt = performance.now();
+    return (await this.#database.readOnce(countConfigs)) === kept.head.entries;
+  }
+}

@@ -110,7 +110,7 @@ const offerAction = fc.oneof(
   fields(just('COINPAY|0'), offer),
   just('COINPAY|0|12'),
   just('ORDER|0|BTC|TOKA|1|0|BTC|TOKB|90|||1700004000'),
-  just('DISPENSER|0|BTC|TOKA|1||2|BTC|TOKB|4||||1700004000'),
+  just('DISPENSER|0|BTC|TOKA|1||2|BTC|TOKB|4|||||1700004000'),
   fields(
     just('DISPENSER|0'),
     coin,
@@ -186,7 +186,7 @@ const STAKES = [
   ['A', 'SEND|1|GAS|100|B|50|E'],
   ['A', `STAKE|1|20|${'a'.repeat(64)}`],
   ['B', `STAKE|1|7|${'b'.repeat(64)}`],
-  ['A', 'DISPENSER|0|BTC|TOKA|1||2|BTC|TOKB|4||||1700004000'],
+  ['A', 'DISPENSER|0|BTC|TOKA|1||2|BTC|TOKB|4|||||1700004000'],
   ['A', 'SWAP|0|BTC|TOKA|90|0|BTC|TOKB|90|||1700004000']
 ] as const;
 

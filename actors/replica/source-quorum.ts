@@ -1,20 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type InspectionEvent } from 'xstate';
 import { dissenters, hashQuorumMachine } from '../../machines/sync/hash-quorum.ts';
 import { PlatformError } from '../../src/errors.ts';
-import { askHashes } from '../../src/sync/client/ask-hashes.ts';
 import { type BlockHashes, blockText } from '../../src/wire/database.ts';
 import { Contradictions } from './contradictions.ts';
 import { DoubtedSources } from './doubted-sources.ts';
 import type { Replica } from './replica.ts';
-import { type HashReport, SourceListener } from './source-listener.ts';
+import type { HashReport } from './source-listener.ts';
+import { LOOK_MS, SourceListeners, type Words } from './source-listeners.ts';
 import type { SourceRecord } from './source-set.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt'>;
 
-/** Between two looks at sources that have not said what is waited for. */
-const LOOK_MS = 500;
-const ASK_LIMIT_MS = 5_000;
 /** Blocks that were agreed on that are remembered. */
 const MAX_REMEMBERED = 1_000;
 type Observer = (event: InspectionEvent) => void;
@@ -26,9 +22,6 @@ type Observer = (event: InspectionEvent) => void;
 export type Verdict = 'agreed' | 'other' | 'untold' | 'halted';
 
 type Decision = { readonly agreed: string } | 'untold' | 'halted';
-
-type Words = Map<string, string>;
-type Report = (source: string, hash: string | null) => void;
 
 /** What the source that is followed says of a block of the replica. */
 export interface FollowedReport {
@@ -46,7 +39,7 @@ export interface FollowedReport {
 export class SourceQuorum {
   readonly #replica: Parts;
   readonly #inspect: () => Observer;
-  readonly #listeners = new Map<SourceRecord, SourceListener>();
+  readonly #listeners: SourceListeners;
   readonly #agreed = new Map<number, string>();
   readonly #contradictions = new Contradictions();
   readonly #doubted: DoubtedSources;
@@ -54,13 +47,13 @@ export class SourceQuorum {
   #waitsFor: number | null = null;
   /** Of the last block that was told to be beyond what the sources can name. */
   #untold: number | null = null;
-  #wake: (() => void) | undefined;
 
   /** @param inspect makes an observer that sees the states of a contested height */
   constructor(replica: Parts, inspect: () => Observer) {
     this.#replica = replica;
     this.#inspect = inspect;
     this.#doubted = new DoubtedSources(replica.log);
+    this.#listeners = new SourceListeners(replica, (record, report) => this.#examine(record, report));
   }
 
   get isSitting(): boolean {
@@ -70,27 +63,11 @@ export class SourceQuorum {
 
   /** Hears every source but the one that is followed. */
   attend(): void {
-    if (!this.isSitting) return;
-    const { others } = this.#replica.sources;
-    const { data } = this.#replica;
-    for (const [record, listener] of this.#listeners) {
-      if (others.includes(record)) continue;
-      listener.close();
-      this.#listeners.delete(record);
-    }
-    for (const record of others.filter((each) => !this.#listeners.has(each))) {
-      const { reconnectDelayMs, maxRowBytes } = data;
-      const onReport = (report: HashReport | null, fault?: Error) => this.#note(record, report, fault);
-      this.#listeners.set(
-        record,
-        new SourceListener({ client: record.client, reconnectDelayMs, maxRowBytes, onReport })
-      );
-    }
+    if (this.isSitting) this.#listeners.attend();
   }
 
   close(): void {
-    for (const listener of this.#listeners.values()) listener.close();
-    this.#listeners.clear();
+    this.#listeners.close();
     this.#contradictions.clear();
   }
 
@@ -141,7 +118,7 @@ export class SourceQuorum {
   throwIfLeftBehind(height: number, quietMs: number): void {
     const { data } = this.#replica;
     const { client: source } = this.#replica.sources;
-    if (quietMs < data.hashConfirmTimeoutMs || !this.#isMajority((at) => at > height)) return;
+    if (quietMs < data.hashConfirmTimeoutMs || !this.#listeners.isMajority((at) => at > height)) return;
     const reason = `${source.url} stays at block ${height}, behind the other sources`;
     throw new PlatformError('SOURCE_UNREACHABLE', { reason, source: source.url });
   }
@@ -150,7 +127,7 @@ export class SourceQuorum {
   sweep(): void {
     for (const { record, height, hash } of this.#contradictions.take(this.#replica.data.hashConfirmTimeoutMs)) {
       const agreed = this.#agreed.get(height);
-      if (agreed === undefined || agreed === hash || this.#listeners.get(record)?.heard(height) !== hash) continue;
+      if (agreed === undefined || agreed === hash || this.#listeners.heard(record, height) !== hash) continue;
       this.#mismatch(height, { [this.#replica.sources.client.url]: agreed, [record.client.url]: hash });
       this.#dissents(record, height);
     }
@@ -194,15 +171,14 @@ export class SourceQuorum {
     judge.start();
     try {
       report(source.url, said);
-      for (const [{ client }, listener] of this.#listeners) report(client.url, listener.heard(height));
+      this.#listeners.tell(height, report);
       const began = performance.now();
-      const isDeaf = [...this.#listeners.values()].some((listener) => listener.height === null);
-      for (let askAt = isDeaf ? began : began + LOOK_MS; judge.getSnapshot().hasTag('hold'); ) {
+      for (let askAt = this.#listeners.isDeaf ? began : began + LOOK_MS; judge.getSnapshot().hasTag('hold'); ) {
         if (contested) {
-          await this.#askAll(height, said, report, signal);
+          await this.#listeners.askAll(height, said, report, signal);
           judge.send({ type: 'round.ended' });
         } else if (performance.now() >= askAt) {
-          isFollowedMute = await this.#askSilent(height, words, isFollowedMute, report, signal);
+          isFollowedMute = await this.#listeners.askSilent(height, words, isFollowedMute, report, signal);
           if (judge.getSnapshot().matches('gathering')) {
             const waitedMs = performance.now() - began;
             if ([...words.values()].every(fits) && this.#isUntold(height, words, isFollowedMute, waitedMs))
@@ -212,9 +188,9 @@ export class SourceQuorum {
           askAt = performance.now() + LOOK_MS;
         }
         if (!judge.getSnapshot().hasTag('hold')) break;
-        await this.#wait(contested, signal);
+        await this.#listeners.wait(contested, signal);
         if (contested) continue;
-        for (const [{ client }, listener] of this.#listeners) report(client.url, listener.heard(height));
+        this.#listeners.tell(height, report);
       }
       const { context } = judge.getSnapshot();
       if (context.agreed === null) {
@@ -230,49 +206,6 @@ export class SourceQuorum {
     }
   }
 
-  /** What each says now counts, the source that is followed included. */
-  async #askAll(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<void> {
-    const asked = [...this.#listeners].map(async ([{ client }, listener]) =>
-      report(client.url, await listener.ask(height, signal))
-    );
-    await Promise.all([...asked, this.#askFollowed(height, said, report, signal)]);
-  }
-
-  /** Those that have not spoken, as far as they can know. @returns whether the source that is followed cannot name the block */
-  async #askSilent(
-    height: number,
-    words: Words,
-    isFollowedMute: boolean,
-    report: Report,
-    signal: AbortSignal
-  ): Promise<boolean> {
-    const asked = [...this.#listeners]
-      .filter(([{ client }, { height: at }]) => !words.has(client.url) && (at === null || at >= height))
-      .map(async ([{ client }, listener]) => report(client.url, await listener.ask(height, signal)));
-    const mustAsk = !words.has(this.#replica.sources.client.url) && !isFollowedMute;
-    const [isMute] = await Promise.all([
-      mustAsk ? this.#askFollowed(height, null, report, signal) : isFollowedMute,
-      ...asked
-    ]);
-    return isMute;
-  }
-
-  /**
-   * @param said stands where the source tells no hashes but in its stream
-   * @returns whether it answered, and cannot name the block
-   */
-  async #askFollowed(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<boolean> {
-    const { client: source } = this.#replica.sources;
-    const answer = await askHashes(source, height, AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)])).catch(
-      () => null
-    );
-    signal.throwIfAborted();
-    const hashes = answer?.hashes.get(height);
-    if (hashes) report(source.url, blockText(hashes));
-    else if (answer?.hashes.size === 0) report(source.url, said);
-    return answer?.isMute ?? false;
-  }
-
   /**
    * True when no majority will ever name a block: those that have named it, and those that have passed it and cannot name it any
    * more, are a majority together. One that fails or says nothing is waited for, and never counts.
@@ -280,8 +213,7 @@ export class SourceQuorum {
   #isUntold(height: number, words: Words, isFollowedMute: boolean, waitedMs: number): boolean {
     const { log, data } = this.#replica;
     const { records: sources, client: source } = this.#replica.sources;
-    const silent = [...this.#listeners].filter(([{ client }]) => !words.has(client.url));
-    const mute = silent.filter(([, listener]) => listener.isMute(height)).map(([{ client }]) => client.url);
+    const mute = this.#listeners.mute(height, words);
     if (isFollowedMute && !words.has(source.url)) mute.push(source.url);
     const known = words.size + mute.length;
     const isOver = known === sources.length || waitedMs >= data.hashConfirmTimeoutMs;
@@ -304,7 +236,7 @@ export class SourceQuorum {
     if (this.#waitsFor !== height) log.warn({ block: height }, `block ${height} waits for a majority of the sources`);
     this.#waitsFor = height;
     const applied = knownState?.height ?? -1;
-    if (!this.#isMajority((at) => at >= applied && at < height)) return;
+    if (!this.#listeners.isMajority((at) => at >= applied && at < height)) return;
     throw this.#refusal(height, 'is confirmed by no other source, and they are where the replica is, or further');
   }
 
@@ -315,11 +247,6 @@ export class SourceQuorum {
       source: url,
       block: height
     });
-  }
-
-  #isMajority(holds: (height: number) => boolean): boolean {
-    const found = [...this.#listeners.values()].filter(({ height }) => height !== null && holds(height));
-    return found.length * 2 > this.#replica.data.sources.length;
   }
 
   /** Those that were asked again are named at once; others may be on the way through an ordinary reorg. */
@@ -354,27 +281,10 @@ export class SourceQuorum {
     if (this.#agreed.size > MAX_REMEMBERED) this.#agreed.delete(this.#agreed.keys().next().value!);
   }
 
-  /** A listener spoke, its connection is up, or gone. */
-  #note(record: SourceRecord, report: HashReport | null, fault?: Error): void {
-    if (fault) Object.assign(record, { state: 'failed', height: null, error: fault.message });
-    else Object.assign(record, { state: 'heard', error: null, ...(report ? { height: report.height } : {}) });
-    this.#replica.progress.changed();
-    if (!report) return;
-    const agreed = this.#agreed.get(report.height);
-    if (agreed !== undefined && agreed !== report.hash) this.#contradictions.note(record, report.height, report.hash);
-    this.#wake?.();
-  }
-
-  /** Until a listener speaks, or for a while. */
-  async #wait(contested: boolean, signal: AbortSignal): Promise<void> {
-    const patience = sleep(LOOK_MS, undefined, { signal });
-    if (contested) return patience;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    patience.then(resolve, resolve);
-    await promise;
-    this.#wake = undefined;
-    signal.throwIfAborted();
+  /** Notes what a listener said against what was agreed on. */
+  #examine(record: SourceRecord, { height, hash }: HashReport): void {
+    const agreed = this.#agreed.get(height);
+    if (agreed !== undefined && agreed !== hash) this.#contradictions.note(record, height, hash);
   }
 
   async #halt(height: number, words: Words): Promise<void> {

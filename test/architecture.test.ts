@@ -29,6 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...[
       'node:',
       ...FASTIFY,
+      'maxmind',
       'type ws',
       'xstate',
       'machines/hub/',

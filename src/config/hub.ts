@@ -43,6 +43,10 @@ export const hubVariables = {
     doc: "secret by which the address of a ping's sender is hashed; unset: nothing of it is kept",
     secret: true
   }),
+  TELEMETRY_GEO_DB: text({
+    doc: "file in MaxMind's format (.mmdb) by which the country and region of a ping's sender are found; unset: neither is kept",
+    example: '/var/lib/geo/city.mmdb'
+  }),
   TELEMETRY_ADMIN_KEY: text({
     doc: 'key for GET /telemetry/operators; unset: nobody may read it',
     secret: true

@@ -8,6 +8,7 @@ import { hubPipeline } from './pipeline.ts';
 import type { HubDatabase } from './store/database.ts';
 import { MAX_PER_ADDRESS, PriceStream } from './stream/price-stream.ts';
 import { isStreamRequest, streamRoutes } from './stream/routes.ts';
+import type { PlaceOf } from './telemetry/places.ts';
 import { type TelemetrySettings, telemetryRoutes } from './telemetry/routes.ts';
 
 type StreamSetting = 'WS_BACKPRESSURE_LIMIT' | 'WS_BACKPRESSURE_MAX_BYTES';
@@ -19,6 +20,8 @@ export interface HubAppDeps extends RpcAppDeps {
     TelemetrySettings &
     Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME' | StreamSetting>;
   readonly database: HubDatabase;
+  /** Of the senders of usage pings. */
+  readonly placeOf: PlaceOf;
 }
 
 const BODY_LIMIT_BYTES = 1_000_000;
@@ -27,7 +30,7 @@ const PROBE_EVERY_MS = 1_000;
 
 /** The hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createHubApp(deps: HubAppDeps): FastifyInstance {
-  const { config, database, serves } = deps;
+  const { config, database, serves, placeOf } = deps;
   const origins = [...(config.CORS_ORIGINS ?? []), ...(config.CORS_ORIGIN ?? [])];
   let answered = false;
   let last = { at: Number.NEGATIVE_INFINITY, answer: Promise.resolve(false) };
@@ -61,7 +64,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     routes: (app, { addressOf }) => {
       const requestsPerMinute = config.HUB_RATE_LIMIT_RPM;
       app.register(streamRoutes, { database, stream, addressOf, requestsPerMinute });
-      app.register(telemetryRoutes, { database, config, addressOf });
+      app.register(telemetryRoutes, { database, config, addressOf, placeOf });
     },
     rpc: {
       methods: hubMethods(database, config, (table, removed) => stream.changed(table, removed)),

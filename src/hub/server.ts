@@ -8,6 +8,7 @@ import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
 import { createHubApp } from './app.ts';
 import { openHubDatabase } from './store/database.ts';
+import { openPlaces } from './telemetry/places.ts';
 
 export interface HubOptions {
   /** HUB_PORT=0 takes a free one. */
@@ -29,17 +30,18 @@ export interface Hub {
  *
  * @param signal ends the waiting for the database; a hub that has started is ended with `stop`
  * @returns when its database is ready
- * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID (the address), DATABASE_REFUSED
+ * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID (the address, TELEMETRY_GEO_DB), DATABASE_REFUSED
  */
 export async function startHub(
   { config, log, breaker }: HubOptions,
   signal = new AbortController().signal
 ): Promise<Hub> {
+  const placeOf = await openPlaces(config.TELEMETRY_GEO_DB);
   const database = openHubDatabase(databaseOf(config, 'HUB'), log, breaker);
   const metrics = createMetrics({ service: 'hub', actors: () => [] });
   const base = await openServiceBase('hub', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
   const serves = (code: string) => findNetwork(code)?.code === code.toUpperCase();
-  const app = createHubApp({ ...base, config, log, database, serves });
+  const app = createHubApp({ ...base, config, log, database, serves, placeOf });
   const stop = async () => {
     await app.close();
     await database.close();

@@ -1,5 +1,6 @@
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
 import { PING_EVENTS, type Ping } from '../../wire/telemetry.ts';
+import type { Place } from './places.ts';
 
 /** A stored ping, without what only the database needs. */
 export interface StoredPing extends SqlRow {
@@ -27,12 +28,18 @@ const PRUNED_AT_ONCE = 5_000;
 const COLUMNS =
   't.install_id, t.country, t.region, t.ip_hash, t.node_version, t.os_platform, t.os_release, t.arch, t.docker_version, t.modules';
 
-/** Keeps a ping. @param addressHash of its sender; null where there is no salt */
-export async function insertPing(connection: Connection, ping: Ping, addressHash: string | null): Promise<void> {
+/** What is kept of a sender's address. */
+export interface Sender extends Place {
+  /** Null where there is no salt. */
+  readonly ip_hash: string | null;
+}
+
+/** Keeps a ping. */
+export async function insertPing(connection: Connection, ping: Ping, sender: Sender): Promise<void> {
   const event = PING_EVENTS.find((known) => known === ping.event) ?? 'heartbeat';
   await connection.query('INSERT INTO telemetry_pings SET ?', {
     install_id: ping.install_id,
-    ip_hash: addressHash,
+    ...sender,
     node_version: ping.node_version ?? null,
     os_platform: ping.os_platform ?? null,
     os_release: ping.os_release ?? null,

@@ -11,6 +11,7 @@ import { PingSchema } from '../../wire/telemetry.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { modulesOf, takeCensus } from './census.ts';
 import { insertPing, prunePings, selectOperators } from './pings.ts';
+import type { PlaceOf } from './places.ts';
 
 /** What the collector reads of the hub's settings. */
 export type TelemetrySettings = Pick<
@@ -22,6 +23,7 @@ interface TelemetryDeps {
   readonly database: HubDatabase;
   readonly config: TelemetrySettings;
   readonly addressOf: AddressReader;
+  readonly placeOf: PlaceOf;
 }
 
 const BODY_LIMIT_BYTES = 8_192;
@@ -58,13 +60,14 @@ const OperatorsSchema = Type.Object({
 });
 
 /**
- * The telemetry collector. No address of a sender is stored or logged: its keyed hash is, where there is a salt.
+ * The telemetry collector. No address of a sender is stored or logged: its keyed hash is, where there is a salt, and its
+ * country and region, where there is a database of addresses.
  *
  * @see the section "Telemetry collector (hub REST)" of the specification
  */
 export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
   app,
-  { database, config, addressOf }
+  { database, config, addressOf, placeOf }
 ) => {
   const limit = createLimit(app, { name: 'telemetry', max: PER_MINUTE, windowMs: 60_000, addressOf });
   const admin = createAuthenticator({
@@ -95,9 +98,10 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
       }
     },
     async ({ body, raw }) => {
-      const hash = hashOf(addressOf(raw), config.TELEMETRY_IP_SALT);
+      const address = addressOf(raw);
+      const sender = { ...placeOf(address), ip_hash: hashOf(address, config.TELEMETRY_IP_SALT) };
       await database
-        .push((connection) => insertPing(connection, body, hash))
+        .push((connection) => insertPing(connection, body, sender))
         .catch((caught) => app.log.warn({ err: caught }, 'a usage ping could not be stored'));
       return { status: 'success' as const }; // whatever became of it: a sender has nothing to do about it
     }

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pino } from 'pino';
 import { connect, rows } from '../../../src/db/core/connection.ts';
+import { writeAddressDatabase } from '../../support/hub/address-database.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+import { temporaryDirectory } from '../../support/sync/sync-process.ts';
 
 const PING = {
   ...{ event: 'start', node_version: '1.2.3', os_platform: 'linux', os_release: '6.1', arch: 'x64' },
@@ -116,6 +118,28 @@ test('TELEMETRY_ENABLED=false rejects pings', async (t) => {
   assert.deepEqual(await send(hub, ping()), { status: 403, json: { status: 'disabled' } });
   assert.deepEqual((await get(hub, 'summary')).json, { enabled: false });
   assert.deepEqual(await sql(hub, 'SELECT 1 FROM telemetry_pings'), []);
+});
+
+test("country and region come from the operator's database of addresses; elsewhere both are null", async (t) => {
+  const path = join(temporaryDirectory('geo'), 'city.mmdb');
+  writeAddressDatabase(path, '203.0.113.0/24', { country: { iso_code: 'DE' }, subdivisions: [{ iso_code: 'BW' }] });
+  const hub = await start(t, { TELEMETRY_GEO_DB: path, TELEMETRY_ADMIN_KEY: 'admin' });
+  for (const address of ['203.0.113.9', '198.51.100.1', '2001:db8::1']) await send(hub, ping(), address);
+  const found = await sql(hub, 'SELECT country, region, ip_hash FROM telemetry_pings ORDER BY id');
+  const nowhere = { country: null, region: null, ip_hash: null };
+  assert.deepEqual(found, [{ country: 'DE', region: 'DE-BW', ip_hash: null }, nowhere, nowhere]);
+});
+
+test('CONFIG_INVALID: a database of addresses that is none is named', async (t) => {
+  const path = join(temporaryDirectory('geo'), 'city.mmdb');
+  for (const write of [() => undefined, () => writeFileSync(path, 'no database of addresses')]) {
+    write();
+    await assert.rejects(start(t, { TELEMETRY_GEO_DB: path }), (fault) => {
+      assert.match(String(fault), /CONFIG_INVALID/);
+      assert.ok(String(fault).includes(`TELEMETRY_GEO_DB=${path} cannot be used: `), String(fault));
+      return true;
+    });
+  }
 });
 
 /** Every file below a directory that holds a text. */

@@ -73,6 +73,7 @@ const hub = createHubApp({
     WS_BACKPRESSURE_MAX_BYTES: 1_000_000
   },
   database,
+  placeOf: () => ({ country: null, region: null }),
   serves: (code) => code === 'LTC'
 });
 

@@ -1,7 +1,7 @@
 import { PlatformError } from '../../errors.ts';
 import type { BlockMessage, WireRow } from '../../wire/messages.ts';
 import type { CarriedIds } from './carried-ids.ts';
-import { canonicalRows, type GroupTransaction, type TableWants, wantsOf } from './group-transaction.ts';
+import type { GroupTransaction } from './group-transaction.ts';
 import type { Span } from './heights.ts';
 import {
   type CanonicalRow,
@@ -11,6 +11,7 @@ import {
   type ReplicaTable,
   travels
 } from './schema.ts';
+import { canonicalRows, type TableWants, wantsOf } from './table-wants.ts';
 
 const CONTROL = new Set(['sync_meta', 'merkle_epochs']);
 

@@ -1,42 +1,18 @@
 import { PlatformError } from '../../errors.ts';
-import type { TableSpans, WireRow } from '../../wire/messages.ts';
 import { quoteName, rows } from '../core/connection.ts';
 import type { Statements } from '../core/statement-batch.ts';
 import { type CarriedIds, mayOwnIds } from './carried-ids.ts';
 import { heightsOf, type Span } from './heights.ts';
 import { ParentBlocks } from './parent-blocks.ts';
+import { RowComparison } from './row-comparison.ts';
 import { differ, isNamed, NO_DIFFERENCE, type RowDifference, union } from './row-difference.ts';
 import { selectSpans } from './row-spans.ts';
-import { deleteRows, insertRows, selectByIdentity, selectByKey, selectWhere } from './row-statements.ts';
-import { type CanonicalRow, canonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './schema.ts';
+import { deleteRows, insertRows, selectByKey, selectWhere } from './row-statements.ts';
+import { type CanonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './schema.ts';
+import type { TableChange, TableWants } from './table-wants.ts';
 import type { TouchedBalances } from './touched-balances.ts';
 import type { UndoJournal } from './undo-journal.ts';
 import { YieldingInsert } from './yielding-insert.ts';
-
-const SCAN_PAGE_ROWS = 20_000;
-
-/** A group's changes to one table, as the message names them. */
-export interface TableWants {
-  readonly table: ReplicaTable;
-  /** Rows of the group's own blocks, none of which is in the table yet. */
-  readonly fresh: readonly CanonicalRow[];
-  /** Rows that replace those with their identity; of rows that nothing names, as many are added as are not here. */
-  readonly upserts: readonly CanonicalRow[];
-  /** What to do when a row has another value here. */
-  readonly known: 'replace' | 'refuse';
-  /** Rows that go, by the values at some positions. */
-  readonly gone: readonly { readonly key: readonly number[]; readonly list: readonly CanonicalRow[] }[];
-  /** Parts of the table that these rows are the whole of. */
-  readonly spans: (Pick<TableSpans, 'column' | 'spans'> & { readonly list: readonly CanonicalRow[] }) | null;
-}
-
-/** A group's changes to one table, as statements need them. */
-export interface TableChange extends RowDifference {
-  readonly table: ReplicaTable;
-  /** Rows to add that have no id yet. */
-  readonly unsettled: readonly CanonicalRow[];
-  readonly fresh: readonly CanonicalRow[];
-}
 
 /** The context of a transaction besides its statements. */
 export interface GroupOptions {
@@ -64,6 +40,8 @@ export class GroupTransaction {
   readonly #options: GroupOptions;
   readonly #parents: ParentBlocks;
   readonly #insert: YieldingInsert | null;
+  /** Compares rows with what is in the tables; it writes nothing. */
+  readonly comparison: RowComparison;
   readonly #changedBlocks = new Set<number>();
   readonly #parentNames: ReadonlySet<string>;
   #mayHoldEarly = false;
@@ -73,6 +51,7 @@ export class GroupTransaction {
     this.#schema = schema;
     this.#span = span;
     this.#options = options;
+    this.comparison = new RowComparison(connection, options.ids);
     this.#parents = new ParentBlocks(connection, schema, span);
     this.#parentNames = new Set(schema.tables.flatMap(({ plan }) => plan.scope?.parent ?? []));
     this.#insert = options.collisions
@@ -156,9 +135,9 @@ export class GroupTransaction {
     ]);
     // A lookup's id may be assigned again: the message removes the row that had it.
     if (wants.known === 'refuse') refuse(table, differ(named.surplus, vanished.flat(), table.all).surplus);
-    const within = differ(inSpans, spans?.list ?? [], this.equality(table));
+    const within = differ(inSpans, spans?.list ?? [], this.comparison.equality(table));
     const told = [within.surplus, named.surplus, ...vanished];
-    told.push(await this.#selectMoved(table, within.missing, union(table, told)));
+    told.push(await this.comparison.selectMoved(table, within.missing, union(table, told)));
     const missing = onlyOnce(table, [within.missing, named.missing]);
     return this.settle({ table, surplus: union(table, told), missing, fresh: wants.fresh });
   }
@@ -174,7 +153,7 @@ export class GroupTransaction {
     known: TableWants['known']
   ): Promise<RowDifference> {
     if (list.length === 0) return NO_DIFFERENCE;
-    const [difference] = await Promise.all([this.#compare(table, list), this.#noteEarly(table, list)]);
+    const [difference] = await Promise.all([this.comparison.compare(table, list), this.#noteEarly(table, list)]);
     if (known === 'refuse') refuse(table, difference.surplus);
     return difference;
   }
@@ -224,83 +203,9 @@ export class GroupTransaction {
     return this.#options.ids.deal(this.#connection, table, list);
   }
 
-  /** The positions by which two rows of a table are equal. */
-  equality(table: ReplicaTable): readonly number[] {
-    return this.#options.ids.positions(table);
-  }
-
-  /** Adds one page of a table that is received whole; for `compareWhole`. */
-  async comparePage(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<RowDifference> {
-    const named = list.filter((row) => isNamed(table, row));
-    const unnamed = named.length === list.length ? [] : list.filter((row) => !isNamed(table, row));
-    const { surplus, missing } = await this.#compare(table, named);
-    return { surplus, missing: [...missing, ...unnamed] };
-  }
-
-  /**
-   * Applies a table that was received whole: deletes rows that the source lacks, replaces differing rows, inserts missing
-   * ones.
-   *
-   * @param received identities of all rows received
-   */
-  async compareWhole(
-    table: ReplicaTable,
-    pages: readonly RowDifference[],
-    received: ReadonlySet<string>
-  ): Promise<RowDifference> {
-    const surplus = pages.flatMap((page) => page.surplus);
-    const wanted = pages.flatMap((page) => page.missing);
-    const unnamed: CanonicalRow[] = [];
-    for await (const page of scanTable(this.#connection, table)) {
-      for (const row of page) {
-        if (!isNamed(table, row)) unnamed.push(row);
-        else if (!received.has(keyText(row, table.identity!))) surplus.push(row);
-      }
-    }
-    const rest = differ(
-      unnamed,
-      wanted.filter((row) => !isNamed(table, row)),
-      this.equality(table)
-    );
-    const named = wanted.filter((row) => isNamed(table, row));
-    return { surplus: [...surplus, ...rest.surplus], missing: [...named, ...rest.missing] };
-  }
-
   /** The rows of the blocks from a height to the group. Which they are the parents say: read those of all tables before any are changed. */
   readOverlap(table: ReplicaTable, from: number): Promise<CanonicalRow[]> {
     return selectSpan(this.#connection, table, { first: from, last: this.#span.first - 1 });
-  }
-
-  /** Rows that differ from those with their identities; where nothing names them, as many as are not here. */
-  async #compare(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<RowDifference> {
-    const { identity } = table;
-    const positions = this.equality(table);
-    const named = list.filter((row) => isNamed(table, row));
-    const unnamed = named.length === list.length ? [] : list.filter((row) => !isNamed(table, row));
-    const wanted = identity ? [...new Map(named.map((row) => [keyText(row, identity), row])).values()] : [];
-    const [existing, alike] = await Promise.all([
-      selectByIdentity(this.#connection, table, wanted),
-      selectByIdentity(this.#connection, table, unnamed)
-    ]);
-    const { surplus, missing } = differ(existing, wanted, positions);
-    return { surplus, missing: [...missing, ...differ(alike, unnamed, positions).missing] };
-  }
-
-  /** Rows that stand elsewhere, and have the identity or the id of one that comes. */
-  async #selectMoved(
-    table: ReplicaTable,
-    missing: readonly CanonicalRow[],
-    told: readonly CanonicalRow[]
-  ): Promise<readonly CanonicalRow[]> {
-    const { identity, surrogate } = table;
-    const keys = [identity, surrogate === null || this.#options.ids.isOwn(table) ? null : [surrogate]];
-    const lists = keys.map(async (key) => {
-      if (key === null || missing.length === 0) return [];
-      const known = new Set(told.map((row) => keyText(row, key)));
-      const asked = missing.filter((row) => key.every((at) => row[at] !== null) && !known.has(keyText(row, key)));
-      return asked.length === 0 ? [] : selectByKey(this.#connection, table, key, asked);
-    });
-    return union(table, await Promise.all(lists));
   }
 
   /** Takes note of rows that stand in no block of the group or below it. */
@@ -335,21 +240,6 @@ export class GroupTransaction {
     const columns = table.codecs.map(({ name }) => name);
     for (const height of heightsOf(columns, list)) if (height < this.#span.first) this.#changedBlocks.add(height);
   }
-}
-
-/** A group that wants nothing of a table. */
-export function wantsOf(table: ReplicaTable): TableWants {
-  return { table, fresh: [], upserts: [], known: 'replace', gone: [], spans: null };
-}
-
-/** Wire rows in canonical form. */
-export function canonicalRows(table: ReplicaTable, list: readonly WireRow[]): CanonicalRow[] {
-  return list.map((row) => canonicalRow(table, row));
-}
-
-/** The texts by which `compareWhole` identifies the received rows. */
-export function namesOf(table: ReplicaTable, list: readonly CanonicalRow[]): ReadonlySet<string> {
-  return new Set(table.identity ? list.map((row) => keyText(row, table.identity!)) : []);
 }
 
 /** The rows of a scoped table in some blocks. */
@@ -389,21 +279,4 @@ function refuse(table: ReplicaTable, [row]: readonly CanonicalRow[]): void {
   const identity = table.identity!.map((position) => row[position]);
   const reason = `table ${table.name} holds another row as ${identity.join(', ')} than the source`;
   throw new PlatformError('ROW_CONTRADICTION', { reason, table: table.name });
-}
-
-/** All rows of a table, in pages where its key allows it. */
-async function* scanTable(connection: Statements, table: ReplicaTable): AsyncGenerator<CanonicalRow[]> {
-  const [position, ...others] = table.rowKey ?? [];
-  const codec = position === undefined ? undefined : table.codecs[position];
-  if (position === undefined || codec?.kind !== 'integer' || others.length > 0) {
-    yield await selectWhere(connection, table, '1');
-    return;
-  }
-  const name = `t.${quoteName(codec.name)}`;
-  for (let condition = '1'; ; ) {
-    const page = await selectWhere(connection, table, `${condition} ORDER BY ${name} LIMIT ${SCAN_PAGE_ROWS}`);
-    yield page;
-    if (page.length < SCAN_PAGE_ROWS) return;
-    condition = `${name} > ${page.at(-1)![position]}`;
-  }
 }

@@ -1,7 +1,7 @@
 import { PlatformError } from '../../errors.ts';
 import { shapeOf } from '../../wire/shape.ts';
 import { type OlderSpans, OlderSpansSchema } from '../../wire/snapshot.ts';
-import { canonicalRows, type GroupTransaction, namesOf, wantsOf } from './group-transaction.ts';
+import type { GroupTransaction } from './group-transaction.ts';
 import type { Span } from './heights.ts';
 import { differ, type RowDifference, union } from './row-difference.ts';
 import {
@@ -13,6 +13,7 @@ import {
   type ReplicaTable
 } from './schema.ts';
 import type { SnapshotBatch } from './snapshot-batch.ts';
+import { canonicalRows, namesOf, wantsOf } from './table-wants.ts';
 
 /** A since-snapshot, as its headers and its request describe it. */
 export interface SinceContent {
@@ -108,7 +109,7 @@ export class SinceApplication {
     for (const table of this.#schema.tables) {
       const whole = this.#whole.get(table.name);
       if (!whole) continue;
-      const { surplus, missing } = await this.#group.compareWhole(table, whole.pages, whole.received);
+      const { surplus, missing } = await this.#group.comparison.compareWhole(table, whole.pages, whole.received);
       await this.#write(table, [{ surplus, missing }], []);
     }
     for (const { table, touched, received } of this.#content.derives ? [] : this.#derived) {
@@ -159,7 +160,7 @@ export class SinceApplication {
     if (this.#arriving && this.#arriving.table !== table) await this.#arrived();
     if (whole) {
       for (const text of namesOf(table, list)) whole.received.add(text);
-      whole.pages.push(await this.#group.comparePage(table, list));
+      whole.pages.push(await this.#group.comparison.comparePage(table, list));
       return;
     }
     if (tableClass === 'derived' && this.#content.derives) return;
@@ -222,7 +223,7 @@ export class SinceApplication {
   async #replace({ table, overlap, changes, fresh }: Arriving): Promise<void> {
     const before = this.#before.get(table.name);
     this.#before.delete(table.name);
-    const replaced = before ? [differ(before, overlap, this.#group.equality(table))] : [];
+    const replaced = before ? [differ(before, overlap, this.#group.comparison.equality(table))] : [];
     await this.#write(table, [...replaced, ...changes], fresh);
   }
 

@@ -49,7 +49,8 @@ async function startHub(t: TestContext, port: number) {
     HUB_DB_USER: database.user,
     HUB_DB_PASS: database.pass
   });
-  await eventually('the hub answers', async () => (await call(port, 'ping'))['result'] !== undefined, hub.said);
+  const isUp = async () => ((await call(port, 'ping'))['result'] as { db: boolean }).db;
+  await eventually('the hub has its database', isUp, hub.said);
 }
 
 async function call(port: number, method: string, params = {}): Promise<Record<string, unknown>> {
@@ -97,6 +98,39 @@ test('a decoder finds its database and its port at the hub; it waits for a hub, 
   await eventually('the decoder has its database', isDecoderUp(apiPort), decoder.said);
   assert.match(decoder.said.text, /the hub has DECODER_DB_HOST, /);
   assert.ok(!decoder.said.text.includes(database.pass));
+});
+
+test('indexer, encoder and sync start by a hub alone: it has their databases and ports', async (t) => {
+  const [hubPort, indexerPort, encoderPort] = [await freePort(), await freePort(), await freePort()];
+  await startHub(t, hubPort);
+  const moduleOf = ({ host, port, name, user, pass }: DatabaseCoordinates, service_port: number) => ({
+    ...{ db_host: host, db_port: port, name, user, pass, service_port }
+  });
+  const indexed = await createDatabase('indexer');
+  const modules = {
+    'platform-decoder': moduleOf(await createDatabase('decoder'), 13_002),
+    'platform-indexer': moduleOf(indexed, indexerPort),
+    'platform-encoder': { host: '127.0.0.1', service_port: encoderPort }
+  };
+  const config = { LTC: { regtest: modules } };
+  const told = await call(hubPort, 'updateconfig', { config });
+  assert.deepEqual(told['result'], { status: 'success' }, JSON.stringify(told));
+  const hub = { HUB_VALIDATORS: `127.0.0.1:9,127.0.0.1:${hubPort}` }; // the first one is down
+  const syncPort = await freePort();
+  const starts = [
+    ['indexer', indexerPort, { INDEXER_COIN: 'LTC', INDEXER_NETWORK: 'regtest', INDEXER_API_HOST: '127.0.0.1' }],
+    ['encoder', encoderPort, { ...NODE, ENCODER_API_HOST: '127.0.0.1' }],
+    [
+      'sync',
+      syncPort,
+      { SYNC_MODE: 'server', SYNC_API_HOST: '127.0.0.1', SYNC_API_PORT: String(syncPort), SYNC_API_KEY: API_KEY }
+    ]
+  ] as const;
+  for (const [name, port, env] of starts) {
+    const { said } = startService(t, name, { ...hub, ...env });
+    await eventually(`${name} answers`, async () => (await fetch(`http://127.0.0.1:${port}/livez`)).ok, said);
+    assert.ok(!said.text.includes(indexed.pass), `${name} logs a password`);
+  }
 });
 
 test('--check-config shows the origin of each value, and none that is secret', async (t) => {

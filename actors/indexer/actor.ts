@@ -4,6 +4,7 @@ import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts
 import type { Profile } from '../../src/coin/profile.ts';
 import { databaseError, openPool } from '../../src/db/core/connection.ts';
 import { type ActionPlace, readConfirmations } from '../../src/indexer/api/confirmations.ts';
+import { readStakes, type SignerStakes, type StakeQuestion } from '../../src/indexer/api/stakes.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
 import { IndexerLoop, type IndexerReport } from '../../src/indexer/loop/loop.ts';
 import { IndexerWork } from '../../src/indexer/loop/work.ts';
@@ -29,7 +30,10 @@ export interface IndexerActorData {
 }
 
 /** What an indexer actor is asked. */
-export type IndexerAsks = { findAction: { request: { readonly actionIndex: number }; reply: ActionPlace } };
+export type IndexerAsks = {
+  findAction: { request: { readonly actionIndex: number }; reply: ActionPlace };
+  findStakes: { request: StakeQuestion; reply: SignerStakes };
+};
 
 /** What an indexer actor tells the main thread. */
 export type IndexerNotices = { report: IndexerReport };
@@ -52,7 +56,10 @@ const network = chainNetwork(data.chain, data.network);
 const readers = openPool(data.indexer, 1);
 const stopping = new AbortController();
 const host = hostActor<IndexerAsks, Record<never, never>, IndexerNotices>({
-  handlers: { findAction: ({ actionIndex }) => findAction(actionIndex) },
+  handlers: {
+    findAction: ({ actionIndex }) => answer(readConfirmations(readers, actionIndex)),
+    findStakes: (question) => answer(readStakes(readers, question))
+  },
   stop: async () => {
     stopping.abort();
     await ended;
@@ -100,9 +107,10 @@ async function report(): Promise<void> {
   }
 }
 
-async function findAction(actionIndex: number): Promise<ActionPlace> {
+/** What was read, or the database's failure by its code. */
+async function answer<T>(reading: Promise<T>): Promise<T> {
   try {
-    return await readConfirmations(readers, actionIndex);
+    return await reading;
   } catch (caught) {
     throw databaseError(caught, { database: data.indexer.name });
   }

@@ -62,6 +62,7 @@ function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningServic
         ...parts,
         config,
         network,
+        findStakes: (question) => supervisor.handle(id).ask('findStakes', question, { deadlineMs: ANSWER_LIMIT_MS }),
         findAction: (actionIndex) =>
           supervisor.handle(id).ask('findAction', { actionIndex }, { deadlineMs: ANSWER_LIMIT_MS })
       })

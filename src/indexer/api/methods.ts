@@ -1,8 +1,10 @@
 import Type from 'typebox';
 import type { ChainNetwork } from '../../coin/chains.ts';
+import { parseAmount } from '../../consensus/amount.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { type ActionPlace, ConfirmationsSchema } from './confirmations.ts';
 import { HealthSchema, healthOf, type IndexerView, LatestBlockSchema, latestBlockOf } from './health.ts';
+import { SignerStakeSchema, type SignerStakes, type StakeQuestion } from './stakes.ts';
 
 /** What the methods of an indexer answer from. */
 export interface IndexerMethodDeps {
@@ -11,10 +13,25 @@ export interface IndexerMethodDeps {
   readonly view: () => IndexerView;
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findAction: (actionIndex: number) => Promise<ActionPlace>;
+  /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
+  readonly findStakes: (question: StakeQuestion) => Promise<SignerStakes>;
 }
 
+/** Units of the gas token that a key needs for each capability. */
+const CAPABILITIES = {
+  price: '1000',
+  cross_chain: '5000',
+  oracle_publish: '500',
+  attestation: '1000',
+  full_node: '2000'
+} as const;
+
+const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
 /** The methods of an indexer. */
-export function indexerMethods({ network, view, findAction }: IndexerMethodDeps): Readonly<Record<string, RpcMethod>> {
+export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string, RpcMethod>> {
+  const { network, view, findAction, findStakes } = deps;
   return {
     ping: pingMethod,
     health: rpcMethod({
@@ -41,6 +58,47 @@ export function indexerMethods({ network, view, findAction }: IndexerMethodDeps)
         action_index,
         ...(await findAction(action_index))
       })
+    }),
+    getownstake: rpcMethod({
+      summary: 'What stands behind a key in the newest block',
+      params: Type.Object({ pubkey: Type.String({ pattern: '^[0-9a-fA-F]{64}$' }) }),
+      result: Type.Object({
+        pubkey: Type.String(),
+        block_index: HeightOrNull,
+        source: Type.Union([Type.String(), Type.Null()]),
+        stake: Type.String({ description: 'Units of the gas token' })
+      }),
+      errors: ['DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT'],
+      write: false,
+      run: async ({ pubkey }) => {
+        const key = pubkey.toLowerCase();
+        const { block_index, signers } = await findStakes({ pubkey: key, height: null });
+        return { pubkey: key, block_index, source: signers[0]?.source ?? null, stake: signers[0]?.stake ?? '0' };
+      }
+    }),
+    getcapabilityvalidators: rpcMethod({
+      summary: 'Keys with stake enough for a capability, in a block of a height or the newest',
+      params: Type.Object({
+        capability: Type.Union(
+          (Object.keys(CAPABILITIES) as (keyof typeof CAPABILITIES)[]).map((name) => Type.Literal(name))
+        ),
+        block_index: Type.Optional(Height),
+        min_stake: Type.Optional(Type.String({ pattern: '^[0-9]{1,21}(?:\\.[0-9]{1,8})?$' }))
+      }),
+      result: Type.Object({
+        capability: Type.String(),
+        block_index: HeightOrNull,
+        min_stake: Type.String(),
+        validators: Type.Array(SignerStakeSchema)
+      }),
+      errors: ['DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT'],
+      write: false,
+      run: async ({ capability, block_index: height = null, min_stake = CAPABILITIES[capability] }) => {
+        const { block_index, signers } = await findStakes({ pubkey: null, height });
+        const least = parseAmount(min_stake)!;
+        const validators = signers.filter(({ stake }) => parseAmount(stake)! >= least);
+        return { capability, block_index, min_stake, validators };
+      }
     })
   };
 }

@@ -147,6 +147,10 @@ test('the service indexes a decoder database, follows its reorgs, survives kill 
       ...{ block_index: 1, latest_block_index: 2, confirmations: 2 }
     });
     assert.equal((await first.call('getactionconfirmations', { action_index: 9 }))['exists'], false);
+    const pubkey = 'a'.repeat(64);
+    assert.equal((await first.call('getownstake', { pubkey }))['stake'], '0');
+    const { min_stake, validators } = await first.call('getcapabilityvalidators', { capability: 'price' });
+    assert.deepEqual([min_stake, validators], ['1000', []]);
 
     await decoder.rollBackTip();
     await decoder.writeBlocks(blocksOf(2, 'b', [[`SEND|0|TOKA|1|${BOB}`], ['DESTROY|0|TOKA|9']], 'a'));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { connect } from '../../../src/db/core/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
+import { readStakes } from '../../../src/indexer/api/stakes.ts';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';
 import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
@@ -128,4 +129,35 @@ test('LEDGER_INSANE: a balance changed by hand, named with its sums; the block i
   assert.deepEqual(await stores[1].readHalt(), { code: 'LEDGER_INSANE', reason: 'by hand' });
   assert.equal((await stores[1].clearHalt())?.reason, 'by hand');
   assert.equal(await stores[1].readHalt(), null);
+});
+
+test('keys sign with what is staked behind them, from the block where they begin to the one where they end', async () => {
+  const [store] = stores;
+  await store.rollBack(0);
+  const [key, other] = ['a', 'b'].map((digit) => digit.repeat(64)) as [string, string];
+  await store.addBlocks(
+    blocksOf(
+      ['ISSUE|0|GAS|100|0|8||50', `STAKE|1|20|${key}`],
+      [],
+      [`STAKE|2|5.5|${key}`, `DELEGATE|0|${other}`],
+      [`DELEGATE|2|${key}`],
+      [`UNSTAKE|0|${key}|10`],
+      [],
+      [`UNSTAKE|0|${key}`],
+      [],
+      []
+    )
+  );
+  const connection = await connect(databases[0]);
+  const stakesAt = async (height: number) => {
+    const { signers } = await readStakes(connection, { pubkey: null, height });
+    return signers.map(({ pubkey, source, stake }) => `${pubkey[0]} ${source} ${stake}`);
+  };
+  const history = [];
+  for (let height = 1; height <= 9; height++) history.push(await stakesAt(height));
+  assert.deepEqual(history.slice(0, 2), [[], []]);
+  assert.deepEqual(history.slice(2, 5), [['a A 20'], ['a A 20'], ['a A 25.5', 'b A 25.5']]);
+  assert.deepEqual(history.slice(5), [['b A 25.5'], ['b A 15.5'], ['b A 15.5'], []]);
+  assert.deepEqual((await readStakes(connection, { pubkey: other, height: null })).signers, []);
+  await connection.end();
 });

@@ -66,10 +66,12 @@ export class FollowedTree {
     this.#tree = tree;
   }
 
-  /** @returns the root as hex; null before the first tree  @throws {PlatformError} STATE_ROOT_MISMATCH, of this group or one before it */
+  /**
+   * @returns the root as hex; null before the first tree, and as long as groups before this one wait
+   * @throws {PlatformError} STATE_ROOT_MISMATCH
+   */
   async advance(step: ClaimedStep): Promise<string | null> {
-    await this.drain();
-    if (!this.#tree) {
+    if (!this.#tree || this.#queue.length > 0) {
       this.#pending = { step, isIn: false };
       return null;
     }
@@ -95,9 +97,16 @@ export class FollowedTree {
     else this.#queue.push(step);
   }
 
-  /** Takes in the groups that waited for the tree, when it is there. @throws {PlatformError} STATE_ROOT_MISMATCH */
-  async drain(): Promise<void> {
-    for (let step = this.#tree && this.#queue.shift(); step; step = this.#queue.shift()) {
+  /**
+   * Takes in groups that waited for the tree, when it is there, for so long.
+   *
+   * @throws {PlatformError} STATE_ROOT_MISMATCH
+   */
+  async drain(ms = Number.POSITIVE_INFINITY): Promise<void> {
+    const end = performance.now() + ms;
+    while (this.#tree && performance.now() < end) {
+      const step = this.#queue.shift();
+      if (!step) return;
       const changes = await this.#apply(step.changes);
       compareRoots('balances_root', step.last, toHex(this.#tree!.root), step.claimed);
       this.#remember({ ...step, changes });

@@ -82,6 +82,7 @@ export class ReplicaCommitment implements GroupExaminer {
       return;
     }
     try {
+      await this.#tracker.drain();
       const leaves = await readLeaves(connection, this.#tracker.hashes, this.#options.data.id, touched.keys);
       await this.#tracker.advance(ends, leaves, theirs);
     } catch (caught) {

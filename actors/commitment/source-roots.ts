@@ -14,6 +14,9 @@ export interface SourceRootsOptions extends Omit<TrackerOptions, 'names'> {
   readonly open: () => Promise<Connection>;
 }
 
+/** How long groups that waited for the first tree are taken in between two polls: the next block must not wait for them. */
+const DRAIN_MS = 25;
+
 /** Computes the state roots of an indexer whose own tables do not carry them, at the last block of each group. */
 export class SourceRoots {
   readonly #options: SourceRootsOptions;
@@ -30,8 +33,9 @@ export class SourceRoots {
     return this.#tracker.report;
   }
 
-  /** Between two groups: begins the first tree, from a read of exactly what was broadcast. */
+  /** Between two groups: begins the first tree, from a read of exactly what was broadcast, and takes in what waited for it. */
   async rest(memory: SourceMemory): Promise<void> {
+    await this.#tracker.drain(DRAIN_MS);
     if (!this.#tracker.isWanted || memory.height === this.#movedAt) return;
     const connection = await this.#options.open();
     try {

@@ -95,8 +95,8 @@ export class StateTracker {
    *
    * @param changes null when they are not known: the tree is made anew
    * @param claimed what the source says the root is; null when it does not
-   * @returns the root as hex; null while there is no tree
-   * @throws {PlatformError} STATE_ROOT_MISMATCH, of this group or of one that waited for the tree
+   * @returns the root as hex; null while there is no tree, or groups before this one wait for it
+   * @throws {PlatformError} STATE_ROOT_MISMATCH
    */
   async advance(
     span: Omit<ClaimedStep, 'changes' | 'claimed'>,
@@ -114,9 +114,9 @@ export class StateTracker {
     if (this.#build?.followed.isOverdue) this.discard('the first tree took too long');
   }
 
-  /** Takes in the groups that waited for the tree, when it is there. @throws {PlatformError} STATE_ROOT_MISMATCH */
-  async drain(): Promise<void> {
-    await this.#build?.followed.drain();
+  /** Takes in groups that waited for the tree, when it is there, for so long. @throws {PlatformError} STATE_ROOT_MISMATCH */
+  async drain(ms?: number): Promise<void> {
+    await this.#build?.followed.drain(ms);
   }
 
   /** Takes back the groups that end above a height; a tree that cannot is made anew. */

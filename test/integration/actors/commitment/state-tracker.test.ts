@@ -118,6 +118,20 @@ test('groups that come while the first tree is made wait for it, and are compare
   bench.close();
 });
 
+test('groups that waited are taken in for as long as there is time, and those behind them wait too', async () => {
+  const bench = await Bench.open();
+  await bench.begin();
+  for (let block = 0; block < 40; block += 1) await bench.block({ [block]: '7', [block + 100]: '8' });
+  await bench.finishTree();
+  await bench.tracker.drain(0);
+  assert.equal(await bench.block({ 1: '9' }), null);
+  let slices = 0;
+  for (; bench.tracker.report.height !== bench.height; slices += 1) await bench.tracker.drain(2);
+  assert.ok(slices > 1, 'more than one slice');
+  assert.equal(await bench.block({ 7: '8' }), await bench.trueRoot());
+  bench.close();
+});
+
 test('STATE_ROOT_MISMATCH: a group that waited for the tree does not have the root that its source named', async () => {
   const bench = await Bench.open();
   await bench.begin();

@@ -13,7 +13,7 @@ import type { FoundChanges } from './changes/found-changes.ts';
 import { findTables, type OwnRows, OwnValues, readOwnRows } from './changes/own-rows.ts';
 import { type Ranging, rangingOf } from './changes/ranging.ts';
 import type { Span } from './changes/spans.ts';
-import { isSettled, isUntouched, readTableFacts, type TableFacts } from './changes/table-facts.ts';
+import { isSettled, movedBetween, readTableFacts, type TableFacts } from './changes/table-facts.ts';
 import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LookupReader } from './lookup-reader.ts';
@@ -94,7 +94,9 @@ class GroupReader {
   readonly #group: Group;
   readonly #parents: readonly Scoped[];
   readonly #others: readonly Scoped[];
-  readonly #lookups: LookupReader;
+  #lookups: LookupReader | undefined;
+  /** Tables that a commit reached whose time of change was not there yet when the facts were read. */
+  #moving: ReadonlySet<string> = new Set();
   /** By lookup table: the highest id that was broadcast before the group. */
   readonly #lastIds: ReadonlyMap<string, number>;
   readonly #touched: TouchedKeys;
@@ -127,7 +129,6 @@ class GroupReader {
     this.#parents = scoped.filter(isParent);
     this.#others = scoped.filter((table) => !isParent(table));
     this.#lastIds = new Map([...memory.lookups].map(([name, { lastId }]) => [name, lastId]));
-    this.#lookups = new LookupReader(statements, this.#movedLookups(ofClass('lookup')), memory.lookups, memory.heldIds);
     this.#touched = new TouchedKeys(touchRules(layout.plans));
     for (const [table, keys] of memory.forced) for (const key of keys) this.#touched.add(table, key);
   }
@@ -161,10 +162,9 @@ class GroupReader {
       count += found.count;
       for (const column of this.#columnsOf(plan)) this.#noteParents(column, found, parentsOf, add);
     }
-    const touched = this.#others.filter((table) => !this.#isUntouched(table));
-    const wanted = touched.map((table) => ({ ...table, spans: values.of(table.plan) }));
+    const wanted = this.#others.map((table) => ({ ...table, spans: values.of(table.plan) }));
     const present = await findTables(this.#statements, wanted);
-    const others = touched.filter(({ plan }) => present.has(plan.name));
+    const others = this.#others.filter(({ plan }) => present.has(plan.name));
     await Promise.all(
       others.map(async ({ plan, ranging }) => {
         const found = await this.#readOwn(plan, ranging, from, to);
@@ -172,10 +172,12 @@ class GroupReader {
         count += found.count;
       })
     );
+    this.#lookups ??= await this.#beginLookups();
+    const lookupReader = this.#lookups;
     this.#noteStale(values);
     for (const head of heads) {
       const isLast = head.height === this.#group.last;
-      const lookups = await this.#lookups.take(isLast ? Number.MAX_SAFE_INTEGER : LOOKUP_ROWS);
+      const lookups = await lookupReader.take(isLast ? Number.MAX_SAFE_INTEGER : LOOKUP_ROWS);
       const rows: WireRows = this.#withEarlier(lookups.rows, isLast);
       const own = new Map<string, ReadonlyMap<Value, Checksum>>();
       for (const [table, { byBlock, checksums }] of rowsOf) {
@@ -184,7 +186,7 @@ class GroupReader {
         const sums = checksums.get(head.height);
         if (sums) own.set(table, sums);
       }
-      const changes = isLast ? await this.#readChanges() : null;
+      const changes = isLast ? await this.#readChanges(lookupReader) : null;
       const [layout, group, previous] = [this.#layout, this.#group, this.#previous];
       const block = { head, previous, group, layout, rows, own, parents: parentsOf.get(head.height) ?? {}, changes };
       this.#previous = head.hashes;
@@ -204,11 +206,6 @@ class GroupReader {
     const count = Object.values(all).reduce((sum, { length }) => sum + length, 0);
     this.#earlier = count > LOOKUP_ROWS ? {} : all;
     return { ...found };
-  }
-
-  #isUntouched({ plan: { name } }: Scoped): boolean {
-    const watch = this.#memory.watches.get(name);
-    return watch !== undefined && isUntouched(this.#facts.get(name), watch);
   }
 
   #noteStale(values: OwnValues): void {
@@ -253,26 +250,34 @@ class GroupReader {
     }
   }
 
-  async #readChanges(): Promise<FoundChanges> {
+  async #readChanges({ vanishedIds, gaps }: LookupReader): Promise<FoundChanges> {
     const { watches, blocksTime } = this.#memory;
     const tables = await findChanges(this.#statements, this.#layout, {
       watches,
       facts: this.#facts,
+      moving: this.#moving,
       before: blocksTime,
       own: this.#own,
       stale: this.#stale,
       withRows: this.#withRows,
       touched: this.#touched
     });
-    const { vanishedIds, gaps } = this.#lookups;
     const lookupTimes = new Map<string, string>();
     for (const { name, class: tableClass } of this.#layout.plans) {
       const known = this.#facts.get(name);
-      if (tableClass === 'lookup' && known?.updateTime && isSettled(known, blocksTime))
-        lookupTimes.set(name, known.updateTime);
+      const isAsRead = known?.updateTime && !this.#moving.has(name) && isSettled(known, blocksTime);
+      if (tableClass === 'lookup' && isAsRead) lookupTimes.set(name, known.updateTime!);
     }
     const time = { lookupTimes, blocksTime: this.#facts.get('blocks')?.updateTime ?? null };
     return { tables, stamped: await this.#readStamped(), vanishedIds, gaps, ...time };
+  }
+
+  /** Looks at the times of change once more, some statements after the snapshot began. */
+  async #beginLookups(): Promise<LookupReader> {
+    this.#moving = movedBetween(this.#facts, await readTableFacts(this.#statements));
+    const plans = this.#layout.plans.filter((plan) => plan.class === 'lookup');
+    const { lookups, heldIds } = this.#memory;
+    return new LookupReader(this.#statements, this.#movedLookups(plans), lookups, heldIds);
   }
 
   /** The lookup tables that may have changed since they were read last. */
@@ -280,7 +285,7 @@ class GroupReader {
     return plans.filter(({ name }) => {
       const time = this.#memory.lookupTimes.get(name);
       const isKnown = this.#memory.lookups.get(name)?.recentIds && !this.#memory.heldIds.has(name);
-      return !isKnown || time === undefined || time !== this.#facts.get(name)?.updateTime;
+      return !isKnown || time === undefined || time !== this.#facts.get(name)?.updateTime || this.#moving.has(name);
     });
   }
 

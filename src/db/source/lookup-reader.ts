@@ -39,6 +39,32 @@ export async function readLookupMemory(statements: Statements, plan: TablePlan):
   return { lastId: ids.at(-1) ?? 0, recentIds: new Set(ids) };
 }
 
+/** Whether a lookup table has the rows that were sent, as far as they are looked at again, and no others. */
+export async function holdsLookups(
+  statements: Statements,
+  plan: TablePlan,
+  { lastId, recentIds }: LookupMemory = NOTHING
+): Promise<boolean> {
+  const [row] = await rows(statements, `SELECT MAX(id) AS id FROM ${quoteName(plan.name)}`);
+  if (Number(row?.['id'] ?? 0) > lastId) return false;
+  if (recentIds === null) return true;
+  const from = Math.max(0, lastId - RECENT_IDS);
+  const present = await readIds(statements, plan, from, lastId);
+  const sent = [...recentIds].filter((id) => id > from);
+  return present.length === sent.length && present.every((id) => recentIds.has(id));
+}
+
+/** The ids above `from`, up to `to`, ascending: in texts of many, which cost a fraction of a row for each. */
+async function readIds(statements: Statements, plan: TablePlan, from: number, to: number): Promise<number[]> {
+  const found = await rows<{ ids: string }>(
+    statements,
+    `SELECT id DIV ${IDS_PER_TEXT} AS part, GROUP_CONCAT(id ORDER BY id) AS ids FROM ${quoteName(plan.name)}
+     WHERE id > ? AND id <= ? GROUP BY part ORDER BY part`,
+    [from, to]
+  );
+  return found.flatMap(({ ids }) => ids.split(',').map(Number));
+}
+
 /** Reads what changed in lookup tables, in pages that may be taken one at a time; all of one snapshot. */
 export class LookupReader {
   /** By table: ids that replicas may hold and the table does not have; whole when every page is taken. */
@@ -114,24 +140,13 @@ export class LookupReader {
     const { lastId, recentIds } = this.#memory.get(plan.name) ?? NOTHING;
     const heldId = Math.max(lastId, this.#heldIds.get(plan.name) ?? 0);
     const from = Math.max(0, lastId - RECENT_IDS);
-    const present = await this.#readIds(plan, from, heldId);
+    const present = await readIds(this.#statements, plan, from, heldId);
     this.#findVanished(plan, { from, lastId, heldId, recentIds }, new Set(present));
     const below = present.filter((id) => id <= lastId);
     const late = below.filter((id) => (recentIds ? !recentIds.has(id) : id > lastId - LATE_IDS));
     if (late.length === 0 && recentIds?.size === below.length) return null;
     const next = { lastId, recentIds: new Set(below) };
     return { next, found: late.length === 0 ? [] : await this.#read(plan, 'id IN (?) ORDER BY id', [late]) };
-  }
-
-  /** The ids above `from`, up to `to`, ascending: in texts of many, which cost a fraction of a row for each. */
-  async #readIds(plan: TablePlan, from: number, to: number): Promise<number[]> {
-    const found = await rows<{ ids: string }>(
-      this.#statements,
-      `SELECT id DIV ${IDS_PER_TEXT} AS part, GROUP_CONCAT(id ORDER BY id) AS ids FROM ${quoteName(plan.name)}
-       WHERE id > ? AND id <= ? GROUP BY part ORDER BY part`,
-      [from, to]
-    );
-    return found.flatMap(({ ids }) => ids.split(',').map(Number));
   }
 
   #findVanished(

@@ -9,10 +9,10 @@ import { readChecksums, readRangeChecksums } from './changes/ranging.ts';
 import { HIGHEST, LOWEST, type Span, spansOf } from './changes/spans.ts';
 import { readTableFacts, type TableFacts } from './changes/table-facts.ts';
 import { differingSpans, RANGE_WIDTH, START_ROWS, sumsOf, TableWatch } from './changes/table-watch.ts';
-import { isWatched, readBounds, readLastId, readWatch } from './changes/watch-reader.ts';
+import { isWatched, readBounds, readWatch } from './changes/watch-reader.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LayoutCache } from './layout-cache.ts';
-import { type LookupMemory, readLookupMemory } from './lookup-reader.ts';
+import { holdsLookups, type LookupMemory, readLookupMemory } from './lookup-reader.ts';
 import { addFork, listOlder, missedSince } from './older-changes.ts';
 import {
   type Fork,
@@ -296,8 +296,7 @@ export class SourceMemory {
 
   /** Whether a table equals its broadcast state, as far as that is known. Call it inside a snapshot. */
   async holds(connection: Connection, plan: TablePlan): Promise<boolean> {
-    if (plan.class === 'lookup')
-      return (this.lookups.get(plan.name)?.lastId ?? 0) >= (await readLastId(connection, plan));
+    if (plan.class === 'lookup') return holdsLookups(connection, plan, this.lookups.get(plan.name));
     const watch = this.watches.get(plan.name);
     if (!watch) return !isWatched(plan);
     if (watch.pending.length > 0) return false;

@@ -32,12 +32,16 @@ export function isSettled({ updateTime, isFresh }: TableFacts, before: string | 
   return !isFresh && (updateTime === null || (before !== null && updateTime < before));
 }
 
-/** Whether a table is as it was when it was looked at: nothing was committed to it since, not even rows of new blocks. */
-export function isUntouched(
-  facts: TableFacts | undefined,
-  seen: { readonly updateTime: string | null | undefined; readonly isSettled: boolean }
-): boolean {
-  return seen.isSettled && facts !== undefined && facts.updateTime !== null && facts.updateTime === seen.updateTime;
+/**
+ * The tables whose time of change moved between two readings. MariaDB shows a commit to snapshots a moment before it moves that time, and
+ * on a busy machine the moment may be long: a snapshot may hold a change that the first reading does not tell of.
+ */
+export function movedBetween(
+  first: ReadonlyMap<string, TableFacts>,
+  second: ReadonlyMap<string, TableFacts>
+): ReadonlySet<string> {
+  const isMoved = ([name, { updateTime }]: [string, TableFacts]) => first.get(name)?.updateTime !== updateTime;
+  return new Set([...second].filter(isMoved).map(([name]) => name));
 }
 
 /**

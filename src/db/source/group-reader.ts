@@ -3,7 +3,7 @@ import type { BlockHashes, DbType } from '../../wire/database.ts';
 import type { Group, WireRows } from '../../wire/messages.ts';
 import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
-import { StatementBatch, type Statements, write } from '../core/statement-batch.ts';
+import { StatementBatch, type Statements } from '../core/statement-batch.ts';
 import { type BlockHead, readBlockHeads, readFirstHeight, visibleHeads } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
@@ -13,7 +13,7 @@ import type { FoundChanges } from './changes/found-changes.ts';
 import { findTables, type OwnRows, OwnValues, readOwnRows } from './changes/own-rows.ts';
 import { type Ranging, rangingOf } from './changes/ranging.ts';
 import type { Span } from './changes/spans.ts';
-import { isSettled, movedBetween, readTableFacts, type TableFacts } from './changes/table-facts.ts';
+import { isSettled, readTableFacts, type TableFacts } from './changes/table-facts.ts';
 import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LookupReader } from './lookup-reader.ts';
@@ -42,7 +42,8 @@ export async function* readGroup(
   memory: SourceMemory
 ): AsyncGenerator<GroupBlock> {
   const statements = new StatementBatch(connection);
-  await write(statements, 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+  // Alone: MariaDB shows a commit to snapshots a moment before it moves its tables' times of change.
+  await statements.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
   const facts = await readTableFacts(statements);
   const layout = await memory.layouts.read(connection, dbType, localTables, facts);
   const { previous, heads } = await readNewHeads(connection, layout, memory);
@@ -94,9 +95,7 @@ class GroupReader {
   readonly #group: Group;
   readonly #parents: readonly Scoped[];
   readonly #others: readonly Scoped[];
-  #lookups: LookupReader | undefined;
-  /** Tables that a commit reached whose time of change was not there yet when the facts were read. */
-  #moving: ReadonlySet<string> = new Set();
+  readonly #lookups: LookupReader;
   /** By lookup table: the highest id that was broadcast before the group. */
   readonly #lastIds: ReadonlyMap<string, number>;
   readonly #touched: TouchedKeys;
@@ -129,6 +128,7 @@ class GroupReader {
     this.#parents = scoped.filter(isParent);
     this.#others = scoped.filter((table) => !isParent(table));
     this.#lastIds = new Map([...memory.lookups].map(([name, { lastId }]) => [name, lastId]));
+    this.#lookups = new LookupReader(statements, this.#movedLookups(ofClass('lookup')), memory.lookups, memory.heldIds);
     this.#touched = new TouchedKeys(touchRules(layout.plans));
     for (const [table, keys] of memory.forced) for (const key of keys) this.#touched.add(table, key);
   }
@@ -172,12 +172,10 @@ class GroupReader {
         count += found.count;
       })
     );
-    this.#lookups ??= await this.#beginLookups();
-    const lookupReader = this.#lookups;
     this.#noteStale(values);
     for (const head of heads) {
       const isLast = head.height === this.#group.last;
-      const lookups = await lookupReader.take(isLast ? Number.MAX_SAFE_INTEGER : LOOKUP_ROWS);
+      const lookups = await this.#lookups.take(isLast ? Number.MAX_SAFE_INTEGER : LOOKUP_ROWS);
       const rows: WireRows = this.#withEarlier(lookups.rows, isLast);
       const own = new Map<string, ReadonlyMap<Value, Checksum>>();
       for (const [table, { byBlock, checksums }] of rowsOf) {
@@ -186,7 +184,7 @@ class GroupReader {
         const sums = checksums.get(head.height);
         if (sums) own.set(table, sums);
       }
-      const changes = isLast ? await this.#readChanges(lookupReader) : null;
+      const changes = isLast ? await this.#readChanges() : null;
       const [layout, group, previous] = [this.#layout, this.#group, this.#previous];
       const block = { head, previous, group, layout, rows, own, parents: parentsOf.get(head.height) ?? {}, changes };
       this.#previous = head.hashes;
@@ -250,34 +248,26 @@ class GroupReader {
     }
   }
 
-  async #readChanges({ vanishedIds, gaps }: LookupReader): Promise<FoundChanges> {
+  async #readChanges(): Promise<FoundChanges> {
     const { watches, blocksTime } = this.#memory;
     const tables = await findChanges(this.#statements, this.#layout, {
       watches,
       facts: this.#facts,
-      moving: this.#moving,
       before: blocksTime,
       own: this.#own,
       stale: this.#stale,
       withRows: this.#withRows,
       touched: this.#touched
     });
+    const { vanishedIds, gaps } = this.#lookups;
     const lookupTimes = new Map<string, string>();
     for (const { name, class: tableClass } of this.#layout.plans) {
       const known = this.#facts.get(name);
-      const isAsRead = known?.updateTime && !this.#moving.has(name) && isSettled(known, blocksTime);
-      if (tableClass === 'lookup' && isAsRead) lookupTimes.set(name, known.updateTime!);
+      if (tableClass === 'lookup' && known?.updateTime && isSettled(known, blocksTime))
+        lookupTimes.set(name, known.updateTime);
     }
     const time = { lookupTimes, blocksTime: this.#facts.get('blocks')?.updateTime ?? null };
     return { tables, stamped: await this.#readStamped(), vanishedIds, gaps, ...time };
-  }
-
-  /** Looks at the times of change once more, some statements after the snapshot began. */
-  async #beginLookups(): Promise<LookupReader> {
-    this.#moving = movedBetween(this.#facts, await readTableFacts(this.#statements));
-    const plans = this.#layout.plans.filter((plan) => plan.class === 'lookup');
-    const { lookups, heldIds } = this.#memory;
-    return new LookupReader(this.#statements, this.#movedLookups(plans), lookups, heldIds);
   }
 
   /** The lookup tables that may have changed since they were read last. */
@@ -285,7 +275,7 @@ class GroupReader {
     return plans.filter(({ name }) => {
       const time = this.#memory.lookupTimes.get(name);
       const isKnown = this.#memory.lookups.get(name)?.recentIds && !this.#memory.heldIds.has(name);
-      return !isKnown || time === undefined || time !== this.#facts.get(name)?.updateTime || this.#moving.has(name);
+      return !isKnown || time === undefined || time !== this.#facts.get(name)?.updateTime;
     });
   }
 

@@ -14,8 +14,6 @@ import type { TouchedKeys } from './touch-rules.ts';
 export interface GroupFacts {
   readonly watches: ReadonlyMap<string, TableWatch>;
   readonly facts: ReadonlyMap<string, TableFacts>;
-  /** Tables that changed although their facts do not say so yet. */
-  readonly moving: ReadonlySet<string>;
   /** UPDATE_TIME of `blocks` as it was with the group before; null: not known. */
   readonly before: string | null;
   /** Values of the group's own blocks. */
@@ -32,18 +30,13 @@ export interface GroupFacts {
 export async function findChanges(
   statements: Statements,
   layout: SourceLayout,
-  { watches, facts, moving, before, own, stale, withRows, touched }: GroupFacts
+  { watches, facts, before, own, stale, withRows, touched }: GroupFacts
 ): Promise<ReadonlyMap<string, TableFound>> {
   const looks = layout.plans.flatMap((plan) => {
     const watch = watches.get(plan.name);
     if (!watch) return [];
     const values = watch.ranging.column === null ? [] : own.of(plan);
-    const known = {
-      facts: facts.get(plan.name),
-      isMoving: moving.has(plan.name),
-      before,
-      stale: stale.get(plan.name) ?? []
-    };
+    const known = { facts: facts.get(plan.name), before, stale: stale.get(plan.name) ?? [] };
     return [beginLook({ plan, watch, own: values, ...known })];
   });
   await lookAround(statements, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));

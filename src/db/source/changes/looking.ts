@@ -20,8 +20,6 @@ export interface Look {
   readonly plan: TablePlan;
   readonly watch: TableWatch;
   readonly facts: TableFacts | undefined;
-  /** It changed although its facts do not say so yet. */
-  readonly isMoving: boolean;
   /** UPDATE_TIME of `blocks` as it was with the group before. */
   readonly before: string | null;
   /** Values of the group's own blocks: their rows travel with the blocks. */
@@ -39,7 +37,7 @@ export interface Look {
 type Depth = 'whole' | 'window' | 'stamped';
 
 /** A look that has seen nothing yet. */
-export function beginLook(of: Pick<Look, 'plan' | 'watch' | 'facts' | 'isMoving' | 'before' | 'own' | 'stale'>): Look {
+export function beginLook(of: Pick<Look, 'plan' | 'watch' | 'facts' | 'before' | 'own' | 'stale'>): Look {
   const { watch, own } = of;
   const { lastId, stamp, explained } = watch;
   const notes: LookNotes = { lastId, stamp, explained, isLooked: false, isSettled: false, updateTime: undefined };
@@ -84,7 +82,7 @@ function depths(
   let room = LOOKED_ROWS;
   for (const look of looks) {
     const { plan, watch, facts } = look;
-    const isMoved = facts?.updateTime !== watch.updateTime || look.isMoving;
+    const isMoved = facts?.updateTime !== watch.updateTime;
     if (!isMoved && watch.isSettled) {
       if (!facts || facts.updateTime !== null || !watch.isWhole || watch.fine.rows > UNTIMED_ROWS) continue;
       room -= watch.fine.rows;
@@ -109,7 +107,7 @@ async function lookAt(statements: Statements, look: Look, depth: Depth): Promise
   notes.isLooked = true;
   notes.updateTime = facts?.updateTime ?? null;
   notes.isSettled = facts !== undefined && isSettled(facts, look.before);
-  const isNumbered = look.isMoving || facts?.nextId == null || facts.nextId !== watch.lastId + 1;
+  const isNumbered = facts?.nextId == null || facts.nextId !== watch.lastId + 1;
   await Promise.all([
     lookAtContent(statements, look, depth),
     lookAtStamps(statements, look, depth),

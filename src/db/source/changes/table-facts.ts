@@ -33,18 +33,6 @@ export function isSettled({ updateTime, isFresh }: TableFacts, before: string | 
 }
 
 /**
- * The tables whose time of change moved between two readings. MariaDB shows a commit to snapshots a moment before it moves that time, and
- * on a busy machine the moment may be long: a snapshot may hold a change that the first reading does not tell of.
- */
-export function movedBetween(
-  first: ReadonlyMap<string, TableFacts>,
-  second: ReadonlyMap<string, TableFacts>
-): ReadonlySet<string> {
-  const isMoved = ([name, { updateTime }]: [string, TableFacts]) => first.get(name)?.updateTime !== updateTime;
-  return new Set([...second].filter(isMoved).map(([name]) => name));
-}
-
-/**
  * MariaDB's facts about each table, in one statement of some 2 ms for 150 tables.
  *
  * It shows where to look first. Never rely on it alone: a transaction that committed at :36 may show :34, and a

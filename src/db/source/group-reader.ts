@@ -42,7 +42,7 @@ export async function* readGroup(
   memory: SourceMemory
 ): AsyncGenerator<GroupBlock> {
   const statements = new StatementBatch(connection);
-  // Alone: MariaDB shows a commit to snapshots a moment before it moves its tables' times of change.
+  // Alone: nothing says that MariaDB moves a table's time of change before snapshots see the commit.
   await statements.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
   const facts = await readTableFacts(statements);
   const layout = await memory.layouts.read(connection, dbType, localTables, facts);

@@ -228,6 +228,26 @@ test('a row that changes without its digest seeing it: two rows that swap a valu
   }
 });
 
+test('a row that a block deleted is deleted again after its reorg, also beside one that the new branch deletes', async (t) => {
+  const { connection, layout } = await open(
+    'indexer',
+    `CREATE TABLE blocks (block_index INT PRIMARY KEY, ${HASHES})`,
+    'CREATE TABLE tokens (id INT AUTO_INCREMENT PRIMARY KEY, tick VARCHAR(20) NOT NULL, supply VARCHAR(40) NOT NULL)',
+    "INSERT INTO tokens VALUES (1, 'AAA', '1'), (2, 'BBB', '1'), (9, 'CCC', '1')",
+    "INSERT INTO blocks VALUES (1, 'l1', 'a1', 'c1')"
+  );
+  t.after(() => connection.destroy());
+  const memory = await startAtTip(connection, 'indexer');
+  await connection.query("DELETE FROM tokens WHERE id = 2; INSERT INTO blocks VALUES (2, 'l2', 'a2', 'c2')");
+  const deletedOf = ([block]: GroupBlock[]) => block?.changes?.tables.get('tokens')?.deleted;
+  assert.deepEqual(deletedOf(await takeGroup(connection, 'indexer', memory)), [{ id: 2 }]);
+  memory.rollBack(2, layout);
+  // A replica holds both again, and neither is there any more.
+  await connection.query('DELETE FROM tokens WHERE id = 1; DELETE FROM blocks WHERE block_index = 2');
+  await connection.query("INSERT INTO blocks VALUES (2, 'l2b', 'a2b', 'c2b')");
+  assert.deepEqual(deletedOf(await takeGroup(connection, 'indexer', memory)), [{ id: 2 }, { id: 1 }]);
+});
+
 test('DATABASE_UNUSABLE: a missing block is named, not skipped', async (t) => {
   const { database, connection } = await open('indexer', ...CHAIN);
   t.after(() => connection.destroy());

@@ -42,6 +42,11 @@ export function withoutSpans(spans: readonly Span[], others: readonly Span[]): S
   return left;
 }
 
+/** What of some spans lies in one of the others. */
+export function commonSpans(spans: readonly Span[], others: readonly Span[]): Span[] {
+  return withoutSpans(spans, withoutSpans(spans, others));
+}
+
 /** True when a value lies in one of the spans. */
 export function isWithin(value: Value, spans: readonly Span[]): boolean {
   return spans.some((span) =>

@@ -10,7 +10,7 @@ import type { TableFound } from './found-changes.ts';
 import type { Look } from './looking.ts';
 import { type ReadRow, readRows } from './own-rows.ts';
 import { inSpansSql } from './ranging.ts';
-import { HIGHEST, isWithin, LOWEST, mergeSpans, type Span, withoutSpans } from './spans.ts';
+import { commonSpans, HIGHEST, isWithin, LOWEST, mergeSpans, type Span, withoutSpans } from './spans.ts';
 import type { TableWatch } from './table-watch.ts';
 import type { TouchedKeys } from './touch-rules.ts';
 
@@ -52,10 +52,11 @@ export class ChangeTaker {
     // What older rows of blocks name; the other rows without a block change by themselves.
     if (plan.scope) touched.note(plan, list);
     if (watch.isSingle) {
-      // If nothing is known of a part, only sending it whole reports its deleted rows.
-      const parts = done.filter((span) => span !== null && span[0] < span[1] && isWithin(span[0], watch.pending));
-      const singles = withoutSpans(done, parts);
-      const gone = [...goneOf(watch, singles, entries)].map((value) => ({ [watch.ranging.column!]: value }));
+      // Replicas may hold rows that are not known here: a part is sent whole, a value by itself is said to be gone.
+      const unknown = commonSpans(done, watch.pending);
+      const parts = unknown.filter((span) => span !== null && span[0] < span[1]);
+      const values = [...absentOf(unknown, entries), ...goneOf(watch, withoutSpans(done, unknown), entries)];
+      const gone = values.map((value) => ({ [watch.ranging.column!]: value }));
       const inParts = read.flatMap(({ row, value }) => (isWithin(value, parts) ? [row] : []));
       const ranges = parts.length === 0 ? null : { column: watch.ranging.column, spans: parts, rows: inParts };
       const unexplained = Math.max(0, gone.length - look.notes.explained);
@@ -181,15 +182,15 @@ function entriesOf(read: readonly ReadRow[]): Map<Value, Checksum> {
   return entries;
 }
 
+/** Values that are asked for by themselves and have no rows now. It changes nothing if they never had any. */
+function absentOf(spans: readonly Span[], entries: ReadonlyMap<Value, Checksum>): number[] {
+  return spans.flatMap((span) => (span !== null && span[0] === span[1] && !entries.has(span[0]) ? [span[0]] : []));
+}
+
 /** Values whose rows were broadcast and that have no rows now. */
 function* goneOf(watch: TableWatch, spans: readonly Span[], entries: ReadonlyMap<Value, Checksum>): Generator<number> {
   for (const span of spans) {
     if (span === null) continue;
-    // A value that is asked for by itself is said to be gone even if it never was there: that changes nothing.
-    if (span[0] === span[1]) {
-      if (!entries.has(span[0])) yield span[0];
-      continue;
-    }
     for (const [value] of watch.fine.entries(span[0], span[1])) if (!entries.has(value)) yield value;
   }
 }

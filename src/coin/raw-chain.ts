@@ -1,6 +1,7 @@
 import { hasCode, PlatformError } from '../errors.ts';
 import type { NodeRpc } from './node-rpc.ts';
 import { readRawTransaction } from './raw-transaction.ts';
+import { readSpentScripts } from './spent-outputs.ts';
 
 /** Calls of one JSON-RPC batch: beyond that the answer is long in coming. */
 const MAX_CALLS = 32;
@@ -8,20 +9,23 @@ const MAX_CALLS = 32;
 const SMALL_BLOCKS_BYTES = 2 * 2 ** 20;
 const HEX = /^(?:[0-9a-f]{2})+$/;
 
+/** What to ask a node for by HTTP GET: false once it has refused it. */
+export interface RestRoutes {
+  /** Blocks, which cost a node less than hex within JSON; few nodes serve them unless they are told to. */
+  blocks: boolean;
+  /** Outputs that a block spends: Bitcoin Core 30 and later. */
+  spentOutputs: boolean;
+}
+
 /** Blocks and transactions of one coin node as bytes. Each call may throw NODE_UNREACHABLE or NODE_REFUSED. */
 export class RawChain {
   readonly #rpc: NodeRpc;
-  #hasRest: boolean;
+  readonly #routes: RestRoutes;
 
-  /** @param hasRest  whether to ask for blocks by HTTP GET first, which costs a node less than hex within JSON */
-  constructor(rpc: NodeRpc, hasRest = true) {
+  /** @param routes  what the node served last time; it learns what the node refuses now */
+  constructor(rpc: NodeRpc, routes: RestRoutes = { blocks: true, spentOutputs: true }) {
     this.#rpc = rpc;
-    this.#hasRest = hasRest;
-  }
-
-  /** False once the node refused a block by HTTP GET. */
-  get hasRest(): boolean {
-    return this.#hasRest;
+    this.#routes = routes;
   }
 
   /** Hashes of so many blocks in a row. */
@@ -31,15 +35,24 @@ export class RawChain {
   }
 
   async block(hash: string): Promise<Buffer> {
-    if (this.#hasRest) {
-      try {
-        return await this.#rpc.get(`/rest/block/${hash}.bin`);
-      } catch (caught) {
-        if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
-        this.#hasRest = false; // few nodes serve it unless they are told to
-      }
+    return (await this.#get('blocks', `/rest/block/${hash}.bin`)) ?? (await this.#blocks([hash]))[0]!;
+  }
+
+  /**
+   * The scripts whose coins transactions of a block spend first, without a look for each of those coins.
+   *
+   * @param wanted  positions of the transactions in the block
+   * @returns by position; null where the node does not serve it
+   */
+  async spentScripts(hash: string, wanted: ReadonlySet<number>): Promise<ReadonlyMap<number, Buffer> | null> {
+    const bytes = await this.#get('spentOutputs', `/rest/spenttxouts/${hash}.bin`);
+    try {
+      return bytes && readSpentScripts(bytes, wanted);
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause;
+      const reason = `what the node says that a block spends is malformed: ${cause.message}`;
+      throw new PlatformError('NODE_REFUSED', { reason, hash }, { cause });
     }
-    return (await this.#blocks([hash]))[0]!;
   }
 
   /** Several small blocks by one request. @returns null when they turn out to be large together */
@@ -60,6 +73,17 @@ export class RawChain {
   /** Those of the transactions that the node still has. */
   async presentTransactions(txids: readonly string[]): Promise<readonly Buffer[]> {
     return await this.#transactions(txids, true);
+  }
+
+  async #get(route: keyof RestRoutes, path: string): Promise<Buffer | null> {
+    if (!this.#routes[route]) return null;
+    try {
+      return await this.#rpc.get(path);
+    } catch (caught) {
+      if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
+      this.#routes[route] = false;
+      return null;
+    }
   }
 
   async #blocks(hashes: readonly string[], maxBytes?: number): Promise<readonly Buffer[]> {

@@ -30,12 +30,16 @@ export interface ScanRules {
 /** A transaction that says something, or may pay a dispenser; whose it is is not known yet. */
 export interface Candidate {
   readonly hash: string;
+  /** Place among the transactions that were scanned with it: those of its block. */
+  readonly position: number;
   readonly bytes: Buffer;
   /** Empty: it says nothing. */
   readonly action: string;
   readonly rawData: Uint8Array | null;
   readonly lane: Lane;
   readonly spends: { readonly txid: string; readonly vout: number };
+  /** The script of what it spends; null: not known, it is in the transaction that is spent from. */
+  readonly spentScript: Buffer | null;
   readonly pubkey: string | null;
   readonly outputs: readonly OutputRow[];
 }
@@ -77,6 +81,7 @@ export class TransactionScan {
   readonly #laneRules: LaneRules;
   readonly #rules: ScanRules;
   readonly #wanted: ReadonlySet<number>;
+  #visited = 0;
 
   /**
    * @param height  of the block that holds them, or may
@@ -90,15 +95,16 @@ export class TransactionScan {
 
   /** A transaction that cannot be read is quarantined: it must not keep its block from being written. */
   visit(transaction: RawTransaction): void {
+    const position = this.#visited++;
     try {
-      this.#read(transaction);
+      this.#read(transaction, position);
     } catch (caught) {
       const reason = shorten(caught instanceof Error ? caught.message : String(caught));
       this.findings.push({ code: 'PARSE_ERROR', hash: transaction.txid, reason });
     }
   }
 
-  #read(transaction: RawTransaction): void {
+  #read(transaction: RawTransaction, position: number): void {
     if (transaction.isWithoutSource) return;
     const { count } = this.marks;
     transaction.markOutputs(this.marks);
@@ -110,7 +116,7 @@ export class TransactionScan {
     if (said === SILENT && !isPayment) return;
     const outputs = relevantOutputs(transaction, said.action, this.#rules, isPayment ? this.#wanted : NONE);
     if (said === SILENT && outputs.length === 0) return;
-    this.candidates.push(candidateOf(transaction, said, outputs));
+    this.candidates.push({ ...candidateOf(transaction, said, outputs), position });
   }
 
   #note({ txid: hash }: RawTransaction, { action, written, isUtf8 }: Payload): void {
@@ -122,7 +128,11 @@ export class TransactionScan {
 type Said = Pick<Candidate, 'action' | 'rawData' | 'lane'>;
 const SILENT: Said = { action: '', rawData: null, lane: 'outputs' };
 
-function candidateOf(transaction: RawTransaction, said: Said, outputs: readonly OutputRow[]): Candidate {
+function candidateOf(
+  transaction: RawTransaction,
+  said: Said,
+  outputs: readonly OutputRow[]
+): Omit<Candidate, 'position'> {
   const { txid, vout } = transaction.inputs[0]!;
   return {
     hash: transaction.txid,
@@ -131,6 +141,7 @@ function candidateOf(transaction: RawTransaction, said: Said, outputs: readonly 
     rawData: said.rawData && Uint8Array.from(said.rawData),
     lane: said.lane,
     spends: { txid, vout },
+    spentScript: null,
     pubkey: findPubkey(transaction),
     outputs
   };

@@ -37,10 +37,13 @@ export async function resolveSources<Scanned extends { readonly candidates: read
 ): Promise<readonly (Omit<Scanned, 'candidates'> & { readonly transactions: readonly TransactionRow[] })[]> {
   const candidates = blocks.flatMap((block) => block.candidates);
   for (const { hash, bytes } of candidates) known.set(hash, bytes);
-  const transactions = new TransactionSet(read, known);
-  await transactions.load(candidates.map(({ spends }) => spends.txid));
+  const spent = new Map(candidates.map(({ spends, spentScript }) => [spends, spentScript]));
+  const transactions = new TransactionSet(read, known, spent);
+  await transactions.loadScripts(candidates.map(({ spends }) => spends));
+  const isFunded = (candidate: Candidate) => candidate.lane === 'chunks' || isRevealed(candidate, transactions, rules);
+  await transactions.load(candidates.filter(isFunded).map(({ spends }) => spends.txid));
   const places = candidates.map((candidate) => sourcePlace(candidate, transactions, rules));
-  await transactions.load(places.flatMap((place) => (place ? [place.txid] : [])));
+  await transactions.loadScripts(places.filter((place) => place !== undefined));
   const rows = new Map(
     candidates.map((candidate, position) => {
       const place = places[position];
@@ -58,15 +61,16 @@ export async function resolveSources<Scanned extends { readonly candidates: read
   }));
 }
 
+/** Whether it spends from a script that its sender funded, to reveal what the script commits to. */
+function isRevealed({ lane, spends }: Candidate, transactions: TransactionSet, { alwaysHops }: ScanRules): boolean {
+  if (lane === 'envelope') return true;
+  return (lane === 'chunks' || alwaysHops) && isPaidToScriptHash(transactions.scriptAt(spends));
+}
+
 /** Where the coins come from that say whose transaction it is; undefined when they come from nowhere. */
-function sourcePlace(
-  { lane, spends }: Candidate,
-  transactions: TransactionSet,
-  { alwaysHops }: ScanRules
-): Place | undefined {
-  const isRevealed =
-    lane === 'envelope' || ((lane === 'chunks' || alwaysHops) && isPaidToScriptHash(transactions.scriptAt(spends)));
-  return isRevealed ? transactions.firstSpend(spends.txid) : spends;
+function sourcePlace(candidate: Candidate, transactions: TransactionSet, rules: ScanRules): Place | undefined {
+  const { spends } = candidate;
+  return isRevealed(candidate, transactions, rules) ? transactions.firstSpend(spends.txid) : spends;
 }
 
 /** Chunks leave no room for a fee: it is paid by the transaction that funded them, and told by higher numbers. */
@@ -102,11 +106,19 @@ function paymentOf({ hash, outputs }: Candidate): readonly TransactionRow[] {
 class TransactionSet {
   readonly #read: TransactionReader;
   readonly #known: KnownTransactions;
+  readonly #spent: ReadonlyMap<Place, Buffer | null>;
   readonly #loaded = new Map<string, RawTransaction>();
 
-  constructor(read: TransactionReader, known: KnownTransactions) {
+  /** @param spent  scripts at places, as far as they are known without the transactions */
+  constructor(read: TransactionReader, known: KnownTransactions, spent: ReadonlyMap<Place, Buffer | null>) {
     this.#read = read;
     this.#known = known;
+    this.#spent = spent;
+  }
+
+  /** Loads the transactions without which the scripts at some places are not known. */
+  async loadScripts(places: readonly Place[]): Promise<void> {
+    await this.load(places.filter((place) => !this.#spent.get(place)).map(({ txid }) => txid));
   }
 
   async load(txids: readonly string[]): Promise<void> {
@@ -122,7 +134,10 @@ class TransactionSet {
     }
   }
 
-  scriptAt({ txid, vout }: Place): Uint8Array {
+  scriptAt(place: Place): Uint8Array {
+    const known = this.#spent.get(place);
+    if (known) return known;
+    const { txid, vout } = place;
     const output = this.#loaded.get(txid)!.output(vout);
     if (output) return output.script;
     const reason = 'a transaction lacks an output that another spends';

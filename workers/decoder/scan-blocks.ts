@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
-import { RawChain } from '../../src/coin/raw-chain.ts';
+import { RawChain, type RestRoutes } from '../../src/coin/raw-chain.ts';
 import type { BlockRange, ScannedRange } from '../../src/decoder/block-feed.ts';
-import { type ScannedBlock, type ScanRules, scanBlock } from '../../src/decoder/block-scan.ts';
+import { type Candidate, type ScannedBlock, type ScanRules, scanBlock } from '../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../src/decoder/sources.ts';
 
 /** A range of blocks of one node, and how to read them. */
@@ -22,16 +22,17 @@ const AHEAD = 2;
 /** An action is often paid from the change of the one before, or from an output of a transaction that paid others. */
 const known = new LRUCache<string, Buffer>({ maxSize: 16 * 2 ** 20, sizeCalculation: ({ length }) => length });
 
-/** Nodes that do not serve blocks by HTTP GET, by URL. */
-const withoutRest = new Set<string>();
+/** What nodes serve by HTTP GET, by URL. */
+const routesOf = new Map<string, RestRoutes>();
 
 /** Fetches blocks of a coin node and reads what a decoder database holds of them: one attempt, no retries. */
 export default async function scanBlocks({ node, range, rules }: ScanBlocksInput): Promise<ScannedRange> {
   const rpc = new NodeRpc({ ...node, retries: 0 });
   try {
-    const chain = new RawChain(rpc, !withoutRest.has(node.url));
+    const routes = routesOf.get(node.url) ?? { blocks: true, spentOutputs: true };
+    routesOf.set(node.url, routes);
+    const chain = new RawChain(rpc, routes);
     const { blocks, sizeBytes } = await scanRange(chain, range, rules);
-    if (!chain.hasRest) withoutRest.add(node.url);
     return { blocks: await resolveSources(blocks, (txids) => chain.transactions(txids), known, rules), sizeBytes };
   } finally {
     await rpc.close();
@@ -43,11 +44,21 @@ async function scanRange(chain: RawChain, range: BlockRange, rules: ScanRules) {
   const wanted = new Set(range.wanted);
   let sizeBytes = 0;
   for await (const { hash, bytes } of fetchBlocks(chain, range)) {
-    blocks.push(scanBlock(bytes, { height: range.from + blocks.length, hash }, rules, wanted));
+    const block = scanBlock(bytes, { height: range.from + blocks.length, hash }, rules, wanted);
+    blocks.push({ ...block, candidates: await withSpentScripts(chain, block) });
     sizeBytes += bytes.length;
     if (sizeBytes >= MAX_BYTES) break;
   }
   return { blocks, sizeBytes };
+}
+
+/** Candidates with the scripts that they spend, where the node serves those and their transactions were not read lately. */
+async function withSpentScripts(chain: RawChain, { hash, candidates }: ScannedBlock): Promise<readonly Candidate[]> {
+  const unknown = candidates.filter(({ spends }) => !known.has(spends.txid));
+  if (unknown.length === 0) return candidates;
+  const scripts = await chain.spentScripts(hash, new Set(unknown.map(({ position }) => position)));
+  if (scripts === null) return candidates;
+  return candidates.map((candidate) => ({ ...candidate, spentScript: scripts.get(candidate.position) ?? null }));
 }
 
 /** A block as the node has it. */

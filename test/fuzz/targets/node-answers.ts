@@ -61,7 +61,7 @@ const open = async () => {
     retries: 0,
     timeoutMs: 20_000
   });
-  return { peer, rpc, chain: new NodeChain(rpc), raw: new RawChain(rpc, false) };
+  return { peer, rpc, chain: new NodeChain(rpc), raw: new RawChain(rpc, { blocks: false, spentOutputs: false }) };
 };
 let line: ReturnType<typeof open> | undefined;
 

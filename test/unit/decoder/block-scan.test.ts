@@ -7,7 +7,13 @@ import { encodePayload } from '../../../src/coin/payload.ts';
 import { type RawInput, readRawTransaction } from '../../../src/coin/raw-transaction.ts';
 import { writePush } from '../../../src/coin/script.ts';
 import { markOf } from '../../../src/coin/script-marks.ts';
-import { type ScanRules, scanBlock, TransactionScan } from '../../../src/decoder/block-scan.ts';
+import {
+  type Candidate,
+  type ScannedBlock,
+  type ScanRules,
+  scanBlock,
+  TransactionScan
+} from '../../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../../src/decoder/sources.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { returnScript } from '../../support/coin/carriers.ts';
@@ -42,27 +48,35 @@ function spend(txid: string, vout = 0, script = NO_SCRIPT): RawInput {
   return { txid, vout, script };
 }
 
-/** Rows of a block with these transactions, where the chain holds the others. */
+/** Rows of a block with these transactions, where the chain holds the others; the same where a node says what the block spends. */
 async function decode(
-  found: readonly { readonly parts: TransactionParts }[],
+  said: readonly { readonly parts: TransactionParts }[],
   chain: readonly { readonly txid: string; readonly bytes: Buffer }[],
   rules = RULES,
   height = 7,
   wanted: readonly Buffer[] = []
 ) {
-  const { bytes, hash } = writeBlock({ previousHash: '', time: 5, transactions: found.map(({ parts }) => parts) });
-  const asked: string[] = [];
-  const read = async (txids: readonly string[]) => {
-    asked.push(...txids);
-    return txids.map((txid) => chain.find((each) => each.txid === txid)!.bytes);
+  const { bytes, hash } = writeBlock({ previousHash: '', time: 5, transactions: said.map(({ parts }) => parts) });
+  const bytesOf = (txid: string) => chain.find((each) => each.txid === txid)?.bytes;
+  const scanned = scanBlock(bytes, { height, hash }, rules, new Set(wanted.map((script) => markOf(script))));
+  const resolve = async (block: ScannedBlock) => {
+    const asked: string[] = [];
+    const read = async (txids: readonly string[]) => {
+      asked.push(...txids);
+      return txids.map((txid) => bytesOf(txid)!);
+    };
+    const [rows] = await resolveSources([block], read, new Map(), rules);
+    return { ...rows!, asked };
   };
-  const [rows] = await resolveSources(
-    [scanBlock(bytes, { height, hash }, rules, new Set(wanted.map((script) => markOf(script))))],
-    read,
-    new Map(),
-    rules
-  );
-  return { ...rows!, asked };
+  const found = await resolve(scanned);
+  const spentScript = ({ txid, vout }: Candidate['spends']) => {
+    const spent = bytesOf(txid);
+    return spent ? Buffer.from(readRawTransaction(spent).output(vout)!.script) : null;
+  };
+  const candidates = scanned.candidates.map((each) => ({ ...each, spentScript: spentScript(each.spends) }));
+  const { asked: askedLess, ...again } = await resolve({ ...scanned, candidates });
+  assert.deepEqual(again.transactions, found.transactions);
+  return { ...found, askedLess };
 }
 
 const encrypt = (txid: string, bytes: Uint8Array) =>
@@ -80,8 +94,8 @@ test('OP_RETURN: the source is whose coins the first input spends', async () => 
     outputs: [payTo(wallet.txid, 'COINPAY|0'), output(keyScript('cc'), 5n)],
     witnesses: [[Buffer.alloc(70), KEY]]
   });
-  const { transactions, findings } = await decode([said], [wallet]);
-  assert.deepEqual(findings, []);
+  const { transactions, findings, askedLess } = await decode([said], [wallet]);
+  assert.deepEqual([findings, askedLess], [[], []]);
   assert.deepEqual(transactions, [
     {
       hash: said.txid,
@@ -181,11 +195,12 @@ for (const marker of ['p2sh', 'p2wsh'] as const) {
       outputs: [output(returnScript(encrypt(funding.txid, Buffer.from(marker))))],
       witnesses: marker === 'p2sh' ? [] : revealed
     });
-    const { transactions } = await decode([said], [wallet, funding]);
+    const { transactions, askedLess } = await decode([said], [wallet, funding]);
     assert.deepEqual(
       transactions.map(({ data, source }) => ({ data, source })),
       [{ data: action, source: address(keyScript('aa')) }]
     );
+    assert.deepEqual(askedLess, [funding.txid, wallet.txid]);
     const paid = await decode([said], [wallet, funding], { ...RULES, feeAddress: address(keyScript('bb'))! });
     assert.deepEqual(paid.transactions[0]?.outputs, [
       { vout: 1_000_000, address: address(keyScript('bb')), amount: 1_000n }

@@ -309,3 +309,11 @@ test('the rule catches what it is for, types too', () => {
   }
   assert.deepEqual(cyclesOf(new Map(Object.entries({ a: ['b'], b: ['c', 'd'], c: [], d: ['a'] }))), ['a → b → d → a']);
 });
+
+test('the tests of each planted fault are there', () => {
+  const missing = globSync('test/mutants/*.patch').flatMap((path) => {
+    const [, tests = ''] = /^Tests: (.+)$/m.exec(readFileSync(path, 'utf8')) ?? [];
+    return tests.split(' ').filter((word) => /\.ts$/.test(word) && globSync(word).length === 0);
+  });
+  assert.deepEqual(missing, []);
+});

@@ -185,7 +185,9 @@ export class SourceTransparency {
     const [first, last] = [blocks[0], blocks.at(-1)];
     if (!this.#writes || !first || !last) return;
     const { line } = this.#options;
-    await this.#timed;
+    const timed = this.#timed;
+    this.#timed = Promise.resolve(); // a fault is told once
+    await timed;
     const from = await line.use((connection) => findBreak(connection, blocks, recent));
     const lost = recent.filter(({ height }) => height >= (from ?? first.height));
     const again = lost.length === 0 ? [] : await line.use((connection) => readAgain(connection, lost, heads));

@@ -1,5 +1,5 @@
 import type { AnyStateMachine } from 'xstate';
-import { decoderMachine } from './decoder/decoder.ts';
+import { decoderMachine, trackerMachine } from './chain/chain-writer.ts';
 import { mempoolMachine } from './decoder/mempool.ts';
 import { attestationMachine } from './hub/attestation.ts';
 import { proposalMachine } from './hub/proposal.ts';
@@ -25,6 +25,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   replica: replicaMachine,
   decoder: decoderMachine,
   mempool: mempoolMachine,
+  tracker: trackerMachine,
   indexer: indexerMachine,
   watchdog: watchdogMachine,
   proposal: proposalMachine,

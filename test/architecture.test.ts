@@ -62,14 +62,23 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/db/source/', 'type src/config/', 'type src/log.ts']
   ],
   'actors/decoder/': [
-    ...['node:', 'xstate', 'type workers/decoder/', 'src/decoder/', 'actors/runtime/', 'machines/decoder/'],
-    ...['src/coin/', 'src/log.ts', ...BASICS]
+    ...['node:', 'type workers/decoder/', 'src/decoder/', 'actors/chain/', 'src/chain/', 'actors/runtime/'],
+    ...['machines/chain/', 'machines/decoder/', 'src/coin/', 'src/log.ts', ...BASICS]
   ],
-  'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/coin/'],
+  'actors/chain/': [
+    'xstate',
+    'type src/chain/',
+    'actors/runtime/',
+    'type machines/chain/',
+    'type src/log.ts',
+    ...BASICS
+  ],
+  'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/chain/', 'src/coin/'],
   'src/decoder/': [
     ...['node:', 'lru-cache', ...FASTIFY, 'xstate', 'type mysql2/promise', 'machines/decoder/', 'src/db/core/'],
-    ...['src/coin/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
+    ...['src/chain/', 'src/coin/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],
+  'src/chain/': ['node:', 'type machines/chain/', 'src/coin/', 'type src/service/', 'type src/log.ts', ...BASICS],
   'actors/indexer/': ['node:', 'src/indexer/', 'actors/runtime/', 'src/db/core/', 'src/coin/', 'src/log.ts', ...BASICS],
   'src/indexer/': [
     ...['node:', ...FASTIFY, 'xstate', 'machines/indexer/', 'src/db/core/', 'src/coin/', 'src/service/'],
@@ -130,11 +139,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'type xstate',
     'machines/sync/',
     'machines/runtime/',
+    'machines/chain/',
     'machines/decoder/',
     'machines/hub/',
     'machines/indexer/'
   ],
   'machines/sync/': ['xstate', 'machines/runtime/', 'src/consensus/', 'src/errors.ts'],
+  'machines/chain/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
   'machines/decoder/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
   'machines/indexer/': ['xstate'],
   'machines/hub/': ['xstate', 'src/consensus/'],

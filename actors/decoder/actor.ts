@@ -1,22 +1,25 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
+import { decoderMachine } from '../../machines/chain/chain-writer.ts';
+import { scanParallelism } from '../../src/chain/range-feed.ts';
+import { isNearTip } from '../../src/chain/report.ts';
+import { ChainWork } from '../../src/chain/work.ts';
 import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
 import { NodeChain } from '../../src/coin/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
-import { BlockFeed, scanParallelism } from '../../src/decoder/block-feed.ts';
+import { BlockFeed } from '../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../src/decoder/block-scan.ts';
-import { type DecoderReport, isNearTip } from '../../src/decoder/health.ts';
+import type { DecoderReport } from '../../src/decoder/health.ts';
 import { MempoolLoop } from '../../src/decoder/mempool-loop.ts';
 import { MempoolPass } from '../../src/decoder/mempool-pass.ts';
-import { openDecoderStore } from '../../src/decoder/store.ts';
-import { DecoderWork } from '../../src/decoder/work.ts';
+import { type DecoderStore, openDecoderStore } from '../../src/decoder/store.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
+import { ChainLoop } from '../chain/loop.ts';
 import { hostActor } from '../runtime/actor-host.ts';
 import { TaskPool } from '../runtime/task-pool.ts';
-import { DecoderLoop } from './loop.ts';
 
 /** What a decoder actor's thread is started with. */
 export interface DecoderActorData {
@@ -66,16 +69,19 @@ const host = hostActor<Record<never, never>, Record<never, never>, DecoderNotice
   },
   log
 });
-const work = new DecoderWork({
+const work = new ChainWork({
+  service: 'decoder',
   network: chainNetwork(data.chain, data.network),
   startBlock: data.startBlock,
   pollIntervalMs: data.pollIntervalMs,
   chain,
   feed,
+  take: async (store: DecoderStore, from, tip, signal) => feed.take(from, tip, await store.paidAddresses(), signal),
   openStore: () => openDecoderStore(data.coordinates, data.queryTimeoutMs),
   log
 });
-const loop = new DecoderLoop({
+const loop = new ChainLoop({
+  machine: decoderMachine,
   work,
   counters: [rpc, feed],
   retryDelayMs: RETRY_DELAY_MS,
@@ -97,9 +103,11 @@ await report();
 /** Tells the main thread how things stand, until the end. */
 async function report(): Promise<void> {
   let state = '';
+  let parseErrors = 0;
   while (!stopping.signal.aborted) {
     await loop.probe();
-    const current = loop.report;
+    parseErrors = work.store?.parseErrors ?? parseErrors;
+    const current = { ...loop.report, parseErrors };
     host.tell('report', current);
     mempool.setSynced(isNearTip(current));
     if (current.state !== state) host.waiting(WAITS[current.state] ?? null);

@@ -1,4 +1,7 @@
 import type { DecoderActorData } from '../../actors/decoder/actor.ts';
+import { monotonicMs } from '../chain/monotonic.ts';
+import { chainPipeline } from '../chain/pipeline.ts';
+import { actorReportOf } from '../chain/report.ts';
 import { activationHeight } from '../coin/profile.ts';
 import { databaseOf } from '../config/database.ts';
 import { type DecoderConfig, decoderChecks, decoderVariables } from '../config/decoder.ts';
@@ -6,9 +9,7 @@ import { networkOf, nodeUrlOf } from '../config/node.ts';
 import { placeOf } from '../config/service.ts';
 import { createDecoderApp } from '../decoder/app.ts';
 import type { ScanRules } from '../decoder/block-scan.ts';
-import { actorReportOf, type DecoderReport } from '../decoder/health.ts';
-import { monotonicMs } from '../decoder/monotonic.ts';
-import { decoderPipeline } from '../decoder/pipeline.ts';
+import type { DecoderReport } from '../decoder/health.ts';
 import { openDecoderStore } from '../decoder/store.ts';
 import type { Logger } from '../log.ts';
 import type { Command, Environment } from './command.ts';
@@ -72,7 +73,7 @@ function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningServic
     workerData,
     place: placeOf(config, 'DECODER'),
     reportOf: actorReportOf,
-    pipeline: (view) => decoderPipeline(id, view, monotonicMs()),
+    pipeline: (view) => chainPipeline(id, view, monotonicMs()),
     createApp: (parts) => createDecoderApp({ ...parts, config })
   });
 }

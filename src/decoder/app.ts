@@ -1,21 +1,14 @@
 import type { FastifyInstance } from 'fastify';
+import { monotonicMs } from '../chain/monotonic.ts';
+import { readinessOf } from '../chain/report.ts';
 import type { DecoderConfig } from '../config/decoder.ts';
 import { type AddressReader, createPeerReader } from '../service/address.ts';
 import type { ServiceDefinition } from '../service/frame.ts';
 import { createLimit } from '../service/limits.ts';
 import { healthRoute } from '../service/routes/health.ts';
 import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
-import {
-  type DecoderView,
-  LiveSchema,
-  liveOf,
-  readinessOf,
-  type StallLimits,
-  StatusSchema,
-  statusOf
-} from './health.ts';
+import { type DecoderView, LiveSchema, liveOf, type StallLimits, StatusSchema, statusOf } from './health.ts';
 import { decoderMethods } from './methods.ts';
-import { monotonicMs } from './monotonic.ts';
 
 /** What the decoder's front door is handed by its process. */
 export interface DecoderAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'> {

@@ -1,43 +1,26 @@
 import Type, { type Static } from 'typebox';
-import type { Readiness } from '../service/readiness.ts';
-import type { ActorReport } from '../wire/report.ts';
+import {
+  type ChainReport,
+  type ChainView,
+  isRunning,
+  isTipStale,
+  lagOf,
+  SYNCED_WITHIN_BLOCKS
+} from '../chain/report.ts';
 
-/** What the loop last said of itself. Times are those of monotonicMs(). */
-export interface DecoderReport {
-  /** The machine's state. */
-  readonly state: string;
-  /** Null while the database has not answered yet. */
-  readonly isDatabaseReachable: boolean | null;
-  readonly lastProcessedBlock: number | null;
-  readonly nodeHeight: number | null;
-  /** When the node last told its tip. */
-  readonly nodePolledAt: number | null;
-  /** When a block was last written, or nothing was left to write. */
-  readonly progressAt: number;
-  /** Attempts that failed at one height. */
-  readonly failures: number;
-  readonly rpcErrors: number;
+/** What the loop last said of itself. */
+export interface DecoderReport extends ChainReport {
+  /** Transactions that could not be read. */
   readonly parseErrors: number;
-  /** Why the decoder refuses to go on; null while it goes on. */
-  readonly haltReason: string | null;
 }
 
 /** What is known of the loop from outside of its thread. */
-export interface DecoderView {
-  /** Null before the first word; after the loop's death the last one. */
-  readonly report: DecoderReport | null;
-  /** What ended the loop; null while it lives. */
-  readonly crash: string | null;
-}
+export type DecoderView = ChainView<DecoderReport>;
 
 export interface StallLimits {
   readonly alertMs: number;
   readonly fetchAttempts: number;
 }
-
-/** How often the node is asked for its tip at least. */
-export const TIP_REFRESH_MS = 30_000;
-const SYNCED_WITHIN_BLOCKS = 3;
 
 const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
 const Phase = Type.Union([Type.Literal('starting'), Type.Literal('running'), Type.Literal('db-unreachable')]);
@@ -134,51 +117,11 @@ export function liveOf(view: DecoderView, limits: StallLimits, now: number): Sta
   };
 }
 
-/** What load balancers are told. */
-export function readinessOf(view: DecoderView): Readiness {
-  const { report, crash } = view;
-  if (report?.haltReason != null) return 'halted';
-  if (crash !== null || report?.isDatabaseReachable === false) return 'unavailable';
-  const lag = report && lagOf(report);
-  if (lag === null) return 'starting';
-  return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
-}
-
-/** What console and metrics read of the loop's last word. */
-export function actorReportOf(report: DecoderReport): ActorReport {
-  return {
-    phase: report.state,
-    circuit: null,
-    height: report.lastProcessedBlock,
-    tip: report.nodeHeight,
-    lagBlocks: lagOf(report),
-    lastError: report.haltReason
-  };
-}
-
-function lagOf({ nodeHeight, lastProcessedBlock }: DecoderReport): number | null {
-  return nodeHeight === null || lastProcessedBlock === null ? null : Math.max(0, nodeHeight - lastProcessedBlock);
-}
-
-/** Whether the loop takes blocks and is near its node's tip. */
-export function isNearTip({ state, lastProcessedBlock, nodeHeight }: DecoderReport): boolean {
-  if (!state.startsWith('parsing') || nodeHeight === null || lastProcessedBlock === null) return false;
-  return nodeHeight - lastProcessedBlock <= SYNCED_WITHIN_BLOCKS;
-}
-
 /** A node that is down does not stall the decoder: its tip is frozen, and nothing is known to be behind. */
 function isStalled(report: DecoderReport, { alertMs, fetchAttempts }: StallLimits, now: number): boolean {
   const { nodeHeight, lastProcessedBlock, failures, progressAt } = report;
   if (nodeHeight === null || isTipStale(report, now) || nodeHeight <= (lastProcessedBlock ?? -1)) return false;
   return failures >= fetchAttempts || now - progressAt >= alertMs;
-}
-
-function isTipStale({ nodePolledAt }: DecoderReport, now: number): boolean {
-  return nodePolledAt !== null && now - nodePolledAt > 2 * TIP_REFRESH_MS;
-}
-
-function isRunning({ report, crash }: DecoderView): boolean {
-  return report !== null && crash === null && report.haltReason === null;
 }
 
 /** By the last probe of the database. One that was never reached is not being connected to any more once the loop is dead. */

@@ -1,6 +1,6 @@
+import { monotonicMs } from '../chain/monotonic.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { type DecoderView, HealthSchema, healthOf, LatestBlockSchema, latestBlockOf } from './health.ts';
-import { monotonicMs } from './monotonic.ts';
 
 /** The methods of a decoder. @param view what is known of its loop */
 export function decoderMethods(view: () => DecoderView): Readonly<Record<string, RpcMethod>> {

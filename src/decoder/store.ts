@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolConnection } from 'mysql2/promise';
+import type { BlockRef, BlockStore, RollbackHalt } from '../chain/work.ts';
 import { databaseError, openPool, rows, type SqlRow } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
@@ -8,18 +9,6 @@ import { BlockWriter } from './block-writer.ts';
 import { MempoolStore } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 import { createDecoderDatabase } from './schema.ts';
-
-/** A block's place and name. */
-export interface BlockRef {
-  readonly height: number;
-  readonly hash: string;
-}
-
-/** A refused rollback, as recorded. */
-export interface DecoderHalt {
-  readonly reason: string;
-  readonly block_index: number;
-}
 
 const POOL_SIZE = 10;
 const LOCK_WAIT_S = 2;
@@ -58,7 +47,8 @@ export async function openDecoderStore(
       });
     }
     await migrate(writer, ['auto']);
-    return new DecoderStore(pool, writer, queryTimeoutMs);
+    const [counted] = await rows(writer, "SELECT COUNT(*) AS count FROM events WHERE code = 'PARSE_ERROR'");
+    return new DecoderStore(pool, writer, queryTimeoutMs, Number(counted?.['count'] ?? 0));
   } catch (caught) {
     await endPool(pool);
     throw databaseError(caught, { database: database.name });
@@ -66,14 +56,16 @@ export async function openDecoderStore(
 }
 
 /** All that the decoder reads and writes. Every method may throw DATABASE_UNAVAILABLE; the store is then to be closed. */
-export class DecoderStore {
+export class DecoderStore implements BlockStore<BlockRows> {
   readonly #pool: Pool;
   readonly #writer: PoolConnection;
   readonly #queryTimeoutMs: number;
   readonly #blocks: BlockWriter;
   readonly mempool: MempoolStore;
+  #parseErrors: number;
 
-  constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number) {
+  constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number, parseErrors: number) {
+    this.#parseErrors = parseErrors;
     this.#pool = pool;
     this.#writer = writer;
     this.#queryTimeoutMs = queryTimeoutMs;
@@ -119,6 +111,7 @@ export class DecoderStore {
         }
       }
     });
+    this.#parseErrors += blocks.flatMap(({ findings }) => findings).filter(({ code }) => code === 'PARSE_ERROR').length;
   }
 
   /** Deletes the newest block with all that it brought, and records it as REORG. @returns the new tip */
@@ -133,33 +126,31 @@ export class DecoderStore {
   }
 
   /** The halt that stands: the last word on it is neither an operator's nor a rollback's. */
-  async readHalt(): Promise<DecoderHalt | null> {
+  async readHalt(): Promise<RollbackHalt | null> {
     const last = await this.#lastVerdict();
-    return last?.code === 'HALT' ? (JSON.parse(last.data) as [DecoderHalt])[0] : null;
+    return last?.code === 'HALT' ? (JSON.parse(last.data) as [RollbackHalt])[0] : null;
   }
 
   /** Whether an operator has allowed the rollback that was refused at this height. */
   async isRollbackAllowed(height: number): Promise<boolean> {
     const last = await this.#lastVerdict();
-    return last?.code === 'HALT_CLEARED' && (JSON.parse(last.data) as [DecoderHalt])[0].block_index === height;
+    return last?.code === 'HALT_CLEARED' && (JSON.parse(last.data) as [RollbackHalt])[0].block_index === height;
   }
 
-  async recordHalt(halt: DecoderHalt): Promise<void> {
+  async recordHalt(halt: RollbackHalt): Promise<void> {
     await this.#recordEvent('HALT', [halt]);
   }
 
   /** An operator's word: the rollback that was refused may happen. @returns the halt that stood, null when none did */
-  async clearHalt(): Promise<DecoderHalt | null> {
+  async clearHalt(): Promise<RollbackHalt | null> {
     const halt = await this.readHalt();
     if (halt) await this.#recordEvent('HALT_CLEARED', [{ block_index: halt.block_index }]);
     return halt;
   }
 
-  async countParseErrors(): Promise<number> {
-    const [row] = await this.#query<{ count: number }>(
-      "SELECT COUNT(*) AS count FROM events WHERE code = 'PARSE_ERROR'"
-    );
-    return row?.count ?? 0;
+  /** Transactions that could not be read, of all blocks that were ever written. */
+  get parseErrors(): number {
+    return this.#parseErrors;
   }
 
   /** Whether the database answers in time, on a connection of its own. */

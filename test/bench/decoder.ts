@@ -3,8 +3,11 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DecoderLoop } from '../../actors/decoder/loop.ts';
+import { ChainLoop } from '../../actors/chain/loop.ts';
 import { TaskPool } from '../../actors/runtime/task-pool.ts';
+import { decoderMachine } from '../../machines/chain/chain-writer.ts';
+import { scanParallelism } from '../../src/chain/range-feed.ts';
+import { ChainWork } from '../../src/chain/work.ts';
 import { addressOf } from '../../src/coin/address.ts';
 import { toBaseUnits, toDecimal } from '../../src/coin/amount.ts';
 import { chainNetwork } from '../../src/coin/chains.ts';
@@ -12,10 +15,9 @@ import { NodeChain } from '../../src/coin/node-chain.ts';
 import { NodeRpc } from '../../src/coin/node-rpc.ts';
 import { encodePayload } from '../../src/coin/payload.ts';
 import { RawChain } from '../../src/coin/raw-chain.ts';
-import { BlockFeed, scanParallelism } from '../../src/decoder/block-feed.ts';
+import { BlockFeed } from '../../src/decoder/block-feed.ts';
 import { scanBlock } from '../../src/decoder/block-scan.ts';
-import { openDecoderStore } from '../../src/decoder/store.ts';
-import { DecoderWork } from '../../src/decoder/work.ts';
+import { type DecoderStore, openDecoderStore } from '../../src/decoder/store.ts';
 import { type PrivateLitecoind, startLitecoind } from '../../src/devnet/litecoin.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
@@ -68,16 +70,18 @@ async function startDecoder({ url, user, password }: PrivateLitecoind) {
     parallelism: PARALLELISM,
     scan: (range, signal) => tasks.run('decoder/scan-blocks', { node, range, rules: RULES }, { signal })
   });
-  const work = new DecoderWork({
+  const work = new ChainWork({
+    service: 'decoder',
     network: NETWORK,
     startBlock: 0,
     pollIntervalMs: 1_000,
     chain: new NodeChain(rpc),
     feed,
+    take: async (store: DecoderStore, from, tip, signal) => feed.take(from, tip, await store.paidAddresses(), signal),
     openStore: () => openDecoderStore(database),
     log: silentLogger
   });
-  const loop = new DecoderLoop({ work, counters: [], retryDelayMs: 3_000, log: silentLogger });
+  const loop = new ChainLoop({ machine: decoderMachine, work, counters: [], retryDelayMs: 3_000, log: silentLogger });
   const stopping = new AbortController();
   const ended = loop.run(stopping.signal);
   return {

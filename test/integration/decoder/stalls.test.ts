@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { blocks } from 'doge-test-data';
+import { monotonicMs } from '../../../src/chain/monotonic.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { liveOf } from '../../../src/decoder/health.ts';
-import { monotonicMs } from '../../../src/decoder/monotonic.ts';
 import { type RecordedNodeOptions, startRecordedNode } from '../../support/coin/recorded-node.ts';
 import { startLoop } from '../../support/decoder/loop.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -34,7 +34,7 @@ test('ST-05: a height that failed twenty times stalls it, and the block that com
   const { loop, reach, stop } = await decode({ isRefused: (hash) => hash === refused });
   const live = () => {
     const limits = { alertMs: 900_000, fetchAttempts: 20 };
-    return liveOf({ report: loop.report, crash: null }, limits, monotonicMs());
+    return liveOf({ report: { ...loop.report, parseErrors: 0 }, crash: null }, limits, monotonicMs());
   };
   await until('it stalls', () => live().stalled);
   assert.deepEqual([live().last_processed_block, live().node_height, live().lag], [FIRST, LAST, 2]);

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DecoderLoop } from '../../../actors/decoder/loop.ts';
+import { ChainLoop } from '../../../actors/chain/loop.ts';
+import { decoderMachine } from '../../../machines/chain/chain-writer.ts';
+import { ChainWork } from '../../../src/chain/work.ts';
 import type { ChainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node-rpc.ts';
 import { connect, type SqlRow } from '../../../src/db/core/connection.ts';
 import { BlockFeed } from '../../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../../src/decoder/block-scan.ts';
-import { openDecoderStore } from '../../../src/decoder/store.ts';
-import { DecoderWork } from '../../../src/decoder/work.ts';
+import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
@@ -53,16 +54,19 @@ export function startLoop({ database, node, network, magic, startBlock = 0 }: Te
     retries: 0,
     scan: (range) => scanBlocks({ node: { url, user, password }, range, rules })
   });
-  const work = new DecoderWork({
+  const work = new ChainWork({
+    service: 'decoder',
     network,
     startBlock,
     pollIntervalMs: 20,
     chain,
     feed,
+    take: async (store: DecoderStore, from, tip, signal) => feed.take(from, tip, await store.paidAddresses(), signal),
     openStore: () => openDecoderStore(database),
     log: silentLogger
   });
-  const loop = new DecoderLoop({
+  const loop = new ChainLoop({
+    machine: decoderMachine,
     work,
     counters: [rpc, feed],
     retryDelayMs: 50,

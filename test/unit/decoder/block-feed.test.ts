@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { scanParallelism } from '../../../src/chain/range-feed.ts';
 import { scriptOf } from '../../../src/coin/address.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { markOf } from '../../../src/coin/script-marks.ts';
-import { BlockFeed, type BlockRange, type MarkedBlock, scanParallelism } from '../../../src/decoder/block-feed.ts';
+import { BlockFeed, type MarkedBlock, type WatchedRange } from '../../../src/decoder/block-feed.ts';
 import { PlatformError } from '../../../src/errors.ts';
 
 const { addresses } = chainNetwork('bitcoin', 'regtest');
@@ -24,7 +25,7 @@ function block(height: number, what: 'opens' | 'pays' | 'rests', hash = `hash ${
 
 /** A feed of ten blocks, and what it asked for. */
 function feedOf(whatOf: (height: number) => 'opens' | 'pays' | 'rests', hashOf = (height: number) => `hash ${height}`) {
-  const asked: BlockRange[] = [];
+  const asked: WatchedRange[] = [];
   const feed = new BlockFeed({
     versions: addresses,
     parallelism: 1,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { chainPipeline } from '../../../src/chain/pipeline.ts';
 import type { DecoderReport } from '../../../src/decoder/health.ts';
-import { decoderPipeline } from '../../../src/decoder/pipeline.ts';
 
 const ID = { kind: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
 const REPORT: DecoderReport = {
@@ -17,10 +17,10 @@ const REPORT: DecoderReport = {
   haltReason: null
 };
 const states = (report: Partial<DecoderReport> | null, crash: string | null = null, now = 0) =>
-  decoderPipeline(ID, { report: report && { ...REPORT, ...report }, crash }, now).nodes.map(({ state }) => state);
+  chainPipeline(ID, { report: report && { ...REPORT, ...report }, crash }, now).nodes.map(({ state }) => state);
 
 test('a decoder shows its coin node, itself and its database, with the blocks that are left to parse', () => {
-  const { nodes, edges } = decoderPipeline(ID, { report: REPORT, crash: null }, 0);
+  const { nodes, edges } = chainPipeline(ID, { report: REPORT, crash: null }, 0);
   assert.deepEqual(
     nodes.map(({ role, state, height }) => [role, state, height]),
     [

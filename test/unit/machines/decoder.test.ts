@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as settled } from 'node:timers/promises';
 import { createActor, fromPromise, SimulatedClock } from 'xstate';
 import { stateText } from '../../../actors/runtime/observe.ts';
-import { decoderMachine, type Fork, type Found, type Opened } from '../../../machines/decoder/decoder.ts';
+import { decoderMachine, type Fork, type Found, type Opened } from '../../../machines/chain/chain-writer.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { everyState } from './reach.ts';
 

@@ -7,7 +7,7 @@ import { createActor, fromPromise, SimulatedClock } from 'xstate';
 import type { Transition } from '../../../../actors/runtime/notices.ts';
 import { observeMachine } from '../../../../actors/runtime/observe.ts';
 import { replayTransition } from '../../../../actors/runtime/replay.ts';
-import { decoderMachine, type Fork, type Found, type Opened } from '../../../../machines/decoder/decoder.ts';
+import { decoderMachine, type Fork, type Found, type Opened } from '../../../../machines/chain/chain-writer.ts';
 import { circuitBreakerMachine } from '../../../../machines/runtime/circuit-breaker.ts';
 import { type Inspection, type Outcome, replicaMachine } from '../../../../machines/sync/replica.ts';
 import { PlatformError } from '../../../../src/errors.ts';

@@ -1,23 +1,70 @@
-import type { Fork, Found, Opened } from '../../machines/decoder/decoder.ts';
+import type { Fork, Found, Opened } from '../../machines/chain/chain-writer.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeTip } from '../coin/node-chain.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { BlockFeed } from './block-feed.ts';
-import type { BlockRows } from './block-rows.ts';
-import { TIP_REFRESH_MS } from './health.ts';
 import { monotonicMs } from './monotonic.ts';
-import type { BlockRef, DecoderHalt, DecoderStore } from './store.ts';
+import { TIP_REFRESH_MS } from './report.ts';
+
+/** A block's place and name. */
+export interface BlockRef {
+  readonly height: number;
+  readonly hash: string;
+}
+
+/** A block that is to be written, and its parent. */
+export interface LinkedBlock extends BlockRef {
+  /** Empty for the first block of a chain. */
+  readonly previousHash: string;
+}
+
+/** A refused rollback, as recorded. */
+export interface RollbackHalt {
+  readonly reason: string;
+  readonly block_index: number;
+}
+
+/** The database of one chain. Every method may throw DATABASE_UNAVAILABLE; the store is then to be closed. */
+export interface BlockStore<Block> {
+  /** The newest block; null when there is none. */
+  readTip(): Promise<BlockRef | null>;
+  /** The newest blocks below a height, highest first. */
+  readBlocksBelow(height: number, limit: number): Promise<readonly BlockRef[]>;
+  /** Blocks in a row, and all that belongs to them, are durable when this returns, or nothing of them is. */
+  writeBlocks(blocks: readonly Block[]): Promise<void>;
+  /** Deletes the newest block with all that it brought. @returns the new tip */
+  rollBackTip(): Promise<BlockRef | null>;
+  /** The halt that stands. */
+  readHalt(): Promise<RollbackHalt | null>;
+  recordHalt(halt: RollbackHalt): Promise<void>;
+  /** Whether an operator has allowed the rollback that was refused at this height. */
+  isRollbackAllowed(height: number): Promise<boolean>;
+  /** Whether the database answers in time. */
+  probe(limitMs: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Where blocks come from: fetched ahead. */
+interface ChainFeed {
+  /** Attempts at the blocks that are next which failed. */
+  readonly failures: number;
+  /** Forgets what was fetched. */
+  clear(): void;
+}
 
 /** What the work needs of the house. */
-export interface DecoderWorkOptions {
+export interface ChainWorkOptions<Block extends LinkedBlock, Store extends BlockStore<Block>> {
+  /** The command that an operator runs. */
+  readonly service: 'decoder' | 'utxo';
   readonly network: ChainNetwork;
   /** The first block that is written; nothing below it is stored. */
   readonly startBlock: number;
   readonly pollIntervalMs: number;
   readonly chain: NodeChain;
-  readonly feed: BlockFeed;
-  readonly openStore: () => Promise<DecoderStore>;
+  readonly feed: ChainFeed;
+  /** The blocks from a height on, as many as may be written at once. */
+  readonly take: (store: Store, from: number, tip: number, signal: AbortSignal) => Promise<readonly Block[]>;
+  readonly openStore: () => Promise<Store>;
   readonly log: Logger;
 }
 
@@ -25,22 +72,21 @@ const VERIFIED = 0.99;
 const FORK_PAGE = 200;
 
 /**
- * The decoder's effects: one method for each state of its machine. One that answers null is to be called again.
+ * The effects of a service that writes a chain: one method for each state of its machine. One that answers null is to be called again.
  *
  * Each may throw what its node or database throws, and may then be repeated.
  */
-export class DecoderWork {
-  readonly #options: DecoderWorkOptions;
-  #store: DecoderStore | undefined;
+export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block>> {
+  readonly #options: ChainWorkOptions<Block, Store>;
+  #store: Store | undefined;
   #applied: BlockRef | null = null;
   #tip: (NodeTip & { readonly polledAt: number }) | undefined;
   #isTipTrusted = false;
-  #halt: DecoderHalt | null = null;
+  #halt: RollbackHalt | null = null;
   #forkHeight = -1;
-  #parseErrors = 0;
   #progressAt = monotonicMs();
 
-  constructor(options: DecoderWorkOptions) {
+  constructor(options: ChainWorkOptions<Block, Store>) {
     this.#options = options;
   }
 
@@ -51,7 +97,6 @@ export class DecoderWork {
       nodeHeight: this.#tip?.height ?? null,
       nodePolledAt: this.#tip?.polledAt ?? null,
       progressAt: this.#progressAt,
-      parseErrors: this.#parseErrors,
       haltReason: this.#halt?.reason ?? null
     };
   }
@@ -67,7 +112,7 @@ export class DecoderWork {
   }
 
   /** Undefined while no database is open. */
-  get store(): Pick<DecoderStore, 'probe' | 'mempool'> | undefined {
+  get store(): Store | undefined {
     return this.#store;
   }
 
@@ -76,7 +121,6 @@ export class DecoderWork {
     const store = await this.#options.openStore();
     this.#store = store;
     this.#applied = await store.readTip();
-    this.#parseErrors = await store.countParseErrors();
     this.#halt = await store.readHalt();
     const { log } = this.#options;
     if (this.#halt) log.error({ halt: this.#halt }, `halted: ${this.#halt.reason}`);
@@ -93,7 +137,7 @@ export class DecoderWork {
 
   /** Writes the next blocks. */
   async takeBlocks(signal: AbortSignal): Promise<Found | null> {
-    const { feed, startBlock } = this.#options;
+    const { feed, take, startBlock } = this.#options;
     const tip = await this.#recentTip(signal);
     const applied = this.#applied;
     if (isForked(applied, tip)) return 'fork';
@@ -102,14 +146,13 @@ export class DecoderWork {
       this.#progressAt = monotonicMs();
       return 'tip';
     }
-    const fetched = await feed.take(next, tip.height, await this.#openedStore.paidAddresses(), signal);
+    const fetched = await take(this.#openedStore, next, tip.height, signal);
     const blocks = linkedBlocks(applied, fetched);
     const last = blocks.at(-1);
     if (!last) return 'fork';
     if (blocks.length < fetched.length) feed.clear(); // the node changed its branch meanwhile
     await this.#openedStore.writeBlocks(blocks);
     this.#applied = { height: last.height, hash: last.hash };
-    this.#parseErrors += blocks.flatMap(({ findings }) => findings).filter(({ code }) => code === 'PARSE_ERROR').length;
     this.#progressAt = monotonicMs();
     return null;
   }
@@ -155,7 +198,7 @@ export class DecoderWork {
   }
 
   async refuse(): Promise<void> {
-    const reason = `a reorg reaches more than ${this.undoDepth} blocks deep; confirm it with a second node, stop the decoder and run: platform-node decoder --clear-halt`;
+    const reason = `a reorg reaches more than ${this.undoDepth} blocks deep; confirm it with a second node, stop this service and run: platform-node ${this.#options.service} --clear-halt`;
     const halt = { reason, block_index: this.#applied?.height ?? 0 };
     await this.#openedStore.recordHalt(halt);
     this.#halt = halt;
@@ -179,7 +222,7 @@ export class DecoderWork {
     return { depth: appliedHeight - this.#forkHeight, isAllowed };
   }
 
-  get #openedStore(): DecoderStore {
+  get #openedStore(): Store {
     if (this.#store) return this.#store;
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database is not open' });
   }
@@ -221,7 +264,7 @@ function isForked(applied: BlockRef | null, tip: NodeTip): boolean {
 }
 
 /** The first of these blocks, as far as each is the child of the one before. */
-function linkedBlocks(applied: BlockRef | null, blocks: readonly BlockRows[]): readonly BlockRows[] {
+function linkedBlocks<Block extends LinkedBlock>(applied: BlockRef | null, blocks: readonly Block[]): readonly Block[] {
   const broken = blocks.findIndex((block, position) => {
     const parent = position === 0 ? applied : blocks[position - 1]!;
     return parent !== null && block.previousHash !== parent.hash;

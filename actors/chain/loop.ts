@@ -1,14 +1,20 @@
 import { createActor, type InspectionEvent, waitFor } from 'xstate';
-import { decoderMachine } from '../../machines/decoder/decoder.ts';
-import type { DecoderReport } from '../../src/decoder/health.ts';
-import type { DecoderWork } from '../../src/decoder/work.ts';
+import type { decoderMachine } from '../../machines/chain/chain-writer.ts';
+import type { ChainReport } from '../../src/chain/report.ts';
+import type { BlockStore, ChainWork } from '../../src/chain/work.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
 import { Effects } from '../runtime/effects.ts';
 import { stateText } from '../runtime/observe.ts';
 
-export interface DecoderLoopOptions {
-  readonly work: DecoderWork;
+/** The work of a loop, whatever its blocks are made into. */
+type AnyWork = Omit<ChainWork<never, never>, 'store'> & {
+  readonly store: Pick<BlockStore<never>, 'probe'> | undefined;
+};
+
+export interface ChainLoopOptions {
+  readonly machine: typeof decoderMachine;
+  readonly work: AnyWork;
   /** What counts attempts at the node that failed. */
   readonly counters: readonly { readonly errorCount: number }[];
   /** Pause after an effect that failed. */
@@ -20,15 +26,15 @@ export interface DecoderLoopOptions {
 
 const PROBE_LIMIT_MS = 2_000;
 
-/** Writes the blocks of one coin node into one decoder database: carries out what the machine says. */
-export class DecoderLoop {
-  readonly #options: DecoderLoopOptions;
+/** Writes the blocks of one coin node into one database: carries out what the machine says. */
+export class ChainLoop {
+  readonly #options: ChainLoopOptions;
   readonly #effects: Effects;
   readonly #machine;
   #isReachable: boolean | null = null;
 
-  constructor(options: DecoderLoopOptions) {
-    const { work, retryDelayMs, log, inspect } = options;
+  constructor(options: ChainLoopOptions) {
+    const { machine, work, retryDelayMs, log, inspect } = options;
     this.#options = options;
     this.#effects = new Effects({
       proofs: ['awaitNode', 'takeBlocks', 'watchTip'],
@@ -41,7 +47,7 @@ export class DecoderLoop {
         policy === 'restart' && code !== 'INTERNAL' && code !== 'DATABASE_UNAVAILABLE' && effect !== 'close',
       pauseMs: (_, fault) => (fault ? retryDelayMs : 0)
     });
-    this.#machine = createActor(decoderMachine.provide({ actors: this.#provide(work) }), {
+    this.#machine = createActor(machine.provide({ actors: this.#provide(work) }), {
       input: { maxRollbackDepth: work.undoDepth, reconnectDelayMs: retryDelayMs },
       ...(inspect ? { inspect } : {})
     });
@@ -73,7 +79,7 @@ export class DecoderLoop {
     else if (this.#isReachable !== null) this.#isReachable = false;
   }
 
-  get report(): DecoderReport {
+  get report(): ChainReport {
     return {
       state: stateText(this.#machine.getSnapshot().value),
       isDatabaseReachable: this.#isReachable,
@@ -83,7 +89,7 @@ export class DecoderLoop {
     };
   }
 
-  #provide(work: DecoderWork) {
+  #provide(work: AnyWork) {
     const effects = this.#effects;
     return {
       connect: effects.effect('connect', () => work.connect()),

@@ -1,0 +1,76 @@
+import type { Readiness } from '../service/readiness.ts';
+import type { ActorReport } from '../wire/report.ts';
+
+/** What the loop of a service that writes a chain last said of itself. Times are those of monotonicMs(). */
+export interface ChainReport {
+  /** The machine's state. */
+  readonly state: string;
+  /** Null while the database has not answered yet. */
+  readonly isDatabaseReachable: boolean | null;
+  readonly lastProcessedBlock: number | null;
+  readonly nodeHeight: number | null;
+  /** When the node last told its tip. */
+  readonly nodePolledAt: number | null;
+  /** When a block was last written, or nothing was left to write. */
+  readonly progressAt: number;
+  /** Attempts that failed at one height. */
+  readonly failures: number;
+  readonly rpcErrors: number;
+  /** Why it refuses to go on; null while it goes on. */
+  readonly haltReason: string | null;
+}
+
+/** What is known of a loop from outside of its thread. */
+export interface ChainView<Report extends ChainReport = ChainReport> {
+  /** Null before the first word; after the loop's death the last one. */
+  readonly report: Report | null;
+  /** What ended the loop; null while it lives. */
+  readonly crash: string | null;
+}
+
+/** How often the node is asked for its tip at least. */
+export const TIP_REFRESH_MS = 30_000;
+/** So near to the node's tip it counts as caught up. */
+export const SYNCED_WITHIN_BLOCKS = 3;
+
+/** What load balancers are told. */
+export function readinessOf({ report, crash }: ChainView): Readiness {
+  if (report?.haltReason != null) return 'halted';
+  if (crash !== null || report?.isDatabaseReachable === false) return 'unavailable';
+  const lag = report && lagOf(report);
+  if (lag === null) return 'starting';
+  return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
+}
+
+/** What console and metrics read of the loop's last word. */
+export function actorReportOf(report: ChainReport): ActorReport {
+  return {
+    phase: report.state,
+    circuit: null,
+    height: report.lastProcessedBlock,
+    tip: report.nodeHeight,
+    lagBlocks: lagOf(report),
+    lastError: report.haltReason
+  };
+}
+
+/** Blocks that the node has and the database has not; null: not known. */
+export function lagOf({ nodeHeight, lastProcessedBlock }: ChainReport): number | null {
+  return nodeHeight === null || lastProcessedBlock === null ? null : Math.max(0, nodeHeight - lastProcessedBlock);
+}
+
+/** Whether the loop takes blocks and is near its node's tip. */
+export function isNearTip({ state, lastProcessedBlock, nodeHeight }: ChainReport): boolean {
+  if (!state.startsWith('parsing') || nodeHeight === null || lastProcessedBlock === null) return false;
+  return nodeHeight - lastProcessedBlock <= SYNCED_WITHIN_BLOCKS;
+}
+
+/** Whether the node has told no tip for a minute. */
+export function isTipStale({ nodePolledAt }: ChainReport, now: number): boolean {
+  return nodePolledAt !== null && now - nodePolledAt > 2 * TIP_REFRESH_MS;
+}
+
+/** Whether the loop lives and goes on. */
+export function isRunning({ report, crash }: ChainView): boolean {
+  return report !== null && crash === null && report.haltReason === null;
+}

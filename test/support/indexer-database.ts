@@ -23,9 +23,17 @@ const HISTORY: ReadonlySet<string> = new Set([
 
 /** The rows of an indexer database as texts, by table, sorted: equal ledgers give equal dumps. */
 export async function dumpIndexer(from: DatabaseCoordinates): Promise<Record<string, string[]>> {
+  const dump: Record<string, string[]> = {};
+  for await (const [name, found] of dumpTables(from)) if (found.length > 0) dump[name] = found;
+  return dump;
+}
+
+/** The same, one table after the other. */
+export async function* dumpTables(
+  from: DatabaseCoordinates
+): AsyncGenerator<[table: string, rows: string[]], undefined> {
   const connection = await connect(from);
   try {
-    const dump: Record<string, string[]> = {};
     for (const [name, { columns }] of [...TABLES, ['chain_blocks', { columns: [] }] as const]) {
       if (HISTORY.has(name)) continue;
       const surrogate = columns.find(({ extra }) => extra === 'auto')?.name;
@@ -39,9 +47,8 @@ export async function dumpIndexer(from: DatabaseCoordinates): Promise<Record<str
         return `(SELECT i.${value} FROM ${table} i WHERE i.id = t.${column}) AS ${column}`;
       });
       const found = await rows(connection, `SELECT ${kept.length > 0 ? select.join(', ') : '*'} FROM ${name} t`);
-      if (found.length > 0) dump[name] = found.map((row) => JSON.stringify(row)).sort();
+      yield [name, found.map((row) => JSON.stringify(row)).sort()];
     }
-    return dump;
   } finally {
     await connection.end();
   }

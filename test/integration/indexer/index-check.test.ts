@@ -1,0 +1,11 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkIndex } from '../../reference/check.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+test('an index that went through reorgs is the index of the final chain, row for row and hash for hash', async () => {
+  const databases = { forked: await createDatabase('indexer'), fresh: await createDatabase('indexer') };
+  const { actions, rows, statuses } = await checkIndex({ seed: 1, blocks: 60, forks: 6, databases });
+  assert.ok(actions > 120 && rows > 800, `${actions} actions, ${rows} rows`);
+  assert.ok(statuses.get('valid')! > 80 && statuses.size > 25, `${statuses.size} statuses`);
+});

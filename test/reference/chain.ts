@@ -1,0 +1,90 @@
+import { parseAmount } from '../../src/consensus/amount.ts';
+import type { ChainBlock, ChainTransaction } from '../../src/indexer/block/block.ts';
+import type { Rules } from '../../src/indexer/rules/rules.ts';
+import { TEST_RULES } from '../support/indexer-ledger.ts';
+import { Random } from './random.ts';
+import { addressesOf, type RecentAction, type Scene, Writer } from './texts.ts';
+
+/** A regtest of Bitcoin whose addresses are a capital letter of the first five and the number of a season. */
+export const CHAIN_RULES: Rules = { ...TEST_RULES, rewardPool: 'E0', isAddress: (text) => /^[A-E]\d{1,6}$/.test(text) };
+
+/** Where a branch begins. */
+export interface BranchPoint {
+  /** Of its first block. */
+  readonly height: number;
+  readonly recent: readonly RecentAction[];
+}
+
+const SEASON_BLOCKS = 40;
+const BLOCK_SECONDS = 600;
+const FIRST_TIME = 1_700_000_000;
+const MOST_TRANSACTIONS = 6;
+/** It issues the gas token and gives each season some. */
+const BANK = 'A0';
+
+/** Blocks with actions of every kind, valid ones and others: the same for a seed. */
+export class ChainMaker {
+  readonly #random: Random;
+  #blocks = 0;
+
+  constructor(seed: number) {
+    this.#random = new Random(seed);
+  }
+
+  /** The next block of a branch. Blocks of two branches never have equal hashes. */
+  block({ height, recent }: BranchPoint): ChainBlock {
+    this.#blocks += 1;
+    const jitter = this.#random.below(3 * BLOCK_SECONDS) - BLOCK_SECONDS;
+    const time = FIRST_TIME + BLOCK_SECONDS * height + jitter;
+    const season = Math.floor(height / SEASON_BLOCKS);
+    const scene: Scene = { random: this.#random, season, height, time, recent };
+    const texts = height % SEASON_BLOCKS === 0 ? opening(season) : this.#texts(scene);
+    const transactions = texts.map(([source, text], place): ChainTransaction => {
+      return { hash: this.#hash(place + 1), source, fee: place * 10, ...contentOf(text, season) };
+    });
+    return { height, time, hash: this.#hash(0), transactions };
+  }
+
+  #texts(scene: Scene): (readonly [source: string, text: string])[] {
+    const writer = new Writer(scene);
+    const addresses = addressesOf(scene.season);
+    return Array.from({ length: this.#random.below(MOST_TRANSACTIONS + 1) }, () => {
+      const source = this.#random.one(addresses);
+      const isPayment = this.#random.below(12) === 0;
+      const amount = this.#random.one(['0', '1', '2', '4', '20']);
+      return [source, isPayment ? `PAY|${this.#random.one(addresses)}|${amount}` : writer.text(source)] as const;
+    });
+  }
+
+  #hash(place: number): string {
+    return `${this.#blocks}f${place}`.padStart(64, '0');
+  }
+}
+
+/** What the actions of a season begin with. */
+function opening(season: number): (readonly [source: string, text: string])[] {
+  const [a, b, , , e] = addressesOf(season);
+  const gas = [
+    ...(season === 0 ? [[BANK, 'ISSUE|0|GAS|0|0|8||1000000000'] as const] : []),
+    [BANK, `SEND|1|GAS|200|${a}|60|${b}|5|${e}`] as const
+  ];
+  return [
+    ...gas,
+    [a!, `ISSUE|0|TOKA${season}|0|50|2||500`],
+    [b!, `ISSUE|0|TOKB${season}|0|20|0||500`],
+    [a!, `ISSUE|4|TOKA${season}|${season * SEASON_BLOCKS + 20}|TOKB${season}|1`],
+    [a!, `LIST|0|2||${addressesOf(season).join('|')}`],
+    [b!, `LIST|0|1||TOKA${season}`],
+    [b!, `SEND|1|TOKB${season}|100|${a}|50|C${season}|hello`],
+    [a!, `SEND|1|TOKA${season}|100|${b}|50|D${season}`]
+  ];
+}
+
+/** `PAY|address|amount` is a payment alone; a COINPAY pays everybody. */
+function contentOf(text: string, season: number): Pick<ChainTransaction, 'data' | 'outputs'> {
+  const [name, to = '', amount = ''] = text.split('|');
+  if (name === 'PAY') return { data: '', outputs: [{ vout: 0, address: to, amount: parseAmount(amount)! }] };
+  if (!text.includes('COINPAY')) return { data: text };
+  const outputs = addressesOf(season).map((address, vout) => ({ vout, address, amount: parseAmount('10')! }));
+  return { data: text, outputs };
+}

@@ -1,0 +1,41 @@
+import { readNumber } from '../../src/cli/options.ts';
+import { readArguments } from '../support/arguments.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { runProgram } from '../support/program.ts';
+import { checkIndex } from './check.ts';
+
+/*
+ * npm run index-check -- --seed S --blocks N --forks F
+ *
+ * Makes a chain of N blocks with actions of every kind and F branches beside it. One index goes through all branches and takes each
+ * back; another reads the final chain alone. Every block's hashes and every row of both must be equal.
+ */
+const MOST = 1_000_000;
+const { seed, blocks, forks } = readArguments(
+  'npm run index-check -- [--seed 1] [--blocks 20000] [--forks 1000]',
+  {
+    seed: { type: 'string', default: '1' },
+    blocks: { type: 'string', default: '20000' },
+    forks: { type: 'string', default: '1000' }
+  },
+  (given) => ({
+    seed: readNumber('--seed', given.seed, 0, 2 ** 31 - 1),
+    blocks: readNumber('--blocks', given.blocks, 1, MOST),
+    forks: readNumber('--forks', given.forks, 0, MOST)
+  })
+);
+
+async function main(): Promise<void> {
+  const startedAt = performance.now();
+  const databases = { forked: await createDatabase('indexer'), fresh: await createDatabase('indexer') };
+  const log = (line: string) => console.log(line);
+  const { actions, lostBlocks, rows, statuses } = await checkIndex({ seed, blocks, forks, databases, log });
+  for (const [status, count] of [...statuses].sort(([, a], [, b]) => b - a))
+    console.log(`${String(count).padStart(9)} ${status}`);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
+  console.log(
+    `seed ${seed}: ${blocks} blocks, ${actions} actions, ${forks} forks of ${lostBlocks} blocks, ${rows} rows, 0 differences, ${seconds} s`
+  );
+}
+
+await runProgram(main);

@@ -1,0 +1,415 @@
+import type { Random } from './random.ts';
+
+/** An action of the recent past. */
+export interface RecentAction {
+  readonly index: number;
+  readonly name: string;
+  readonly source: string;
+}
+
+/** What a text may name. Each season has addresses, tokens and keys of its own, so that no chain runs dry. */
+export interface Scene {
+  readonly random: Random;
+  readonly season: number;
+  readonly height: number;
+  /** Epoch seconds. */
+  readonly time: number;
+  readonly recent: readonly RecentAction[];
+}
+
+/** Addresses of a season. */
+export function addressesOf(season: number): string[] {
+  return ['A', 'B', 'C', 'D', 'E'].map((letter) => `${letter}${season}`);
+}
+
+const AMOUNTS = ['1', '2', '3', '0.5', '2.5', '10', '4', '7.25'];
+const ODD_AMOUNTS = [
+  '0',
+  '',
+  '-1',
+  '+2',
+  '1e3',
+  '0.001',
+  '.5',
+  '5.',
+  '１',
+  '100000',
+  '0.0000000000000000001',
+  '9'.repeat(41)
+];
+const MEMOS = ['', '', '', 'hi', 'm'.repeat(250), 'm'.repeat(251), '𝟙'.repeat(250)];
+const PRICES = ['1', '2', '3.5', '4', '5', '10'];
+
+/** Makes fields and texts: most are well formed, some are not. */
+export class Writer {
+  readonly #scene: Scene;
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  /** The text of some action. */
+  text(source: string): string {
+    const isBatch = this.#rarely(12);
+    if (!isBatch) return this.#command(source);
+    const count = this.#random.below(5);
+    return `BATCH|0|${Array.from({ length: count }, () => this.#command(source)).join(';')}`;
+  }
+
+  get #random(): Random {
+    return this.#scene.random;
+  }
+
+  #rarely(times: number): boolean {
+    return this.#random.below(times) === 0;
+  }
+
+  #one(...choices: readonly string[]): string {
+    return this.#random.one(choices);
+  }
+
+  #address(): string {
+    if (this.#rarely(15)) return this.#one('bad', '', '^1', '^9999999', `^${this.#random.below(40)}`, 'a0', 'F0');
+    return this.#random.one(addressesOf(this.#scene.season));
+  }
+
+  #tick(): string {
+    const { season } = this.#scene;
+    if (this.#rarely(12))
+      return this.#one('NOPE', '', '^1', `^${this.#random.below(60)}`, '^9999999', `toka${season}`, 'GAS');
+    return this.#one(
+      `TOKA${season}`,
+      `TOKA${season}`,
+      `TOKB${season}`,
+      `TOKB${season}`,
+      `TOKA${season}.X`,
+      `TOKC${season}`
+    );
+  }
+
+  #amount(): string {
+    return this.#random.one(this.#rarely(10) ? ODD_AMOUNTS : AMOUNTS);
+  }
+
+  #memo(): string {
+    return this.#random.one(MEMOS);
+  }
+
+  #flag(): string {
+    return this.#one('', '', '0', '1', '1', 'x');
+  }
+
+  #height(): string {
+    const { height } = this.#scene;
+    return this.#one(
+      '',
+      '0',
+      '-1',
+      'soon',
+      '1.5',
+      String(height),
+      String(height + 1),
+      String(height + 3),
+      String(height - 2)
+    );
+  }
+
+  #expiration(): string {
+    const { time } = this.#scene;
+    return this.#one('', '', String(time + 2_000), String(time + 9_000), String(time), '5', 'soon', '1'.repeat(16));
+  }
+
+  /** An action of a kind, mostly one of a source; sometimes just a number. */
+  #index(names: string, source?: string): string {
+    const kinds = names.split(' ');
+    const found = this.#scene.recent.filter(
+      ({ name, source: own }) => kinds.includes(name) && (source === undefined || own === source)
+    );
+    if (found.length > 0 && !this.#rarely(8)) return String(this.#random.one(found).index);
+    const last = this.#scene.recent.at(-1)?.index ?? 1;
+    return this.#one('0', '', 'x', String(last), String(Math.max(1, last - this.#random.below(30))), '9999999');
+  }
+
+  #lists(source: string): string[] {
+    const list = () => (this.#rarely(6) ? this.#index('LIST', source) : this.#one('', '', '', '', '0'));
+    return [list(), list()];
+  }
+
+  #key(): string {
+    const { season } = this.#scene;
+    const [first, second] = ['a', 'B'].map((letter) => `${letter}${season}`.padStart(64, '0'));
+    return this.#rarely(10) ? this.#one('', 'x', 'a'.repeat(63)) : this.#one(first!, first!, second!);
+  }
+
+  #command(source: string): string {
+    const groups = [
+      () => this.#token(source),
+      () => this.#movement(source),
+      () => this.#movement(source),
+      () => this.#record(source),
+      () => this.#offer(source),
+      () => this.#offer(source),
+      () => this.#stake(),
+      () => this.#nonsense()
+    ];
+    return this.#random.one(groups)();
+  }
+
+  #token(source: string): string {
+    const { season } = this.#scene;
+    const cap = () => this.#one('', '', '', '100000', '0', '500', '5', '1e3');
+    const fields = this.#random.one([
+      () => [
+        ...['ISSUE', '0', this.#tick(), cap(), cap(), this.#one('', '', '0', '2', '18', '19', 'x'), this.#memo()],
+        ...[this.#amount(), this.#rarely(9) ? this.#address() : '', this.#rarely(5) ? this.#address() : '']
+      ],
+      () => [
+        'ISSUE',
+        '0',
+        this.#one(`TOKC${season}`, `TOKA${season}.X`, `TOKB${season}.Y.Z`, `NEW${season}_`),
+        '1000',
+        '50',
+        '2',
+        '',
+        '20'
+      ],
+      () => [
+        'ISSUE',
+        this.#one('1', ''),
+        this.#tick(),
+        this.#one('about', 'x'.repeat(249), 'x'.repeat(250), ''),
+        this.#memo()
+      ],
+      () => [
+        'ISSUE',
+        '2',
+        this.#tick(),
+        cap(),
+        this.#amount(),
+        this.#address(),
+        cap(),
+        this.#height(),
+        this.#height(),
+        this.#memo()
+      ],
+      () => [
+        'ISSUE',
+        '3',
+        this.#tick(),
+        ...Array.from({ length: 7 }, () => (this.#rarely(4) ? this.#flag() : '')),
+        this.#memo()
+      ],
+      () => ['ISSUE', '4', this.#tick(), this.#height(), this.#tick(), this.#amount(), this.#memo()],
+      () => ['ISSUE', '5', this.#tick(), ...this.#lists(source), this.#memo()],
+      () => ['ISSUE', '6', this.#tick(), this.#address(), this.#one('all', 'x'), '', this.#flag()],
+      () => [
+        'ISSUE',
+        '0',
+        this.#one('.AB', 'AB.', 'btc', 'gas', 'ABC', 'A BCD', '^x', '^1.A', 'NOPE.A', 'é', 'x'.repeat(251), '')
+      ],
+      () => ['CALLBACK', '0', this.#tick(), this.#memo()]
+    ])();
+    return fields.join('|');
+  }
+
+  #movement(source: string): string {
+    const leg = () => [this.#amount(), this.#address()];
+    const many = <T>(make: () => readonly T[]) => Array.from({ length: 1 + this.#random.below(3) }, make).flat();
+    const memo = () => (this.#rarely(3) ? [this.#memo()] : []);
+    const fields = this.#random.one([
+      () => ['MINT', '0', this.#tick(), this.#amount(), ...(this.#rarely(2) ? [this.#address(), this.#memo()] : [])],
+      () => ['SEND', '0', this.#tick(), ...leg(), ...memo()],
+      () => ['SEND', this.#tick(), ...leg()],
+      () => ['SEND', '1', this.#tick(), ...many(leg), ...memo()],
+      () => ['SEND', '2', ...many(() => [this.#tick(), ...leg()]), ...memo()],
+      () => ['SEND', '3', ...many(() => [this.#tick(), ...leg(), this.#memo()])],
+      () => ['DESTROY', '0', this.#tick(), this.#amount(), this.#memo()],
+      () => ['DESTROY', '1', ...many(() => [this.#tick(), this.#amount()]), ...memo()],
+      () => ['DESTROY', '2', ...many(() => [this.#tick(), this.#amount(), this.#memo()])],
+      () => ['AIRDROP', '0', this.#tick(), this.#amount(), this.#index('LIST'), this.#memo()],
+      () => ['AIRDROP', this.#one('1', '2', '3'), this.#tick(), this.#amount(), this.#index('LIST'), this.#memo()],
+      () => ['DIVIDEND', '0', this.#tick(), this.#tick(), this.#one('1', '0.1', '0.01', '2', '', 'x'), this.#memo()],
+      () => ['SWEEP', '0', this.#address(), ...Array.from({ length: 5 }, () => this.#flag()), this.#memo()],
+      () => ['SEND', '0', this.#one('^1', `TOKB${this.#scene.season}`), this.#one('4', '8', '10'), this.#address()]
+    ])();
+    // A sweep takes everything: few of them.
+    return fields[0] === 'SWEEP' && !this.#rarely(4) ? `MINT|0|${this.#tick()}|5|${source}` : fields.join('|');
+  }
+
+  #record(source: string): string {
+    const coin = () => this.#one('BTC', 'LTC', 'XYZ', 'btc');
+    const fields = this.#random.one([
+      () => [
+        'BROADCAST',
+        '0',
+        this.#memo(),
+        this.#one('', '1.5', '-2', '1e3', '1'.repeat(26), 'x'),
+        this.#one('', '0.5', '-1', 'x')
+      ],
+      () => ['BROADCAST', '3', this.#index('BROADCAST', source), this.#one('1', '2', ''), this.#memo()],
+      () => ['BROADCAST', this.#one('1', '2', '4'), this.#index('BROADCAST', source), this.#memo()],
+      () => [
+        'ADDRESS',
+        '0',
+        this.#one('', '0', '1', '2', '3'),
+        this.#one('', '0', '0', '1', 'x'),
+        this.#one('', '0', '1', '2', '3'),
+        this.#memo()
+      ],
+      () => [
+        'LIST',
+        '0',
+        '2',
+        this.#memo(),
+        ...Array.from({ length: 1 + this.#random.below(4) }, () => this.#address())
+      ],
+      () => ['LIST', '0', this.#one('1', '2', '3', ''), '', this.#tick(), this.#address(), this.#tick()],
+      () => [
+        'LIST',
+        '1',
+        this.#one('1', '2', '3'),
+        this.#index('LIST', source),
+        this.#memo(),
+        this.#address(),
+        this.#tick()
+      ],
+      () => ['LIST', '3', this.#index('LIST', source), this.#address(), this.#memo()],
+      () => ['SLEEP', '0', this.#one(this.#height(), String(this.#scene.height + 2)), this.#memo()],
+      () => ['SLEEP', '1', this.#height(), this.#tick(), this.#memo()],
+      () => [
+        'LINK',
+        '0',
+        coin(),
+        this.#index('BROADCAST ISSUE', source),
+        coin(),
+        this.#index('FILE LIST', source),
+        this.#memo()
+      ],
+      () => ['MESSAGE', '3', coin(), this.#address(), this.#memo()],
+      () => [
+        'MESSAGE',
+        this.#one('0', '1', '2'),
+        coin(),
+        this.#address(),
+        this.#one('', '1', '2', '3', '4', 'x'),
+        this.#one('', 'key')
+      ],
+      () => [
+        'FILE',
+        '0',
+        this.#memo(),
+        this.#one('', 'text/plain', 'x'.repeat(256)),
+        this.#memo(),
+        this.#memo(),
+        this.#one('', '', this.#tick())
+      ]
+    ])();
+    // Who sleeps for ever does nothing more.
+    return /^SLEEP\|\d\|-1/.test(fields.join('|')) && !this.#rarely(6) ? 'BROADCAST|0|awake' : fields.join('|');
+  }
+
+  #offer(source: string): string {
+    const { season } = this.#scene;
+    const [a, b] = [`TOKA${season}`, `TOKB${season}`];
+    const kind = this.#one('ORDER', 'ORDER', 'SWAP');
+    const price = () => (this.#rarely(12) ? this.#amount() : this.#random.one(PRICES));
+    const side = () => [
+      this.#rarely(12) ? this.#one('LTC', 'x') : 'BTC',
+      this.#one(a, b, '', this.#tick()),
+      price(),
+      this.#one('', '0', '0', '1')
+    ];
+    const own = `${kind} ${kind}_EDIT`;
+    const dispenser = (get: string) => {
+      const address = this.#rarely(4) ? this.#address() : '';
+      const oracle = this.#rarely(20) ? this.#address() : '';
+      const fiat = this.#rarely(20) ? this.#one('USD', 'x') : '';
+      return [
+        ...[
+          'DISPENSER',
+          '0',
+          'BTC',
+          this.#one(a, a, b),
+          this.#one('1', '2'),
+          this.#one('', '0'),
+          this.#one('10', '4', '', '3')
+        ],
+        ...[
+          'BTC',
+          get,
+          this.#one('2', '4', '1'),
+          address,
+          oracle,
+          fiat,
+          this.#expiration(),
+          ...this.#lists(source),
+          this.#memo()
+        ]
+      ];
+    };
+    const fields = this.#random.one([
+      () => [
+        kind,
+        '0',
+        ...side(),
+        ...side(),
+        this.#address(),
+        this.#expiration(),
+        ...this.#lists(source),
+        this.#memo()
+      ],
+      () => [kind, '0', 'BTC', a, price(), '', 'BTC', b, price(), '', '', this.#expiration()],
+      () => [kind, '0', 'BTC', b, price(), '0', 'BTC', a, price()],
+      () => ['ORDER', '0', 'BTC', '', price(), '', 'BTC', a, price()],
+      () => ['ORDER', '0', 'BTC', a, price(), '', 'BTC', '', price(), '', '', this.#expiration()],
+      () => [kind, '0', 'BTC', a, '', '1', 'BTC', b, price()],
+      () => [kind, '0', 'BTC', b, price(), '', 'BTC', a, '', '1'],
+      () => [kind, '1', this.#index(own, source), this.#memo()],
+      () => [kind, '2', this.#index(own, source), this.#expiration(), ...this.#lists(source), this.#memo()],
+      () => dispenser(''),
+      () => dispenser(b),
+      () => ['DISPENSER', '0', 'BTC', a, '', '1', '', 'BTC', b, price()],
+      () => ['DISPENSER', '1', this.#index('DISPENSER', source), this.#memo()],
+      () => [
+        'DISPENSER',
+        '2',
+        this.#index('DISPENSER', source),
+        this.#one('', '2', '4', 'x'),
+        this.#expiration(),
+        ...this.#lists(source)
+      ],
+      () => ['COINPAY', '0', this.#index('ORDER_MATCH')],
+      () => ['COINPAY', '0', this.#index('ORDER_MATCH')]
+    ])();
+    return fields.join('|');
+  }
+
+  #stake(): string {
+    const amount = () => this.#one('5', '2.5', '100', '0', '1.123456789', '', '1');
+    const fields = this.#random.one([
+      () => ['STAKE', this.#one('1', '1', '2', '3'), amount(), this.#key()],
+      () => ['STAKE', '2', amount(), this.#key()],
+      () => ['UNSTAKE', this.#one('0', '0', '1'), this.#key(), this.#one('', '', '2', '5', '0', 'x')],
+      () => ['DELEGATE', this.#one('0', '2', '1'), this.#key()],
+      () => ['COLLECT', '0', this.#amount()]
+    ])();
+    return fields.join('|');
+  }
+
+  #nonsense(): string {
+    return this.#one(
+      ...['NONSENSE|0', 'VOTE|0|x', 'send|0|GAS|1|A0', ' TRANSFER | 0 |GAS|1|A0', 'SEND', 'MINT|"0"|GAS|1', 'DROP|0'],
+      ...[
+        'ISSUE|256|ABCD',
+        'MINT|1|GAS|1',
+        'COINPAY|1|5',
+        'BATCH|0|',
+        'BATCH|1|x',
+        'MSG|3|BTC|A0|hi',
+        'EXECUTE|0',
+        '||||',
+        '\u0000'
+      ]
+    );
+  }
+}

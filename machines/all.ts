@@ -1,6 +1,7 @@
 import type { AnyStateMachine } from 'xstate';
 import { decoderMachine, trackerMachine } from './chain/chain-writer.ts';
 import { mempoolMachine } from './decoder/mempool.ts';
+import { availabilityMachine } from './explorer/availability.ts';
 import { attestationMachine } from './hub/attestation.ts';
 import { proposalMachine } from './hub/proposal.ts';
 import { reorgReportMachine } from './hub/reorg-report.ts';
@@ -28,6 +29,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   tracker: trackerMachine,
   indexer: indexerMachine,
   watchdog: watchdogMachine,
+  availability: availabilityMachine,
   proposal: proposalMachine,
   attestation: attestationMachine,
   swap: swapMachine,

@@ -121,6 +121,22 @@ export const ERRORS = {
   DISK_FULL: { status: 503, policy: 'restart', hint: 'free space in SYNC_STATE_DIR or lower SNAPSHOT_CACHE_MAX_BYTES' },
   /** The transparency log has no leaf for the block. */
   LEAF_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /transparency/.../roots lists the recorded blocks' },
+  /** A cursor was made for another query, or by nobody. */
+  CURSOR_INVALID: { status: 400, policy: 'restart', hint: 'leave the cursor out to begin at the first page' },
+  /** A reorg replaced the block at which the cursor was made. */
+  CURSOR_STALE: { status: 400, policy: 'restart', hint: 'leave the cursor out to begin at the first page' },
+  /** The path lacks a part that the method needs. */
+  PARAMETER_MISSING: {
+    status: 400,
+    policy: 'restart',
+    hint: 'the message says which; see the documentation of the route'
+  },
+  /** What should name an action is no action index. */
+  ACTION_INDEX_INVALID: { status: 400, policy: 'restart', hint: 'send digits alone' },
+  /** What should name a block is no height. */
+  BLOCK_INDEX_INVALID: { status: 400, policy: 'restart', hint: 'send digits alone' },
+  /** The path begins with no code of a network. */
+  COIN_UNKNOWN: { status: 404, policy: 'restart', hint: 'the message lists the codes' },
   /** The database holds no such record. */
   RECORD_UNKNOWN: { status: 404, policy: 'restart', hint: 'the message says what is missing' },
   /** An epoch without leaves has no Merkle root. */

@@ -84,6 +84,22 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', ...FASTIFY, 'xstate', 'machines/indexer/', 'src/db/core/', 'src/coin/', 'src/service/'],
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
+  'actors/explorer/': [
+    ...[
+      'node:',
+      'xstate',
+      'src/explorer/',
+      'machines/explorer/',
+      'actors/runtime/',
+      'src/coin/',
+      'src/log.ts',
+      ...BASICS
+    ]
+  ],
+  'src/explorer/': [
+    ...['node:', ...FASTIFY, 'mysql2/promise', 'src/db/core/', 'src/coin/', 'src/service/'],
+    ...['type src/config/', 'type src/log.ts', ...BASICS]
+  ],
   'actors/source/': [
     ...['node:', 'xstate', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts'],
     ...['src/db/source/', 'src/db/ddl/', ...TABLES, 'actors/runtime/', 'machines/sync/', 'machines/runtime/'],
@@ -141,12 +157,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'machines/runtime/',
     'machines/chain/',
     'machines/decoder/',
+    'machines/explorer/',
     'machines/hub/',
     'machines/indexer/'
   ],
   'machines/sync/': ['xstate', 'machines/runtime/', 'src/consensus/', 'src/errors.ts'],
   'machines/chain/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
   'machines/decoder/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
+  'machines/explorer/': ['xstate'],
   'machines/indexer/': ['xstate'],
   'machines/hub/': ['xstate', 'src/consensus/'],
   'machines/runtime/': ['xstate', 'type src/wire/', 'src/errors.ts'],

@@ -246,8 +246,9 @@ export const PANELS: readonly Panel[] = [
   ...loopPanels('indexer', 'Indexer'),
   ...doorPanels('hub', 'Hub'),
   statementPanel('hub', 'Hub'),
+  ...loopPanels('explorer', 'Explorer'),
   ...doorPanels('encoder', 'Encoder'),
   ...doorPanels('miner', 'Miner')
 ];
 /** Rows of the other services: folded, so that only those ask that someone opens. */
-export const FOLDED = new Set(['Decoder', 'Indexer', 'Hub', 'Encoder', 'Miner']);
+export const FOLDED = new Set(['Decoder', 'Indexer', 'Hub', 'Explorer', 'Encoder', 'Miner']);

@@ -8,6 +8,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   hub: () => import('./hub.ts'),
   decoder: () => import('./decoder.ts'),
   indexer: () => import('./indexer.ts'),
+  explorer: () => import('./explorer.ts'),
   encoder: () => import('./encoder.ts'),
   miner: () => import('./miner.ts'),
   verify: () => import('./verify.ts'),

@@ -1,5 +1,6 @@
 import { decoderChecks, decoderVariables } from '../config/decoder.ts';
 import { encoderChecks, encoderVariables } from '../config/encoder.ts';
+import { explorerChecks, explorerVariables } from '../config/explorer.ts';
 import { hubVariables } from '../config/hub.ts';
 import type { Checks } from '../config/load.ts';
 import { minerChecks, minerVariables } from '../config/miner.ts';
@@ -30,6 +31,11 @@ const FACES: Readonly<Record<string, ServiceFace>> = {
     ...{ host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' },
     variables: encoderVariables,
     networkOf: encoderChecks.networkOf
+  },
+  explorer: {
+    ...{ host: 'EXPLORER_API_HOST', port: 'EXPLORER_API_PORT', key: 'EXPLORER_API_KEY' },
+    variables: explorerVariables,
+    networkOf: explorerChecks.networkOf
   },
   miner: {
     ...{ host: 'REGTEST_MINER_API_HOST', port: 'REGTEST_MINER_API_PORT', key: 'MINER_API_KEY' },

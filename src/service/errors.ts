@@ -9,14 +9,23 @@ export interface ErrorBody {
   readonly code?: string;
 }
 
-/**
- * The one error handler: a PlatformError through its row of ERRORS, Fastify's own refusals by their status, the rest as 500.
- *
- * @param withCode false on the transparency routes, whose bodies hold the text alone
- */
-export function errorHandler({ withCode }: { readonly withCode: boolean }) {
+/** How a service names an error to its callers, where it is not by the code and status of ERRORS. */
+export interface PublicName {
+  readonly code: string;
+  readonly status?: number;
+}
+
+interface HandlerOptions {
+  /** False on the transparency routes, whose bodies hold the text alone. */
+  readonly withCode: boolean;
+  readonly names?: Readonly<Partial<Record<ErrorCode, PublicName>>>;
+}
+
+/** The one error handler: a PlatformError through its row of ERRORS, Fastify's own refusals by their status, the rest as 500. */
+export function errorHandler({ withCode, names = {} }: HandlerOptions) {
   return async (caught: FastifyError | PlatformError, request: FastifyRequest, reply: FastifyReply) => {
-    const { status, text, code } = describe(caught);
+    const { text, ...own } = describe(caught);
+    const { code, status = own.status } = (own.code && names[own.code]) ?? own;
     if (status === 500) request.log.error({ err: caught }, 'request failed');
     else if (status > 500) request.log.debug({ err: caught }, 'request refused');
     if (status === 401) reply.header('www-authenticate', 'Bearer');

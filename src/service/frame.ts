@@ -75,6 +75,8 @@ export interface ServiceDefinition {
   readonly routes?: (app: FastifyInstance, parts: FrameParts) => void;
 }
 
+/** Letters of one part of a path; names of tokens are the longest. */
+const MAX_PART_LETTERS = 1_024;
 /** Of a REST body; JSON-RPC has a bound of its own. */
 const BODY_LIMIT_BYTES = 4_096;
 
@@ -130,6 +132,7 @@ function serverOptions(
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT_BYTES,
+    routerOptions: { maxParamLength: MAX_PART_LETTERS },
     forceCloseConnections: 'idle',
     ...frontDoor({
       clientLimiter,

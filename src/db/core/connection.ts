@@ -161,10 +161,15 @@ function timeStatements(connection: Connection): void {
 }
 
 /** A small pool whose connections have this system's session settings. */
-export function openPool(to: DatabaseCoordinates, size: number): Pool {
+export function openPool(
+  to: DatabaseCoordinates,
+  size: number,
+  { statementLimitS }: Pick<ConnectOptions, 'statementLimitS'> = {}
+): Pool {
   const pool = createPool({ ...driverOptions(to), connectionLimit: size, maxIdle: size, queueLimit: 256 });
+  const limit = statementLimitS === undefined ? [] : [`SET SESSION max_statement_time = ${statementLimitS}`];
   pool.pool.on('connection', (raw) => {
-    for (const statement of SESSION) raw.query(statement, (fault) => fault && raw.destroy());
+    for (const statement of [...SESSION, ...limit]) raw.query(statement, (fault) => fault && raw.destroy());
   });
   return pool;
 }

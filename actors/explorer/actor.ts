@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { workerData } from 'node:worker_threads';
+import { createActor } from 'xstate';
+import { availabilityMachine } from '../../machines/explorer/availability.ts';
+import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
+import { PlatformError } from '../../src/errors.ts';
+import type { Question, Reply } from '../../src/explorer/question.ts';
+import { answerQuestion } from '../../src/explorer/read/answer.ts';
+import { Reader } from '../../src/explorer/read/reader.ts';
+import { readTip } from '../../src/explorer/read/tip.ts';
+import { type ExplorerReport, lagOf } from '../../src/explorer/report.ts';
+import { createLogger } from '../../src/log.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { hostActor } from '../runtime/actor-host.ts';
+import { CircuitBreaker } from '../runtime/circuit.ts';
+
+/** What an explorer actor's thread is started with. */
+export interface ExplorerActorData {
+  readonly chain: Chain;
+  readonly network: Network;
+  readonly decoder: DatabaseCoordinates;
+  readonly indexer: DatabaseCoordinates;
+  /** How long one read may take. */
+  readonly readLimitMs: number;
+  readonly logLevel: string;
+}
+
+/** What an explorer actor is asked. */
+export type ExplorerAsks = { read: { request: Question; reply: Reply } };
+
+/** What an explorer actor tells the main thread. */
+export type ExplorerNotices = { report: ExplorerReport };
+
+const CONNECTIONS = { indexer: 4, decoder: 2 } as const;
+/** For looks at the tips: callers cannot make them wait. */
+const PROBE_CONNECTIONS = 1;
+const PROBE_INTERVAL_MS = 1_000;
+const BREAKER = { failureThreshold: 5, cooldownMs: 2_000, trialTimeoutMs: 10_000 } as const;
+
+const data = workerData as ExplorerActorData;
+const log = createLogger('explorer', data.logLevel).child({ database: data.indexer.name });
+const stopping = new AbortController();
+const host = hostActor<ExplorerAsks, Record<never, never>, ExplorerNotices>({
+  handlers: { read: (question) => answerQuestion(databases, question) },
+  stop: async () => {
+    stopping.abort();
+    await Promise.all(readers.map((reader) => reader.close()));
+  },
+  log
+});
+
+function readerOf(database: 'indexer' | 'decoder', connections: number, breaker: CircuitBreaker): Reader {
+  return new Reader({ database: data[database], connections, limitMs: data.readLimitMs, breaker });
+}
+
+function breakerOf(database: string): CircuitBreaker {
+  return new CircuitBreaker({
+    ...BREAKER,
+    inspect: host.observe('circuitBreaker'),
+    onChange: (circuit) => log.warn({ circuit }, `circuit of the ${database} database is ${circuit}`)
+  });
+}
+
+const circuits = { indexer: breakerOf('indexer'), decoder: breakerOf('decoder') };
+const indexer = readerOf('indexer', CONNECTIONS.indexer, circuits.indexer);
+const decoder = readerOf('decoder', CONNECTIONS.decoder, circuits.decoder);
+const probes = {
+  indexer: readerOf('indexer', PROBE_CONNECTIONS, breakerOf('indexer')),
+  decoder: readerOf('decoder', PROBE_CONNECTIONS, breakerOf('decoder'))
+};
+const readers = [indexer, decoder, probes.indexer, probes.decoder];
+const databases = {
+  network: chainNetwork(data.chain, data.network),
+  indexer: indexer.read.bind(indexer),
+  decoder: decoder.read.bind(decoder)
+};
+const availability = createActor(availabilityMachine, { inspect: host.observe('availability') }).start();
+await watch();
+
+/** Looks at both tips and tells the main thread, until the end. */
+async function watch(): Promise<void> {
+  while (!stopping.signal.aborted) {
+    host.tell('report', await look());
+    await sleep(PROBE_INTERVAL_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+  }
+}
+
+async function look(): Promise<ExplorerReport> {
+  const [ledger, tip] = await Promise.allSettled([probes.indexer.read(readTip), probes.decoder.read(readDecoderTip)]);
+  const height = ledger.status === 'fulfilled' ? (ledger.value?.height ?? null) : null;
+  const decoderTip = tip.status === 'fulfilled' ? tip.value : null;
+  if (ledger.status === 'fulfilled')
+    availability.send({ type: 'ledger.read', lagBlocks: lagOf({ height, decoderTip }) });
+  else availability.send({ type: 'ledger.failed' });
+  const fault = [ledger, tip].find((each) => each.status === 'rejected');
+  return {
+    state: availability.getSnapshot().value,
+    circuit: circuits.indexer.state,
+    height,
+    decoderTip,
+    lastError: fault ? reasonOf(fault.reason) : null
+  };
+}
+
+async function readDecoderTip(query: Parameters<typeof readTip>[0]): Promise<number | null> {
+  const [tip] = await query<{ height: number | null }>('SELECT MAX(block_index) AS height FROM blocks');
+  return tip?.height ?? null;
+}
+
+function reasonOf(thrown: unknown): string {
+  const { detail, message } = PlatformError.from(thrown);
+  return String(detail['reason'] ?? message);
+}

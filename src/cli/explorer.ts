@@ -1,0 +1,63 @@
+import type { ExplorerActorData, ExplorerAsks } from '../../actors/explorer/actor.ts';
+import { databaseOf } from '../config/database.ts';
+import { type ExplorerConfig, exploredNetwork, explorerChecks, explorerVariables } from '../config/explorer.ts';
+import { placeOf } from '../config/service.ts';
+import { createExplorerApp } from '../explorer/app.ts';
+import { explorerPipeline } from '../explorer/pipeline.ts';
+import { actorReportOf, type ExplorerReport } from '../explorer/report.ts';
+import type { Logger } from '../log.ts';
+import type { Command, Environment } from './command.ts';
+import { readOptions } from './options.ts';
+import { type RunningService, runService } from './run-service.ts';
+import { loadSettings } from './settings.ts';
+import { startSupervised } from './supervised.ts';
+
+/** `platform-node explorer`: answers from the ledger of a network, until a signal ends it. */
+export const explorerCommand = {
+  name: 'explorer',
+  summary: 'answers for balances, tokens, actions and blocks from the ledger of an indexer',
+  variables: explorerVariables,
+  checks: explorerChecks,
+
+  async run(argv: readonly string[], env: Environment): Promise<number> {
+    readOptions(argv, {});
+    const loaded = await loadSettings(explorerCommand, env);
+    return await runService('explorer', loaded, startExplorer);
+  }
+} satisfies Command<typeof explorerVariables>;
+
+/** Of a question, beside what the read itself may take. */
+const PATIENCE_MS = 1_000;
+
+function startExplorer(config: ExplorerConfig, log: Logger): Promise<RunningService> {
+  const network = exploredNetwork(config);
+  const id = { kind: 'explorer', chain: network.chain, network: network.network } as const;
+  const readLimitMs = config.DB_QUERY_TIMEOUT;
+  const workerData: ExplorerActorData = {
+    chain: network.chain,
+    network: network.network,
+    decoder: databaseOf(config, 'DECODER'),
+    indexer: databaseOf(config, 'INDEXER'),
+    readLimitMs,
+    logLevel: config.LOG_LEVEL
+  };
+  return startSupervised<ExplorerReport, ExplorerAsks>({
+    id,
+    code: network.code,
+    config,
+    log,
+    workerData,
+    place: placeOf(config, 'EXPLORER'),
+    reportOf: actorReportOf,
+    pipeline: ({ report }) => explorerPipeline(id, report),
+    createApp: ({ supervisor, view, ...parts }) => {
+      const coin = {
+        network,
+        report: () => view().report,
+        read: (question: ExplorerAsks['read']['request']) =>
+          supervisor.handle(id).ask('read', question, { deadlineMs: readLimitMs + PATIENCE_MS })
+      };
+      return createExplorerApp({ ...parts, config, coins: () => [coin] });
+    }
+  });
+}

@@ -1,0 +1,38 @@
+import { findNetwork, readNetwork } from '../coin/find-network.ts';
+import { databaseVariables } from './database.ts';
+import { hubClientVariables } from './hub-client.ts';
+import { findNodeNetwork } from './node.ts';
+import { serviceVariables } from './service.ts';
+import { integer, parsed, type Values } from './variables.ts';
+
+/** Every variable of the explorer. @see the section "Shared configuration" of the specification */
+export const explorerVariables = {
+  NETWORK: parsed((spelling) => readNetwork(spelling).name, {
+    required: true,
+    doc: 'chain and network, in any spelling: litecoin-regtest, LTC:regtest, RLTC',
+    example: 'litecoin-regtest'
+  }),
+  ...databaseVariables('INDEXER', {
+    of: 'of the indexer, which is read',
+    name: 'Platform_LTC_Regtest_Indexer',
+    service: 'indexer'
+  }),
+  ...databaseVariables('DECODER', {
+    of: 'of the decoder, which is read',
+    name: 'Platform_LTC_Regtest_Decoder',
+    service: 'decoder'
+  }),
+  DB_QUERY_TIMEOUT: integer({ default: 4_000, min: 100, max: 60_000, doc: 'ms that one read may take' }),
+  ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080 }),
+  EXPLORER_RATE_LIMIT_RPM: integer({ default: 500, min: 1, doc: 'requests per minute and address' }),
+  ...hubClientVariables
+} as const;
+
+export type ExplorerConfig = Values<typeof explorerVariables>;
+
+export const explorerChecks = { prefixes: ['EXPLORER_'], networkOf: findNodeNetwork } as const;
+
+/** The network that it serves. */
+export function exploredNetwork({ NETWORK }: Pick<ExplorerConfig, 'NETWORK'>) {
+  return findNetwork(NETWORK)!;
+}

@@ -1,0 +1,44 @@
+import type { FastifyInstance } from 'fastify';
+import type { ExplorerConfig } from '../config/explorer.ts';
+import { createFrame, type ServiceDefinition } from '../service/frame.ts';
+import type { Readiness } from '../service/readiness.ts';
+import type { Coin } from './coins.ts';
+import { apiRoutes } from './routes/api.ts';
+
+/** What the explorer's front door is handed by its process. */
+export interface ExplorerAppDeps
+  extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing' | 'actors'> {
+  readonly config: ServiceDefinition['config'] & Pick<ExplorerConfig, 'EXPLORER_API_KEY' | 'EXPLORER_RATE_LIMIT_RPM'>;
+  readonly coins: () => readonly Coin[];
+}
+
+const DESCRIPTION = `Reads what an indexer has written: balances, tokens, actions, blocks.
+
+Everything below \`/{COIN}/api/\` is open; where one network is served, \`{COIN}\` may be left out. Amounts and indexes are decimal texts. \`next\` of a page is the cursor of the one after it, at any depth at the same cost; a reorg ends it with CURSOR_STALE.`;
+
+/** The explorer's front door: its routes in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
+export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
+  const { config, coins } = deps;
+  return createFrame({
+    ...deps,
+    name: 'explorer',
+    keys: { readers: config.EXPLORER_API_KEY },
+    documentation: {
+      title: 'platform-node explorer',
+      description: DESCRIPTION,
+      tags: ['State', 'Blocks', 'Actions', 'Operator', 'Documentation'],
+      keys: 'EXPLORER_API_KEY, when it is set'
+    },
+    readiness: () => readinessOf(coins()),
+    routes: (app, { addressOf }) =>
+      apiRoutes(app, { coins, addressOf, requestsPerMinute: config.EXPLORER_RATE_LIMIT_RPM })
+  });
+}
+
+/** What load balancers are told: it is ready while one network is. */
+function readinessOf(coins: readonly Coin[]): Readiness {
+  const states = coins.map(({ report }) => report()?.state ?? 'unknown');
+  if (states.includes('available')) return 'ready';
+  if (states.includes('stale')) return 'behind';
+  return states.includes('unavailable') ? 'unavailable' : 'starting';
+}

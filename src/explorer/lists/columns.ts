@@ -1,0 +1,92 @@
+import Type, { type TSchema } from 'typebox';
+
+/** How a value is told: `big` and `amount` as decimal text, since neither fits a double. */
+type Kind = 'text' | 'amount' | 'big' | 'integer' | 'flag';
+
+/** One field of an answer: where its value comes from, and how it is told. */
+export interface Column {
+  /** An SQL expression over the tables of its list. */
+  readonly sql: string;
+  readonly kind: Kind;
+  readonly nullable: boolean;
+  readonly doc?: string;
+}
+export type Columns = Readonly<Record<string, Column>>;
+
+const column =
+  (kind: Kind, nullable: boolean) =>
+  (sql: string, doc?: string): Column => ({ sql, kind, nullable, ...(doc === undefined ? {} : { doc }) });
+
+export const text = column('text', false);
+export const textOrNull = column('text', true);
+export const amountOrNull = column('amount', true);
+export const big = column('big', false);
+export const bigOrNull = column('big', true);
+export const integer = column('integer', false);
+export const integerOrNull = column('integer', true);
+export const flag = column('flag', false);
+
+/** Tables of texts by their ids, with the column that holds the text. */
+const TEXTS = {
+  index_actions: 'action',
+  index_addresses: 'address',
+  index_coins: 'coin',
+  index_fiats: 'code',
+  index_memos: 'memo',
+  index_statuses: 'status',
+  index_tickers: 'tick',
+  index_transactions: 'hash'
+} as const;
+
+/** The text whose id an expression is; null for none. */
+export const looked = (table: keyof typeof TEXTS, id: string, doc?: string): Column =>
+  textOrNull(`(SELECT i.${TEXTS[table]} FROM ${table} i WHERE i.id = ${id})`, doc);
+export const address = (id: string, doc?: string): Column => looked('index_addresses', id, doc);
+export const ticker = (id: string): Column => looked('index_tickers', id);
+
+/** A row as the database gave it. */
+export type RawRow = Readonly<Record<string, unknown>>;
+
+/** The row's fields as they are told. */
+export function readRow(columns: Columns, row: RawRow): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(columns).map(([name, { kind }]) => {
+      const value = row[name];
+      return [name, value === null || value === undefined ? null : tell(kind, value)];
+    })
+  );
+}
+
+function tell(kind: Kind, value: unknown): unknown {
+  if (kind === 'integer') return Number(value);
+  if (kind === 'flag') return Number(value) !== 0;
+  return String(value);
+}
+
+const SCHEMAS: Readonly<Record<Kind, () => TSchema>> = {
+  text: () => Type.String(),
+  amount: () => Type.String({ description: 'a decimal number' }),
+  big: () => Type.String({ pattern: '^-?\\d+$', description: 'a whole number' }),
+  integer: () => Type.Integer(),
+  flag: () => Type.Boolean()
+};
+
+/** The schema of a row. */
+export function rowSchema(columns: Columns) {
+  return Type.Object(
+    Object.fromEntries(Object.entries(columns).map(([name, described]) => [name, columnSchema(described)]))
+  );
+}
+
+function columnSchema({ kind, nullable, doc }: Column): TSchema {
+  const schema = SCHEMAS[kind]();
+  const described = doc === undefined ? {} : { description: doc };
+  return nullable ? Type.Union([schema, Type.Null()], described) : { ...schema, ...described };
+}
+
+/** The columns as the list of a SELECT. */
+export function selectList(columns: Columns): string {
+  return Object.entries(columns)
+    .map(([name, { sql }]) => `${sql} AS \`${name}\``)
+    .join(', ');
+}

@@ -1,0 +1,47 @@
+import type { Columns } from './columns.ts';
+
+/** What the text of `{query}` names. @see readSubject */
+export type Subject = 'address' | 'ticker' | 'height' | 'action' | 'pattern' | 'children' | 'text' | 'everything';
+
+/** One way to the rows of a filter: an index that has their keys in order, and the condition of the rows themselves. */
+export interface Way {
+  /** Tables that the keys are read from, by an index in the order of `key`. */
+  readonly from: string;
+  readonly key: string;
+  /** Of the keys; each `?` is the value. */
+  readonly where: string;
+  /** Of the rows that belong to a key; each `?` is the value. */
+  readonly rows: string;
+}
+
+/** One `{type}` of a list. */
+export interface Filter {
+  readonly takes: Subject;
+  /** Rows that are on any of them are in the list. */
+  readonly ways: readonly Way[];
+  /** Reads how many rows there are from numbers that are dealt without gaps; each `?` is the value. Never a COUNT. */
+  readonly total?: string;
+}
+
+/** A list of the explorer, as a table: everything else follows from it. */
+export interface List {
+  readonly tag: string;
+  readonly summary: string;
+  readonly columns: Columns;
+  /** The database that has it. */
+  readonly database: 'indexer' | 'decoder';
+  /** Joins the rows of a key `k.k`, each table by an index. */
+  readonly joins: string;
+  /** Orders the rows of one key among themselves; empty where a key has one row. */
+  readonly within: readonly string[];
+  /** Keys are texts and not numbers. */
+  readonly textKeys?: true;
+  /** All rows, for the list without `{query}`. */
+  readonly all?: Filter;
+  /** By the names of `{type}`. */
+  readonly types: Readonly<Record<string, Filter>>;
+  /** The `{type}` of a path without one; absent: the path needs one. */
+  readonly usual?: string;
+  /** Which rows of the whole list a query parameter leaves, by its name; only where there is `all`. */
+  readonly parameters?: Readonly<Record<string, Filter>>;
+}

@@ -1,0 +1,113 @@
+import {
+  address,
+  amountOrNull,
+  big,
+  type Columns,
+  flag,
+  integer,
+  integerOrNull,
+  looked,
+  text,
+  textOrNull,
+  ticker
+} from './columns.ts';
+import type { List } from './list.ts';
+import { every, keyed } from './ways.ts';
+
+const hash = (name: string) => looked('index_transactions', `b.${name}_hash_id`);
+const LIST = { tag: 'State', database: 'indexer', within: [] } as const;
+
+/** What a block has, over `blocks b`. */
+export const BLOCK_COLUMNS: Columns = {
+  block_index: integer('b.block_index'),
+  timestamp: integerOrNull('b.block_time', 'Unix seconds'),
+  ledger_hash: hash('ledger'),
+  actions_hash: hash('actions'),
+  contract_hash: hash('contract'),
+  state_hash: hash('state')
+};
+
+const TOKEN_COLUMNS: Columns = {
+  tick: ticker('t.tick_id'),
+  owner: address('t.owner_id'),
+  supply: amountOrNull('t.supply'),
+  max_supply: amountOrNull('t.max_supply'),
+  decimals: integerOrNull('t.decimals'),
+  description: textOrNull('t.description'),
+  lock_mint: flag('t.lock_mint'),
+  action_index: big('t.action_index', 'the ISSUE that made it')
+};
+
+const tickOf = '(SELECT i.tick FROM index_tickers i WHERE i.id = t.tick_id)';
+const field = (place: number) => `SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(t.data, '|'), '|', ${place}), '|', -1)`;
+
+/** The lists of what stands now, by their methods. */
+export const STATE_LISTS = {
+  blocks: {
+    ...LIST,
+    tag: 'Blocks',
+    summary: 'Blocks of the ledger',
+    columns: BLOCK_COLUMNS,
+    joins: 'STRAIGHT_JOIN blocks b ON b.block_index = k.k',
+    all: every('blocks b', 'b.block_index', { isDense: true }),
+    types: {}
+  },
+  tokens: {
+    ...LIST,
+    summary: 'Tokens: all, of a block, of an owner, by a pattern such as `TOK*`, or those below a token',
+    columns: TOKEN_COLUMNS,
+    joins: 'STRAIGHT_JOIN tokens t ON t.id = k.k',
+    all: every('tokens t', 't.id'),
+    types: {
+      address: keyed('address', 'tokens t', 't.id', 't.owner_id = ?'),
+      block: keyed('height', 'actions a JOIN tokens t ON t.action_index = a.action_index', 't.id', 'a.block_index = ?'),
+      token: keyed('pattern', 'tokens t', 't.id', `${tickOf} LIKE ?`),
+      subtoken: keyed('children', 'tokens t', 't.id', `${tickOf} LIKE ?`)
+    },
+    usual: 'token'
+  },
+  balances: {
+    ...LIST,
+    summary: 'What an address holds',
+    columns: {
+      tick: ticker('t.tick_id'),
+      amount: amountOrNull('t.amount'),
+      supply: amountOrNull('o.supply'),
+      decimals: integerOrNull('o.decimals'),
+      coin_price: textOrNull('o.coin_price')
+    },
+    joins: 'STRAIGHT_JOIN balances t ON t.id = k.k LEFT JOIN tokens o ON o.tick_id = t.tick_id',
+    types: { address: keyed('address', 'balances t', 't.id', 't.address_id = ?') },
+    usual: 'address'
+  },
+  holders: {
+    ...LIST,
+    summary: 'Who holds a token',
+    columns: { address: address('t.address_id'), amount: amountOrNull('t.amount') },
+    joins: 'STRAIGHT_JOIN balances t ON t.id = k.k',
+    types: { token: keyed('ticker', 'balances t', 't.id', 't.tick_id = ?') },
+    usual: 'token'
+  },
+  mempool: {
+    ...LIST,
+    database: 'decoder',
+    summary: 'Actions of transactions without a block; nothing has judged them',
+    columns: {
+      tx_hash: text('t.tx_hash'),
+      action: text(field(1)),
+      source: text('t.source'),
+      destination: textOrNull('t.destination'),
+      amount: textOrNull('t.amount'),
+      fee: textOrNull('t.fee'),
+      data: text('t.data', 'the whole text of the action')
+    },
+    joins: 'STRAIGHT_JOIN mempool_transactions t ON t.tx_hash = k.k',
+    textKeys: true,
+    all: every('mempool_transactions t', 't.tx_hash'),
+    types: {
+      address: keyed('text', 'mempool_transactions t', 't.tx_hash', '? IN (t.source, t.destination)'),
+      token: keyed('text', 'mempool_transactions t', 't.tx_hash', "INSTR(CONCAT(t.data, '|'), CONCAT('|', ?, '|')) > 0")
+    },
+    usual: 'address'
+  }
+} as const satisfies Readonly<Record<string, List>>;

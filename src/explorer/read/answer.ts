@@ -1,0 +1,79 @@
+import { PlatformError } from '../../errors.ts';
+import type { Filter, List } from '../lists/list.ts';
+import { LISTS } from '../lists/lists.ts';
+import type { Question, Reply } from '../question.ts';
+import { queryMark, readCursor, writeCursor } from './cursor.ts';
+import { readPage, readTotal } from './list-reader.ts';
+import { type Databases, RECORDS } from './records.ts';
+import { readSubject } from './subject.ts';
+import { checkStanding, readTip, type Tip } from './tip.ts';
+
+/** Reads what a question asks for, in one snapshot. @throws {PlatformError} by what was asked, or DATABASE_UNAVAILABLE */
+export async function answerQuestion(databases: Databases, question: Question): Promise<Reply> {
+  const began = performance.now();
+  const list = LISTS[question.method];
+  if (!list) return await answerRecord(databases, question);
+  if (list.database === 'indexer') {
+    return await databases.indexer(async (query) => {
+      const tip = await readTip(query);
+      return reply(await readList({ query, list, question, tip, began }), tip);
+    });
+  }
+  const tip = await databases.indexer(readTip);
+  return await databases.decoder(async (query) => reply(await readList({ query, list, question, tip, began }), tip));
+}
+
+async function answerRecord(databases: Databases, question: Question): Promise<Reply> {
+  const record = RECORDS[question.method];
+  if (!record) throw new PlatformError('RECORD_UNKNOWN', { reason: `there is no method ${question.method}` });
+  return await databases.indexer(async (query) => {
+    const tip = await readTip(query);
+    return reply({ data: await record.read({ query, question, databases }) }, tip);
+  });
+}
+
+function reply(answer: object, tip: Tip | null): Reply {
+  return { body: Buffer.from(JSON.stringify(answer)), height: tip?.height ?? null };
+}
+
+interface ListRead {
+  readonly query: Parameters<typeof readTip>[0];
+  readonly list: List;
+  readonly question: Question;
+  readonly tip: Tip | null;
+  /** Milliseconds of the process's clock. */
+  readonly began: number;
+}
+
+async function readList({ query, list, question, tip, began }: ListRead): Promise<object> {
+  const { filter, text } = findFilter(list, question);
+  const mark = queryMark([question.method, question.query, question.type, question.order, text]);
+  const cursor = question.cursor === undefined ? null : readCursor(question.cursor, mark);
+  if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
+  const value = await readSubject(query, filter.takes, text);
+  const { limit, page } = question;
+  const wanted = {
+    ...{ filter, limit, cursor, value: value ?? '' },
+    ...{ offset: cursor ? 0 : (page - 1) * limit, isDescending: question.order === 'desc' }
+  };
+  const { data, end } = value === null ? { data: [], end: null } : await readPage(query, list, wanted);
+  const total = value === null ? '0' : await readTotal(query, filter, wanted.value);
+  const next = end && tip ? writeCursor(mark, tip, end) : null;
+  return { data, total, runtime: `${Math.round(performance.now() - began)}ms`, next };
+}
+
+/** The filter that a question names, and the text that it takes. */
+function findFilter(
+  { types, usual, all, parameters = {} }: List,
+  question: Question
+): { filter: Filter; text: string } {
+  if (question.query !== undefined) {
+    const filter = types[question.type ?? usual ?? ''];
+    if (filter) return { filter, text: question.query };
+  }
+  const [name, text] = Object.entries(question.parameters)[0] ?? [];
+  if (name !== undefined && parameters[name]) return { filter: parameters[name], text: text! };
+  if (all) return { filter: all, text: '' };
+  const reason = `${question.method} needs {query} and one of these types: ${Object.keys(types).join(', ')}`;
+  throw new PlatformError('PARAMETER_MISSING', { reason });
+}

@@ -1,0 +1,84 @@
+import { type RawRow, readRow, selectList } from '../lists/columns.ts';
+import type { Filter, List, Way } from '../lists/list.ts';
+import type { Cursor, Position } from './cursor.ts';
+import type { Query } from './reader.ts';
+
+/** Which rows of a list are wanted: those of a filter's value, from a cursor on or of a page. */
+export interface Page {
+  readonly filter: Filter;
+  readonly value: string | number;
+  readonly limit: number;
+  /** Rows before the page; 0 with a cursor. */
+  readonly offset: number;
+  readonly cursor: Cursor | null;
+  readonly isDescending: boolean;
+}
+
+/** Rows of a page, and where it ended; null: nothing is left. */
+export interface ReadPage {
+  readonly data: readonly Readonly<Record<string, unknown>>[];
+  readonly end: Position | null;
+}
+
+/**
+ * Reads one page in two steps of one statement: an index gives the keys in order, and only their rows are read.
+ *
+ * The cost of a page behind a cursor does not depend on how many rows are before it.
+ */
+export async function readPage(query: Query, list: List, page: Page): Promise<ReadPage> {
+  const { sql, values } = pageStatement(list, page);
+  const found = await query<Record<string, unknown>>(sql, values);
+  const kept = found.slice(0, page.limit);
+  const last = kept.at(-1);
+  const isMore = found.length > kept.length;
+  return {
+    data: kept.map((row) => readRow(list.columns, row)),
+    end: isMore && last ? positionOf(last) : null
+  };
+}
+
+/** How many rows a filter has; null where no number tells it. */
+export async function readTotal(query: Query, { total }: Filter, value: string | number): Promise<string | null> {
+  if (total === undefined) return null;
+  const [found] = await query<{ total: number | null }>(total, fill(total, value));
+  return String(found?.total ?? 0);
+}
+
+const positionOf = (row: RawRow): Position => ({ key: String(row['row_key']), given: Number(row['row_place']) });
+
+/** A key has at least one row, so so many keys have all rows of the page, and one more to see whether there is more. */
+function pageStatement(list: List, page: Page): { readonly sql: string; readonly values: readonly unknown[] } {
+  const { filter, value, limit, offset, cursor, isDescending } = page;
+  const direction = isDescending ? 'DESC' : 'ASC';
+  // Where each key has one row, the rows before the page are skipped in the index alone.
+  const skipsKeys = list.within.length === 0 && filter.ways.length === 1;
+  const keys = limit + (cursor ? 2 : 1) + (skipsKeys ? 0 : offset);
+  const skipped = cursor ? cursor.given : skipsKeys ? 0 : offset;
+  const arms = filter.ways.map((way) => keysOf(way, page, { direction, keys, offset: skipsKeys ? offset : 0 }));
+  const { ways } = filter;
+  const place =
+    list.within.length === 0 ? '1' : `ROW_NUMBER() OVER (PARTITION BY k.k ORDER BY ${list.within.join(', ')})`;
+  const rows = ways.map((way) => `(${way.rows})`).join(' OR ');
+  const sql = `SELECT ${selectList(list.columns)}, k.k AS row_key, ${place} AS row_place
+    FROM (${arms.map((arm) => arm.sql).join(' UNION ')} ORDER BY k ${direction} LIMIT ${keys}) k ${list.joins}
+    WHERE ${rows} ORDER BY k.k ${direction}${list.within.map((column) => `, ${column}`).join('')}
+    LIMIT ${limit + 1} OFFSET ${skipped}`;
+  return { sql, values: [...arms.flatMap((arm) => arm.values), ...ways.flatMap((way) => fill(way.rows, value))] };
+}
+
+function keysOf(
+  { from, key, where }: Way,
+  { value, cursor, isDescending }: Page,
+  { direction, keys, offset }: { readonly direction: string; readonly keys: number; readonly offset: number }
+): { readonly sql: string; readonly values: readonly unknown[] } {
+  const after = cursor ? ` AND ${key} ${isDescending ? '<=' : '>='} ?` : '';
+  return {
+    sql: `(SELECT DISTINCT ${key} AS k FROM ${from} WHERE ${where}${after} ORDER BY ${key} ${direction} LIMIT ${keys} OFFSET ${offset})`,
+    values: [...fill(where, value), ...(cursor ? [cursor.key] : [])]
+  };
+}
+
+/** The value once for each `?`. */
+function fill(sql: string, value: string | number): (string | number)[] {
+  return Array.from({ length: sql.split('?').length - 1 }, () => value);
+}

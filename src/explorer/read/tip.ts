@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import { PlatformError } from '../../errors.ts';
+import type { Query } from './reader.ts';
+
+/** A block of the ledger, and a mark that another block of its height has not. */
+export interface Tip {
+  readonly height: number;
+  readonly mark: string;
+}
+
+const MARK_DIGITS = 16;
+const BLOCK = `SELECT b.block_index AS height, b.block_time AS time, l.hash AS ledger, a.hash AS actions, c.hash AS contract
+  FROM blocks b LEFT JOIN index_transactions l ON l.id = b.ledger_hash_id
+  LEFT JOIN index_transactions a ON a.id = b.actions_hash_id LEFT JOIN index_transactions c ON c.id = b.contract_hash_id`;
+
+type BlockRow = { height: number; time: number; ledger: string; actions: string; contract: string };
+
+/** The newest block; null while there is none. */
+export async function readTip(query: Query): Promise<Tip | null> {
+  const [block] = await query<BlockRow>(`${BLOCK} ORDER BY b.block_index DESC LIMIT 1`);
+  return block ? tipOf(block) : null;
+}
+
+/** Sees that a block still stands. @throws {PlatformError} CURSOR_STALE after a reorg */
+export async function checkStanding(query: Query, { height, mark }: Tip): Promise<void> {
+  const [block] = await query<BlockRow>(`${BLOCK} WHERE b.block_index = ? LIMIT 1`, [height]);
+  if (block && tipOf(block).mark === mark) return;
+  const reason = `a reorg replaced block ${height}, at which this cursor was made: begin again without it`;
+  throw new PlatformError('CURSOR_STALE', { reason });
+}
+
+function tipOf({ height, ...named }: BlockRow): Tip {
+  const digest = createHash('sha256').update(
+    JSON.stringify([height, named.time, named.ledger, named.actions, named.contract])
+  );
+  return { height, mark: digest.digest('hex').slice(0, MARK_DIGITS) };
+}

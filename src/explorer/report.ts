@@ -1,0 +1,22 @@
+import type { ActorReport, Circuit } from '../wire/report.ts';
+
+/** What the actor of a network says of it every second. */
+export interface ExplorerReport {
+  readonly state: 'unknown' | 'available' | 'stale' | 'unavailable';
+  readonly circuit: Circuit;
+  /** The newest block of the ledger and of the decoder; null while not known. */
+  readonly height: number | null;
+  readonly decoderTip: number | null;
+  readonly lastError: string | null;
+}
+
+/** Blocks that the ledger is behind its decoder. */
+export function lagOf({ height, decoderTip }: Pick<ExplorerReport, 'height' | 'decoderTip'>): number | null {
+  return height === null || decoderTip === null ? null : Math.max(0, decoderTip - height);
+}
+
+/** What console and metrics read of it. */
+export function actorReportOf(report: ExplorerReport): ActorReport {
+  const { state, circuit, height, decoderTip, lastError } = report;
+  return { phase: state, circuit, height, tip: decoderTip, lagBlocks: lagOf(report), lastError };
+}

@@ -1,0 +1,166 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Type, { type TProperties, type TSchema } from 'typebox';
+import { PlatformError } from '../../errors.ts';
+import type { AddressReader } from '../../service/address.ts';
+import { errorHandler } from '../../service/errors.ts';
+import { createLimit } from '../../service/limits.ts';
+import { oneOf } from '../../service/parameters.ts';
+import type { RouteDoc } from '../../service/route-doc.ts';
+import { type Coin, findCoin } from '../coins.ts';
+import { rowSchema } from '../lists/columns.ts';
+import type { List } from '../lists/list.ts';
+import { LISTS, needsType } from '../lists/lists.ts';
+import { PUBLIC_NAMES } from '../public-names.ts';
+import { RECORDS } from '../read/records.ts';
+import { lagOf } from '../report.ts';
+import { CoinSchema, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';
+import { StatusSchema, statusOf } from './status.ts';
+
+/** What the routes of an explorer answer from. */
+export interface ApiDeps {
+  /** The networks that are served now. */
+  readonly coins: () => readonly Coin[];
+  readonly requestsPerMinute: number;
+  readonly addressOf: AddressReader;
+}
+
+/** One path of a method: the parts behind its name. */
+interface Path {
+  readonly method: string;
+  readonly parts: '' | '/:query' | '/:query/:type';
+  readonly params?: TProperties;
+  readonly querystring?: TSchema;
+  readonly response?: TSchema;
+  readonly doc?: RouteDoc;
+  readonly answer: (request: FastifyRequest, reply: FastifyReply, coin: Coin) => unknown;
+}
+
+const WINDOW_MS = 60_000;
+const HEADERS = {
+  'X-Block-Height': 'height of the newest block that was read',
+  'X-Lag-Blocks': 'blocks that it is behind the decoder',
+  RateLimit: 'what is left of the limit'
+};
+const STATUSES = [400, 404, 429, 502, 503] as const;
+
+/** The routes of an explorer: `/{COIN}/api/{method}/{query}/{type}`, and the same without the code where one network is served. */
+export function apiRoutes(app: FastifyInstance, { coins, requestsPerMinute, addressOf }: ApiDeps): void {
+  void app.register(async (plugin) => {
+    const limit = createLimit(plugin, { name: 'explorer', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
+    plugin.setErrorHandler(errorHandler({ withCode: true, names: PUBLIC_NAMES }));
+    plugin.addHook('onRequest', async (request, reply) => {
+      await limit.take(request, reply);
+      coinOf(request);
+    });
+    const coinOf = ({ params }: FastifyRequest) => findCoin(coins(), (params as { coin?: string }).coin);
+    const paths = [
+      ...statePaths(coins),
+      ...Object.entries(RECORDS).flatMap(recordPaths),
+      ...Object.entries(LISTS).flatMap(listPaths)
+    ];
+    for (const { method, parts, params = {}, querystring, response, doc, answer } of paths) {
+      for (const coin of [{ coin: CoinSchema }, {}]) {
+        plugin.get(
+          `${'coin' in coin ? '/:coin' : ''}/api/${method}${parts}`,
+          {
+            config: { open: true, ...(doc && 'coin' in coin ? { doc } : {}) },
+            schema: {
+              params: Type.Object({ ...coin, ...params }),
+              ...(querystring ? { querystring } : {}),
+              ...(response ? { response: { 200: response } } : {})
+            }
+          },
+          async (request, reply) => answer(request, reply, coinOf(request))
+        );
+      }
+    }
+    for (const rest of ['/:coin/api', '/:coin/api/*', '/api', '/api/*'])
+      plugin.get(rest, { config: { open: true } }, async () => {
+        throw new PlatformError('RECORD_UNKNOWN', { reason: 'there is no such method; /openapi.json lists them' });
+      });
+  });
+}
+
+function statePaths(coins: () => readonly Coin[]): Path[] {
+  const doc = { tag: 'State', headers: { RateLimit: HEADERS.RateLimit }, statuses: STATUSES } as const;
+  const PingSchema = Type.Object({ status: Type.Literal('success') });
+  return [
+    {
+      ...{ method: 'ping', parts: '', response: PingSchema, doc: { ...doc, summary: 'Whether the service answers' } },
+      answer: () => ({ status: 'success' })
+    },
+    {
+      ...{ method: 'status', parts: '', response: StatusSchema, doc: { ...doc, summary: 'How every network stands' } },
+      answer: () => statusOf(coins())
+    }
+  ];
+}
+
+function recordPaths([method, { takes, types, schema, summary, tag }]: [string, (typeof RECORDS)[string]]): Path[] {
+  const path = {
+    method,
+    response: Type.Object({ data: schema }),
+    doc: { tag, summary, headers: HEADERS, statuses: STATUSES },
+    answer: reader(method)
+  };
+  if (takes === undefined) return [{ ...path, parts: '' }];
+  const query = QuerySchema(takes);
+  return [
+    missing(method, '', '{query}'),
+    { ...path, parts: '/:query', params: { query } },
+    ...(types ? [{ ...path, parts: '/:query/:type' as const, params: { query, type: oneOf(types) } }] : [])
+  ];
+}
+
+function listPaths([method, list]: [string, List]): Path[] {
+  const types = Object.keys(list.types);
+  const path = {
+    method,
+    querystring: pagingSchema(list),
+    response: listSchema(list),
+    doc: { tag: list.tag, summary: list.summary, headers: HEADERS, statuses: STATUSES },
+    answer: reader(method, list)
+  };
+  const query = QuerySchema('an address, a ticker, a block or an action, as the type says');
+  const usual = QuerySchema(`of the type ${list.usual}`);
+  return [
+    list.all ? { ...path, parts: '' } : missing(method, '', '{query}'),
+    ...(needsType(list) ? [missing(method, '/:query', `{type}: ${types.join(', ')}`)] : []),
+    ...(list.usual === undefined ? [] : [{ ...path, parts: '/:query' as const, params: { query: usual } }]),
+    ...(types.length === 0 ? [] : [{ ...path, parts: '/:query/:type' as const, params: { query, type: oneOf(types) } }])
+  ];
+}
+
+function listSchema({ columns }: List) {
+  return Type.Object({
+    data: Type.Array(rowSchema(columns)),
+    total: Type.Union([Type.String({ pattern: '^\\d+$' }), Type.Null()], {
+      description: 'how many rows there are; null where no counter tells it'
+    }),
+    runtime: Type.String({ pattern: '^\\d+ms$' }),
+    next: Type.Union([Type.String(), Type.Null()], { description: 'cursor of the next page; null: this is the last' })
+  });
+}
+
+/** A path that lacks a part. */
+function missing(method: string, parts: Path['parts'], what: string): Path {
+  return {
+    method,
+    parts,
+    answer: () => {
+      throw new PlatformError('PARAMETER_MISSING', { reason: `${method} needs ${what} in its path` });
+    }
+  };
+}
+
+/** Asks the actor of the network. */
+function reader(method: string, list?: List): Path['answer'] {
+  return async ({ params, query }, reply, { read, report }) => {
+    const question = readQuestion(method, list, params as object, query as Record<string, string>);
+    const { body, height } = await read(question);
+    const lag = lagOf({ height, decoderTip: report()?.decoderTip ?? null });
+    if (height !== null) reply.header('x-block-height', height);
+    if (lag !== null) reply.header('x-lag-blocks', lag);
+    return reply.type('application/json; charset=utf-8').send(body);
+  };
+}

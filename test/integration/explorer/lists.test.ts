@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { hasCode } from '../../../src/errors.ts';
+import { LISTS } from '../../../src/explorer/lists/lists.ts';
+import type { Question } from '../../../src/explorer/question.ts';
+import { answerQuestion } from '../../../src/explorer/read/answer.ts';
+import { Reader } from '../../../src/explorer/read/reader.ts';
+import { createExplored } from '../../support/explorer-database.ts';
+import { sql } from '../../support/sql.ts';
+
+const CLOSED = { refuses: false, tell: () => undefined };
+const readerOf = (database: Parameters<typeof sql>[0]) =>
+  new Reader({ database, connections: 2, limitMs: 20_000, breaker: CLOSED });
+
+let explored: Awaited<ReturnType<typeof createExplored>>;
+let readers: { readonly indexer: Reader; readonly decoder: Reader };
+before(async () => {
+  explored = await createExplored();
+  readers = { indexer: readerOf(explored.indexer), decoder: readerOf(explored.decoder) };
+});
+after(async () => {
+  explored.store.close();
+  await Promise.all([readers.indexer.close(), readers.decoder.close()]);
+});
+
+interface Answer {
+  readonly data: readonly Record<string, unknown>[];
+  readonly total: string | null;
+  readonly next: string | null;
+}
+
+async function ask(asked: Partial<Question> & Pick<Question, 'method'>): Promise<Answer> {
+  const databases = {
+    network: chainNetwork('bitcoin', 'regtest'),
+    indexer: readers.indexer.read.bind(readers.indexer),
+    decoder: readers.decoder.read.bind(readers.decoder)
+  };
+  const { body } = await answerQuestion(databases, { parameters: {}, page: 1, limit: 100, order: 'desc', ...asked });
+  return JSON.parse(Buffer.from(body).toString()) as Answer;
+}
+
+/** All rows of a list, page after page, by its cursors. */
+async function walk(asked: Partial<Question> & Pick<Question, 'method'>): Promise<Record<string, unknown>[]> {
+  const rows: Record<string, unknown>[] = [];
+  let cursor: string | undefined;
+  do {
+    const { data, next } = await ask({ ...asked, ...(cursor === undefined ? {} : { cursor }) });
+    rows.push(...data);
+    cursor = next ?? undefined;
+  } while (cursor !== undefined);
+  return rows;
+}
+
+const ACTED = `JOIN actions a ON a.action_index = t.action_index JOIN index_actions n ON n.id = a.action_id
+  LEFT JOIN index_addresses s ON s.id = a.source_id LEFT JOIN transactions x ON x.tx_index = a.tx_index
+  LEFT JOIN index_transactions h ON h.id = x.tx_hash_id JOIN blocks b ON b.block_index = a.block_index`;
+const COMMON = `CAST(a.action_index AS CHAR) action_index, n.action, s.address source, a.block_index, b.block_time timestamp,
+  h.hash tx_hash, CAST(a.tx_index AS CHAR) tx_index`;
+const name = (table: string, column: string, id: string) =>
+  `(SELECT ${column} FROM ${table} WHERE ${table}.id = t.${id})`;
+const tick = (id = 'tick_id') => name('index_tickers', 'tick', id);
+const at = (id: string) => name('index_addresses', 'address', id);
+const WORD = `${name('index_memos', 'memo', 'memo_id')} memo, ${name('index_statuses', 'status', 'status_id')} status`;
+
+/** Each list as plain SQL: its rows, and what `?` must equal for each type. */
+const PLAIN: Readonly<Record<string, { rows: string; types: Readonly<Record<string, string>> }>> = {
+  sends: {
+    rows: `SELECT ${COMMON}, ${at('destination_id')} destination, ${tick()} tick, t.amount, ${WORD}, t.leg_ordinal o FROM sends t ${ACTED}`,
+    types: {
+      address: `? IN (s.address, ${at('destination_id')})`,
+      source: 's.address = ?',
+      destination: `${at('destination_id')} = ?`,
+      token: `${tick()} = ?`,
+      block: 'a.block_index = ?'
+    }
+  },
+  mints: {
+    rows: `SELECT ${COMMON}, ${at('destination_id')} destination, ${tick()} tick, t.amount, ${WORD}, 0 o FROM mints t ${ACTED}`,
+    types: {
+      address: `? IN (s.address, ${at('destination_id')})`,
+      source: 's.address = ?',
+      destination: `${at('destination_id')} = ?`,
+      token: `${tick()} = ?`,
+      block: 'a.block_index = ?'
+    }
+  },
+  issues: {
+    rows: `SELECT ${COMMON}, ${tick()} tick, t.max_supply, ${at('transfer_id')} transfer, ${WORD}, 0 o FROM issues t ${ACTED}`,
+    types: {
+      address: `? IN (s.address, ${at('transfer_id')}, ${at('transfer_supply_id')})`,
+      source: 's.address = ?',
+      token: `${tick()} = ?`,
+      block: 'a.block_index = ?'
+    }
+  },
+  destroys: {
+    rows: `SELECT ${COMMON}, ${tick()} tick, t.amount, ${WORD}, t.leg_ordinal o FROM destroys t ${ACTED}`,
+    types: { address: 's.address = ?', token: `${tick()} = ?`, block: 'a.block_index = ?' }
+  },
+  ...Object.fromEntries(
+    ['credits', 'debits', 'escrows'].map((table) => [
+      table,
+      {
+        rows: `SELECT ${COMMON}, ${at('address_id')} address, ${tick()} tick, t.amount, CONCAT(LPAD(t.address_id, 9, '0'), LPAD(t.tick_id, 9, '0'), t.amount) o FROM ${table} t ${ACTED}`,
+        types: { address: `${at('address_id')} = ?`, token: `${tick()} = ?`, block: 'a.block_index = ?' }
+      }
+    ])
+  ),
+  ...Object.fromEntries(
+    (['order', 'swap', 'dispenser'] as const).map((kind) => [
+      `${kind}s`,
+      {
+        rows: `SELECT ${COMMON}, ${tick('give_tick_id')} give_tick, t.give_amount, ${tick('get_tick_id')} get_tick, t.get_amount, ${WORD},
+          (SELECT i.status FROM ${kind}_statuses z JOIN index_statuses i ON i.id = z.status_id WHERE z.${kind}_action_index = t.action_index
+           AND z.action_index = (SELECT MAX(y.action_index) FROM ${kind}_statuses y WHERE y.${kind}_action_index = t.action_index)) state, 0 o
+          FROM ${kind}s t ${ACTED}`,
+        types: {
+          address: `? IN (s.address, ${at('get_address_id')})`,
+          source: 's.address = ?',
+          token: `? IN (${tick('give_tick_id')}, ${tick('get_tick_id')})`,
+          block: 'a.block_index = ?'
+        }
+      }
+    ])
+  ),
+  dispenses: {
+    rows: `SELECT ${COMMON}, CAST(t.dispenser_action_index AS CHAR) dispenser, t.give_amount, ${at('destination_id')} destination, 0 o FROM dispenses t ${ACTED}`,
+    types: {
+      address: `? IN (s.address, ${at('destination_id')})`,
+      token: `? IN (${tick('give_tick_id')}, ${tick('get_tick_id')})`,
+      block: 'a.block_index = ?'
+    }
+  },
+  history: {
+    rows: `SELECT ${COMMON}, 0 o FROM (SELECT action_index FROM actions) t ${ACTED}`,
+    types: {
+      address: `EXISTS (SELECT 1 FROM mappings_actions m JOIN index_addresses i ON i.id = m.id WHERE m.action_index = t.action_index AND m.type_id = 1 AND i.address = ?)`,
+      token: `EXISTS (SELECT 1 FROM mappings_actions m JOIN index_tickers i ON i.id = m.id WHERE m.action_index = t.action_index AND m.type_id = 2 AND i.tick = ?)`,
+      block: 'a.block_index = ?'
+    }
+  }
+};
+
+const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
+
+/** What to ask each type for. */
+function subjectsOf(type: string): string[] {
+  if (type === 'token') return ['TOKA', 'TOKB', 'GAS'];
+  if (type === 'block') return explored.blocks.map(({ height }) => String(height)).slice(0, 8);
+  return ['A', 'B', 'C', 'E'];
+}
+
+for (const [method, { rows, types }] of Object.entries(PLAIN)) {
+  test(`${method}: page after page, in both orders, what plain SQL finds`, async () => {
+    let found = 0;
+    for (const [type, condition] of Object.entries(types)) {
+      for (const subject of subjectsOf(type)) {
+        const value = type === 'block' ? subject : literal(subject);
+        const plain = `${rows} WHERE ${condition.replaceAll('?', value)}`;
+        for (const order of ['desc', 'asc'] as const) {
+          const expected = await sql(explored.indexer, `${plain} ORDER BY a.action_index ${order}, o`);
+          const walked = await walk({ method, type, query: subject, order, limit: 3 });
+          assert.deepEqual(
+            pick(walked, expected[0]),
+            expected.map(({ o: _, ...row }) => row),
+            `${type} ${subject} ${order}`
+          );
+          found += expected.length;
+        }
+        const expected = await sql(explored.indexer, `${plain} ORDER BY a.action_index DESC, o LIMIT 2 OFFSET 2`);
+        const { data, total } = await ask({ method, type, query: subject, page: 2, limit: 2 });
+        assert.deepEqual(
+          pick(data, expected[0]),
+          expected.map(({ o: _, ...row }) => row),
+          `page 2 of ${type} ${subject}`
+        );
+        const [counted] = await sql(explored.indexer, `SELECT COUNT(*) AS n FROM (${plain}) q`);
+        if (total !== null) assert.equal(total, String(counted?.['n']));
+      }
+    }
+    assert.ok(found > 0, 'no row was compared');
+  });
+}
+
+/** The columns that the plain rows have, for each row of an answer. */
+function pick(rows: readonly Record<string, unknown>[], like: Record<string, unknown> | undefined) {
+  const names = Object.keys(like ?? {}).filter((each) => each !== 'o');
+  return rows.map((row) => Object.fromEntries(names.map((each) => [each, row[each]])));
+}
+
+test('blocks, actions, tokens, balances and holders: what plain SQL finds', async () => {
+  const compare = async (asked: Partial<Question> & Pick<Question, 'method'>, plain: string) => {
+    const expected = await sql(explored.indexer, plain);
+    const walked = await walk({ limit: 4, ...asked });
+    assert.deepEqual(pick(walked, expected[0]), expected, JSON.stringify(asked));
+    const { total } = await ask(asked);
+    if (total !== null) assert.equal(total, String(expected.length));
+    return expected.length;
+  };
+  const hash = (column: string) => `(SELECT hash FROM index_transactions i WHERE i.id = b.${column})`;
+  await compare(
+    { method: 'blocks' },
+    `SELECT block_index, block_time timestamp, ${hash('ledger_hash_id')} ledger_hash, ${hash('actions_hash_id')} actions_hash FROM blocks b ORDER BY block_index DESC`
+  );
+  const actions = `SELECT ${COMMON} FROM (SELECT action_index FROM actions) t ${ACTED}`;
+  await compare({ method: 'actions' }, `${actions} ORDER BY t.action_index DESC`);
+  await compare(
+    { method: 'actions', parameters: { blockIndex: '2' } },
+    `${actions} WHERE a.block_index = 2 ORDER BY 1 + 0, t.action_index DESC`
+  );
+  const tokens = `SELECT i.tick, o.address owner, t.supply, CAST(t.action_index AS CHAR) action_index FROM tokens t
+    JOIN index_tickers i ON i.id = t.tick_id LEFT JOIN index_addresses o ON o.id = t.owner_id`;
+  assert.ok((await compare({ method: 'tokens' }, `${tokens} ORDER BY t.id DESC`)) > 2);
+  await compare(
+    { method: 'tokens', type: 'address', query: 'A' },
+    `${tokens} WHERE o.address = 'A' ORDER BY t.id DESC`
+  );
+  await compare({ method: 'tokens', query: 'TOK*' }, `${tokens} WHERE i.tick LIKE 'TOK%' ORDER BY t.id DESC`);
+  const balances = `SELECT i.tick, d.address, t.amount FROM balances t JOIN index_tickers i ON i.id = t.tick_id
+    JOIN index_addresses d ON d.id = t.address_id`;
+  for (const holder of ['A', 'B', 'C'])
+    await compare(
+      { method: 'balances', query: holder },
+      `SELECT tick, amount FROM (${balances} WHERE d.address = '${holder}' ORDER BY t.id DESC LIMIT 99) q`
+    );
+  await compare(
+    { method: 'holders', query: 'toka' },
+    `SELECT address, amount FROM (${balances} WHERE i.tick = 'TOKA' ORDER BY t.id DESC LIMIT 99) q`
+  );
+});
+
+test('one action, transaction, token, block, address and what a search finds', async () => {
+  const [send] = (await ask({ method: 'sends', type: 'token', query: 'TOKA', limit: 1 })).data;
+  const record = async (method: string, query?: string) =>
+    (await ask({ method, ...(query === undefined ? {} : { query }) })).data as unknown as Record<string, unknown>;
+  const action = await record('action', String(send!['action_index']));
+  assert.equal(action['tx_hash'], send!['tx_hash']);
+  assert.ok((action['statuses'] as string[]).includes(String(send!['status'])));
+  const transaction = await record('transaction', String(send!['tx_hash']));
+  assert.equal(transaction['tx_index'], send!['tx_index']);
+  const token = await record('token', 'TOKA');
+  assert.equal((token['info'] as Record<string, unknown>)['tick'], 'TOKA');
+  assert.equal((await record('block', '1'))['block_index'], 1);
+  assert.equal((await record('address', 'A'))['address'], 'A');
+  const { results } = await record('search', 'TOKA');
+  assert.ok(
+    (results as { type: string; value: string }[]).some(({ type, value }) => type === 'token' && value === 'TOKA')
+  );
+  const { tip } = await record('network');
+  assert.equal((tip as Record<string, unknown>)['block_index'], explored.blocks.length);
+  for (const [method, query] of [
+    ['action', '999999'],
+    ['transaction', 'f'.repeat(64)],
+    ['token', '%'],
+    ['block', '999999'],
+    ['address', '%']
+  ])
+    await assert.rejects(record(method!, query), (error) => hasCode(error, 'RECORD_UNKNOWN'), method);
+});
+
+test('every list has a page for a subject that nobody knows', async () => {
+  for (const [method, { types }] of Object.entries(LISTS)) {
+    for (const [type, { takes }] of Object.entries(types)) {
+      if (takes === 'everything') continue;
+      const query = takes === 'height' || takes === 'action' ? '999999999' : 'nobody/%';
+      assert.deepEqual((await ask({ method, type, query })).data, [], `${method} ${type}`);
+    }
+  }
+});
+
+test('CURSOR_INVALID: of another query, or made by nobody; CURSOR_STALE: after a reorg', async () => {
+  const { next } = await ask({ method: 'actions', limit: 1 });
+  for (const cursor of ['x', '', Buffer.from('[1,2,3,4,5,6]').toString('base64url')])
+    await assert.rejects(ask({ method: 'actions', cursor }), (error) => hasCode(error, 'CURSOR_INVALID'), cursor);
+  await assert.rejects(ask({ method: 'blocks', cursor: next! }), (error) => hasCode(error, 'CURSOR_INVALID'));
+  await assert.rejects(ask({ method: 'actions', order: 'asc', cursor: next! }), (error) =>
+    hasCode(error, 'CURSOR_INVALID')
+  );
+  const last = explored.blocks.at(-1)!;
+  await explored.store.rollBack(last.height);
+  await assert.rejects(ask({ method: 'actions', cursor: next! }), (error) => hasCode(error, 'CURSOR_STALE'));
+  await explored.store.addBlocks([{ ...last, time: last.time + 1 }]);
+  await assert.rejects(ask({ method: 'actions', cursor: next! }), (error) => hasCode(error, 'CURSOR_STALE'));
+});
+
+test('BLOCK_INDEX_INVALID and ACTION_INDEX_INVALID name what was sent; PARAMETER_MISSING what is missing', async () => {
+  await assert.rejects(ask({ method: 'sends', type: 'block', query: 'x' }), (error) =>
+    hasCode(error, 'BLOCK_INDEX_INVALID')
+  );
+  await assert.rejects(ask({ method: 'action', query: '-1' }), (error) => hasCode(error, 'ACTION_INDEX_INVALID'));
+  await assert.rejects(ask({ method: 'sends', query: 'A' }), (error) => hasCode(error, 'PARAMETER_MISSING'));
+});

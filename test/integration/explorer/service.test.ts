@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { connect as connectSocket } from 'node:net';
+import { after, before, test } from 'node:test';
+import { createExplored } from '../../support/explorer-database.ts';
+import { startExplorer } from '../../support/explorer-process.ts';
+import { sql } from '../../support/sql.ts';
+
+let explored: Awaited<ReturnType<typeof createExplored>>;
+let explorer: Awaited<ReturnType<typeof startExplorer>>;
+before(async () => {
+  explored = await createExplored();
+  const tip = explored.blocks.length + 2; // the decoder is two blocks ahead
+  await sql(
+    explored.decoder,
+    `INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (${tip}, 1, 1, 1)`,
+    "INSERT INTO index_addresses (id, address) VALUES (2, 'A')",
+    "INSERT INTO pubkeys (address_id, pubkey) VALUES (2, '02ab')",
+    "INSERT INTO mempool_transactions (tx_hash, source, data) VALUES ('aa', 'A', 'SEND|0|TOKA|1|B'), ('bb', 'B', 'MINT|0|TOKB|1')"
+  );
+  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000' });
+});
+after(() => explored.store.close());
+
+type Body = { data: never; error?: string; code?: string; next?: string | null };
+
+async function get(path: string, init: RequestInit = {}) {
+  const response = await fetch(`${explorer.url}${path}`, init);
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+}
+
+test('answers under its code and without it, and says how fresh it is', async () => {
+  assert.deepEqual((await get('/RBTC/api/ping')).body, { status: 'success' });
+  assert.deepEqual((await get('/api/ping')).body, { status: 'success' });
+  const { status, headers, body } = await get('/rbtc/api/balances/A');
+  assert.equal(status, 200);
+  assert.match(headers.get('content-type') ?? '', /^application\/json/);
+  assert.deepEqual([headers.get('x-block-height'), headers.get('x-lag-blocks')], [String(explored.blocks.length), '2']);
+  assert.match(headers.get('ratelimit') ?? '', /^"explorer";r=\d+;t=\d+$/);
+  const expected = await sql(
+    explored.indexer,
+    "SELECT amount FROM balances b JOIN index_addresses a ON a.id = b.address_id WHERE a.address = 'A' ORDER BY b.id DESC LIMIT 10"
+  );
+  assert.deepEqual(
+    (body.data as { amount: string }[]).map(({ amount }) => amount),
+    expected.map(({ amount }) => amount)
+  );
+});
+
+test('status tells every public network, served or not', async () => {
+  const { data } = (await get('/api/status')).body;
+  assert.deepEqual(Object.keys(data).sort(), ['BTC', 'DOGE', 'LTC', 'RBTC', 'RDOGE', 'RLTC', 'TBTC', 'TDOGE', 'TLTC']);
+  assert.deepEqual(data['RBTC'], {
+    ...{ supported: true, available: true, stale: false },
+    ...{ last_block: explored.blocks.length, decoder_tip: explored.blocks.length + 2, decoder_lag_blocks: 2 }
+  });
+});
+
+test('pubkey and mempool come from the decoder', async () => {
+  assert.deepEqual((await get('/api/pubkey/A')).body, { data: { address: 'A', pubkey: '02ab' } });
+  const hashes = async (path: string) =>
+    ((await get(path)).body.data as { tx_hash: string }[]).map(({ tx_hash }) => tx_hash);
+  assert.deepEqual(await hashes('/api/mempool'), ['bb', 'aa']);
+  assert.deepEqual(await hashes('/api/mempool/A'), ['aa']);
+  assert.deepEqual(await hashes('/api/mempool/TOKB/token'), ['bb']);
+});
+
+const REFUSED: readonly (readonly [path: string, status: number, code: string])[] = [
+  ['/XYZ/api/ping', 404, 'UNKNOWN_COIN'],
+  ['/LTC/api/ping', 503, 'COIN_NOT_AVAILABLE'],
+  ['/RBTC/api/nothing', 404, 'NOT_FOUND'],
+  ['/RBTC/api/token/A%2FB', 404, 'NOT_FOUND'],
+  ['/RBTC/api/token/%25', 404, 'NOT_FOUND'],
+  ['/RBTC/api/action/x', 400, 'INVALID_ACTION_INDEX'],
+  ['/RBTC/api/block/x', 400, 'INVALID_BLOCK_INDEX'],
+  ['/RBTC/api/blocks?page=0', 400, 'BAD_REQUEST'],
+  ['/RBTC/api/blocks?limit=101', 400, 'BAD_REQUEST'],
+  ['/RBTC/api/blocks?limit=0', 400, 'BAD_REQUEST'],
+  ['/RBTC/api/blocks?page=999999&limit=100', 400, 'BAD_REQUEST'],
+  ['/RBTC/api/blocks?cursor=x', 400, 'CURSOR_INVALID'],
+  ['/RBTC/api/blocks?page=1&cursor=x', 400, 'BAD_REQUEST'],
+  ['/RBTC/api/sends/A/nothing', 400, 'BAD_REQUEST'],
+  ...['history', 'dispensers', 'orders', 'sends'].map(
+    (method) => [`/api/${method}/A`, 400, 'MISSING_PARAMETER'] as const
+  ),
+  ['/api/sends', 400, 'MISSING_PARAMETER'],
+  ['/api/token', 400, 'MISSING_PARAMETER'],
+  [`/api/token/${'x'.repeat(251)}`, 400, 'BAD_REQUEST']
+];
+for (const [path, status, code] of REFUSED)
+  test(`${path.slice(0, 60)} is refused with ${code}`, async () => {
+    const refused = await get(path);
+    assert.deepEqual([refused.status, refused.body.code], [status, code], refused.body.error ?? path);
+    assert.ok((refused.body.error ?? '').length > 5);
+  });
+
+test('a cursor of another query is CURSOR_INVALID', async () => {
+  const { next } = (await get('/api/actions?limit=1')).body;
+  assert.equal((await get(`/api/actions?limit=5&cursor=${next}`)).status, 200);
+  assert.equal((await get(`/api/blocks?cursor=${next}`)).body.code, 'CURSOR_INVALID');
+});
+
+test('a URL of 3 MB and a path that cannot be decoded are refused, and the service goes on', async () => {
+  assert.equal((await get('/api/token/%E0%A4%A')).status, 400);
+  const answer = await new Promise<string>((resolve, reject) => {
+    const socket = connectSocket(explorer.port, '127.0.0.1', () =>
+      socket.write(`GET /api/token/${'x'.repeat(3_000_000)} HTTP/1.1\r\n`)
+    );
+    socket.once('data', (chunk) => resolve(String(chunk)));
+    socket.once('error', reject);
+  });
+  assert.match(answer, /^HTTP\/1.1 431 /);
+  assert.equal((await get('/api/ping')).status, 200);
+});
+
+test('it reads and never writes: other methods are not there', async () => {
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH'])
+    assert.equal((await get('/api/blocks', { method })).status, 404, method);
+});
+
+test('RATE_LIMITED: the 501st request of a minute', async () => {
+  const limited = await startExplorer(explored);
+  const statuses: number[] = [];
+  for (let at = 0; at < 501; at++) statuses.push((await fetch(`${limited.url}/api/ping`)).status);
+  assert.deepEqual([statuses[499], statuses[500]], [200, 429]);
+  const refused = await fetch(`${limited.url}/api/ping`);
+  assert.equal(((await refused.json()) as Body).code, 'RATE_LIMITED');
+  assert.ok(Number(refused.headers.get('retry-after')) >= 1);
+  assert.equal(await limited.stop(), 0, limited.output());
+});

@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createActor } from 'xstate';
+import { availabilityMachine } from '../../../machines/explorer/availability.ts';
+
+test('a network is stale from the fourth block on, and unavailable while its database does not answer', () => {
+  const actor = createActor(availabilityMachine).start();
+  const after = (event: Parameters<typeof actor.send>[0]) => {
+    actor.send(event);
+    return actor.getSnapshot().value;
+  };
+  assert.equal(actor.getSnapshot().value, 'unknown');
+  assert.equal(after({ type: 'ledger.read', lagBlocks: 3 }), 'available');
+  assert.equal(after({ type: 'ledger.read', lagBlocks: 4 }), 'stale');
+  assert.equal(after({ type: 'ledger.failed' }), 'unavailable');
+  assert.equal(after({ type: 'ledger.read', lagBlocks: null }), 'available');
+});

@@ -6,6 +6,7 @@ import fc from './fast-check.ts';
 import { anyBlocks } from './indexer-actions.ts';
 import { TEST_RULES } from './indexer-ledger.ts';
 import { createDatabase } from './mariadb.ts';
+import { sql } from './sql.ts';
 
 const CHAINS = 5;
 const HASH_LETTERS = 64;
@@ -26,7 +27,7 @@ function manyBlocks(): ChainBlock[] {
     }));
 }
 
-/** What an explorer reads, written by a real indexer; `blocks` are those that it was given. */
+/** What an explorer reads, written by a real indexer; `blocks` are those that it was given. The decoder is two blocks ahead. */
 export async function createExplored(): Promise<{
   readonly indexer: DatabaseCoordinates;
   readonly decoder: DatabaseCoordinates;
@@ -38,5 +39,12 @@ export async function createExplored(): Promise<{
   const store = await IndexerStore.open(indexer, TEST_RULES, 30);
   const blocks = manyBlocks();
   await store.addBlocks(blocks);
+  await sql(
+    decoder,
+    `INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (${blocks.length + 2}, 1, 1, 1)`,
+    "INSERT INTO index_addresses (id, address) VALUES (2, 'A')",
+    "INSERT INTO pubkeys (address_id, pubkey) VALUES (2, '02ab')",
+    "INSERT INTO mempool_transactions (tx_hash, source, data) VALUES ('aa', 'A', 'SEND|0|TOKA|1|B'), ('bb', 'B', 'MINT|0|TOKB|1')"
+  );
   return { indexer, decoder, store, blocks };
 }

@@ -138,7 +138,7 @@ export const ACTION_LISTS = {
     parameters: {
       blockIndex: HISTORY.block,
       txid: actionsBy(
-        'text',
+        'hash',
         'tx_index',
         '(SELECT x.tx_index FROM transactions x JOIN index_transactions i ON i.id = x.tx_hash_id WHERE i.hash = ?)'
       ),

@@ -1,7 +1,16 @@
 import type { Columns } from './columns.ts';
 
 /** What the text of `{query}` names. @see readSubject */
-export type Subject = 'address' | 'ticker' | 'height' | 'action' | 'pattern' | 'children' | 'text' | 'everything';
+export type Subject =
+  | 'address'
+  | 'ticker'
+  | 'height'
+  | 'action'
+  | 'pattern'
+  | 'children'
+  | 'hash'
+  | 'text'
+  | 'everything';
 
 /** One way to the rows of a filter: an index that has their keys in order, and the condition of the rows themselves. */
 export interface Way {

@@ -48,7 +48,7 @@ interface ListRead {
 async function readList({ query, list, question, tip, began }: ListRead): Promise<object> {
   const { filter, text } = findFilter(list, question);
   const mark = queryMark([question.method, question.query, question.type, question.order, text]);
-  const cursor = question.cursor === undefined ? null : readCursor(question.cursor, mark);
+  const cursor = question.cursor === undefined ? null : readCursor(question.cursor, mark, list);
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
   const value = await readSubject(query, filter.takes, text);
   const { limit, page } = question;

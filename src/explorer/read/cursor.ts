@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PlatformError } from '../../errors.ts';
+import type { List } from '../lists/list.ts';
 import type { Tip } from './tip.ts';
 
 /** Where a page ended: the key of its last row, and how many rows of that key were given. */
@@ -9,6 +10,7 @@ export interface Position {
 }
 
 const VERSION = 1;
+const WHOLE_NUMBER = /^\d{1,20}$/;
 const QUERY_DIGITS = 16;
 
 /** What a query is told from others by. */
@@ -28,9 +30,10 @@ export interface Cursor extends Position {
 }
 
 /** @throws {PlatformError} CURSOR_INVALID for what was not given out, or for another query */
-export function readCursor(cursor: string, query: string): Cursor {
+export function readCursor(cursor: string, query: string, { textKeys }: Pick<List, 'textKeys'>): Cursor {
   const parts = parse(cursor);
-  if (!parts) throw new PlatformError('CURSOR_INVALID', { reason: 'cursor is none of this service: leave it out' });
+  if (!parts || !(textKeys || WHOLE_NUMBER.test(parts[4])))
+    throw new PlatformError('CURSOR_INVALID', { reason: 'cursor is none of this service: leave it out' });
   const [, ofQuery, height, mark, key, given] = parts;
   if (ofQuery !== query)
     throw new PlatformError('CURSOR_INVALID', {

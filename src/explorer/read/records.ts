@@ -20,7 +20,7 @@ import {
 import { BLOCK_COLUMNS } from '../lists/state.ts';
 import type { Question } from '../question.ts';
 import type { Query } from './reader.ts';
-import { findAddress, findTicker, readActionIndex, readHeight } from './subject.ts';
+import { findAddress, findTicker, readActionIndex, readHash, readHeight } from './subject.ts';
 
 /** A network, and what runs a read on one of its databases. */
 export interface Databases {
@@ -49,7 +49,6 @@ export interface RecordMethod {
 }
 
 const MAX_ROWS = 100;
-const HASH = /^[0-9a-fA-F]{64}$/;
 
 const unknown = (what: string, name: string): never => {
   throw new PlatformError('RECORD_UNKNOWN', { reason: `there is no ${what} "${name.slice(0, 80)}"` });
@@ -75,7 +74,8 @@ const block: RecordMethod = {
   takes: 'height or 64 hex digits',
   schema: rowSchema(BLOCK),
   read: async ({ query, question: { query: name = '' }, databases }) => {
-    const height = HASH.test(name) ? await databases.decoder((each) => heightOf(each, name)) : readHeight(name);
+    const hash = readHash(name);
+    const height = hash === null ? readHeight(name) : await databases.decoder((each) => heightOf(each, hash));
     const [found] = await readRows(query, BLOCK, 'blocks b WHERE b.block_index = ? LIMIT 1', [height]);
     return found ?? unknown('block', name);
   }
@@ -84,7 +84,7 @@ const block: RecordMethod = {
 async function heightOf(query: Query, hash: string): Promise<number> {
   const [found] = await query<{ height: number }>(
     'SELECT b.block_index AS height FROM blocks b JOIN index_transactions i ON i.id = b.block_hash_id WHERE i.hash = ?',
-    [hash.toLowerCase()]
+    [hash]
   );
   return found?.height ?? unknown('block', hash);
 }
@@ -173,13 +173,12 @@ const transaction: RecordMethod = {
   takes: '64 hex digits, or a transaction index',
   types: ['tx_hash', 'tx_index'],
   schema: Type.Object({ ...rowSchema(TRANSACTION).properties, actions: Type.Array(rowSchema(OF_TRANSACTION)) }),
-  read: async ({ query, question: { query: name = '', type = HASH.test(name) ? 'tx_hash' : 'tx_index' } }) => {
-    const isHash = type === 'tx_hash';
-    if (!isHash && !/^\d{1,15}$/.test(name)) return unknown('transaction', name);
-    const where = isHash ? 'x.tx_hash_id = (SELECT i.id FROM index_transactions i WHERE i.hash = ?)' : 'x.tx_index = ?';
-    const [found] = await readRows(query, TRANSACTION, `transactions x WHERE ${where} LIMIT 1`, [
-      isHash ? name.toLowerCase() : Number(name)
-    ]);
+  read: async ({ query, question: { query: name = '', type } }) => {
+    const hash = type === 'tx_index' ? null : readHash(name);
+    const index = type !== 'tx_hash' && /^\d{1,15}$/.test(name) ? Number(name) : null;
+    const where =
+      hash === null ? 'x.tx_index = ?' : 'x.tx_hash_id = (SELECT i.id FROM index_transactions i WHERE i.hash = ?)';
+    const [found] = await readRows(query, TRANSACTION, `transactions x WHERE ${where} LIMIT 1`, [hash ?? index]);
     if (!found) return unknown('transaction', name);
     const from = `actions a WHERE a.tx_index = ? ORDER BY a.action_index LIMIT ${MAX_ROWS}`;
     return { ...found, actions: await readRows(query, OF_TRANSACTION, from, [found['tx_index']]) };
@@ -276,7 +275,8 @@ const addressMethod: RecordMethod = {
     pubkey: Type.Union([Type.String(), Type.Null()])
   }),
   read: async ({ query, question: { query: name = '' }, databases }) => {
-    const [found] = await readRows(query, ADDRESS, 'index_addresses i WHERE i.address = ?', [name]);
+    const id = await findAddress(query, name);
+    const [found] = await readRows(query, ADDRESS, 'index_addresses i WHERE i.id = ?', [id]);
     return { ...(found ?? unknown('address', name)), pubkey: await readPubkey(databases, name) };
   }
 };
@@ -301,7 +301,7 @@ const search: RecordMethod = {
       address: async () => ((await findAddress(query, name)) === null ? [] : [name]),
       token: () => findTickers(query, name),
       transaction: () =>
-        exists(query, 'transactions x JOIN index_transactions i ON i.id = x.tx_hash_id', 'i.hash', name),
+        exists(query, 'transactions x JOIN index_transactions i ON i.id = x.tx_hash_id', 'i.hash', readHash(name)),
       block: () => existsNumber(query, 'blocks', 'block_index', name),
       action: () => existsNumber(query, 'actions', 'action_index', name)
     };
@@ -324,7 +324,7 @@ async function findTickers(query: Query, name: string): Promise<string[]> {
   return found.map(({ tick }) => tick);
 }
 
-async function exists(query: Query, from: string, column: string, value: string | number): Promise<string[]> {
+async function exists(query: Query, from: string, column: string, value: string | number | null): Promise<string[]> {
   const found = await query(`SELECT 1 FROM ${from} WHERE ${column} = ? LIMIT 1`, [value]);
   return found.length > 0 ? [String(value)] : [];
 }

@@ -3,6 +3,9 @@ import type { Subject } from '../lists/list.ts';
 import type { Query } from './reader.ts';
 
 const MAX_DIGITS = 15;
+const HASH = /^[0-9a-fA-F]{64}$/;
+/** Columns of addresses hold ASCII; MariaDB does not compare them with anything else. */
+const ADDRESS = /^[\x21-\x7e]{1,120}$/;
 
 /**
  * The value by which a list's index finds what `{query}` names; null for what the database does not know.
@@ -23,14 +26,22 @@ export async function readSubject(query: Query, subject: Subject, text: string):
       return text.split('*').map(escapeLike).join('%');
     case 'children':
       return `${escapeLike(text)}.%`;
+    case 'hash':
+      return readHash(text);
     case 'text':
     case 'everything':
       return text;
   }
 }
 
+/** The hash of a transaction or block as databases have it; null for any other text. */
+export function readHash(text: string): string | null {
+  return HASH.test(text) ? text.toLowerCase() : null;
+}
+
 /** The id of an address. */
 export async function findAddress(query: Query, address: string): Promise<number | null> {
+  if (!ADDRESS.test(address)) return null;
   const [found] = await query<{ id: number }>('SELECT id FROM index_addresses WHERE address = ?', [address]);
   return found?.id ?? null;
 }

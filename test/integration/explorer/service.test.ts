@@ -9,14 +9,6 @@ let explored: Awaited<ReturnType<typeof createExplored>>;
 let explorer: Awaited<ReturnType<typeof startExplorer>>;
 before(async () => {
   explored = await createExplored();
-  const tip = explored.blocks.length + 2; // the decoder is two blocks ahead
-  await sql(
-    explored.decoder,
-    `INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (${tip}, 1, 1, 1)`,
-    "INSERT INTO index_addresses (id, address) VALUES (2, 'A')",
-    "INSERT INTO pubkeys (address_id, pubkey) VALUES (2, '02ab')",
-    "INSERT INTO mempool_transactions (tx_hash, source, data) VALUES ('aa', 'A', 'SEND|0|TOKA|1|B'), ('bb', 'B', 'MINT|0|TOKB|1')"
-  );
   explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000' });
 });
 after(() => explored.store.close());

@@ -87,7 +87,7 @@ async function watch(): Promise<void> {
 
 async function look(): Promise<ExplorerReport> {
   const [ledger, tip] = await Promise.allSettled([probes.indexer.read(readTip), probes.decoder.read(readDecoderTip)]);
-  const height = ledger.status === 'fulfilled' ? (ledger.value?.height ?? null) : null;
+  const { height, mark } = (ledger.status === 'fulfilled' ? ledger.value : null) ?? { height: null, mark: null };
   const decoderTip = tip.status === 'fulfilled' ? tip.value : null;
   if (ledger.status === 'fulfilled')
     availability.send({ type: 'ledger.read', lagBlocks: lagOf({ height, decoderTip }) });
@@ -97,6 +97,7 @@ async function look(): Promise<ExplorerReport> {
     state: availability.getSnapshot().value,
     circuit: circuits.indexer.state,
     height,
+    mark,
     decoderTip,
     lastError: fault ? reasonOf(fault.reason) : null
   };

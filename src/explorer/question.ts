@@ -11,12 +11,19 @@ export interface Question {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
   readonly cursor?: string;
+  /** How a list is written. */
+  readonly format: 'json' | 'csv';
 }
 
 /** What the database had for it. */
 export interface Reply {
-  /** JSON in UTF-8. */
+  /** In UTF-8. */
   readonly body: Uint8Array;
-  /** The newest block of the snapshot that was read; null while there is none. */
+  /** The newest block of the snapshot that was read, and what tells it from others of its height; null while there is none. */
   readonly height: number | null;
+  readonly mark: string | null;
+  /** No reorg can reach what was read, and nothing is added to it later. */
+  readonly isSettled: boolean;
+  /** Cursor of the page after this one. */
+  readonly next: string | null;
 }

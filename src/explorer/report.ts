@@ -7,6 +7,8 @@ export interface ExplorerReport {
   /** The newest block of the ledger and of the decoder; null while not known. */
   readonly height: number | null;
   readonly decoderTip: number | null;
+  /** Tells the newest block of the ledger from others of its height. */
+  readonly mark: string | null;
   readonly lastError: string | null;
 }
 

@@ -37,6 +37,8 @@ const status = looked('index_statuses', 't.status_id', '`valid`, or why it was r
 const amount = amountOrNull('t.amount');
 
 const LIST = { tag: 'Actions', database: 'indexer' } as const;
+/** Later blocks leave their rows as they are. Credits are not among them: what is released late counts to the action that held it. */
+const SETTLED = new Set(['sends', 'mints', 'issues', 'destroys', 'debits', 'escrows', 'dispenses']);
 const joinsOf = (table: string) =>
   `STRAIGHT_JOIN ${table} t ON t.action_index = k.k STRAIGHT_JOIN actions a ON a.action_index = k.k`;
 
@@ -48,7 +50,16 @@ function written(
   lists: Omit<List, 'tag' | 'summary' | 'columns' | 'database' | 'joins' | 'within'>,
   within: readonly string[] = []
 ): List {
-  return { ...LIST, summary, columns: { ...ACTION_COLUMNS, ...columns }, joins: joinsOf(table), within, ...lists };
+  const settled = SETTLED.has(table) ? ({ isSettled: true } as const) : {};
+  return {
+    ...LIST,
+    ...settled,
+    summary,
+    columns: { ...ACTION_COLUMNS, ...columns },
+    joins: joinsOf(table),
+    within,
+    ...lists
+  };
 }
 
 /** What was moved on an address. */
@@ -131,6 +142,7 @@ export const ACTION_LISTS = {
     ...LIST,
     summary: 'Actions',
     columns: ACTION_COLUMNS,
+    isSettled: true,
     joins: 'STRAIGHT_JOIN actions a ON a.action_index = k.k',
     within: [],
     all: everyAction,
@@ -149,6 +161,7 @@ export const ACTION_LISTS = {
     ...LIST,
     summary: 'What happened to an address or a token, in a block, or lately',
     columns: ACTION_COLUMNS,
+    isSettled: true,
     joins: 'STRAIGHT_JOIN actions a ON a.action_index = k.k',
     within: [],
     types: { ...HISTORY, recent: everyAction }

@@ -43,6 +43,8 @@ export interface List {
   readonly joins: string;
   /** Orders the rows of one key among themselves; empty where a key has one row. */
   readonly within: readonly string[];
+  /** What a block wrote into it never changes, and nothing is added later. */
+  readonly isSettled?: true;
   /** Keys are texts and not numbers. */
   readonly textKeys?: true;
   /** All rows, for the list without `{query}`. */

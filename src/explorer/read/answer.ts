@@ -2,8 +2,10 @@ import { PlatformError } from '../../errors.ts';
 import type { Filter, List } from '../lists/list.ts';
 import { LISTS } from '../lists/lists.ts';
 import type { Question, Reply } from '../question.ts';
+import { writeCsv } from './csv.ts';
 import { queryMark, readCursor, writeCursor } from './cursor.ts';
 import { readPage, readTotal } from './list-reader.ts';
+import type { Query } from './reader.ts';
 import { type Databases, RECORDS } from './records.ts';
 import { readSubject } from './subject.ts';
 import { checkStanding, readTip, type Tip } from './tip.ts';
@@ -13,14 +15,12 @@ export async function answerQuestion(databases: Databases, question: Question): 
   const began = performance.now();
   const list = LISTS[question.method];
   if (!list) return await answerRecord(databases, question);
-  if (list.database === 'indexer') {
-    return await databases.indexer(async (query) => {
-      const tip = await readTip(query);
-      return reply(await readList({ query, list, question, tip, began }), tip);
-    });
-  }
+  const undoDepth = databases.network.undoDepth;
+  const read = async (query: Query, tip: Tip | null) =>
+    await readList({ query, list, question, tip, began, undoDepth });
+  if (list.database === 'indexer') return await databases.indexer(async (query) => read(query, await readTip(query)));
   const tip = await databases.indexer(readTip);
-  return await databases.decoder(async (query) => reply(await readList({ query, list, question, tip, began }), tip));
+  return await databases.decoder((query) => read(query, tip));
 }
 
 async function answerRecord(databases: Databases, question: Question): Promise<Reply> {
@@ -28,24 +28,28 @@ async function answerRecord(databases: Databases, question: Question): Promise<R
   if (!record) throw new PlatformError('RECORD_UNKNOWN', { reason: `there is no method ${question.method}` });
   return await databases.indexer(async (query) => {
     const tip = await readTip(query);
-    return reply({ data: await record.read({ query, question, databases }) }, tip);
+    const data = await record.read({ query, question, databases });
+    const height = record.isSettled ? Number(data['block_index']) : Number.NaN;
+    const isSettled = tip !== null && height <= tip.height - databases.network.undoDepth;
+    return { body: bytesOf({ data }), ...placeOf(tip), isSettled, next: null };
   });
 }
 
-function reply(answer: object, tip: Tip | null): Reply {
-  return { body: Buffer.from(JSON.stringify(answer)), height: tip?.height ?? null };
-}
+const bytesOf = (answer: object) => Buffer.from(JSON.stringify(answer));
+const placeOf = (tip: Tip | null) => ({ height: tip?.height ?? null, mark: tip?.mark ?? null });
 
 interface ListRead {
-  readonly query: Parameters<typeof readTip>[0];
+  readonly query: Query;
   readonly list: List;
   readonly question: Question;
   readonly tip: Tip | null;
   /** Milliseconds of the process's clock. */
   readonly began: number;
+  /** Blocks that a reorg can replace. */
+  readonly undoDepth: number;
 }
 
-async function readList({ query, list, question, tip, began }: ListRead): Promise<object> {
+async function readList({ query, list, question, tip, began, undoDepth }: ListRead): Promise<Reply> {
   const { filter, text } = findFilter(list, question);
   const mark = queryMark([question.method, question.query, question.type, question.order, text]);
   const cursor = question.cursor === undefined ? null : readCursor(question.cursor, mark, list);
@@ -59,7 +63,14 @@ async function readList({ query, list, question, tip, began }: ListRead): Promis
   const { data, end } = value === null ? { data: [], end: null } : await readPage(query, list, wanted);
   const total = value === null ? '0' : await readTotal(query, filter, wanted.value);
   const next = end && tip ? writeCursor(mark, tip, end) : null;
-  return { data, total, runtime: `${Math.round(performance.now() - began)}ms`, next };
+  const body =
+    question.format === 'csv'
+      ? Buffer.from(writeCsv(Object.keys(list.columns), data))
+      : bytesOf({ data, total, runtime: `${Math.round(performance.now() - began)}ms`, next });
+  // Of several pages none is: a cursor ends with the tip that it was made at.
+  const isDeep = filter.takes === 'height' && tip !== null && Number(value) <= tip.height - undoDepth;
+  const isSettled = list.isSettled === true && isDeep && next === null;
+  return { body, ...placeOf(tip), isSettled, next };
 }
 
 /** The filter that a question names, and the text that it takes. */

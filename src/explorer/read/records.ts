@@ -44,8 +44,12 @@ export interface RecordMethod {
   /** What `{type}` may be; a path may leave it out. */
   readonly types?: readonly string[];
   readonly schema: TSchema;
+  /** Part of the answer is the decoder's, and changes between blocks of the ledger. */
+  readonly asksDecoder?: true;
+  /** The answer tells its `block_index`, and stays as it is once no reorg can reach that block. */
+  readonly isSettled?: true;
   /** @throws {PlatformError} RECORD_UNKNOWN, or by what was asked */
-  readonly read: (asked: RecordRead) => Promise<object>;
+  readonly read: (asked: RecordRead) => Promise<Readonly<Record<string, unknown>>>;
 }
 
 const MAX_ROWS = 100;
@@ -73,6 +77,7 @@ const block: RecordMethod = {
   tag: 'Blocks',
   takes: 'height or 64 hex digits',
   schema: rowSchema(BLOCK),
+  isSettled: true,
   read: async ({ query, question: { query: name = '' }, databases }) => {
     const hash = readHash(name);
     const height = hash === null ? readHeight(name) : await databases.decoder((each) => heightOf(each, hash));
@@ -172,6 +177,7 @@ const transaction: RecordMethod = {
   tag: 'Actions',
   takes: '64 hex digits, or a transaction index',
   types: ['tx_hash', 'tx_index'],
+  isSettled: true,
   schema: Type.Object({ ...rowSchema(TRANSACTION).properties, actions: Type.Array(rowSchema(OF_TRANSACTION)) }),
   read: async ({ query, question: { query: name = '', type } }) => {
     const hash = type === 'tx_index' ? null : readHash(name);
@@ -251,6 +257,7 @@ const pubkey: RecordMethod = {
   summary: 'The public key of an address, known from its first payment',
   tag: 'State',
   takes: 'address',
+  asksDecoder: true,
   schema: Type.Object({ address: Type.String(), pubkey: Type.String() }),
   read: async ({ question: { query: name = '' }, databases }) => ({
     address: name,
@@ -270,6 +277,7 @@ const addressMethod: RecordMethod = {
   summary: 'What is known of an address',
   tag: 'State',
   takes: 'address',
+  asksDecoder: true,
   schema: Type.Object({
     ...rowSchema(ADDRESS).properties,
     pubkey: Type.Union([Type.String(), Type.Null()])

@@ -11,8 +11,9 @@ import { rowSchema } from '../lists/columns.ts';
 import type { List } from '../lists/list.ts';
 import { LISTS, needsType } from '../lists/lists.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
+import type { Question } from '../question.ts';
 import { RECORDS } from '../read/records.ts';
-import { lagOf } from '../report.ts';
+import { isCurrent, tellFreshness } from './freshness.ts';
 import { CoinSchema, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';
 import { StatusSchema, statusOf } from './status.ts';
 
@@ -155,12 +156,23 @@ function missing(method: string, parts: Path['parts'], what: string): Path {
 
 /** Asks the actor of the network. */
 function reader(method: string, list?: List): Path['answer'] {
-  return async ({ params, query }, reply, { read, report }) => {
-    const question = readQuestion(method, list, params as object, query as Record<string, string>);
-    const { body, height } = await read(question);
-    const lag = lagOf({ height, decoderTip: report()?.decoderTip ?? null });
-    if (height !== null) reply.header('x-block-height', height);
-    if (lag !== null) reply.header('x-lag-blocks', lag);
-    return reply.type('application/json; charset=utf-8').send(body);
+  return async (request, reply, coin) => {
+    const { params, query, headers } = request;
+    const format: Question['format'] = list && wantsCsv(headers) ? 'csv' : 'json';
+    const question = { ...readQuestion(method, list, params as object, query as Record<string, string>), format };
+    if (list) reply.header('vary', 'accept');
+    if (isCurrent(request, question, coin)) return reply.code(304).send();
+    const { body, ...read } = await coin.read(question);
+    if (tellFreshness(request, reply, { question, coin, ...read })) return reply.code(304).send();
+    if (format === 'csv' && read.next) reply.header('link', `<?${nextQuery(query as object, read.next)}>; rel="next"`);
+    return reply.type(`${format === 'csv' ? 'text/csv' : 'application/json'}; charset=utf-8`).send(body);
   };
+}
+
+const wantsCsv = ({ accept }: FastifyRequest['headers']): boolean => /^text\/csv\b/.test(accept ?? '');
+
+/** The query string of the page after this one. */
+function nextQuery(query: object, cursor: string): URLSearchParams {
+  const { page: _, ...kept } = query as Record<string, string>;
+  return new URLSearchParams({ ...kept, cursor });
 }

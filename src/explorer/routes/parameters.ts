@@ -36,7 +36,12 @@ type Paging = Readonly<Partial<Record<string, string>>>;
 type PathParts = Readonly<{ query?: string; type?: string }>;
 
 /** A list's path and query string as a question. @throws {PlatformError} REQUEST_INVALID */
-export function readQuestion(method: string, list: List | undefined, path: PathParts, paging: Paging): Question {
+export function readQuestion(
+  method: string,
+  list: List | undefined,
+  path: PathParts,
+  paging: Paging
+): Omit<Question, 'format'> {
   const { page, limit, sortorder, cursor } = paging;
   const question = {
     method,

@@ -1,13 +1,29 @@
 import { type Connection, connect, quoteName, rows } from '../../db/core/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/database.ts';
-import { TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
-import { createStatement } from '../definitions/statement.ts';
+import { type KeyDefinition, TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
+import { createStatement, keyClause } from '../definitions/statement.ts';
 
 /** Texts of which two spellings are two: they are compared byte for byte. */
 const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   index_addresses: { address: 'varchar(120) ascii ascii_bin' },
   index_memos: { memo: 'varchar(250) utf8mb4 utf8mb4_nopad_bin' },
   index_mime_types: { type: 'varchar(255) utf8mb4 utf8mb4_nopad_bin' }
+};
+
+/**
+ * Keys that tables in use lack, by which an explorer reads the newest rows of an address or a ticker without sorting all of
+ * them. Tables whose rows are stored by `action_index` need none: it is the end of each of their keys.
+ */
+const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  credits: [['address_id', 'action_index']],
+  debits: [['address_id', 'action_index']],
+  escrows: [['address_id', 'action_index']],
+  sends: [
+    ['destination_id', 'action_index'],
+    ['tick_id', 'action_index']
+  ],
+  destroys: [['tick_id', 'action_index']],
+  mappings_actions: [['type_id', 'id', 'action_index']]
 };
 
 /** Tables of a sync service, which makes them itself. */
@@ -27,8 +43,16 @@ const BLOCK_ROOT_TYPE = 'char(64) ascii ascii_bin';
 export const TABLES: ReadonlyMap<string, TableDefinition> = new Map(
   [...TABLES_IN_USE.indexer]
     .filter(([name]) => !NOT_OURS.has(name))
-    .map(([name, table]) => [name, withBlockRoot(name, withExactTexts(name, table))])
+    .map(([name, table]) => [name, withKeysOfReaders(name, withBlockRoot(name, withExactTexts(name, table)))])
 );
+
+function withKeysOfReaders(name: string, table: TableDefinition): TableDefinition {
+  return { ...table, keys: [...table.keys, ...keysOfReaders(name)] };
+}
+
+function keysOfReaders(table: string): KeyDefinition[] {
+  return (KEYS_OF_READERS[table] ?? []).map((columns) => ({ name: columns.join('_'), kind: 'index', columns }));
+}
 
 function withBlockRoot(name: string, table: TableDefinition): TableDefinition {
   if (name !== 'blocks') return table;
@@ -68,4 +92,15 @@ export async function createIndexerTables(connection: Pick<Connection, 'query'>)
     await connection.query(
       `ALTER TABLE blocks ADD COLUMN ${BLOCK_ROOT} CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL`
     );
+  for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);
+}
+
+/** Of a table that an earlier release made. */
+async function addMissingKeys(connection: Pick<Connection, 'query'>, table: string): Promise<void> {
+  const found = await rows<{ Key_name: string }>(connection, `SHOW INDEX FROM ${quoteName(table)}`);
+  const names = new Set(found.map(({ Key_name }) => Key_name));
+  const missing = keysOfReaders(table).filter(({ name }) => !names.has(name));
+  if (missing.length === 0) return;
+  const added = missing.map((key) => `ADD ${keyClause(key)}`).join(', ');
+  await connection.query(`ALTER TABLE ${quoteName(table)} ${added}`);
 }

@@ -36,7 +36,14 @@ async function ask(asked: Partial<Question> & Pick<Question, 'method'>): Promise
     indexer: readers.indexer.read.bind(readers.indexer),
     decoder: readers.decoder.read.bind(readers.decoder)
   };
-  const { body } = await answerQuestion(databases, { parameters: {}, page: 1, limit: 100, order: 'desc', ...asked });
+  const { body } = await answerQuestion(databases, {
+    parameters: {},
+    page: 1,
+    limit: 100,
+    order: 'desc',
+    format: 'json',
+    ...asked
+  });
   return JSON.parse(Buffer.from(body).toString()) as Answer;
 }
 

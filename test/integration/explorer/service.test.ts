@@ -91,6 +91,39 @@ test('a cursor of another query is CURSOR_INVALID', async () => {
   assert.equal((await get(`/api/blocks?cursor=${next}`)).body.code, 'CURSOR_INVALID');
 });
 
+test('an answer is not sent again before the next block; what no reorg can reach is kept for ever', async () => {
+  for (const path of ['/api/balances/A', '/api/blocks', '/api/token/TOKA', '/api/network']) {
+    const first = await fetch(explorer.url + path);
+    const etag = first.headers.get('etag');
+    assert.match(etag ?? '', /^W\/"[0-9a-f]{16}-[0-9a-f]{16}"$/);
+    assert.equal(first.headers.get('cache-control'), 'public, no-cache');
+    const again = await fetch(explorer.url + path, { headers: { 'if-none-match': etag! } });
+    assert.deepEqual([again.status, await again.text()], [304, ''], path);
+    const other = await fetch(`${explorer.url}/api/balances/B`, { headers: { 'if-none-match': etag! } });
+    assert.equal(other.status, 200);
+  }
+  for (const path of ['/api/mempool', '/api/pubkey/A'])
+    assert.equal((await fetch(explorer.url + path)).headers.get('cache-control'), 'no-store', path);
+});
+
+test('text/csv: the rows of a list with the cursor in Link', async () => {
+  const asked = '/api/history/A/address?limit=2&sortorder=asc';
+  const response = await fetch(explorer.url + asked, { headers: { accept: 'text/csv' } });
+  assert.match(response.headers.get('content-type') ?? '', /^text\/csv/);
+  const [names = '', ...lines] = (await response.text()).trimEnd().split('\r\n');
+  const { body } = await get(asked);
+  const rows = body.data as Record<string, unknown>[];
+  assert.deepEqual(names.split(','), Object.keys(rows[0]!));
+  assert.deepEqual(
+    lines,
+    rows.map((row) => Object.values(row).join(','))
+  );
+  const [, next = ''] = /^<(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '') ?? [];
+  const { body: following } = await get(`/api/history/A/address${next}`);
+  const { body: expected } = await get('/api/history/A/address?limit=2&sortorder=asc&page=2');
+  assert.deepEqual(following.data, expected.data);
+});
+
 test('a URL of 3 MB and a path that cannot be decoded are refused, and the service goes on', async () => {
   assert.equal((await get('/api/token/%E0%A4%A')).status, 400);
   const answer = await new Promise<string>((resolve, reject) => {

@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Coin } from '../coins.ts';
+import { LISTS } from '../lists/lists.ts';
+import type { Question, Reply } from '../question.ts';
+import { RECORDS } from '../read/records.ts';
+import { lagOf } from '../report.ts';
+
+const FOR_EVER = 'public, max-age=31536000, immutable';
+/** It may be kept, and is asked for with its ETag each time. */
+const REVALIDATED = 'public, no-cache';
+const ETAG_DIGITS = 16;
+
+/** True where nothing but the ledger decides an answer: until its next block the answer is the same. */
+function hangsOnLedger({ method }: Question): boolean {
+  const list = LISTS[method];
+  return list ? list.database === 'indexer' : RECORDS[method]?.asksDecoder !== true;
+}
+
+/** The ETag of an answer at a tip; null where the tip alone does not decide it. */
+function etagOf(question: Question, coin: Coin, mark: string | null): string | null {
+  if (mark === null || !hangsOnLedger(question)) return null;
+  const asked = createHash('sha256').update(JSON.stringify([coin.network.code, question]));
+  return `W/"${mark}-${asked.digest('hex').slice(0, ETAG_DIGITS)}"`;
+}
+
+/** Whether the caller has the answer of the newest block that is known: then no database is asked. */
+export function isCurrent(request: FastifyRequest, question: Question, coin: Coin): boolean {
+  const etag = etagOf(question, coin, coin.report()?.mark ?? null);
+  return etag !== null && namesEtag(request, etag);
+}
+
+/** Says how fresh an answer is and how long it may be kept. @returns whether the caller has it already */
+export function tellFreshness(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  {
+    question,
+    coin,
+    height,
+    mark,
+    isSettled
+  }: { readonly question: Question; readonly coin: Coin } & Omit<Reply, 'body'>
+): boolean {
+  const etag = etagOf(question, coin, mark);
+  const lag = lagOf({ height, decoderTip: coin.report()?.decoderTip ?? null });
+  if (height !== null) reply.header('x-block-height', height);
+  if (lag !== null) reply.header('x-lag-blocks', lag);
+  reply.header('cache-control', etag === null ? 'no-store' : isSettled ? FOR_EVER : REVALIDATED);
+  if (etag !== null) reply.header('etag', etag);
+  return etag !== null && namesEtag(request, etag);
+}
+
+function namesEtag({ headers }: FastifyRequest, etag: string): boolean {
+  const known = headers['if-none-match'];
+  return known?.split(',').some((each) => each.trim() === etag) === true;
+}

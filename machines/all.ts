@@ -1,6 +1,6 @@
 import type { AnyStateMachine } from 'xstate';
 import { decoderMachine, trackerMachine } from './chain/chain-writer.ts';
-import { mempoolMachine } from './decoder/mempool.ts';
+import { mempoolMachine } from './chain/mempool.ts';
 import { availabilityMachine } from './explorer/availability.ts';
 import { attestationMachine } from './hub/attestation.ts';
 import { proposalMachine } from './hub/proposal.ts';

@@ -63,7 +63,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'actors/decoder/': [
     ...['node:', 'type workers/decoder/', 'src/decoder/', 'actors/chain/', 'src/chain/', 'actors/runtime/'],
-    ...['machines/chain/', 'machines/decoder/', 'src/coin/', 'src/log.ts', ...BASICS]
+    ...['machines/chain/', 'src/coin/', 'src/log.ts', ...BASICS]
+  ],
+  'actors/tracker/': [
+    ...['node:', 'type workers/tracker/', 'src/tracker/', 'actors/chain/', 'src/chain/', 'actors/runtime/'],
+    ...['machines/chain/', 'src/coin/', 'src/log.ts', ...BASICS]
+  ],
+  'workers/tracker/': ['src/tracker/', 'src/chain/', 'src/coin/'],
+  'src/tracker/': [
+    ...['node:', ...FASTIFY, 'type mysql2/promise', 'src/chain/', 'src/db/core/', 'src/coin/', 'src/service/'],
+    ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/chain/': [
     'xstate',
@@ -75,10 +84,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/chain/', 'src/coin/'],
   'src/decoder/': [
-    ...['node:', 'lru-cache', ...FASTIFY, 'xstate', 'type mysql2/promise', 'machines/decoder/', 'src/db/core/'],
+    ...['node:', 'lru-cache', ...FASTIFY, 'type mysql2/promise', 'src/db/core/'],
     ...['src/chain/', 'src/coin/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],
-  'src/chain/': ['node:', 'type machines/chain/', 'src/coin/', 'type src/service/', 'type src/log.ts', ...BASICS],
+  'src/chain/': [
+    ...['node:', 'xstate', 'type mysql2/promise', 'machines/chain/', 'src/db/core/', 'src/coin/'],
+    ...['type src/service/', 'type src/log.ts', ...BASICS]
+  ],
   'actors/indexer/': ['node:', 'src/indexer/', 'actors/runtime/', 'src/db/core/', 'src/coin/', 'src/log.ts', ...BASICS],
   'src/indexer/': [
     ...['node:', ...FASTIFY, 'xstate', 'machines/indexer/', 'src/db/core/', 'src/coin/', 'src/service/'],
@@ -156,14 +168,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'machines/sync/',
     'machines/runtime/',
     'machines/chain/',
-    'machines/decoder/',
     'machines/explorer/',
     'machines/hub/',
     'machines/indexer/'
   ],
   'machines/sync/': ['xstate', 'machines/runtime/', 'src/consensus/', 'src/errors.ts'],
   'machines/chain/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
-  'machines/decoder/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
   'machines/explorer/': ['xstate'],
   'machines/indexer/': ['xstate'],
   'machines/hub/': ['xstate', 'src/consensus/'],

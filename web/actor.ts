@@ -15,6 +15,7 @@ export const CHARTS: Readonly<Record<string, readonly string[]>> = {
   source: ['source', 'balanceTree', 'epochCommit', 'circuitBreaker', 'restart'],
   replica: ['replica', 'audit', 'balanceTree', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
   decoder: ['decoder', 'mempool', 'restart'],
+  tracker: ['tracker', 'mempool', 'restart'],
   indexer: ['indexer', 'watchdog', 'circuitBreaker', 'restart']
 };
 /** Machines that tell nothing until they leave the state that they begin in. */

@@ -247,8 +247,9 @@ export const PANELS: readonly Panel[] = [
   ...doorPanels('hub', 'Hub'),
   statementPanel('hub', 'Hub'),
   ...loopPanels('explorer', 'Explorer'),
+  ...loopPanels('tracker', 'Tracker'),
   ...doorPanels('encoder', 'Encoder'),
   ...doorPanels('miner', 'Miner')
 ];
 /** Rows of the other services: folded, so that only those ask that someone opens. */
-export const FOLDED = new Set(['Decoder', 'Indexer', 'Hub', 'Explorer', 'Encoder', 'Miner']);
+export const FOLDED = new Set(['Decoder', 'Indexer', 'Hub', 'Explorer', 'Tracker', 'Encoder', 'Miner']);

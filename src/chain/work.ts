@@ -55,7 +55,7 @@ interface ChainFeed {
 /** What the work needs of the house. */
 export interface ChainWorkOptions<Block extends LinkedBlock, Store extends BlockStore<Block>> {
   /** The command that an operator runs. */
-  readonly service: 'decoder' | 'utxo';
+  readonly service: 'decoder' | 'tracker';
   readonly network: ChainNetwork;
   /** The first block that is written; nothing below it is stored. */
   readonly startBlock: number;
@@ -85,6 +85,8 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   #halt: RollbackHalt | null = null;
   #forkHeight = -1;
   #progressAt = monotonicMs();
+  #reorgs = 0;
+  #lastReorgDepth = 0;
 
   constructor(options: ChainWorkOptions<Block, Store>) {
     this.#options = options;
@@ -99,6 +101,11 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
       progressAt: this.#progressAt,
       haltReason: this.#halt?.reason ?? null
     };
+  }
+
+  /** Reorgs since the start. */
+  get reorgs() {
+    return { reorgs: this.#reorgs, lastReorgDepth: this.#lastReorgDepth };
   }
 
   /** Attempts at the next blocks that failed since one went well. */
@@ -191,10 +198,13 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   async rollBack(signal: AbortSignal): Promise<void> {
     const { feed, log } = this.#options;
     feed.clear();
+    const before = this.#applied?.height ?? -1;
     while (this.#applied && this.#applied.height > this.#forkHeight && !signal.aborted) {
       log.warn({ block: this.#applied }, 'reorg: block rolled back');
       this.#applied = await this.#openedStore.rollBackTip();
     }
+    this.#reorgs += 1;
+    this.#lastReorgDepth = before - (this.#applied?.height ?? -1);
   }
 
   async refuse(): Promise<void> {

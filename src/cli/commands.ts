@@ -9,6 +9,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   decoder: () => import('./decoder.ts'),
   indexer: () => import('./indexer.ts'),
   explorer: () => import('./explorer.ts'),
+  tracker: () => import('./tracker.ts'),
   encoder: () => import('./encoder.ts'),
   miner: () => import('./miner.ts'),
   verify: () => import('./verify.ts'),

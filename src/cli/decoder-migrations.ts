@@ -1,6 +1,6 @@
+import { writerLock } from '../chain/database.ts';
 import { type Connection, connect, databaseError, rows } from '../db/core/connection.ts';
 import { migrate, readMigrations } from '../decoder/migrations.ts';
-import { writerLock } from '../decoder/store.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 
@@ -13,7 +13,7 @@ import type { DatabaseCoordinates } from '../wire/database.ts';
 export async function runMigrations(database: DatabaseCoordinates): Promise<number> {
   return await withConnection(database, async (connection) => {
     await lock(connection, `decoder migrate ${database.name}`, 'another migration of this database is running');
-    await lock(connection, writerLock(database), 'a decoder writes this database');
+    await lock(connection, writerLock('decoder', database), 'a decoder writes this database');
     const ran = await migrate(connection, ['auto', 'manual']);
     console.log(ran.length === 0 ? 'nothing is pending' : ran.map((name) => `applied ${name}`).join('\n'));
     return 0;

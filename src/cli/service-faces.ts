@@ -2,9 +2,11 @@ import { decoderChecks, decoderVariables } from '../config/decoder.ts';
 import { encoderChecks, encoderVariables } from '../config/encoder.ts';
 import { explorerChecks, explorerVariables } from '../config/explorer.ts';
 import { hubVariables } from '../config/hub.ts';
+import { indexerVariables } from '../config/indexer.ts';
 import type { Checks } from '../config/load.ts';
 import { minerChecks, minerVariables } from '../config/miner.ts';
 import { syncVariables } from '../config/sync.ts';
+import { trackerChecks, trackerVariables } from '../config/tracker.ts';
 import type { Environment, Variables } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import { loadSettings } from './settings.ts';
@@ -26,6 +28,15 @@ const FACES: Readonly<Record<string, ServiceFace>> = {
     ...{ host: 'DECODER_API_HOST', port: 'DECODER_API_PORT', key: 'DECODER_API_KEY' },
     variables: decoderVariables,
     networkOf: decoderChecks.networkOf
+  },
+  indexer: {
+    ...{ host: 'INDEXER_API_HOST', port: 'INDEXER_API_PORT', key: 'INDEXER_API_KEY' },
+    variables: indexerVariables
+  },
+  tracker: {
+    ...{ host: 'UTXO_TRACKER_API_HOST', port: 'UTXO_TRACKER_API_PORT', key: 'UTXO_TRACKER_API_KEY' },
+    variables: trackerVariables,
+    networkOf: trackerChecks.networkOf
   },
   encoder: {
     ...{ host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' },

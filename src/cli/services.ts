@@ -1,2 +1,11 @@
 /** The commands that the guardian restarts after an abnormal exit. */
-export const SERVICES: readonly string[] = ['sync', 'hub', 'decoder', 'indexer', 'explorer', 'encoder', 'miner'];
+export const SERVICES: readonly string[] = [
+  'sync',
+  'hub',
+  'decoder',
+  'indexer',
+  'tracker',
+  'explorer',
+  'encoder',
+  'miner'
+];

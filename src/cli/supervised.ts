@@ -37,7 +37,7 @@ interface DoorParts<Report, Asks extends Protocol> extends RpcAppDeps {
 
 /** A service of one network: a loop in a thread of its own, and a front door that answers from what the loop last said. */
 export interface SupervisedService<Report, Asks extends Protocol> {
-  readonly id: ActorId & { readonly kind: 'decoder' | 'explorer' | 'indexer' };
+  readonly id: ActorId & { readonly kind: 'decoder' | 'explorer' | 'indexer' | 'tracker' };
   /** The public code of its network, such as LTC. */
   readonly code: string;
   readonly config: Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;

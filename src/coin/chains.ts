@@ -31,6 +31,8 @@ interface ChainFacts {
   readonly dustFloor: number;
   /** Blocks that can be rolled back; a deeper reorg halts. */
   readonly undoDepth: number;
+  /** Blocks after which the reward of one may be spent. */
+  readonly coinbaseMaturity: number;
 }
 
 interface NetworkFacts {
@@ -69,7 +71,8 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     unstakeCooldownBlocks: 1_000,
     dustRelayRate: 3_000,
     dustFloor: 0,
-    undoDepth: UNDO_DEPTH
+    undoDepth: UNDO_DEPTH,
+    coinbaseMaturity: 100
   },
   litecoin: {
     ticker: 'LTC',
@@ -78,7 +81,8 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     unstakeCooldownBlocks: 4_032,
     dustRelayRate: 30_000,
     dustFloor: 0,
-    undoDepth: UNDO_DEPTH
+    undoDepth: UNDO_DEPTH,
+    coinbaseMaturity: 100
   },
   // Its nodes know no dust rate, only a least amount.
   dogecoin: {
@@ -88,7 +92,8 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     unstakeCooldownBlocks: 10_080,
     dustRelayRate: 0,
     dustFloor: 100_000,
-    undoDepth: UNDO_DEPTH
+    undoDepth: UNDO_DEPTH,
+    coinbaseMaturity: 240
   }
 };
 

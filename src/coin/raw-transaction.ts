@@ -122,6 +122,17 @@ export class RawTransaction {
     }));
   }
 
+  /** Where each input's coin is: 36 bytes, the id of a transaction and a position in it. They are views. */
+  get outpoints(): readonly Buffer[] {
+    const cursor = this.#cursorAt(this.#inputsAt);
+    return Array.from({ length: cursor.varInt() }, () => {
+      const outpoint = cursor.take(OUTPOINT_BYTES);
+      cursor.skip(cursor.varInt());
+      cursor.skip(4); // sequence
+      return outpoint;
+    });
+  }
+
   /** Adds the marks of the outputs' scripts, in their order. */
   markOutputs(marks: ScriptMarks): void {
     const cursor = this.#cursor;

@@ -1,6 +1,3 @@
-import { connect, quoteName, rows } from '../db/core/connection.ts';
-import type { DatabaseCoordinates } from '../wire/database.ts';
-
 /** Row of both lookup tables that stands for "none". */
 export const EMPTY_ID = 1;
 
@@ -98,19 +95,4 @@ export const FIRST_ROWS = [
 /** Makes a table where it is missing. */
 export function tableStatement(name: string, columns: string): string {
   return `CREATE TABLE IF NOT EXISTS ${name} (${columns}) ${OPTIONS}`;
-}
-
-/**
- * Creates the database when it is missing.
- *
- * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
- */
-export async function createDecoderDatabase({ name, ...server }: DatabaseCoordinates): Promise<void> {
-  const connection = await connect(server);
-  try {
-    const found = await rows(connection, 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [name]);
-    if (found.length === 0) await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)} CHARSET utf8mb4`);
-  } finally {
-    await connection.end();
-  }
 }

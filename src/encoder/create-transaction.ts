@@ -1,3 +1,4 @@
+import { addressScript } from '../coin/address-script.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { hashId } from '../coin/hash-id.ts';
 import { activationHeight, type Profile } from '../coin/profile.ts';
@@ -14,7 +15,7 @@ import { type CreateRequest, readAction, readFee, readOutputs, readPlaces } from
 import { keyOf, type Reservations } from './reservations.ts';
 import type { Coin } from './select-coins.ts';
 import { type ActionContent, selfCheck } from './self-check.ts';
-import { addressScript, readSender, type Sender } from './sender.ts';
+import { readSender, type Sender } from './sender.ts';
 import { firstSpent, needsTransactions, revealSpent, type SourcedCoin } from './spent.ts';
 import { readTransactionHex } from './transaction-hex.ts';
 

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { addressScript } from '../coin/address-script.ts';
 import { toDecimal } from '../coin/amount.ts';
 import type { NodeRpc } from '../coin/node-rpc.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -9,7 +10,6 @@ import { type Created, createTransaction, type EncoderDeps } from './create-tran
 import { ENCODINGS } from './encodings.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
 import { CreateParams, type CreateRequest, TRANSACTION_HEX, TXID } from './request.ts';
-import { addressScript } from './sender.ts';
 
 /** What the methods work with. */
 export interface EncoderMethodDeps extends EncoderDeps {

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { findAction } from '../coin/actions.ts';
+import { addressScript } from '../coin/address-script.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../coin/payload.ts';
 import type { FormOutput } from '../coin/transaction-form.ts';
@@ -9,7 +10,6 @@ import type { NodePolicy } from './node-policy.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
 import { type FeeRule, MAX_INPUTS } from './select-coins.ts';
 import type { ActionContent } from './self-check.ts';
-import { addressScript } from './sender.ts';
 
 const closed = { additionalProperties: false } as const;
 export const TXID = Type.String({ pattern: '^[0-9a-f]{64}$' });

@@ -1,6 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { addressOf, scriptOf } from '../coin/address.ts';
-import { CHAIN_NETWORKS, type ChainNetwork } from '../coin/chains.ts';
+import { addressOf } from '../coin/address.ts';
+import { addressScript } from '../coin/address-script.ts';
+import type { ChainNetwork } from '../coin/chains.ts';
 import { hash160, payTo, payToScript, readProgram } from '../coin/pay-scripts.ts';
 import { writePush } from '../coin/script.ts';
 import type { Unlock } from '../coin/transaction-form.ts';
@@ -64,18 +65,6 @@ export function readSender(text: string, publicKey: string | undefined, network:
     case 'witnessScriptHash':
       throw invalid(`${address} is the address of a script that this service cannot know: use an address of a key`);
   }
-}
-
-/** The script of an address of the served network. @throws {PlatformError} REQUEST_INVALID which says whose address it is */
-export function addressScript(text: string, network: ChainNetwork): Buffer {
-  const script = scriptOf(text, network.addresses);
-  if (script) return script;
-  const owner = CHAIN_NETWORKS.find(({ addresses }) => scriptOf(text, addresses));
-  throw invalid(
-    owner
-      ? `${text} is an address of ${owner.chain} ${owner.network}; this service serves ${network.chain} ${network.network}`
-      : `${JSON.stringify(text.slice(0, 40))} is not an address of ${network.chain} ${network.network}`
-  );
 }
 
 function readKey(hex: string | undefined): Buffer | null {

@@ -16,6 +16,8 @@ export interface RpcService extends Omit<ServiceDefinition, 'keys' | 'documentat
   readonly description: string;
   /** Value of its variable `<NAME>_API_KEY`. */
   readonly readers: AcceptedTokens['readers'];
+  /** Name of that variable where it is another. */
+  readonly keyVariable?: string;
   /** Bodies have at most 100 kB unless it says otherwise. */
   readonly rpc: Omit<RpcOptions, 'bodyLimitBytes'> & Partial<Pick<RpcOptions, 'bodyLimitBytes'>>;
 }
@@ -23,7 +25,7 @@ export interface RpcService extends Omit<ServiceDefinition, 'keys' | 'documentat
 const BODY_LIMIT_BYTES = 100_000;
 
 /** The frame of such a service; its name is in the title of its documents and in the variable of its key. @throws {PlatformError} CONFIG_INVALID */
-export function createRpcFrame({ description, readers, rpc, ...service }: RpcService): FastifyInstance {
+export function createRpcFrame({ description, readers, keyVariable, rpc, ...service }: RpcService): FastifyInstance {
   return createFrame({
     ...service,
     keys: { readers },
@@ -31,7 +33,7 @@ export function createRpcFrame({ description, readers, rpc, ...service }: RpcSer
       title: `platform-node ${service.name}`,
       description,
       tags: ['State', 'JSON-RPC', 'Operator', 'Documentation'],
-      keys: `${service.name.toUpperCase()}_API_KEY, when it is set`
+      keys: `${keyVariable ?? `${service.name.toUpperCase()}_API_KEY`}, when it is set`
     },
     rpc: { bodyLimitBytes: BODY_LIMIT_BYTES, ...rpc }
   });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MempoolLoop } from '../../../src/chain/mempool-loop.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node-chain.ts';
 import { NodeRpc } from '../../../src/coin/node-rpc.ts';
-import { MempoolLoop } from '../../../src/decoder/mempool-loop.ts';
 import { MempoolPass } from '../../../src/decoder/mempool-pass.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import { silentLogger } from '../../../src/log.ts';

@@ -167,7 +167,10 @@ test('status --live --service: each service at its own port; a fault in the vari
 test('COMMAND_INVALID: status of a service that there is not, or of a container that runs none', async () => {
   const { code, stderr } = await runCommandLine(['status', '--service', 'hubb']);
   assert.equal(code, 64);
-  assert.match(stderr, /--service hubb must be one of sync, hub, decoder, encoder, explorer, miner, container/);
+  assert.match(
+    stderr,
+    /--service hubb must be one of sync, hub, decoder, indexer, tracker, encoder, explorer, miner, container/
+  );
   assert.equal(readContainerService('/opt/platform-node/platform-node\0hub\0--no-guardian\0'), 'hub');
   assert.equal(readContainerService('/sbin/docker-init\0--\0/opt/platform-node/platform-node\0decoder\0'), 'decoder');
   assert.throws(() => readContainerService('/sbin/init\0'), { code: 'COMMAND_INVALID' });

@@ -1,11 +1,20 @@
 import { createActor, fromPromise, type InspectionEvent } from 'xstate';
-import { mempoolMachine } from '../../machines/decoder/mempool.ts';
+import { mempoolMachine } from '../../machines/chain/mempool.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { MempoolPass } from './mempool-pass.ts';
+
+/** One look at the mempool after another, a batch at a time. */
+export interface MempoolSteps {
+  /** @returns how many new transactions wait to be read */
+  list(signal: AbortSignal): Promise<number>;
+  /** Reads the next batch. */
+  fetch(signal: AbortSignal): Promise<void>;
+  /** Keeps what was read. @returns how many are left */
+  save(): Promise<number>;
+}
 
 export interface MempoolLoopOptions {
-  readonly pass: Pick<MempoolPass, 'list' | 'fetch' | 'save'>;
+  readonly pass: MempoolSteps;
   /** Default 60 s. */
   readonly restMs?: number;
   readonly log: Logger;
@@ -15,7 +24,7 @@ export interface MempoolLoopOptions {
 
 const REST_MS = 60_000;
 
-/** Keeps the mempool's table while the decoder is synced. */
+/** Looks at the mempool again and again while its service is synced. */
 export class MempoolLoop {
   readonly #machine;
 

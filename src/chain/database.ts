@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool, PoolConnection } from 'mysql2/promise';
+import {
+  type Connection,
+  connect,
+  databaseError,
+  openPool,
+  quoteName,
+  rows,
+  type SqlRow
+} from '../db/core/connection.ts';
+import { PlatformError } from '../errors.ts';
+import type { DatabaseCoordinates } from '../wire/database.ts';
+import type { RollbackHalt } from './work.ts';
+
+export interface ChainDatabaseOptions {
+  /** Who writes it; another one that holds the lock is named so. */
+  readonly service: 'decoder' | 'tracker';
+  /** Time that one statement may take. */
+  readonly queryTimeoutMs?: number;
+  /** Brings its definitions up to date, under the writer's lock. */
+  readonly prepare: (writer: Connection) => Promise<void>;
+}
+
+const POOL_SIZE = 10;
+const LOCK_WAIT_S = 2;
+const CLOSE_LIMIT_MS = 2_000;
+const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
+
+/** Name of the advisory lock that the one writer of a database holds. */
+export function writerLock(
+  service: ChainDatabaseOptions['service'],
+  { name }: Pick<DatabaseCoordinates, 'name'>
+): string {
+  return `${service} ${name}`;
+}
+
+/** A database that one process writes the blocks of a chain into. Every method may throw DATABASE_UNAVAILABLE; it is then to be closed. */
+export class ChainDatabase {
+  /** For reads beside the writer. */
+  readonly pool: Pool;
+  readonly #writer: PoolConnection;
+  readonly #queryTimeoutMs: number;
+
+  private constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number) {
+    this.pool = pool;
+    this.#writer = writer;
+    this.#queryTimeoutMs = queryTimeoutMs;
+  }
+
+  /**
+   * Opens a database for writing, making it when it is missing and bringing its definitions up to date.
+   *
+   * There is one writer at a time: the advisory lock is held until `close`, or until the connection is lost.
+   *
+   * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, and what `prepare` throws
+   */
+  static async open(database: DatabaseCoordinates, options: ChainDatabaseOptions): Promise<ChainDatabase> {
+    const { service, prepare, queryTimeoutMs = DEFAULT_QUERY_TIMEOUT_MS } = options;
+    let pool: Pool | undefined;
+    try {
+      await createDatabase(database);
+      pool = openPool(database, POOL_SIZE);
+      pool.pool.on('connection', (raw) => {
+        raw.query(`SET SESSION max_statement_time = ${queryTimeoutMs / 1000}`, (fault) => fault && raw.destroy());
+      });
+      const writer = await pool.getConnection();
+      writer.on('error', () => undefined); // told to the statement that waits, or to the next one
+      const [lock] = await rows(writer, 'SELECT GET_LOCK(?, ?) AS taken', [writerLock(service, database), LOCK_WAIT_S]);
+      if (lock?.['taken'] !== 1) {
+        throw new PlatformError('DATABASE_UNAVAILABLE', {
+          reason: `another ${service} holds the writer lock of this database`
+        });
+      }
+      await prepare(writer);
+      return new ChainDatabase(pool, writer, queryTimeoutMs);
+    } catch (caught) {
+      await endPool(pool);
+      throw databaseError(caught, { database: database.name });
+    }
+  }
+
+  /** One statement of the writer. */
+  async query<T extends SqlRow = SqlRow>(sql: string, values: readonly unknown[] = []): Promise<T[]> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      this.#writer.destroy();
+      const reason = `MariaDB did not answer within ${this.#queryTimeoutMs} ms`;
+      reject(new PlatformError('DATABASE_UNAVAILABLE', { reason }));
+    }, this.#queryTimeoutMs + 1_000); // the server's own limit first
+    try {
+      return await Promise.race([rows<T>(this.#writer, sql, values), late]);
+    } catch (caught) {
+      throw databaseError(caught);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** What the work writes is durable when this returns, or nothing of it is; then the writer's connection is gone. */
+  async transaction(work: () => Promise<void>): Promise<void> {
+    await this.query('START TRANSACTION');
+    try {
+      await work();
+      await this.query('COMMIT');
+    } catch (caught) {
+      this.#writer.destroy(); // rolls back, whatever state the connection is in
+      throw caught;
+    }
+  }
+
+  /** Notes an event with its time. The table is `events (time, code, data)`. */
+  async recordEvent(code: string, data: readonly object[]): Promise<void> {
+    await this.query('INSERT INTO events (time, code, data) VALUES (?)', [
+      [Math.floor(Date.now() / 1000), code, JSON.stringify(data)]
+    ]);
+  }
+
+  /** The halt that stands: the last word on it is neither an operator's nor a rollback's. */
+  async readHalt(): Promise<RollbackHalt | null> {
+    const last = await this.#lastVerdict();
+    return last?.code === 'HALT' ? (JSON.parse(last.data) as [RollbackHalt])[0] : null;
+  }
+
+  /** Whether an operator has allowed the rollback that was refused at this height. */
+  async isRollbackAllowed(height: number): Promise<boolean> {
+    const last = await this.#lastVerdict();
+    return last?.code === 'HALT_CLEARED' && (JSON.parse(last.data) as [RollbackHalt])[0].block_index === height;
+  }
+
+  async recordHalt(halt: RollbackHalt): Promise<void> {
+    await this.recordEvent('HALT', [halt]);
+  }
+
+  /** An operator's word: the rollback that was refused may happen. @returns the halt that stood, null when none did */
+  async clearHalt(): Promise<RollbackHalt | null> {
+    const halt = await this.readHalt();
+    if (halt) await this.recordEvent('HALT_CLEARED', [{ block_index: halt.block_index }]);
+    return halt;
+  }
+
+  /** Whether the database answers in time, on a connection of its own. */
+  async probe(limitMs: number): Promise<boolean> {
+    const late = sleep(limitMs, false, { ref: false });
+    const answer = rows(this.pool, 'SELECT 1').then(
+      () => true,
+      () => false
+    );
+    return await Promise.race([answer, late]);
+  }
+
+  /** Lets go of all connections; the lock goes with them. */
+  async close(): Promise<void> {
+    this.#writer.destroy();
+    await endPool(this.pool);
+  }
+
+  async #lastVerdict(): Promise<{ code: string; data: string } | undefined> {
+    const [last] = await this.query<{ code: string; data: string }>(
+      "SELECT code, data FROM events WHERE code IN ('HALT', 'HALT_CLEARED', 'REORG') ORDER BY id DESC LIMIT 1"
+    );
+    return last;
+  }
+}
+
+/**
+ * Creates a database when it is missing.
+ *
+ * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ */
+export async function createDatabase({ name, ...server }: DatabaseCoordinates): Promise<void> {
+  const connection = await connect(server);
+  try {
+    const found = await rows(connection, 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [name]);
+    if (found.length === 0) await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)} CHARSET utf8mb4`);
+  } finally {
+    await connection.end();
+  }
+}
+
+async function endPool(pool: Pool | undefined): Promise<void> {
+  const ended = pool?.end().catch(() => undefined);
+  await Promise.race([ended, sleep(CLOSE_LIMIT_MS, undefined, { ref: false })]);
+}

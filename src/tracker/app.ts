@@ -1,0 +1,116 @@
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { readinessOf } from '../chain/report.ts';
+import type { TrackerConfig } from '../config/tracker.ts';
+import type { AddressReader } from '../service/address.ts';
+import type { ServiceDefinition } from '../service/frame.ts';
+import { createLimit } from '../service/limits.ts';
+import { healthRoute } from '../service/routes/health.ts';
+import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
+import {
+  AfterSchema,
+  BalanceSchema,
+  CoinsSchema,
+  FirstSeenSchema,
+  InfoSchema,
+  LimitTextSchema,
+  OwnerSchema,
+  type TrackerMethodDeps,
+  TrackerQuestions,
+  trackerMethods
+} from './methods.ts';
+import { TrackerStatusSchema, trackerStatusOf } from './report.ts';
+
+/** What the tracker's front door is handed by its process. */
+export interface TrackerAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'>, TrackerMethodDeps {
+  readonly config: ServiceDefinition['config'] &
+    Pick<TrackerConfig, 'UTXO_TRACKER_API_KEY' | 'UTXO_TRACKER_RATE_LIMIT_RPM'>;
+}
+
+/**
+ * The tracker's front door: JSON-RPC and the same by GET, in the frame of every service.
+ *
+ * @throws {PlatformError} CONFIG_INVALID
+ */
+export function createTrackerApp(deps: TrackerAppDeps): FastifyInstance {
+  const { config, view } = deps;
+  const questions = new TrackerQuestions(deps);
+  return createRpcFrame({
+    ...deps,
+    name: 'tracker',
+    readers: config.UTXO_TRACKER_API_KEY,
+    keyVariable: 'UTXO_TRACKER_API_KEY',
+    description:
+      'Keeps the unspent outputs of a chain by their scripts.\n\nJSON-RPC and the reads by GET are open; all else needs the key where there is one.',
+    readiness: () => readinessOf(view()),
+    rpc: {
+      methods: trackerMethods(questions, view),
+      requestsPerMinute: config.UTXO_TRACKER_RATE_LIMIT_RPM,
+      serves: deps.serves
+    },
+    routes: (app, { addressOf }) => registerReads(app, questions, deps, addressOf)
+  });
+}
+
+const Owner = Type.Object({ address: OwnerSchema });
+const Page = Type.Object({ limit: Type.Optional(LimitTextSchema), after: Type.Optional(AfterSchema) });
+const STATUSES = [400, 429, 503];
+const tag = 'State';
+
+function registerReads(
+  app: FastifyInstance,
+  questions: TrackerQuestions,
+  { config, view }: TrackerAppDeps,
+  addressOf: AddressReader
+): void {
+  healthRoute(app, {
+    path: '/status',
+    summary: 'Whether it runs and reaches its database; 503 with the same body while it does not',
+    schema: TrackerStatusSchema,
+    read: () => trackerStatusOf(view()),
+    isWell: ({ status }) => status === 'healthy'
+  });
+  app.register(async (reads) => {
+    const max = config.UTXO_TRACKER_RATE_LIMIT_RPM;
+    createLimit(reads, { name: 'reads', max, windowMs: 60_000, addressOf }).guard(reads);
+    reads.get<{ Params: { address: string }; Querystring: { limit?: string; after?: string } }>(
+      '/utxos/:address',
+      {
+        config: { open: true, doc: { tag, summary: 'Coins that may be spent, page by page', statuses: STATUSES } },
+        schema: { params: Owner, querystring: Page, response: { 200: CoinsSchema } }
+      },
+      ({ params, query }) =>
+        questions.coins(
+          params.address,
+          query.limit === undefined ? undefined : Number(query.limit),
+          query.after ?? null
+        )
+    );
+    reads.get<{ Params: { address: string } }>(
+      '/firstseen/:address',
+      {
+        config: { open: true, doc: { tag, summary: 'The first block that paid to it', statuses: STATUSES } },
+        schema: { params: Owner, response: { 200: FirstSeenSchema } }
+      },
+      async ({ params }, reply) =>
+        reply.type('application/json').send(JSON.stringify(await questions.firstSeen(params.address)))
+    );
+    reads.get<{ Params: { address: string } }>(
+      '/balance/:address',
+      {
+        config: { open: true, doc: { tag, summary: 'What its confirmed coins are worth', statuses: STATUSES } },
+        schema: { params: Owner, response: { 200: BalanceSchema } }
+      },
+      async ({ params }, reply) =>
+        reply.type('application/json').send(JSON.stringify(await questions.balance(params.address)))
+    );
+    reads.get<{ Params: { address: string } }>(
+      '/info/:address',
+      {
+        config: { open: true, doc: { tag, summary: 'What it has and ever received', statuses: STATUSES } },
+        schema: { params: Owner, response: { 200: InfoSchema } }
+      },
+      ({ params }) => questions.info(params.address)
+    );
+  });
+}

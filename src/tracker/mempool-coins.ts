@@ -1,0 +1,128 @@
+import type { MempoolSteps } from '../chain/mempool-loop.ts';
+import { readRawTransaction } from '../coin/raw-transaction.ts';
+import { coinsOf } from './changes.ts';
+import type { CoinReader } from './coin-reader.ts';
+
+export interface MempoolCoinsOptions {
+  /** Ids of all transactions in the node's mempool. */
+  readonly list: (signal: AbortSignal) => Promise<readonly string[]>;
+  /** Those of these transactions that the node still has. */
+  readonly read: (txids: readonly string[], signal: AbortSignal) => Promise<readonly Buffer[]>;
+  /** Undefined while no database is open. */
+  readonly coins: () => CoinReader | undefined;
+}
+
+/** A coin that a transaction of the mempool makes. */
+export interface PendingCoin {
+  readonly outpoint: Buffer;
+  /** Base units. */
+  readonly value: bigint;
+}
+
+interface Transaction {
+  /** By the name of their outpoints; a script is named by the hex of its hash. */
+  readonly made: ReadonlyMap<string, PendingCoin & { readonly script: string }>;
+  /** By the name of the outpoint; null: of a coin that is not stored. */
+  readonly spent: ReadonlyMap<string, { readonly script: string; readonly value: bigint } | null>;
+}
+
+const BATCH = 500;
+/** Transactions that are held in memory; with more the overlay counts as incomplete. */
+const MAX_TRANSACTIONS = 300_000;
+const NO_COINS: ReadonlyMap<string, PendingCoin> = new Map();
+const NO_SPENDS: ReadonlyMap<string, bigint> = new Map();
+
+/** The name of an outpoint in maps. */
+export const nameOf = (outpoint: Buffer): string => outpoint.toString('latin1');
+
+/** What the mempool makes of and does to the coins of each script, in memory. */
+export class MempoolCoins implements MempoolSteps {
+  readonly #options: MempoolCoinsOptions;
+  readonly #transactions = new Map<string, Transaction>();
+  readonly #pending = new Map<string, Map<string, PendingCoin>>();
+  readonly #spent = new Map<string, Map<string, bigint>>();
+  #waiting: string[] = [];
+  #read: Map<string, Transaction> = new Map();
+  #isWhole = false;
+  #isReady = false;
+
+  constructor(options: MempoolCoinsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the whole mempool was looked at since the start, and fits. */
+  get isReady(): boolean {
+    return this.#isReady && this.#isWhole;
+  }
+
+  /** Coins that the mempool makes for a script and does not spend, by name. */
+  pendingOf(scriptHash: Buffer): ReadonlyMap<string, PendingCoin> {
+    return this.#pending.get(scriptHash.toString('hex')) ?? NO_COINS;
+  }
+
+  /** Stored coins of a script that the mempool spends: their values by name. */
+  spentOf(scriptHash: Buffer): ReadonlyMap<string, bigint> {
+    return this.#spent.get(scriptHash.toString('hex')) ?? NO_SPENDS;
+  }
+
+  async list(signal: AbortSignal): Promise<number> {
+    const all = await this.#options.list(signal);
+    this.#isWhole = all.length <= MAX_TRANSACTIONS;
+    const present = new Set(all.slice(0, MAX_TRANSACTIONS));
+    for (const txid of this.#transactions.keys()) if (!present.has(txid)) this.#transactions.delete(txid);
+    this.#waiting = [...present].filter((txid) => !this.#transactions.has(txid));
+    if (this.#waiting.length === 0) this.#index();
+    return this.#waiting.length;
+  }
+
+  async fetch(signal: AbortSignal): Promise<void> {
+    const batch = this.#waiting.splice(0, BATCH);
+    const transactions = (await this.#options.read(batch, signal)).map((bytes) => readRawTransaction(bytes));
+    const spends = transactions.flatMap(({ outpoints }) => outpoints);
+    const owners = new Map(
+      (await this.#options.coins()?.owners(spends))?.map(({ outpoint, scriptHash, value }) => [
+        nameOf(outpoint),
+        { script: scriptHash.toString('hex'), value }
+      ])
+    );
+    this.#read = new Map(
+      transactions.map((transaction) => {
+        const made = coinsOf(transaction).map(({ outpoint, scriptHash, value }) => {
+          const coin = { outpoint: Buffer.from(outpoint), value, script: scriptHash.toString('hex') };
+          return [nameOf(outpoint), coin] as const;
+        });
+        const spent = transaction.outpoints.map((outpoint) => {
+          const name = nameOf(outpoint);
+          return [name, owners.get(name) ?? null] as const;
+        });
+        return [transaction.txid, { made: new Map(made), spent: new Map(spent) }];
+      })
+    );
+  }
+
+  async save(): Promise<number> {
+    for (const [txid, transaction] of this.#read) this.#transactions.set(txid, transaction);
+    this.#read = new Map();
+    if (this.#waiting.length === 0) this.#index();
+    return this.#waiting.length;
+  }
+
+  /** Makes the maps anew from the transactions: what one look sees is shown at once. */
+  #index(): void {
+    this.#pending.clear();
+    this.#spent.clear();
+    const spentNames = new Set([...this.#transactions.values()].flatMap(({ spent }) => [...spent.keys()]));
+    for (const { made, spent } of this.#transactions.values()) {
+      for (const [name, { script, outpoint, value }] of made)
+        if (!spentNames.has(name)) within(this.#pending, script).set(name, { outpoint, value });
+      for (const [name, owner] of spent) if (owner) within(this.#spent, owner.script).set(name, owner.value);
+    }
+    this.#isReady = true;
+  }
+}
+
+function within<Value>(maps: Map<string, Map<string, Value>>, key: string): Map<string, Value> {
+  const known = maps.get(key) ?? new Map<string, Value>();
+  maps.set(key, known);
+  return known;
+}

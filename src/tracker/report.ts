@@ -1,0 +1,65 @@
+import Type, { type Static } from 'typebox';
+import { type ChainReport, type ChainView, isTipStale, lagOf, SYNCED_WITHIN_BLOCKS } from '../chain/report.ts';
+
+/** What the loop last said of itself. */
+export interface TrackerReport extends ChainReport {
+  /** Whether the whole mempool was looked at. */
+  readonly isMempoolReady: boolean;
+  /** Reorgs since the start, and how many blocks the last one took. */
+  readonly reorgs: number;
+  readonly lastReorgDepth: number;
+}
+
+/** What is known of the loop from outside of its thread. */
+export type TrackerView = ChainView<TrackerReport>;
+
+const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
+
+/** Result of `get_sync_status`. */
+export const SyncStatusSchema = Type.Object({
+  committed_height: HeightOrNull,
+  tracker_height: HeightOrNull,
+  node_height: HeightOrNull,
+  lag: HeightOrNull,
+  synced: Type.Boolean({ description: 'caught up, to within 3 blocks' }),
+  mempool_ready: Type.Boolean({ description: 'the whole mempool was looked at' }),
+  reorg_count: Type.Integer(),
+  last_reorg_depth: Type.Integer(),
+  halted: Type.Optional(Type.Literal(true)),
+  halt_reason: Type.Optional(Type.String()),
+  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has told no tip for a minute' }))
+});
+
+/** Body of `GET /status`, and result of `health`. */
+export const TrackerStatusSchema = Type.Object({
+  status: Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]),
+  db: Type.Boolean(),
+  committed_height: HeightOrNull
+});
+
+/** How far the tracker is at a moment. @param now as monotonicMs() tells it */
+export function syncStatusOf({ report, crash }: TrackerView, now: number): Static<typeof SyncStatusSchema> {
+  const lag = report && lagOf(report);
+  const height = report?.lastProcessedBlock ?? null;
+  const halt = report?.haltReason ?? null;
+  const isWell = crash === null && halt === null;
+  return {
+    committed_height: height,
+    tracker_height: height,
+    node_height: report?.nodeHeight ?? null,
+    lag,
+    synced: isWell && lag !== null && lag <= SYNCED_WITHIN_BLOCKS,
+    mempool_ready: isWell && report?.isMempoolReady === true,
+    reorg_count: report?.reorgs ?? 0,
+    last_reorg_depth: report?.lastReorgDepth ?? 0,
+    ...(halt === null ? {} : { halted: true as const, halt_reason: halt }),
+    ...(report && isTipStale(report, now) ? { node_height_stale: true as const } : {})
+  };
+}
+
+/** Whether it runs and reaches its database. */
+export function trackerStatusOf({ report, crash }: TrackerView): Static<typeof TrackerStatusSchema> {
+  const db = crash === null && report?.isDatabaseReachable === true;
+  const isHealthy = db && report?.haltReason === null;
+  return { status: isHealthy ? 'healthy' : 'unhealthy', db, committed_height: report?.lastProcessedBlock ?? null };
+}

@@ -1,0 +1,4 @@
+import type scanBlocks from './scan-blocks.ts';
+
+/** The tasks of the tracker. */
+export type TrackerTasks = { 'tracker/scan-blocks': typeof scanBlocks };

@@ -7,14 +7,15 @@ import { ROOT } from '../root.ts';
 
 const OUT = join(ROOT, 'dist', 'web');
 
-/** Builds the console page into dist/web: one script, the static files, and a chart of every machine. */
+/** Builds the console page, and what the explorer's pages load, into dist/web: scripts, static files, and a chart of every machine. */
 async function buildWeb(): Promise<void> {
   rmSync(OUT, { recursive: true, force: true });
   mkdirSync(join(OUT, 'charts'), { recursive: true });
-  for (const name of ['index.html', 'console.css', 'icon.svg']) cpSync(join(ROOT, 'web', name), join(OUT, name));
+  for (const name of ['index.html', 'console.css', 'explorer.css', 'icon.svg'])
+    cpSync(join(ROOT, 'web', name), join(OUT, name));
   await build({
-    entryPoints: [join(ROOT, 'web', 'main.ts')],
-    outfile: join(OUT, 'console.js'),
+    entryPoints: { console: join(ROOT, 'web', 'main.ts'), explorer: join(ROOT, 'web', 'explorer.ts') },
+    outdir: OUT,
     bundle: true,
     minify: true,
     format: 'esm',

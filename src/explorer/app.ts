@@ -4,6 +4,7 @@ import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import type { Readiness } from '../service/readiness.ts';
 import type { Coin } from './coins.ts';
 import { apiRoutes } from './routes/api.ts';
+import { pageRoutes } from './routes/pages.ts';
 
 /** What the explorer's front door is handed by its process. */
 export interface ExplorerAppDeps
@@ -26,12 +27,16 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
     documentation: {
       title: 'platform-node explorer',
       description: DESCRIPTION,
-      tags: ['State', 'Blocks', 'Actions', 'Operator', 'Documentation'],
+      tags: ['State', 'Blocks', 'Actions', 'Pages', 'Operator', 'Documentation'],
       keys: 'EXPLORER_API_KEY, when it is set'
     },
     readiness: () => readinessOf(coins()),
-    routes: (app, { addressOf }) =>
-      apiRoutes(app, { coins, addressOf, requestsPerMinute: config.EXPLORER_RATE_LIMIT_RPM })
+    consolePath: '/console',
+    routes: (app, { addressOf }) => {
+      const deps = { coins, addressOf, requestsPerMinute: config.EXPLORER_RATE_LIMIT_RPM };
+      apiRoutes(app, deps);
+      pageRoutes(app, deps);
+    }
   });
 }
 

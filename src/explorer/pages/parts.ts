@@ -1,0 +1,99 @@
+import { type Html, html } from './html.ts';
+
+/** One row of an answer. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** A page of the explorer: its style is the console's. */
+export function layout(network: string, title: string, body: Html): string {
+  return `<!doctype html>
+${
+  html`<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>${title} · ${network}</title>
+<link rel="stylesheet" href="/console/console.css"><link rel="stylesheet" href="/console/explorer.css">
+<link rel="icon" href="/console/icon.svg"><script type="module" src="/console/explorer.js"></script></head>
+<body class="explorer"><a class="skip" href="#main">Skip to the content</a>
+<header><h1><a href="/">${network}</a></h1>
+<form action="/search" role="search"><input name="q" type="search" required maxlength="250" aria-label="Search"
+ placeholder="Address, token, block, transaction, action"><button>Search</button></form>
+<p id="tip" role="status"></p></header>
+<main id="main" tabindex="-1">${body}</main>
+<footer><nav aria-label="More"><a href="/docs">API</a> <a href="/openapi.json">OpenAPI</a> <a href="/console">Console</a></nav></footer>
+</body></html>`.text
+}
+`;
+}
+
+/** A link to the page of a thing. */
+export function linkTo(kind: 'address' | 'token' | 'block' | 'action' | 'transaction', name: unknown): Html {
+  if (name === null || name === undefined) return html`<span class="none">none</span>`;
+  const text = String(name);
+  return html`<a href="/${kind}/${encodeURIComponent(text)}">${kind === 'transaction' ? `${text.slice(0, 10)}…` : text}</a>`;
+}
+
+/** A time in Unix seconds. */
+export function timeOf(seconds: unknown): Html {
+  if (typeof seconds !== 'number') return html`<span class="none">unknown</span>`;
+  const text = new Date(seconds * 1000).toISOString();
+  return html`<time datetime="${text}">${text.slice(0, 16).replace('T', ' ')} UTC</time>`;
+}
+
+/** Facts about one thing. */
+export function facts(rows: readonly (readonly [name: string, value: Html | string | number | null])[]): Html {
+  const shown = rows.map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? html`<span class="none">none</span>`}</dd></div>`
+  );
+  return html`<dl class="facts">${shown}</dl>`;
+}
+
+/** A part of a page with a list; `next` is the cursor of its next page. */
+export function section(
+  title: string,
+  heads: readonly string[],
+  rows: readonly (readonly (Html | string)[])[],
+  next: string | null = null
+): Html {
+  const line = (cells: readonly (Html | string)[]) =>
+    html`<tr>${cells.map((cell, place) => html`<td data-name="${heads[place]}">${cell}</td>`)}</tr>`;
+  const table = html`<table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>${rows.map(line)}</tbody></table>`;
+  const more = next !== null && html`<p><a rel="next" href="?cursor=${encodeURIComponent(next)}">Older</a></p>`;
+  return html`<section><h2>${title}</h2>${rows.length === 0 ? html`<p class="none">Nothing yet.</p>` : table}${more}</section>`;
+}
+
+/** Actions, each with who did it, where and when. */
+export function actionsSection(title: string, rows: readonly Row[], next: string | null = null): Html {
+  const line = (row: Row) => [
+    linkTo('action', row['action_index']),
+    html`<b>${String(row['action'])}</b>`,
+    linkTo('address', row['source']),
+    linkTo('block', row['block_index']),
+    timeOf(row['timestamp'])
+  ];
+  return section(title, ['Action', 'Kind', 'Source', 'Block', 'Time'], rows.map(line), next);
+}
+
+/** A verdict: `valid`, or why it was refused. */
+export function verdict(status: string): Html {
+  return html`<span class="verdict" data-state="${status === 'valid' ? 'well' : 'failed'}">${status}</span>`;
+}
+
+const BARS = 30;
+const [WIDTH, HEIGHT] = [600, 80];
+
+/** How many of the newest actions fall into each equal span of time, oldest first. */
+export function activityChart(rows: readonly Row[]): Html | null {
+  const times = rows.map((row) => Number(row['timestamp'])).filter(Number.isFinite);
+  const [first, last] = [Math.min(...times), Math.max(...times)];
+  if (times.length < 2 || first === last) return null;
+  const counts = Array.from({ length: BARS }, () => 0);
+  for (const time of times) counts[Math.min(BARS - 1, Math.floor(((time - first) / (last - first)) * BARS))]! += 1;
+  const most = Math.max(...counts);
+  const step = WIDTH / BARS;
+  const bars = counts.map((count, place) => {
+    const height = (count / most) * HEIGHT;
+    return html`<rect x="${place * step + 1}" y="${HEIGHT - height}" width="${step - 2}" height="${height}"/>`;
+  });
+  return html`<figure class="activity"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img"
+ aria-label="The newest ${times.length} actions over time, at most ${most} in a bar">${bars}</svg>
+<figcaption>The newest ${times.length} actions: ${timeOf(first)} to ${timeOf(last)}</figcaption></figure>`;
+}

@@ -1,0 +1,212 @@
+import { type Html, html } from './html.ts';
+import { actionsSection, activityChart, facts, linkTo, type Row, section, timeOf, verdict } from './parts.ts';
+
+/** Reads a method's answer for a page. @throws {PlatformError} as the route of the method does */
+export type ReadAnswer = (
+  method: string,
+  asked?: { readonly query?: string; readonly type?: string; readonly cursor?: string; readonly limit?: number }
+) => Promise<{ readonly data: unknown; readonly next: string | null }>;
+
+/** What a page is about, and its content. */
+export interface View {
+  readonly title: string;
+  readonly body: Html;
+}
+
+/** What a page is made from: the name in its path, the cursor of its list, and what reads answers. */
+interface Asked {
+  readonly name: string;
+  readonly cursor?: string;
+  readonly read: ReadAnswer;
+}
+
+const rowsOf = (data: unknown) => data as readonly Row[];
+const rowOf = (data: unknown) => data as Row;
+const textOf = (value: unknown) => (value === null || value === undefined ? null : String(value));
+
+async function homeView({ read }: Asked): Promise<View> {
+  const [network, blocks, actions] = await Promise.all([
+    read('network'),
+    read('blocks', { limit: 8 }),
+    read('actions', { limit: 12 })
+  ]);
+  const totals = rowOf(rowOf(network.data)['totals']);
+  const blockRows = rowsOf(blocks.data).map((block) => [
+    linkTo('block', block['block_index']),
+    timeOf(block['timestamp']),
+    html`<code>${String(block['ledger_hash']).slice(0, 16)}…</code>`
+  ]);
+  return {
+    title: 'Explorer',
+    body: html`${facts(Object.entries(totals).map(([name, value]) => [name, textOf(value)]))}
+${section('Newest blocks', ['Block', 'Time', 'Ledger hash'], blockRows)}
+${actionsSection('Newest actions', rowsOf(actions.data))}`
+  };
+}
+
+async function addressView({ name, cursor, read }: Asked): Promise<View> {
+  const [address, balances, history] = await Promise.all([
+    read('address', { query: name }),
+    read('balances', { query: name, limit: 100 }),
+    read('history', { query: name, type: 'address', limit: 25, ...(cursor === undefined ? {} : { cursor }) })
+  ]);
+  const { block_index: first, pubkey } = rowOf(address.data);
+  const held = rowsOf(balances.data).map(({ tick, amount, supply }) => [
+    linkTo('token', tick),
+    html`<span class="amount">${textOf(amount)}</span>`,
+    html`<span class="amount">${textOf(supply)}</span>`
+  ]);
+  return {
+    title: `Address ${name}`,
+    body: html`<h2 class="name">Address <code>${name}</code></h2>
+${facts([
+  ['first seen in block', linkTo('block', first)],
+  ['public key', textOf(pubkey) && html`<code>${textOf(pubkey)}</code>`]
+])}
+${section(balances.next === null ? 'Balances' : 'Balances (the newest 100)', ['Token', 'Amount', 'Supply'], held)}
+${actionsSection('History', rowsOf(history.data), history.next)}`
+  };
+}
+
+async function tokenView({ name, cursor, read }: Asked): Promise<View> {
+  const token = rowOf((await read('token', { query: name })).data);
+  const [info, supply, locks] = [rowOf(token['info']), rowOf(token['supply']), rowOf(token['locks'])];
+  const tick = String(info['tick']);
+  const [holders, newest, history] = await Promise.all([
+    read('holders', { query: tick, limit: 25 }),
+    read('history', { query: tick, type: 'token', limit: 100 }),
+    read('history', { query: tick, type: 'token', limit: 25, ...(cursor === undefined ? {} : { cursor }) })
+  ]);
+  const locked = Object.entries(locks).flatMap(([lock, isLocked]) => (isLocked ? [lock.replaceAll('_', ' ')] : []));
+  const held = rowsOf(holders.data).map(({ address, amount }) => [
+    linkTo('address', address),
+    html`<span class="amount">${textOf(amount)}</span>`
+  ]);
+  return {
+    title: `Token ${tick}`,
+    body: html`<h2 class="name">Token <b>${tick}</b></h2>
+${facts([
+  ['supply', html`<span class="amount">${textOf(supply['supply'])}</span>`],
+  ['at most', textOf(supply['max_supply'])],
+  ['decimals', textOf(info['decimals'])],
+  ['owner', linkTo('address', info['owner'])],
+  ['issued by', linkTo('action', info['action_index'])],
+  ['description', textOf(info['description'])],
+  ['locked', locked.length === 0 ? 'nothing' : locked.join(', ')]
+])}
+${activityChart(rowsOf(newest.data))}
+${section('Newest holders', ['Address', 'Amount'], held)}
+${actionsSection('History', rowsOf(history.data), history.next)}`
+  };
+}
+
+async function blockView({ name, cursor, read }: Asked): Promise<View> {
+  const [block, newest] = await Promise.all([
+    read('block', { query: name }).then(({ data }) => rowOf(data)),
+    read('blocks', { limit: 1 }).then(({ data }) => rowsOf(data)[0])
+  ]);
+  const height = String(block['block_index']);
+  const isNewest = newest?.['block_index'] === block['block_index'];
+  const { data, next } = await read('history', {
+    ...{ query: height, type: 'block', limit: 50 },
+    ...(cursor === undefined ? {} : { cursor })
+  });
+  const hashes = ['ledger_hash', 'actions_hash', 'contract_hash'].map(
+    (hash) => [hash.replace('_', ' '), html`<code>${textOf(block[hash])}</code>`] as const
+  );
+  return {
+    title: `Block ${height}`,
+    body: html`<h2 class="name">Block ${height}</h2>
+${facts([['time', timeOf(block['timestamp'])], ['actions', textOf(block['actions'])], ['transactions', textOf(block['transactions'])], ...hashes])}
+<p><a rel="prev" href="/block/${Math.max(0, Number(height) - 1)}">Before</a>${!isNewest && html` · <a href="/block/${Number(height) + 1}">After</a>`}</p>
+${actionsSection('Actions', rowsOf(data), next)}`
+  };
+}
+
+async function transactionView({ name, read }: Asked): Promise<View> {
+  const transaction = rowOf((await read('transaction', { query: name })).data);
+  const actions = rowsOf(transaction['actions']).map(({ action_index, action }) => [
+    linkTo('action', action_index),
+    html`<b>${textOf(action)}</b>`
+  ]);
+  return {
+    title: `Transaction ${textOf(transaction['tx_hash'])}`,
+    body: html`<h2 class="name">Transaction <code>${textOf(transaction['tx_hash'])}</code></h2>
+${facts([
+  ['block', linkTo('block', transaction['block_index'])],
+  ['time', timeOf(transaction['timestamp'])],
+  ['source', linkTo('address', transaction['source'])]
+])}
+${section('Actions', ['Action', 'Kind'], actions)}`
+  };
+}
+
+async function actionView({ name, read }: Asked): Promise<View> {
+  const action = rowOf((await read('action', { query: name })).data);
+  const statuses = action['statuses'] as readonly string[];
+  return {
+    title: `${textOf(action['action'])} ${name}`,
+    body: html`<h2 class="name">${textOf(action['action'])} <small>action ${textOf(action['action_index'])}</small></h2>
+<p class="verdicts">${statuses.map(verdict)}</p>
+${movesOf(action)}
+${facts([
+  ['source', linkTo('address', action['source'])],
+  ['block', linkTo('block', action['block_index'])],
+  ['time', timeOf(action['timestamp'])],
+  ['transaction', linkTo('transaction', action['tx_hash'])],
+  ['text', textOf(action['data']) && html`<code>${textOf(action['data'])}</code>`]
+])}`
+  };
+}
+
+/** What left which address or escrow, and where it arrived. */
+function movesOf(action: Row): Html {
+  const move = ({ address, tick, amount }: Row, sign: string, where = '') =>
+    html`<li>${linkTo('address', address)} <span class="amount">${sign}${textOf(amount)?.replace('-', '')}</span> ${linkTo('token', tick)}${where}</li>`;
+  const escrows = rowsOf(action['escrows']);
+  const isReleased = ({ amount }: Row) => String(amount).startsWith('-');
+  const from = [
+    ...rowsOf(action['debits']).map((row) => move(row, '−')),
+    ...escrows.filter(isReleased).map((row) => move(row, '−', ' in escrow'))
+  ];
+  const into = [
+    ...rowsOf(action['credits']).map((row) => move(row, '+')),
+    ...escrows.filter((row) => !isReleased(row)).map((row) => move(row, '+', ' in escrow'))
+  ];
+  if (from.length + into.length === 0) return html`<p class="none">It moved nothing.</p>`;
+  return html`<div class="moves"><ul aria-label="taken from">${from}</ul><span class="arrow" aria-hidden="true">→</span>
+<ul aria-label="given to">${into}</ul></div>`;
+}
+
+/** What a search found; `only` is the path of the one thing, where there is one. */
+export async function searchView({ name, read }: Asked): Promise<View & { readonly only: string | null }> {
+  const { results } = rowOf((await read('search', { query: name })).data) as {
+    readonly results: readonly {
+      readonly type: 'address' | 'token' | 'block' | 'action' | 'transaction';
+      readonly value: string;
+    }[];
+  };
+  const [first, ...others] = results;
+  const isOne = first !== undefined && (others.length === 0 || (first.value === name && first.type === 'token'));
+  const found = results.map(({ type, value }) => [type, linkTo(type, value)]);
+  return {
+    title: `Search ${name}`,
+    body: html`<h2 class="name">Search <code>${name}</code></h2>${section('Found', ['What', 'Name'], found)}`,
+    only: isOne ? `/${first.type}/${encodeURIComponent(first.value)}` : null
+  };
+}
+
+/** The pages of one thing each, by the first part of their path; the front page has none. */
+export const VIEWS: Readonly<Record<string, (asked: Asked) => Promise<View>>> = {
+  '': homeView,
+  address: addressView,
+  token: tokenView,
+  block: blockView,
+  transaction: transactionView,
+  action: actionView
+};
+
+/** A page that says why there is no other. */
+export function failureView(title: string, reason: string): View {
+  return { title, body: html`<h2 class="name">${title}</h2><p>${reason}</p><p><a href="/">Begin again</a></p>` };
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { openBrowser } from '../../support/browser.ts';
+import { createExplored } from '../../support/explorer-database.ts';
+import { startExplorer } from '../../support/explorer-process.ts';
+import { sql } from '../../support/sql.ts';
+
+const MAX_PAGE_BYTES = 100_000;
+let explored: Awaited<ReturnType<typeof createExplored>>;
+let explorer: Awaited<ReturnType<typeof startExplorer>>;
+before(async () => {
+  explored = await createExplored();
+  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000' });
+});
+after(() => explored.store.close());
+
+/** A page that fails the test by what it logs, and counts what it loads. */
+async function openPage(options: Parameters<typeof openBrowser>[0]) {
+  const page = await (await openBrowser(options)).newPage();
+  const faults: string[] = [];
+  const sizes = new Map<string, number>();
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('response', async (response) => {
+    const body = await response.body().catch(() => Buffer.alloc(0));
+    sizes.set(response.url(), body.length);
+  });
+  return { page, faults, sizes };
+}
+
+const texts = (page: Page, selector: string) => page.locator(selector).allTextContents();
+
+test('a person finds a token, its holder, an action and its block', async () => {
+  const { page, faults, sizes } = await openPage({ colorScheme: 'light' });
+  await page.goto(explorer.url, { waitUntil: 'networkidle' });
+  assert.match((await page.locator('#tip').textContent()) ?? '', new RegExp(`^block ${explored.blocks.length}`));
+  const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  assert.ok(total > 1_000 && total < MAX_PAGE_BYTES, `${total} bytes`);
+
+  await page.fill('input[name=q]', 'toka');
+  await page.press('input[name=q]', 'Enter');
+  await page.waitForURL('**/token/TOKA');
+  assert.ok((await texts(page, 'dt')).includes('supply'));
+  assert.equal(await page.locator('figure.activity rect').count(), 30);
+
+  await page.locator('section', { hasText: 'holders' }).getByRole('link').first().click();
+  await page.waitForURL('**/address/*');
+  const address = decodeURIComponent(page.url().split('/').at(-1)!);
+  const expected = await sql(
+    explored.indexer,
+    `SELECT i.tick, b.amount FROM balances b JOIN index_tickers i ON i.id = b.tick_id JOIN index_addresses a ON a.id = b.address_id
+     WHERE a.address = '${address}' ORDER BY b.id DESC`
+  );
+  const balances = page.locator('section', { hasText: 'Balances' }).locator('tbody tr');
+  assert.deepEqual(
+    (await balances.allTextContents()).map((row) =>
+      expected.findIndex(({ tick, amount }) => row.startsWith(`${tick}${amount}`))
+    ),
+    expected.map((_, place) => place)
+  );
+  const first = await texts(page, 'section:last-of-type td:first-child');
+  await page.getByRole('link', { name: 'Older' }).click();
+  await page.waitForURL('**cursor=**');
+  const older = await texts(page, 'section:last-of-type td:first-child');
+  assert.ok(Number(older[0]) < Number(first.at(-1)), `${older[0]} after ${first.at(-1)}`);
+
+  const [send] = await sql(
+    explored.indexer,
+    'SELECT d.action_index AS at, d.amount FROM debits d JOIN sends s ON s.action_index = d.action_index WHERE s.status_id = 1 LIMIT 1'
+  );
+  await page.goto(`${explorer.url}/action/${send?.['at']}`);
+  assert.deepEqual(await texts(page, '.verdict'), ['valid']);
+  assert.match((await texts(page, '.moves')).join(), new RegExp(`−${send?.['amount']}\\s`));
+  const [refused] = await sql(
+    explored.indexer,
+    'SELECT s.action_index AS at, i.status FROM sends s JOIN index_statuses i ON i.id = s.status_id WHERE s.status_id > 1 LIMIT 1'
+  );
+  await page.goto(`${explorer.url}/action/${refused?.['at']}`);
+  assert.ok((await texts(page, '.verdict')).includes(String(refused?.['status'])));
+  await page.locator('.facts a[href^="/block/"]').click();
+  await page.waitForURL('**/block/*');
+  assert.ok((await page.locator('section tbody tr').count()) > 0);
+  assert.deepEqual(faults, []);
+});
+
+test('on a phone and in the dark nothing is cut off, and contrast comes from the theme', async () => {
+  const { page, faults } = await openPage({ colorScheme: 'dark', width: 390 });
+  for (const path of ['/', '/address/A', '/token/TOKA', '/block/1', '/action/9', '/search?q=TOK']) {
+    await page.goto(explorer.url + path, { waitUntil: 'load' });
+    const width = await page.evaluate('document.documentElement.scrollWidth');
+    assert.equal(width, 390, path);
+    assert.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), 'rgb(14, 18, 24)', path);
+  }
+  assert.deepEqual(faults, []);
+});
+
+test('what a caller writes is text on a page, and what is not there says so with its status', async () => {
+  for (const [path, status] of [
+    ['/token/%3Cscript%3Ealert(1)%3C%2Fscript%3E', 404],
+    ['/search?q=%3Cimg%20src%3Dx%3E', 200],
+    ['/block/x', 400],
+    ['/action/999999999', 404],
+    ['/address/A?cursor=x', 400],
+    ['/search', 400]
+  ] as const) {
+    const answer = await fetch(explorer.url + path);
+    const page = await answer.text();
+    assert.equal(answer.status, status, path);
+    assert.match(answer.headers.get('content-security-policy') ?? '', /script-src 'self'/);
+    assert.doesNotMatch(page, /<script>|<img/, path);
+    assert.match(page, /<h2/);
+  }
+});

@@ -93,7 +93,7 @@ export function activityChart(rows: readonly Row[]): Html | null {
     const height = (count / most) * HEIGHT;
     return html`<rect x="${place * step + 1}" y="${HEIGHT - height}" width="${step - 2}" height="${height}"/>`;
   });
-  return html`<figure class="activity"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img"
+  return html`<figure class="activity"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"
  aria-label="The newest ${times.length} actions over time, at most ${most} in a bar">${bars}</svg>
 <figcaption>The newest ${times.length} actions: ${timeOf(first)} to ${timeOf(last)}</figcaption></figure>`;
 }

@@ -2,11 +2,17 @@ import { parseAmount } from '../../src/consensus/amount.ts';
 import type { ChainBlock, ChainTransaction } from '../../src/indexer/block/block.ts';
 import type { Rules } from '../../src/indexer/rules/rules.ts';
 import { TEST_RULES } from '../support/indexer-ledger.ts';
+import { REFERENCE_ACTIONS } from './ledger.ts';
 import { Random } from './random.ts';
 import { addressesOf, type RecentAction, type Scene, Writer } from './texts.ts';
 
 /** A regtest of Bitcoin whose addresses are a capital letter of the first five and the number of a season. */
-export const CHAIN_RULES: Rules = { ...TEST_RULES, rewardPool: 'E0', isAddress: (text) => /^[A-E]\d{1,6}$/.test(text) };
+export const CHAIN_RULES: Rules = {
+  ...TEST_RULES,
+  rewardPool: 'E0',
+  isActive: (action) => REFERENCE_ACTIONS.has(action),
+  isAddress: (text) => /^[A-E]\d{1,6}$/.test(text)
+};
 
 /** Where a branch begins. */
 export interface BranchPoint {
@@ -15,10 +21,10 @@ export interface BranchPoint {
   readonly recent: readonly RecentAction[];
 }
 
-const SEASON_BLOCKS = 40;
+const SEASON_BLOCKS = 120;
 const BLOCK_SECONDS = 600;
 const FIRST_TIME = 1_700_000_000;
-const MOST_TRANSACTIONS = 6;
+const MOST_TRANSACTIONS = 8;
 /** It issues the gas token and gives each season some. */
 const BANK = 'A0';
 
@@ -52,7 +58,7 @@ export class ChainMaker {
       const source = this.#random.one(addresses);
       const isPayment = this.#random.below(12) === 0;
       const amount = this.#random.one(['0', '1', '2', '4', '20']);
-      return [source, isPayment ? `PAY|${this.#random.one(addresses)}|${amount}` : writer.text(source)] as const;
+      return [source, isPayment ? `PAY|${writer.payee()}|${amount}` : writer.text(source)] as const;
     });
   }
 
@@ -66,13 +72,13 @@ function opening(season: number): (readonly [source: string, text: string])[] {
   const [a, b, , , e] = addressesOf(season);
   const gas = [
     ...(season === 0 ? [[BANK, 'ISSUE|0|GAS|0|0|8||1000000000'] as const] : []),
-    [BANK, `SEND|1|GAS|200|${a}|60|${b}|5|${e}`] as const
+    [BANK, `SEND|1|GAS|200|${a}|60|${b}|20|C${season}|5|${e}`] as const
   ];
   return [
     ...gas,
     [a!, `ISSUE|0|TOKA${season}|0|50|2||500`],
     [b!, `ISSUE|0|TOKB${season}|0|20|0||500`],
-    [a!, `ISSUE|4|TOKA${season}|${season * SEASON_BLOCKS + 20}|TOKB${season}|1`],
+    [a!, `ISSUE|4|TOKA${season}|${season * SEASON_BLOCKS + 60}|GAS|0.01`],
     [a!, `LIST|0|2||${addressesOf(season).join('|')}`],
     [b!, `LIST|0|1||TOKA${season}`],
     [b!, `SEND|1|TOKB${season}|100|${a}|50|C${season}|hello`],

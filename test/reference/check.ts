@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import type { BlockHashes, ChainBlock, ExecutedBlock } from '../../src/indexer/block/block.ts';
+import type { ChainBlock } from '../../src/indexer/block/block.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { dumpTables } from '../support/indexer-database.ts';
-import { MemoryLedger } from '../support/indexer-ledger.ts';
-import { CHAIN_RULES, ChainMaker } from './chain.ts';
+import { CHAIN_RULES } from './chain.ts';
 import { Random } from './random.ts';
-import type { RecentAction } from './texts.ts';
+import { ReferenceRun } from './run.ts';
 
 export interface CheckOptions {
   readonly seed: number;
@@ -23,35 +22,35 @@ export interface CheckResult {
   readonly lostBlocks: number;
   /** Rows compared, of all tables. */
   readonly rows: number;
-  /** How often a part of an action got each status. */
+  /** How often each status was written, by table and text. */
   readonly statuses: ReadonlyMap<string, number>;
 }
 
 const STATEMENT_LIMIT_S = 120;
 const MOST_LOST_BLOCKS = 6;
 const BLOCKS_PER_GROUP = 200;
-/** Actions that a text may be about. */
-const RECENT_ACTIONS = 150;
 const PROGRESS_BLOCKS = 1_000;
 
 /**
- * Indexes one chain twice: through reorgs block by block, and in one go.
+ * Indexes one chain through reorgs, in one go, and with the ledger that is written from the document.
  *
- * @throws {AssertionError} at the first block whose hashes differ from those of a ledger in memory, or the first table whose rows differ
+ * @throws {AssertionError} at the first block or table that differs
  */
 export async function checkIndex({ seed, blocks, forks, databases, log }: CheckOptions): Promise<CheckResult> {
   const open = (database: DatabaseCoordinates) => IndexerStore.open(database, CHAIN_RULES, STATEMENT_LIMIT_S);
-  const run = new IndexRun(seed, await open(databases.forked));
+  const run = new ReferenceRun(seed);
+  const forked = new ForkedIndex(seed, await open(databases.forked), run);
   try {
     for (let height = 0; height < blocks; height++) {
       const due = Math.floor(((height + 1) * forks) / blocks) - Math.floor((height * forks) / blocks);
-      for (let fork = 0; fork < due; fork++) await run.loseBranch(height);
-      await run.extend(height);
+      for (let fork = 0; fork < due; fork++) await forked.loseBranch();
+      await forked.extend();
       if ((height + 1) % PROGRESS_BLOCKS === 0) log?.(`${height + 1} blocks`);
     }
-    await run.flush();
+    await forked.flush();
+    run.compareHoldings();
   } finally {
-    run.store.close();
+    forked.close();
   }
   const fresh = await open(databases.fresh);
   try {
@@ -63,76 +62,50 @@ export async function checkIndex({ seed, blocks, forks, databases, log }: CheckO
     fresh.close();
   }
   const rows = await compareTables(databases);
-  return { actions: run.actions, lostBlocks: run.lostBlocks, rows, statuses: run.statuses };
+  return { actions: run.actions, lostBlocks: forked.lostBlocks, rows, statuses: run.statuses };
 }
 
-/** An index that goes through reorgs, and the chain that is left in the end. */
-class IndexRun {
-  readonly chain: ChainBlock[] = [];
-  readonly hashes: BlockHashes[] = [];
-  readonly statuses = new Map<string, number>();
-  readonly store: IndexerStore;
+/** An index that goes through reorgs on its way along a chain. */
+class ForkedIndex {
   lostBlocks = 0;
   readonly #random: Random;
-  readonly #maker: ChainMaker;
-  readonly #memory = new MemoryLedger(0, CHAIN_RULES);
-  #recent: RecentAction[] = [];
+  readonly #store: IndexerStore;
+  readonly #run: ReferenceRun;
   /** Blocks of the chain that are not yet written. */
   #unwritten: ChainBlock[] = [];
 
-  constructor(seed: number, store: IndexerStore) {
+  constructor(seed: number, store: IndexerStore, run: ReferenceRun) {
     this.#random = new Random(seed);
-    this.#maker = new ChainMaker(seed);
-    this.store = store;
-  }
-
-  get actions(): number {
-    return this.#memory.lastAction;
+    this.#store = store;
+    this.#run = run;
   }
 
   /** Adds a block to the chain that stays. */
-  async extend(height: number): Promise<void> {
-    const block = this.#maker.block({ height, recent: this.#recent });
-    const executed = this.#memory.run(block);
-    this.chain.push(block);
-    this.hashes.push(executed.hashes);
-    this.#unwritten.push(block);
-    this.#remember(executed);
+  async extend(): Promise<void> {
+    this.#unwritten.push(this.#run.extend());
     if (this.#random.below(8) === 0) await this.flush();
   }
 
-  /** Indexes blocks from a height on and takes them back. */
-  async loseBranch(height: number): Promise<void> {
+  /** Indexes blocks above the chain and takes them back. */
+  async loseBranch(): Promise<void> {
     await this.flush();
-    const count = 1 + this.#random.below(MOST_LOST_BLOCKS);
-    const branch = Array.from({ length: count }, (_, above) =>
-      this.#maker.block({ height: height + above, recent: this.#recent })
-    );
-    this.lostBlocks += count;
-    await this.store.addBlocks(branch.slice(0, 1));
-    if (count > 1) await this.store.addBlocks(branch.slice(1));
-    await this.store.rollBack(height);
+    const branch = this.#run.branch(1 + this.#random.below(MOST_LOST_BLOCKS));
+    this.lostBlocks += branch.length;
+    await this.#store.addBlocks(branch.slice(0, 1));
+    if (branch.length > 1) await this.#store.addBlocks(branch.slice(1));
+    await this.#store.rollBack(branch[0]!.height);
   }
 
   async flush(): Promise<void> {
     if (this.#unwritten.length === 0) return;
-    const hashes = await this.store.addBlocks(this.#unwritten);
+    const hashes = await this.#store.addBlocks(this.#unwritten);
     const first = this.#unwritten[0]!.height;
-    assert.deepEqual(hashes, this.hashes.slice(first), `index with reorgs, blocks from ${first}`);
+    assert.deepEqual(hashes, this.#run.hashes.slice(first), `index with reorgs, blocks from ${first}`);
     this.#unwritten = [];
   }
 
-  #remember({ rows }: ExecutedBlock): void {
-    const recent = rows.flatMap(({ table, columns }): RecentAction[] => {
-      if (table !== 'actions') return [];
-      const source = this.#memory.view.get('address', String(columns['source_id']));
-      return [{ index: Number(columns['action_index']), name: String(columns['action_id']), source: source ?? '' }];
-    });
-    this.#recent = [...this.#recent, ...recent].slice(-RECENT_ACTIONS);
-    for (const { columns } of rows) {
-      const status = columns['status_id'];
-      if (typeof status === 'string') this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
-    }
+  close(): void {
+    this.#store.close();
   }
 }
 

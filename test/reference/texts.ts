@@ -135,10 +135,11 @@ export class Writer {
     return [list(), list()];
   }
 
-  #key(): string {
+  /** The key of an address, mostly. */
+  #key(address: string): string {
     const { season } = this.#scene;
-    const [first, second] = ['a', 'B'].map((letter) => `${letter}${season}`.padStart(64, '0'));
-    return this.#rarely(10) ? this.#one('', 'x', 'a'.repeat(63)) : this.#one(first!, first!, second!);
+    const letter = this.#rarely(8) ? this.#one('a', 'B') : address.charAt(0);
+    return this.#rarely(12) ? this.#one('', 'x', 'a'.repeat(63)) : `${letter}${season}`.padStart(64, '0');
   }
 
   #command(source: string): string {
@@ -149,7 +150,7 @@ export class Writer {
       () => this.#record(source),
       () => this.#offer(source),
       () => this.#offer(source),
-      () => this.#stake(),
+      () => this.#stake(source),
       () => this.#nonsense()
     ];
     return this.#random.one(groups)();
@@ -207,7 +208,8 @@ export class Writer {
         '0',
         this.#one('.AB', 'AB.', 'btc', 'gas', 'ABC', 'A BCD', '^x', '^1.A', 'NOPE.A', 'é', 'x'.repeat(251), '')
       ],
-      () => ['CALLBACK', '0', this.#tick(), this.#memo()]
+      () => ['CALLBACK', '0', this.#tick(), this.#memo()],
+      () => ['CALLBACK', '0', source.startsWith('A') ? `TOKA${season}` : this.#tick()]
     ])();
     return fields.join('|');
   }
@@ -252,8 +254,8 @@ export class Writer {
         'ADDRESS',
         '0',
         this.#one('', '0', '1', '2', '3'),
-        this.#one('', '0', '0', '1', 'x'),
-        this.#one('', '0', '1', '2', '3'),
+        this.#one('', '0', '0', '1', '01', 'x'),
+        this.#one('', '0', '1', '2', '02', '3'),
         this.#memo()
       ],
       () => [
@@ -311,86 +313,88 @@ export class Writer {
   #offer(source: string): string {
     const { season } = this.#scene;
     const [a, b] = [`TOKA${season}`, `TOKB${season}`];
+    const own = source.startsWith('B') ? b : a;
+    const other = own === a ? b : a;
     const kind = this.#one('ORDER', 'ORDER', 'SWAP');
+    const made = `${kind} ${kind}_EDIT`;
     const price = () => (this.#rarely(12) ? this.#amount() : this.#random.one(PRICES));
-    const side = () => [
-      this.#rarely(12) ? this.#one('LTC', 'x') : 'BTC',
-      this.#one(a, b, '', this.#tick()),
-      price(),
-      this.#one('', '0', '0', '1')
-    ];
-    const own = `${kind} ${kind}_EDIT`;
-    const dispenser = (get: string) => {
-      const address = this.#rarely(4) ? this.#address() : '';
-      const oracle = this.#rarely(20) ? this.#address() : '';
-      const fiat = this.#rarely(20) ? this.#one('USD', 'x') : '';
-      return [
-        ...[
-          'DISPENSER',
-          '0',
-          'BTC',
-          this.#one(a, a, b),
-          this.#one('1', '2'),
-          this.#one('', '0'),
-          this.#one('10', '4', '', '3')
-        ],
-        ...[
-          'BTC',
-          get,
-          this.#one('2', '4', '1'),
-          address,
-          oracle,
-          fiat,
-          this.#expiration(),
-          ...this.#lists(source),
-          this.#memo()
-        ]
-      ];
-    };
+    const even = () => this.#one('2', '4');
+    const ownership = () => this.#one('', '0', '0', '1');
+    const coin = () => (this.#rarely(12) ? this.#one('LTC', 'x') : 'BTC');
+    const side = () => [coin(), this.#one(a, b, '', this.#tick()), price(), ownership()];
+    const terms = () => [this.#expiration(), ...this.#lists(source), this.#memo()];
     const fields = this.#random.one([
-      () => [
-        kind,
-        '0',
-        ...side(),
-        ...side(),
-        this.#address(),
-        this.#expiration(),
-        ...this.#lists(source),
-        this.#memo()
-      ],
+      () => [kind, '0', ...side(), ...side(), this.#address(), ...terms()],
       () => [kind, '0', 'BTC', a, price(), '', 'BTC', b, price(), '', '', this.#expiration()],
       () => [kind, '0', 'BTC', b, price(), '0', 'BTC', a, price()],
+      () => [kind, '0', 'BTC', a, even(), '', 'BTC', b, even()],
+      () => [kind, '0', 'BTC', b, even(), '', 'BTC', a, even()],
       () => ['ORDER', '0', 'BTC', '', price(), '', 'BTC', a, price()],
       () => ['ORDER', '0', 'BTC', a, price(), '', 'BTC', '', price(), '', '', this.#expiration()],
-      () => [kind, '0', 'BTC', a, '', '1', 'BTC', b, price()],
-      () => [kind, '0', 'BTC', b, price(), '', 'BTC', a, '', '1'],
-      () => [kind, '1', this.#index(own, source), this.#memo()],
-      () => [kind, '2', this.#index(own, source), this.#expiration(), ...this.#lists(source), this.#memo()],
-      () => dispenser(''),
-      () => dispenser(b),
-      () => ['DISPENSER', '0', 'BTC', a, '', '1', '', 'BTC', b, price()],
+      () => [kind, '0', 'BTC', own, '', '1', 'BTC', other, even()],
+      () => [kind, '0', 'BTC', other, even(), '', 'BTC', own, '', '1'],
+      () => [kind, '0', 'BTC', b, even(), '', 'BTC', a, '', '1'],
+      () => [kind, '1', this.#index(made, source), this.#memo()],
+      () => [kind, '2', this.#index(made, source), ...terms()],
+      () => this.#dispenser(own, other, source),
+      () => this.#dispenser(own, '', source),
+      () => ['DISPENSER', '0', 'BTC', own, '', '1', '', 'BTC', other, price()],
       () => ['DISPENSER', '1', this.#index('DISPENSER', source), this.#memo()],
       () => [
         'DISPENSER',
         '2',
         this.#index('DISPENSER', source),
         this.#one('', '2', '4', 'x'),
-        this.#expiration(),
+        this.#one('', this.#expiration()),
         ...this.#lists(source)
       ],
       () => ['COINPAY', '0', this.#index('ORDER_MATCH')],
-      () => ['COINPAY', '0', this.#index('ORDER_MATCH')]
+      () => ['COINPAY', '0', this.#index('ORDER_MATCH')],
+      () => ['SEND', '0', this.#one(a, b), this.#one('4', '8', '10'), this.#sourceOf('DISPENSER')]
     ])();
     return fields.join('|');
   }
 
-  #stake(): string {
-    const amount = () => this.#one('5', '2.5', '100', '0', '1.123456789', '', '1');
+  #dispenser(give: string, get: string, source: string): string[] {
+    const address = this.#rarely(4) ? this.#address() : '';
+    const fiat = this.#rarely(10)
+      ? [this.#one('USD', 'x', ''), this.#one('', '1.50', '1.505'), this.#address()]
+      : ['', '', ''];
+    return [
+      ...['DISPENSER', '0', 'BTC', give, this.#one('1', '2'), this.#one('', '0'), this.#one('10', '4', '3', '')],
+      ...[
+        'BTC',
+        get,
+        this.#one('2', '4', '1'),
+        address,
+        ...fiat,
+        this.#expiration(),
+        ...this.#lists(source),
+        this.#memo()
+      ]
+    ];
+  }
+
+  /** Whoever made one of the recent actions of a kind. */
+  #sourceOf(name: string): string {
+    const found = this.#scene.recent.filter((action) => action.name === name);
+    return found.length > 0 ? this.#random.one(found).source : this.#address();
+  }
+
+  /** The address that a payment in the coin goes to. */
+  payee(): string {
+    return this.#rarely(3) ? this.#address() : this.#sourceOf('DISPENSER');
+  }
+
+  #stake(source: string): string {
+    const amount = () => this.#one('5', '2.5', '10', '0', '1.123456789', '1');
     const fields = this.#random.one([
-      () => ['STAKE', this.#one('1', '1', '2', '3'), amount(), this.#key()],
-      () => ['STAKE', '2', amount(), this.#key()],
-      () => ['UNSTAKE', this.#one('0', '0', '1'), this.#key(), this.#one('', '', '2', '5', '0', 'x')],
-      () => ['DELEGATE', this.#one('0', '2', '1'), this.#key()],
+      () => ['STAKE', '1', amount(), this.#key(source)],
+      () => ['STAKE', this.#one('1', '2', '2', '3'), amount(), this.#key(source)],
+      () => ['UNSTAKE', '0', this.#key(source), this.#one('', '', '2', '1', '5', '0', 'x')],
+      () => ['UNSTAKE', this.#one('0', '1'), this.#key(source)],
+      () => ['DELEGATE', '0', this.#key(this.#one('C', 'D'))],
+      () => ['DELEGATE', this.#one('2', '2', '1'), this.#key(this.#one('A', 'C', 'D'))],
       () => ['COLLECT', '0', this.#amount()]
     ])();
     return fields.join('|');

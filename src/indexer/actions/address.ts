@@ -65,7 +65,7 @@ export const ADDRESS = defineAction<AddressAction>({
     const former = ledger.preferences(action.source);
     ledger.set('preferences', action.source, {
       fee: fee === '' ? DEFAULT_FEE : Number(fee),
-      requiresMemo: requiresMemo === '1',
+      requiresMemo: readIndex(requiresMemo) === 1,
       dispenser: dispenser === '' ? (former?.dispenser ?? null) : Number(dispenser)
     });
   }

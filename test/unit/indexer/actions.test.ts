@@ -235,6 +235,15 @@ test('dividend, airdrop, sweep', () => {
   ]);
 });
 
+test('a preference with zeros before it is the number that its row holds', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '5' });
+  expectStatuses(ledger, [
+    ['B', 'ADDRESS|0||01', OK],
+    ['A', 'SEND|0|TOKA|1|B', 'MEMO (required)']
+  ]);
+});
+
 test('records: broadcast, address, message, file, link', () => {
   const ledger = new MemoryLedger();
   ledger.give('TOKA', 0, 'A', { A: '5' });

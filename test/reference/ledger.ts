@@ -1,0 +1,1851 @@
+import { createHash } from 'node:crypto';
+
+/*
+ * The ledger as docs/actions.md tells it, slow and plain. It shares no code with the indexer: who changes one of the two reads the
+ * document, never the other. Amounts are counts of 10^-18.
+ */
+
+export interface ReferenceTransaction {
+  readonly hash: string;
+  readonly source: string;
+  readonly data: string;
+  readonly outputs?: readonly { readonly vout: number; readonly address: string; readonly amount: bigint }[];
+}
+
+export interface ReferenceInput {
+  readonly height: number;
+  readonly time: number;
+  readonly transactions: readonly ReferenceTransaction[];
+}
+
+export interface ReferenceOutput {
+  /** `action table status`, in no particular order. */
+  readonly verdicts: readonly string[];
+  /** `credits|debits|escrows action address tick amount`, in no particular order. */
+  readonly movements: readonly string[];
+  readonly ledger: string;
+  readonly actions: string;
+}
+
+export interface ReferenceRules {
+  /** An address of BTC; that of another coin in a MESSAGE. */
+  readonly isAddress: (text: string, coin: string) => boolean;
+  readonly stakeDelay: number;
+  readonly unstakeCooldown: number;
+}
+
+interface Lists {
+  allow: number;
+  block: number;
+}
+interface Token extends Lists {
+  tick: string;
+  /** The ticker in small letters: it is looked up in any case. */
+  key: string;
+  owner: string;
+  decimals: number;
+  supply: bigint;
+  maxSupply: bigint;
+  maxMint: bigint;
+  addressMax: bigint;
+  description: string;
+  locks: Record<string, boolean>;
+  callbackBlock: number | null;
+  callbackTick: Token | null;
+  callbackAmount: bigint | null;
+  mintStart: number;
+  mintStop: number;
+  /** Whether an open offer holds the ownership. */
+  isHeld: boolean;
+}
+interface List {
+  type: number;
+  owner: string;
+  members: Set<string>;
+}
+interface Side {
+  token: Token | null;
+  amount: bigint;
+  isOwnership: boolean;
+}
+/** A side as it is written. */
+interface SideFields {
+  coin: string;
+  tick: string;
+  token: Token | null;
+  text: string;
+  /** Null for what is no amount. */
+  amount: bigint | null;
+  mark: string;
+  isOwnership: boolean;
+}
+interface Trade extends Lists {
+  kind: 'ORDER' | 'SWAP';
+  index: number;
+  source: string;
+  status: string;
+  give: Side;
+  get: Side;
+  giveLeft: bigint;
+  getLeft: bigint;
+  getAddress: string;
+  expiration: number;
+}
+interface Dispenser {
+  index: number;
+  source: string;
+  status: string;
+  give: Side;
+  getToken: Token | null;
+  getAmount: bigint;
+  getAddress: string;
+  left: bigint;
+  refills: number;
+  served: number;
+  expiration: number;
+  lists: (Lists & { from: number })[];
+  closesAt: number | null;
+  heir: string;
+}
+interface Owed {
+  index: number;
+  status: string;
+  payee: string;
+  coins: bigint;
+  seller: Trade;
+  buyer: Trade;
+  sold: Side;
+  expiration: number;
+}
+interface Stake {
+  key: string;
+  source: string;
+  amount: bigint;
+  from: number;
+  to: number | null;
+}
+interface Row {
+  action_index: number;
+  address: string;
+  tick: string;
+  amount: bigint;
+}
+interface Doing {
+  index: number;
+  source: string;
+  format: number;
+  fields: string[];
+  rest: string;
+  txIndex: number | null;
+  transaction: ReferenceTransaction | null;
+  /** What follows directly. */
+  next: (() => void)[];
+}
+type Movement = 'debits' | 'credits' | 'escrows';
+/** The status of what is wrong, or false. */
+type Test = () => string | false;
+
+const E18 = 10n ** 18n;
+const MOST_UNITS = 10n ** 21n * E18;
+const COINS = ['BTC', 'LTC', 'DOGE'];
+const FIATS = 'AUD BRL CAD CHF CNY EUR GBP HKD INR JPY KRW MXN NOK NZD PLN RUB SEK SGD TRY USD ZAR'.split(' ');
+const LOCKS = 'MAX_SUPPLY MAX_MINT DESCRIPTION SLEEP CALLBACK MINT MINT_SUPPLY'.split(' ');
+const CLASSES = ['transfer', 'trade', 'burn', 'mint', 'stake', 'ownership', 'all'];
+const DAY = 86_400;
+
+/** Every action of the wire. */
+const WIRE =
+  'ADDRESS AIRDROP ANCHOR ATTEST BATCH BET BROADCAST CALLBACK COINPAY COLLECT DELEGATE DEPLOY DEPOSIT DESTROY DISPENSER DIVIDEND EXECUTE FILE ISSUE LINK LIST MESSAGE MINT NODEPROOF ORDER PRICE ROLLCALL SEND SLASH SLEEP STAKE SWAP SWEEP UNSTAKE VOTE WITHDRAW XBRIDGE XCALL'.split(
+    ' '
+  );
+const ALIASES: Record<string, string> = {
+  TRANSFER: 'SEND',
+  ADDR: 'ADDRESS',
+  DROP: 'AIRDROP',
+  CAST: 'BROADCAST',
+  MSG: 'MESSAGE'
+};
+/** The actions that this file knows, with their tables and formats. */
+const KNOWN: Record<string, { table: string; formats: number[] }> = {
+  ADDRESS: { table: 'addresses', formats: [0, 1] },
+  AIRDROP: { table: 'airdrops', formats: [0, 1, 2, 3] },
+  BATCH: { table: 'batches', formats: [0] },
+  BROADCAST: { table: 'broadcasts', formats: [0, 1, 2, 3] },
+  CALLBACK: { table: 'callbacks', formats: [0] },
+  COINPAY: { table: '', formats: [0] },
+  COLLECT: { table: 'reward_claims', formats: [0] },
+  DELEGATE: { table: 'delegations', formats: [0, 2] },
+  DESTROY: { table: 'destroys', formats: [0, 1, 2] },
+  DISPENSER: { table: 'dispensers', formats: [0, 1, 2] },
+  DIVIDEND: { table: 'dividends', formats: [0] },
+  FILE: { table: 'files', formats: [0] },
+  ISSUE: { table: 'issues', formats: [0, 1, 2, 3, 4, 5, 6] },
+  LINK: { table: 'links', formats: [0] },
+  LIST: { table: 'lists', formats: [0, 1, 3] },
+  MESSAGE: { table: 'messages', formats: [0, 1, 2, 3] },
+  MINT: { table: 'mints', formats: [0] },
+  ORDER: { table: 'orders', formats: [0, 1, 2] },
+  SEND: { table: 'sends', formats: [0, 1, 2, 3] },
+  SLEEP: { table: 'sleeps', formats: [0, 1] },
+  STAKE: { table: 'stakes', formats: [1, 2] },
+  SWAP: { table: 'swaps', formats: [0, 1, 2] },
+  SWEEP: { table: 'sweeps', formats: [0] },
+  UNSTAKE: { table: 'unstakes', formats: [0] }
+};
+/** The actions that this file knows. */
+export const REFERENCE_ACTIONS: ReadonlySet<string> = new Set(Object.keys(KNOWN));
+
+const ISSUE_FIELDS = [
+  'TICK MAX_SUPPLY MAX_MINT DECIMALS DESCRIPTION MINT_SUPPLY TRANSFER TRANSFER_SUPPLY LOCK_MAX_SUPPLY LOCK_MAX_MINT LOCK_DESCRIPTION LOCK_SLEEP LOCK_CALLBACK CALLBACK_BLOCK CALLBACK_TICK CALLBACK_AMOUNT ALLOW_LIST BLOCK_LIST MINT_ADDRESS_MAX MINT_START_BLOCK MINT_STOP_BLOCK LOCK_MINT LOCK_MINT_SUPPLY MEMO',
+  'TICK DESCRIPTION MEMO',
+  'TICK MAX_MINT MINT_SUPPLY TRANSFER_SUPPLY MINT_ADDRESS_MAX MINT_START_BLOCK MINT_STOP_BLOCK MEMO',
+  'TICK LOCK_MAX_SUPPLY LOCK_MAX_MINT LOCK_DESCRIPTION LOCK_SLEEP LOCK_CALLBACK LOCK_MINT LOCK_MINT_SUPPLY MEMO',
+  'TICK CALLBACK_BLOCK CALLBACK_TICK CALLBACK_AMOUNT MEMO',
+  'TICK ALLOW_LIST BLOCK_LIST MEMO',
+  'TICK CONTROLLER ACTION_CLASS COOLDOWN_BLOCKS UNBIND MEMO'
+];
+const TRADE_FIELDS =
+  'GIVE_COIN GIVE_TICK GIVE_AMOUNT GIVE_OWNERSHIP GET_COIN GET_TICK GET_AMOUNT GET_OWNERSHIP GET_ADDRESS EXPIRATION ALLOW_LIST BLOCK_LIST MEMO';
+const DISPENSER_FIELDS =
+  'GIVE_COIN GIVE_TICK GIVE_AMOUNT GIVE_OWNERSHIP GIVE_ESCROW GET_COIN GET_TICK GET_AMOUNT GET_ADDRESS FIAT_CODE FIAT_AMOUNT ORACLE_ADDRESS EXPIRATION ALLOW_LIST BLOCK_LIST MEMO';
+
+function readAmount(text: string, places: number): bigint | null {
+  const match = /^([0-9]{1,40})(?:\.([0-9]+))?$/.exec(text);
+  if (!match || (match[2] ?? '').length > places) return null;
+  return BigInt(match[1]!) * E18 + BigInt((match[2] ?? '').padEnd(18, '0'));
+}
+
+function writeAmount(amount: bigint): string {
+  const digits = String(amount < 0n ? -amount : amount).padStart(19, '0');
+  const text = `${digits.slice(0, -18)}.${digits.slice(-18)}`.replace(/0+$/, '').replace(/\.$/, '');
+  return amount < 0n ? `-${text}` : text;
+}
+
+function readWhole(text: string): number | null {
+  return /^[0-9]{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** Cut down to places. */
+function cut(amount: bigint, places: number): bigint {
+  const step = 10n ** BigInt(18 - places);
+  return (amount / step) * step;
+}
+
+/** A quotient rounded half up to places; both terms are counts of the same unit. */
+function divide(dividend: bigint, divisor: bigint, places: number): bigint {
+  const step = 10n ** BigInt(18 - places);
+  const [whole, rest] = [dividend / (divisor * step), dividend % (divisor * step)];
+  return (rest * 2n >= divisor * step ? whole + 1n : whole) * step;
+}
+
+const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const min = (a: bigint, b: bigint) => (a < b ? a : b);
+const points = (text: string) => [...text].length;
+
+function named(names: string, fields: readonly string[]): (name: string) => string {
+  const places = names.split(' ');
+  return (name) => (places.includes(name) ? (fields[places.indexOf(name)] ?? '') : '');
+}
+
+function firstOf(tests: readonly Test[]): string | null {
+  for (const test of tests) {
+    const refusal = test();
+    if (refusal !== false) return refusal;
+  }
+  return null;
+}
+
+function memoTests(memo: string): Test[] {
+  return [
+    () => memo.includes('|') && 'MEMO (pipe)',
+    () => memo.includes(';') && 'MEMO (semicolon)',
+    () => points(memo) > 250 && 'MEMO (length)'
+  ];
+}
+
+/** `ACTION|VERSION|FIELD|…`; the format is -1 where the version is none. */
+function parse(text: string): { name: string; format: number; fields: string[]; rest: string } {
+  const [first = '', ...given] = text.split('|');
+  const written = first.trim().toUpperCase();
+  const name = ALIASES[written] ?? written;
+  const version = (given[0] ?? '').trim();
+  if (['ISSUE', 'MINT', 'SEND'].includes(name) && (version.length > 2 || !/^[0-9]*$/.test(version)))
+    return { name, format: 0, fields: given.map((field) => field.trim()), rest: given.join('|') };
+  const digits = version.replace(/['"]/g, '');
+  const format = digits === '' ? 0 : /^[0-9]{1,3}$/.test(digits) && Number(digits) < 256 ? Number(digits) : -1;
+  return { name, format, fields: given.slice(1).map((field) => field.trim()), rest: given.slice(1).join('|') };
+}
+
+/** Groups of fields; the last is filled up. */
+function groups(fields: readonly string[], size: number): string[][] {
+  const made: string[][] = [];
+  for (let at = 0; at < fields.length; at += size)
+    made.push(Array.from({ length: size }, (_, place) => fields[at + place] ?? ''));
+  return made;
+}
+
+/** Groups, each with the memo of all: the last field when it is one too many. */
+function groupsAndMemo(fields: readonly string[], size: number): string[][] {
+  const isOdd = fields.length % size === 1;
+  const memo = isOdd ? fields.at(-1)! : '';
+  return groups(isOdd ? fields.slice(0, -1) : fields, size).map((group) => [...group, memo]);
+}
+
+/** The ledger that a reader of the document would keep. */
+export class ReferenceLedger {
+  readonly #rules: ReferenceRules;
+  readonly #addresses: string[] = [];
+  readonly #tokens: Token[] = [];
+  readonly #balances = new Map<string, Map<Token, bigint>>();
+  readonly #lists = new Map<number, List>();
+  readonly #sleeps = new Map<string, number>();
+  readonly #preferences = new Map<string, { requiresMemo: boolean; dispenser: string }>();
+  readonly #minted = new Map<string, bigint>();
+  /** Valid actions by number, with the token of an ISSUE. */
+  readonly #valid = new Map<number, Token | null>();
+  readonly #trades: Trade[] = [];
+  readonly #dispensers: Dispenser[] = [];
+  readonly #owed: Owed[] = [];
+  readonly #stakes: Stake[] = [];
+  readonly #delegations: Omit<Stake, 'amount'>[] = [];
+  readonly #revoked = new Set<string>();
+  readonly #coolsUntil = new Map<string, number>();
+  #cooling: { index: number; source: string; amount: bigint; block: number }[] = [];
+  readonly #spent = new Map<string, bigint>();
+  readonly #times: number[] = [];
+  #lastAction = 0;
+  #lastTransaction = 0;
+  #previous: ReferenceOutput | null = null;
+  // Of the block in work.
+  #height = 0;
+  #time = 0;
+  #verdicts: string[] = [];
+  #actions: { action_index: number; tx_index: number | null; action: string }[] = [];
+  #moved: Record<Movement, Row[]> = { debits: [], credits: [], escrows: [] };
+
+  constructor(rules: ReferenceRules) {
+    this.#rules = rules;
+  }
+
+  run({ height, time, transactions }: ReferenceInput): ReferenceOutput {
+    this.#times.push(time);
+    const times = this.#times.slice(-11).sort((a, b) => a - b);
+    this.#height = height;
+    this.#time = times[Math.floor(times.length / 2)]!;
+    this.#verdicts = [];
+    this.#actions = [];
+    this.#moved = { debits: [], credits: [], escrows: [] };
+    for (const transaction of transactions) this.#transaction(transaction);
+    this.#endBlock();
+    const position = (previous: string | undefined) => ({
+      block_index: height,
+      ...(previous === undefined ? {} : { previous_hash: previous }),
+      hash_version: 1
+    });
+    const rows = (movement: Movement) =>
+      [...this.#moved[movement]]
+        .sort((a, b) => a.action_index - b.action_index || byBytes(a.address, b.address) || byBytes(a.tick, b.tick))
+        .map((row) => ({ ...row, amount: writeAmount(row.amount) }));
+    const moved = { credits: rows('credits'), debits: rows('debits'), escrows: rows('escrows') };
+    const digest = (value: object) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
+    const sorted = [...this.#actions].sort((a, b) => a.action_index - b.action_index);
+    this.#previous = {
+      verdicts: this.#verdicts,
+      movements: Object.entries(moved).flatMap(([name, all]) =>
+        all.map(({ action_index, address, tick, amount }) => `${name} ${action_index} ${address} ${tick} ${amount}`)
+      ),
+      ledger: digest({ ...moved, ...position(this.#previous?.ledger) }),
+      actions: digest({ ...sorted, ...position(this.#previous?.actions) })
+    };
+    return this.#previous;
+  }
+
+  /** What an address holds. */
+  held(tick: string, address: string): bigint {
+    return this.#balance(this.#token(tick), address);
+  }
+
+  /** Owner and supply of a token; null for none. */
+  token(tick: string): { readonly owner: string; readonly supply: bigint } | null {
+    return this.#token(tick);
+  }
+
+  /** All that anybody holds. */
+  get holdings(): { readonly tick: string; readonly address: string; readonly amount: bigint }[] {
+    return [...this.#balances].flatMap(([address, all]) =>
+      [...all].map(([{ tick }, amount]) => ({ tick, address, amount }))
+    );
+  }
+
+  // Blocks and actions
+
+  #transaction(transaction: ReferenceTransaction): void {
+    const txIndex = ++this.#lastTransaction;
+    this.#meet(transaction.source);
+    if (transaction.data !== '') {
+      this.#command(transaction.data, transaction, txIndex);
+      return;
+    }
+    for (const { address, amount } of transaction.outputs ?? [])
+      this.#dispense(transaction.source, address, null, amount, 0, txIndex);
+  }
+
+  #command(text: string, transaction: ReferenceTransaction, txIndex: number): void {
+    const { name, format, fields, rest } = parse(text);
+    if (name === 'COINPAY' && format === 0) {
+      this.#coinpay(readWhole(fields[0] ?? ''), transaction, txIndex);
+      return;
+    }
+    const { source } = transaction;
+    const index = this.#begin(this.#recordedName(name, format), txIndex);
+    if (!WIRE.includes(name)) return;
+    const known = KNOWN[name];
+    if (!known) return;
+    const doing: Doing = { index, source, format, fields, rest, txIndex, transaction, next: [] };
+    if (!known.formats.includes(format)) {
+      if (known.table !== '') this.#judge(doing, known.table, 'VERSION (unknown)');
+      return;
+    }
+    const isValid = this.#handle(name, doing);
+    if (isValid && name !== 'ISSUE') this.#valid.set(index, null);
+    for (const next of doing.next) next();
+  }
+
+  #recordedName(name: string, format: number): string {
+    if (!WIRE.includes(name)) return 'UNKNOWN';
+    const hasParts = ['ORDER', 'SWAP', 'DISPENSER'].includes(name);
+    return hasParts && format === 1 ? `${name}_CANCEL` : hasParts && format === 2 ? `${name}_EDIT` : name;
+  }
+
+  #begin(action: string, txIndex: number | null): number {
+    const action_index = ++this.#lastAction;
+    this.#actions.push({ action_index, tx_index: txIndex, action });
+    return action_index;
+  }
+
+  /** An action that no text asks for. */
+  #system(name: string, source: string, txIndex: number | null = null): Doing {
+    const index = this.#begin(name, txIndex);
+    return { index, source, format: 0, fields: [], rest: '', txIndex, transaction: null, next: [] };
+  }
+
+  #handle(name: string, doing: Doing): boolean {
+    switch (name) {
+      case 'ISSUE':
+        return this.#issue(doing);
+      case 'MINT':
+        return this.#mint(doing);
+      case 'SEND':
+        return this.#send(doing);
+      case 'DESTROY':
+        return this.#destroy(doing);
+      case 'BATCH':
+        return this.#batch(doing);
+      case 'ADDRESS':
+        return this.#address(doing);
+      case 'LIST':
+        return this.#list(doing);
+      case 'BROADCAST':
+        return this.#broadcast(doing);
+      case 'MESSAGE':
+        return this.#message(doing);
+      case 'FILE':
+        return this.#file(doing);
+      case 'LINK':
+        return this.#link(doing);
+      case 'SLEEP':
+        return this.#sleep(doing);
+      case 'CALLBACK':
+        return this.#callback(doing);
+      case 'AIRDROP':
+        return this.#airdrop(doing);
+      case 'DIVIDEND':
+        return this.#dividend(doing);
+      case 'SWEEP':
+        return this.#sweep(doing);
+      case 'DISPENSER':
+        return doing.format === 0 ? this.#dispenser(doing) : this.#changeDispenser(doing);
+      case 'ORDER':
+      case 'SWAP':
+        return doing.format === 0 ? this.#trade(name, doing) : this.#changeTrade(name, doing);
+      case 'STAKE':
+        return this.#stake(doing);
+      case 'UNSTAKE':
+        return this.#unstake(doing);
+      case 'DELEGATE':
+        return this.#delegate(doing);
+      default:
+        return this.#collect(doing);
+    }
+  }
+
+  /** Notes a status. @returns whether it is valid */
+  #judge({ index }: Doing, table: string, refusal: string | null): boolean {
+    this.#note(index, table, refusal === null ? 'valid' : `invalid: ${refusal}`);
+    return refusal === null;
+  }
+
+  #note(index: number, table: string, status: string): void {
+    this.#verdicts.push(`${index} ${table} ${status}`);
+  }
+
+  #endBlock(): void {
+    const isDue = ({ expiration }: { expiration: number }) => expiration <= this.#time;
+    const inOrder = <T extends { expiration: number; index: number }>(all: readonly T[]) =>
+      all.filter(isDue).sort((a, b) => a.expiration - b.expiration || a.index - b.index);
+    const open = (kind: string) => inOrder(this.#trades.filter((one) => one.kind === kind && one.status === 'open'));
+    const live = this.#dispensers.filter((one) => ['open', 'cancelling'].includes(one.status));
+    const [orders, swaps, dispensers] = [open('ORDER'), open('SWAP'), inOrder(live)];
+    const owed = inOrder(this.#owed.filter(({ status }) => status === 'pending_coinpay'));
+    const closing = live
+      .filter(({ closesAt }) => closesAt !== null && closesAt <= this.#time)
+      .sort((a, b) => a.closesAt! - b.closesAt! || a.index - b.index);
+    for (const trade of [...orders, ...swaps]) this.#expireTrade(trade);
+    for (const one of dispensers) this.#endDispenser(one, 'DISPENSER_EXPIRE', 'expired');
+    for (const one of owed) this.#expireOwed(one);
+    for (const one of closing) this.#endDispenser(one, 'DISPENSER_CLOSE', 'cancelled');
+    const back = this.#cooling.filter(({ block }) => block === this.#height).sort((a, b) => a.index - b.index);
+    this.#cooling = this.#cooling.filter(({ block }) => block !== this.#height);
+    for (const { source, amount } of back) {
+      const doing = this.#system('UNSTAKE_RELEASE', source);
+      this.#move(doing, 'escrows', this.#gas!, source, -amount);
+      this.#move(doing, 'credits', this.#gas!, source, amount);
+    }
+  }
+
+  // What actions read
+
+  #isAddress(text: string, coin = 'BTC'): boolean {
+    return this.#rules.isAddress(text, coin);
+  }
+
+  /** An address that an action meets gets a number. */
+  #meet(address: string): void {
+    if (!this.#addresses.includes(address)) this.#addresses.push(address);
+  }
+
+  #meetIfAddress(text: string | null): void {
+    if (text !== null && this.#isAddress(text)) this.#meet(text);
+  }
+
+  /** The address of a field; null for an id that names none. */
+  #resolve(field: string): string | null {
+    const [, id] = /^\^([0-9]{1,15})$/.exec(field) ?? [];
+    return id === undefined ? field : (this.#addresses[Number(id) - 1] ?? null);
+  }
+
+  #token(field: string): Token | null {
+    const [, id] = /^\^([0-9]{1,15})$/.exec(field) ?? [];
+    if (id !== undefined) return this.#tokens[Number(id) - 1] ?? null;
+    const wanted = field.toLowerCase();
+    return this.#tokens.find(({ key }) => key === wanted) ?? null;
+  }
+
+  get #gas(): Token | null {
+    return this.#token('GAS');
+  }
+
+  #balance(token: Token | null, address: string): bigint {
+    return (token && this.#balances.get(address)?.get(token)) ?? 0n;
+  }
+
+  #holders(token: Token): { address: string; amount: bigint }[] {
+    return [...this.#balances.keys()]
+      .map((address) => ({ address, amount: this.#balance(token, address) }))
+      .filter(({ amount }) => amount > 0n);
+  }
+
+  #isAsleep(name: string): boolean {
+    const wakes = this.#sleeps.get(name);
+    return wakes !== undefined && (wakes === -1 || wakes > this.#height);
+  }
+
+  #sourceSleeps({ source }: Doing): Test {
+    return () => this.#isAsleep(`address ${source}`) && 'SOURCE (sleeping)';
+  }
+
+  #tickSleeps(token: Token | null, field = 'TICK'): Test {
+    return () => token !== null && this.#isAsleep(`tick ${token.tick}`) && `${field} (sleeping)`;
+  }
+
+  #has(list: number, address: string): boolean {
+    return this.#lists.get(list)?.members.has(address) ?? false;
+  }
+
+  #isBarred({ allow, block }: Lists, address: string): boolean {
+    return (allow !== 0 && !this.#has(allow, address)) || (block !== 0 && this.#has(block, address));
+  }
+
+  /** The number of a list's first action; 0 where there is no list. */
+  #root(text: string): number {
+    const list = this.#lists.get(readWhole(text) ?? 0);
+    for (const [index, one] of this.#lists) if (one === list) return index;
+    return 0;
+  }
+
+  // What actions do
+
+  #move({ index }: Pick<Doing, 'index'>, movement: Movement, token: Token, address: string, amount: bigint): void {
+    this.#meet(address);
+    const rows = this.#moved[movement];
+    const same = rows.find((row) => row.action_index === index && row.address === address && row.tick === token.tick);
+    if (same) same.amount += amount;
+    else rows.push({ action_index: index, address, tick: token.tick, amount });
+    token.supply += movement === 'debits' ? -amount : amount;
+    if (movement === 'escrows') return;
+    const all = this.#balances.get(address) ?? new Map<Token, bigint>();
+    this.#balances.set(address, all);
+    all.set(token, (all.get(token) ?? 0n) + (movement === 'debits' ? -amount : amount));
+  }
+
+  #transfer(doing: Doing, token: Token, from: string, to: string, amount: bigint): void {
+    this.#move(doing, 'debits', token, from, amount);
+    this.#move(doing, 'credits', token, to, amount);
+  }
+
+  #newOwner(doing: Doing, token: Token, owner: string): void {
+    const index = this.#begin('ISSUE', doing.txIndex);
+    this.#meet(owner);
+    this.#note(index, 'issues', 'valid');
+    this.#valid.set(index, token);
+    token.owner = owner;
+    token.isHeld = false;
+  }
+
+  /** Takes a side of an offer from its source. */
+  #hold(doing: Doing, { token, amount, isOwnership }: Side): void {
+    if (token === null || amount === 0n) return;
+    if (isOwnership) {
+      token.isHeld = true;
+      return;
+    }
+    this.#move(doing, 'debits', token, doing.source, amount);
+    this.#move(doing, 'escrows', token, doing.source, amount);
+  }
+
+  /** Hands over what is held. */
+  #release(doing: Doing, { token, isOwnership }: Side, amount: bigint, onRow: string, to: string): void {
+    if (token === null || amount === 0n) return;
+    if (isOwnership && token.owner === to) token.isHeld = false;
+    else if (isOwnership) this.#newOwner(doing, token, to);
+    else {
+      this.#move(doing, 'escrows', token, onRow, -amount);
+      this.#move(doing, 'credits', token, to, amount);
+    }
+  }
+
+  // Tokens
+
+  #issue(doing: Doing): boolean {
+    const { source, format } = doing;
+    const get = named(ISSUE_FIELDS[format]!, doing.fields);
+    const name = get('TICK');
+    const token = this.#token(name);
+    const parent = this.#token(name.slice(0, Math.max(0, name.lastIndexOf('.'))));
+    const isChild = token === null && name.includes('.');
+    const decimals = get('DECIMALS') === '' ? (token?.decimals ?? 0) : readWhole(get('DECIMALS'));
+    const places = decimals === null || decimals > 18 ? 18 : decimals;
+    const given = <T>(field: string, read: (text: string) => T) => (get(field) === '' ? undefined : read(get(field)));
+    const units = (text: string) => readAmount(text, places);
+    const maxSupply = given('MAX_SUPPLY', units);
+    const maxMint = given('MAX_MINT', units);
+    const mintSupply = given('MINT_SUPPLY', units);
+    const addressMax = given('MINT_ADDRESS_MAX', units);
+    const mintStart = given('MINT_START_BLOCK', readWhole);
+    const mintStop = given('MINT_STOP_BLOCK', readWhole);
+    const callbackBlock = given('CALLBACK_BLOCK', readWhole);
+    const callbackTick =
+      get('CALLBACK_TICK') === '' ? (token?.callbackTick ?? null) : this.#token(get('CALLBACK_TICK'));
+    const callbackAmount = given('CALLBACK_AMOUNT', (text) => readAmount(text, callbackTick?.decimals ?? 18));
+    const transfer = this.#resolve(get('TRANSFER'));
+    const resolved = this.#resolve(get('TRANSFER_SUPPLY'));
+    const transferSupply = resolved === source ? '' : resolved;
+    const supply = token?.supply ?? 0n;
+    const cap = maxSupply ?? token?.maxSupply ?? 0n;
+    const isOver = (amount: bigint | null | undefined) => (amount ?? 0n) > (cap === 0n ? MOST_UNITS : cap);
+    const isGas = name.toUpperCase() === 'GAS';
+    const isBad = (address: string | null) => address !== '' && !this.#isAddress(address!);
+    const isLocked = (lock: string) => token?.locks[lock] === true;
+    const differs = (value: unknown, stored: unknown) =>
+      token !== null && value !== undefined && value !== null && value !== stored;
+    const terms = [
+      ['CALLBACK_BLOCK', differs(callbackBlock, token?.callbackBlock)],
+      ['CALLBACK_TICK', differs(callbackTick, token?.callbackTick)],
+      ['CALLBACK_AMOUNT', differs(callbackAmount, token?.callbackAmount)]
+    ] as const;
+    const isDistributed = () => this.#holders(token!).some(({ address }) => address !== token!.owner);
+    const isBadList = (field: string) => {
+      if (get(field) === '' || readWhole(get(field)) === 0) return false;
+      return this.#lists.get(readWhole(get(field)) ?? 0)?.type !== 2;
+    };
+    const isPast = (block: number | null | undefined) => (block ?? 0) > 0 && block! < this.#height;
+    const refusal = firstOf([
+      () => transfer === null && 'TRANSFER (unresolvable ^id)',
+      () => transferSupply === null && 'TRANSFER_SUPPLY (unresolvable ^id)',
+      () => name === '' && 'TICK (null)',
+      () => /^\.|\.$/.test(name) && 'TICK (period)',
+      () => isChild && parent === null && 'TICK (parent unknown)',
+      () => isChild && parent!.owner !== source && 'TICK (parent issued by another address)',
+      () => isChild && parent!.isHeld && 'TICK (parent ownership escrowed)',
+      () => !/^[A-Za-z0-9~!@#$%^&*()_+\-={}[\]:<>.?]*$/.test(name) && 'TICK (character)',
+      () => /^\^/.test(name) && !/^\^[0-9.]+$/.test(name) && 'TICK (id)',
+      () => /^\^.*\./.test(name) && 'TICK (caret dot)',
+      () => token === null && name.startsWith('^') && 'TICK (unresolvable ^id)',
+      () => name.length > 250 && 'TICK (length)',
+      () => COINS.includes(name.toUpperCase()) && 'TICK (reserved)',
+      () => token === null && !isGas && !name.includes('.') && name.length < 4 && 'TICK (length)',
+      () => maxSupply === null && 'MAX_SUPPLY (format)',
+      () => maxMint === null && 'MAX_MINT (format)',
+      () => mintSupply === null && 'MINT_SUPPLY (format)',
+      () => get('CALLBACK_TICK') !== '' && callbackTick === null && 'CALLBACK_TICK (unknown)',
+      () => callbackAmount === null && 'CALLBACK_AMOUNT (format)',
+      () => callbackBlock === null && 'CALLBACK_BLOCK (format)',
+      () => addressMax === null && 'MINT_ADDRESS_MAX (format)',
+      () => mintStart === null && 'MINT_START_BLOCK (format)',
+      () => mintStop === null && 'MINT_STOP_BLOCK (format)',
+      ...LOCKS.map((lock) => () => !['', '0', '1'].includes(get(`LOCK_${lock}`)) && `LOCK_${lock} (format)`),
+      this.#sourceSleeps(doing),
+      () => token !== null && token.owner !== source && 'issued by another address',
+      () => token?.isHeld === true && 'TICK (ownership escrowed)',
+      ...LOCKS.map((lock) => () => isLocked(lock) && get(`LOCK_${lock}`) === '0' && `LOCK_${lock} (locked)`),
+      () => (maxSupply ?? 0n) > MOST_UNITS && 'MAX_SUPPLY (min/max)',
+      () => (maxSupply ?? 0n) > 0n && maxSupply! < supply && 'MAX_SUPPLY < SUPPLY',
+      () => get('LOCK_MAX_SUPPLY') === '1' && cap === 0n && 'LOCK_MAX_SUPPLY (no max supply)',
+      () => (decimals === null || decimals > 18) && 'DECIMALS (min/max)',
+      () => supply > 0n && decimals !== token!.decimals && 'DECIMALS (locked)',
+      () => isBad(transfer) && 'TRANSFER (bad address)',
+      () => isBad(transferSupply) && 'TRANSFER_SUPPLY (bad address)',
+      () => isLocked('MINT_SUPPLY') && (mintSupply ?? 0n) > 0n && 'MINT_SUPPLY (locked)',
+      () => isOver(mintSupply) && 'MINT_SUPPLY > MAX_SUPPLY',
+      () => mintSupply !== undefined && isOver(mintSupply! + supply) && 'MINT_SUPPLY exceeds MAX_SUPPLY',
+      () => isOver(addressMax) && 'MINT_ADDRESS_MAX > MAX_SUPPLY',
+      () => {
+        if (addressMax === undefined && maxMint === undefined) return false;
+        const most = addressMax ?? token?.addressMax ?? 0n;
+        return most > 0n && most < (maxMint ?? token?.maxMint ?? 0n) && 'MINT_ADDRESS_MAX < MAX_MINT';
+      },
+      () => isLocked('MAX_SUPPLY') && differs(maxSupply, token!.maxSupply) && 'MAX_SUPPLY (locked)',
+      () => isLocked('MAX_MINT') && differs(maxMint, token!.maxMint) && 'MAX_MINT (locked)',
+      () => points(get('DESCRIPTION')) > 249 && 'DESCRIPTION (length)',
+      () =>
+        isLocked('DESCRIPTION') &&
+        get('DESCRIPTION') !== '' &&
+        get('DESCRIPTION') !== token!.description &&
+        'DESCRIPTION (locked)',
+      ...terms.map(
+        ([field, isChange]) =>
+          () =>
+            isLocked('CALLBACK') && isChange && (`${field} (locked)` as const)
+      ),
+      () =>
+        token !== null &&
+        callbackBlock !== undefined &&
+        callbackBlock! < this.#height &&
+        'CALLBACK_BLOCK (block index)',
+      ...terms.map(
+        ([field, isChange]) =>
+          () =>
+            isChange && isDistributed() && (`${field} (supply distributed)` as const)
+      ),
+      () => isBadList('ALLOW_LIST') && 'ALLOW_LIST (bad list)',
+      () => isBadList('BLOCK_LIST') && 'BLOCK_LIST (bad list)',
+      ...(format === 6
+        ? [
+            () => get('CONTROLLER') !== '' && 'CONTROLLER (unknown)',
+            () => token === null && 'TICK (unknown)',
+            ...this.#controllerTests(get)
+          ]
+        : []),
+      () => isPast(mintStart) && 'MINT_START_BLOCK < BLOCK_INDEX',
+      () => isPast(mintStop) && 'MINT_STOP_BLOCK < BLOCK_INDEX',
+      () => {
+        const stop = mintStop ?? token?.mintStop ?? 0;
+        return stop > 0 && stop < (mintStart ?? token?.mintStart ?? 0) && 'MINT_STOP_BLOCK < MINT_START_BLOCK';
+      },
+      ...memoTests(get('MEMO'))
+    ] as Test[]);
+    if (refusal === null) {
+      const issued = token ?? this.#newToken(name, source);
+      const list = (field: string, stored: number) => (get(field) === '' ? stored : this.#root(get(field)));
+      const locks = Object.fromEntries(LOCKS.map((lock) => [lock, isLocked(lock) || get(`LOCK_${lock}`) === '1']));
+      Object.assign(issued, {
+        owner: transfer === '' ? issued.owner : transfer,
+        decimals,
+        maxSupply: maxSupply ?? issued.maxSupply,
+        maxMint: maxMint ?? issued.maxMint,
+        addressMax: addressMax ?? issued.addressMax,
+        description: get('DESCRIPTION') || issued.description,
+        callbackBlock: callbackBlock ?? issued.callbackBlock,
+        callbackTick: callbackTick ?? issued.callbackTick,
+        callbackAmount: callbackAmount ?? issued.callbackAmount,
+        mintStart: mintStart ?? issued.mintStart,
+        mintStop: mintStop ?? issued.mintStop,
+        allow: list('ALLOW_LIST', issued.allow),
+        block: list('BLOCK_LIST', issued.block),
+        locks
+      });
+      this.#valid.set(doing.index, issued);
+      if (mintSupply) {
+        this.#move(doing, 'credits', issued, source, mintSupply);
+        if (transferSupply) this.#transfer(doing, issued, source, transferSupply, mintSupply);
+      }
+    }
+    this.#meetIfAddress(transfer);
+    this.#meetIfAddress(transferSupply);
+    return this.#judge(doing, 'issues', refusal);
+  }
+
+  #controllerTests(get: (name: string) => string): Test[] {
+    return [
+      () => !CLASSES.includes(get('ACTION_CLASS').toLowerCase()) && 'ACTION_CLASS (unknown)',
+      () => get('UNBIND') === '1' && 'ACTION_CLASS (not bound)',
+      () => get('CONTROLLER') === '' && 'CONTROLLER (null)'
+    ];
+  }
+
+  #newToken(tick: string, owner: string): Token {
+    const token: Token = {
+      ...{
+        tick,
+        key: tick.toLowerCase(),
+        owner,
+        decimals: 0,
+        supply: 0n,
+        maxSupply: 0n,
+        maxMint: 0n,
+        addressMax: 0n,
+        description: ''
+      },
+      ...{ callbackBlock: null, callbackTick: null, callbackAmount: null, allow: 0, block: 0 },
+      ...{ mintStart: 0, mintStop: 0, isHeld: false, locks: {} }
+    };
+    this.#tokens.push(token);
+    return token;
+  }
+
+  #mint(doing: Doing): boolean {
+    const { source } = doing;
+    const get = named('TICK AMOUNT DESTINATION MEMO', doing.fields);
+    const token = this.#token(get('TICK'));
+    const amount = readAmount(get('AMOUNT'), token?.decimals ?? 18);
+    const resolved = this.#resolve(get('DESTINATION'));
+    const to = resolved === source ? '' : resolved;
+    const key = `${token?.tick} ${source}`;
+    const minted = this.#minted.get(key) ?? 0n;
+    const refusal = firstOf([
+      () => to === null && 'DESTINATION (unresolvable ^id)',
+      () => token === null && 'TICK (unknown)',
+      () => token!.locks['MINT'] === true && 'LOCK_MINT',
+      () => amount === null && 'AMOUNT (format)',
+      () => to !== '' && !this.#isAddress(to!) && 'DESTINATION (format)',
+      this.#sourceSleeps(doing),
+      this.#tickSleeps(token),
+      ...memoTests(get('MEMO')),
+      () => token!.maxMint > 0n && amount! > token!.maxMint && 'AMOUNT > MAX_MINT',
+      () => token!.supply + amount! > (token!.maxSupply || MOST_UNITS) && 'mint exceeds MAX_SUPPLY',
+      () => this.#isBarred(token!, source) && 'SOURCE (not authorized)',
+      () => to !== '' && this.#isBarred(token!, to!) && 'DESTINATION (not authorized)',
+      () => token!.addressMax > 0n && minted + amount! > token!.addressMax && 'mint exceeds MINT_ADDRESS_MAX',
+      () => this.#height < token!.mintStart && 'MINT_START_BLOCK',
+      () => token!.mintStop > 0 && this.#height > token!.mintStop && 'MINT_STOP_BLOCK'
+    ]);
+    if (refusal === null) {
+      this.#move(doing, 'credits', token!, source, amount!);
+      if (to) this.#transfer(doing, token!, source, to, amount!);
+      this.#minted.set(key, minted + amount!);
+    }
+    this.#meetIfAddress(to);
+    return this.#judge(doing, 'mints', refusal);
+  }
+
+  #send(doing: Doing): boolean {
+    const { source, format, fields } = doing;
+    const [first = '', ...others] = fields;
+    const texts = {
+      0: groups(fields.slice(0, 4), 4),
+      1: groupsAndMemo(others, 2).map((group) => [first, ...group]),
+      2: groupsAndMemo(fields, 3),
+      3: groups(fields, 4)
+    }[format]!;
+    const legs: { token: Token | null; key: string | null; amount: bigint | null; to: string; memo: string }[] = [];
+    for (const [tick, text, to, memo] of texts.length > 0 ? texts : [['', '', '', '']]) {
+      const token = this.#token(tick!);
+      const amount = readAmount(text!, token?.decimals ?? 18);
+      const key = amount === null ? null : `${(token?.tick ?? tick!).toLowerCase()} ${to}`;
+      const same = legs.find((leg) => key !== null && leg.key === key);
+      if (same) Object.assign(same, { amount: same.amount! + amount!, memo });
+      else legs.push({ token, key, amount, to: to!, memo: memo! });
+    }
+    const verdicts = legs.map(({ token, amount, to, memo }) => {
+      const refusal = firstOf([
+        () => token === null && 'TICK (unknown)',
+        () => amount === null && 'AMOUNT (format)',
+        () => !this.#isAddress(to) && 'DESTINATION (format)',
+        this.#sourceSleeps(doing),
+        this.#tickSleeps(token),
+        () => this.#isBarred(token!, source) && 'SOURCE (not authorized)',
+        () => this.#isBarred(token!, to) && 'DESTINATION (not authorized)',
+        ...memoTests(memo),
+        () => memo === '' && this.#preferences.get(to)?.requiresMemo === true && 'MEMO (required)',
+        () => this.#balance(token, source) < amount! && 'insufficient funds'
+      ]);
+      if (refusal === null) {
+        this.#transfer(doing, token!, source, to, amount!);
+        doing.next.push(() => this.#dispense(source, to, token, amount!, 0, doing.txIndex));
+      }
+      this.#meetIfAddress(to);
+      return this.#judge(doing, 'sends', refusal);
+    });
+    return verdicts.includes(true);
+  }
+
+  #destroy(doing: Doing): boolean {
+    const { source, format, fields } = doing;
+    const texts = [groups(fields.slice(0, 3), 3), groupsAndMemo(fields, 2), groups(fields, 3)][format]!;
+    const legs: { token: Token | null; key: string | null; amount: bigint | null; memo: string }[] = [];
+    for (const [tick, text, memo] of texts.length > 0 ? texts : [['', '', '']]) {
+      const token = this.#token(tick!);
+      const amount = readAmount(text!, token?.decimals ?? 18);
+      const key = amount === null ? null : `${(token?.tick ?? tick!).toLowerCase()} ${memo}`;
+      const same = legs.find((leg) => key !== null && leg.key === key);
+      if (same) same.amount! += amount!;
+      else legs.push({ token, key, amount, memo: memo! });
+    }
+    const verdicts = legs.map(({ token, amount, memo }) => {
+      const refusal = firstOf([
+        () => token === null && 'TICK (unknown)',
+        () => amount === null && 'AMOUNT (format)',
+        this.#sourceSleeps(doing),
+        this.#tickSleeps(token),
+        ...memoTests(memo),
+        () => this.#isBarred(token!, source) && 'SOURCE (not authorized)',
+        () => this.#balance(token, source) < amount! && 'insufficient funds'
+      ]);
+      if (refusal === null) this.#move(doing, 'debits', token!, source, amount!);
+      return this.#judge(doing, 'destroys', refusal);
+    });
+    return verdicts.includes(true);
+  }
+
+  #batch(doing: Doing): boolean {
+    const commands = doing.rest === '' ? [] : doing.rest.split(';');
+    const names = commands.map((command) => command.split('|')[0]!.trim());
+    const weight = (command: string) => {
+      const { name, format } = parse(command);
+      if (['AIRDROP', 'DIVIDEND'].includes(name)) return 25;
+      return name === 'EXECUTE' || (name === 'DEPLOY' && format !== 4) ? 30 : 1;
+    };
+    const isTooOften = (name: string) => {
+      const ticks = commands
+        .filter((_, place) => names[place] === name)
+        .map((command) => parse(command).fields[0] ?? '');
+      if (name === 'BATCH') return true;
+      if (name === 'ISSUE') return ticks.filter((tick) => tick.startsWith('^') || !tick.includes('.')).length > 1;
+      if (name === 'MINT') return new Set(ticks.map((tick) => this.#token(tick))).size < ticks.length;
+      return false;
+    };
+    const refusal = firstOf([
+      () => commands.length === 0 && 'COMMAND (unknown)',
+      () =>
+        (commands.length > 250 || commands.reduce((sum, command) => sum + weight(command), 0) > 250) &&
+        'COMMAND (limit)',
+      () => names.some((name) => !REFERENCE_ACTIONS.has(name)) && 'ACTION (unknown)',
+      ...names.map((name) => () => isTooOften(name) && (`${name} (limit)` as const)),
+      this.#sourceSleeps(doing)
+    ]);
+    if (refusal === null)
+      doing.next.push(...commands.map((command) => () => this.#command(command, doing.transaction!, doing.txIndex!)));
+    return this.#judge(doing, 'batches', refusal);
+  }
+
+  // Records
+
+  #address(doing: Doing): boolean {
+    const isController = doing.format === 1;
+    const get = named(
+      isController
+        ? 'CONTROLLER ACTION_CLASS COOLDOWN_BLOCKS UNBIND MEMO'
+        : 'FEE_PREFERENCE REQUIRE_MEMO DISPENSER_PREFERENCE MEMO',
+      doing.fields
+    );
+    const fields = ['FEE_PREFERENCE', 'REQUIRE_MEMO', 'DISPENSER_PREFERENCE'];
+    const allowed = [
+      [0, 1, 2],
+      [0, 1],
+      [1, 2]
+    ];
+    const refusal = firstOf([
+      ...fields.map(
+        (field) => () => get(field) !== '' && readWhole(get(field)) === null && (`${field} (format)` as const)
+      ),
+      ...fields.map(
+        (field, place) => () =>
+          get(field) !== '' && !allowed[place]!.includes(readWhole(get(field))!) && (`${field} (value)` as const)
+      ),
+      ...(isController
+        ? [() => get('CONTROLLER') !== '' && ('CONTROLLER (unknown)' as const), ...this.#controllerTests(get)]
+        : []),
+      this.#sourceSleeps(doing),
+      ...memoTests(get('MEMO'))
+    ] as Test[]);
+    if (refusal === null) {
+      const former = this.#preferences.get(doing.source);
+      this.#preferences.set(doing.source, {
+        requiresMemo: readWhole(get('REQUIRE_MEMO')) === 1,
+        dispenser: get('DISPENSER_PREFERENCE') || (former?.dispenser ?? '')
+      });
+    }
+    return this.#judge(doing, 'addresses', refusal);
+  }
+
+  #list(doing: Doing): boolean {
+    const { source, format, fields, index } = doing;
+    const get = named(
+      ['TYPE MEMO', 'EDIT LIST_ACTION_INDEX MEMO', '', 'LIST_ACTION_INDEX DESTINATION MEMO'][format]!,
+      fields
+    );
+    const known = this.#lists.get(readWhole(get('LIST_ACTION_INDEX')) ?? 0) ?? null;
+    const to = this.#resolve(get('DESTINATION'));
+    const refusal = firstOf([
+      () => format === 0 && !['1', '2'].includes(get('TYPE')) && 'TYPE (unknown)',
+      () => format === 1 && !['1', '2'].includes(get('EDIT')) && 'EDIT (unknown)',
+      () => format !== 0 && known === null && 'LIST_ACTION_INDEX (unknown)',
+      () => format !== 0 && known!.owner !== source && 'LIST_ACTION_INDEX (not owner)',
+      () => format === 3 && to === null && 'DESTINATION (unresolvable ^id)',
+      () => format === 3 && !this.#isAddress(to!) && 'DESTINATION (format)',
+      this.#sourceSleeps(doing),
+      ...memoTests(get('MEMO'))
+    ]);
+    if (refusal === null && format === 3) {
+      this.#meet(to!);
+      known!.owner = to!;
+    } else if (refusal === null) {
+      const list = known ?? { type: Number(get('TYPE')), owner: source, members: new Set<string>() };
+      const items = new Set(fields.slice(format === 0 ? 2 : 3).filter((item) => item !== ''));
+      for (const item of items) {
+        const named = list.type === 1 ? (this.#token(item)?.tick ?? null) : this.#resolve(item);
+        if (named === null || (list.type === 2 && !this.#isAddress(named))) {
+          const status = `invalid: ${list.type === 1 ? 'TICK (unknown)' : 'ADDRESS (format)'}`;
+          this.#note(index, 'list_edits', status);
+          this.#note(index, 'list_items_invalid', status);
+          continue;
+        }
+        this.#note(index, 'list_edits', 'valid');
+        if (list.type === 2) this.#meet(named);
+        if (format === 1 && get('EDIT') === '2') list.members.delete(named);
+        else list.members.add(named);
+      }
+      this.#lists.set(index, list);
+    }
+    return this.#judge(doing, 'lists', refusal);
+  }
+
+  #broadcast(doing: Doing): boolean {
+    const formats = [
+      'MESSAGE VALUE',
+      'MESSAGE VALUE FEE MEMO',
+      'MESSAGE FEE MEMO',
+      'BROADCAST_ACTION_INDEX VALUE MEMO'
+    ];
+    const get = named(formats[doing.format]!, doing.fields);
+    const isNumber = (text: string) => text === '' || /^-?[0-9]{1,40}(\.[0-9]{1,40})?$/.test(text);
+    const updated = readWhole(get('BROADCAST_ACTION_INDEX'));
+    const refusal = firstOf([
+      () => !isNumber(get('VALUE')) && 'VALUE (format)',
+      () => !isNumber(get('FEE')) && 'FEE (format)',
+      () => doing.format === 3 && updated === null && 'BROADCAST_ACTION_INDEX (format)',
+      this.#sourceSleeps(doing),
+      () => doing.format === 3 && !this.#valid.has(updated!) && 'BROADCAST_ACTION_INDEX (status)',
+      () => points(get('MESSAGE')) > 250 && 'MESSAGE (length)',
+      () => get('VALUE').length > 25 && 'VALUE (length)',
+      () => get('FEE').length > 11 && 'FEE (length)',
+      ...memoTests(get('MEMO'))
+    ]);
+    return this.#judge(doing, 'broadcasts', refusal);
+  }
+
+  #message(doing: Doing): boolean {
+    const hasKey = doing.format < 2;
+    const names = [
+      'ENCRYPTION_METHOD ENCRYPTION_KEY',
+      'ENCRYPTION_METHOD ENCRYPTION_KEY',
+      'ENCRYPTED_MESSAGE',
+      'PLAINTEXT_MESSAGE'
+    ];
+    const get = named(`COIN DESTINATION ${names[doing.format]}`, doing.fields);
+    const to = this.#resolve(get('DESTINATION'));
+    const method = readWhole(get('ENCRYPTION_METHOD'));
+    const coin = get('COIN').toUpperCase();
+    const refusal = firstOf([
+      () => to === null && 'DESTINATION (unresolvable ^id)',
+      () => !COINS.includes(coin) && 'COIN (value)',
+      () => !this.#isAddress(to!, coin) && 'DESTINATION (format)',
+      () => hasKey && method === null && 'ENCRYPTION_METHOD (format)',
+      this.#sourceSleeps(doing),
+      () => hasKey && ![1, 2, 3].includes(method!) && 'ENCRYPTION_METHOD (value)',
+      ...['ENCRYPTION_KEY', 'ENCRYPTED_MESSAGE', 'PLAINTEXT_MESSAGE'].map(
+        (field) => () => points(get(field)) > 1_048_576 && (`${field} (length)` as const)
+      )
+    ]);
+    if (to !== null && COINS.includes(coin) && this.#isAddress(to, coin)) this.#meet(to);
+    return this.#judge(doing, 'messages', refusal);
+  }
+
+  #file(doing: Doing): boolean {
+    const get = named('NAME TYPE TITLE MEMO GATE_TICKER', doing.fields);
+    const refusal = firstOf([
+      this.#sourceSleeps(doing),
+      () => points(get('NAME')) > 250 && 'NAME (length)',
+      () => points(get('TYPE')) > 255 && 'TYPE (length)',
+      () => points(get('TITLE')) > 250 && 'TITLE (length)',
+      ...memoTests(get('MEMO')),
+      () => get('GATE_TICKER') !== '' && 'GATE_TICKER (format)'
+    ]);
+    return this.#judge(doing, 'files', refusal);
+  }
+
+  #link(doing: Doing): boolean {
+    const get = named('COIN1 COIN1_ACTION_INDEX COIN2 COIN2_ACTION_INDEX MEMO', doing.fields);
+    const ends = ['COIN1', 'COIN2'];
+    const coin = (end: string) => get(end).toUpperCase();
+    const number = (end: string) => readWhole(get(`${end}_ACTION_INDEX`));
+    const token = () => (coin('COIN2') === 'BTC' ? (this.#valid.get(number('COIN2')!) ?? null) : null);
+    const refusal = firstOf([
+      ...ends.map((end) => () => !COINS.includes(coin(end)) && (`${end} (unsupported COIN network)` as const)),
+      ...ends.map((end) => () => number(end) === null && (`${end}_ACTION_INDEX (format)` as const)),
+      this.#sourceSleeps(doing),
+      ...ends.map(
+        (end) => () =>
+          coin(end) === 'BTC' && !this.#valid.has(number(end)!) && (`${end}_ACTION_INDEX (status)` as const)
+      ),
+      () => (token()?.owner ?? doing.source) !== doing.source && 'SOURCE (not authorized)',
+      () => token()?.isHeld === true && 'TICK (ownership escrowed)',
+      ...memoTests(get('MEMO'))
+    ]);
+    return this.#judge(doing, 'links', refusal);
+  }
+
+  #sleep(doing: Doing): boolean {
+    const get = named(doing.format === 0 ? 'RESUME_BLOCK MEMO' : 'RESUME_BLOCK TICK MEMO', doing.fields);
+    const token = doing.format === 1 ? this.#token(get('TICK')) : null;
+    const resume = Number(get('RESUME_BLOCK'));
+    const refusal = firstOf([
+      () => doing.format === 1 && token === null && 'TICK (unknown)',
+      () => !/^-?[0-9]{1,15}$/.test(get('RESUME_BLOCK')) && 'RESUME_BLOCK (format)',
+      () => resume !== -1 && resume !== 0 && resume < this.#height && 'RESUME_BLOCK (block_index)',
+      this.#sourceSleeps(doing),
+      () => token !== null && token.owner !== doing.source && 'TICK (not authorized)',
+      () => token?.locks['SLEEP'] === true && 'LOCK_SLEEP',
+      () => token?.isHeld === true && 'TICK (ownership escrowed)',
+      ...memoTests(get('MEMO'))
+    ]);
+    if (refusal === null) this.#sleeps.set(token ? `tick ${token.tick}` : `address ${doing.source}`, resume);
+    return this.#judge(doing, 'sleeps', refusal);
+  }
+
+  // Actions about many addresses
+
+  #callback(doing: Doing): boolean {
+    const { source } = doing;
+    const get = named('TICK MEMO', doing.fields);
+    const token = this.#token(get('TICK'));
+    const paid = token?.callbackTick ?? null;
+    const holders = () => this.#holders(token!).filter(({ address }) => address !== source);
+    const share = (held: bigint) => cut((held * token!.callbackAmount!) / E18, paid!.decimals);
+    const total = () => holders().reduce((sum, { amount }) => sum + share(amount), 0n);
+    const refusal = firstOf([
+      () => token === null && 'TICK (unknown)',
+      () => paid === null && 'CALLBACK_TICK (unknown)',
+      () => token!.locks['CALLBACK'] === true && 'LOCK_CALLBACK',
+      () => token!.owner !== source && 'SOURCE (not authorized)',
+      () => token!.isHeld && 'TICK (ownership escrowed)',
+      () => token!.callbackBlock === null && 'CALLBACK_BLOCK (format)',
+      () => token!.callbackAmount === null && 'CALLBACK_AMOUNT (format)',
+      this.#sourceSleeps(doing),
+      this.#tickSleeps(token),
+      this.#tickSleeps(paid, 'CALLBACK_TICK'),
+      () => token!.callbackBlock! > this.#height && 'CALLBACK_BLOCK (block index)',
+      ...memoTests(get('MEMO')),
+      () => holders().some(({ address }) => this.#isBarred(paid!, address)) && 'CALLBACK_TICK (holder not authorized)',
+      () => this.#balance(paid, source) < total() && 'insufficient funds (CALLBACK_TICK)'
+    ]);
+    if (refusal === null)
+      for (const { address, amount } of holders()) {
+        this.#transfer(doing, token!, address, source, amount);
+        if (share(amount) > 0n) this.#transfer(doing, paid!, source, address, share(amount));
+      }
+    return this.#judge(doing, 'callbacks', refusal);
+  }
+
+  #airdrop(doing: Doing): boolean {
+    const { source, format, fields } = doing;
+    const [first = '', ...others] = fields;
+    const texts = [
+      groups(fields.slice(0, 4), 4),
+      groupsAndMemo(others, 2).map(([tick, amount, memo]) => [tick!, amount!, first, memo!]),
+      groupsAndMemo(fields, 3),
+      groups(fields, 4)
+    ][format]!;
+    const verdicts = (texts.length > 0 ? texts : [['', '', '', '']]).map(([tick, text, listText, memo]) => {
+      const token = this.#token(tick!);
+      const amount = readAmount(text!, token?.decimals ?? 18);
+      const list = this.#lists.get(readWhole(listText!) ?? 0) ?? null;
+      const recipients = () => {
+        const all = [...list!.members].flatMap((member) =>
+          list!.type === 2 ? member : this.#holders(this.#token(member)!).map(({ address }) => address)
+        );
+        return [...new Set(all)].filter((address) => !this.#isBarred(token!, address));
+      };
+      const refusal = firstOf([
+        () => token === null && 'TICK (unknown)',
+        () => amount === null && 'AMOUNT (format)',
+        () => readWhole(listText!) === null && 'LIST_ACTION_INDEX (format)',
+        this.#sourceSleeps(doing),
+        this.#tickSleeps(token),
+        ...memoTests(memo!),
+        () => list === null && 'LIST (unknown)',
+        () => this.#isBarred(token!, source) && 'SOURCE (not authorized)',
+        () => this.#balance(token, source) < amount! && 'insufficient funds',
+        () => this.#balance(token, source) < amount! * BigInt(recipients().length) && 'insufficient funds (TICK)'
+      ]);
+      if (refusal === null)
+        for (const recipient of recipients()) this.#transfer(doing, token!, source, recipient, amount!);
+      return this.#judge(doing, 'airdrops', refusal);
+    });
+    return verdicts.includes(true);
+  }
+
+  #dividend(doing: Doing): boolean {
+    const { source } = doing;
+    const get = named('TICK DIVIDEND_TICK AMOUNT MEMO', doing.fields);
+    const [token, paid] = [this.#token(get('TICK')), this.#token(get('DIVIDEND_TICK'))];
+    const amount = readAmount(get('AMOUNT'), paid?.decimals ?? 18);
+    const shares = () =>
+      this.#holders(token!)
+        .filter(({ address }) => address !== source && !this.#isBarred(paid!, address))
+        .map((holder) => ({ ...holder, share: cut((holder.amount * amount!) / E18, paid!.decimals) }))
+        .filter(({ share }) => share > 0n);
+    const refusal = firstOf([
+      () => token === null && 'TICK (unknown)',
+      () => paid === null && 'DIVIDEND_TICK (unknown)',
+      () => amount === null && 'AMOUNT (format)',
+      this.#sourceSleeps(doing),
+      this.#tickSleeps(token),
+      this.#tickSleeps(paid, 'DIVIDEND_TICK'),
+      ...memoTests(get('MEMO')),
+      () =>
+        this.#balance(paid, source) < shares().reduce((sum, { share }) => sum + share, 0n) &&
+        'insufficient funds (TICK)'
+    ]);
+    if (refusal === null)
+      for (const { address, share } of shares()) this.#transfer(doing, paid!, source, address, share);
+    return this.#judge(doing, 'dividends', refusal);
+  }
+
+  #sweep(doing: Doing): boolean {
+    const { source } = doing;
+    const get = named('DESTINATION BALANCES OWNERSHIPS ORDERS SWAPS DISPENSERS MEMO', doing.fields);
+    const to = this.#resolve(get('DESTINATION'));
+    const flag = (name: string) => get(name) || (['BALANCES', 'OWNERSHIPS'].includes(name) ? '1' : '0');
+    const format = (name: string, told: string) => () => !['0', '1'].includes(flag(name)) && `${told} (format)`;
+    const refusal = firstOf([
+      () => to === null && 'DESTINATION (unresolvable ^id)',
+      () => to === '' && 'DESTINATION (null)',
+      () => !this.#isAddress(to!) && 'DESTINATION (format)',
+      format('BALANCES', 'BALANCES'),
+      format('OWNERSHIPS', 'OWNERSHIP'),
+      format('ORDERS', 'ORDERS'),
+      format('SWAPS', 'SWAPS'),
+      format('DISPENSERS', 'DISPENSERS'),
+      this.#sourceSleeps(doing),
+      ...memoTests(get('MEMO'))
+    ] as Test[]);
+    if (refusal === null) {
+      const isOwn = (one: { source: string; status: string }) => one.source === source && one.status === 'open';
+      for (const kind of ['ORDER', 'SWAP'])
+        if (flag(`${kind}S`) === '1')
+          for (const trade of this.#trades.filter((one) => one.kind === kind && isOwn(one)))
+            this.#endTrade(doing, trade, 'cancelled', to!);
+      if (flag('DISPENSERS') === '1')
+        for (const one of this.#dispensers.filter(isOwn)) this.#cancelDispenser(doing, one, to!);
+      if (flag('BALANCES') === '1')
+        for (const token of this.#tokens) {
+          const amount = this.#balance(token, source);
+          if (amount > 0n) this.#transfer(doing, token, source, to!, amount);
+        }
+      if (flag('OWNERSHIPS') === '1') {
+        const own = this.#tokens.filter(({ owner, isHeld }) => owner === source && !isHeld);
+        for (const token of own.sort((a, b) => byBytes(a.tick, b.tick))) this.#newOwner(doing, token, to!);
+      }
+    }
+    this.#meetIfAddress(to);
+    return this.#judge(doing, 'sweeps', refusal);
+  }
+
+  // Offers
+
+  #side(get: (name: string) => string, side: 'GIVE' | 'GET'): SideFields {
+    const token = this.#token(get(`${side}_TICK`));
+    return {
+      coin: get(`${side}_COIN`).toUpperCase(),
+      tick: get(`${side}_TICK`),
+      token,
+      text: get(`${side}_AMOUNT`),
+      amount: readAmount(get(`${side}_AMOUNT`), token?.decimals ?? 8),
+      mark: get(`${side}_OWNERSHIP`),
+      isOwnership: get(`${side}_OWNERSHIP`) === '1'
+    };
+  }
+
+  #ownershipTests({ source }: Doing, give: SideFields): Test[] {
+    const { isOwnership, token, amount, text } = give;
+    return [
+      () => isOwnership && token === null && 'GIVE_TICK (native coin has no ownership)',
+      () => isOwnership && text !== '' && 'GIVE_AMOUNT (must be empty when GIVE_OWNERSHIP=1)',
+      () => isOwnership && token!.owner !== source && 'SOURCE (not GIVE_TICK owner)',
+      () => isOwnership && token!.isHeld && 'GIVE_TICK (ownership already escrowed)',
+      () => !isOwnership && !amount && 'GIVE_AMOUNT (required and greater than 0 when GIVE_OWNERSHIP=0)'
+    ];
+  }
+
+  #termTests(get: (name: string) => string): Test[] {
+    const lists = ['ALLOW_LIST', 'BLOCK_LIST'].flatMap((field) => {
+      const list = () => this.#lists.get(readWhole(get(field)) ?? 0);
+      const isNamed = get(field) !== '' && get(field) !== '0';
+      return [
+        () => isNamed && !list() && (`${field} (unknown)` as const),
+        () => isNamed && list()!.type !== 2 && (`${field} (unsupported)` as const)
+      ];
+    });
+    return [
+      () => get('EXPIRATION') !== '' && readWhole(get('EXPIRATION'))! <= this.#time && 'EXPIRATION (past)',
+      ...lists
+    ];
+  }
+
+  #expirationTest(get: (name: string) => string): Test {
+    return () => get('EXPIRATION') !== '' && readWhole(get('EXPIRATION')) === null && 'EXPIRATION (format)';
+  }
+
+  #expirationOf(get: (name: string) => string): number {
+    return get('EXPIRATION') === '' ? this.#time + 90 * DAY : readWhole(get('EXPIRATION'))!;
+  }
+
+  #trade(kind: 'ORDER' | 'SWAP', doing: Doing): boolean {
+    const { source, index } = doing;
+    const get = named(TRADE_FIELDS, doing.fields);
+    const [give, want] = [this.#side(get, 'GIVE'), this.#side(get, 'GET')];
+    const getAddress = this.#resolve(get('GET_ADDRESS') || source);
+    const mayBeCoin = kind === 'ORDER';
+    const refusal = firstOf([
+      () => getAddress === null && 'GET_ADDRESS (unresolvable ^id)',
+      () => !COINS.includes(give.coin) && 'GIVE_COIN (unsupported COIN network)',
+      () => !COINS.includes(want.coin) && 'GET_COIN (unsupported COIN network)',
+      () => give.coin !== 'BTC' && 'GIVE_COIN (network)',
+      () => want.coin !== 'BTC' && 'GET_COIN (cross-chain not enabled)',
+      () => mayBeCoin && give.tick === '' && want.tick === '' && 'cannot trade native coin for native coin',
+      () => give.token === null && !(mayBeCoin && give.tick === '') && 'GIVE_TICK (unknown)',
+      () => want.token === null && !(mayBeCoin && want.tick === '') && 'GET_TICK (unknown)',
+      () => give.text !== '' && give.amount === null && 'GIVE_AMOUNT (format)',
+      () => want.text !== '' && want.amount === null && 'GET_AMOUNT (format)',
+      () => !want.isOwnership && !want.amount && 'GET_AMOUNT (must be positive)',
+      () => !this.#isAddress(getAddress!) && 'GET_ADDRESS (format)',
+      this.#expirationTest(get),
+      () => !['', '0', '1'].includes(give.mark) && 'GIVE_OWNERSHIP (format)',
+      () => !['', '0', '1'].includes(want.mark) && 'GET_OWNERSHIP (format)',
+      ...this.#ownershipTests(doing, give),
+      () => want.isOwnership && want.token === null && 'GET_TICK (native coin has no ownership)',
+      () => want.isOwnership && want.text !== '' && 'GET_AMOUNT (must be empty when GET_OWNERSHIP=1)',
+      this.#sourceSleeps(doing),
+      this.#tickSleeps(give.token),
+      ...memoTests(get('MEMO')),
+      () => give.token !== null && this.#isBarred(give.token, source) && 'SOURCE (not authorized)',
+      ...this.#termTests(get),
+      () =>
+        give.token !== null &&
+        !give.isOwnership &&
+        this.#balance(give.token, source) < give.amount! &&
+        'insufficient funds (GIVE_AMOUNT)'
+    ]);
+    if (refusal === null) {
+      const side = ({ token, amount, isOwnership }: SideFields): Side => {
+        return { token, amount: isOwnership ? E18 : amount!, isOwnership };
+      };
+      const trade: Trade = {
+        ...{ kind, index, source, status: 'open', give: side(give), get: side(want) },
+        ...{ giveLeft: side(give).amount, getLeft: side(want).amount, getAddress: getAddress! },
+        ...{
+          expiration: this.#expirationOf(get),
+          allow: this.#root(get('ALLOW_LIST')),
+          block: this.#root(get('BLOCK_LIST'))
+        }
+      };
+      this.#trades.push(trade);
+      this.#hold(doing, trade.give);
+      this.#note(index, `${kind.toLowerCase()}_statuses`, 'open');
+      doing.next.push(() => this.#match(trade));
+    }
+    this.#meetIfAddress(getAddress);
+    return this.#judge(doing, `${kind.toLowerCase()}s`, refusal);
+  }
+
+  #changeTrade(kind: 'ORDER' | 'SWAP', doing: Doing): boolean {
+    const isCancel = doing.format === 1;
+    const field = `${kind}_ACTION_INDEX`;
+    const get = named(isCancel ? `${field} MEMO` : `${field} EXPIRATION ALLOW_LIST BLOCK_LIST MEMO`, doing.fields);
+    const trade = this.#trades.find((one) => one.kind === kind && one.index === readWhole(get(field)));
+    const refusal = firstOf([
+      this.#expirationTest(get),
+      this.#sourceSleeps(doing),
+      ...memoTests(get('MEMO')),
+      () => !trade && `${field} (unknown)`,
+      () => trade!.source !== doing.source && 'SOURCE (not owner)',
+      () => trade!.status !== 'open' && `${field} (${kind.toLowerCase()} not open)`,
+      ...this.#termTests(get)
+    ]);
+    if (refusal === null && isCancel) this.#endTrade(doing, trade!, 'cancelled', trade!.source);
+    else if (refusal === null) {
+      if (get('EXPIRATION') !== '') trade!.expiration = readWhole(get('EXPIRATION'))!;
+      if (get('ALLOW_LIST') !== '') trade!.allow = this.#root(get('ALLOW_LIST'));
+      if (get('BLOCK_LIST') !== '') trade!.block = this.#root(get('BLOCK_LIST'));
+      doing.next.push(() => this.#match(trade!));
+    }
+    return this.#judge(doing, `${kind.toLowerCase()}_${isCancel ? 'cancels' : 'edits'}`, refusal);
+  }
+
+  /** Matches a trade until nothing fits it. */
+  #match(taker: Trade): void {
+    while (taker.status === 'open') {
+      const isSame = (a: Side, b: Side) => a.token === b.token && a.isOwnership === b.isOwnership;
+      const makers = this.#trades
+        .filter((one) => one.kind === taker.kind && one.status === 'open' && one.source !== taker.source)
+        .filter((one) => isSame(one.give, taker.get) && isSame(one.get, taker.give))
+        .filter((one) => one.giveLeft > 0n && one.getLeft > 0n)
+        .filter((one) => one.give.amount * taker.give.amount >= taker.get.amount * one.get.amount)
+        .sort((a, b) => {
+          const better = b.give.amount * a.get.amount - a.give.amount * b.get.amount;
+          return better === 0n ? a.index - b.index : better < 0n ? -1 : 1;
+        });
+      const found = makers
+        .map((maker) => ({ maker, fill: this.#fill(maker, taker) }))
+        .find(({ maker, fill }) => fill !== null && !this.#isApart(maker, taker));
+      if (!found) return;
+      this.#settle(found.maker, taker, found.fill!);
+    }
+  }
+
+  #fill(maker: Trade, taker: Trade): { give: bigint; get: bigint } | null {
+    if (taker.kind === 'SWAP' || taker.give.isOwnership || taker.get.isOwnership) {
+      const isExact = maker.giveLeft === taker.getLeft && maker.getLeft === taker.giveLeft;
+      return isExact ? { give: taker.giveLeft, get: taker.getLeft } : null;
+    }
+    const [price, cost] = [maker.give.amount, maker.get.amount];
+    let give = min(maker.getLeft, taker.giveLeft);
+    let get = min(maker.giveLeft, taker.getLeft);
+    if (get * cost > give * price) get = min(get, divide(give * price, cost, taker.get.token?.decimals ?? 8));
+    else give = min(give, divide(get * cost, price, taker.give.token?.decimals ?? 8));
+    return give > 0n && get > 0n ? { give, get } : null;
+  }
+
+  #isApart(maker: Trade, taker: Trade): boolean {
+    const lists: Lists[] = [maker, taker];
+    for (const { token } of [taker.give, taker.get]) if (token) lists.push(token);
+    return lists.some((one) => [maker, taker].some(({ getAddress }) => this.#isBarred(one, getAddress)));
+  }
+
+  #settle(maker: Trade, taker: Trade, { give, get }: { give: bigint; get: bigint }): void {
+    const doing = this.#system(`${taker.kind}_MATCH`, taker.source);
+    const isInstant = taker.give.token !== null && taker.get.token !== null;
+    this.#note(doing.index, `${taker.kind.toLowerCase()}_matches`, isInstant ? 'valid' : 'pending_coinpay');
+    maker.giveLeft -= get;
+    maker.getLeft -= give;
+    taker.giveLeft -= give;
+    taker.getLeft -= get;
+    if (isInstant) {
+      this.#release(doing, taker.give, give, maker.getAddress, maker.getAddress);
+      this.#release(doing, maker.give, get, taker.getAddress, taker.getAddress);
+    } else {
+      const [buyer, seller, coins, sold] =
+        taker.give.token === null ? [taker, maker, give, get] : [maker, taker, get, give];
+      this.#note(doing.index, 'coinpay_statuses', 'pending_coinpay');
+      this.#owed.push({
+        ...{ index: doing.index, status: 'pending_coinpay', payee: seller.getAddress, coins, seller, buyer },
+        ...{ sold: { ...seller.give, amount: sold }, expiration: this.#time + 7_200 }
+      });
+    }
+    for (const trade of [maker, taker]) this.#maybeComplete(doing, trade);
+  }
+
+  #isAwaited(trade: Trade): boolean {
+    return this.#owed.some(
+      ({ status, seller, buyer }) => status === 'pending_coinpay' && (seller === trade || buyer === trade)
+    );
+  }
+
+  #setStatus(doing: Doing, trade: Trade, status: string): void {
+    trade.status = status;
+    this.#note(doing.index, `${trade.kind.toLowerCase()}_statuses`, status);
+  }
+
+  #maybeComplete(doing: Doing, trade: Trade): void {
+    if (this.#isAwaited(trade)) return;
+    if (trade.status === 'cancelling') this.#setStatus(doing, trade, 'cancelled');
+    else if (trade.status === 'expiring') this.#setStatus(doing, trade, 'expired');
+    else if (trade.status === 'open' && (trade.giveLeft === 0n || trade.getLeft === 0n)) {
+      this.#release(doing, trade.give, trade.giveLeft, trade.source, trade.source);
+      this.#setStatus(doing, trade, 'complete');
+    }
+  }
+
+  #endTrade(doing: Doing, trade: Trade, ending: 'cancelled' | 'expired', to: string): void {
+    this.#release(doing, trade.give, trade.giveLeft, trade.source, to);
+    const pending = ending === 'cancelled' ? 'cancelling' : 'expiring';
+    this.#setStatus(doing, trade, this.#isAwaited(trade) ? pending : ending);
+  }
+
+  #expireTrade(trade: Trade): void {
+    if (trade.status !== 'open') return;
+    const doing = this.#system(`${trade.kind}_EXPIRE`, trade.source);
+    this.#note(doing.index, `${trade.kind.toLowerCase()}_expires`, 'valid');
+    this.#endTrade(doing, trade, 'expired', trade.source);
+  }
+
+  #coinpay(match: number | null, transaction: ReferenceTransaction, txIndex: number): void {
+    for (const { vout, address, amount } of transaction.outputs ?? []) {
+      const output = `${transaction.hash} ${vout}`;
+      const spent = this.#spent.get(output) ?? 0n;
+      const owed = this.#owed.find(({ index, status }) => index === match && status === 'pending_coinpay');
+      if (owed?.payee !== address || amount - spent < owed.coins) continue;
+      this.#spent.set(output, spent + owed.coins);
+      const doing = this.#system('COINPAY', transaction.source, txIndex);
+      const isLate = this.#time >= owed.expiration;
+      this.#judge(doing, 'coinpays', isLate ? 'COINPAY obligation expired' : null);
+      if (isLate) continue;
+      this.#release(doing, owed.sold, owed.sold.amount, owed.seller.source, owed.buyer.getAddress);
+      this.#finishOwed(doing, owed, 'fulfilled');
+    }
+  }
+
+  #expireOwed(owed: Owed): void {
+    if (owed.status !== 'pending_coinpay') return;
+    const { source } = owed.seller;
+    const doing = this.#system('COINPAY_EXPIRE', source);
+    this.#note(doing.index, 'coinpay_expires', 'valid');
+    this.#release(doing, owed.sold, owed.sold.amount, source, source);
+    this.#finishOwed(doing, owed, 'expired');
+  }
+
+  #finishOwed(doing: Doing, owed: Owed, status: string): void {
+    owed.status = status;
+    this.#note(doing.index, 'coinpay_statuses', status);
+    for (const trade of [owed.seller, owed.buyer]) this.#maybeComplete(doing, trade);
+  }
+
+  #dispenser(doing: Doing): boolean {
+    const { source, index } = doing;
+    const get = named(DISPENSER_FIELDS, doing.fields);
+    const [give, want] = [this.#side(get, 'GIVE'), this.#side(get, 'GET')];
+    const escrow = get('GIVE_ESCROW') === '' ? 0n : readAmount(get('GIVE_ESCROW'), give.token?.decimals ?? 8);
+    const getAddress = get('GET_ADDRESS') || source;
+    const fiat = get('FIAT_CODE').toUpperCase();
+    const [fiatAmount, oracle] = [get('FIAT_AMOUNT'), get('ORACLE_ADDRESS')];
+    const isPermitted = () =>
+      getAddress === source ||
+      Number(this.#preferences.get(getAddress)?.dispenser) === 2 ||
+      !this.#addresses.includes(getAddress) ||
+      this.#dispensers.some((one) => one.source === source && one.getAddress === getAddress);
+    const refusal = firstOf([
+      () => !COINS.includes(give.coin) && 'GIVE_COIN (unsupported COIN network)',
+      () => !COINS.includes(want.coin) && 'GET_COIN (unsupported COIN network)',
+      () => give.coin !== 'BTC' && 'GIVE_COIN (network)',
+      () => want.coin !== 'BTC' && 'GET_COIN (network)',
+      () => give.token === null && 'GIVE_TICK (unknown)',
+      () => want.tick !== '' && want.token === null && 'GET_TICK (unknown)',
+      () => fiat !== '' && !FIATS.includes(fiat) && 'FIAT_CODE (unsupported FIAT)',
+      () =>
+        fiat !== '' &&
+        oracle === '' &&
+        fiatAmount === '' &&
+        'FIAT_AMOUNT (required when FIAT_CODE is set without ORACLE_ADDRESS)',
+      () => fiat === '' && fiatAmount !== '' && 'FIAT_CODE (required when FIAT_AMOUNT is set)',
+      () => fiat === '' && oracle !== '' && 'FIAT_CODE (required when ORACLE_ADDRESS is set)',
+      () => oracle !== '' && !this.#isAddress(oracle) && 'ORACLE_ADDRESS (format)',
+      () => give.text !== '' && give.amount === null && 'GIVE_AMOUNT (format)',
+      () => escrow === null && 'GIVE_ESCROW (format)',
+      () => !['', '0', '1'].includes(give.mark) && 'GIVE_OWNERSHIP (format)',
+      () => give.isOwnership && get('GIVE_ESCROW') !== '' && 'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)',
+      ...this.#ownershipTests(doing, give),
+      () => want.text !== '' && want.amount === null && 'GET_AMOUNT (format)',
+      () => fiat === '' && !want.amount && 'GET_AMOUNT (must be positive)',
+      () => !this.#isAddress(getAddress) && 'GET_ADDRESS (format)',
+      this.#expirationTest(get),
+      () => fiatAmount !== '' && !/^[0-9]{1,15}(\.[0-9]{1,2})?$/.test(fiatAmount) && 'FIAT_AMOUNT (format)',
+      () => oracle !== '' && 'ORACLE_ADDRESS (no effective oracle price)',
+      () => fiat !== '' && 'FIAT_CODE (no price snapshot in the settlement window)',
+      this.#sourceSleeps(doing),
+      this.#tickSleeps(give.token),
+      ...memoTests(get('MEMO')),
+      () => this.#isBarred(give.token!, source) && 'SOURCE (not authorized)',
+      () => this.#isBarred(give.token!, getAddress) && 'GET_ADDRESS (not authorized)',
+      () => !isPermitted() && 'GET_ADDRESS (dispenser not permitted)',
+      ...this.#termTests(get),
+      () => this.#balance(give.token, source) < escrow! && 'insufficient funds (GIVE_ESCROW)'
+    ]);
+    if (refusal === null) {
+      const side: Side = {
+        token: give.token,
+        amount: give.isOwnership ? E18 : give.amount!,
+        isOwnership: give.isOwnership
+      };
+      const left = give.isOwnership ? E18 : escrow!;
+      this.#hold(doing, { ...side, amount: left });
+      this.#dispensers.push({
+        ...{ index, source, status: 'open', give: side, getToken: want.token, getAmount: want.amount!, getAddress },
+        ...{ left, refills: 0, served: 0, expiration: this.#expirationOf(get), closesAt: null, heir: source },
+        lists: [{ from: 0, allow: this.#root(get('ALLOW_LIST')), block: this.#root(get('BLOCK_LIST')) }]
+      });
+      this.#note(index, 'dispenser_statuses', 'open');
+    }
+    this.#meetIfAddress(getAddress);
+    this.#meetIfAddress(oracle);
+    return this.#judge(doing, 'dispensers', refusal);
+  }
+
+  #changeDispenser(doing: Doing): boolean {
+    const isCancel = doing.format === 1;
+    const names = isCancel ? 'INDEX MEMO' : 'INDEX GIVE_ESCROW EXPIRATION ALLOW_LIST BLOCK_LIST MEMO';
+    const get = named(names, doing.fields);
+    const one = this.#dispensers.find(({ index }) => index === readWhole(get('INDEX')));
+    const escrow = get('GIVE_ESCROW') === '' ? 0n : readAmount(get('GIVE_ESCROW'), one?.give.token?.decimals ?? 8);
+    const refusal = firstOf([
+      () => escrow === null && 'GIVE_ESCROW (format)',
+      this.#expirationTest(get),
+      this.#sourceSleeps(doing),
+      ...memoTests(get('MEMO')),
+      () => !one && 'DISPENSER_ACTION_INDEX (unknown)',
+      () => ![one!.source, one!.getAddress].includes(doing.source) && 'SOURCE (not owner)',
+      () => one!.status !== 'open' && 'DISPENSER_ACTION_INDEX (dispenser not open)',
+      () => one!.give.isOwnership && get('GIVE_ESCROW') !== '' && 'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)',
+      () => escrow! > 0n && one!.refills >= 5 && 'MAX_REFILLS (dispenser refill limit reached)',
+      ...this.#termTests(get),
+      () => this.#balance(one!.give.token, doing.source) < escrow! && 'insufficient funds (GIVE_ESCROW)'
+    ]);
+    if (refusal === null && isCancel) this.#cancelDispenser(doing, one!, doing.source);
+    else if (refusal === null) {
+      if (escrow! > 0n) {
+        this.#hold(doing, { ...one!.give, amount: escrow! });
+        one!.left += escrow!;
+        one!.refills += 1;
+        one!.served = 0;
+      }
+      if (get('EXPIRATION') !== '') one!.expiration = readWhole(get('EXPIRATION'))!;
+      if (get('ALLOW_LIST') !== '' || get('BLOCK_LIST') !== '') {
+        const { allow, block } = one!.lists.at(-1)!;
+        const list = (field: string, stored: number) => (get(field) === '' ? stored : this.#root(get(field)));
+        one!.lists.push({
+          from: this.#time + 3_600,
+          allow: list('ALLOW_LIST', allow),
+          block: list('BLOCK_LIST', block)
+        });
+      }
+    }
+    return this.#judge(doing, isCancel ? 'dispenser_cancels' : 'dispenser_edits', refusal);
+  }
+
+  #cancelDispenser(doing: Doing, one: Dispenser, heir: string): void {
+    Object.assign(one, { status: 'cancelling', closesAt: this.#time + 3_600, heir });
+    this.#note(doing.index, 'dispenser_statuses', 'cancelling');
+  }
+
+  #endDispenser(one: Dispenser, action: 'DISPENSER_EXPIRE' | 'DISPENSER_CLOSE', status: string): void {
+    if (!['open', 'cancelling'].includes(one.status)) return;
+    const isExpired = action === 'DISPENSER_EXPIRE';
+    const doing = this.#system(action, one.source);
+    this.#note(doing.index, isExpired ? 'dispenser_expires' : 'dispenser_closes', isExpired ? 'valid' : status);
+    const to = isExpired ? one.source : one.heir;
+    this.#release(doing, one.give, one.left, to, to);
+    one.status = status;
+    this.#note(doing.index, 'dispenser_statuses', status);
+  }
+
+  /** Serves a payment at one dispenser after the other. */
+  #dispense(
+    payer: string,
+    payee: string,
+    token: Token | null,
+    paid: bigint,
+    after: number,
+    txIndex: number | null
+  ): void {
+    const one = this.#dispensers.find(
+      ({ index, status, getAddress, getToken, getAmount }) =>
+        index > after &&
+        ['open', 'cancelling'].includes(status) &&
+        getAddress === payee &&
+        getToken === token &&
+        getAmount <= paid
+    );
+    if (!one) return;
+    const doing = this.#system('DISPENSE', payer, txIndex);
+    const fills = min(paid / one.getAmount, one.left / one.give.amount);
+    const own = one.lists.findLast(({ from }) => from <= this.#time)!;
+    const lists = [
+      ...(token ? [['GET_TOKEN', token] as const] : []),
+      ['GIVE_TOKEN', one.give.token!] as const,
+      ['dispenser', own] as const
+    ];
+    const parties = [
+      ['DESTINATION', payer],
+      ['GET_ADDRESS', payee]
+    ] as const;
+    const refusal = firstOf([
+      () => payer === payee && 'SOURCE and GET_ADDRESS can not be same',
+      () => fills === 0n && 'insufficient funds',
+      ...lists.flatMap(([name, { allow, block }]) => [
+        ...parties.map(
+          ([party, address]) =>
+            () =>
+              allow !== 0 && !this.#has(allow, address) && (`${party} (${name} allow list)` as const)
+        ),
+        ...parties.map(
+          ([party, address]) =>
+            () =>
+              block !== 0 && this.#has(block, address) && (`${party} (${name} block list)` as const)
+        )
+      ])
+    ]);
+    this.#judge(doing, 'dispenses', refusal);
+    let left = paid;
+    if (refusal === null) {
+      left -= fills * one.getAmount;
+      const given = fills * one.give.amount;
+      this.#release(doing, one.give, given, payer, payer);
+      one.left -= given;
+      one.served += 1;
+      if (one.left < one.give.amount) this.#endDispenser(one, 'DISPENSER_CLOSE', 'empty');
+      else if (one.served >= 1_000) this.#endDispenser(one, 'DISPENSER_CLOSE', 'max_dispenses_reached');
+    }
+    this.#dispense(payer, payee, token, left, one.index, txIndex);
+  }
+
+  // Stakes
+
+  #keyTests(text: string): Test[] {
+    return [
+      () => text === '' && 'SIGNING_PUBKEY (required)',
+      () => !/^[0-9a-f]{64}$/i.test(text) && 'SIGNING_PUBKEY (format)'
+    ];
+  }
+
+  /** Stakes of a key that count and have no end. */
+  #open(key: string): Stake[] {
+    return this.#stakes.filter((one) => one.key === key && one.from <= this.#height && one.to === null);
+  }
+
+  #isStaked(key: string): boolean {
+    const isOpen = this.#stakes.some((one) => one.key === key && one.to === null);
+    return isOpen || this.#revoked.has(key) || (this.#coolsUntil.get(key) ?? 0) > this.#height;
+  }
+
+  #isDelegated(key: string): boolean {
+    return this.#delegations.some((one) => one.key === key && (one.to === null || one.to > this.#height));
+  }
+
+  #hasStake(source: string): boolean {
+    return this.#stakes.some(
+      (one) => one.source === source && one.from <= this.#height && (one.to === null || one.to > this.#height)
+    );
+  }
+
+  #stake(doing: Doing): boolean {
+    const { source } = doing;
+    const get = named('AMOUNT SIGNING_PUBKEY', doing.fields);
+    const amount = readAmount(get('AMOUNT'), 8);
+    const key = get('SIGNING_PUBKEY').toLowerCase();
+    const isNew = doing.format === 1;
+    const refusal = firstOf([
+      () => amount === null && 'AMOUNT (format)',
+      () => amount === 0n && 'AMOUNT (must be greater than 0)',
+      ...this.#keyTests(get('SIGNING_PUBKEY')),
+      () => isNew && this.#isStaked(key) && 'SIGNING_PUBKEY (already in use)',
+      () => isNew && this.#isDelegated(key) && 'SIGNING_PUBKEY (already delegated)',
+      () => !isNew && this.#open(key).length === 0 && 'SIGNING_PUBKEY (no active stake to top up)',
+      () => !isNew && this.#open(key).some((one) => one.source !== source) && 'SOURCE (does not own this stake)',
+      () => this.#balance(this.#gas, source) < amount! && 'insufficient funds (STAKE)',
+      this.#sourceSleeps(doing)
+    ]);
+    if (refusal === null) {
+      this.#move(doing, 'debits', this.#gas!, source, amount!);
+      this.#move(doing, 'escrows', this.#gas!, source, amount!);
+      this.#stakes.push({ key, source, amount: amount!, from: this.#height + this.#rules.stakeDelay, to: null });
+    }
+    return this.#judge(doing, 'stakes', refusal);
+  }
+
+  #unstake(doing: Doing): boolean {
+    const { source, index } = doing;
+    const get = named('SIGNING_PUBKEY AMOUNT', doing.fields);
+    const key = get('SIGNING_PUBKEY').toLowerCase();
+    const open = this.#open(key);
+    const all = open.reduce((sum, one) => sum + one.amount, 0n);
+    const amount = get('AMOUNT') === '' ? all : readAmount(get('AMOUNT'), 8);
+    const refusal = firstOf([
+      ...this.#keyTests(get('SIGNING_PUBKEY')),
+      () => open.length === 0 && 'SIGNING_PUBKEY (no active stake)',
+      () => open[0]!.source !== source && 'SOURCE (does not own this stake)',
+      () => amount === null && 'AMOUNT (format)',
+      () => amount === 0n && 'AMOUNT (must be greater than 0)',
+      () => amount! > all && 'AMOUNT (exceeds active stake)'
+    ]);
+    if (refusal === null) {
+      const to = this.#height + this.#rules.stakeDelay;
+      for (const one of open) one.to = to;
+      if (amount! < all) {
+        this.#stakes.push({ key, source, amount: all - amount!, from: to, to: null });
+        this.#note(index, 'stakes', 'valid');
+      }
+      const block = this.#height + this.#rules.unstakeCooldown;
+      this.#coolsUntil.set(key, block);
+      this.#cooling.push({ index, source, amount: amount!, block });
+    }
+    return this.#judge(doing, 'unstakes', refusal);
+  }
+
+  #delegate(doing: Doing): boolean {
+    const { source, index } = doing;
+    const [text = ''] = doing.fields;
+    const key = text.toLowerCase();
+    const isRevoke = doing.format === 2;
+    const isOwn = (one: Omit<Stake, 'amount'>) =>
+      one.key === key && one.source === source && (one.to === null || one.to > this.#height);
+    const own = this.#delegations.findLast(isOwn);
+    const refusal = firstOf([
+      ...this.#keyTests(text),
+      () => !isRevoke && !this.#hasStake(source) && 'no active stake',
+      () => !isRevoke && (this.#isStaked(key) || this.#isDelegated(key)) && 'SIGNING_PUBKEY (already in use)',
+      () => isRevoke && !own && !this.#stakes.some(isOwn) && 'no active delegation or stake key for pubkey',
+      () => isRevoke && (own ? own.to !== null : this.#revoked.has(key)) && 'SIGNING_PUBKEY (already revoked)',
+      this.#sourceSleeps(doing)
+    ]);
+    if (refusal === null) {
+      const block = this.#height + this.#rules.stakeDelay;
+      if (!isRevoke) this.#delegations.push({ key, source, from: block, to: null });
+      else if (own) own.to = block;
+      else {
+        this.#revoked.add(key);
+        this.#note(index, 'stake_key_revocations', 'valid');
+      }
+    }
+    return this.#judge(doing, 'delegations', refusal);
+  }
+
+  /** Nothing that this file knows earns a reward. */
+  #collect(doing: Doing): boolean {
+    const refusal = firstOf([
+      () => !this.#hasStake(doing.source) && 'no active stake',
+      this.#sourceSleeps(doing),
+      () => 'no unclaimed rewards'
+    ]);
+    return this.#judge(doing, 'reward_claims', refusal);
+  }
+}

@@ -1,0 +1,66 @@
+import type { BlockHashes, ChainBlock, ExecutedBlock } from '../../src/indexer/block/block.ts';
+import { MemoryLedger } from '../support/indexer-ledger.ts';
+import { CHAIN_RULES, ChainMaker } from './chain.ts';
+import { compareHoldings, compareWithReference } from './compare.ts';
+import { ReferenceLedger } from './ledger.ts';
+import type { RecentAction } from './texts.ts';
+
+/** Actions that a text may be about. */
+const RECENT_ACTIONS = 150;
+
+/** A chain that grows block by block; the indexer carries each out in memory, the reference too, and both must agree. */
+export class ReferenceRun {
+  readonly chain: ChainBlock[] = [];
+  readonly hashes: BlockHashes[] = [];
+  /** How often each status was written, by table and text. */
+  readonly statuses = new Map<string, number>();
+  readonly #maker: ChainMaker;
+  readonly #memory = new MemoryLedger(0, CHAIN_RULES);
+  readonly #reference = new ReferenceLedger(CHAIN_RULES);
+  #recent: RecentAction[] = [];
+
+  constructor(seed: number) {
+    this.#maker = new ChainMaker(seed);
+  }
+
+  get actions(): number {
+    return this.#memory.lastAction;
+  }
+
+  /** Adds a block. @throws {AssertionError} where indexer and reference differ */
+  extend(): ChainBlock {
+    const block = this.#maker.block({ height: this.chain.length, recent: this.#recent });
+    const executed = this.#memory.run(block);
+    compareWithReference(this.#memory, executed, this.#reference);
+    this.chain.push(block);
+    this.hashes.push(executed.hashes);
+    this.#remember(executed);
+    return block;
+  }
+
+  /** Blocks that could follow the chain and do not. */
+  branch(length: number): ChainBlock[] {
+    return Array.from({ length }, (_, above) =>
+      this.#maker.block({ height: this.chain.length + above, recent: this.#recent })
+    );
+  }
+
+  /** @throws {AssertionError} when somebody holds in the reference what the indexer does not know */
+  compareHoldings(): void {
+    compareHoldings(this.#memory, this.#reference);
+  }
+
+  #remember({ rows }: ExecutedBlock): void {
+    const recent = rows.flatMap(({ table, columns }): RecentAction[] => {
+      if (table !== 'actions') return [];
+      const source = this.#memory.view.get('address', String(columns['source_id']));
+      return [{ index: Number(columns['action_index']), name: String(columns['action_id']), source: source ?? '' }];
+    });
+    this.#recent = [...this.#recent, ...recent].slice(-RECENT_ACTIONS);
+    for (const { table, columns } of rows) {
+      if (typeof columns['status_id'] !== 'string') continue;
+      const key = `${table} ${columns['status_id']}`;
+      this.statuses.set(key, (this.statuses.get(key) ?? 0) + 1);
+    }
+  }
+}

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HANDLERS } from '../../src/indexer/rules/handlers.ts';
 import { ROOT } from '../root.ts';
+import { conditionOf } from './action-conditions.ts';
 import { wrapDoc } from './wrap.ts';
 
 export const ACTIONS_FILE = join(ROOT, 'docs', 'actions.md');
@@ -17,20 +18,46 @@ status below that holds. The indexer judges parts in order, each on what the one
 ## Rules for all
 
 - Fields lose the spaces around them, names count in any case, tickers are looked up in any case. An
-  empty field leaves a thing as it is. ISSUE, MINT and SEND may leave the version out.
+  empty field leaves a thing as it is. Fields that are missing are empty, those too many are left out.
+  TRANSFER is another name of SEND, ADDR of ADDRESS, DROP of AIRDROP, CAST of BROADCAST and MSG of
+  MESSAGE.
+- A version is a whole number up to 255 of at most three digits, with or without quotes around it;
+  empty is 0. ISSUE, MINT and SEND may leave it out: where the first field is longer than two
+  characters or no number, their format is 0 and that field is the first of the format. A name that
+  no action has is recorded as UNKNOWN, in \`actions\` alone.
+- A whole number is 1 to 15 digits. Digits are those of ASCII, lengths count code points of Unicode.
+- A list bars an address that is missing in the allow list, or that is in the block list. An address
+  or token sleeps while the RESUME_BLOCK of its newest valid SLEEP is -1 or above the block.
 - \`^12\` names the ticker or address with the id 12, but not in SEND's DESTINATION.
-- An amount is digits with at most one point and no more places than its token has: no sign, no
-  exponent. An empty amount is badly formed. Shares are cut down to the token's places.
+- An amount is 1 to 40 digits, and after a point at least one more and no more than its token has
+  places: no sign, no exponent. An empty amount is badly formed; 0 is an amount, and moves rows of 0.
+  Shares are cut down to the token's places.
+- Where parts repeat and a format ends with one MEMO, the last field is the memo of all when it is one
+  field more than whole parts; else the last part is filled up with empty fields. An action without
+  fields has one part of empty ones. AIRDROP's parts are never joined.
 - Parts of a SEND with equal ticker and destination are one part, at the place of the first and with
   the last memo; so are those of a DESTROY with equal ticker and memo. A part with a badly formed
   amount stays alone; 18 places are read where the ticker is unknown. Rows of one action with equal
   address and ticker are one row. A MINT whose DESTINATION is its source has no DESTINATION.
 - No token has more than 10^21 units, whether its issuer set a cap or not.
 - A ticker gets its id with its first valid ISSUE; rows of refused actions about others have none.
-  Addresses get ids when an action meets them; what is no address of its chain gets none.
+  Addresses get ids when an action meets them: the source, then whom it credits in their order, then
+  those of its fields, also of a refused action whose version is known; what is no address of its
+  chain gets none.
 - Text that is longer than its column is cut, and what is no number is NULL in a column of numbers.
   Only refused actions have such values.
-- An allow list without members admits nobody.
+- An allow list without members admits nobody. A token names a list by the number of its LIST; what
+  counts are the members after its newest valid edit.
+- An ISSUE credits MINT_SUPPLY to its source, and sends it on to TRANSFER_SUPPLY. A MINT with a
+  DESTINATION does the same. Locks are never taken away.
+- AIRDROP gives the amount to each member of a list of addresses, or to each holder of a token of a
+  list of tickers, once each, the source too; the token's lists leave some out. DIVIDEND pays each
+  holder but the source its holding times the amount; DIVIDEND_TICK's lists leave some out. CALLBACK
+  takes all units of all holders but the source, and pays each its holding times CALLBACK_AMOUNT.
+- SWEEP cancels offers, then moves every balance, then gives away each ownership that no offer holds,
+  tickers in byte order, each by an action ISSUE of its own with the transaction of the SWEEP.
+- A LIST judges each different item by itself: \`TICK (unknown)\` or \`ADDRESS (format)\` refuses an
+  item and not the action.
 - Every fee is 0.
 - What the profile has not activated, and what is built later, is recorded with the status
   \`invalid: ACTION is not yet activated\`; of an action that is not built the row in \`actions\` is
@@ -63,7 +90,9 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   looks for a match again.
 - Formats 1 and 2 are recorded as \`ORDER_CANCEL\`, \`ORDER_EDIT\` and so on. What no text asks for
   is an action too: \`ORDER_MATCH\`, \`ORDER_EXPIRE\`, \`DISPENSE\`, \`DISPENSER_CLOSE\` and so on,
-  without a transaction except DISPENSE. It has the source of the offer, or who paid.
+  without a transaction except DISPENSE and COINPAY. It has the source of the offer, or who paid.
+  An ownership that changes hands is an action \`ISSUE\` beside it, with its transaction; back to its
+  owner it makes none.
 - Orders match where the maker's GIVE over GET is not below the taker's GET over GIVE, at the
   maker's price: the best price first, then the oldest. A fill is as much as both have left, rounded
   half up to the token's places and never above what is left. An order is complete when either side
@@ -80,7 +109,9 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   before it left; a refused dispense leaves the payment to the next. After 1,000 dispenses since
   its last refill it closes. An edit by GET_ADDRESS refills from its own balance.
 - GET_ADDRESS may be another's if that address has DISPENSER_PREFERENCE 2, has no id yet, or took
-  payments for the source before. Fiat dispensers are refused while there are no prices.
+  payments for the source before. Fiat dispensers are refused while there are no prices; currencies
+  are AUD, BRL, CAD, CHF, CNY, EUR, GBP, HKD, INR, JPY, KRW, MXN, NOK, NZD, PLN, RUB, SEK, SGD, TRY,
+  USD and ZAR.
 - SWEEP's flags cancel offers; what they hold and the ownerships in them go to DESTINATION, of
   dispensers after their hour.
 
@@ -130,10 +161,16 @@ export function renderActions(): string {
         '|---|---|',
         ...Object.entries(formats).map(([format, fields]) => `| ${format} | ${escapeCell(fields)} |`)
       ].join('\n'),
-      statuses.map((status, place) => `${place + 1}. \`${status}\``).join('\n')
+      statuses.map((status, place) => `${place + 1}. ${describe(name, status)}`).join('\n')
     ].join('\n\n')
   );
   return wrapDoc(`${HEAD}\n${sections.join('\n\n')}\n`);
+}
+
+/** A status and when an action gets it. */
+function describe(action: string, status: string): string {
+  const condition = conditionOf(action, status);
+  return condition === undefined ? `\`${status}\`` : `\`${status}\`: ${condition}`;
 }
 
 /** A bar would end the cell. */

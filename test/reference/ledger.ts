@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /*
- * The ledger as docs/actions.md tells it, slow and plain. It shares no code with the indexer: who changes one of the two reads the
- * document, never the other. Amounts are counts of 10^-18.
+ * The ledger as docs/actions.md tells it, slow and plain. It shares no code with the indexer. Change it from the
+ * document, never from the indexer. Amounts are counts of 10^-18.
  */
 
 export interface ReferenceTransaction {

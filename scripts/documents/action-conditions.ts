@@ -1,0 +1,337 @@
+type Conditions = Readonly<Record<string, string>>;
+
+/** Conditions of statuses that mean the same in every action. */
+const COMMON: Conditions = {
+  'VERSION (unknown)': 'the version is none of those above',
+  'TICK (unknown)': 'no token has that ticker or id',
+  'TICK (sleeping)': 'the token sleeps',
+  'TICK (ownership escrowed)': 'an open offer holds the ownership of the token',
+  'SOURCE (sleeping)': 'the source sleeps',
+  'SOURCE (not authorized)': "the token's lists bar the source",
+  'DESTINATION (not authorized)': "the token's lists bar the destination",
+  'DESTINATION (unresolvable ^id)': 'no address has that id',
+  'DESTINATION (format)': 'it is empty or no address of this chain',
+  'AMOUNT (format)': 'it is no amount of the token',
+  'MEMO (pipe)': 'it contains `|`',
+  'MEMO (semicolon)': 'it contains `;`',
+  'MEMO (length)': 'it is longer than 250 characters',
+  'insufficient funds': 'the source holds less than the amount',
+  'ACTION (BTC only)': 'the chain is not Bitcoin',
+  'SIGNING_PUBKEY (required)': 'the field is empty',
+  'SIGNING_PUBKEY (format)': 'it is not 64 hex digits; capitals are read as small letters',
+  'AMOUNT (must be greater than 0)': 'it is 0',
+  'SOURCE (does not own this stake)': 'an open stake of the key is of another source',
+  'EXPIRATION (format)': 'it is given and no whole number',
+  'EXPIRATION (past)': 'it is given and not above the time of the block',
+  'ALLOW_LIST (unknown)': 'it is given, not `0`, and no LIST or edit of one has that number',
+  'ALLOW_LIST (unsupported)': 'the list is not of addresses',
+  'BLOCK_LIST (unknown)': 'the same of the block list',
+  'BLOCK_LIST (unsupported)': 'the same of the block list',
+  'CONTROLLER (unknown)': 'it is given: there are no contracts',
+  'ACTION_CLASS (unknown)':
+    'it is none of `transfer`, `trade`, `burn`, `mint`, `stake`, `ownership`, `all`, in any case',
+  'ACTION_CLASS (not bound)': 'UNBIND is `1`: nothing is bound',
+  'CONTROLLER (null)': 'CONTROLLER is empty',
+  'GIVE_COIN (unsupported COIN network)': 'it is none of `BTC`, `LTC`, `DOGE`, in any case',
+  'GET_COIN (unsupported COIN network)': 'the same of GET_COIN',
+  'GIVE_COIN (network)': "it is not this chain's coin",
+  'GET_COIN (network)': "it is not this chain's coin",
+  'GET_COIN (cross-chain not enabled)': "it is not this chain's coin",
+  'GIVE_TICK (unknown)': 'no token has that ticker or id',
+  'GET_TICK (unknown)': 'it is given, and no token has that ticker or id',
+  'GIVE_AMOUNT (format)': "it is given and no amount of the token; the chain's coin has 8 places",
+  'GET_AMOUNT (format)': 'the same of GET_AMOUNT',
+  'GET_AMOUNT (must be positive)': 'GET_OWNERSHIP is not `1`, and the amount is empty or 0',
+  'GET_ADDRESS (unresolvable ^id)': 'no address has that id',
+  'GET_ADDRESS (format)': 'it is given and no address of this chain; where it is empty, the source is meant',
+  'GIVE_OWNERSHIP (format)': 'it is not empty, `0` or `1`',
+  'GET_OWNERSHIP (format)': 'it is not empty, `0` or `1`',
+  'GIVE_TICK (native coin has no ownership)': 'GIVE_OWNERSHIP is `1`, and GIVE_TICK is empty',
+  'GET_TICK (native coin has no ownership)': 'GET_OWNERSHIP is `1`, and GET_TICK is empty',
+  'GIVE_AMOUNT (must be empty when GIVE_OWNERSHIP=1)': 'GIVE_OWNERSHIP is `1`, and an amount is given',
+  'GET_AMOUNT (must be empty when GET_OWNERSHIP=1)': 'GET_OWNERSHIP is `1`, and an amount is given',
+  'SOURCE (not GIVE_TICK owner)': 'GIVE_OWNERSHIP is `1`, and the source does not own the token',
+  'GIVE_TICK (ownership already escrowed)': 'GIVE_OWNERSHIP is `1`, and an open offer holds the ownership',
+  'GIVE_AMOUNT (required and greater than 0 when GIVE_OWNERSHIP=0)':
+    'GIVE_OWNERSHIP is not `1`, and the amount is empty or 0',
+  'insufficient funds (GIVE_AMOUNT)': 'the source holds less of the token; nothing is asked of the coin',
+  'insufficient funds (GIVE_ESCROW)': 'the source of the action holds less of the token'
+};
+
+const lockConditions = (condition: (lock: string) => string, mark: string): Conditions =>
+  Object.fromEntries(
+    ['MAX_SUPPLY', 'MAX_MINT', 'DESCRIPTION', 'SLEEP', 'CALLBACK', 'MINT', 'MINT_SUPPLY'].map((lock) => [
+      `LOCK_${lock} (${mark})`,
+      condition(lock)
+    ])
+  );
+
+const offered = {
+  'TICK (sleeping)': 'GIVE_TICK sleeps',
+  'SOURCE (not authorized)': "GIVE_TICK's lists bar the source"
+};
+
+const listed = (name: 'ORDER' | 'SWAP'): Conditions => ({
+  [`${name}_ACTION_INDEX (unknown)`]: `no valid ${name} has that number`,
+  'SOURCE (not owner)': 'another address made it',
+  [`${name}_ACTION_INDEX (${name.toLowerCase()} not open)`]: 'its status is not `open`'
+});
+
+const changed: Conditions = {
+  'GIVE_ESCROW (format)': 'it is given and no amount of the token',
+  'DISPENSER_ACTION_INDEX (unknown)': 'no valid DISPENSER has that number',
+  'SOURCE (not owner)': 'the source is neither who opened it nor its GET_ADDRESS',
+  'DISPENSER_ACTION_INDEX (dispenser not open)': 'its status is not `open`',
+  'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)': 'the dispenser gives an ownership, and an amount is given',
+  'MAX_REFILLS (dispenser refill limit reached)': 'GIVE_ESCROW is above 0, and it was refilled 5 times'
+};
+
+/** Conditions that only one action has, or that it has otherwise. */
+const OF_ACTION: Readonly<Record<string, Conditions>> = {
+  ADDRESS: {
+    'FEE_PREFERENCE (format)': 'it is given and no whole number',
+    'REQUIRE_MEMO (format)': 'it is given and no whole number',
+    'DISPENSER_PREFERENCE (format)': 'it is given and no whole number',
+    'FEE_PREFERENCE (value)': 'it is given and not 0, 1 or 2',
+    'REQUIRE_MEMO (value)': 'it is given and not 0 or 1; empty is 0',
+    'DISPENSER_PREFERENCE (value)': 'it is given and not 1 or 2; empty keeps the former one'
+  },
+  AIRDROP: {
+    'LIST_ACTION_INDEX (format)': 'it is no whole number',
+    'LIST (unknown)': 'no valid LIST, or edit of one, has that number',
+    'LIST TYPE (unsupported)': 'the list is neither of tickers nor of addresses',
+    'insufficient funds': 'the source holds less than one AMOUNT',
+    'insufficient funds (TICK)': 'the source holds less than AMOUNT for every receiver'
+  },
+  BATCH: {
+    'COMMAND (unknown)': 'no text follows the version',
+    'COMMAND (limit)':
+      'there are more than 250 commands, empty ones included, or their weights are above 250: 25 for AIRDROP and DIVIDEND, 30 for EXECUTE and for DEPLOY but its format 4, else 1',
+    'ACTION (unknown)':
+      'a name is none of an action that is active, the empty one included; names count in capitals only, aliases not at all',
+    'BATCH (limit)': 'a command is a BATCH; of several limits the one of the name that comes first is told',
+    'MINT (limit)': 'two MINTs are of one token; unknown tickers count as one token',
+    'ISSUE (limit)': 'there are two ISSUEs of tickers without a point; `^id` counts as one of these',
+    'DEPLOY (limit)': 'there are two DEPLOYs'
+  },
+  BROADCAST: {
+    'VALUE (format)':
+      'it is given and not a decimal: at most one `-` in front, 1 to 40 digits, and after a point 1 to 40 more',
+    'FEE (format)': 'the same of FEE',
+    'BROADCAST_ACTION_INDEX (format)': 'format 3: it is no whole number',
+    'BROADCAST_ACTION_INDEX (status)':
+      'format 3: no action of a text with that number is valid; it may be any but COINPAY, of any source',
+    'MESSAGE (length)': 'it is longer than 250 characters',
+    'VALUE (length)': 'it is longer than 25 characters',
+    'FEE (length)': 'it is longer than 11 characters'
+  },
+  CALLBACK: {
+    'CALLBACK_TICK (unknown)': 'the token has none',
+    LOCK_CALLBACK: 'the token has that lock',
+    'SOURCE (not authorized)': 'the source does not own the token',
+    'CALLBACK_BLOCK (format)': 'the token has none',
+    'CALLBACK_AMOUNT (format)': 'the token has none',
+    'CALLBACK_TICK (sleeping)': 'that token sleeps',
+    'CALLBACK_BLOCK (block index)': 'it is above the block',
+    'CALLBACK_TICK (holder not authorized)': "CALLBACK_TICK's lists bar a holder other than the source",
+    'insufficient funds (CALLBACK_TICK)': 'the source holds less than all shares'
+  },
+  COLLECT: {
+    'no active stake': 'no stake of the source counts in the block',
+    'no unclaimed rewards': 'the rewards of the source up to the block are not above its claims',
+    'AMOUNT (format)': 'it is given and no amount of 8 places; empty means all',
+    'AMOUNT (exceeds unclaimed rewards)': 'it is above them',
+    'insufficient reward pool': 'the address of the role REWARD holds less of the gas token'
+  },
+  DELEGATE: {
+    'no active stake': 'format 0: no stake of the source counts in the block',
+    'SIGNING_PUBKEY (already in use)': 'format 0: the key is not free',
+    'no active delegation or stake key for pubkey':
+      'format 2: the source has no delegation and no stake of the key that has not ended',
+    'SIGNING_PUBKEY (already revoked)':
+      'format 2: the newest of its delegations has an end; where there is none, the key was taken back'
+  },
+  DESTROY: { 'TICK (use XBRIDGE v1)': 'it is the gas token, and the chain is not Bitcoin' },
+  DISPENSER: {
+    ...offered,
+    'FIAT_CODE (unsupported FIAT)': 'it is given and none of the currencies above, in any case',
+    'FIAT_AMOUNT (required when FIAT_CODE is set without ORACLE_ADDRESS)':
+      'FIAT_CODE is given, ORACLE_ADDRESS and FIAT_AMOUNT are empty',
+    'FIAT_CODE (required when FIAT_AMOUNT is set)': 'FIAT_AMOUNT is given, FIAT_CODE is empty',
+    'FIAT_CODE (required when ORACLE_ADDRESS is set)': 'ORACLE_ADDRESS is given, FIAT_CODE is empty',
+    'ORACLE_ADDRESS (format)': 'it is given and no address of this chain',
+    'GIVE_ESCROW (format)': 'it is given and no amount of the token; empty is 0',
+    'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)': 'GIVE_OWNERSHIP is `1`, and an amount is given',
+    'GET_AMOUNT (must be positive)': 'FIAT_CODE is empty, and the amount is empty or 0',
+    'FIAT_AMOUNT (format)': 'it is given and not 1 to 15 digits, with at most 2 places after a point',
+    'ORACLE_ADDRESS (no effective oracle price)': 'it is given',
+    'FIAT_CODE (no price snapshot in the settlement window)': 'it is given',
+    'GET_ADDRESS (not authorized)': "GIVE_TICK's lists bar it",
+    'GET_ADDRESS (dispenser not permitted)': 'it is not the source, and none of what is told under Offers lets it serve'
+  },
+  DISPENSER_CANCEL: changed,
+  DISPENSER_EDIT: changed,
+  DIVIDEND: {
+    'DIVIDEND_TICK (unknown)': 'no token has that ticker or id',
+    'AMOUNT (format)': 'it is no amount of DIVIDEND_TICK',
+    'DIVIDEND_TICK (sleeping)': 'that token sleeps',
+    'insufficient funds (TICK)': 'the source holds less of DIVIDEND_TICK than all shares'
+  },
+  FILE: {
+    'NAME (length)': 'it is longer than 250 characters',
+    'TYPE (length)': 'it is longer than 255 characters',
+    'TITLE (length)': 'it is longer than 250 characters',
+    'GATE_TICKER (format)': 'it is given'
+  },
+  ISSUE: {
+    'TRANSFER (unresolvable ^id)': 'no address has that id',
+    'TRANSFER_SUPPLY (unresolvable ^id)': 'no address has that id',
+    'TICK (null)': 'it is empty',
+    'TICK (period)': 'it begins or ends with a point',
+    'TICK (parent unknown)': 'it is new and has a point, and there is no token of the part before the last point',
+    'TICK (parent issued by another address)': 'it is new, and the source does not own that token',
+    'TICK (parent ownership escrowed)': "it is new, and an open offer holds that token's ownership",
+    'TICK (character)': 'it has characters other than letters and digits of ASCII and ``~!@#$%^&*()_+-={}[]:<>.?``',
+    'TICK (id)': 'it begins with `^`, and not only digits and points follow',
+    'TICK (caret dot)': 'it begins with `^` and has a point',
+    'TICK (unresolvable ^id)': 'it begins with `^`, and no token has that id',
+    'TICK (length)':
+      'it is longer than 250 characters; after the next two, it is new, has no point, is not the gas token, and is shorter than 4',
+    'TICK (reserved)':
+      'it is `BTC`, `LTC` or `DOGE` in any case; or it is the gas token, the network is not regtest, and the source has not the role GAS',
+    'TICK (BTC-only)': 'it is the gas token, and the chain is not Bitcoin',
+    'MAX_SUPPLY (format)':
+      "it is given and no amount; amounts of an ISSUE have the places that DECIMALS says, or else the token's; 18 where DECIMALS is bad",
+    'MAX_MINT (format)': 'the same of MAX_MINT',
+    'MINT_SUPPLY (format)': 'the same of MINT_SUPPLY',
+    'CALLBACK_TICK (unknown)': 'it is given, and no token has that ticker or id',
+    'CALLBACK_AMOUNT (format)':
+      'it is given and no amount of CALLBACK_TICK, or of the one that the token has; 18 places where there is none',
+    'CALLBACK_BLOCK (format)': 'it is given and no whole number',
+    'MINT_ADDRESS_MAX (format)': 'it is given and no amount',
+    'MINT_START_BLOCK (format)': 'it is given and no whole number',
+    'MINT_STOP_BLOCK (format)': 'it is given and no whole number',
+    ...lockConditions(() => 'it is not empty, `0` or `1`', 'format'),
+    'issued by another address': 'the token exists, and the source does not own it',
+    ...lockConditions(() => 'the token has the lock, and the field is `0`', 'locked'),
+    'MAX_SUPPLY (min/max)': 'it is above 10^21',
+    'MAX_SUPPLY < SUPPLY': 'it is above 0 and below the supply',
+    'LOCK_MAX_SUPPLY (no max supply)': 'the field is `1`, and MAX_SUPPLY, given or else stored, is 0',
+    'DECIMALS (min/max)': 'it is given and no whole number up to 18',
+    'DECIMALS (locked)': 'the supply is above 0, and DECIMALS is given and another',
+    'TRANSFER (bad address)': 'it is given and no address of this chain',
+    'TRANSFER_SUPPLY (bad address)':
+      'it is given, not the source, and no address of this chain; where it is the source it counts as empty',
+    'MINT_SUPPLY (locked)': 'the token has LOCK_MINT_SUPPLY, and MINT_SUPPLY is above 0',
+    'MINT_SUPPLY > MAX_SUPPLY': 'it is above MAX_SUPPLY, given or else stored; 0 stands for 10^21',
+    'MINT_SUPPLY exceeds MAX_SUPPLY': 'it is given, and with the supply it is above that',
+    'MINT_ADDRESS_MAX > MAX_SUPPLY': 'it is above that',
+    'MINT_ADDRESS_MAX < MAX_MINT':
+      'one of both is given; MINT_ADDRESS_MAX, given or else stored, is above 0 and below MAX_MINT, given or else stored',
+    'MAX_SUPPLY (locked)': 'the token has LOCK_MAX_SUPPLY, and another value is given',
+    'MAX_MINT (locked)': 'the token has LOCK_MAX_MINT, and another value is given',
+    'DESCRIPTION (length)': 'it is longer than 249 characters',
+    'DESCRIPTION (locked)': 'the token has LOCK_DESCRIPTION, and another text is given',
+    'CALLBACK_BLOCK (locked)': 'the token has LOCK_CALLBACK, and another value is given',
+    'CALLBACK_TICK (locked)': 'the same of CALLBACK_TICK',
+    'CALLBACK_AMOUNT (locked)': 'the same of CALLBACK_AMOUNT',
+    'CALLBACK_BLOCK (block index)': 'the token exists, and the field is given and below the block',
+    'CALLBACK_BLOCK (supply distributed)':
+      'the token exists, another value is given, and anybody but its owner holds some',
+    'CALLBACK_TICK (supply distributed)': 'the same of CALLBACK_TICK',
+    'CALLBACK_AMOUNT (supply distributed)': 'the same of CALLBACK_AMOUNT',
+    'ALLOW_LIST (bad list)': 'it is given, not 0, and the number of no LIST of addresses or edit of one',
+    'BLOCK_LIST (bad list)': 'the same of BLOCK_LIST',
+    'CONTROLLER (unknown)': 'format 6, and so the next four: CONTROLLER is given, and there are no contracts',
+    'MINT_START_BLOCK < BLOCK_INDEX': 'it is given, above 0 and below the block',
+    'MINT_STOP_BLOCK < BLOCK_INDEX': 'it is given, above 0 and below the block',
+    'MINT_STOP_BLOCK < MINT_START_BLOCK': 'given or else stored, the stop is above 0 and below the start'
+  },
+  LINK: {
+    'COIN1 (unsupported COIN network)': 'it is none of `BTC`, `LTC`, `DOGE`, in any case',
+    'COIN2 (unsupported COIN network)': 'the same of COIN2',
+    'COIN1_ACTION_INDEX (format)': 'it is no whole number',
+    'COIN2_ACTION_INDEX (format)': 'it is no whole number',
+    'COIN1_ACTION_INDEX (status)':
+      "COIN1 is this chain's, and no action of a text with that number is valid; it may be any but COINPAY",
+    'COIN2_ACTION_INDEX (status)': 'the same of COIN2',
+    'SOURCE (not authorized)': "COIN2 is this chain's, its action is an ISSUE, and the source does not own the token",
+    'TICK (ownership escrowed)': 'an open offer holds the ownership of that token'
+  },
+  LIST: {
+    'TYPE (unknown)': 'format 0: it is neither `1`, tickers, nor `2`, addresses',
+    'EDIT (unknown)': 'format 1: it is neither `1`, add, nor `2`, remove',
+    'LIST_ACTION_INDEX (unknown)': 'formats 1 and 3: no valid LIST, or edit of one, has that number',
+    'LIST_ACTION_INDEX (not owner)': 'formats 1 and 3: the source neither made the list nor got it last',
+    'DESTINATION (unresolvable ^id)': 'format 3: no address has that id',
+    'DESTINATION (format)': 'format 3: it is empty or no address of this chain'
+  },
+  MESSAGE: {
+    'COIN (value)': 'it is none of `BTC`, `LTC`, `DOGE`, in any case',
+    'DESTINATION (format)': "it is no address of COIN's chain",
+    'ENCRYPTION_METHOD (format)': 'formats 0 and 1: it is no whole number',
+    'ENCRYPTION_METHOD (value)': 'formats 0 and 1: it is not 1, 2 or 3',
+    'ENCRYPTION_KEY (length)': 'it is longer than 1,048,576 characters',
+    'ENCRYPTED_MESSAGE (length)': 'it is longer than 1,048,576 characters',
+    'PLAINTEXT_MESSAGE (length)': 'it is longer than 1,048,576 characters'
+  },
+  MINT: {
+    LOCK_MINT: 'the token has that lock',
+    'DESTINATION (format)': 'it is given and no address of this chain',
+    'AMOUNT > MAX_MINT': 'MAX_MINT is above 0, and the amount above it',
+    'mint exceeds MAX_SUPPLY': 'with the supply the amount is above MAX_SUPPLY; 0 stands for 10^21',
+    'mint exceeds MINT_ADDRESS_MAX':
+      'MINT_ADDRESS_MAX is above 0, and below the amount and all that the source has minted of the token',
+    MINT_START_BLOCK: 'the block is below it',
+    MINT_STOP_BLOCK: 'it is above 0, and the block above it'
+  },
+  ORDER: {
+    ...offered,
+    'cannot trade native coin for native coin': 'both tickers are empty',
+    'GIVE_TICK (unknown)': 'it is given, and no token has that ticker or id'
+  },
+  ORDER_CANCEL: listed('ORDER'),
+  ORDER_EDIT: listed('ORDER'),
+  SEND: {
+    'MEMO (required)': "it is empty, and the destination's newest ADDRESS says REQUIRE_MEMO",
+    'SOURCE (not authorized)': "the token's lists bar the source",
+    'insufficient funds': 'the source holds less than the amount, after the parts before this one'
+  },
+  SLEEP: {
+    'RESUME_BLOCK (format)': 'it is not 1 to 15 digits, with a `-` in front or none',
+    'RESUME_BLOCK (block_index)': 'it is below the block and neither -1, for ever, nor 0, awake',
+    'TICK (not authorized)': 'format 1: the source does not own the token',
+    LOCK_SLEEP: 'format 1: the token has that lock',
+    'TICK (unknown)': 'format 1: no token has that ticker or id'
+  },
+  STAKE: {
+    'AMOUNT (format)': 'it is no amount of 8 places',
+    'SIGNING_PUBKEY (already in use)': 'format 1: a stake holds the key',
+    'SIGNING_PUBKEY (already delegated)': 'format 1: a delegation of the key has still to end',
+    'SIGNING_PUBKEY (no active stake to top up)': 'format 2: no open stake of the key counts in the block',
+    'SOURCE (does not own this stake)': 'format 2: an open stake of the key is of another source',
+    'insufficient funds (STAKE)': 'the source holds less of the gas token'
+  },
+  SWAP: { ...offered, 'GET_TICK (unknown)': 'no token has that ticker or id' },
+  SWAP_CANCEL: listed('SWAP'),
+  SWAP_EDIT: listed('SWAP'),
+  SWEEP: {
+    'DESTINATION (null)': 'it is empty',
+    'DESTINATION (format)': 'it is no address of this chain',
+    'BALANCES (format)': 'it is not `0` or `1`; empty is `1`',
+    'OWNERSHIP (format)': 'OWNERSHIPS is not `0` or `1`; empty is `1`',
+    'ORDERS (format)': 'it is not `0` or `1`; empty is `0`',
+    'SWAPS (format)': 'it is not `0` or `1`; empty is `0`',
+    'DISPENSERS (format)': 'it is not `0` or `1`; empty is `0`'
+  },
+  UNSTAKE: {
+    'SIGNING_PUBKEY (no active stake)': 'no open stake of the key counts in the block',
+    'AMOUNT (format)': 'it is given and no amount of 8 places; empty means all',
+    'AMOUNT (exceeds active stake)': 'it is above the sum of those stakes'
+  }
+};
+
+/** When an action gets a status, in words; undefined where nobody has written it. */
+export function conditionOf(action: string, status: string): string | undefined {
+  return OF_ACTION[action]?.[status] ?? COMMON[status];
+}

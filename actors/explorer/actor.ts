@@ -6,8 +6,9 @@ import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts
 import { PlatformError } from '../../src/errors.ts';
 import type { Question, Reply } from '../../src/explorer/question.ts';
 import { answerQuestion } from '../../src/explorer/read/answer.ts';
+import { openDatabases } from '../../src/explorer/read/databases.ts';
 import { Reader } from '../../src/explorer/read/reader.ts';
-import { readTip } from '../../src/explorer/read/tip.ts';
+import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
 import { type ExplorerReport, lagOf } from '../../src/explorer/report.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
@@ -34,6 +35,7 @@ export type ExplorerNotices = { report: ExplorerReport };
 const CONNECTIONS = { indexer: 4, decoder: 2 } as const;
 /** For looks at the tips: callers cannot make them wait. */
 const PROBE_CONNECTIONS = 1;
+const OPENING = { indexer: NEWEST_BLOCK, decoder: DECODER_TIP } as const;
 const PROBE_INTERVAL_MS = 1_000;
 const BREAKER = { failureThreshold: 5, cooldownMs: 2_000, trialTimeoutMs: 10_000 } as const;
 
@@ -50,7 +52,8 @@ const host = hostActor<ExplorerAsks, Record<never, never>, ExplorerNotices>({
 });
 
 function readerOf(database: 'indexer' | 'decoder', connections: number, breaker: CircuitBreaker): Reader {
-  return new Reader({ database: data[database], connections, limitMs: data.readLimitMs, breaker });
+  const opening = OPENING[database];
+  return new Reader({ database: data[database], connections, limitMs: data.readLimitMs, breaker, opening });
 }
 
 function breakerOf(database: string): CircuitBreaker {
@@ -69,11 +72,7 @@ const probes = {
   decoder: readerOf('decoder', PROBE_CONNECTIONS, breakerOf('decoder'))
 };
 const readers = [indexer, decoder, probes.indexer, probes.decoder];
-const databases = {
-  network: chainNetwork(data.chain, data.network),
-  indexer: indexer.read.bind(indexer),
-  decoder: decoder.read.bind(decoder)
-};
+const databases = openDatabases(chainNetwork(data.chain, data.network), { indexer, decoder });
 const availability = createActor(availabilityMachine, { inspect: host.observe('availability') }).start();
 await watch();
 
@@ -86,7 +85,10 @@ async function watch(): Promise<void> {
 }
 
 async function look(): Promise<ExplorerReport> {
-  const [ledger, tip] = await Promise.allSettled([probes.indexer.read(readTip), probes.decoder.read(readDecoderTip)]);
+  const [ledger, tip] = await Promise.allSettled([
+    probes.indexer.read(async (_, opened) => tipIn(opened)),
+    probes.decoder.read(async (_, [tip]) => (tip?.['height'] ?? null) as number | null)
+  ]);
   const { height, mark } = (ledger.status === 'fulfilled' ? ledger.value : null) ?? { height: null, mark: null };
   const decoderTip = tip.status === 'fulfilled' ? tip.value : null;
   if (ledger.status === 'fulfilled')
@@ -101,11 +103,6 @@ async function look(): Promise<ExplorerReport> {
     decoderTip,
     lastError: fault ? reasonOf(fault.reason) : null
   };
-}
-
-async function readDecoderTip(query: Parameters<typeof readTip>[0]): Promise<number | null> {
-  const [tip] = await query<{ height: number | null }>('SELECT MAX(block_index) AS height FROM blocks');
-  return tip?.height ?? null;
 }
 
 function reasonOf(thrown: unknown): string {

@@ -2,10 +2,11 @@ import { connect, rows } from '../../src/db/core/connection.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { LISTS } from '../../src/explorer/lists/lists.ts';
 import { queryMark, writeCursor } from '../../src/explorer/read/cursor.ts';
-import { readTip } from '../../src/explorer/read/tip.ts';
+import { NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
 import { readArguments } from '../support/arguments.ts';
 import { startExplorer } from '../support/explorer-process.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { runProgram } from '../support/program.ts';
 import { writeLedger } from './support/explorer-ledger.ts';
 import { alternate, type Figure, p99, report } from './support/figures.ts';
 import { Helper } from './support/helper.ts';
@@ -32,90 +33,94 @@ const { json, ...size } = readArguments(
   ({ json, actions = '5000000', busy = '1000000' }) => ({ json, actions: Number(actions), busy: Number(busy) })
 );
 
-const [indexer, decoder] = [await createDatabase('indexer'), await createDatabase('decoder')];
-await (await openDecoderStore(decoder)).close();
-const began = performance.now();
-await writeLedger(indexer, size);
-console.log(`ledger of ${size.actions} actions written in ${Math.round((performance.now() - began) / 1000)} s`);
-const explorer = await startExplorer({ indexer, decoder }, { EXPLORER_RATE_LIMIT_RPM: '100000000', LOG_LEVEL: 'warn' });
-const load = new Helper<HttpLoadAsk>('http-load.ts');
-const reader = await connect(indexer);
-const tip = (await readTip((statement, values) => rows(reader, statement, values)))!;
-reader.destroy();
-const ofAll = (depth: number) => size.actions - depth;
-/** Of the address that has so many. */
-const ofBusy = (depth: number) => (size.busy - depth) * Math.max(1, Math.floor(size.actions / size.busy));
-/** The keys that stand at a depth of the long lists. */
-const KEYS: Readonly<Record<string, (depth: number) => number>> = {
-  ...{ actions: ofAll, 'history/TOKA/token': ofAll, 'sends/TOKA/token': ofAll, 'credits/TOKA/token': ofAll },
-  ...{ 'history/a1/address': ofBusy, 'sends/a1/address': ofBusy, 'sends/a1/destination': ofBusy },
-  ...{ 'credits/a1/address': ofBusy, 'history/all/recent': ofAll }
-};
-const wire = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
-
-/** The path of the page at a depth: by a page number to 1,000 rows, beyond them by a cursor; undefined where the list is shorter. */
-async function pageAt(path: string, depth: number): Promise<string | undefined> {
-  if (depth === 0) return `/api/${path}?limit=${LIMIT}`;
-  if (depth <= 1_000) {
-    const answer = await fetch(`${explorer.url}/api/${path}?limit=100&page=${depth / 100}`);
-    const { next } = (await answer.json()) as { next?: string | null };
-    return next ? `/api/${path}?limit=${LIMIT}&cursor=${next}` : undefined;
-  }
-  const key = KEYS[path]?.(depth);
-  if (key === undefined || key < 1) return undefined;
-  const [method, query, type] = path.split('/');
-  const mark = queryMark([method, query, type, 'desc', method === path ? '' : query]);
-  return `/api/${path}?limit=${LIMIT}&cursor=${writeCursor(mark, tip, { key: String(key), given: 1 })}`;
-}
-
-const figures: Figure[] = [];
-for (const path of PATHS) {
-  if (!LISTS[path.split('/')[0]!]) throw new Error(`${path} is no list`);
-  for (const depth of DEPTHS) {
-    const page = await pageAt(path, depth);
-    if (page === undefined) continue;
-    const ask = { type: 'load', port: explorer.port, requests: [wire(page)], connections: 1 } as const;
-    await load.ask<HttpLoad>({ ...ask, count: WARM });
-    const { eachMs } = await load.ask<HttpLoad>({ ...ask, count: LOOKS });
-    const what = `${path} at row ${depth}, p99`;
-    figures.push({ what, measured: p99([...eachMs]), reference: 0, unit: 'ms', compare: 'above', most: 20, aim: 8 });
-  }
-}
-
-/** The same statement by the driver alone: keys, then rows. */
-async function bare(): Promise<number> {
-  const connections = await Promise.all(Array.from({ length: 4 }, () => connect(indexer)));
-  const statement = `SELECT t.amount, i.tick FROM balances t JOIN index_tickers i ON i.id = t.tick_id WHERE t.address_id =
-    (SELECT id FROM index_addresses WHERE address = ?) ORDER BY t.id DESC LIMIT ${LIMIT + 1}`;
-  const start = performance.now();
-  await Promise.all(
-    connections.map(async (connection, place) => {
-      for (let at = place; at < LOAD; at += connections.length)
-        await connection.execute(statement, [`a${1 + (at % 9_000)}`]);
-    })
+await runProgram(async () => {
+  const [indexer, decoder] = [await createDatabase('indexer'), await createDatabase('decoder')];
+  await (await openDecoderStore(decoder)).close();
+  const began = performance.now();
+  await writeLedger(indexer, size);
+  console.log(`ledger of ${size.actions} actions written in ${Math.round((performance.now() - began) / 1000)} s`);
+  const explorer = await startExplorer(
+    { indexer, decoder },
+    { EXPLORER_RATE_LIMIT_RPM: '100000000', LOG_LEVEL: 'warn' }
   );
-  const wallMs = performance.now() - start;
-  for (const connection of connections) connection.destroy();
-  return wallMs;
-}
+  const load = new Helper<HttpLoadAsk>('http-load.ts');
+  const reader = await connect(indexer);
+  const tip = tipIn(await rows(reader, NEWEST_BLOCK))!;
+  reader.destroy();
+  const ofAll = (depth: number) => size.actions - depth;
+  /** Of the address that has so many. */
+  const ofBusy = (depth: number) => (size.busy - depth) * Math.max(1, Math.floor(size.actions / size.busy));
+  /** The keys that stand at a depth of the long lists. */
+  const KEYS: Readonly<Record<string, (depth: number) => number>> = {
+    ...{ actions: ofAll, 'history/TOKA/token': ofAll, 'sends/TOKA/token': ofAll, 'credits/TOKA/token': ofAll },
+    ...{ 'history/a1/address': ofBusy, 'sends/a1/address': ofBusy, 'sends/a1/destination': ofBusy },
+    ...{ 'credits/a1/address': ofBusy, 'history/all/recent': ofAll }
+  };
+  const wire = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-const requests = Array.from({ length: 1_000 }, (_, at) =>
-  wire(`/api/balances/a${1 + ((at * 9) % 9_000)}?limit=${LIMIT}`)
-);
-const served = async () =>
-  (await load.ask<HttpLoad>({ type: 'load', port: explorer.port, requests, connections: CONNECTIONS, count: LOAD }))
-    .wallMs;
-await served();
-const compared = await alternate(RUNS, served, bare);
-figures.push({
-  what: `${LOAD} balances; the statement alone through the driver`,
-  ...compared,
-  unit: 'ms',
-  compare: 'times',
-  most: 1 / 0.6,
-  aim: 1 / 0.8
+  /** The path of the page at a depth: by a page number to 1,000 rows, beyond them by a cursor; undefined where the list is shorter. */
+  async function pageAt(path: string, depth: number): Promise<string | undefined> {
+    if (depth === 0) return `/api/${path}?limit=${LIMIT}`;
+    if (depth <= 1_000) {
+      const answer = await fetch(`${explorer.url}/api/${path}?limit=100&page=${depth / 100}`);
+      const { next } = (await answer.json()) as { next?: string | null };
+      return next ? `/api/${path}?limit=${LIMIT}&cursor=${next}` : undefined;
+    }
+    const key = KEYS[path]?.(depth);
+    if (key === undefined || key < 1) return undefined;
+    const [method, query, type] = path.split('/');
+    const mark = queryMark([method, query, type, 'desc', method === path ? '' : query]);
+    return `/api/${path}?limit=${LIMIT}&cursor=${writeCursor(mark, tip, { key: String(key), given: 1 })}`;
+  }
+
+  const figures: Figure[] = [];
+  for (const path of PATHS) {
+    if (!LISTS[path.split('/')[0]!]) throw new Error(`${path} is no list`);
+    for (const depth of DEPTHS) {
+      const page = await pageAt(path, depth);
+      if (page === undefined) continue;
+      const ask = { type: 'load', port: explorer.port, requests: [wire(page)], connections: 1 } as const;
+      await load.ask<HttpLoad>({ ...ask, count: WARM });
+      const { eachMs } = await load.ask<HttpLoad>({ ...ask, count: LOOKS });
+      const what = `${path} at row ${depth}, p99`;
+      figures.push({ what, measured: p99([...eachMs]), reference: 0, unit: 'ms', compare: 'above', most: 20, aim: 8 });
+    }
+  }
+
+  /** The same statement by the driver alone: keys, then rows. */
+  async function bare(): Promise<number> {
+    const connections = await Promise.all(Array.from({ length: 4 }, () => connect(indexer)));
+    const statement = `SELECT t.amount, i.tick FROM balances t JOIN index_tickers i ON i.id = t.tick_id WHERE t.address_id =
+      (SELECT id FROM index_addresses WHERE address = ?) ORDER BY t.id DESC LIMIT ${LIMIT + 1}`;
+    const start = performance.now();
+    await Promise.all(
+      connections.map(async (connection, place) => {
+        for (let at = place; at < LOAD; at += connections.length)
+          await connection.execute(statement, [`a${1 + (at % 9_000)}`]);
+      })
+    );
+    const wallMs = performance.now() - start;
+    for (const connection of connections) connection.destroy();
+    return wallMs;
+  }
+
+  const requests = Array.from({ length: 1_000 }, (_, at) =>
+    wire(`/api/balances/a${1 + ((at * 9) % 9_000)}?limit=${LIMIT}`)
+  );
+  const served = async () =>
+    (await load.ask<HttpLoad>({ type: 'load', port: explorer.port, requests, connections: CONNECTIONS, count: LOAD }))
+      .wallMs;
+  await served();
+  const compared = await alternate(RUNS, served, bare);
+  figures.push({
+    what: `${LOAD} balances; the statement alone through the driver`,
+    ...compared,
+    unit: 'ms',
+    compare: 'times',
+    most: 1 / 0.6,
+    aim: 1 / 0.8
+  });
+  report('explorer', figures, json);
+  console.log(`${Math.round((LOAD / compared.measured) * 1000)} balances a second (must 3,000, aim 6,000)`);
+  load.end();
 });
-report('explorer', figures, json);
-console.log(`${Math.round((LOAD / compared.measured) * 1000)} balances a second (must 3,000, aim 6,000)`);
-load.end();
-await explorer.stop();

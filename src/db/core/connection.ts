@@ -164,9 +164,12 @@ function timeStatements(connection: Connection): void {
 export function openPool(
   to: DatabaseCoordinates,
   size: number,
-  { statementLimitS }: Pick<ConnectOptions, 'statementLimitS'> = {}
+  { statementLimitS, several = false }: Pick<ConnectOptions, 'statementLimitS' | 'several'> = {}
 ): Pool {
-  const pool = createPool({ ...driverOptions(to), connectionLimit: size, maxIdle: size, queueLimit: 256 });
+  const pool = createPool({
+    ...driverOptions(to),
+    ...{ multipleStatements: several, connectionLimit: size, maxIdle: size, queueLimit: 256 }
+  });
   const limit = statementLimitS === undefined ? [] : [`SET SESSION max_statement_time = ${statementLimitS}`];
   pool.pool.on('connection', (raw) => {
     for (const statement of [...SESSION, ...limit]) raw.query(statement, (fault) => fault && raw.destroy());

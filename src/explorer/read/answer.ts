@@ -8,7 +8,7 @@ import { readPage, readTotal } from './list-reader.ts';
 import type { Query } from './reader.ts';
 import { type Databases, RECORDS } from './records.ts';
 import { readSubject } from './subject.ts';
-import { checkStanding, readTip, type Tip } from './tip.ts';
+import { checkStanding, type Tip } from './tip.ts';
 
 /** Reads what a question asks for, in one snapshot. @throws {PlatformError} by what was asked, or DATABASE_UNAVAILABLE */
 export async function answerQuestion(databases: Databases, question: Question): Promise<Reply> {
@@ -18,16 +18,15 @@ export async function answerQuestion(databases: Databases, question: Question): 
   const undoDepth = databases.network.undoDepth;
   const read = async (query: Query, tip: Tip | null) =>
     await readList({ query, list, question, tip, began, undoDepth });
-  if (list.database === 'indexer') return await databases.indexer(async (query) => read(query, await readTip(query)));
-  const tip = await databases.indexer(readTip);
+  if (list.database === 'indexer') return await databases.indexer(read);
+  const tip = await databases.indexer(async (_, newest) => newest);
   return await databases.decoder((query) => read(query, tip));
 }
 
 async function answerRecord(databases: Databases, question: Question): Promise<Reply> {
   const record = RECORDS[question.method];
   if (!record) throw new PlatformError('RECORD_UNKNOWN', { reason: `there is no method ${question.method}` });
-  return await databases.indexer(async (query) => {
-    const tip = await readTip(query);
+  return await databases.indexer(async (query, tip) => {
     const data = await record.read({ query, question, databases });
     const height = record.isSettled ? Number(data['block_index']) : Number.NaN;
     const isSettled = tip !== null && height <= tip.height - databases.network.undoDepth;

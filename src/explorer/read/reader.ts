@@ -6,6 +6,9 @@ import type { DatabaseCoordinates } from '../../wire/database.ts';
 /** Runs one statement. */
 export type Query = <T extends SqlRow>(sql: string, values?: readonly unknown[]) => Promise<T[]>;
 
+/** What is read in one snapshot; `opened` are the rows of the reader's opening statement. */
+type Work<T> = (query: Query, opened: readonly SqlRow[]) => Promise<T>;
+
 /** What a reader asks before a call, and tells after it. */
 export interface Breaker {
   readonly refuses: boolean;
@@ -18,6 +21,8 @@ interface ReaderOptions {
   /** How long one read may take, the wait for a connection included. */
   readonly limitMs: number;
   readonly breaker: Breaker;
+  /** The first statement of each snapshot. */
+  readonly opening: string;
 }
 
 /** MariaDB ended a statement that took too long: it does answer. */
@@ -30,11 +35,12 @@ export class Reader {
 
   constructor(options: ReaderOptions) {
     this.#options = options;
-    this.#pool = openPool(options.database, options.connections, { statementLimitS: options.limitMs / 1000 });
+    const settings = { statementLimitS: options.limitMs / 1000, several: true };
+    this.#pool = openPool(options.database, options.connections, settings);
   }
 
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, or what `work` throws */
-  async read<T>(work: (query: Query) => Promise<T>): Promise<T> {
+  async read<T>(work: Work<T>): Promise<T> {
     const { breaker, database } = this.#options;
     if (breaker.refuses)
       throw new PlatformError('DATABASE_UNAVAILABLE', {
@@ -58,20 +64,22 @@ export class Reader {
   }
 
   /** A connection that is late, or on which something failed, is in an unknown state and is given up. */
-  async #inSnapshot<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    const { limitMs } = this.#options;
+  async #inSnapshot<T>(work: Work<T>): Promise<T> {
+    const { limitMs, opening } = this.#options;
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => late.reject(new Error(`no answer within ${limitMs} ms`)), limitMs);
-    const opening = this.#pool.getConnection();
+    const connecting = this.#pool.getConnection();
     let connection: PoolConnection | undefined;
     try {
-      connection = await Promise.race([opening, late.promise]);
-      const result = await Promise.race([run(connection, work), late.promise]);
-      connection.release();
-      return result;
+      connection = await Promise.race([connecting, late.promise]);
+      const outcome = await Promise.race([run(connection, opening, work), late.promise]);
+      release(connection);
+      if ('refusal' in outcome) throw outcome.refusal;
+      return outcome.value;
     } catch (caught) {
+      if (caught instanceof PlatformError) throw caught; // the connection did its part
       if (connection) connection.destroy();
-      else void opening.then((opened) => opened.release()).catch(() => undefined);
+      else void connecting.then((opened) => opened.release()).catch(() => undefined);
       throw caught;
     } finally {
       clearTimeout(timer);
@@ -79,13 +87,27 @@ export class Reader {
   }
 }
 
-async function run<T>(connection: PoolConnection, work: (query: Query) => Promise<T>): Promise<T> {
-  await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
-  const outcome = await work((sql, values) => rows(connection, sql, values)).then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error })
+const BEGIN = 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY';
+
+/** The snapshot and its first statement are one message, for each answer waits for a round trip. */
+async function run<T>(
+  connection: PoolConnection,
+  opening: string,
+  work: Work<T>
+): Promise<{ readonly value: T } | { readonly refusal: PlatformError }> {
+  const [, opened] = await rows<SqlRow>(connection, `${BEGIN}; ${opening}`);
+  try {
+    return { value: await work((sql, values) => rows(connection, sql, values), opened as unknown as SqlRow[]) };
+  } catch (caught) {
+    if (caught instanceof PlatformError) return { refusal: caught };
+    throw caught;
+  }
+}
+
+/** Ends the snapshot behind the caller's back: it need not wait for that. */
+function release(connection: PoolConnection): void {
+  connection.query('COMMIT').then(
+    () => connection.release(),
+    () => connection.destroy()
   );
-  await connection.query('COMMIT');
-  if ('error' in outcome) throw outcome.error;
-  return outcome.value;
 }

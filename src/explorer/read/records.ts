@@ -21,11 +21,12 @@ import { BLOCK_COLUMNS } from '../lists/state.ts';
 import type { Question } from '../question.ts';
 import type { Query } from './reader.ts';
 import { findAddress, findTicker, readActionIndex, readHash, readHeight } from './subject.ts';
+import type { Tip } from './tip.ts';
 
 /** A network, and what runs a read on one of its databases. */
 export interface Databases {
   readonly network: ChainNetwork;
-  readonly indexer: <T>(work: (query: Query) => Promise<T>) => Promise<T>;
+  readonly indexer: <T>(work: (query: Query, tip: Tip | null) => Promise<T>) => Promise<T>;
   readonly decoder: <T>(work: (query: Query) => Promise<T>) => Promise<T>;
 }
 

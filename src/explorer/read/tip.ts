@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { Query } from './reader.ts';
 
@@ -15,10 +16,15 @@ const BLOCK = `SELECT b.block_index AS height, b.block_time AS time, l.hash AS l
 
 type BlockRow = { height: number; time: number; ledger: string; actions: string; contract: string };
 
-/** The newest block; null while there is none. */
-export async function readTip(query: Query): Promise<Tip | null> {
-  const [block] = await query<BlockRow>(`${BLOCK} ORDER BY b.block_index DESC LIMIT 1`);
-  return block ? tipOf(block) : null;
+/** Finds the newest block of a ledger. */
+export const NEWEST_BLOCK = `${BLOCK} ORDER BY b.block_index DESC LIMIT 1`;
+
+/** Finds the newest block of a decoder. */
+export const DECODER_TIP = 'SELECT MAX(block_index) AS height FROM blocks';
+
+/** The block that `NEWEST_BLOCK` found; null while there is none. */
+export function tipIn([block]: readonly SqlRow[]): Tip | null {
+  return block ? tipOf(block as BlockRow) : null;
 }
 
 /** Sees that a block still stands. @throws {PlatformError} CURSOR_STALE after a reorg */

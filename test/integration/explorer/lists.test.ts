@@ -5,19 +5,21 @@ import { hasCode } from '../../../src/errors.ts';
 import { LISTS } from '../../../src/explorer/lists/lists.ts';
 import type { Question } from '../../../src/explorer/question.ts';
 import { answerQuestion } from '../../../src/explorer/read/answer.ts';
+import { openDatabases } from '../../../src/explorer/read/databases.ts';
 import { Reader } from '../../../src/explorer/read/reader.ts';
+import { DECODER_TIP, NEWEST_BLOCK } from '../../../src/explorer/read/tip.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { sql } from '../../support/sql.ts';
 
 const CLOSED = { refuses: false, tell: () => undefined };
-const readerOf = (database: Parameters<typeof sql>[0]) =>
-  new Reader({ database, connections: 2, limitMs: 20_000, breaker: CLOSED });
+const readerOf = (database: Parameters<typeof sql>[0], opening: string) =>
+  new Reader({ database, connections: 2, limitMs: 20_000, breaker: CLOSED, opening });
 
 let explored: Awaited<ReturnType<typeof createExplored>>;
 let readers: { readonly indexer: Reader; readonly decoder: Reader };
 before(async () => {
   explored = await createExplored();
-  readers = { indexer: readerOf(explored.indexer), decoder: readerOf(explored.decoder) };
+  readers = { indexer: readerOf(explored.indexer, NEWEST_BLOCK), decoder: readerOf(explored.decoder, DECODER_TIP) };
 });
 after(async () => {
   explored.store.close();
@@ -31,11 +33,7 @@ interface Answer {
 }
 
 async function ask(asked: Partial<Question> & Pick<Question, 'method'>): Promise<Answer> {
-  const databases = {
-    network: chainNetwork('bitcoin', 'regtest'),
-    indexer: readers.indexer.read.bind(readers.indexer),
-    decoder: readers.decoder.read.bind(readers.decoder)
-  };
+  const databases = openDatabases(chainNetwork('bitcoin', 'regtest'), readers);
   const { body } = await answerQuestion(databases, {
     parameters: {},
     page: 1,

@@ -181,6 +181,12 @@ export const ERRORS = {
   },
   /** The coin node did not answer, or answered with an error. */
   NODE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD' },
+  /** The UTXO tracker that the encoder takes coins from does not answer, or is behind its node. */
+  TRACKER_UNAVAILABLE: {
+    status: 503,
+    policy: 'restart',
+    hint: 'check UTXO_TRACKER_URL, that the tracker runs, and how far it is (get_sync_status)'
+  },
   /** The coin node refused a call, or its answer does not fit the call. */
   NODE_REFUSED: { status: 502, policy: 'restart', hint: "check the node's log, its version and that txindex=1 is set" },
   /** The coins of an address do not pay for a transaction. */

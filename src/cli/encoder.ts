@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Chain, ChainNetwork } from '../coin/chains.ts';
+import type { ChainNetwork } from '../coin/chains.ts';
 import { NodeChain } from '../coin/node-chain.ts';
 import { type EncoderConfig, encoderChecks, encoderVariables } from '../config/encoder.ts';
 import { placeOf } from '../config/service.ts';
@@ -8,6 +8,7 @@ import { createEncoderApp } from '../encoder/app.ts';
 import { NodeCoins } from '../encoder/coins.ts';
 import { NodePolicyReader } from '../encoder/node-policy.ts';
 import { Reservations } from '../encoder/reservations.ts';
+import { readTrackedCoins } from '../encoder/tracker-coins.ts';
 import { hasCode } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Command, Environment } from './command.ts';
@@ -30,8 +31,6 @@ export const encoderCommand = {
   }
 } satisfies Command<typeof encoderVariables>;
 
-/** Blocks until a block's reward may be spent. */
-const COINBASE_MATURITY: Readonly<Record<Chain, number>> = { bitcoin: 100, litecoin: 100, dogecoin: 240 };
 /** A caller waits for the answer. */
 const NODE_RETRIES = 1;
 const VERIFY_EVERY_MS = 5_000;
@@ -39,6 +38,7 @@ const VERIFY_EVERY_MS = 5_000;
 /** Sees while it serves that the node is one of its network. */
 function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningService> {
   const { PLATFORM_PROFILE: profile, PAYLOAD_MAGIC, DUST_AMOUNT, ENCODER_MAX_FEE_RATE } = config;
+  const tracker = config.UTXO_TRACKER_URL;
   return startAtNode({
     name: 'encoder',
     config,
@@ -55,7 +55,10 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
         dustFloor: DUST_AMOUNT,
         mostFeeRate: BigInt(ENCODER_MAX_FEE_RATE) * 1000n,
         policy: new NodePolicyReader(rpc),
-        coins: new NodeCoins(rpc, { coinbaseMaturity: COINBASE_MATURITY[network.chain] }),
+        coins: new NodeCoins(rpc, {
+          coinbaseMaturity: network.coinbaseMaturity,
+          ...(tracker === undefined ? {} : { tracked: (scriptHex) => readTrackedCoins(tracker, scriptHex) })
+        }),
         reservations: new Reservations({
           ttlMs: config.ENCODER_RESERVATION_MS,
           most: config.ENCODER_MAX_RESERVATIONS

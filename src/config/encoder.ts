@@ -2,7 +2,7 @@ import { hubClientVariables } from './hub-client.ts';
 import { findNodeFaults, findNodeNetwork, nodeVariables } from './node.ts';
 import { magicVariable, profileVariable } from './profile.ts';
 import { serviceVariables } from './service.ts';
-import { integer, type Values } from './variables.ts';
+import { integer, parsed, type Values } from './variables.ts';
 
 /** Every variable of the encoder. @see the section "Shared configuration" of the specification */
 export const encoderVariables = {
@@ -22,6 +22,10 @@ export const encoderVariables = {
     doc: 'ms for which the coins of a transaction that was handed out are given to no other call'
   }),
   ENCODER_MAX_RESERVATIONS: integer({ default: 100_000, min: 1, doc: 'coins that may be reserved at once' }),
+  UTXO_TRACKER_URL: parsed(readTrackerUrl, {
+    doc: 'a UTXO tracker of the same network, asked for coins in place of the node: milliseconds for an address instead of seconds',
+    example: 'http://127.0.0.1:3001'
+  }),
   DUST_AMOUNT: integer({
     default: 0,
     max: 1_000_000_000_000,
@@ -31,6 +35,13 @@ export const encoderVariables = {
   PLATFORM_PROFILE: profileVariable,
   PAYLOAD_MAGIC: magicVariable
 } as const;
+
+/** The origin of a tracker. */
+function readTrackerUrl(entry: string): string {
+  const url = URL.canParse(entry) ? new URL(entry) : null;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new Error('must be an http or https URL');
+  return url.origin;
+}
 
 export type EncoderConfig = Values<typeof encoderVariables>;
 

@@ -14,9 +14,11 @@ export interface ChainCoin extends SourcedCoin {
   readonly height: number;
 }
 
-/** Blocks until a block's reward may be spent. */
 export interface CoinRules {
+  /** Blocks until a block's reward may be spent. */
   readonly coinbaseMaturity: number;
+  /** Reads the coins of a script that blocks hold, largest first, in place of the node. */
+  readonly tracked?: (scriptHex: string) => Promise<readonly ChainCoin[]>;
 }
 
 const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
@@ -66,14 +68,20 @@ export class NodeCoins {
     this.#rules = rules;
   }
 
+  /** Who is asked which coins there are. */
+  get source(): 'node' | 'tracker' {
+    return this.#rules.tracked ? 'tracker' : 'node';
+  }
+
   /**
    * Every coin of a script on the chain, largest first; some may be spent in the mempool, or too young.
    *
-   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING
+   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING, TRACKER_UNAVAILABLE
    */
   async confirmed(script: Uint8Array): Promise<readonly ChainCoin[]> {
-    const tip = String(await this.#rpc.call('getbestblockhash'));
     const key = Buffer.from(script).toString('hex');
+    if (this.#rules.tracked) return await this.#rules.tracked(key);
+    const tip = String(await this.#rpc.call('getbestblockhash'));
     const known = this.#scans.get(key);
     if (known?.tip === tip) return await known.coins;
     const scan = { tip, coins: this.#scan(key) };

@@ -53,14 +53,19 @@ export const EncoderHealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
   node_reachable: Type.Boolean(),
   node_height: Type.Union([Type.Integer(), Type.Null()]),
-  coin_source: Type.Literal('node'),
+  coin_source: Type.Union([Type.Literal('node'), Type.Literal('tracker')]),
   reserved_coins: Type.Integer()
 });
 
 /** Coins in one answer: the node is asked about each. */
 const MOST_LISTED = 10_000;
 
-const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED', 'ANSWERS_WAITING'];
+const NODE_ERRORS: readonly ErrorCode[] = [
+  'NODE_UNREACHABLE',
+  'NODE_REFUSED',
+  'ANSWERS_WAITING',
+  'TRACKER_UNAVAILABLE'
+];
 const CREATE_ERRORS: readonly ErrorCode[] = [
   ...NODE_ERRORS,
   'ENCODING_UNAVAILABLE',
@@ -127,8 +132,9 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
 /** What a load balancer and `health` are told; never throws. */
 export async function healthOf({
   policy,
-  reservations
-}: Pick<EncoderDeps, 'policy' | 'reservations'>): Promise<Static<typeof EncoderHealthSchema>> {
+  reservations,
+  coins
+}: Pick<EncoderDeps, 'policy' | 'reservations' | 'coins'>): Promise<Static<typeof EncoderHealthSchema>> {
   const height = await policy.read().then(
     (known) => known.height,
     () => null
@@ -137,7 +143,7 @@ export async function healthOf({
     status: height === null ? 'degraded' : 'healthy',
     node_reachable: height !== null,
     node_height: height,
-    coin_source: 'node',
+    coin_source: coins.source,
     reserved_coins: reservations.count
   };
 }

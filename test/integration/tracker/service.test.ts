@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { addressScript } from '../../../src/coin/address-script.ts';
 import { toBaseUnits } from '../../../src/coin/amount.ts';
+import { chainNetwork } from '../../../src/coin/chains.ts';
 import { freePort } from '../../../src/devnet/free-port.ts';
+import { NodeCoins } from '../../../src/encoder/coins.ts';
+import { readTrackedCoins } from '../../../src/encoder/tracker-coins.ts';
+import { hasCode } from '../../../src/errors.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
@@ -152,6 +157,21 @@ test('coins come in pages without an end to their number, and young rewards are 
     paged,
     matured.map(({ txid, vout }) => `${txid}:${vout}`)
   );
+});
+
+test('CF-16: an encoder gets the same coins from it as from the node, and says which tracker it cannot ask', async () => {
+  const address = await coin.node.newAddress();
+  const script = addressScript(address, chainNetwork('litecoin', 'regtest'));
+  for (const amount of [0.5, 2, 1.25]) await coin.node.rpc.call('sendtoaddress', [address, amount]);
+  await coin.node.mine(1);
+  await settle(async () => true);
+  const rules = { coinbaseMaturity: 100 };
+  const own = await new NodeCoins(coin.node.rpc, rules).confirmed(script);
+  const tracked = new NodeCoins(coin.node.rpc, { ...rules, tracked: (hex) => readTrackedCoins(url, hex) });
+  assert.equal(own.length, 3);
+  assert.deepEqual(await tracked.confirmed(script), own);
+  assert.equal((await tracked.spendable(own)).length, 3);
+  await assert.rejects(readTrackedCoins('http://127.0.0.1:1', '51'), (fault) => hasCode(fault, 'TRACKER_UNAVAILABLE'));
 });
 
 test('bad questions are refused by name: other networks, no script, no cursor, a page that is too long', async () => {

@@ -71,7 +71,7 @@ export function blockMessage(id: DatabaseId, block: ReadBlock): BlockMessage {
     previous_hash: previousHash(block.previous),
     ...(head.commitments ?? {}),
     schema_fingerprint: block.layout.fingerprint,
-    data: { ...rows, ...beside, ...(isIndexer ? { sync_meta: [header] } : {}) },
+    data: { ...joined(rows, beside!), ...(isIndexer ? { sync_meta: [header] } : {}) },
     ...(isIndexer && changed ? { updated_rows: updated_rows! } : {}),
     ...parts
   };
@@ -98,6 +98,13 @@ function changedRows({ tables, stamped, vanishedIds }: ReadChanges): Partial<Blo
     ...(Object.keys(deleted).length > 0 ? { deleted_rows: deleted } : {}),
     ...(Object.keys(ranges).length > 0 ? { ranges } : {})
   };
+}
+
+/** The rows of both: a table may have new rows and changed ones. */
+function joined(rows: WireRows, beside: WireRows): WireRows {
+  const all: WireRows = { ...rows };
+  for (const [table, list] of Object.entries(beside)) all[table] = [...(rows[table] ?? []), ...list];
+  return all;
 }
 
 /** The same message for `infra-only` subscribers. */

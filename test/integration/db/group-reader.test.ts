@@ -10,6 +10,7 @@ import { SourceMemory } from '../../../src/db/source/memory.ts';
 import { headLayout, readBlockHeads, readTip } from '../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import { hasCode } from '../../../src/errors.ts';
+import { blockMessage } from '../../../src/wire/block.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { TEST_KEY } from '../../support/sync/source-thread.ts';
@@ -66,6 +67,28 @@ test('new lookup rows of a group come with its first block, and again with its l
   await connection.query("INSERT INTO index_addresses (address) VALUES ('three')");
   await connection.query("INSERT INTO blocks VALUES (5, 50, 'h5')");
   assert.deepEqual((await takeGroup(connection, 'decoder', memory)).map(idsOf), [[3]]);
+});
+
+test('a block tells its new lookup rows also where a known one gets that block', async (t) => {
+  const { connection } = await open(
+    'decoder',
+    INDEX_TRANSACTIONS,
+    'CREATE TABLE index_addresses (id INT AUTO_INCREMENT PRIMARY KEY, address VARCHAR(64) NOT NULL, block_index INT NULL)',
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL, block_hash VARCHAR(64) NOT NULL)',
+    "INSERT INTO index_addresses (address) VALUES ('known')",
+    "INSERT INTO blocks VALUES (1, 10, 'h1')"
+  );
+  t.after(() => connection.destroy());
+  const memory = await startAtTip(connection, 'decoder');
+  await connection.query('UPDATE index_addresses SET block_index = 2 WHERE id = 1');
+  await connection.query("INSERT INTO index_addresses (address, block_index) VALUES ('new', 2)");
+  await connection.query("INSERT INTO blocks VALUES (2, 20, 'h2')");
+  const [block] = await takeGroup(connection, 'decoder', memory);
+  const { data } = blockMessage({ dbType: 'decoder', chain: 'litecoin', network: 'regtest' }, block!);
+  assert.deepEqual(
+    data['index_addresses']?.map(({ address }) => address),
+    ['new', 'known']
+  );
 });
 
 test('hashes are found as columns of blocks', async (t) => {

@@ -9,7 +9,15 @@ import type { MinedNode } from './miner.ts';
 import { startNode } from './node.ts';
 import type { Watched } from './platform-state.ts';
 import { type Service, type ServiceOrder, startService, watchProcess } from './process.ts';
-import { clientOrder, decoderOrder, encoderOrder, hubOrder, indexerOrder, serverOrder } from './services.ts';
+import {
+  clientOrder,
+  decoderOrder,
+  encoderOrder,
+  explorerOrder,
+  hubOrder,
+  indexerOrder,
+  serverOrder
+} from './services.ts';
 import { type DevnetSettings, databaseOn, logPath } from './settings.ts';
 
 /** A running devnet: every service of the platform on one machine. */
@@ -27,7 +35,7 @@ export interface Platform {
 }
 
 /**
- * Starts MariaDB, coin node, hub, decoder, indexer, encoder, sync server and sync client, each when the one before serves.
+ * Starts MariaDB, coin node, hub, decoder, indexer, encoder, explorer, sync server and sync client, each when the one before serves.
  *
  * @param signal ends a start that is under way; what runs is stopped then
  * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED naming the part and the end of its log
@@ -90,6 +98,7 @@ async function startParts(
   await service(decoderOrder(settings, database, node.address));
   await service(indexerOrder(settings, database));
   await service(encoderOrder(settings, node.address));
+  await service(explorerOrder(settings, database));
   await service(serverOrder(settings));
   await service(clientOrder(settings, database));
 
@@ -103,6 +112,7 @@ async function startParts(
   const client = { url: `http://127.0.0.1:${ports.client}`, apiKey };
   tell(`all parts run; logs are in ${logPath(directory, '*')}`);
   tell(`encoder: http://127.0.0.1:${ports.encoder}`);
+  tell(`explorer: http://127.0.0.1:${ports.explorer}`);
   tell(
     `consoles: indexer ${indexer.url}, server ${server.url}, client ${client.url}; their key, made for this run: ${apiKey}`
   );

@@ -76,6 +76,18 @@ export function encoderOrder(settings: DevnetSettings, node: NodeAddress): Servi
   });
 }
 
+export function explorerOrder(settings: DevnetSettings, database: Server): ServiceOrder {
+  const { ports } = settings;
+  return order(settings, 'explorer', 'explorer', new Request(`http://${HOST}:${ports.explorer}/readyz`), {
+    NETWORK: DEVNET.name,
+    ...databaseVariables('DECODER', database, DATABASE_NAMES.decoder),
+    ...databaseVariables('INDEXER', database, DATABASE_NAMES.indexer),
+    EXPLORER_API_HOST: HOST,
+    EXPLORER_API_PORT: ports.explorer,
+    EXPLORER_RATE_LIMIT_RPM: 10_000
+  });
+}
+
 export function serverOrder(settings: DevnetSettings): ServiceOrder {
   const { ports } = settings;
   return order(settings, 'sync-server', 'sync', healthOf(ports.server, settings), {

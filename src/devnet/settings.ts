@@ -24,6 +24,7 @@ export interface DevnetPorts {
   readonly decoder: number;
   readonly indexer: number;
   readonly encoder: number;
+  readonly explorer: number;
   readonly server: number;
   readonly client: number;
 }
@@ -49,6 +50,7 @@ export async function choosePorts(given: Partial<DevnetPorts>): Promise<DevnetPo
     decoder: given.decoder ?? (await freePort()),
     indexer: given.indexer ?? (await freePort()),
     encoder: given.encoder ?? (await freePort()),
+    explorer: given.explorer ?? (await freePort()),
     server: given.server ?? (await freePort()),
     client: given.client ?? (await freePort())
   };

@@ -129,6 +129,10 @@ test('Ctrl-C leaves no process; the next start continues where this one was', as
       heights.push(Number(/^node (\d+)/.exec(line)?.[1]));
       // MariaDB, litecoind, and five services with a guardian each.
       assert.ok(processesOf(directory).length >= 12, `${processesOf(directory).length} processes`);
+      const told = [...run.stdout, ...run.stderr].find((each) => each.startsWith('explorer: '));
+      const explorer = told?.slice('explorer: '.length);
+      const holders = await (await fetch(`${explorer}/api/holders/DEV1`)).json();
+      assert.ok((holders as { data: readonly unknown[] }).data.length > 0, JSON.stringify(holders));
       recordServices(directory);
       run.child.kill('SIGINT');
       assert.equal(await run.exit(STOP_DEADLINE_MS), 0, run.stderr.join('\n'));

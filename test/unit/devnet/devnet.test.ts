@@ -11,6 +11,7 @@ import {
   clientOrder,
   decoderOrder,
   encoderOrder,
+  explorerOrder,
   hubOrder,
   indexerOrder,
   serverOrder
@@ -84,7 +85,7 @@ test("the caller's own variables configure no service of the devnet", () => {
     HUB_VALIDATORS: 'other:1',
     DECODER_DB_NAME: 'precious'
   };
-  const ports = { hub: 1, decoder: 2, indexer: 7, encoder: 8, server: 3, client: 4 };
+  const ports = { hub: 1, decoder: 2, indexer: 7, encoder: 8, explorer: 9, server: 3, client: 4 };
   const settings: DevnetSettings = { directory, seed: 's', ports, apiKey: 'k', shell, tell: () => undefined };
   const database = { host: '127.0.0.1', port: 5, user: 'u', pass: 'p' };
   const node = { host: '127.0.0.1', port: 6, user: 'u', password: 'p' };
@@ -93,6 +94,7 @@ test("the caller's own variables configure no service of the devnet", () => {
     decoderOrder(settings, database, node),
     indexerOrder(settings, database),
     encoderOrder(settings, node),
+    explorerOrder(settings, database),
     serverOrder(settings),
     clientOrder(settings, database)
   ]) {

@@ -38,6 +38,10 @@ const ODD_AMOUNTS = [
   '9'.repeat(41)
 ];
 const MEMOS = ['', '', '', 'hi', 'm'.repeat(250), 'm'.repeat(251), '𝟙'.repeat(250)];
+const BENT = [
+  ...['', '0', '1', '2', '3', '-1', 'x', '01', '^1', '^x', 'BTC', 'LTC', 'USD', 'all', '1.5', '1.505', 'a;b', '１'],
+  ...['m'.repeat(251), '9'.repeat(41), `1${'0'.repeat(22)}`, `${'0'.repeat(17)}1`, '1700000000', 'A0']
+];
 const PRICES = ['1', '2', '3.5', '4', '5', '10'];
 
 /** Makes fields and texts: most are well formed, some are not. */
@@ -50,10 +54,31 @@ export class Writer {
 
   /** The text of some action. */
   text(source: string): string {
-    const isBatch = this.#rarely(12);
-    if (!isBatch) return this.#command(source);
-    const count = this.#random.below(5);
-    return `BATCH|0|${Array.from({ length: count }, () => this.#command(source)).join(';')}`;
+    if (!this.#rarely(12)) return this.#maybeBent(this.#command(source));
+    const count = this.#rarely(40) ? 251 : this.#random.below(5);
+    const commands = Array.from({ length: count }, () => this.#maybeBent(this.#command(source)));
+    return `BATCH|0|${commands.join(';')}`;
+  }
+
+  /** The text, or sometimes one with a wrong field. */
+  #maybeBent(text: string): string {
+    if (!this.#rarely(4)) return text;
+    const fields = text.split('|');
+    const last = Math.min(fields.length, 20);
+    fields[1 + this.#random.below(last)] = this.#random.one(BENT);
+    return Array.from(fields, (field) => field ?? '').join('|');
+  }
+
+  /** The token that an address issued, mostly. */
+  #own(source: string): string {
+    if (this.#rarely(4)) return this.#tick();
+    const names: Readonly<Record<string, string>> = { A: 'TOKA', B: 'TOKB' };
+    return `${names[source.charAt(0)] ?? 'TOKC'}${this.#scene.season}`;
+  }
+
+  /** The number of a list, none, or `0`. */
+  #list(source: string): string {
+    return this.#rarely(2) ? this.#index('LIST', source) : this.#one('', '0');
   }
 
   get #random(): Random {
@@ -158,10 +183,11 @@ export class Writer {
 
   #token(source: string): string {
     const { season } = this.#scene;
-    const cap = () => this.#one('', '', '', '100000', '0', '500', '5', '1e3');
+    const cap = () => this.#one('', '', '', '100000', '0', '500', '5', '1e3', '600');
+    const lock = () => (this.#rarely(12) ? this.#one('0', '1', 'x') : '');
     const fields = this.#random.one([
       () => [
-        ...['ISSUE', '0', this.#tick(), cap(), cap(), this.#one('', '', '0', '2', '18', '19', 'x'), this.#memo()],
+        ...['ISSUE', '0', this.#own(source), cap(), cap(), this.#one('', '', '0', '2', '18', '19', 'x'), this.#memo()],
         ...[this.#amount(), this.#rarely(9) ? this.#address() : '', this.#rarely(5) ? this.#address() : '']
       ],
       () => [
@@ -177,14 +203,14 @@ export class Writer {
       () => [
         'ISSUE',
         this.#one('1', ''),
-        this.#tick(),
+        this.#own(source),
         this.#one('about', 'x'.repeat(249), 'x'.repeat(250), ''),
         this.#memo()
       ],
       () => [
         'ISSUE',
         '2',
-        this.#tick(),
+        this.#own(source),
         cap(),
         this.#amount(),
         this.#address(),
@@ -193,23 +219,17 @@ export class Writer {
         this.#height(),
         this.#memo()
       ],
-      () => [
-        'ISSUE',
-        '3',
-        this.#tick(),
-        ...Array.from({ length: 7 }, () => (this.#rarely(4) ? this.#flag() : '')),
-        this.#memo()
-      ],
-      () => ['ISSUE', '4', this.#tick(), this.#height(), this.#tick(), this.#amount(), this.#memo()],
-      () => ['ISSUE', '5', this.#tick(), ...this.#lists(source), this.#memo()],
-      () => ['ISSUE', '6', this.#tick(), this.#address(), this.#one('all', 'x'), '', this.#flag()],
+      () => ['ISSUE', '3', this.#own(source), ...Array.from({ length: 7 }, lock), this.#memo()],
+      () => ['ISSUE', '4', this.#own(source), this.#height(), this.#own(source), this.#amount(), this.#memo()],
+      () => ['ISSUE', '5', this.#own(source), this.#list(source), this.#list(source), this.#memo()],
+      () => ['ISSUE', '6', this.#own(source), this.#address(), this.#one('all', 'x'), '', this.#flag()],
       () => [
         'ISSUE',
         '0',
         this.#one('.AB', 'AB.', 'btc', 'gas', 'ABC', 'A BCD', '^x', '^1.A', 'NOPE.A', 'é', 'x'.repeat(251), '')
       ],
-      () => ['CALLBACK', '0', this.#tick(), this.#memo()],
-      () => ['CALLBACK', '0', source.startsWith('A') ? `TOKA${season}` : this.#tick()]
+      () => ['CALLBACK', '0', this.#own(source), this.#memo()],
+      () => ['CALLBACK', '0', source.startsWith('A') ? `TOKA${season}` : this.#own(source)]
     ])();
     return fields.join('|');
   }
@@ -276,6 +296,8 @@ export class Writer {
         this.#tick()
       ],
       () => ['LIST', '3', this.#index('LIST', source), this.#address(), this.#memo()],
+      () => ['ADDRESS', '1', this.#one('', 'C1'), this.#one('all', 'x'), '', this.#one('', '1')],
+      () => ['SLEEP', '1', String(this.#scene.height + 2), this.#own(source)],
       () => ['SLEEP', '0', this.#one(this.#height(), String(this.#scene.height + 2)), this.#memo()],
       () => ['SLEEP', '1', this.#height(), this.#tick(), this.#memo()],
       () => [

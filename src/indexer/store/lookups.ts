@@ -21,12 +21,14 @@ export class Lookups {
   readonly #known = new Map<string, number>();
   readonly #last = new Map<LookupTable, number>();
 
-  /** The id of a text that `prepare` was told of. */
+  /** The id of a text that the last `prepare` was told of. @throws {Error} for another, which may be forgotten */
   idOf(table: LookupTable, text: string): number {
-    return this.#known.get(`${table} ${text}`)!;
+    const id = this.#known.get(`${table} ${text}`);
+    if (id === undefined) throw new Error(`${table} has not been asked for ${JSON.stringify(text.slice(0, 80))}`);
+    return id;
   }
 
-  /** Reads the ids of texts, and writes those that are new. */
+  /** Reads the ids of texts, and writes those that are new. Ids of earlier calls may be forgotten. */
   async prepare(
     connection: Pick<Connection, 'query'>,
     texts: ReadonlyMap<LookupTable, ReadonlySet<string>>

@@ -176,9 +176,8 @@ export class IndexerStore {
     for (const { table, columns } of written) {
       if (table === 'index_tickers') this.#tickers.set(tickKey(String(columns['tick'])), Number(columns['id']));
     }
-    await this.#lookups.prepare(this.#connection, textsOf(written));
     const changes = executed.flatMap(({ rowChanges }) => rowChanges);
-    await this.#lookups.prepare(this.#connection, textsOf(changes));
+    await this.#lookups.prepare(this.#connection, textsOf([...written, ...changes]));
     const encoded = encodeRows(written, this.#lookups);
     for (const [table, { columns, values }] of encoded) await this.#insert(table, columns, values);
     for (const { table, actionIndex, columns } of changes) {

@@ -97,6 +97,14 @@ test('what a user writes need not fit a column', async () => {
   assert.match(hashes!.ledger, /^[0-9a-f]{64}$/);
 });
 
+test('a group with more texts than are remembered is written', async () => {
+  const [, store] = stores;
+  await store.rollBack(0);
+  const [block] = blocksOf(Array.from({ length: 50_001 }, () => ''));
+  const [hashes] = await store.addBlocks([block!]);
+  assert.match(hashes!.actions, /^[0-9a-f]{64}$/);
+});
+
 test('a second writer is refused', async () => {
   await assert.rejects(open(databases[0]), (error) => hasCode(error, 'DATABASE_UNAVAILABLE'));
 });

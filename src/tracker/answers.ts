@@ -47,7 +47,7 @@ export interface BalanceAnswer {
 export interface TrackerAnswersOptions {
   /** Undefined while no database is open. */
   readonly coins: () => CoinReader | undefined;
-  readonly mempool: Pick<MempoolCoins, 'pendingOf' | 'spentOf'>;
+  readonly mempool: Pick<MempoolCoins, 'pendingOf' | 'spentOf' | 'spends'>;
   /** Blocks after which a reward may be spent. */
   readonly maturity: number;
 }
@@ -73,8 +73,7 @@ export class TrackerAnswers {
     const { mempool, maturity } = this.#options;
     const scriptHash = Buffer.from(script, 'hex');
     const { coins, tip } = await this.#opened.page(scriptHash, Buffer.from(after ?? '', 'hex'), limit, maturity);
-    const spent = mempool.spentOf(scriptHash);
-    const confirmed = coins.filter(({ outpoint }) => !spent.has(nameOf(outpoint)));
+    const confirmed = coins.filter(({ outpoint }) => !mempool.spends(outpoint));
     const isLast = coins.length < limit;
     const pending = isLast ? await this.#pending(scriptHash) : [];
     return {

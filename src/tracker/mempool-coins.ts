@@ -1,4 +1,5 @@
 import type { MempoolSteps } from '../chain/mempool-loop.ts';
+import { printId } from '../coin/hash-id.ts';
 import { readRawTransaction } from '../coin/raw-transaction.ts';
 import { coinsOf } from './changes.ts';
 import type { CoinReader } from './coin-reader.ts';
@@ -26,6 +27,7 @@ interface Transaction {
   readonly spent: ReadonlyMap<string, { readonly script: string; readonly value: bigint } | null>;
 }
 
+const ID_BYTES = 32;
 const BATCH = 500;
 /** Transactions that are held in memory; with more the overlay counts as incomplete. */
 const MAX_TRANSACTIONS = 300_000;
@@ -41,6 +43,7 @@ export class MempoolCoins implements MempoolSteps {
   readonly #transactions = new Map<string, Transaction>();
   readonly #pending = new Map<string, Map<string, PendingCoin>>();
   readonly #spent = new Map<string, Map<string, bigint>>();
+  #spentNames: ReadonlySet<string> = new Set();
   #waiting: string[] = [];
   #read: Map<string, Transaction> = new Map();
   #isWhole = false;
@@ -65,11 +68,17 @@ export class MempoolCoins implements MempoolSteps {
     return this.#spent.get(scriptHash.toString('hex')) ?? NO_SPENDS;
   }
 
+  /** Whether the mempool spends the coin at this place. */
+  spends(outpoint: Buffer): boolean {
+    return this.#spentNames.has(nameOf(outpoint));
+  }
+
   async list(signal: AbortSignal): Promise<number> {
     const all = await this.#options.list(signal);
     this.#isWhole = all.length <= MAX_TRANSACTIONS;
     const present = new Set(all.slice(0, MAX_TRANSACTIONS));
     for (const txid of this.#transactions.keys()) if (!present.has(txid)) this.#transactions.delete(txid);
+    this.#forgetUnowned(new Set(all));
     this.#waiting = [...present].filter((txid) => !this.#transactions.has(txid));
     if (this.#waiting.length === 0) this.#index();
     return this.#waiting.length;
@@ -107,19 +116,34 @@ export class MempoolCoins implements MempoolSteps {
     return this.#waiting.length;
   }
 
+  /** A coin that the mempool made and spent is stored once a block has it: its spender is read again, to find its owner. */
+  #forgetUnowned(all: ReadonlySet<string>): void {
+    for (const [txid, { spent }] of this.#transactions) {
+      const isUnowned = [...spent].some(([name, owner]) => owner === null && !all.has(makerOf(name)));
+      if (isUnowned) this.#transactions.delete(txid);
+    }
+  }
+
   /** Makes the maps anew from the transactions: what one look sees is shown at once. */
   #index(): void {
     this.#pending.clear();
     this.#spent.clear();
     const spentNames = new Set([...this.#transactions.values()].flatMap(({ spent }) => [...spent.keys()]));
+    this.#spentNames = spentNames;
     for (const { made, spent } of this.#transactions.values()) {
       for (const [name, { script, outpoint, value }] of made)
         if (!spentNames.has(name)) within(this.#pending, script).set(name, { outpoint, value });
-      for (const [name, owner] of spent) if (owner) within(this.#spent, owner.script).set(name, owner.value);
+      for (const [name, owner] of spent) {
+        const isStored = owner !== null && !this.#transactions.has(makerOf(name)); // a reorg may have brought its maker back
+        if (isStored) within(this.#spent, owner.script).set(name, owner.value);
+      }
     }
     this.#isReady = true;
   }
 }
+
+/** Id of the transaction that makes the coin of this name. */
+const makerOf = (name: string): string => printId(Buffer.from(name.slice(0, ID_BYTES), 'latin1'));
 
 function within<Value>(maps: Map<string, Map<string, Value>>, key: string): Map<string, Value> {
   const known = maps.get(key) ?? new Map<string, Value>();

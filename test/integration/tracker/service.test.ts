@@ -135,6 +135,31 @@ test('PT-05, LI-29, CF-04: coins, balance and first block of an address are thos
   await settle(async () => ((await rpc('get_balance', { address })).result as unknown) === 0);
 });
 
+test('a coin that the mempool spends stays hidden when a block has it, and not yet its spender', async () => {
+  const address = await coin.node.newAddress();
+  const txid = String(await coin.node.rpc.call('sendtoaddress', [address, 1]));
+  await settle(async () => (await utxosOf(address)).length === 1);
+  const inputs = [{ txid, vout: (await utxosOf(address))[0]!.vout }];
+  const raw = await coin.node.rpc.call('createrawtransaction', [inputs, [{ [await coin.node.newAddress()]: 0.9 }]]);
+  const { hex } = (await coin.node.rpc.call('signrawtransactionwithwallet', [raw])) as { hex: string };
+  await coin.node.rpc.call('sendrawtransaction', [hex, 0]);
+  await settle(async () => (await utxosOf(address)).length === 0);
+
+  await coin.node.rpc.call('generateblock', [await coin.node.newAddress(), [txid]]);
+  await settle(async () => ((await get(`/firstseen/${address}`)).body as unknown) !== null);
+  assert.deepEqual(await utxosOf(address), []);
+  const balances = async () => (await rpc('get_info', { address })).result.balances;
+  const spent = { confirmed: '100000000', pending: '-100000000', received: '100000000' };
+  await settle(async () => JSON.stringify(await balances()) === JSON.stringify(spent));
+
+  await coin.node.invalidate(1);
+  await settle(async () => ((await get(`/firstseen/${address}`)).body as unknown) === null);
+  const none = { confirmed: '0', pending: '0', received: '0' };
+  await settle(async () => JSON.stringify(await balances()) === JSON.stringify(none));
+  await coin.node.mine(2);
+  await settle(async () => (await utxosOf(address)).length === 0);
+});
+
 test('coins come in pages without an end to their number, and young rewards are left out', async () => {
   const address = await coin.node.newAddress();
   await coin.node.mine(7, address);

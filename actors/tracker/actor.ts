@@ -15,7 +15,7 @@ import { type BalanceAnswer, type CoinsAnswer, type CoinsQuestion, TrackerAnswer
 import type { BlockChanges } from '../../src/tracker/changes.ts';
 import { MempoolCoins } from '../../src/tracker/mempool-coins.ts';
 import type { TrackerReport } from '../../src/tracker/report.ts';
-import { openTrackerStore, type TrackerStore } from '../../src/tracker/store.ts';
+import { MOST_GROUP_BLOCKS, openTrackerStore, type TrackerStore } from '../../src/tracker/store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import type { TrackerTasks } from '../../workers/tracker/tasks.ts';
 import { ChainLoop } from '../chain/loop.ts';
@@ -66,6 +66,7 @@ const tasks = new TaskPool<TrackerTasks>({ maxThreads: parallelism });
 const isMergeMined = data.chain === 'dogecoin';
 const feed = new RangeFeed<object, BlockChanges>({
   parallelism,
+  mostBlocks: MOST_GROUP_BLOCKS,
   scan: (range, signal) => tasks.run('tracker/scan-blocks', { node: data.node, range, isMergeMined }, { signal })
 });
 const work: ChainWork<BlockChanges, TrackerStore> = new ChainWork({

@@ -21,6 +21,8 @@ export interface RangeFeedOptions<Range extends BlockRange, Block> {
   readonly scan: (range: Range, signal: AbortSignal) => Promise<ScannedRange<Block>>;
   /** Ranges that are scanned at the same time, at most. */
   readonly parallelism: number;
+  /** Blocks of a range at most, default 500. */
+  readonly mostBlocks?: number;
   /** Attempts after the first, default 10. */
   readonly retries?: number;
   /** Pause before another attempt, default 500 ms. */
@@ -30,7 +32,7 @@ export interface RangeFeedOptions<Range extends BlockRange, Block> {
 }
 
 const RANGE_BYTES = 8 * 2 ** 20;
-const MAX_RANGE = 500;
+const MOST_BLOCKS = 500;
 /** While no block's size is known. */
 const FIRST_RANGE = 16;
 const SMALL_BLOCK_BYTES = 20_000;
@@ -62,7 +64,7 @@ export class RangeFeed<Asked extends object, Block> {
   #next = 0;
 
   constructor(options: RangeFeedOptions<BlockRange & Asked, Block>) {
-    this.#options = { retries: 10, retryDelayMs: 500, rateLimitDelayMs: 5_000, ...options };
+    this.#options = { mostBlocks: MOST_BLOCKS, retries: 10, retryDelayMs: 500, rateLimitDelayMs: 5_000, ...options };
     this.#parallelism = options.parallelism;
   }
 
@@ -115,8 +117,9 @@ export class RangeFeed<Asked extends object, Block> {
   #rangeAt(from: number, tip: number): BlockRange {
     const isSmall = this.#blockBytes !== null && this.#blockBytes < SMALL_BLOCK_BYTES;
     if (from > tip - TIP_BLOCKS) return { from, count: 1, isSmall };
+    const { mostBlocks } = this.#options;
     const fitting = this.#blockBytes === null ? FIRST_RANGE : Math.floor(RANGE_BYTES / this.#blockBytes);
-    return { from, count: Math.max(1, Math.min(fitting, MAX_RANGE, tip - TIP_BLOCKS + 1 - from)), isSmall };
+    return { from, count: Math.max(1, Math.min(fitting, mostBlocks, tip - TIP_BLOCKS + 1 - from)), isSmall };
   }
 
   /** One range, with more attempts where the node cannot be reached. */

@@ -15,6 +15,9 @@ export interface TrackerStoreOptions {
   readonly nodeHeight: () => number | null;
 }
 
+/** Blocks of one transaction at most. @see the section "Limits" of the specification */
+export const MOST_GROUP_BLOCKS = 200;
+
 /** Rows of one INSERT, and places of one DELETE. */
 const ROWS = 1_000;
 /** Blocks above those that may be rolled back for which it is kept all the same: a node may come back a little lower. */

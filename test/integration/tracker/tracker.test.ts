@@ -61,9 +61,14 @@ test('SVC-21: the unspent outputs are those of the node at twenty heights, throu
   }
   assert.deepEqual(tracker.work.reorgs, { reorgs: 4, lastReorgDepth: 2 });
   await tracker.stop();
+  await coin.node.mine(250);
   const fresh = await createDatabase('tracker_fresh');
   const again = startTracker(fresh, coin.node);
   await again.reach(await tipHash());
   await again.stop();
+  assert.equal(Math.max(...again.groups), 200, 'LI-29: blocks of one transaction');
+  const later = startTracker(database, coin.node);
+  await later.reach(await tipHash());
+  await later.stop();
   assert.deepEqual(await contentOf(database), await contentOf(fresh));
 });

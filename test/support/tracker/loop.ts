@@ -10,7 +10,7 @@ import { NodeChain } from '../../../src/coin/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node-rpc.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { BlockChanges } from '../../../src/tracker/changes.ts';
-import { openTrackerStore, type TrackerStore } from '../../../src/tracker/store.ts';
+import { MOST_GROUP_BLOCKS, openTrackerStore, type TrackerStore } from '../../../src/tracker/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import scanBlocks from '../../../workers/tracker/scan-blocks.ts';
 
@@ -28,8 +28,10 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
   const feed = new RangeFeed<object, BlockChanges>({
     parallelism: 2,
     retries: 0,
+    mostBlocks: MOST_GROUP_BLOCKS,
     scan: (range) => scanBlocks({ node, range, isMergeMined: false })
   });
+  const groups: number[] = [];
   const work: ChainWork<BlockChanges, TrackerStore> = new ChainWork({
     service: 'tracker',
     network: NETWORK,
@@ -37,7 +39,11 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
     pollIntervalMs: 20,
     chain: new NodeChain(rpc),
     feed,
-    take: async (_, from, tip, signal) => (await feed.take(from, tip, {}, signal)).blocks,
+    take: async (_, from, tip, signal) => {
+      const { blocks } = await feed.take(from, tip, {}, signal);
+      groups.push(blocks.length);
+      return blocks;
+    },
     openStore: () =>
       openTrackerStore(database, { undoDepth: NETWORK.undoDepth, nodeHeight: () => work.facts.nodeHeight }),
     log: silentLogger
@@ -60,6 +66,8 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
   return {
     work,
     stop,
+    /** How many blocks were written at once, one number for each time. */
+    groups,
     /** Waits until the node's block is the last one that was written. */
     async reach(hash: unknown) {
       const deadline = Date.now() + 20_000;

@@ -118,6 +118,8 @@ export class BlockExecution {
   readonly #rowChanges: RowChange[] = [];
   readonly #actions: ActionRow[] = [];
   readonly #moved: Moved = { debits: [], credits: [], escrows: [] };
+  /** Commands that lacked a fact when they were last scouted; null before the first time. */
+  #unscouted: readonly CommandUnit[] | null = null;
 
   /** @param medianTime  of the block and up to ten below it */
   constructor(view: View, rules: Rules, block: ChainBlock, medianTime: number) {
@@ -155,15 +157,13 @@ export class BlockExecution {
     if (moved) for (const movement of MOVEMENTS) append(this.#moved[movement], moved[movement]);
   }
 
-  /** The facts that the block's actions lack, each judged by itself on the view as it is. */
+  /** The facts that the block's actions lack, each judged by itself on the view as it is. One that lacks none is not asked again. */
   scout(): FactKey[] {
-    return this.#pending.flatMap((unit): readonly FactKey[] => {
-      if (unit.kind === 'end') return this.#view.missing([{ kind: 'cooling', key: String(this.#block.height) }]);
-      if (unit.kind !== 'transaction') return [];
-      const { transaction } = unit;
-      const commands = [transaction.data, ...batchedCommands(transaction.data)].filter((text) => text !== '');
-      return commands.flatMap((text) => this.#missingOf({ kind: 'command', transaction, text, txIndex: 0 }));
-    });
+    this.#unscouted ??= this.#pending.flatMap((unit) => commandsOf(unit));
+    const lacking = this.#unscouted.map((unit) => ({ unit, missing: this.#missingOf(unit) }));
+    this.#unscouted = lacking.flatMap(({ unit, missing }) => (missing.length > 0 ? [unit] : []));
+    const ends = this.#view.missing([{ kind: 'cooling', key: String(this.#block.height) }]);
+    return [...ends, ...lacking.flatMap(({ missing }) => missing)];
   }
 
   /** @param previous hashes of the block below; undefined for the first block of a ledger */
@@ -343,10 +343,13 @@ export class BlockExecution {
   }
 }
 
-/** The commands that a text would run after itself. */
-function batchedCommands(text: string): string[] {
-  const { name, rest } = parseCommand(text);
-  return name === 'BATCH' ? rest.split(';') : [];
+/** The command of a transaction, and those that it would run after itself. */
+function commandsOf(unit: Unit): CommandUnit[] {
+  if (unit.kind !== 'transaction' || unit.transaction.data === '') return [];
+  const { transaction } = unit;
+  const { name, rest } = parseCommand(transaction.data);
+  const texts = [transaction.data, ...(name === 'BATCH' ? rest.split(';').filter((text) => text !== '') : [])];
+  return texts.map((text) => ({ kind: 'command', transaction, text, txIndex: 0 }));
 }
 
 /** Adds to a list what may be too long for the arguments of one call. */

@@ -239,12 +239,14 @@ export class Effects implements Reader {
 
   /** Queues a row. Addresses and tickers in its columns become ids; a new address gets its id here, an unknown ticker none. */
   record(table: string, columns: Columns): void {
-    const dealt = Object.entries(columns).map(([name, value]) => {
-      if (typeof value !== 'string') return [name, value];
-      if (name.endsWith('tick_id')) return [name, this.#tickerId(value)];
-      return [name, ADDRESS_COLUMNS.has(name) ? this.addressId(value) : value];
-    });
-    this.rows.push({ table, columns: Object.fromEntries(dealt) });
+    const dealt: Record<string, Value> = { ...columns };
+    for (const name in dealt) {
+      const value = dealt[name]!;
+      if (typeof value !== 'string' || !name.endsWith('_id')) continue;
+      if (name.endsWith('tick_id')) dealt[name] = this.#tickerId(value);
+      else if (ADDRESS_COLUMNS.has(name)) dealt[name] = this.addressId(value);
+    }
+    this.rows.push({ table, columns: dealt });
   }
 
   credit(token: Token, address: string, amount: bigint): void {

@@ -163,12 +163,11 @@ export function sleeperKey(type: 'address' | 'tick', name: string): string {
   return type === 'address' ? `address|${name}` : `tick|${tickKey(name)}`;
 }
 
-/** Facts that are in no memory: load them into the view and try again. */
-export class Missing extends Error {
+/** Facts that are in no memory: load them into the view and try again. Thrown so often that it takes no stack. */
+export class Missing {
   readonly keys: readonly FactKey[];
 
   constructor(keys: readonly FactKey[]) {
-    super('facts are to be loaded');
     this.keys = keys;
   }
 }

@@ -179,7 +179,8 @@ export class IndexerStore {
     const changes = executed.flatMap(({ rowChanges }) => rowChanges);
     await this.#lookups.prepare(this.#connection, textsOf([...written, ...changes]));
     const encoded = encodeRows(written, this.#lookups);
-    for (const [table, { columns, values }] of encoded) await this.#insert(table, columns, values);
+    // One connection does them in order; the next statement is spelled out while the server is at the one before.
+    await Promise.all([...encoded].map(([table, { columns, values }]) => this.#insert(table, columns, values)));
     for (const { table, actionIndex, columns } of changes) {
       const values = encodeColumns(table, columns, this.#lookups);
       await this.#query(`UPDATE ${quoteName(table)} SET ? WHERE action_index = ?`, [values, actionIndex]);
@@ -228,9 +229,10 @@ export class IndexerStore {
     onDuplicate = ''
   ): Promise<void> {
     const into = `INSERT INTO ${table} (${columns.map(quoteName).join(', ')}) VALUES ? ${onDuplicate}`;
-    for (let at = 0; at < values.length; at += ROWS_PER_STATEMENT) {
-      await this.#query(into, [values.slice(at, at + ROWS_PER_STATEMENT)]);
-    }
+    const slices = Array.from({ length: Math.ceil(values.length / ROWS_PER_STATEMENT) }, (_, place) =>
+      values.slice(place * ROWS_PER_STATEMENT, (place + 1) * ROWS_PER_STATEMENT)
+    );
+    await Promise.all(slices.map((slice) => this.#query(into, [slice])));
   }
 
   async #readHashes(): Promise<BlockHashes | undefined> {

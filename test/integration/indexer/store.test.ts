@@ -12,6 +12,7 @@ import { anyBlocks } from '../../support/indexer-actions.ts';
 import { dumpIndexer } from '../../support/indexer-database.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { sql } from '../../support/sql.ts';
 
 const open = (database: DatabaseCoordinates) => IndexerStore.open(database, TEST_RULES, 30);
 
@@ -103,6 +104,20 @@ test('a group with more texts than are remembered is written', async () => {
   const [block] = blocksOf(Array.from({ length: 50_001 }, () => ''));
   const [hashes] = await store.addBlocks([block!]);
   assert.match(hashes!.actions, /^[0-9a-f]{64}$/);
+});
+
+test('a database of an earlier release gets the keys that readers need', async () => {
+  const database = await createDatabase('indexer');
+  (await open(database)).close();
+  const keys = async () => {
+    const found = await sql(database, 'SHOW INDEX FROM sends');
+    return [...new Set(found.map(({ Key_name }) => String(Key_name)))].sort();
+  };
+  const before = await keys();
+  await sql(database, 'ALTER TABLE sends DROP INDEX destination_id_action_index, DROP INDEX tick_id_action_index');
+  assert.equal((await keys()).length, before.length - 2);
+  (await open(database)).close();
+  assert.deepEqual(await keys(), before);
 });
 
 test('a second writer is refused', async () => {

@@ -1,20 +1,28 @@
 import { after, test } from 'node:test';
+import { connect } from '../../src/db/core/connection.ts';
 import type { ChainBlock } from '../../src/indexer/block/block.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { readArguments } from '../support/arguments.ts';
 import { TEST_RULES } from '../support/indexer-ledger.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { type Figure, median, report } from './support/figures.ts';
 import { SameRows } from './support/same-rows.ts';
 
-const { groups } = readArguments('npm run bench -- indexer [--short]', { short: { type: 'boolean' } }, ({ short }) => ({
-  groups: short ? 5 : 20
-}));
+const { groups, addresses } = readArguments(
+  'npm run bench -- indexer [--short]',
+  { short: { type: 'boolean' } },
+  ({ short }) => ({
+    groups: short ? 5 : 20,
+    addresses: short ? 100_000 : 1_000_000
+  })
+);
 
 const HOLDERS = 1_000;
 const BLOCKS_PER_GROUP = 20;
 const SENDS_PER_BLOCK = 100;
 const RUNS_AT_THE_TIP = 5;
+const MIB = 2 ** 20;
 const RULES = { ...TEST_RULES, isAddress: (text: string) => /^A\d+$/.test(text) };
 const LIMIT = { reference: 0, unit: 'ms', compare: 'above', most: 500, aim: 200 } as const;
 const figures: Figure[] = [];
@@ -82,3 +90,47 @@ test('valid sends through catch-up, and a block of 1,000 at the tip', async () =
   figures.push({ ...LIMIT, what: 'a block of 1,000 sends at the tip', measured: median(times) });
   store.close();
 });
+
+test('memory over idle with many addresses and a tenth as many tickers', async () => {
+  const database = await createDatabase('bench_memory');
+  (await IndexerStore.open(database, RULES, 60)).close(); // makes the tables
+  const ticks = addresses / 10;
+  await writeHolders(database, addresses, ticks);
+  const idle = process.memoryUsage.rss();
+  const store = await IndexerStore.open(database, RULES, 60);
+  let most = idle;
+  for (let group = 0; group < groups; group++) {
+    const blocks = Array.from({ length: BLOCKS_PER_GROUP }, (_, place) => {
+      const height = 2 + group * BLOCKS_PER_GROUP + place;
+      const sends = Array.from({ length: SENDS_PER_BLOCK }, (_, send) => {
+        const tick = 1 + (((height * SENDS_PER_BLOCK + send) * 7) % ticks);
+        return [`A${tick}`, `SEND|0|T${tick}|1|A${1 + ((tick * 13) % addresses)}`] as const;
+      });
+      return blockOf(height, sends);
+    });
+    await store.addBlocks(blocks);
+    most = Math.max(most, process.memoryUsage.rss());
+  }
+  store.close();
+  const [measured, reference] = [most / MIB, idle / MIB];
+  const what = `memory with ${addresses} addresses and ${ticks} tickers`;
+  figures.push({ what, measured, reference, unit: 'MiB', compare: 'above', most: 200, aim: 100 });
+});
+
+/** Addresses, of which each of the first ones holds ten units of a ticker of its own. */
+async function writeHolders(database: DatabaseCoordinates, addresses: number, ticks: number): Promise<void> {
+  const connection = await connect(database);
+  const write = (into: string, values: string, count: number) =>
+    connection.query(`INSERT INTO ${into} SELECT ${values} FROM seq_1_to_${count}`);
+  await write('index_addresses (id, address, block_index)', "seq, CONCAT('A', seq), 1", addresses);
+  await write('index_tickers (id, tick, block_index)', "seq, CONCAT('T', seq), 1", ticks);
+  const caps = "'10', '0', '0', '0', 0, 0, 0";
+  await write(
+    'tokens (id, tick_id, action_index, last_action_index, owner_id, supply, max_supply, max_mint, mint_address_max, decimals, mint_start_block, mint_stop_block)',
+    `seq, seq, seq, seq, seq, ${caps}`,
+    ticks
+  );
+  await write('balances (address_id, tick_id, amount)', "seq, seq, '10'", ticks);
+  await write('credits (action_index, address_id, tick_id, amount)', "seq, seq, seq, '10'", ticks);
+  connection.destroy();
+}

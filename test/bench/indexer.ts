@@ -1,7 +1,9 @@
+import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { connect } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/core/connection.ts';
 import type { ChainBlock } from '../../src/indexer/block/block.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
+import { VALID_STATUS } from '../../src/indexer/store/valid-status.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { readArguments } from '../support/arguments.ts';
 import { TEST_RULES } from '../support/indexer-ledger.ts';
@@ -112,6 +114,7 @@ test('memory over idle with many addresses and a tenth as many tickers', async (
     most = Math.max(most, process.memoryUsage.rss());
   }
   store.close();
+  assert.equal(await countValidSends(database), groups * BLOCKS_PER_GROUP * SENDS_PER_BLOCK);
   const [measured, reference] = [most / MIB, idle / MIB];
   const what = `memory with ${addresses} addresses and ${ticks} tickers`;
   figures.push({ what, measured, reference, unit: 'MiB', compare: 'above', most: 200, aim: 100 });
@@ -133,4 +136,11 @@ async function writeHolders(database: DatabaseCoordinates, addresses: number, ti
   await write('balances (address_id, tick_id, amount)', "seq, seq, '10'", ticks);
   await write('credits (action_index, address_id, tick_id, amount)', "seq, seq, seq, '10'", ticks);
   connection.destroy();
+}
+
+async function countValidSends(database: DatabaseCoordinates): Promise<number> {
+  const connection = await connect(database);
+  const [found] = await rows(connection, 'SELECT COUNT(*) AS count FROM sends WHERE status_id = ?', [VALID_STATUS]);
+  connection.destroy();
+  return Number(found?.['count']);
 }

@@ -34,7 +34,7 @@ const LOCK_WAIT_S = 2;
 const ROWS_PER_STATEMENT = 1_000;
 const PAIRS_PER_STATEMENT = 500;
 /** Facts that stay in memory between groups of blocks. */
-const MAX_FACTS = 200_000;
+const MAX_FACTS = 100_000;
 
 /**
  * An indexer database and its one writer.

@@ -24,7 +24,7 @@ async function withGrants({ decoder, indexer }: Databases): Promise<Databases> {
     granted.map(([, rights]) => rights),
     ['SELECT', 'SELECT']
   );
-  const account = { user: indexer.name, pass: 'of the explorer' };
+  const account = { user: indexer.name, pass: 'explorer-account-secret' };
   const to = `'${account.user}'@'%'`;
   await sql(
     indexer,

@@ -54,7 +54,7 @@ async function withGrants(databases: Databases): Promise<Databases> {
   const text = readFileSync(new URL('../../../docs/grants.md', import.meta.url), 'utf8');
   const granted = [...text.matchAll(/^GRANT (.*) ON `Platform_LTC_Mainnet_(Decoder|Indexer)`\.\* TO 'indexer'@/gm)];
   assert.equal(granted.length, 2);
-  const account = { user: databases.indexer.name, pass: 'of the indexer' };
+  const account = { user: databases.indexer.name, pass: 'indexer-account-secret' };
   const to = `'${account.user}'@'%'`;
   await sql(
     databases.indexer,

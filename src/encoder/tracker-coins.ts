@@ -21,13 +21,13 @@ const PageSchema = Compile(
 );
 
 const PAGE = 10_000;
-/** A transaction takes few coins: of an address with more the rest is not asked for. */
+/** A transaction takes few coins: of an address with more, only so many are asked for, in no order of their amounts. */
 const MOST_COINS = 100_000;
 const PAGE_BYTES = 8 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
 
 /**
- * The coins of a script that blocks hold, as a UTXO tracker has them, largest first. It answers in milliseconds what a node without
+ * The coins of a script that blocks hold, as a UTXO tracker has them, the largest of them first. It answers in milliseconds what a node without
  * a wallet reads its whole set for.
  *
  * @param url  of the tracker

@@ -5,7 +5,7 @@ const OPTIONS = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
  * within transactions, and the position in four bytes, lowest first.
  */
 const TABLES = {
-  blocks: 'block_index INT UNSIGNED NOT NULL PRIMARY KEY, hash BINARY(32) NOT NULL, has_undo TINYINT UNSIGNED NOT NULL',
+  blocks: 'block_index INT UNSIGNED NOT NULL PRIMARY KEY, hash BINARY(32) NOT NULL',
   coins: `
     script_hash BINARY(32) NOT NULL,
     outpoint BINARY(36) NOT NULL,

@@ -96,8 +96,8 @@ export class TrackerStore implements BlockStore<BlockChanges> {
         { after: 'ON DUPLICATE KEY UPDATE received = received + VALUES(received)' }
       );
       await this.#insert(
-        'INTO blocks (block_index, hash, has_undo)',
-        blocks.map(({ height, hash }) => [height, Buffer.from(hash, 'hex'), isKept(height) ? 1 : 0])
+        'INTO blocks (block_index, hash)',
+        blocks.map(({ height, hash }) => [height, Buffer.from(hash, 'hex')])
       );
       const old = last - this.#options.undoDepth - UNDO_MARGIN;
       for (const table of ['made', 'spent'])
@@ -110,9 +110,10 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     if (!tip) return null;
     const { height } = tip;
     await this.#database.transaction(async () => {
-      const [block] = await this.#database.query('SELECT has_undo FROM blocks WHERE block_index = ?', [height]);
-      if (block?.['has_undo'] !== 1) {
-        const reason = `block ${height} was written long before the node's tip, without what a rollback needs: drop the database, and the tracker reads the chain anew`;
+      // Each block makes its reward: where nothing is kept of it, it was written far below the tip, or lies so far below by now.
+      const [kept] = await this.#database.query('SELECT 1 FROM made WHERE block_index = ? LIMIT 1', [height]);
+      if (!kept) {
+        const reason = `nothing is kept of block ${height} that a rollback needs: drop the database, and the tracker reads the chain anew`;
         throw new PlatformError('DATABASE_UNUSABLE', { reason });
       }
       const run = (sql: string) => this.#database.query(sql, [height]);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { toBaseUnits } from '../../../src/coin/amount.ts';
+import { hasCode } from '../../../src/errors.ts';
+import { openTrackerStore } from '../../../src/tracker/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { query } from '../../support/decoder/loop.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
@@ -71,4 +73,20 @@ test('SVC-21: the unspent outputs are those of the node at twenty heights, throu
   await later.reach(await tipHash());
   await later.stop();
   assert.deepEqual(await contentOf(database), await contentOf(fresh));
+});
+
+test('a block of which age has taken what a rollback needs is refused by name, and nothing of it is undone', async () => {
+  const database = await createDatabase('tracker_old');
+  const tracker = startTracker(database, coin.node);
+  await tracker.reach(await tipHash());
+  await tracker.stop();
+  const before = await contentOf(database);
+  for (const table of ['made', 'spent']) await query(database, `DELETE FROM ${table}`);
+  const store = await openTrackerStore(database, { undoDepth: 126, nodeHeight: () => null });
+  await assert.rejects(
+    store.rollBackTip(),
+    (fault) => hasCode(fault, 'DATABASE_UNUSABLE') && /anew/.test(fault.message)
+  );
+  await store.close();
+  assert.deepEqual(await contentOf(database), before);
 });

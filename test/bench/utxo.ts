@@ -19,7 +19,7 @@ import { runProgram } from '../support/program.ts';
 import { type Figure, median, p99, report } from './support/figures.ts';
 
 const { blocks, coins, calls } = readArguments(
-  'npm run bench -- tracker [--short]',
+  'npm run bench -- utxo [--short]',
   { short: { type: 'boolean' } },
   ({ short }) => (short ? { blocks: 20, coins: 100_000, calls: 500 } : { blocks: 100, coins: 1_000_000, calls: 5_000 })
 );
@@ -182,4 +182,4 @@ async function measure(): Promise<Figure[]> {
   }
 }
 
-await runProgram(async () => report('tracker', await measure()));
+await runProgram(async () => report('utxo', await measure()));

@@ -11,7 +11,7 @@ import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
 import { type NodeBlock, type NodeOutput, readBlockRows } from '../../support/coin/verbose-rows.ts';
 import { query, scanRules, startLoop } from '../../support/decoder/loop.ts';
-import { assertEqualRows, assertPrefix } from '../../support/decoder/rows.ts';
+import { assertEqualRows, assertPrefix, rowsOf } from '../../support/decoder/rows.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
@@ -281,7 +281,7 @@ test('ST-16, ST-18: a stop amid catching up leaves whole blocks, and no connecti
   await loop.stop();
   assert.equal(await connectionsTo(database), 0);
   const { lastProcessedBlock } = loop.loop.report;
-  await assertPrefix(database, fresh, lastProcessedBlock!);
+  await assertPrefix(database, await rowsOf(fresh), lastProcessedBlock!);
 });
 
 test('LI-08: a decoder has ten connections at most', async () => {

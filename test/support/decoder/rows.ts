@@ -21,8 +21,10 @@ const APPENDED = [
   'lookup_undo'
 ];
 
+export type DecoderRows = Readonly<Record<string, readonly object[]>>;
+
 /** All rows of a decoder database that its blocks decide, ids included. */
-export async function rowsOf(database: DatabaseCoordinates): Promise<Readonly<Record<string, readonly object[]>>> {
+export async function rowsOf(database: DatabaseCoordinates): Promise<DecoderRows> {
   const found: Record<string, readonly object[]> = {};
   for (const [table, key] of Object.entries(TABLES)) {
     found[table] = await query(database, `SELECT * FROM ${table} ORDER BY ${key}`);
@@ -35,16 +37,13 @@ export async function assertEqualRows(one: DatabaseCoordinates, other: DatabaseC
   assert.deepEqual(await rowsOf(one), await rowsOf(other));
 }
 
-/** What a decoder holds of the blocks up to a height is what the other one holds of them. */
-export async function assertPrefix(
-  one: DatabaseCoordinates,
-  other: DatabaseCoordinates,
-  height: number
-): Promise<void> {
-  const [found, whole] = [await rowsOf(one), await rowsOf(other)];
+/** What a decoder holds of the blocks up to a height is what the other one, given by its rows, holds of them. */
+export async function assertPrefix(database: DatabaseCoordinates, whole: DecoderRows, height: number): Promise<void> {
+  const found = await rowsOf(database);
   assert.equal(found['blocks']!.length, height + 1);
   for (const table of APPENDED) assert.deepEqual(found[table], whole[table]!.slice(0, found[table]!.length));
-  const count = (rows: Readonly<Record<string, readonly object[]>>) =>
-    rows['transactions']!.filter((row) => Number((row as { block_index: number }).block_index) <= height).length;
-  assert.equal(found['transactions']!.length, count(whole));
+  const expected = whole['transactions']!.filter(
+    (row) => Number((row as { block_index: number }).block_index) <= height
+  );
+  assert.equal(found['transactions']!.length, expected.length);
 }

@@ -1,8 +1,11 @@
 /** Least pause between two polls, as a share of the interval. */
 const LEAST_SHARE = 1 / 10;
+/** A poll that takes no larger share of the interval is cheap. */
+const CHEAP_SHARE = 1 / 50;
 
 /**
- * When a source looks for new blocks: once per interval, counted from the beginning of a poll, and once more right after each group.
+ * When a source looks for new blocks: once per interval, counted from the beginning of a poll, and once more right after each group;
+ * twice per interval while polls are cheap.
  *
  * What a poll or a group takes must not add to how long a block waits: one that was committed while a group was read and sent is found
  * at the end of that group, and one that was committed later at the poll that was due anyway.
@@ -24,7 +27,10 @@ export class PollPace {
 
   /** Milliseconds until the next attempt, after one that took so long and found nothing or failed. */
   pauseMs(tookMs: number, isFailed: boolean): number {
-    const restMs = isFailed ? this.#intervalMs - tookMs : this.#dueAt - performance.now();
-    return Math.max(this.#intervalMs * LEAST_SHARE, restMs);
+    const intervalMs = this.#intervalMs;
+    const tillDueMs = this.#dueAt - performance.now();
+    const isCheap = tookMs <= intervalMs * CHEAP_SHARE;
+    const foundMs = isCheap ? Math.min(tillDueMs, intervalMs / 2) : tillDueMs;
+    return Math.max(intervalMs * LEAST_SHARE, isFailed ? intervalMs - tookMs : foundMs);
   }
 }

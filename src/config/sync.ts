@@ -202,7 +202,7 @@ export const syncVariables = {
   BLOCK_POLL_INTERVAL: integer({
     default: 250,
     min: 5,
-    doc: 'server: ms from one poll for new blocks to the next; each group is followed by another at once'
+    doc: 'server: ms from one poll for new blocks to the next, half as long while polls are cheap; each group is followed by another at once'
   }),
   MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of the transparency log' }),
   MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),

@@ -109,7 +109,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ]
   ],
   'src/explorer/': [
-    ...['node:', ...FASTIFY, 'mysql2/promise', 'src/db/core/', 'src/coin/', 'src/service/'],
+    ...['node:', 'lru-cache', ...FASTIFY, 'mysql2/promise', 'src/db/core/', 'src/coin/', 'src/service/'],
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/source/': [

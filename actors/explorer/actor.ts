@@ -35,6 +35,8 @@ export type ExplorerNotices = { report: ExplorerReport };
 const CONNECTIONS = { indexer: 4, decoder: 2 } as const;
 /** For looks at the tips: callers cannot make them wait. */
 const PROBE_CONNECTIONS = 1;
+/** Of callers' reads: to open one costs as much as to read. */
+const SNAPSHOT_MS = 100;
 const OPENING = { indexer: NEWEST_BLOCK, decoder: DECODER_TIP } as const;
 const PROBE_INTERVAL_MS = 1_000;
 const BREAKER = { failureThreshold: 5, cooldownMs: 2_000, trialTimeoutMs: 10_000 } as const;
@@ -51,9 +53,14 @@ const host = hostActor<ExplorerAsks, Record<never, never>, ExplorerNotices>({
   log
 });
 
-function readerOf(database: 'indexer' | 'decoder', connections: number, breaker: CircuitBreaker): Reader {
+function readerOf(
+  database: 'indexer' | 'decoder',
+  connections: number,
+  breaker: CircuitBreaker,
+  snapshotMs = 0
+): Reader {
   const opening = OPENING[database];
-  return new Reader({ database: data[database], connections, limitMs: data.readLimitMs, breaker, opening });
+  return new Reader({ database: data[database], connections, limitMs: data.readLimitMs, breaker, opening, snapshotMs });
 }
 
 function breakerOf(database: string): CircuitBreaker {
@@ -65,7 +72,7 @@ function breakerOf(database: string): CircuitBreaker {
 }
 
 const circuits = { indexer: breakerOf('indexer'), decoder: breakerOf('decoder') };
-const indexer = readerOf('indexer', CONNECTIONS.indexer, circuits.indexer);
+const indexer = readerOf('indexer', CONNECTIONS.indexer, circuits.indexer, SNAPSHOT_MS);
 const decoder = readerOf('decoder', CONNECTIONS.decoder, circuits.decoder);
 const probes = {
   indexer: readerOf('indexer', PROBE_CONNECTIONS, breakerOf('indexer')),

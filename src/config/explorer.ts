@@ -25,6 +25,12 @@ export const explorerVariables = {
   DB_QUERY_TIMEOUT: integer({ default: 4_000, min: 100, max: 60_000, doc: 'ms that one read may take' }),
   ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080 }),
   EXPLORER_RATE_LIMIT_RPM: integer({ default: 500, min: 1, doc: 'requests per minute and address' }),
+  EXPLORER_CACHE_MB: integer({
+    default: 32,
+    min: 0,
+    max: 4_096,
+    doc: 'MB of answers that are kept until the next block; 0: none'
+  }),
   ...hubClientVariables
 } as const;
 

@@ -9,7 +9,8 @@ import { pageRoutes } from './routes/pages.ts';
 /** What the explorer's front door is handed by its process. */
 export interface ExplorerAppDeps
   extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing' | 'actors'> {
-  readonly config: ServiceDefinition['config'] & Pick<ExplorerConfig, 'EXPLORER_API_KEY' | 'EXPLORER_RATE_LIMIT_RPM'>;
+  readonly config: ServiceDefinition['config'] &
+    Pick<ExplorerConfig, 'EXPLORER_API_KEY' | 'EXPLORER_RATE_LIMIT_RPM' | 'EXPLORER_CACHE_MB'>;
   readonly coins: () => readonly Coin[];
 }
 
@@ -33,7 +34,8 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
     readiness: () => readinessOf(coins()),
     consolePath: '/console',
     routes: (app, { addressOf }) => {
-      const deps = { coins, addressOf, requestsPerMinute: config.EXPLORER_RATE_LIMIT_RPM };
+      const { EXPLORER_RATE_LIMIT_RPM: requestsPerMinute, EXPLORER_CACHE_MB } = config;
+      const deps = { coins, addressOf, requestsPerMinute, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20 };
       apiRoutes(app, deps);
       pageRoutes(app, deps);
     }

@@ -25,7 +25,10 @@ before(async () => {
     'INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (1, 1, 1, 1)'
   );
   await connection.end();
-  explorer = await startExplorer({ indexer, decoder }, { DB_QUERY_TIMEOUT: String(READ_LIMIT_MS) });
+  explorer = await startExplorer(
+    { indexer, decoder },
+    { DB_QUERY_TIMEOUT: String(READ_LIMIT_MS), EXPLORER_CACHE_MB: '0' }
+  );
 });
 
 async function ask(path: string) {

@@ -34,7 +34,9 @@ async function answerRecord(databases: Databases, question: Question): Promise<R
   });
 }
 
-const bytesOf = (answer: object) => Buffer.from(JSON.stringify(answer));
+/** In a buffer of their own: of one that others share, the way to the main thread copies all. */
+const encoder = new TextEncoder();
+const bytesOf = (answer: object) => encoder.encode(JSON.stringify(answer));
 const placeOf = (tip: Tip | null) => ({ height: tip?.height ?? null, mark: tip?.mark ?? null });
 
 interface ListRead {
@@ -64,7 +66,7 @@ async function readList({ query, list, question, tip, began, undoDepth }: ListRe
   const next = end && tip ? writeCursor(mark, tip, end) : null;
   const body =
     question.format === 'csv'
-      ? Buffer.from(writeCsv(Object.keys(list.columns), data))
+      ? encoder.encode(writeCsv(Object.keys(list.columns), data))
       : bytesOf({ data, total, runtime: `${Math.round(performance.now() - began)}ms`, next });
   // Of several pages none is: a cursor ends with the tip that it was made at.
   const isDeep = filter.takes === 'height' && tip !== null && Number(value) <= tip.height - undoDepth;

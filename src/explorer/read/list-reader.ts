@@ -46,39 +46,65 @@ export async function readTotal(query: Query, { total }: Filter, value: string |
 
 const positionOf = (row: RawRow): Position => ({ key: String(row['row_key']), given: Number(row['row_place']) });
 
-/** A key has at least one row, so so many keys have all rows of the page, and one more to see whether there is more. */
-function pageStatement(list: List, page: Page): { readonly sql: string; readonly values: readonly unknown[] } {
+type Value = string | number;
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly Value[];
+}
+
+/**
+ * The statement of a page. Its text does not depend on values, so that a connection prepares it once.
+ *
+ * A key has at least one row, so so many keys have all rows of the page, and one more to see whether there is more.
+ */
+export function pageStatement(list: List, page: Page): Statement {
   const { filter, value, limit, offset, cursor, isDescending } = page;
   const direction = isDescending ? 'DESC' : 'ASC';
   // Where each key has one row, the rows before the page are skipped in the index alone.
   const skipsKeys = list.within.length === 0 && filter.ways.length === 1;
   const keys = limit + (cursor ? 2 : 1) + (skipsKeys ? 0 : offset);
   const skipped = cursor ? cursor.given : skipsKeys ? 0 : offset;
-  const arms = filter.ways.map((way) => keysOf(way, page, { direction, keys, offset: skipsKeys ? offset : 0 }));
   const { ways } = filter;
+  const arms = ways.map((way) => keysOf(way, page, { direction, keys, offset: skipsKeys ? offset : 0 }));
+  const found = unionOf(arms, direction, keys);
   const place =
     list.within.length === 0 ? '1' : `ROW_NUMBER() OVER (PARTITION BY k.k ORDER BY ${list.within.join(', ')})`;
   const rows = ways.map((way) => `(${way.rows})`).join(' OR ');
   const sql = `SELECT ${selectList(list.columns)}, k.k AS row_key, ${place} AS row_place
-    FROM (${arms.map((arm) => arm.sql).join(' UNION ')} ORDER BY k ${direction} LIMIT ${keys}) k ${list.joins}
+    FROM (${found.sql}) k ${list.joins}
     WHERE ${rows} ORDER BY k.k ${direction}${list.within.map((column) => `, ${column}`).join('')}
-    LIMIT ${limit + 1} OFFSET ${skipped}`;
-  return { sql, values: [...arms.flatMap((arm) => arm.values), ...ways.flatMap((way) => fill(way.rows, value))] };
+    LIMIT ? OFFSET ?`;
+  return { sql, values: [...found.values, ...ways.flatMap((way) => fill(way.rows, value)), limit + 1, skipped] };
+}
+
+function unionOf(arms: readonly Statement[], direction: string, keys: number): Statement {
+  const [only, ...more] = arms;
+  if (only && more.length === 0) return only;
+  return {
+    sql: `${arms.map(({ sql }) => `(${sql})`).join(' UNION ')} ORDER BY k ${direction} LIMIT ?`,
+    values: [...arms.flatMap(({ values }) => values), keys]
+  };
 }
 
 function keysOf(
   { from, key, where }: Way,
   { value, cursor, isDescending }: Page,
   { direction, keys, offset }: { readonly direction: string; readonly keys: number; readonly offset: number }
-): { readonly sql: string; readonly values: readonly unknown[] } {
+): Statement {
   const after = cursor ? ` AND ${key} ${isDescending ? '<=' : '>='} ?` : '';
   return {
-    sql: `(SELECT DISTINCT ${key} AS k FROM ${from} WHERE ${where}${after} ORDER BY ${key} ${direction} LIMIT ${keys} OFFSET ${offset})`,
-    values: [...fill(where, value), ...(cursor ? [cursor.key] : [])]
+    sql: `SELECT DISTINCT ${key} AS k FROM ${from} WHERE ${where}${after} ORDER BY ${key} ${direction} LIMIT ? OFFSET ?`,
+    values: [...fill(where, value), ...(cursor ? [keyValue(cursor.key)] : []), keys, offset]
   };
 }
 
+/** A key that is a number is sent as one: MariaDB compares texts with numbers as doubles. */
+function keyValue(key: string): Value {
+  const number = Number(key);
+  return /^\d+$/.test(key) && Number.isSafeInteger(number) ? number : key;
+}
+
 /** The value once for each `?`. */
-function fill(sql: string, value: string | number): (string | number)[] {
+function fill(sql: string, value: Value): Value[] {
   return Array.from({ length: sql.split('?').length - 1 }, () => value);
 }

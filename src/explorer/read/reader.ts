@@ -1,10 +1,11 @@
 import type { PoolConnection } from 'mysql2/promise';
-import { databaseError, openPool, type Pool, rows, type SqlRow } from '../../db/core/connection.ts';
+import { databaseError, openPool, type Pool, preparedRows, type SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/database.ts';
+import { Snapshots } from './snapshots.ts';
 
-/** Runs one statement. */
-export type Query = <T extends SqlRow>(sql: string, values?: readonly unknown[]) => Promise<T[]>;
+/** Runs one statement, which a connection prepares once. */
+export type Query = <T extends SqlRow>(sql: string, values?: readonly (string | number | null)[]) => Promise<T[]>;
 
 /** What is read in one snapshot; `opened` are the rows of the reader's opening statement. */
 type Work<T> = (query: Query, opened: readonly SqlRow[]) => Promise<T>;
@@ -23,19 +24,23 @@ interface ReaderOptions {
   readonly breaker: Breaker;
   /** The first statement of each snapshot. */
   readonly opening: string;
+  /** How long a snapshot serves reads; 0: each read has its own. */
+  readonly snapshotMs?: number;
 }
 
 /** MariaDB ended a statement that took too long: it does answer. */
 const STATEMENT_TIMEOUT = 1969;
 
-/** Reads a database that it may not write to, each read in one consistent snapshot. */
+/** Reads a database that it may not write to, each read in one consistent snapshot, which others may have used before. */
 export class Reader {
   readonly #options: ReaderOptions;
   readonly #pool: Pool;
+  readonly #snapshots: Snapshots;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
-    const settings = { statementLimitS: options.limitMs / 1000, several: true };
+    const settings = { statementLimitS: options.limitMs / 1000, several: true, binary: true };
+    this.#snapshots = new Snapshots(options.opening, options.snapshotMs ?? 0);
     this.#pool = openPool(options.database, options.connections, settings);
   }
 
@@ -65,15 +70,15 @@ export class Reader {
 
   /** A connection that is late, or on which something failed, is in an unknown state and is given up. */
   async #inSnapshot<T>(work: Work<T>): Promise<T> {
-    const { limitMs, opening } = this.#options;
+    const { limitMs } = this.#options;
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => late.reject(new Error(`no answer within ${limitMs} ms`)), limitMs);
     const connecting = this.#pool.getConnection();
     let connection: PoolConnection | undefined;
     try {
       connection = await Promise.race([connecting, late.promise]);
-      const outcome = await Promise.race([run(connection, opening, work), late.promise]);
-      release(connection);
+      const outcome = await Promise.race([this.#run(connection, work), late.promise]);
+      this.#snapshots.release(connection);
       if ('refusal' in outcome) throw outcome.refusal;
       return outcome.value;
     } catch (caught) {
@@ -85,29 +90,17 @@ export class Reader {
       clearTimeout(timer);
     }
   }
-}
 
-const BEGIN = 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY';
-
-/** The snapshot and its first statement are one message, for each answer waits for a round trip. */
-async function run<T>(
-  connection: PoolConnection,
-  opening: string,
-  work: Work<T>
-): Promise<{ readonly value: T } | { readonly refusal: PlatformError }> {
-  const [, opened] = await rows<SqlRow>(connection, `${BEGIN}; ${opening}`);
-  try {
-    return { value: await work((sql, values) => rows(connection, sql, values), opened as unknown as SqlRow[]) };
-  } catch (caught) {
-    if (caught instanceof PlatformError) return { refusal: caught };
-    throw caught;
+  async #run<T>(
+    connection: PoolConnection,
+    work: Work<T>
+  ): Promise<{ readonly value: T } | { readonly refusal: PlatformError }> {
+    const opened = await this.#snapshots.open(connection);
+    try {
+      return { value: await work((sql, values) => preparedRows(connection, sql, values), opened) };
+    } catch (caught) {
+      if (caught instanceof PlatformError) return { refusal: caught };
+      throw caught;
+    }
   }
-}
-
-/** Ends the snapshot behind the caller's back: it need not wait for that. */
-function release(connection: PoolConnection): void {
-  connection.query('COMMIT').then(
-    () => connection.release(),
-    () => connection.destroy()
-  );
 }

@@ -60,7 +60,7 @@ const unknown = (what: string, name: string): never => {
 };
 
 /** Rows of a statement as its columns tell them. */
-async function readRows(query: Query, columns: Columns, from: string, values: readonly unknown[]) {
+async function readRows(query: Query, columns: Columns, from: string, values: readonly (string | number | null)[]) {
   const found = await query<Record<string, unknown>>(`SELECT ${selectList(columns)} FROM ${from}`, values);
   return found.map((row) => readRow(columns, row));
 }
@@ -188,7 +188,7 @@ const transaction: RecordMethod = {
     const [found] = await readRows(query, TRANSACTION, `transactions x WHERE ${where} LIMIT 1`, [hash ?? index]);
     if (!found) return unknown('transaction', name);
     const from = `actions a WHERE a.tx_index = ? ORDER BY a.action_index LIMIT ${MAX_ROWS}`;
-    return { ...found, actions: await readRows(query, OF_TRANSACTION, from, [found['tx_index']]) };
+    return { ...found, actions: await readRows(query, OF_TRANSACTION, from, [Number(found['tx_index'])]) };
   }
 };
 

@@ -48,10 +48,10 @@ export async function findAddress(query: Query, address: string): Promise<number
 
 /** The id of a ticker, which is looked up as it is written and then without regard to case. */
 export async function findTicker(query: Query, tick: string): Promise<number | null> {
-  const ticks = [...new Set([tick, tick.toUpperCase(), tick.toLowerCase()])];
-  const found = await query<{ id: number; tick: string }>('SELECT id, tick FROM index_tickers WHERE tick IN (?)', [
-    ticks
-  ]);
+  const found = await query<{ id: number; tick: string }>(
+    'SELECT id, tick FROM index_tickers WHERE tick IN (?, ?, ?)',
+    [tick, tick.toUpperCase(), tick.toLowerCase()]
+  );
   const exact = found.find((each) => each.tick === tick) ?? found[0];
   if (exact) return exact.id;
   const [other] = await query<{ id: number }>('SELECT id FROM index_tickers WHERE LOWER(tick) = LOWER(?) LIMIT 1', [

@@ -13,7 +13,8 @@ import { LISTS, needsType } from '../lists/lists.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
 import type { Question } from '../question.ts';
 import { RECORDS } from '../read/records.ts';
-import { isCurrent, tellFreshness } from './freshness.ts';
+import { AnswerCache } from './answer-cache.ts';
+import { isCurrent, questionKey, tellFreshness } from './freshness.ts';
 import { CoinSchema, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';
 import { StatusSchema, statusOf } from './status.ts';
 
@@ -22,6 +23,8 @@ export interface ApiDeps {
   /** The networks that are served now. */
   readonly coins: () => readonly Coin[];
   readonly requestsPerMinute: number;
+  /** Bytes of answers that are kept for each network until its next block. */
+  readonly cacheBytes: number;
   readonly addressOf: AddressReader;
 }
 
@@ -36,6 +39,8 @@ interface Path {
   readonly answer: (request: FastifyRequest, reply: FastifyReply, coin: Coin) => unknown;
 }
 
+type CacheOf = (coin: Coin) => AnswerCache;
+
 const WINDOW_MS = 60_000;
 const HEADERS = {
   'X-Block-Height': 'height of the newest block that was read',
@@ -45,7 +50,7 @@ const HEADERS = {
 const STATUSES = [400, 404, 429, 502, 503] as const;
 
 /** The routes of an explorer: `/{COIN}/api/{method}/{query}/{type}`, and the same without the code where one network is served. */
-export function apiRoutes(app: FastifyInstance, { coins, requestsPerMinute, addressOf }: ApiDeps): void {
+export function apiRoutes(app: FastifyInstance, { coins, requestsPerMinute, cacheBytes, addressOf }: ApiDeps): void {
   void app.register(async (plugin) => {
     const limit = createLimit(plugin, { name: 'explorer', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
     plugin.setErrorHandler(errorHandler({ withCode: true, names: PUBLIC_NAMES }));
@@ -54,10 +59,16 @@ export function apiRoutes(app: FastifyInstance, { coins, requestsPerMinute, addr
       coinOf(request);
     });
     const coinOf = ({ params }: FastifyRequest) => findCoin(coins(), (params as { coin?: string }).coin);
+    const caches = new WeakMap<Coin, AnswerCache>();
+    const cacheOf: CacheOf = (coin) => {
+      const cache = caches.get(coin) ?? new AnswerCache(coin, cacheBytes);
+      caches.set(coin, cache);
+      return cache;
+    };
     const paths = [
       ...statePaths(coins),
-      ...Object.entries(RECORDS).flatMap(recordPaths),
-      ...Object.entries(LISTS).flatMap(listPaths)
+      ...Object.entries(RECORDS).flatMap((record) => recordPaths(record, cacheOf)),
+      ...Object.entries(LISTS).flatMap((list) => listPaths(list, cacheOf))
     ];
     for (const { method, parts, params = {}, querystring, response, doc, answer } of paths) {
       for (const coin of [{ coin: CoinSchema }, {}]) {
@@ -97,12 +108,15 @@ function statePaths(coins: () => readonly Coin[]): Path[] {
   ];
 }
 
-function recordPaths([method, { takes, types, schema, summary, tag }]: [string, (typeof RECORDS)[string]]): Path[] {
+function recordPaths(
+  [method, { takes, types, schema, summary, tag }]: [string, (typeof RECORDS)[string]],
+  cacheOf: CacheOf
+): Path[] {
   const path = {
     method,
     response: Type.Object({ data: schema }),
     doc: { tag, summary, headers: HEADERS, statuses: STATUSES },
-    answer: reader(method)
+    answer: reader(cacheOf, method)
   };
   if (takes === undefined) return [{ ...path, parts: '' }];
   const query = QuerySchema(takes);
@@ -113,14 +127,14 @@ function recordPaths([method, { takes, types, schema, summary, tag }]: [string, 
   ];
 }
 
-function listPaths([method, list]: [string, List]): Path[] {
+function listPaths([method, list]: [string, List], cacheOf: CacheOf): Path[] {
   const types = Object.keys(list.types);
   const path = {
     method,
     querystring: pagingSchema(list),
     response: listSchema(list),
     doc: { tag: list.tag, summary: list.summary, headers: HEADERS, statuses: STATUSES },
-    answer: reader(method, list)
+    answer: reader(cacheOf, method, list)
   };
   const query = QuerySchema('an address, a ticker, a block or an action, as the type says');
   const usual = QuerySchema(`of the type ${list.usual}`);
@@ -154,18 +168,21 @@ function missing(method: string, parts: Path['parts'], what: string): Path {
   };
 }
 
-/** Asks the actor of the network. */
-function reader(method: string, list?: List): Path['answer'] {
+/** Answers from the cache of the network, else from its actor. */
+function reader(cacheOf: CacheOf, method: string, list?: List): Path['answer'] {
   return async (request, reply, coin) => {
     const { params, query, headers } = request;
     const format: Question['format'] = list && wantsCsv(headers) ? 'csv' : 'json';
     const question = { ...readQuestion(method, list, params as object, query as Record<string, string>), format };
     if (list) reply.header('vary', 'accept');
-    if (isCurrent(request, question, coin)) return reply.code(304).send();
-    const { body, ...read } = await coin.read(question);
-    if (tellFreshness(request, reply, { question, coin, ...read })) return reply.code(304).send();
+    const cache = cacheOf(coin);
+    const key = questionKey(question);
+    if (key !== null && isCurrent(request, key, coin, cache.mark)) return reply.code(304).send();
+    const { body, ...read } = await (key === null ? coin.read(question) : cache.read(question, key));
+    if (tellFreshness(request, reply, { key, coin, ...read })) return reply.code(304).send();
     if (format === 'csv' && read.next) reply.header('link', `<?${nextQuery(query as object, read.next)}>; rel="next"`);
-    return reply.type(`${format === 'csv' ? 'text/csv' : 'application/json'}; charset=utf-8`).send(body);
+    reply.header('content-type', `${format === 'csv' ? 'text/csv' : 'application/json'}; charset=utf-8`);
+    return reply.send(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
   };
 }
 

@@ -17,32 +17,33 @@ function hangsOnLedger({ method }: Question): boolean {
   return list ? list.database === 'indexer' : RECORDS[method]?.asksDecoder !== true;
 }
 
-/** The ETag of an answer at a tip; null where the tip alone does not decide it. */
-function etagOf(question: Question, coin: Coin, mark: string | null): string | null {
-  if (mark === null || !hangsOnLedger(question)) return null;
-  const asked = createHash('sha256').update(JSON.stringify([coin.network.code, question]));
+/** What tells a question from others of its network, where the tip decides its answer; null where it does not alone. */
+export function questionKey(question: Question): string | null {
+  return hangsOnLedger(question) ? JSON.stringify(question) : null;
+}
+
+/** The ETag of an answer at a tip. */
+function etagOf(key: string, { network }: Coin, mark: string): string {
+  const asked = createHash('sha256').update(network.code).update(key);
   return `W/"${mark}-${asked.digest('hex').slice(0, ETAG_DIGITS)}"`;
 }
 
 /** Whether the caller has the answer of the newest block that is known: then no database is asked. */
-export function isCurrent(request: FastifyRequest, question: Question, coin: Coin): boolean {
-  const etag = etagOf(question, coin, coin.report()?.mark ?? null);
-  return etag !== null && namesEtag(request, etag);
+export function isCurrent(request: FastifyRequest, key: string, coin: Coin, mark: string | null): boolean {
+  if (mark === null || request.headers['if-none-match'] === undefined) return false;
+  return namesEtag(request, etagOf(key, coin, mark));
 }
+
+/** An answer, and by what it is told from others; null where the tip alone does not decide it. */
+type Told = { readonly key: string | null; readonly coin: Coin } & Omit<Reply, 'body'>;
 
 /** Says how fresh an answer is and how long it may be kept. @returns whether the caller has it already */
 export function tellFreshness(
   request: FastifyRequest,
   reply: FastifyReply,
-  {
-    question,
-    coin,
-    height,
-    mark,
-    isSettled
-  }: { readonly question: Question; readonly coin: Coin } & Omit<Reply, 'body'>
+  { key, coin, height, mark, isSettled }: Told
 ): boolean {
-  const etag = etagOf(question, coin, mark);
+  const etag = key === null || mark === null ? null : etagOf(key, coin, mark);
   const lag = lagOf({ height, decoderTip: coin.report()?.decoderTip ?? null });
   if (height !== null) reply.header('x-block-height', height);
   if (lag !== null) reply.header('x-lag-blocks', lag);

@@ -274,6 +274,24 @@ test('every list has a page for a subject that nobody knows', async () => {
   }
 });
 
+test('reads share a snapshot for a moment; once another shows a new block, it ends', async () => {
+  const options = { database: explored.indexer, connections: 2, limitMs: 20_000, breaker: CLOSED };
+  const reader = new Reader({ ...options, opening: NEWEST_BLOCK, snapshotMs: 60_000 });
+  try {
+    const heightOf = () => reader.read(async (_, [block]) => block?.['height']);
+    const tip = explored.blocks.length;
+    assert.equal(await heightOf(), tip);
+    await explored.store.rollBack(tip);
+    assert.equal(await heightOf(), tip);
+    // While one connection is in use, the other one opens a snapshot of its own.
+    assert.deepEqual(await Promise.all([heightOf(), heightOf()]), [tip, tip - 1]);
+    assert.equal(await heightOf(), tip - 1);
+    await explored.store.addBlocks([explored.blocks.at(-1)!]);
+  } finally {
+    await reader.close();
+  }
+});
+
 test('CURSOR_INVALID: of another query, or made by nobody; CURSOR_STALE: after a reorg', async () => {
   const { next } = await ask({ method: 'actions', limit: 1 });
   for (const cursor of ['x', '', Buffer.from('[1,2,3,4,5,6]').toString('base64url')])

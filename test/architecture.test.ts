@@ -118,9 +118,34 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['src/observe/', 'src/log.ts', ...BASICS]
   ],
   'actors/replica/': [
-    ...['node:', 'xstate', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts', 'src/sync/client/'],
-    ...['src/db/replica/compare/', 'src/db/replica/load/', 'src/db/replica/', 'src/db/ddl/', ...TABLES],
-    ...['actors/runtime/', 'machines/sync/', 'machines/runtime/', 'src/observe/', 'src/log.ts', ...BASICS]
+    ...['node:', 'xstate', 'actors/replica/loading/', 'actors/replica/following/', 'actors/replica/catch-up/'],
+    ...['actors/replica/verifying/', 'actors/replica/quorum/', 'actors/replica/parts/', 'actors/commitment/'],
+    ...['type actors/protocol.ts', 'actors/runtime/', 'machines/sync/', 'src/db/replica/', 'src/log.ts'],
+    ...[...TABLES, ...BASICS]
+  ],
+  'actors/replica/loading/': [
+    ...['actors/replica/quorum/', 'actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/', 'src/db/ddl/'],
+    ...['src/db/replica/load/', 'src/db/replica/', 'type machines/sync/', ...TABLES, ...BASICS]
+  ],
+  'actors/replica/following/': [
+    ...['type actors/replica/verifying/', 'type actors/replica/quorum/', 'actors/replica/parts/'],
+    ...['src/db/replica/load/', 'src/db/replica/', 'src/observe/', 'type machines/sync/', ...BASICS]
+  ],
+  'actors/replica/catch-up/': [
+    ...['actors/replica/quorum/', 'actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/'],
+    ...['src/db/replica/', 'actors/runtime/', 'type machines/sync/', ...TABLES, ...BASICS]
+  ],
+  'actors/replica/verifying/': [
+    ...['xstate', 'actors/replica/parts/', 'src/db/replica/compare/', 'src/db/replica/', 'type src/sync/client/'],
+    ...['actors/runtime/', 'machines/sync/', 'src/observe/', ...TABLES, ...BASICS]
+  ],
+  'actors/replica/quorum/': [
+    ...['node:', 'xstate', 'type actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/', 'src/db/core/'],
+    ...['machines/sync/', 'type src/log.ts', ...BASICS]
+  ],
+  'actors/replica/parts/': [
+    ...['node:', 'xstate', 'type actors/commitment/', 'type actors/protocol.ts', 'src/sync/client/', 'src/db/ddl/'],
+    ...['src/db/replica/', 'machines/runtime/', 'type src/log.ts', ...TABLES, ...BASICS]
   ],
   'actors/commitment/': [
     ...['node:', 'xstate', 'src/db/replica/', ...TABLES, 'actors/runtime/', 'machines/sync/', ...BASICS],

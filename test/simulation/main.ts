@@ -34,7 +34,7 @@ const { installThreadEnds } = await import('./host/threads.ts');
 const { ReplicaEpisode } = await import('./replica-episode.ts');
 const { SourceEpisode } = await import('./source-episode.ts');
 // Shared by all threads, so it is not to be evaluated in one of them.
-await import('../../actors/replica/replica.ts');
+await import('../../actors/replica/parts/replica.ts');
 await import('./doubles/bootstrap.ts');
 await import('../../actors/source/feed.ts');
 await import('../../actors/source/transparency.ts');

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { readHaltFile } from '../../../actors/replica/halt-file.ts';
+import { readHaltFile } from '../../../actors/replica/parts/halt-file.ts';
 import { ResumePointStore } from '../../../actors/source/resume-point-store.ts';
 import { readConfigFile } from '../../../src/config/config-file.ts';
 import { silentLogger } from '../../../src/log.ts';

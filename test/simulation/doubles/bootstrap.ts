@@ -1,5 +1,5 @@
-import type { Replica } from '../../../actors/replica/replica.ts';
-import type { SourceQuorum } from '../../../actors/replica/source-quorum.ts';
+import type { Replica } from '../../../actors/replica/parts/replica.ts';
+import type { SourceQuorum } from '../../../actors/replica/quorum/source-quorum.ts';
 import type { Outcome } from '../../../machines/sync/replica.ts';
 import { quoteName } from '../../../src/db/core/connection.ts';
 import { insertRows } from '../../../src/db/replica/row-statements.ts';

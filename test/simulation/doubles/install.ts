@@ -12,11 +12,11 @@ const DOUBLES: readonly (readonly [specifier: string, double: string, importer?:
   ['node:timers/promises', './timers-promises.ts'],
   ['node:perf_hooks', './perf-hooks.ts'],
   ['node:zlib', './zlib.ts', 'src/sync/snapshot/snapshot-reader.ts'],
-  ['node:fs/promises', './fs-promises.ts', 'actors/replica/halt-file.ts'],
-  ['node:fs/promises', './fs-promises.ts', 'actors/replica/followed-memory.ts'],
+  ['node:fs/promises', './fs-promises.ts', 'actors/replica/parts/halt-file.ts'],
+  ['node:fs/promises', './fs-promises.ts', 'actors/replica/parts/followed-memory.ts'],
   ['node:fs/promises', './fs-promises.ts', 'actors/source/resume-point-store.ts'],
   ['node:fs/promises', './fs-promises.ts', 'actors/source/transparency.ts'],
-  ['./bootstrap.ts', './bootstrap.ts', 'actors/replica/actor.ts']
+  ['./loading/bootstrap.ts', './bootstrap.ts', 'actors/replica/actor.ts']
 ];
 
 /** Production code that is imported from now on gets these doubles. */

@@ -1,5 +1,5 @@
-import { ReplicaBootstrap } from '../../../actors/replica/bootstrap.ts';
-import { SourceQuorum } from '../../../actors/replica/source-quorum.ts';
+import { ReplicaBootstrap } from '../../../actors/replica/loading/bootstrap.ts';
+import { SourceQuorum } from '../../../actors/replica/quorum/source-quorum.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { testReplica } from './test-replica.ts';

@@ -1,4 +1,4 @@
-import { Replica } from '../../../actors/replica/replica.ts';
+import { Replica } from '../../../actors/replica/parts/replica.ts';
 import { type Logger, silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { PAIR_KEY } from './sync-pair.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReplicaBootstrap } from '../../../../actors/replica/bootstrap.ts';
-import { SourceQuorum } from '../../../../actors/replica/source-quorum.ts';
+import { ReplicaBootstrap } from '../../../../actors/replica/loading/bootstrap.ts';
+import { SourceQuorum } from '../../../../actors/replica/quorum/source-quorum.ts';
 import { type Connection, connect } from '../../../../src/db/core/connection.ts';
 import { readReplicaState } from '../../../../src/db/replica/state.ts';
 import { readTopology } from '../../../../src/db/tables/topology.ts';

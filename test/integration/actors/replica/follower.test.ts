@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReplicaAudit } from '../../../../actors/replica/audit.ts';
-import { ReplicaCheckpoints } from '../../../../actors/replica/checkpoints.ts';
-import { ReplicaDispensers } from '../../../../actors/replica/dispensers.ts';
-import { ReplicaFollower } from '../../../../actors/replica/follower.ts';
-import { ReplicaIndexMap } from '../../../../actors/replica/index-map.ts';
-import { SourceQuorum } from '../../../../actors/replica/source-quorum.ts';
+import { ReplicaDispensers } from '../../../../actors/replica/following/dispensers.ts';
+import { ReplicaFollower } from '../../../../actors/replica/following/follower.ts';
+import { SourceQuorum } from '../../../../actors/replica/quorum/source-quorum.ts';
+import { ReplicaAudit } from '../../../../actors/replica/verifying/audit.ts';
+import { ReplicaCheckpoints } from '../../../../actors/replica/verifying/checkpoints.ts';
+import { ReplicaIndexMap } from '../../../../actors/replica/verifying/index-map.ts';
 import { connect, rows } from '../../../../src/db/core/connection.ts';
 import { writeReplicaState } from '../../../../src/db/replica/state.ts';
 import { readTopology } from '../../../../src/db/tables/topology.ts';

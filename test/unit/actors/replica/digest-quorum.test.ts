@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countWords, type SourceWord } from '../../../../actors/replica/digest-quorum.ts';
+import { countWords, type SourceWord } from '../../../../actors/replica/verifying/digest-quorum.ts';
 
 const KEPT = ['tokens', 'sends', 'sync_meta'];
 const keeps = (table: string) => KEPT.includes(table);

@@ -1,0 +1,124 @@
+import type { Outcome } from '../../../machines/sync/replica.ts';
+import { refuseLoss } from '../../../src/db/replica/adoption.ts';
+import { planRollback, rollBack } from '../../../src/db/replica/rollback.ts';
+import { writeReplicaState } from '../../../src/db/replica/state.ts';
+import { hasCode } from '../../../src/errors.ts';
+import type { Replica } from '../parts/replica.ts';
+import { ReplicaLost } from '../parts/replica-lost.ts';
+import type { SourceQuorum } from '../quorum/source-quorum.ts';
+import { SinceCatchUp } from './since-catch-up.ts';
+import { TipExaminer } from './tip-examiner.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
+
+/** Blocks that came while a snapshot was applied are left to the live stream, unless there are more. */
+const LIVE_BLOCKS = 100;
+/** Between two looks at a source that has nothing new yet. */
+const IDLE_PAUSE_MS = 500;
+
+/** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */
+export class ReplicaChain {
+  readonly #replica: Parts;
+  readonly #sourceQuorum: SourceQuorum;
+  readonly #examiner: TipExaminer;
+  readonly #since: SinceCatchUp;
+
+  constructor(replica: Parts, sourceQuorum: SourceQuorum) {
+    this.#replica = replica;
+    this.#sourceQuorum = sourceQuorum;
+    this.#examiner = new TipExaminer(replica, sourceQuorum);
+    this.#since = new SinceCatchUp(replica, sourceQuorum);
+  }
+
+  /**
+   * Compares its tip with the source's chain, then applies since-snapshots until the live stream has what is missing. The stream
+   * is open before it begins, so it tells every block above the first height that the source is asked for.
+   *
+   * @param reconcile after a rollback: not over until a since-snapshot with whole tables is applied
+   */
+  async catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
+    const { client: source } = this.#replica.sources;
+    const subscription = await this.#replica.stream.subscription();
+    let state = await this.#replica.store.reloadState();
+    let mustReconcile = reconcile || state.phase === 'reconciling';
+    const from = state.height ?? 0;
+    const tip = { height: -1, since: 0 };
+    /** The live stream tells every block above it. */
+    let told: number | null = null;
+    let isUntold = false;
+    for (let checked = false; ; ) {
+      signal.throwIfAborted();
+      const status = await source.status(signal);
+      this.#replica.sources.standsAt(status.height);
+      told ??= status.height;
+      if (status.height !== tip.height) Object.assign(tip, { height: status.height, since: performance.now() });
+      if (!checked) {
+        const examined = await this.#examiner.examine(state, status, signal);
+        if (typeof examined === 'object') return examined;
+        isUntold = examined !== 'stands';
+        checked = examined !== 'unsettled';
+      }
+      const own = state.height!;
+      const missing = (status.height ?? own) - own;
+      const isAwaited = mustReconcile || isUntold;
+      const isTold = told !== null && own >= told && missing <= LIVE_BLOCKS;
+      if (checked && missing > 0 && (isAwaited || !isTold)) {
+        const verdict = await this.#since.apply(state, status, mustReconcile || state.phase === 'adopting', signal);
+        if (verdict === 'halted') return { kind: 'halted' };
+        state = await this.#replica.store.reloadState();
+        // A source that tells of blocks which its snapshots do not hold yet, or has left the branch that it told of.
+        if (state.height === own) await subscription.pause(IDLE_PAUSE_MS, signal);
+        else isUntold = false;
+        if (verdict === 'other') checked = false;
+        mustReconcile = state.phase === 'reconciling';
+        const total = Math.max(1, own + missing - from);
+        this.#replica.progress.percent = Math.floor((100 * (state.height! - from)) / total);
+      } else if (isAwaited) {
+        await subscription.pause(IDLE_PAUSE_MS, signal);
+        checked = false; // what comes may be another branch
+      } else break;
+      if (isUntold) this.#sourceQuorum.throwIfLeftBehind(status.height ?? -1, performance.now() - tip.since);
+    }
+    this.#replica.progress.percent = null;
+    if (!state.complete || state.phase !== 'following') {
+      await writeReplicaState(this.#replica.store.writer, { complete: true, phase: 'following' });
+      state = await this.#replica.store.reloadState();
+    }
+    return { kind: 'done' };
+  }
+
+  /**
+   * Undoes the groups above a height. `halted` when that is deeper than MAX_ROLLBACK_DEPTH; `lost` when the journal does not
+   * reach: rows that the source's own rollback keeps or changes elsewhere could not be told then, so all are loaded anew.
+   */
+  async rollBack(height: number): Promise<Outcome> {
+    const { writer, context } = this.#replica.store;
+    const { data, log } = this.#replica;
+    const state = await this.#replica.store.reloadState();
+    const depth = state.height! - height;
+    this.#replica.progress.reorgs++;
+    if (depth > data.maxRollbackDepth) {
+      const limit = data.maxRollbackDepth;
+      await this.#replica.halt.raise('max-rollback-depth-exceeded', height + 1, { depth, limit });
+      return { kind: 'halted' };
+    }
+    const plan = await planRollback(writer, state.height!, height);
+    if (plan === null) {
+      refuseLoss(state, `its source's chain leaves it below block ${height + 1}`);
+      log.warn({ height }, 'the fork is below the undo journal: bootstrapping the replica again');
+      return { kind: 'lost' };
+    }
+    if (plan.groups.length > 0) {
+      try {
+        await rollBack(writer, context, state, plan);
+        await this.#replica.commitment?.rollBack(plan.height);
+      } catch (caught) {
+        // Rows that were repaired or changed by hand in between are not in the journal.
+        throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
+      }
+    } else await writeReplicaState(writer, { complete: false, phase: 'reconciling' });
+    await this.#replica.store.reloadState();
+    log.info({ fork: height + 1, height: plan.height, groups: plan.groups.length }, 'rolled back');
+    return { kind: 'done' };
+  }
+}

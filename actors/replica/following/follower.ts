@@ -1,0 +1,251 @@
+import type { Outcome } from '../../../machines/sync/replica.ts';
+import { hasCode, type PlatformError } from '../../../src/errors.ts';
+import { type BlockHashes, blockText, hashesOf, sameBlock } from '../../../src/wire/database.ts';
+import type { BlockMessage, StatusMessage } from '../../../src/wire/messages.ts';
+import { ownHashes } from '../parts/own-hashes.ts';
+import type { Replica } from '../parts/replica.ts';
+import type { SourceQuorum, Verdict } from '../quorum/source-quorum.ts';
+import type { ReplicaAudit } from '../verifying/audit.ts';
+import type { ReplicaCheckpoints } from '../verifying/checkpoints.ts';
+import type { ReplicaIndexMap } from '../verifying/index-map.ts';
+import type { ReplicaDispensers } from './dispensers.ts';
+import { GroupWriter } from './group-writer.ts';
+import { type BlockTip, PendingGroups, type ReadyGroup } from './pending-groups.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment' | 'open' | 'drop'>;
+
+const WAIT_MS = 1_000;
+/** Waits in a row after which a group that has begun counts as broken off. */
+const GROUP_PATIENCE = 15;
+/** Applies live blocks, group by group, as long as each follows the one before; groups that wait together go in one transaction. */
+export class ReplicaFollower {
+  readonly #replica: Parts;
+  readonly #audit: ReplicaAudit;
+  readonly #sourceQuorum: SourceQuorum;
+  readonly #dispensers: ReplicaDispensers;
+  readonly #checkpoints: ReplicaCheckpoints;
+  readonly #indexMap: ReplicaIndexMap;
+  readonly #pending: PendingGroups;
+  readonly #writer: GroupWriter;
+  /** The highest block that the stream has told of; it may have been passed over for not following the one before. */
+  #announced = -1;
+
+  constructor(
+    replica: Parts,
+    {
+      audit,
+      sourceQuorum,
+      dispensers,
+      checkpoints,
+      indexMap
+    }: {
+      readonly audit: ReplicaAudit;
+      readonly sourceQuorum: SourceQuorum;
+      readonly dispensers: ReplicaDispensers;
+      readonly checkpoints: ReplicaCheckpoints;
+      readonly indexMap: ReplicaIndexMap;
+    }
+  ) {
+    this.#replica = replica;
+    this.#pending = new PendingGroups(replica.data.id.dbType);
+    this.#writer = new GroupWriter(replica, audit);
+    this.#audit = audit;
+    this.#sourceQuorum = sourceQuorum;
+    this.#dispensers = dispensers;
+    this.#checkpoints = checkpoints;
+    this.#indexMap = indexMap;
+  }
+
+  /**
+   * Ends when something else than the next block comes, when it is at rest and a comparison is due, or when it is told to stop,
+   * then between two groups.
+   */
+  async follow(signal: AbortSignal): Promise<Outcome> {
+    try {
+      return await this.#follow(signal);
+    } catch (caught) {
+      if (hasCode(caught, 'CHAIN_BROKEN')) return this.#goBack(caught);
+      if (!hasCode(caught, 'STATE_ROOT_MISMATCH')) throw caught;
+      return this.#halt(caught);
+    }
+  }
+
+  /** The stored tip is not the block that the next one follows; its writer is gone, and the catch-up finds the fork. */
+  async #goBack(fault: PlatformError): Promise<Outcome> {
+    this.#replica.log.warn({ err: fault }, `${fault.message}: catching up by snapshot`);
+    this.#replica.drop(fault);
+    await this.#replica.open();
+    return { kind: 'behind' };
+  }
+
+  async #follow(signal: AbortSignal): Promise<Outcome> {
+    const subscription = await this.#replica.stream.subscription();
+    this.#pending.clear();
+    for (let idle = 0; !signal.aborted; idle++) {
+      const isBetween = this.#pending.isEmpty;
+      const atRest = isBetween && subscription.waiting === 0;
+      this.#indexMap.check();
+      const contradicted = isBetween ? await this.#checkpoints.check() : null;
+      if (contradicted) return contradicted;
+      if (atRest) await this.#compareRoots();
+      if (atRest && this.#audit.isDueAtRest()) return { kind: 'due' };
+      if (atRest && this.#dispensers.isDue) await this.#dispensers.replace(signal);
+      const message = await subscription.next(WAIT_MS, signal);
+      if (message === null) {
+        this.#checkOthers(idle * WAIT_MS);
+        const patience = this.#pending.hasBegun ? GROUP_PATIENCE : 1;
+        if (this.#announced > this.#replica.store.state.height! && idle >= patience) return { kind: 'behind' };
+        continue;
+      }
+      idle = 0;
+      if (message.type !== 'block') {
+        const outcome = await this.#applyReady(signal);
+        if (outcome) return outcome;
+      }
+      switch (message.type) {
+        case 'status':
+          this.#replica.sources.standsAt(message.block_height);
+          this.#announced = message.block_height ?? -1;
+          if (!this.#pending.hasBegun && this.#isOtherTip(message)) return { kind: 'behind' };
+          break;
+        case 'reorg': {
+          this.#announced = message.block_index - 1;
+          const outcome = await this.#leave(message.block_index, signal);
+          if (outcome) return outcome;
+          this.#pending.takeBack(message.block_index);
+          break;
+        }
+        case 'block': {
+          const outcome = await this.#take(message, signal);
+          if (outcome) return outcome;
+        }
+      }
+      if (this.#pending.isTime(subscription.nextBytes)) {
+        const outcome = await this.#applyReady(signal);
+        if (outcome) return outcome;
+      }
+    }
+    return { kind: 'done' };
+  }
+
+  /** The source stands where the replica does, at another block: a reorg that no message told of. */
+  #isOtherTip({ block_height, ...named }: StatusMessage): boolean {
+    const { state } = this.#replica.store;
+    const { data } = this.#replica;
+    const theirs = hashesOf(data.id.dbType, named);
+    if (block_height !== state.height || state.hashes === null || blockText(theirs) === null) return false;
+    return !sameBlock(theirs, state.hashes);
+  }
+
+  /** No tree is made of rows of which a comparison by digests may still repair some. */
+  async #compareRoots(): Promise<void> {
+    const { commitment } = this.#replica;
+    const { context, state } = this.#replica.store;
+    await commitment?.drain();
+    if (this.#audit.state !== 'pending') await commitment?.begin(context.schema, state);
+  }
+
+  /** Blocks of the replica that its source took back go when the majority of the sources has others in their place. */
+  async #leave(height: number, signal: AbortSignal): Promise<Outcome | null> {
+    if (height > this.#replica.store.state.height!) return null;
+    const own = await ownHashes(this.#replica, height);
+    const verdict = own
+      ? await this.#sourceQuorum.confirmOwnBlock(height, own, { said: null, hasBlock: false }, signal)
+      : 'other';
+    if (verdict === 'untold') return { kind: 'behind' };
+    if (verdict === 'agreed') {
+      // Another branch may have blocks with the same hashes and other rows; as blocks that are here already they are passed over.
+      this.#audit.scheduleNow();
+      return null;
+    }
+    return verdict === 'halted' ? { kind: 'halted' } : { kind: 'forked', height: height - 1 };
+  }
+
+  /** @throws {PlatformError} SOURCE_UNREACHABLE when the others have gone on for long */
+  #checkOthers(quietMs: number): void {
+    this.#sourceQuorum.sweep();
+    this.#sourceQuorum.throwIfLeftBehind(this.#replica.store.state.height!, quietMs);
+  }
+
+  /** @returns where it leads when it is not simply the next block */
+  async #take(message: BlockMessage, signal: AbortSignal): Promise<Outcome | null> {
+    const { block_index: at } = message;
+    const group = message.group ?? { first: at, last: at };
+    this.#announced = Math.max(at, this.#announced);
+    this.#replica.sources.standsAt(this.#announced);
+    if (this.#pending.misfit(message, group, this.#applied) !== null) {
+      // What is to be said of it depends on what is here.
+      const outcome = await this.#applyReady(signal);
+      if (outcome) return outcome;
+    }
+    const { height } = this.#pending.tip(this.#applied);
+    if (at <= height) return (await this.#isOurs(message)) ? null : { kind: 'behind' };
+    const misfit = this.#pending.misfit(message, group, this.#applied);
+    if (misfit !== null) {
+      // A source that went on meanwhile is no fault.
+      const level = group.first > height + 1 ? 'debug' : 'warn';
+      this.#replica.log[level]({ block: at, height }, `${misfit}: catching up by snapshot`);
+      return { kind: 'behind' };
+    }
+    this.#pending.add(message, group);
+    return null;
+  }
+
+  get #applied(): BlockTip {
+    const { height, hashes } = this.#replica.store.state;
+    return { height: height!, hashes };
+  }
+
+  /** Applies the whole groups, up to one that is not to be. @returns where that one leads */
+  async #applyReady(signal: AbortSignal): Promise<Outcome | null> {
+    const ready = this.#pending.takeReady();
+    const from = Date.now();
+    const confirmed: ReadyGroup[] = [];
+    let verdict: Verdict = 'agreed';
+    for (const each of ready) {
+      verdict = await this.#confirm(each, signal);
+      if (verdict !== 'agreed') break;
+      confirmed.push(each);
+    }
+    await this.#writer.write(confirmed, from, signal);
+    if (verdict === 'halted') return { kind: 'halted' };
+    // No live block is applied that no majority named: a catch-up ends at one that it does name.
+    if (verdict === 'untold') return { kind: 'behind' };
+    // What the source sends instead of another block follows; should it not, it is fetched.
+    return null;
+  }
+
+  async #confirm({ messages }: ReadyGroup, signal: AbortSignal): Promise<Verdict> {
+    for (const message of messages) {
+      const verdict = await this.#sourceQuorum.confirm(message.block_index, this.#hashes(message), signal);
+      if (verdict !== 'agreed') return verdict;
+    }
+    return 'agreed';
+  }
+
+  #hashes(message: BlockMessage): BlockHashes {
+    return hashesOf(this.#replica.data.id.dbType, message);
+  }
+
+  /** A block that is here already was sent again; with other hashes it is another branch. */
+  async #isOurs(message: BlockMessage): Promise<boolean> {
+    const own = await ownHashes(this.#replica, message.block_index);
+    return own !== null && sameBlock(own, this.#hashes(message));
+  }
+
+  /** What the mismatch was found in is undone with its connection; the halt needs another one. */
+  async #halt(fault: PlatformError): Promise<Outcome> {
+    const { log, commitment } = this.#replica;
+    const { client: source } = this.#replica.sources;
+    commitment?.forget('a root is not the one of the source');
+    try {
+      this.#replica.drop(fault);
+      await this.#replica.open();
+    } catch (caught) {
+      log.error({ err: caught }, 'the replica could not be opened to record a halt');
+    }
+    const { root, height, ours, theirs } = fault.detail;
+    await this.#replica.halt.raise('state-root-mismatch', Number(height), { root, height, ours, theirs }, [source.url]);
+    return { kind: 'halted' };
+  }
+}

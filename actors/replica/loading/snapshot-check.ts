@@ -1,0 +1,97 @@
+import { quoteName, rows } from '../../../src/db/core/connection.ts';
+import type { SchemaPlan } from '../../../src/db/ddl/schema-writer.ts';
+import { findUnresolved } from '../../../src/db/replica/references.ts';
+import { logBlocks } from '../../../src/db/replica/written-blocks.ts';
+import { type BlockHead, readHeadPages } from '../../../src/db/tables/block-hashes.ts';
+import type { LoggedBlock } from '../../../src/db/tables/transparency-log.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import { type BlockHashes, blockText, sameBlock } from '../../../src/wire/database.ts';
+import type { Replica } from '../parts/replica.ts';
+
+/** What is in is not what was sent. */
+export function refusal(reason: string): PlatformError {
+  return new PlatformError('SOURCE_INVALID', { reason: `the snapshot is refused: ${reason}` });
+}
+
+/** Every row that was received is there. @throws {PlatformError} SOURCE_INVALID */
+export async function checkCounts(
+  { store: { writer } }: Pick<Replica, 'store'>,
+  { tables }: SchemaPlan,
+  received: Readonly<Record<string, number>>,
+  signal: AbortSignal
+): Promise<void> {
+  for (const { table } of tables) {
+    signal.throwIfAborted();
+    const [row] = await rows(writer, `SELECT COUNT(*) AS n FROM ${quoteName(table.name)}`);
+    const expected = received[table.name] ?? 0;
+    if (Number(row!['n']) !== expected)
+      throw refusal(`table ${table.name} has ${row!['n']} rows, ${expected} were received`);
+  }
+}
+
+/**
+ * Heights without a gap, up to the source's block with the source's hashes; they become the transparency log.
+ *
+ * @param hashes null where the source did not name the block: it is what the rows say
+ * @returns the lowest height, and the last block; nulls where the replica has no blocks
+ * @throws {PlatformError} SOURCE_INVALID
+ */
+export async function checkBlocks(
+  { store: { writer, context }, data }: Pick<Replica, 'store' | 'data'>,
+  height: number,
+  hashes: BlockHashes | null
+): Promise<{ lowest: number | null; blockTime: number | null; hashes: BlockHashes | null }> {
+  const { heads: layout, only } = context.schema;
+  if (only) return { lowest: null, blockTime: null, hashes };
+  if (!layout) throw refusal('there is no table blocks');
+  const [found] = await rows(writer, 'SELECT MIN(block_index) AS lowest, MAX(block_index) AS highest FROM blocks');
+  const lowest = Number(found!['lowest']);
+  if (Number(found!['highest']) !== height)
+    throw refusal(`the highest block is ${found!['highest']}, the source said ${height}`);
+  const isIndexer = layout.dbType === 'indexer';
+  if (isIndexer) for (const table of ['sync_meta', 'merkle_epochs']) await writer.query(`TRUNCATE ${table}`);
+  let tip: BlockHead | undefined;
+  for await (const { from, to, heads } of readHeadPages(writer, layout, lowest, height)) {
+    if (heads.length !== to - from + 1) throw refusal(`blocks from ${from} to ${to} are not without a gap`);
+    if (isIndexer) await logBlocks(writer, heads as readonly LoggedBlock[], data.epochSize);
+    tip = heads.at(-1);
+  }
+  if (!tip || blockText(tip.hashes) === null) throw refusal(`block ${height} has no hash`);
+  if (hashes !== null && !sameBlock(tip.hashes, hashes))
+    throw refusal(`block ${height} has other hashes than the source said`);
+  return { lowest, blockTime: tip.blockTime, hashes: tip.hashes };
+}
+
+/** What a balance is made of is the source's to say, so a difference is told and not refused: it is the source's own. */
+export async function checkBalances({
+  store: { writer, context },
+  log
+}: Pick<Replica, 'store' | 'log'>): Promise<void> {
+  const has = (name: string, ...columns: string[]) =>
+    columns.every((column) => context.schema.byName.get(name)?.plan.columns.some((each) => each.name === column));
+  const pair = ['address_id', 'tick_id', 'amount'];
+  if (!has('balances', ...pair) || !has('credits', ...pair) || !has('debits', ...pair)) return;
+  const part = (name: string, sign: string) =>
+    `SELECT address_id, tick_id, ${sign}CAST(amount AS DECIMAL(65,18)) AS amount FROM ${name}`;
+  const moves = [part('credits', ''), part('debits', '-'), part('balances', '-')];
+  const sums = has('escrows', ...pair) ? [moves, [...moves, part('escrows', '-')]] : [moves];
+  let differing = 0;
+  for (const parts of sums) {
+    const [row] = await rows(
+      writer,
+      `SELECT COUNT(*) AS n FROM (SELECT 1 FROM (${parts.join(' UNION ALL ')}) p GROUP BY address_id, tick_id HAVING SUM(amount) <> 0) d`
+    );
+    differing = Number(row!['n']);
+    if (differing === 0) return;
+  }
+  log.warn({ pairs: differing }, 'balances of the source are not its credits - debits, with or without escrows');
+}
+
+/** As with balances, what leads nowhere is told and not refused. */
+export async function checkReferences({
+  store: { writer, context },
+  log
+}: Pick<Replica, 'store' | 'log'>): Promise<void> {
+  for (const { table, parent, count } of await findUnresolved(writer, context.schema))
+    log.warn({ table, parent, rows: count }, `${count} rows of ${table} refer to rows of ${parent} that are not there`);
+}

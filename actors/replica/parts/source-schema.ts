@@ -1,0 +1,34 @@
+import { followSchema } from '../../../src/db/ddl/schema-writer.ts';
+import { writeReplicaState } from '../../../src/db/replica/state.ts';
+import { STATEMENT_LIMIT_S } from '../../../src/db/replica/writer-connection.ts';
+import { hasCode } from '../../../src/errors.ts';
+import type { Replica } from './replica.ts';
+import { ReplicaLost } from './replica-lost.ts';
+
+type Parts = Pick<Replica, 'log' | 'store' | 'sources'>;
+
+/**
+ * Brings the tables to the source's schema. A replica whose rows do not fit it is loaded anew.
+ *
+ * @param fingerprint what the source's next rows are made for
+ */
+export async function followSourceSchema(
+  replica: Parts,
+  fingerprint: string | null,
+  signal: AbortSignal
+): Promise<void> {
+  const { writer } = replica.store;
+  const { log } = replica;
+  const plan = replica.store.planSchema(await replica.sources.client.schema(signal));
+  try {
+    await writer.query('SET SESSION max_statement_time = 0'); // a large table takes its time
+    const tables = await followSchema(writer, plan);
+    await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);
+    if (tables.length > 0) log.info({ fingerprint, tables }, 'tables altered to the newer schema of the source');
+  } catch (caught) {
+    throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
+  }
+  await writeReplicaState(writer, { schemaFingerprint: fingerprint });
+  await replica.store.reloadSchema();
+  await replica.store.reloadState();
+}

@@ -1,0 +1,130 @@
+import { PlatformError } from '../../../src/errors.ts';
+import type { Logger } from '../../../src/log.ts';
+import { SourceClient } from '../../../src/sync/client/source-client.ts';
+import { databaseKey } from '../../../src/wire/database.ts';
+import type { ReplicaActorData } from '../../protocol.ts';
+
+/** A source that was followed at a death is not followed again for so long, as long as there is another. */
+const DEATH_REST_MS = 300_000;
+
+/** What is known of one source. */
+export interface SourceRecord {
+  readonly client: SourceClient;
+  /** `heard`: only for the hashes of its blocks; `waiting`: it asked to be left alone; `unserved`: it has no such database. */
+  state: 'unknown' | 'followed' | 'heard' | 'failed' | 'waiting' | 'unserved';
+  height: number | null;
+  error: string | null;
+  /** How often it named another block, or had other rows, than the majority. */
+  dissents: number;
+  /** How its tables compared with the replica's when they were compared last; null: they were not. */
+  digests: string | null;
+  /** It asked to be left alone until then, by a clock that nobody sets. */
+  restUntil: number;
+}
+
+/** The sources of one replica, of which one is followed. */
+export class SourceSet {
+  readonly #data: Pick<ReplicaActorData, 'id'>;
+  readonly #log: Logger;
+  readonly #changed: () => void;
+  readonly #records: readonly SourceRecord[];
+  #followed = 0;
+
+  /** @param changed called whenever something that is reported has changed */
+  constructor(data: ReplicaActorData, log: Logger, changed: () => void) {
+    this.#data = data;
+    this.#log = log;
+    this.#changed = changed;
+    const { sourceCa: ca, infraOnly = false } = data;
+    this.#records = data.sources.map(({ url, apiKey }) => ({
+      client: new SourceClient(url, apiKey, data.id, { ca, infraOnly }),
+      state: 'unknown',
+      height: null,
+      error: null,
+      dissents: 0,
+      digests: null,
+      restUntil: 0
+    }));
+  }
+
+  get followed(): SourceRecord {
+    return this.#records[this.#followed]!;
+  }
+
+  /** The source that is followed. */
+  get client(): SourceClient {
+    return this.followed.client;
+  }
+
+  get clients(): readonly SourceClient[] {
+    return this.#records.map(({ client }) => client);
+  }
+
+  /** The sources that are not followed. */
+  get others(): readonly SourceRecord[] {
+    return this.#records.filter((record) => record !== this.followed);
+  }
+
+  get records(): readonly (Omit<SourceRecord, 'client'> & { readonly url: string })[] {
+    return this.#records.map(({ client, ...record }) => ({ url: client.url, ...record }));
+  }
+
+  /** The highest block that one of them was seen at. */
+  get tip(): number | null {
+    const heights = this.#records.map(({ height }) => height).filter((height) => height !== null);
+    return heights.length === 0 ? null : Math.max(...heights);
+  }
+
+  /** How long the one that is followed next asked to be left alone. */
+  get restMs(): number {
+    return this.#restOf(this.#followed);
+  }
+
+  /** Notes where the followed one stands. */
+  standsAt(height: number | null): void {
+    Object.assign(this.followed, { state: 'followed', height, error: null });
+    this.#changed();
+  }
+
+  /** It was followed when the last actor died: another one is followed first, if there is one. */
+  avoid(url: string): void {
+    const record = this.#records.find(({ client }) => client.url === url);
+    if (!record || this.#records.length === 1) return;
+    const error = 'it was followed when the last actor died';
+    Object.assign(record, { state: 'failed', error, restUntil: performance.now() + DEATH_REST_MS });
+    this.#log.warn({ source: url }, `switching to another source: ${error}`);
+    if (this.followed === record) this.#followNext();
+  }
+
+  /**
+   * A fault of the followed one makes the next one that does not want to be left alone the followed one.
+   *
+   * @returns what to tell of it
+   */
+  leave(fault: PlatformError): PlatformError {
+    const { retryAfterS = 0, status } = fault.detail as { retryAfterS?: number; status?: number };
+    const state = retryAfterS > 0 ? 'waiting' : status === 404 ? 'unserved' : 'failed';
+    const restUntil = performance.now() + 1000 * retryAfterS;
+    Object.assign(this.followed, { state, error: fault.message, restUntil });
+    this.#followNext();
+    if (this.restMs > 0) this.#log.warn({ waitS: Math.ceil(this.restMs / 1000) }, `${this.client.url} asks to wait`);
+    if (!this.#records.every((record) => record.state === 'unserved')) return fault;
+    const urls = this.clients.map(({ url }) => url).join(', ');
+    const reason = `no source serves ${databaseKey(this.#data.id)}: ${urls} answered 404`;
+    return new PlatformError('DATABASE_UNSERVED', { reason }, { cause: fault });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.close()));
+  }
+
+  #followNext(): void {
+    const count = this.#records.length;
+    const others = this.#records.map((_, index) => (this.#followed + 1 + index) % count);
+    this.#followed = others.reduce((best, index) => (this.#restOf(index) < this.#restOf(best) ? index : best));
+  }
+
+  #restOf(index: number): number {
+    return Math.max(0, this.#records[index]!.restUntil - performance.now());
+  }
+}

@@ -1,0 +1,141 @@
+import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { planSchema, type SchemaPlan } from '../../../src/db/ddl/schema-writer.ts';
+import type { GroupExaminer, WriterContext } from '../../../src/db/replica/block-writer.ts';
+import { type ReplicaSchema, readReplicaSchema } from '../../../src/db/replica/schema.ts';
+import { isForeign, openReplicaState, type ReplicaState, readReplicaState } from '../../../src/db/replica/state.ts';
+import { openWriter } from '../../../src/db/replica/writer-connection.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import type { Logger } from '../../../src/log.ts';
+import { INFRA_TABLES } from '../../../src/wire/messages.ts';
+import type { ReplicaActorData } from '../../protocol.ts';
+
+/** The replica's database: its one writer, the marker as last read, and its schema. */
+export class ReplicaStore {
+  readonly #data: ReplicaActorData;
+  readonly #log: Logger;
+  readonly #changed: () => void;
+  readonly #examiner: GroupExaminer | null;
+  readonly #waiting: (on: string | null) => void;
+  #warned = false;
+  #writer: Connection | undefined;
+  #state: ReplicaState | undefined;
+  #schema: ReplicaSchema | undefined;
+  /** A lookup row contradicted the replica: the next catch-up asks for whole lookup tables. */
+  contradicted = false;
+
+  /**
+   * @param changed called whenever something that is reported has changed
+   * @param waiting called with what the opening waits for, then with null
+   */
+  constructor(
+    data: ReplicaActorData,
+    log: Logger,
+    changed: () => void,
+    examiner: GroupExaminer | null,
+    waiting: (on: string | null) => void
+  ) {
+    this.#data = data;
+    this.#log = log;
+    this.#changed = changed;
+    this.#examiner = examiner;
+    this.#waiting = waiting;
+  }
+
+  get writer(): Connection {
+    return opened(this.#writer);
+  }
+
+  get state(): ReplicaState {
+    return opened(this.#state);
+  }
+
+  /** The marker as last read; undefined before the first look. */
+  get knownState(): ReplicaState | undefined {
+    return this.#state;
+  }
+
+  get context(): WriterContext {
+    const { maxRollbackDepth, epochSize } = this.#data;
+    const examiner = this.#examiner && { examiner: this.#examiner };
+    return { schema: opened(this.#schema), maxRollbackDepth, epochSize, ...examiner };
+  }
+
+  /**
+   * Opens the writer when there is none, and reads the marker.
+   *
+   * @param adopt makes the marker of a database that another client made, where the operator said so
+   */
+  async open(adopt?: () => Promise<void>): Promise<void> {
+    const { coordinates, generation, id, adopts, localTables } = this.#data;
+    if (!this.#writer) {
+      this.#writer = await openWriter(coordinates, { generation, waiting: this.#waiting });
+      await this.#warnOfLazyLog(this.#writer);
+    }
+    if (adopt && adopts && (await isForeign(this.#writer, id.dbType, localTables))) {
+      await this.reloadSchema();
+      await adopt();
+    }
+    this.#state = await openReplicaState(this.#writer, id.dbType, localTables);
+    this.#refuseOtherPart(this.#state);
+  }
+
+  async reloadState(): Promise<ReplicaState> {
+    this.setState(await readReplicaState(this.writer));
+    return this.state;
+  }
+
+  /** The marker is this now. */
+  setState(state: ReplicaState): void {
+    this.#state = state;
+    this.#changed();
+  }
+
+  async reloadSchema(): Promise<void> {
+    const { id, localTables } = this.#data;
+    this.#schema = await readReplicaSchema(this.writer, id.dbType, localTables, this.#only);
+  }
+
+  /** What makes the tables of this replica, from its source's schema. @throws {PlatformError} SCHEMA_REFUSED */
+  planSchema(told: Parameters<typeof planSchema>[0]): SchemaPlan {
+    return planSchema(told, this.#data.id.dbType, this.#data.localTables, this.#only);
+  }
+
+  /** After a fault nothing that is open can be trusted. */
+  drop(): void {
+    this.#writer?.destroy();
+    this.#writer = undefined;
+  }
+
+  get #only(): ReadonlySet<string> | null {
+    return this.#data.infraOnly ? INFRA_TABLES : null;
+  }
+
+  /** What a replica holds is settled by its bootstrap; settings that ask for something else need another one. */
+  #refuseOtherPart({ height, infraOnly, floor }: ReplicaState): void {
+    const { id, coordinates, infraOnly: wanted = false, stateDomain } = this.#data;
+    if (height === null) return;
+    const setting = `SYNC_SUBSCRIBE_${id.chain}_${id.network}`.toUpperCase();
+    const reason =
+      infraOnly !== wanted
+        ? `${coordinates.name} is ${infraOnly ? 'an infra-only' : 'a full'} replica, ${setting} asks for ${wanted ? 'infra-only' : 'full'}`
+        : floor !== null && stateDomain !== null
+          ? `${coordinates.name} is truncated below block ${floor}, so no root can be recomputed: set VERIFY_STATE_COMMITMENT=false`
+          : null;
+    if (reason !== null) throw new PlatformError('REPLICA_PARTIAL', { reason });
+  }
+
+  /** The setting is the operator's; what it costs is said. */
+  async #warnOfLazyLog(writer: Connection): Promise<void> {
+    const [setting] = await rows<{ flush: number }>(writer, 'SELECT @@GLOBAL.innodb_flush_log_at_trx_commit AS flush');
+    const flush = Number(setting?.flush);
+    if (this.#warned || flush === 1) return;
+    this.#warned = true;
+    const loss = 'a power loss may take back the last second of blocks, which are then fetched again';
+    this.#log.warn({ innodb_flush_log_at_trx_commit: flush }, `the replica server does not flush each commit: ${loss}`);
+  }
+}
+
+function opened<T>(part: T | undefined): T {
+  if (part === undefined) throw new PlatformError('INTERNAL', { reason: 'the replica is not open' });
+  return part;
+}

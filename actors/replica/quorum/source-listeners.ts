@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { askHashes } from '../../../src/sync/client/ask-hashes.ts';
+import { blockText } from '../../../src/wire/database.ts';
+import type { Replica } from '../parts/replica.ts';
+import type { SourceRecord } from '../parts/source-set.ts';
+import { type HashReport, SourceListener } from './source-listener.ts';
+
+type Parts = Pick<Replica, 'data' | 'progress' | 'sources'>;
+
+/** What sources said of one block, by their URLs. */
+export type Words = Map<string, string>;
+type Report = (source: string, hash: string | null) => void;
+
+/** Between two looks at sources that have not said what is waited for. */
+export const LOOK_MS = 500;
+const ASK_LIMIT_MS = 5_000;
+
+/** What all sources say of blocks: those that are not followed are heard by their streams, and each can be asked. */
+export class SourceListeners {
+  readonly #replica: Parts;
+  readonly #onReport: (record: SourceRecord, report: HashReport) => void;
+  readonly #listeners = new Map<SourceRecord, SourceListener>();
+  #wake: (() => void) | undefined;
+
+  /** @param onReport sees each block that a stream names */
+  constructor(replica: Parts, onReport: (record: SourceRecord, report: HashReport) => void) {
+    this.#replica = replica;
+    this.#onReport = onReport;
+  }
+
+  /** Hears every source but the one that is followed. */
+  attend(): void {
+    const { others } = this.#replica.sources;
+    const { reconnectDelayMs, maxRowBytes } = this.#replica.data;
+    for (const [record, listener] of this.#listeners) {
+      if (others.includes(record)) continue;
+      listener.close();
+      this.#listeners.delete(record);
+    }
+    for (const record of others.filter((each) => !this.#listeners.has(each))) {
+      const onReport = (report: HashReport | null, fault?: Error) => this.#note(record, report, fault);
+      const { client } = record;
+      this.#listeners.set(record, new SourceListener({ client, reconnectDelayMs, maxRowBytes, onReport }));
+    }
+  }
+
+  close(): void {
+    for (const listener of this.#listeners.values()) listener.close();
+    this.#listeners.clear();
+  }
+
+  /** Some have not said yet where they stand. */
+  get isDeaf(): boolean {
+    return [...this.#listeners.values()].some(({ height }) => height === null);
+  }
+
+  /** What one of them last said of a block; null when that is not known. */
+  heard(record: SourceRecord, height: number): string | null {
+    return this.#listeners.get(record)?.heard(height) ?? null;
+  }
+
+  /** Reports what each of them last said of a block. */
+  tell(height: number, report: Report): void {
+    for (const [{ client }, listener] of this.#listeners) report(client.url, listener.heard(height));
+  }
+
+  /** Those that have passed a block, were asked, and cannot name it. */
+  mute(height: number, words: Words): string[] {
+    const silent = [...this.#listeners].filter(([{ client }]) => !words.has(client.url));
+    return silent.filter(([, listener]) => listener.isMute(height)).map(([{ client }]) => client.url);
+  }
+
+  /** Whether a majority of the configured sources stands at such a height. */
+  isMajority(holds: (height: number) => boolean): boolean {
+    const found = [...this.#listeners.values()].filter(({ height }) => height !== null && holds(height));
+    return found.length * 2 > this.#replica.data.sources.length;
+  }
+
+  /** What each says now counts, the source that is followed included. */
+  async askAll(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<void> {
+    const asked = [...this.#listeners].map(async ([{ client }, listener]) =>
+      report(client.url, await listener.ask(height, signal))
+    );
+    await Promise.all([...asked, this.#askFollowed(height, said, report, signal)]);
+  }
+
+  /** Those that have not spoken, as far as they can know. @returns whether the source that is followed cannot name the block */
+  async askSilent(
+    height: number,
+    words: Words,
+    isFollowedMute: boolean,
+    report: Report,
+    signal: AbortSignal
+  ): Promise<boolean> {
+    const asked = [...this.#listeners]
+      .filter(([{ client }, { height: at }]) => !words.has(client.url) && (at === null || at >= height))
+      .map(async ([{ client }, listener]) => report(client.url, await listener.ask(height, signal)));
+    const mustAsk = !words.has(this.#replica.sources.client.url) && !isFollowedMute;
+    const [isMute] = await Promise.all([
+      mustAsk ? this.#askFollowed(height, null, report, signal) : isFollowedMute,
+      ...asked
+    ]);
+    return isMute;
+  }
+
+  /**
+   * @param said stands where the source tells no hashes but in its stream
+   * @returns whether it answered, and cannot name the block
+   */
+  async #askFollowed(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<boolean> {
+    const { client: source } = this.#replica.sources;
+    const answer = await askHashes(source, height, AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)])).catch(
+      () => null
+    );
+    signal.throwIfAborted();
+    const hashes = answer?.hashes.get(height);
+    if (hashes) report(source.url, blockText(hashes));
+    else if (answer?.hashes.size === 0) report(source.url, said);
+    return answer?.isMute ?? false;
+  }
+
+  /** Until a listener speaks, or for a while. */
+  async wait(contested: boolean, signal: AbortSignal): Promise<void> {
+    const patience = sleep(LOOK_MS, undefined, { signal });
+    if (contested) return patience;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    patience.then(resolve, resolve);
+    await promise;
+    this.#wake = undefined;
+    signal.throwIfAborted();
+  }
+
+  /** A listener spoke, its connection is up, or gone. */
+  #note(record: SourceRecord, report: HashReport | null, fault?: Error): void {
+    if (fault) Object.assign(record, { state: 'failed', height: null, error: fault.message });
+    else Object.assign(record, { state: 'heard', error: null, ...(report ? { height: report.height } : {}) });
+    this.#replica.progress.changed();
+    if (!report) return;
+    this.#onReport(record, report);
+    this.#wake?.();
+  }
+}

@@ -1,0 +1,316 @@
+import { createActor, type InspectionEvent } from 'xstate';
+import { auditMachine, MAX_MISSES } from '../../../machines/sync/audit.ts';
+import type { Outcome } from '../../../machines/sync/replica.ts';
+import { type Connection, connect, statementTag } from '../../../src/db/core/connection.ts';
+import { SerialConnection } from '../../../src/db/core/serial-connection.ts';
+import type { Comparison } from '../../../src/db/replica/compare/comparison.ts';
+import { DigestComparison } from '../../../src/db/replica/compare/digest-compare.ts';
+import { repair } from '../../../src/db/replica/compare/repair.ts';
+import { writeReplicaState } from '../../../src/db/replica/state.ts';
+import { hasCode, PlatformError } from '../../../src/errors.ts';
+import { count } from '../../../src/observe/counters.ts';
+import type { SourceClient } from '../../../src/sync/client/source-client.ts';
+import type { Verification } from '../../../src/wire/report.ts';
+import { untilAborted } from '../../runtime/until-aborted.ts';
+import type { Replica } from '../parts/replica.ts';
+import { ReplicaLost } from '../parts/replica-lost.ts';
+import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
+
+const STATEMENT_LIMIT_S = 60;
+/** Blocks that wait longer than this are more urgent than a comparison. */
+const PATIENCE_MS = 10_000;
+const LOOK_MS = 250;
+/** Repairs of one comparison while the source itself changes, or while there is more to repair. */
+const MAX_ROUNDS = 20;
+/** Tables that are named, in the log and in the status. */
+const MAX_NAMED = 20;
+
+type Equal = Extract<Comparison, { kind: 'equal' }>;
+type Different = Extract<Comparison, { kind: 'different' }>;
+
+/**
+ * Compares the replica at rest with the source that is followed, and repairs what differs. Where sources are compared with each
+ * other, it counts as verified when a majority of them has the same rows.
+ */
+export class ReplicaAudit {
+  readonly #replica: Parts;
+  #state: Verification = 'pending';
+  /** A difference that could not be located has led to a bootstrap already. */
+  #hasLost = false;
+  /** When the comparison under way began, by `performance.now()`. */
+  #began = 0;
+  readonly #schedule;
+  readonly #quorum: DigestQuorum;
+  #unconfirmed: readonly string[] = [];
+
+  /** @param inspect sees the schedule's changes of state */
+  constructor(replica: Parts, inspect: (inspection: InspectionEvent) => void) {
+    this.#replica = replica;
+    this.#schedule = createActor(auditMachine, { input: { epochSize: replica.data.epochSize }, inspect }).start();
+    this.#quorum = new DigestQuorum(replica);
+  }
+
+  /** Tables of which no majority of the sources was found to have the replica's rows. */
+  get unconfirmed(): readonly string[] {
+    return this.#unconfirmed;
+  }
+
+  /** How the last comparison ended. */
+  get state(): Verification {
+    return this.#state;
+  }
+
+  /** Whether to compare now, while no block waits to be applied. */
+  isDueAtRest(): boolean {
+    this.#schedule.send({ type: 'replica.rested', height: this.#height });
+    return this.#schedule.getSnapshot().hasTag('due');
+  }
+
+  /** After a reconnect: the source may be another one, and offer what the last one did not. */
+  renew(): void {
+    this.#schedule.send({ type: 'source.renewed' });
+    this.#forgetVerdict();
+  }
+
+  /** As soon as the replica is at rest, where the source offers digests. */
+  scheduleNow(): void {
+    if (this.#isUnavailable) return;
+    this.#schedule.send({ type: 'audit.requested' });
+    this.#forgetVerdict();
+  }
+
+  get #height(): number {
+    return this.#replica.store.state.height!;
+  }
+
+  /** The source offers no digests. */
+  get #isUnavailable(): boolean {
+    return this.#schedule.getSnapshot().matches('unavailable');
+  }
+
+  #forgetVerdict(): void {
+    if (this.#state !== 'verified') return;
+    this.#state = 'pending';
+    this.#replica.progress.changed();
+  }
+
+  #ended(type: 'comparison.concluded' | 'comparison.missed' | 'comparison.interrupted'): void {
+    this.#schedule.send({ type, height: this.#height, tookMs: performance.now() - this.#began });
+  }
+
+  /**
+   * Done when replica and source are equal, when nothing can be said now, and when blocks wait; a source's fault is no fault
+   * of the replica. `halted` when a difference is there again right after its repair.
+   */
+  async verify(signal: AbortSignal): Promise<Outcome> {
+    if (this.#isUnavailable) return { kind: 'done' };
+    this.#schedule.send({ type: 'comparison.begun', height: this.#height });
+    this.#began = performance.now();
+    const line = new SerialConnection(this.#open);
+    const hurry = new AbortController();
+    const stop = AbortSignal.any([signal, hurry.signal]);
+    const subscription = await this.#replica.stream.subscription();
+    const look = setInterval(() => {
+      // What waits may say no more than where the source stands, or what a catch-up has brought.
+      const isBehind = subscription.waiting > 0 && (subscription.newest ?? -1) > this.#replica.store.state.height!;
+      if (isBehind && performance.now() - this.#began > PATIENCE_MS) hurry.abort();
+    }, LOOK_MS);
+    try {
+      return await this.#settle(line, stop);
+    } catch (caught) {
+      if (signal.aborted || isOurs(caught)) throw caught;
+      if (hasCode(caught, 'ROW_CONTRADICTION') && !this.#hasLost) {
+        this.#hasLost = true;
+        throw new ReplicaLost(caught);
+      }
+      if (hurry.signal.aborted) this.#interrupted();
+      else this.#notVerified(caught);
+      return { kind: 'done' };
+    } finally {
+      clearInterval(look);
+      line.destroy();
+    }
+  }
+
+  #open = () => {
+    const { coordinates, generation } = this.#replica.data;
+    const tag = statementTag(coordinates.name, generation);
+    return connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
+  };
+
+  /** Compares, repairs and compares again until both are equal. */
+  async #settle(line: SerialConnection, signal: AbortSignal): Promise<Outcome> {
+    const read = (work: (comparison: DigestComparison) => Promise<Comparison>): Promise<Comparison> =>
+      untilAborted(
+        line.use((connection) => {
+          const { context } = this.#replica.store;
+          const { client: source } = this.#replica.sources;
+          return work(new DigestComparison(connection, context.schema, source, { patient: true, source: source.url }));
+        }),
+        signal
+      );
+    let found = await read((comparison) => comparison.compare(signal));
+    let repaired: Different | null = null;
+    for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
+      await this.#noteIds(found);
+      const again = repaired && findAgain(repaired, found);
+      if (again) return this.#halt(again, found);
+      await this.#repair(found);
+      repaired = found;
+      found = await read((comparison) => comparison.recheck(repaired!, signal));
+    }
+    if (found.kind === 'equal') await this.#conclude(found, line, signal);
+    else if (found.kind === 'elsewhere') this.#missed(found);
+    else throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than the client can compare' });
+    return { kind: 'done' };
+  }
+
+  async #repair({ height, tables }: Different): Promise<void> {
+    const { writer, context } = this.#replica.store;
+    const { log } = this.#replica;
+    const { client: source } = this.#replica.sources;
+    try {
+      await repair(writer, context, height, tables);
+    } catch (caught) {
+      throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
+    }
+    this.#replica.commitment?.repaired(tables.map(({ table }) => table));
+    count('digest.repaired', tables.length);
+    for (const { table, surplus, missing, spans } of tables) {
+      const facts = { table, height, ranges: spans.length, removed: surplus.length, added: missing.length };
+      log.warn({ ...facts, source: source.url }, `table ${table} differed from its source: repaired`);
+    }
+    await this.#replica.store.reloadState();
+  }
+
+  /** Of tables that are not named, an equal replica has the ids of this source. */
+  async #noteIds({ kind, ownIds }: Equal | Different): Promise<void> {
+    const { writer, state } = this.#replica.store;
+    const { client: source } = this.#replica.sources;
+    const { log } = this.#replica;
+    // What differs may be equal but for its ids, or is made so by a repair.
+    const own = kind === 'equal' ? ownIds : [...new Set([...state.ids.own, ...ownIds])].sort();
+    const ids = { source: kind === 'equal' ? source.url : state.ids.source, own };
+    if (JSON.stringify(ids) === JSON.stringify(state.ids)) return;
+    await writeReplicaState(writer, { ids });
+    await this.#replica.store.reloadState();
+    const tables = own.filter((table) => !state.ids.own.includes(table));
+    if (tables.length > 0)
+      log.info(
+        { tables, source: source.url },
+        'the AUTO_INCREMENT ids of these tables differ from the source and are kept'
+      );
+  }
+
+  /** Equal to the source that is followed: what the others say decides. */
+  async #conclude(found: Equal, line: SerialConnection, signal: AbortSignal): Promise<void> {
+    const { height, said } = found;
+    await this.#noteIds(found);
+    if (!this.#quorum.isNeeded) return this.#verified(height);
+    const compare = (source: SourceClient) => (connection: Connection) =>
+      new DigestComparison(connection, this.#replica.store.context.schema, source).attest(signal);
+    const { schema } = this.#replica.store.context;
+    const equal = said.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
+    const verdict = await this.#quorum.judge(height, equal, (source) =>
+      untilAborted(line.use(compare(source)), signal)
+    );
+    this.#unconfirmed = verdict.unconfirmed.slice(0, MAX_NAMED);
+    if (verdict.unconfirmed.length === 0) return this.#verified(height);
+    this.#leaveUnconfirmed(height, verdict);
+  }
+
+  #leaveUnconfirmed(height: number, { isContradicted }: QuorumVerdict): void {
+    const { log } = this.#replica;
+    const { records: sources } = this.#replica.sources;
+    const tables = this.#unconfirmed;
+    count('digest.unconfirmed');
+    const said = Object.fromEntries(sources.map(({ url, digests }) => [url, digests]));
+    const level = isContradicted ? 'warn' : 'info';
+    log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
+    // What was verified before stays so while the others are only a block away.
+    const isLate = this.#schedule.getSnapshot().context.misses + 1 >= MAX_MISSES;
+    if (isContradicted || isLate || this.#state !== 'verified') this.#state = 'unverified';
+    this.#ended(isContradicted ? 'comparison.concluded' : 'comparison.missed');
+    this.#replica.progress.changed();
+  }
+
+  async #verified(height: number): Promise<void> {
+    const { writer } = this.#replica.store;
+    await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
+    await this.#replica.store.reloadState();
+    this.#state = 'verified';
+    count('digest.equal');
+    this.#hasLost = false;
+    this.#ended('comparison.concluded');
+  }
+
+  /** The source is a block ahead, or behind: soon both may stand at the same one. */
+  #missed({ height, sourceHeight, unsettled }: Extract<Comparison, { kind: 'elsewhere' }>): void {
+    const { log } = this.#replica;
+    count('digest.elsewhere');
+    if (!unsettled) log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
+    else
+      log.info(
+        { height, tables: unsettled },
+        'these tables differ, and the source has not broadcast its changes to them yet; comparing again after the next block'
+      );
+    this.#ended('comparison.missed');
+  }
+
+  /** Blocks that wait are more urgent; what was found before stays true of a comparison that was not due yet. */
+  #interrupted(): void {
+    const { isEarly } = this.#schedule.getSnapshot().context;
+    this.#ended('comparison.interrupted');
+    if (isEarly) return;
+    this.#setUnverified();
+    this.#replica.log.warn('blocks arrived during the comparison; comparing again at the next epoch');
+  }
+
+  #notVerified(caught: unknown): void {
+    const { log } = this.#replica;
+    const { client: source } = this.#replica.sources;
+    const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
+    if (status === 404 || status === 405 || status === 501) {
+      this.#schedule.send({ type: 'digests.refused' });
+      log.info({ source: source.url }, 'the source offers no digests: the replica is unverified');
+    } else {
+      this.#ended('comparison.missed');
+      log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
+    }
+    this.#setUnverified();
+  }
+
+  #setUnverified(): void {
+    this.#state = 'unverified';
+    count('digest.unverified');
+    this.#replica.progress.changed();
+  }
+
+  async #halt(table: string, { height, tables }: Different): Promise<Outcome> {
+    count('digest.mismatch');
+    const { spans, surplus, missing } = tables.find((each) => each.table === table)!;
+    const mismatches = { table, ranges: spans.slice(0, 100), surplus: surplus.length, missing: missing.length };
+    await this.#replica.halt.raise('digest-mismatch', height, mismatches);
+    return { kind: 'halted' };
+  }
+}
+
+/** A table that was repaired whole and differs again although its source says the same of it as before. */
+function findAgain(repaired: Different, found: Different): string | undefined {
+  if (repaired.height !== found.height) return undefined;
+  const whole = repaired.tables.filter(({ table }) => !repaired.more.includes(table));
+  return found.tables.find(({ table, claimed }) =>
+    whole.some((before) => before.table === table && before.claimed.digest === claimed.digest)
+  )?.table;
+}
+
+/** Faults after which the writer is gone, or the replica is. */
+function isOurs(caught: unknown): boolean {
+  return (
+    caught instanceof ReplicaLost ||
+    hasCode(caught, 'REPLICA_MOVED') ||
+    (hasCode(caught, 'DATABASE_UNAVAILABLE') && caught.detail['repair'] !== undefined)
+  );
+}

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { MessagePort } from 'node:worker_threads';
-import { type Connection, connect } from '../../src/db/core/connection.ts';
+import { type Connection, connect, databaseError, isDriverError } from '../../src/db/core/connection.ts';
 import type { TableRead } from '../../src/db/core/row-stream.ts';
 import { streamRowBytes, type TakeRowBytes } from '../../src/db/core/row-stream.ts';
 import { readSnapshotChecksums } from '../../src/db/source/snapshot-checksums.ts';
@@ -72,6 +72,8 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
     // Reading this takes as long as some of the rows: the body does not wait for it.
     const checksums = isSettled ? await readSnapshotChecksums(connection, plan.layout, plan.head, plan.first) : null;
     return { written, checksums };
+  } catch (caught) {
+    throw isDriverError(caught) ? databaseError(caught, { database: coordinates.name }) : caught;
   } finally {
     watchdog.stop();
     connection.destroy();

@@ -200,8 +200,14 @@ const REFUSALS = new Set([
   'ER_BAD_DB_ERROR'
 ]);
 
-/** Too many connections, lock waits, deadlocks, lost and killed connections, full disks: no fault of the statement. */
-const PASSING = new Set([1021, 1040, 1053, 1114, 1205, 1213, 1317, 1927, 1969, 2006, 2013]);
+/** Too many connections, lock waits, deadlocks, tables altered after the snapshot, lost and killed connections, full disks: no fault of the statement. */
+const PASSING = new Set([1021, 1040, 1053, 1114, 1205, 1213, 1317, 1412, 1927, 1969, 2006, 2013]);
+
+/** Whether MariaDB or the driver failed, and not the code that uses them. */
+export function isDriverError(caught: unknown): boolean {
+  const { sqlState, fatal } = Object(caught) as { sqlState?: string; fatal?: boolean };
+  return sqlState !== undefined || fatal === true;
+}
 
 /** MariaDB's words when it refused a statement for what it says; null for whatever the same statement need not meet again. */
 export function refusalOf(caught: unknown): string | null {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { connect, rows } from '../../../../src/db/core/connection.ts';
 import { lookupDigest } from '../../../../src/db/tables/lookup-digest.ts';
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
+import type { PlatformError } from '../../../../src/errors.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../../../../src/wire/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
@@ -286,6 +287,20 @@ test('nothing after N: empty tables and the usual headers', async () => {
     assert.equal(headers['x-block-height'], '104');
     assert.ok(headers['x-ledger-hash']);
   }
+});
+
+test('DATABASE_UNAVAILABLE: a table is altered between the snapshot and its reading, and the next build succeeds', async () => {
+  const coordinates = await indexer(5, 200);
+  const order = orderOf(coordinates, { since: 103, older: 100 });
+  const altered = build(pool, order, 'gzip', async () => {
+    await sql(coordinates, 'ALTER TABLE balances ENGINE = InnoDB');
+    return null;
+  });
+  await assert.rejects(altered, (error: PlatformError) => {
+    assert.equal(error.code, 'DATABASE_UNAVAILABLE');
+    return /definition has changed/.test(error.message);
+  });
+  assert.equal((await build(pool, order)).body.block_height, 104);
 });
 
 test('infra-only holds nothing but the ten tables', async () => {

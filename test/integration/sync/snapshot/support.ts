@@ -63,7 +63,7 @@ export async function build(
   pool: TaskPool<SyncTasks>,
   order: SnapshotOrder,
   coding: SnapshotCoding = 'gzip',
-  missedUpTo: (head: SnapshotHead) => MissedChanges | null = () => null
+  missedUpTo: (head: SnapshotHead) => MissedChanges | null | Promise<MissedChanges | null> = () => null
 ): Promise<Built> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-build-'));
   const path = join(directory, 'snapshot');
@@ -73,8 +73,8 @@ export async function build(
     const buildId = randomBytes(16).toString('hex');
     const input: BuildInput = { order, coding, path, buildId, budgetMs: 60_000, progress: port2 };
     port1.on('message', (told: BuildProgress) => {
-      if (told.type === 'asks') port1.postMessage({ missed: missedUpTo(told.head) });
-      else progress.push(told);
+      if (told.type !== 'asks') return void progress.push(told);
+      void Promise.resolve(missedUpTo(told.head)).then((missed) => port1.postMessage({ missed }));
     });
     await pool.run('sync/build-snapshot', input, { transfer: [port2] });
     for (let next = receiveMessageOnPort(port1); next; next = receiveMessageOnPort(port1)) progress.push(next.message);

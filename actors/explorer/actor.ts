@@ -78,8 +78,9 @@ const probes = {
   indexer: readerOf('indexer', PROBE_CONNECTIONS, breakerOf('indexer')),
   decoder: readerOf('decoder', PROBE_CONNECTIONS, breakerOf('decoder'))
 };
-const readers = [indexer, decoder, probes.indexer, probes.decoder];
-const databases = openDatabases(chainNetwork(data.chain, data.network), { indexer, decoder });
+const aside = readerOf('indexer', 1, breakerOf('indexer'));
+const readers = [indexer, decoder, aside, probes.indexer, probes.decoder];
+const databases = openDatabases(chainNetwork(data.chain, data.network), { indexer, decoder, aside });
 const availability = createActor(availabilityMachine, { inspect: host.observe('availability') }).start();
 await watch();
 

@@ -24,6 +24,8 @@ export interface Reply {
   readonly mark: string | null;
   /** No reorg can reach what was read, and nothing is added to it later. */
   readonly isSettled: boolean;
+  /** Its total is still being counted: the next answer of this block may have it. */
+  readonly isProvisional: boolean;
   /** Cursor of the page after this one. */
   readonly next: string | null;
 }

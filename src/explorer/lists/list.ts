@@ -28,7 +28,7 @@ export interface Filter {
   readonly takes: Subject;
   /** Rows that are on any of them are in the list. */
   readonly ways: readonly Way[];
-  /** Reads how many rows there are from numbers that are dealt without gaps; each `?` is the value. Never a COUNT. */
+  /** Reads how many rows there are from numbers that are dealt without gaps; each `?` is the value; absent: they are counted. @see Totals */
   readonly total?: string;
 }
 

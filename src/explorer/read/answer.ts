@@ -4,11 +4,12 @@ import { LISTS } from '../lists/lists.ts';
 import type { Question, Reply } from '../question.ts';
 import { writeCsv } from './csv.ts';
 import { queryMark, readCursor, writeCursor } from './cursor.ts';
-import { readPage, readTotal } from './list-reader.ts';
+import { fill, type Page, type ReadPage, readPage } from './list-reader.ts';
 import type { Query } from './reader.ts';
 import { type Databases, RECORDS } from './records.ts';
 import { readSubject } from './subject.ts';
 import { checkStanding, type Tip } from './tip.ts';
+import type { Totals } from './totals.ts';
 
 /** Reads what a question asks for, in one snapshot. @throws {PlatformError} by what was asked, or DATABASE_UNAVAILABLE */
 export async function answerQuestion(databases: Databases, question: Question): Promise<Reply> {
@@ -17,7 +18,7 @@ export async function answerQuestion(databases: Databases, question: Question): 
   if (!list) return await answerRecord(databases, question);
   const undoDepth = databases.network.undoDepth;
   const read = async (query: Query, tip: Tip | null) =>
-    await readList({ query, list, question, tip, began, undoDepth });
+    await readList({ query, list, question, tip, began, undoDepth, totals: databases.totals });
   if (list.database === 'indexer') return await databases.indexer(read);
   const tip = await databases.indexer(async (_, newest) => newest);
   return await databases.decoder((query) => read(query, tip));
@@ -30,7 +31,7 @@ async function answerRecord(databases: Databases, question: Question): Promise<R
     const data = await record.read({ query, question, databases });
     const height = record.isSettled ? Number(data['block_index']) : Number.NaN;
     const isSettled = tip !== null && height <= tip.height - databases.network.undoDepth;
-    return { body: bytesOf({ data }), ...placeOf(tip), isSettled, next: null };
+    return { body: bytesOf({ data }), ...placeOf(tip), isSettled, isProvisional: false, next: null };
   });
 }
 
@@ -48,30 +49,57 @@ interface ListRead {
   readonly began: number;
   /** Blocks that a reorg can replace. */
   readonly undoDepth: number;
+  readonly totals: Totals;
 }
 
-async function readList({ query, list, question, tip, began, undoDepth }: ListRead): Promise<Reply> {
+async function readList(asked: ListRead): Promise<Reply> {
+  const { query, list, question, tip, began, undoDepth } = asked;
   const { filter, text } = findFilter(list, question);
   const mark = queryMark([question.method, question.query, question.type, question.order, text]);
   const cursor = question.cursor === undefined ? null : readCursor(question.cursor, mark, list);
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
   const value = await readSubject(query, filter.takes, text);
-  const { limit, page } = question;
+  const { limit, page, format } = question;
   const wanted = {
     ...{ filter, limit, cursor, value: value ?? '' },
     ...{ offset: cursor ? 0 : (page - 1) * limit, isDescending: question.order === 'desc' }
   };
   const { data, end } = value === null ? { data: [], end: null } : await readPage(query, list, wanted);
-  const total = value === null ? '0' : await readTotal(query, filter, wanted.value);
+  const isCounted = format === 'json' && value !== null;
+  const total = value === null ? 0 : isCounted ? await readTotal(asked, wanted, { data, end }) : null;
   const next = end && tip ? writeCursor(mark, tip, end) : null;
   const body =
-    question.format === 'csv'
+    format === 'csv'
       ? encoder.encode(writeCsv(Object.keys(list.columns), data))
-      : bytesOf({ data, total, runtime: `${Math.round(performance.now() - began)}ms`, next });
+      : bytesOf({
+          data,
+          total: total === null ? null : String(total),
+          runtime: `${Math.round(performance.now() - began)}ms`,
+          next
+        });
   // Of several pages none is: a cursor ends with the tip that it was made at.
   const isDeep = filter.takes === 'height' && tip !== null && Number(value) <= tip.height - undoDepth;
   const isSettled = list.isSettled === true && isDeep && next === null;
-  return { body, ...placeOf(tip), isSettled, next };
+  const isProvisional = isCounted && total === null && isCountable(list);
+  return { body, ...placeOf(tip), isSettled: isSettled && !isProvisional, isProvisional, next };
+}
+
+const isCountable = ({ database, textKeys }: List) => database === 'indexer' && !textKeys;
+
+/** How many rows the list has: as its last page shows, as numbers without gaps tell, or as they were counted; null: not yet. */
+async function readTotal(
+  { query, list, question: { method, type, parameters }, tip, totals }: ListRead,
+  { filter, value, cursor, offset }: Page,
+  { data, end }: ReadPage
+): Promise<number | null> {
+  if (!cursor && end === null && (offset === 0 || data.length > 0)) return offset + data.length;
+  if (filter.total !== undefined) {
+    const [found] = await query<{ total: number | null }>(filter.total, fill(filter.total, value));
+    return Number(found?.total ?? 0);
+  }
+  if (tip === null || !isCountable(list)) return null;
+  const name = JSON.stringify([method, type ?? null, Object.keys(parameters), value]);
+  return await totals.read(query, { list, filter, value, name }, tip);
 }
 
 /** The filter that a question names, and the text that it takes. */

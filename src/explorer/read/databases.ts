@@ -2,15 +2,30 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import type { Reader } from './reader.ts';
 import type { Databases } from './records.ts';
 import { tipIn } from './tip.ts';
+import { Totals } from './totals.ts';
 
-/** A network whose databases are read by readers that begin with `NEWEST_BLOCK` and `DECODER_TIP`. */
+/** Readers that begin with `NEWEST_BLOCK`, or `DECODER_TIP`. */
+export interface Readers {
+  readonly indexer: Reader;
+  readonly decoder: Reader;
+  /** Of the ledger, for what no caller waits for. */
+  readonly aside: Reader;
+}
+
+/** A network whose databases are read. */
 export function openDatabases(
   network: ChainNetwork,
-  { indexer, decoder }: { readonly indexer: Reader; readonly decoder: Reader }
+  { indexer, decoder, aside }: Readers,
+  limits: Partial<ConstructorParameters<typeof Totals>[1]> = {}
 ): Databases {
+  const reading =
+    (reader: Reader): Databases['indexer'] =>
+    (work) =>
+      reader.read((query, opened) => work(query, tipIn(opened)));
   return {
     network,
-    indexer: (work) => indexer.read((query, opened) => work(query, tipIn(opened))),
-    decoder: (work) => decoder.read(work)
+    indexer: reading(indexer),
+    decoder: (work) => decoder.read(work),
+    totals: new Totals(reading(aside), { undoDepth: network.undoDepth, ...limits })
   };
 }

@@ -37,17 +37,12 @@ export async function readPage(query: Query, list: List, page: Page): Promise<Re
   };
 }
 
-/** How many rows a filter has; null where no number tells it. */
-export async function readTotal(query: Query, { total }: Filter, value: string | number): Promise<string | null> {
-  if (total === undefined) return null;
-  const [found] = await query<{ total: number | null }>(total, fill(total, value));
-  return String(found?.total ?? 0);
-}
-
 const positionOf = (row: RawRow): Position => ({ key: String(row['row_key']), given: Number(row['row_place']) });
 
-type Value = string | number;
-interface Statement {
+export type Value = string | number;
+
+/** A statement with its values. */
+export interface Statement {
   readonly sql: string;
   readonly values: readonly Value[];
 }
@@ -105,6 +100,6 @@ function keyValue(key: string): Value {
 }
 
 /** The value once for each `?`. */
-function fill(sql: string, value: Value): Value[] {
+export function fill(sql: string, value: Value): Value[] {
   return Array.from({ length: sql.split('?').length - 1 }, () => value);
 }

@@ -22,12 +22,15 @@ import type { Question } from '../question.ts';
 import type { Query } from './reader.ts';
 import { findAddress, findTicker, readActionIndex, readHash, readHeight } from './subject.ts';
 import type { Tip } from './tip.ts';
+import type { Totals } from './totals.ts';
 
 /** A network, and what runs a read on one of its databases. */
 export interface Databases {
   readonly network: ChainNetwork;
   readonly indexer: <T>(work: (query: Query, tip: Tip | null) => Promise<T>) => Promise<T>;
   readonly decoder: <T>(work: (query: Query) => Promise<T>) => Promise<T>;
+  /** How long the lists of the ledger are. */
+  readonly totals: Totals;
 }
 
 interface RecordRead {

@@ -28,11 +28,20 @@ export function tipIn([block]: readonly SqlRow[]): Tip | null {
 }
 
 /** Sees that a block still stands. @throws {PlatformError} CURSOR_STALE after a reorg */
-export async function checkStanding(query: Query, { height, mark }: Tip): Promise<void> {
-  const [block] = await query<BlockRow>(`${BLOCK} WHERE b.block_index = ? LIMIT 1`, [height]);
-  if (block && tipOf(block).mark === mark) return;
-  const reason = `a reorg replaced block ${height}, at which this cursor was made: begin again without it`;
+export async function checkStanding(query: Query, block: Tip): Promise<void> {
+  if (await isStanding(query, block)) return;
+  const reason = `a reorg replaced block ${block.height}, at which this cursor was made: begin again without it`;
   throw new PlatformError('CURSOR_STALE', { reason });
+}
+
+/** Whether the ledger has this block at its height. */
+export async function isStanding(query: Query, { height, mark }: Tip): Promise<boolean> {
+  return (await findBlock(query, height))?.mark === mark;
+}
+
+/** The block of a height; null where the ledger has none. */
+export async function findBlock(query: Query, height: number): Promise<Tip | null> {
+  return tipIn(await query<BlockRow>(`${BLOCK} WHERE b.block_index = ? LIMIT 1`, [height]));
 }
 
 function tipOf({ height, ...named }: BlockRow): Tip {

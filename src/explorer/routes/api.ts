@@ -150,7 +150,7 @@ function listSchema({ columns }: List) {
   return Type.Object({
     data: Type.Array(rowSchema(columns)),
     total: Type.Union([Type.String({ pattern: '^\\d+$' }), Type.Null()], {
-      description: 'how many rows there are; null where no counter tells it'
+      description: 'how many rows there are; null while a long list is being counted: ask again'
     }),
     runtime: Type.String({ pattern: '^\\d+ms$' }),
     next: Type.Union([Type.String(), Type.Null()], { description: 'cursor of the next page; null: this is the last' })

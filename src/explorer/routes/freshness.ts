@@ -41,9 +41,9 @@ type Told = { readonly key: string | null; readonly coin: Coin } & Omit<Reply, '
 export function tellFreshness(
   request: FastifyRequest,
   reply: FastifyReply,
-  { key, coin, height, mark, isSettled }: Told
+  { key, coin, height, mark, isSettled, isProvisional }: Told
 ): boolean {
-  const etag = key === null || mark === null ? null : etagOf(key, coin, mark);
+  const etag = key === null || mark === null || isProvisional ? null : etagOf(key, coin, mark);
   const lag = lagOf({ height, decoderTip: coin.report()?.decoderTip ?? null });
   if (height !== null) reply.header('x-block-height', height);
   if (lag !== null) reply.header('x-lag-blocks', lag);

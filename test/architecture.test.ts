@@ -63,11 +63,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'actors/decoder/': [
     ...['node:', 'type workers/decoder/', 'src/decoder/', 'actors/chain/', 'src/chain/', 'actors/runtime/'],
-    ...['machines/chain/', 'src/coin/', 'src/log.ts', ...BASICS]
+    ...['machines/chain/', 'src/coin/']
   ],
   'actors/tracker/': [
     ...['node:', 'type workers/tracker/', 'src/tracker/', 'actors/chain/', 'src/chain/', 'actors/runtime/'],
-    ...['machines/chain/', 'src/coin/', 'src/log.ts', ...BASICS]
+    ...['machines/chain/', 'src/coin/']
   ],
   'workers/tracker/': ['src/tracker/', 'src/chain/', 'src/coin/'],
   'src/tracker/': [
@@ -75,11 +75,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/chain/': [
-    'xstate',
-    'type src/chain/',
-    'actors/runtime/',
-    'type machines/chain/',
-    'type src/log.ts',
+    ...['node:', 'xstate', 'src/chain/', 'actors/runtime/', 'type machines/chain/', 'src/coin/', 'src/log.ts'],
     ...BASICS
   ],
   'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/chain/', 'src/coin/'],

@@ -9,7 +9,7 @@ import { stateText } from '../runtime/observe.ts';
 
 /** The work of a loop, whatever its blocks are made into. */
 type AnyWork = Omit<ChainWork<never, never>, 'store'> & {
-  readonly store: Pick<BlockStore<never>, 'probe'> | undefined;
+  readonly store: Pick<BlockStore<never>, 'database'> | undefined;
 };
 
 export interface ChainLoopOptions {
@@ -75,7 +75,7 @@ export class ChainLoop {
   /** Asks the database whether it answers, beside whatever the loop is doing. */
   async probe(): Promise<void> {
     const { store } = this.#options.work;
-    if (store) this.#isReachable = await store.probe(PROBE_LIMIT_MS);
+    if (store) this.#isReachable = await store.database.probe(PROBE_LIMIT_MS);
     else if (this.#isReachable !== null) this.#isReachable = false;
   }
 

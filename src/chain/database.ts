@@ -11,7 +11,6 @@ import {
 } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
-import type { RollbackHalt } from './work.ts';
 
 export interface ChainDatabaseOptions {
   /** Who writes it; another one that holds the lock is named so. */
@@ -20,6 +19,12 @@ export interface ChainDatabaseOptions {
   readonly queryTimeoutMs?: number;
   /** Brings its definitions up to date, under the writer's lock. */
   readonly prepare: (writer: Connection) => Promise<void>;
+}
+
+/** A refused rollback, as recorded. */
+export interface RollbackHalt {
+  readonly reason: string;
+  readonly block_index: number;
 }
 
 const POOL_SIZE = 10;
@@ -60,10 +65,7 @@ export class ChainDatabase {
     let pool: Pool | undefined;
     try {
       await createDatabase(database);
-      pool = openPool(database, POOL_SIZE);
-      pool.pool.on('connection', (raw) => {
-        raw.query(`SET SESSION max_statement_time = ${queryTimeoutMs / 1000}`, (fault) => fault && raw.destroy());
-      });
+      pool = openPool(database, POOL_SIZE, { statementLimitS: queryTimeoutMs / 1000 });
       const writer = await pool.getConnection();
       writer.on('error', () => undefined); // told to the statement that waits, or to the next one
       const [lock] = await rows(writer, 'SELECT GET_LOCK(?, ?) AS taken', [writerLock(service, database), LOCK_WAIT_S]);

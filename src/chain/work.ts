@@ -3,6 +3,7 @@ import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeTip } from '../coin/node-chain.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import type { ChainDatabase, RollbackHalt } from './database.ts';
 import { monotonicMs } from './monotonic.ts';
 import { TIP_REFRESH_MS } from './report.ts';
 
@@ -18,14 +19,10 @@ export interface LinkedBlock extends BlockRef {
   readonly previousHash: string;
 }
 
-/** A refused rollback, as recorded. */
-export interface RollbackHalt {
-  readonly reason: string;
-  readonly block_index: number;
-}
-
-/** The database of one chain. Every method may throw DATABASE_UNAVAILABLE; the store is then to be closed. */
+/** The blocks of one chain. Every method may throw DATABASE_UNAVAILABLE; the database is then to be closed. */
 export interface BlockStore<Block> {
+  /** Holds the blocks, and the halt that stands. */
+  readonly database: ChainDatabase;
   /** The newest block; null when there is none. */
   readTip(): Promise<BlockRef | null>;
   /** The newest blocks below a height, highest first. */
@@ -34,14 +31,6 @@ export interface BlockStore<Block> {
   writeBlocks(blocks: readonly Block[]): Promise<void>;
   /** Deletes the newest block with all that it brought. @returns the new tip */
   rollBackTip(): Promise<BlockRef | null>;
-  /** The halt that stands. */
-  readHalt(): Promise<RollbackHalt | null>;
-  recordHalt(halt: RollbackHalt): Promise<void>;
-  /** Whether an operator has allowed the rollback that was refused at this height. */
-  isRollbackAllowed(height: number): Promise<boolean>;
-  /** Whether the database answers in time. */
-  probe(limitMs: number): Promise<boolean>;
-  close(): Promise<void>;
 }
 
 /** Where blocks come from: fetched ahead. */
@@ -128,7 +117,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const store = await this.#options.openStore();
     this.#store = store;
     this.#applied = await store.readTip();
-    this.#halt = await store.readHalt();
+    this.#halt = await store.database.readHalt();
     const { log } = this.#options;
     if (this.#halt) log.error({ halt: this.#halt }, `halted: ${this.#halt.reason}`);
     else log.info({ height: this.#applied?.height ?? null }, 'database ready');
@@ -180,7 +169,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const { chain, startBlock } = this.#options;
     const applied = this.#applied ?? { height: startBlock - 1, hash: '' };
     const tip = await this.#pollTip(signal);
-    const isAllowed = await this.#openedStore.isRollbackAllowed(applied.height);
+    const isAllowed = await this.#openedStore.database.isRollbackAllowed(applied.height);
     let lowest = applied.height + 1;
     for (;;) {
       const page = await this.#openedStore.readBlocksBelow(lowest, FORK_PAGE);
@@ -210,7 +199,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   async refuse(): Promise<void> {
     const reason = `a reorg reaches more than ${this.undoDepth} blocks deep; confirm it with a second node, stop this service and run: platform-node ${this.#options.service} --clear-halt`;
     const halt = { reason, block_index: this.#applied?.height ?? 0 };
-    await this.#openedStore.recordHalt(halt);
+    await this.#openedStore.database.recordHalt(halt);
     this.#halt = halt;
     this.#options.log.error({ halt }, `halted: ${reason}`);
   }
@@ -218,7 +207,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   async close(): Promise<void> {
     const store = this.#store;
     this.#store = undefined;
-    await store?.close();
+    await store?.database.close();
   }
 
   /** After a failure nothing is taken from what was known or fetched before it. */

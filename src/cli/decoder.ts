@@ -5,13 +5,14 @@ import { actorReportOf } from '../chain/report.ts';
 import { activationHeight } from '../coin/profile.ts';
 import { databaseOf } from '../config/database.ts';
 import { type DecoderConfig, decoderChecks, decoderVariables } from '../config/decoder.ts';
-import { networkOf, nodeUrlOf } from '../config/node.ts';
+import { networkOf, nodeRpcOf } from '../config/node.ts';
 import { placeOf } from '../config/service.ts';
 import { createDecoderApp } from '../decoder/app.ts';
 import type { ScanRules } from '../decoder/block-scan.ts';
 import type { DecoderReport } from '../decoder/health.ts';
-import { openDecoderStore } from '../decoder/store.ts';
+import { type DecoderStore, openDecoderStore } from '../decoder/store.ts';
 import type { Logger } from '../log.ts';
+import { clearHalt } from './clear-halt.ts';
 import type { Command, Environment } from './command.ts';
 import { listMigrations, runMigrations } from './decoder-migrations.ts';
 import { readOptions } from './options.ts';
@@ -38,7 +39,7 @@ export const decoderCommand = {
       migrations: { type: 'boolean' }
     });
     const loaded = await loadSettings(decoderCommand, env);
-    if (options['clear-halt']) return await clearHalt(loaded.values);
+    if (options['clear-halt']) return await clearHalt(await openStore(loaded.values));
     if (options.migrate) return await runMigrations(databaseOf(loaded.values, 'DECODER'));
     if (options.migrations) return await listMigrations(databaseOf(loaded.values, 'DECODER'));
     return await runService('decoder', loaded, startDecoder);
@@ -52,12 +53,7 @@ function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningServic
   const workerData: DecoderActorData = {
     chain,
     network,
-    node: {
-      url: nodeUrlOf(config),
-      user: config.NODE_USER,
-      password: config.NODE_PASSWORD,
-      timeoutMs: config.NODE_RPC_TIMEOUT
-    },
+    node: nodeRpcOf(config),
     coordinates: databaseOf(config, 'DECODER'),
     startBlock: config.DECODER_START_BLOCK ?? startBlock,
     pollIntervalMs: config.DECODER_POLL_INTERVAL,
@@ -93,13 +89,6 @@ function scanRulesOf(config: DecoderConfig): ScanRules {
   };
 }
 
-async function clearHalt(config: DecoderConfig): Promise<number> {
-  const store = await openDecoderStore(databaseOf(config, 'DECODER'), config.DB_QUERY_TIMEOUT);
-  try {
-    const halt = await store.clearHalt();
-    console.log(halt ? `cleared: ${halt.reason}` : 'no halt stands');
-    return 0;
-  } finally {
-    await store.close();
-  }
+function openStore(config: DecoderConfig): Promise<DecoderStore> {
+  return openDecoderStore(databaseOf(config, 'DECODER'), config.DB_QUERY_TIMEOUT);
 }

@@ -1,6 +1,6 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { NodeRpc } from '../coin/node-rpc.ts';
-import { type NodeConfig, networkOf, nodeUrlOf } from '../config/node.ts';
+import { type NodeConfig, networkOf, nodeRpcOf } from '../config/node.ts';
 import type { FrameConfig } from '../config/service.ts';
 import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
@@ -33,8 +33,7 @@ export interface NodeService {
 /** Starts the front door, then the work. @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID */
 export async function startAtNode({ name, config, log, place, retries, open }: NodeService): Promise<RunningService> {
   const network = networkOf(config);
-  const { NODE_USER: user, NODE_PASSWORD: password, NODE_RPC_TIMEOUT: timeoutMs } = config;
-  const rpc = new NodeRpc({ url: nodeUrlOf(config), user, password, timeoutMs, retries });
+  const rpc = new NodeRpc({ ...nodeRpcOf(config), retries });
   const metrics = createMetrics({ service: name, actors: () => [] });
   const base = await openServiceBase(name, config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
   const serves = (code: string) => code.toUpperCase() === network.code;

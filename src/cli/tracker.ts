@@ -3,13 +3,14 @@ import { monotonicMs } from '../chain/monotonic.ts';
 import { chainPipeline } from '../chain/pipeline.ts';
 import { actorReportOf } from '../chain/report.ts';
 import { databaseOf } from '../config/database.ts';
-import { networkOf, nodeUrlOf } from '../config/node.ts';
+import { networkOf, nodeRpcOf } from '../config/node.ts';
 import { placeOf } from '../config/service.ts';
 import { type TrackerConfig, trackerChecks, trackerVariables } from '../config/tracker.ts';
 import type { Logger } from '../log.ts';
 import { createTrackerApp } from '../tracker/app.ts';
 import type { TrackerReport } from '../tracker/report.ts';
-import { openTrackerStore } from '../tracker/store.ts';
+import { openTrackerStore, type TrackerStore } from '../tracker/store.ts';
+import { clearHalt } from './clear-halt.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
 import { type RunningService, runService } from './run-service.ts';
@@ -27,7 +28,7 @@ export const trackerCommand = {
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });
     const loaded = await loadSettings(trackerCommand, env);
-    if (options['clear-halt']) return await clearHalt(loaded.values);
+    if (options['clear-halt']) return await clearHalt(await openStore(loaded.values));
     return await runService('tracker', loaded, startTracker);
   }
 } satisfies Command<typeof trackerVariables>;
@@ -40,12 +41,7 @@ function startTracker(config: TrackerConfig, log: Logger): Promise<RunningServic
   const workerData: TrackerActorData = {
     chain: network.chain,
     network: network.network,
-    node: {
-      url: nodeUrlOf(config),
-      user: config.NODE_USER,
-      password: config.NODE_PASSWORD,
-      timeoutMs: config.NODE_RPC_TIMEOUT
-    },
+    node: nodeRpcOf(config),
     coordinates: databaseOf(config, 'UTXO_TRACKER'),
     pollIntervalMs: config.UTXO_TRACKER_POLL_INTERVAL,
     mempoolIntervalMs: config.UTXO_TRACKER_MEMPOOL_INTERVAL,
@@ -72,15 +68,8 @@ function startTracker(config: TrackerConfig, log: Logger): Promise<RunningServic
   });
 }
 
-async function clearHalt(config: TrackerConfig): Promise<number> {
+function openStore(config: TrackerConfig): Promise<TrackerStore> {
   const { undoDepth } = networkOf(config);
   const options = { queryTimeoutMs: config.DB_QUERY_TIMEOUT, undoDepth, nodeHeight: () => null };
-  const store = await openTrackerStore(databaseOf(config, 'UTXO_TRACKER'), options);
-  try {
-    const halt = await store.clearHalt();
-    console.log(halt ? `cleared: ${halt.reason}` : 'no halt stands');
-    return 0;
-  } finally {
-    await store.close();
-  }
+  return openTrackerStore(databaseOf(config, 'UTXO_TRACKER'), options);
 }

@@ -51,9 +51,14 @@ export function networkOf({ NETWORK }: Pick<NodeConfig, 'NETWORK'>): ChainNetwor
   return readNetwork(NETWORK);
 }
 
-/** `http://host:port` of the coin node. */
-export function nodeUrlOf(config: Pick<NodeConfig, 'NETWORK' | 'NODE_URL' | 'NODE_PORT'>): string {
+/** How the coin node is asked; `url` is `http://host:port`. */
+export function nodeRpcOf(config: NodeConfig) {
   const url = new URL(config.NODE_URL);
   url.port = String(config.NODE_PORT ?? (url.port || networkOf(config).rpcPort));
-  return url.origin;
+  return {
+    url: url.origin,
+    user: config.NODE_USER,
+    password: config.NODE_PASSWORD,
+    timeoutMs: config.NODE_RPC_TIMEOUT
+  };
 }

@@ -1,5 +1,5 @@
 import { ChainDatabase } from '../chain/database.ts';
-import type { BlockRef, BlockStore, RollbackHalt } from '../chain/work.ts';
+import type { BlockRef, BlockStore } from '../chain/work.ts';
 import { rows, type SqlRow } from '../db/core/connection.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
 import type { BlockRows } from './block-rows.ts';
@@ -26,15 +26,15 @@ export async function openDecoderStore(database: DatabaseCoordinates, queryTimeo
   return new DecoderStore(opened, parseErrors);
 }
 
-/** All that the decoder reads and writes. Every method may throw DATABASE_UNAVAILABLE; the store is then to be closed. */
+/** All that the decoder reads and writes. Every method may throw DATABASE_UNAVAILABLE; the database is then to be closed. */
 export class DecoderStore implements BlockStore<BlockRows> {
-  readonly #database: ChainDatabase;
+  readonly database: ChainDatabase;
   readonly #blocks: BlockWriter;
   readonly mempool: MempoolStore;
   #parseErrors: number;
 
   constructor(database: ChainDatabase, parseErrors: number) {
-    this.#database = database;
+    this.database = database;
     this.#parseErrors = parseErrors;
     this.#blocks = new BlockWriter(<T extends object>(sql: string, values?: readonly unknown[]) =>
       database.query<T & SqlRow>(sql, values)
@@ -44,7 +44,7 @@ export class DecoderStore implements BlockStore<BlockRows> {
 
   /** The newest block; null when there is none. */
   async readTip(): Promise<BlockRef | null> {
-    const [row] = await this.#database.query<{ height: number; hash: string }>(
+    const [row] = await this.database.query<{ height: number; hash: string }>(
       `SELECT b.block_index AS height, h.hash FROM blocks b JOIN index_transactions h ON h.id = b.block_hash_id
        ORDER BY b.block_index DESC LIMIT 1`
     );
@@ -53,7 +53,7 @@ export class DecoderStore implements BlockStore<BlockRows> {
 
   /** The newest blocks below a height, highest first. */
   async readBlocksBelow(height: number, limit: number): Promise<readonly BlockRef[]> {
-    return await this.#database.query<{ height: number; hash: string }>(
+    return await this.database.query<{ height: number; hash: string }>(
       `SELECT b.block_index AS height, h.hash FROM blocks b JOIN index_transactions h ON h.id = b.block_hash_id
        WHERE b.block_index < ? ORDER BY b.block_index DESC LIMIT ?`,
       [height, limit]
@@ -74,7 +74,7 @@ export class DecoderStore implements BlockStore<BlockRows> {
       await this.#blocks.write(blocks);
       for (const { height, findings } of blocks) {
         for (const { code, hash, reason } of findings) {
-          await this.#database.recordEvent(code, [{ block_index: height, tx_hash: hash, reason }]);
+          await this.database.recordEvent(code, [{ block_index: height, tx_hash: hash, reason }]);
         }
       }
     });
@@ -87,26 +87,9 @@ export class DecoderStore implements BlockStore<BlockRows> {
     if (!tip) return null;
     await this.#transaction(async () => {
       await this.#blocks.undo(tip.height);
-      await this.#database.recordEvent('REORG', [{ block_index: tip.height, block_hash: tip.hash }]);
+      await this.database.recordEvent('REORG', [{ block_index: tip.height, block_hash: tip.hash }]);
     });
     return await this.readTip();
-  }
-
-  async readHalt(): Promise<RollbackHalt | null> {
-    return await this.#database.readHalt();
-  }
-
-  async isRollbackAllowed(height: number): Promise<boolean> {
-    return await this.#database.isRollbackAllowed(height);
-  }
-
-  async recordHalt(halt: RollbackHalt): Promise<void> {
-    await this.#database.recordHalt(halt);
-  }
-
-  /** An operator's word: the rollback that was refused may happen. @returns the halt that stood, null when none did */
-  async clearHalt(): Promise<RollbackHalt | null> {
-    return await this.#database.clearHalt();
   }
 
   /** Transactions that could not be read, of all blocks that were ever written. */
@@ -114,18 +97,9 @@ export class DecoderStore implements BlockStore<BlockRows> {
     return this.#parseErrors;
   }
 
-  async probe(limitMs: number): Promise<boolean> {
-    return await this.#database.probe(limitMs);
-  }
-
-  /** Lets go of all connections; the lock goes with them. */
-  async close(): Promise<void> {
-    await this.#database.close();
-  }
-
   async #transaction(work: () => Promise<void>): Promise<void> {
     try {
-      await this.#database.transaction(work);
+      await this.database.transaction(work);
     } catch (caught) {
       this.#blocks.forget();
       throw caught;

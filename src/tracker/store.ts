@@ -1,5 +1,5 @@
 import { ChainDatabase } from '../chain/database.ts';
-import type { BlockRef, BlockStore, RollbackHalt } from '../chain/work.ts';
+import type { BlockRef, BlockStore } from '../chain/work.ts';
 import type { SqlRow } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/database.ts';
@@ -55,12 +55,12 @@ interface GroupChanges {
 
 /** The unspent outputs of one chain, block by block. */
 export class TrackerStore implements BlockStore<BlockChanges> {
+  readonly database: ChainDatabase;
   readonly coins: CoinReader;
-  readonly #database: ChainDatabase;
   readonly #options: TrackerStoreOptions;
 
   constructor(database: ChainDatabase, options: TrackerStoreOptions) {
-    this.#database = database;
+    this.database = database;
     this.#options = options;
     this.coins = new CoinReader(database.pool);
   }
@@ -78,7 +78,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     const last = blocks.at(-1)!.height;
     const undoFrom = (this.#options.nodeHeight() ?? last) - this.#options.undoDepth - UNDO_MARGIN;
     const isKept = (height: number) => height >= undoFrom;
-    await this.#database.transaction(async () => {
+    await this.database.transaction(async () => {
       await this.#keepUndo(changes, blocks, isKept);
       await this.#spend([...changes.gone.values()].flat());
       await this.#insert(
@@ -101,7 +101,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
       );
       const old = last - this.#options.undoDepth - UNDO_MARGIN;
       for (const table of ['made', 'spent'])
-        await this.#database.query(`DELETE FROM ${table} WHERE block_index < ?`, [Math.max(0, old)]);
+        await this.database.query(`DELETE FROM ${table} WHERE block_index < ?`, [Math.max(0, old)]);
     });
   }
 
@@ -109,57 +109,32 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     const tip = await this.readTip();
     if (!tip) return null;
     const { height } = tip;
-    await this.#database.transaction(async () => {
+    await this.database.transaction(async () => {
       // Each block makes its reward: where nothing is kept of it, it was written far below the tip, or lies so far below by now.
-      const [kept] = await this.#database.query('SELECT 1 FROM made WHERE block_index = ? LIMIT 1', [height]);
+      const [kept] = await this.database.query('SELECT 1 FROM made WHERE block_index = ? LIMIT 1', [height]);
       if (!kept) {
         const reason = `nothing is kept of block ${height} that a rollback needs: drop the database, and the tracker reads the chain anew`;
         throw new PlatformError('DATABASE_UNUSABLE', { reason });
       }
-      const run = (sql: string) => this.#database.query(sql, [height]);
+      const run = (sql: string) => this.database.query(sql, [height]);
       await run(`INSERT INTO coins (script_hash, outpoint, value, height, is_coinbase)
         SELECT script_hash, outpoint, value, height, is_coinbase FROM spent WHERE block_index = ?`);
       await run('DELETE c FROM coins c JOIN made m ON m.outpoint = c.outpoint WHERE m.block_index = ?');
       await run(`UPDATE scripts s JOIN (
           SELECT script_hash, SUM(value) AS value FROM made WHERE block_index = ? GROUP BY script_hash
         ) m ON m.script_hash = s.script_hash SET s.received = s.received - m.value`);
-      await this.#database.query(
+      await this.database.query(
         'DELETE s FROM scripts s JOIN made m ON m.script_hash = s.script_hash WHERE m.block_index = ? AND s.first_height = ?',
         [height, height]
       );
       for (const table of ['made', 'spent', 'blocks']) await run(`DELETE FROM ${table} WHERE block_index = ?`);
-      await this.#database.recordEvent('REORG', [{ block_index: height, block_hash: tip.hash }]);
+      await this.database.recordEvent('REORG', [{ block_index: height, block_hash: tip.hash }]);
     });
     return await this.readTip();
   }
 
-  async readHalt(): Promise<RollbackHalt | null> {
-    return await this.#database.readHalt();
-  }
-
-  async isRollbackAllowed(height: number): Promise<boolean> {
-    return await this.#database.isRollbackAllowed(height);
-  }
-
-  async recordHalt(halt: RollbackHalt): Promise<void> {
-    await this.#database.recordHalt(halt);
-  }
-
-  /** An operator's word: the rollback that was refused may happen. @returns the halt that stood, null when none did */
-  async clearHalt(): Promise<RollbackHalt | null> {
-    return await this.#database.clearHalt();
-  }
-
-  async probe(limitMs: number): Promise<boolean> {
-    return await this.#database.probe(limitMs);
-  }
-
-  async close(): Promise<void> {
-    await this.#database.close();
-  }
-
   async #readBlocks(where: string, values: readonly unknown[], limit: number): Promise<BlockRef[]> {
-    const found = await this.#database.query<{ height: number; hash: Buffer } & SqlRow>(
+    const found = await this.database.query<{ height: number; hash: Buffer } & SqlRow>(
       `SELECT block_index AS height, hash FROM blocks ${where} ORDER BY block_index DESC LIMIT ?`,
       [...values, limit]
     );
@@ -189,7 +164,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     );
     for (const { height } of kept) {
       for (const outpoints of chunks(gone.get(height) ?? []))
-        await this.#database.query(
+        await this.database.query(
           `INSERT INTO spent (block_index, script_hash, outpoint, value, height, is_coinbase)
            SELECT ?, script_hash, outpoint, value, height, is_coinbase FROM coins WHERE outpoint IN (?)`,
           [height, outpoints]
@@ -199,11 +174,11 @@ export class TrackerStore implements BlockStore<BlockChanges> {
 
   async #spend(outpoints: readonly Buffer[]): Promise<void> {
     for (const some of chunks(outpoints.toSorted(Buffer.compare)))
-      await this.#database.query('DELETE FROM coins WHERE outpoint IN (?)', [some]);
+      await this.database.query('DELETE FROM coins WHERE outpoint IN (?)', [some]);
   }
 
   async #insert(into: string, list: readonly (readonly unknown[])[], { after = '' } = {}): Promise<void> {
-    for (const some of chunks(list)) await this.#database.query(`INSERT ${into} VALUES ? ${after}`, [some]);
+    for (const some of chunks(list)) await this.database.query(`INSERT ${into} VALUES ? ${after}`, [some]);
   }
 }
 

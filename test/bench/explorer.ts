@@ -37,7 +37,7 @@ const { json, ...size } = readArguments(
 
 await runProgram(async () => {
   const [indexer, decoder] = [await createDatabase('indexer'), await createDatabase('decoder')];
-  await (await openDecoderStore(decoder)).close();
+  await (await openDecoderStore(decoder)).database.close();
   const began = performance.now();
   await writeLedger(indexer, size);
   console.log(`ledger of ${size.actions} actions written in ${Math.round((performance.now() - began) / 1000)} s`);

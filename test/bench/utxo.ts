@@ -178,7 +178,7 @@ async function measure(): Promise<Figure[]> {
     ];
   } finally {
     await app.close();
-    await store.close();
+    await store.database.close();
   }
 }
 

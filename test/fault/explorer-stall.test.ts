@@ -16,7 +16,7 @@ before(async () => {
   server = await startOwnServer();
   const database = (name: string): DatabaseCoordinates => ({ ...server.root, name });
   const [indexer, decoder] = [database('ledger'), database('chain')];
-  await (await openDecoderStore(decoder)).close();
+  await (await openDecoderStore(decoder)).database.close();
   const store = await IndexerStore.open(indexer, TEST_RULES, 30);
   await store.addBlocks([{ height: 1, time: 1_700_000_000, hash: 'b'.repeat(64), transactions: [] }]);
   store.close();

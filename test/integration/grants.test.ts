@@ -87,7 +87,7 @@ test('decoder: it makes its database and tables, writes blocks and takes them ba
   for (const height of [0, 1, 2])
     await store.writeBlocks([{ ...block, height, hash: `h${height}`, previousHash: `h${height - 1}` }]);
   assert.equal((await store.rollBackTip())?.height, 1);
-  await store.close();
+  await store.database.close();
 });
 
 test('server: it sees the schema as root does, keeps the log over a reorg, and writes to its control tables alone', async () => {

@@ -35,7 +35,7 @@ export async function createExplored(): Promise<{
   readonly blocks: readonly ChainBlock[];
 }> {
   const [indexer, decoder] = [await createDatabase('indexer'), await createDatabase('decoder')];
-  await (await openDecoderStore(decoder)).close();
+  await (await openDecoderStore(decoder)).database.close();
   const store = await IndexerStore.open(indexer, TEST_RULES, 30);
   const blocks = manyBlocks();
   await store.addBlocks(blocks);

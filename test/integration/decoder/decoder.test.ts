@@ -239,8 +239,8 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt it durably, until an operator
   }
   assert.deepEqual(await query(database, "SELECT id FROM events WHERE code = 'REORG'"), []);
   const store = await openDecoderStore(database);
-  assert.ok(await store.clearHalt());
-  await store.close();
+  assert.ok(await store.database.clearHalt());
+  await store.database.close();
   const allowed = startOn(database);
   await allowed.reach(await coin.node.height(), await tipHash());
   await allowed.stop();
@@ -287,10 +287,10 @@ test('ST-16, ST-18: a stop amid catching up leaves whole blocks, and no connecti
 test('LI-08: a decoder has ten connections at most', async () => {
   const database = await createDatabase('decoder_pool');
   const store = await openDecoderStore(database);
-  const answers = await Promise.all(Array.from({ length: 100 }, () => store.probe(10_000)));
+  const answers = await Promise.all(Array.from({ length: 100 }, () => store.database.probe(10_000)));
   assert.ok(answers.every(Boolean));
   assert.equal(await connectionsTo(database), 10);
-  await store.close();
+  await store.database.close();
 });
 
 /** Open connections whose database this is, without the one that asks. */
@@ -309,7 +309,7 @@ test('RDH-11: a quarantined transaction is recorded as PARSE_ERROR, together wit
   await store.writeBlocks([{ height: 5, time: 1, hash: 'b5', previousHash: 'b4', transactions: [], findings }]);
   assert.equal(store.parseErrors, 1);
   assert.deepEqual(await store.readTip(), { height: 5, hash: 'b5' });
-  await store.close();
+  await store.database.close();
   const [event] = await query(database, 'SELECT code, data FROM events');
   assert.deepEqual(
     [event?.['code'], JSON.parse(String(event?.['data']))],
@@ -321,8 +321,8 @@ test('a second writer of the same database waits', async () => {
   const database = await createDatabase('decoder_lock');
   const store = await openDecoderStore(database);
   await assert.rejects(openDecoderStore(database), { code: 'DATABASE_UNAVAILABLE', message: /another decoder/ });
-  await store.close();
-  await (await openDecoderStore(database)).close();
+  await store.database.close();
+  await (await openDecoderStore(database)).database.close();
 });
 
 test('blocks that turn out to be large are asked for one by one: they are the same', async () => {

@@ -41,7 +41,7 @@ async function withStore(name: string, work: (store: DecoderStore, database: Dat
   const database = await createDatabase(name);
   const store = await openDecoderStore(database);
   await work(store, database);
-  await store.close();
+  await store.database.close();
 }
 
 test('RDD-04: a dispenser of this chain has a row; one of another chain or for no address has none', async () => {

@@ -29,7 +29,7 @@ before(async () => {
   rpc = new NodeRpc({ ...coin.node, retries: 0 });
 });
 after(async () => {
-  await store.close();
+  await store.database.close();
   await rpc.close();
 });
 

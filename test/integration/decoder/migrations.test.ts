@@ -22,7 +22,7 @@ function printed(t: TestContext): string[] {
 
 test('RDD-01, RDD-07, MG-01: a start makes nine tables and records the migrations; the next one finds them applied', async () => {
   const database = await createDatabase('migrations');
-  await (await openDecoderStore(database)).close();
+  await (await openDecoderStore(database)).database.close();
   const tables = (await query(database, 'SHOW TABLES')).flatMap((row) => Object.values(row));
   assert.deepEqual(tables, [...NINE_TABLES, 'dispenser_extension_undo', 'lookup_undo', 'schema_migrations'].sort());
   const ledger = 'SELECT name, checksum, mode FROM schema_migrations ORDER BY applied_at, name';
@@ -31,16 +31,16 @@ test('RDD-01, RDD-07, MG-01: a start makes nine tables and records the migration
     recorded,
     MIGRATIONS.map((migration) => ({ name: migration.name, checksum: checksumOf(migration), mode: migration.mode }))
   );
-  await (await openDecoderStore(database)).close();
+  await (await openDecoderStore(database)).database.close();
   assert.deepEqual(await query(database, ledger), recorded);
 });
 
 test('ST-12, MG-01: a table that is missing is made again at the next start', async () => {
   const database = await createDatabase('migrations_missing');
-  await (await openDecoderStore(database)).close();
+  await (await openDecoderStore(database)).database.close();
   const tables = await query(database, 'SHOW TABLES');
   await query(database, 'DROP TABLE pubkeys, index_addresses');
-  await (await openDecoderStore(database)).close();
+  await (await openDecoderStore(database)).database.close();
   assert.deepEqual(await query(database, 'SHOW TABLES'), tables);
   assert.deepEqual(await query(database, 'SELECT id, address FROM index_addresses'), [{ id: 1, address: '' }]);
 });
@@ -51,7 +51,7 @@ test('MG-01: a database from before the ledger keeps its rows and gets one', asy
   for (const { statements } of MIGRATIONS) for (const statement of statements) await connection.query(statement);
   await connection.query("INSERT INTO index_addresses (address) VALUES ('kept')");
   await connection.end();
-  await (await openDecoderStore(database)).close();
+  await (await openDecoderStore(database)).database.close();
   assert.equal((await query(database, 'SELECT * FROM schema_migrations')).length, MIGRATIONS.length);
   assert.deepEqual(await query(database, 'SELECT id, address FROM index_addresses ORDER BY id'), [
     { id: 1, address: '' },
@@ -117,7 +117,7 @@ test('decoder --migrate applies, decoder --migrations lists', async (t) => {
 
 test('MIGRATION_CHANGED: an edited migration stops start and command', async () => {
   const database = await createDatabase('migrations_changed');
-  await (await openDecoderStore(database)).close();
+  await (await openDecoderStore(database)).database.close();
   await query(database, `UPDATE schema_migrations SET checksum = REPEAT('0', 64) WHERE name = '${NAMES[0]}'`);
   const changed = { code: 'MIGRATION_CHANGED', message: new RegExp(NAMES[0]!) };
   await assert.rejects(openDecoderStore(database), changed);
@@ -128,7 +128,7 @@ test('MIGRATION_REFUSED: beside a decoder, and beside another migration (MG-03, 
   const database = await createDatabase('migrations_locked');
   const store = await openDecoderStore(database);
   await assert.rejects(runMigrations(database), { code: 'MIGRATION_REFUSED', message: /a decoder writes/ });
-  await store.close();
+  await store.database.close();
   const other = await connect(database);
   await other.query(`DO GET_LOCK('decoder migrate ${database.name}', 0)`);
   await assert.rejects(runMigrations(database), { code: 'MIGRATION_REFUSED', message: /another migration/ });

@@ -64,5 +64,5 @@ test('D-50: ids that a rollback took and the new branch was given name the same 
     await settle(fork.height + depth + 1);
   }
   assert.notEqual(await nameOf(id), before);
-  await store.close();
+  await store.database.close();
 });

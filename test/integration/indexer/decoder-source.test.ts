@@ -25,7 +25,7 @@ test('an indexer reads the outputs of an action, and those of a payment alone, w
       ]
     }
   ]);
-  await store.close();
+  await store.database.close();
   const source = await DecoderSource.open(database, network, 10);
   atEnd(async () => source.close());
   const [block] = (await source.readBlocks(0, 10))!.blocks;

@@ -166,7 +166,7 @@ test('the service indexes a decoder database, follows its reorgs, survives kill 
     assert.equal(await second.exited, 0, second.output());
     assert.deepEqual(await holdings(databases), ['Alice 89 TOKA', 'Bob 2 TOKA']);
   } finally {
-    await decoder.close();
+    await decoder.database.close();
   }
 });
 
@@ -191,7 +191,7 @@ test('WATCHDOG_TIMEOUT: a lock that another session holds ends the process; the 
     await next.exited;
   } finally {
     await holder.end();
-    await decoder.close();
+    await decoder.database.close();
   }
 });
 
@@ -227,6 +227,6 @@ test('a balance changed by hand halts; a restart stays halted until an operator 
     await last.exited;
   } finally {
     await hand.end();
-    await decoder.close();
+    await decoder.database.close();
   }
 });

@@ -63,7 +63,7 @@ test('ROLLBACK_TOO_DEEP: a reorg is located to the block; a halt is cleared for 
     assert.deepEqual(await work.inspect(), { type: 'blocks.found' });
   } finally {
     work.close();
-    await decoder.close();
+    await decoder.database.close();
   }
 });
 
@@ -71,7 +71,7 @@ test('DATABASE_UNUSABLE: a decoder database of another chain', async () => {
   const database = await createDatabase('decoder');
   const decoder = await openDecoderStore(database);
   await decoder.writeBlocks(blocks(0, 0, 'a'));
-  await decoder.close();
+  await decoder.database.close();
   await assert.rejects(DecoderSource.open(database, chainNetwork('litecoin', 'regtest'), 30), (error) =>
     hasCode(error, 'DATABASE_UNUSABLE')
   );

@@ -87,6 +87,6 @@ test('a block of which age has taken what a rollback needs is refused by name, a
     store.rollBackTip(),
     (fault) => hasCode(fault, 'DATABASE_UNUSABLE') && /anew/.test(fault.message)
   );
-  await store.close();
+  await store.database.close();
   assert.deepEqual(await contentOf(database), before);
 });

@@ -1,7 +1,3 @@
-import assert from 'node:assert/strict';
-import { after } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ChainLoop } from '../../../actors/chain/loop.ts';
 import { decoderMachine } from '../../../machines/chain/chain-writer.ts';
 import { ChainWork } from '../../../src/chain/work.ts';
 import type { ChainNetwork } from '../../../src/coin/chains.ts';
@@ -14,6 +10,7 @@ import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
+import { runLoop } from '../chain/run-loop.ts';
 
 export interface TestLoopOptions {
   readonly database: DatabaseCoordinates;
@@ -23,10 +20,8 @@ export interface TestLoopOptions {
   readonly startBlock?: number;
 }
 
-const stops: (() => Promise<void>)[] = [];
-after(async () => {
-  for (const stop of stops) await stop().catch(() => undefined);
-});
+const TIP =
+  'SELECT block_index, hash FROM blocks JOIN index_transactions ON id = block_hash_id ORDER BY block_index DESC LIMIT 1';
 
 /** How a test's decoder reads blocks: payloads in taproot scripts count from the first block on. */
 export function scanRules({ addresses, chain, ticker, code }: ChainNetwork, magic: string): ScanRules {
@@ -47,7 +42,6 @@ export function startLoop({ database, node, network, magic, startBlock = 0 }: Te
   const rpc = new NodeRpc({ url, user, password, retries: 0 });
   const chain = new NodeChain(rpc);
   const rules = scanRules(network, magic);
-  const states: string[] = [];
   const feed = new BlockFeed({
     versions: network.addresses,
     parallelism: 2,
@@ -65,42 +59,12 @@ export function startLoop({ database, node, network, magic, startBlock = 0 }: Te
     openStore: () => openDecoderStore(database),
     log: silentLogger
   });
-  const loop = new ChainLoop({
-    machine: decoderMachine,
-    work,
-    counters: [rpc, feed],
-    retryDelayMs: 50,
-    log: silentLogger,
-    inspect: (event) => {
-      if (event.type !== '@xstate.snapshot') return;
-      const { state } = loop.report;
-      if (states.at(-1) !== state) states.push(state);
-    }
-  });
-  const stopping = new AbortController();
-  const ended = loop.run(stopping.signal).finally(() => rpc.close());
-  const stop = async () => {
-    stopping.abort();
-    await ended;
+  const readTip = async () => {
+    const [tip] = await query(database, TIP);
+    return `${tip?.['block_index']} ${tip?.['hash']}`;
   };
-  stops.push(stop);
-  ended.catch(() => undefined); // told to whoever stops it
-  return {
-    loop,
-    states,
-    ended,
-    async reach(height: number, hash: unknown) {
-      const deadline = Date.now() + 20_000;
-      for (;;) {
-        const tip = await storedTip(database);
-        if (tip?.['block_index'] === height && tip['hash'] === hash && loop.report.state === 'parsing.caughtUp') return;
-        const { state } = loop.report;
-        assert.ok(Date.now() < deadline, `at ${tip?.['block_index']} instead of ${height}, state ${state}`);
-        await Promise.race([sleep(20), ended]);
-      }
-    },
-    stop
-  };
+  const { reachTip, ...run } = runLoop({ machine: decoderMachine, work, rpc, feed, readTip });
+  return { ...run, reach: (height: number, hash: unknown) => reachTip(`${height} ${hash}`) };
 }
 
 /** Rows of one statement on a connection of its own. */
@@ -112,12 +76,4 @@ export async function query(database: DatabaseCoordinates, sql: string): Promise
   } finally {
     await connection.end();
   }
-}
-
-async function storedTip(database: DatabaseCoordinates) {
-  const [tip] = await query(
-    database,
-    'SELECT block_index, hash FROM blocks JOIN index_transactions ON id = block_hash_id ORDER BY block_index DESC LIMIT 1'
-  ).catch(() => []);
-  return tip;
 }

@@ -1,7 +1,3 @@
-import assert from 'node:assert/strict';
-import { after } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ChainLoop } from '../../../actors/chain/loop.ts';
 import { trackerMachine } from '../../../machines/chain/chain-writer.ts';
 import { RangeFeed } from '../../../src/chain/range-feed.ts';
 import { ChainWork } from '../../../src/chain/work.ts';
@@ -13,11 +9,7 @@ import type { BlockChanges } from '../../../src/tracker/changes.ts';
 import { MOST_GROUP_BLOCKS, openTrackerStore, type TrackerStore } from '../../../src/tracker/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import scanBlocks from '../../../workers/tracker/scan-blocks.ts';
-
-const stops: (() => Promise<void>)[] = [];
-after(async () => {
-  for (const stop of stops) await stop().catch(() => undefined);
-});
+import { runLoop } from '../chain/run-loop.ts';
 
 const NETWORK = chainNetwork('litecoin', 'regtest');
 
@@ -48,35 +40,14 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
       openTrackerStore(database, { undoDepth: NETWORK.undoDepth, nodeHeight: () => work.facts.nodeHeight }),
     log: silentLogger
   });
-  const loop = new ChainLoop({
-    machine: trackerMachine,
-    work,
-    counters: [rpc, feed],
-    retryDelayMs: 50,
-    log: silentLogger
-  });
-  const stopping = new AbortController();
-  const ended = loop.run(stopping.signal).finally(() => rpc.close());
-  const stop = async () => {
-    stopping.abort();
-    await ended;
-  };
-  stops.push(stop);
-  ended.catch(() => undefined); // told to whoever stops it
+  const readTip = async () => String((await work.store?.readTip())?.hash);
+  const { reachTip, stop } = runLoop({ machine: trackerMachine, work, rpc, feed, readTip });
   return {
     work,
     stop,
     /** How many blocks were written at once, one number for each time. */
     groups,
     /** Waits until the node's block is the last one that was written. */
-    async reach(hash: unknown) {
-      const deadline = Date.now() + 20_000;
-      for (;;) {
-        const tip = await work.store?.readTip().catch(() => null);
-        if (tip?.hash === hash && loop.report.state === 'parsing.caughtUp') return;
-        assert.ok(Date.now() < deadline, `at ${tip?.height} in state ${loop.report.state}`);
-        await Promise.race([sleep(20), ended]);
-      }
-    }
+    reach: (hash: unknown) => reachTip(String(hash))
   };
 }

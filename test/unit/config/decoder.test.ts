@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decoderChecks, decoderVariables } from '../../../src/config/decoder.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { nodeUrlOf } from '../../../src/config/node.ts';
+import { nodeRpcOf } from '../../../src/config/node.ts';
 
 const ENV = {
   NETWORK: 'litecoin-regtest',
@@ -17,10 +17,10 @@ const load = (env: Record<string, string>) =>
   loadConfig(decoderVariables, { env: { ...ENV, ...env }, ...decoderChecks }).values;
 
 test('CF-05, CF-06: NODE_URL is a host or a URL; the port is NODE_PORT, else its own, else the usual one of the network', () => {
-  assert.equal(nodeUrlOf(load({})), 'http://127.0.0.1:19443');
-  assert.equal(nodeUrlOf(load({ NODE_URL: 'node.local' })), 'http://node.local:19443');
-  assert.equal(nodeUrlOf(load({ NODE_URL: 'http://node.local:1234/' })), 'http://node.local:1234');
-  assert.equal(nodeUrlOf(load({ NODE_URL: 'https://node.local', NODE_PORT: '9' })), 'https://node.local:9');
+  assert.equal(nodeRpcOf(load({})).url, 'http://127.0.0.1:19443');
+  assert.equal(nodeRpcOf(load({ NODE_URL: 'node.local' })).url, 'http://node.local:19443');
+  assert.equal(nodeRpcOf(load({ NODE_URL: 'http://node.local:1234/' })).url, 'http://node.local:1234');
+  assert.equal(nodeRpcOf(load({ NODE_URL: 'https://node.local', NODE_PORT: '9' })).url, 'https://node.local:9');
 });
 
 test('CONFIG_INVALID, CF-04, CF-09: wrong values are refused together, with an example each', () => {

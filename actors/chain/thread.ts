@@ -1,0 +1,114 @@
+import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MempoolLoop, type MempoolSteps } from '../../src/chain/mempool-loop.ts';
+import { scanParallelism } from '../../src/chain/range-feed.ts';
+import { type ChainReport, isNearTip } from '../../src/chain/report.ts';
+import { type Chain, type ChainNetwork, chainNetwork, type Network } from '../../src/coin/chains.ts';
+import { NodeChain } from '../../src/coin/node-chain.ts';
+import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
+import { createLogger, type Logger } from '../../src/log.ts';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { ActorHost } from '../runtime/actor-host.ts';
+import { TaskPool } from '../runtime/task-pool.ts';
+import type { Tasks } from '../runtime/tasks.ts';
+import { ChainLoop, type ChainLoopOptions } from './loop.ts';
+
+/** What the thread of any actor that writes a chain is started with. */
+export interface ChainThreadData {
+  readonly chain: Chain;
+  readonly network: Network;
+  readonly node: NodeRpcOptions;
+  readonly coordinates: DatabaseCoordinates;
+  readonly pollIntervalMs: number;
+  readonly queryTimeoutMs: number;
+  readonly logLevel: string;
+}
+
+/** What one service makes of a chain, and how. */
+export interface ChainThreadRun<Report extends ChainReport> extends Pick<ChainLoopOptions, 'machine' | 'work'> {
+  readonly host: ActorHost<Record<never, never>, { report: Report }>;
+  /** The blocks that are fetched ahead: it counts attempts that failed. */
+  readonly feed: { readonly errorCount: number };
+  readonly mempoolPass: MempoolSteps;
+  /** Pause between two looks at the mempool; default 60 s. */
+  readonly mempoolRestMs?: number;
+  /** The report of this service, from what any loop says of itself. */
+  readonly reportOf: (report: ChainReport) => Report;
+}
+
+const RETRY_DELAY_MS = 3_000;
+const REPORT_INTERVAL_MS = 250;
+
+/** What the loop waits for in a state. */
+const WAITS: Readonly<Record<string, string>> = {
+  connecting: 'database',
+  reconnecting: 'database',
+  waitingForNode: 'coin node',
+  'parsing.caughtUp': 'next block',
+  halted: 'operator'
+};
+
+/** A thread that writes the blocks of a coin node into a database: the node, a pool that reads blocks, and the loop. */
+export class ChainThread<T extends Tasks> {
+  readonly log: Logger;
+  readonly network: ChainNetwork;
+  readonly rpc: NodeRpc;
+  readonly chain: NodeChain;
+  /** Blocks that are read at once. */
+  readonly parallelism = scanParallelism(availableParallelism());
+  readonly tasks: TaskPool<T>;
+  readonly #service: 'decoder' | 'tracker';
+  readonly #stopping = new AbortController();
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(service: 'decoder' | 'tracker', { chain, network, node, coordinates, logLevel }: ChainThreadData) {
+    this.#service = service;
+    this.log = createLogger(service, logLevel).child({ database: coordinates.name });
+    this.network = chainNetwork(chain, network);
+    this.rpc = new NodeRpc(node);
+    this.chain = new NodeChain(this.rpc);
+    this.tasks = new TaskPool<T>({ maxThreads: this.parallelism });
+  }
+
+  /** Writes blocks and tells the main thread how things stand, until `stop`. */
+  async run<Report extends ChainReport>(run: ChainThreadRun<Report>): Promise<void> {
+    const { host, machine, work, feed, mempoolPass, mempoolRestMs, reportOf } = run;
+    const loop = new ChainLoop({
+      machine,
+      work,
+      counters: [this.rpc, feed],
+      retryDelayMs: RETRY_DELAY_MS,
+      log: this.log,
+      inspect: host.observe(this.#service)
+    });
+    const mempool = new MempoolLoop({
+      pass: mempoolPass,
+      ...(mempoolRestMs === undefined ? {} : { restMs: mempoolRestMs }),
+      log: this.log,
+      inspect: host.observe('mempool')
+    });
+    this.#ended = loop.run(this.#stopping.signal).then(() => this.#release(mempool), host.fail);
+    let state = '';
+    while (!this.#stopping.signal.aborted) {
+      await loop.probe();
+      const report = reportOf(loop.report);
+      host.tell('report', report);
+      mempool.setSynced(isNearTip(report));
+      if (report.state !== state) host.waiting(WAITS[report.state] ?? null);
+      state = report.state;
+      await sleep(REPORT_INTERVAL_MS);
+    }
+  }
+
+  /** Returns after the effect that is under way, all connections released. */
+  readonly stop = async (): Promise<void> => {
+    this.#stopping.abort();
+    await this.#ended;
+  };
+
+  async #release(mempool: MempoolLoop): Promise<void> {
+    mempool.stop();
+    await this.tasks.close();
+    await this.rpc.close();
+  }
+}

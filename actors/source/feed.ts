@@ -4,27 +4,25 @@ import type { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { StatementBatch } from '../../src/db/core/statement-batch.ts';
 import { type DatabaseMark, findOtherDatabase, readMark } from '../../src/db/source/database-mark.ts';
 import { inconsistentTables, readEngineState } from '../../src/db/source/engine-guard.ts';
-import type { GroupBlock } from '../../src/db/source/group-block.ts';
 import { readGroup } from '../../src/db/source/group-reader.ts';
-import { SourceMemory } from '../../src/db/source/memory.ts';
+import type { SourceMemory } from '../../src/db/source/memory.ts';
+import { memoryAtTip, resumeMemory } from '../../src/db/source/memory-start.ts';
 import { isStep, type ResumePoint, type ResumeStep } from '../../src/db/source/resume-point.ts';
 import { Sweep } from '../../src/db/source/sweep.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../../src/db/tables/block-hashes.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import type { BroadcastBlock, LoggedBlock } from '../../src/db/tables/transparency-log.ts';
 import type { Logger } from '../../src/log.ts';
-import { count } from '../../src/observe/counters.ts';
-import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../../src/wire/block.ts';
 import type { Broadcast } from '../../src/wire/broadcast.ts';
 import { sameBlock } from '../../src/wire/database.ts';
-import { countRows } from '../../src/wire/messages.ts';
 import type { SweepReport } from '../../src/wire/report.ts';
 import type { MissedChanges } from '../../src/wire/snapshot.ts';
 import type { SourceRoots } from '../commitment/source-roots.ts';
 import type { SourceActorData } from '../protocol.ts';
+import { BlockBatch, encodeBlock, encodeReorg } from './block-batch.ts';
 import { SnapshotReaders } from './readers.ts';
 
-/** Messages that are handed over at once. */
+/** Bytes of messages that are handed over at once. */
 const BATCH_BYTES = 8 * 1024 * 1024;
 /** One part in so many of the time goes to the sweep. */
 const SWEEP_SHARE = 40;
@@ -124,8 +122,8 @@ export class SourceFeed {
         if (other) log.warn(`the saved resume point belongs to another database (${other}): starting at the tip`);
         else if (!data.resume) log.info('no resume point is saved: starting at the tip');
         return data.resume && !other
-          ? SourceMemory.resume(connection, layout, data.resume)
-          : SourceMemory.atTip(connection, layout, this.#tip);
+          ? resumeMemory(connection, layout, data.resume)
+          : memoryAtTip(connection, layout, this.#tip);
       })
     );
     if (before !== (await this.#engineState())) return false;
@@ -185,13 +183,13 @@ export class SourceFeed {
   }
 
   async #broadcastGroup(): Promise<void> {
-    const { id, localTables } = this.#options.data;
+    const { data, log, roots } = this.#options;
+    const { id, localTables } = data;
     const memory = this.#started();
-    const { roots } = this.#options;
     const layout = this.#layout;
     const isCovered = layout !== null && inconsistentTables(layout).length === 0;
     const before = isCovered ? null : await this.#engineState();
-    const batch = new Batch(before === null ? BATCH_BYTES : Number.POSITIVE_INFINITY);
+    const batch = new BlockBatch(before === null ? BATCH_BYTES : Number.POSITIVE_INFINITY);
     let isBroadcast = false;
     if (id.dbType === 'indexer' && layout?.heads)
       this.#options.beginGroup(memory.recent as readonly BroadcastBlock[], layout.heads);
@@ -202,7 +200,7 @@ export class SourceFeed {
           if (isCovered && read.layout.fingerprint !== layout.fingerprint) this.#layout = null;
           if (isCovered && this.#layout === null) continue;
           const block = roots && read.changes ? await roots.complete(connection, read) : read;
-          batch.add(block, this.#messageOf(block));
+          batch.add(block, encodeBlock(id, block, log));
           if (batch.isFull && !block.changes) await this.#flush(batch);
         }
       });
@@ -243,7 +241,7 @@ export class SourceFeed {
     this.#sweepAt = performance.now() + SWEEP_SHARE * (performance.now() - began);
   }
 
-  async #flush(batch: Batch): Promise<void> {
+  async #flush(batch: BlockBatch): Promise<void> {
     const { blocks, messages, readSince } = batch.take();
     if (blocks.length === 0) return;
     const memory = this.#started();
@@ -260,18 +258,6 @@ export class SourceFeed {
     for (const gap of last.changes.gaps) this.#options.log.error({ height: last.head.height }, gap);
     if (last.layout.fingerprint !== this.#fingerprint) this.#layout = null;
     this.#fingerprint = last.layout.fingerprint;
-  }
-
-  #messageOf(block: GroupBlock): Broadcast {
-    const { id } = this.#options.data;
-    const message = blockMessage(id, block);
-    count('rows.out', countRows(message));
-    const infraBytes = id.dbType === 'indexer' ? encodeMessage(infraOnly(message)) : null;
-    const bytes = encodeMessage(message);
-    const { height } = block.head;
-    if (bytes.length === 0)
-      this.#options.log.error({ height }, 'the block exceeds the message limit: subscribers catch up by snapshot');
-    return { type: 'block', height, bytes, infraBytes };
   }
 
   /** Finds the fork, and broadcasts the first orphaned height. */
@@ -294,10 +280,7 @@ export class SourceFeed {
     await this.#options.prune(fork);
     await this.#options.roots?.rollBack(fork);
     memory.rollBack(fork, this.#layout, heads.find(({ height }) => height === fork - 1)?.blockTime ?? null);
-    const message = reorgMessage(data.id, fork);
-    const infraBytes = data.id.dbType === 'indexer' ? encodeMessage(message) : null;
-    const broadcast: Broadcast = { type: 'reorg', height: fork, bytes: encodeMessage(message), infraBytes };
-    await this.#broadcast([broadcast]);
+    await this.#broadcast([encodeReorg(data.id, fork)]);
   }
 
   async #broadcast(messages: Broadcast[], readSince?: number): Promise<void> {
@@ -342,35 +325,5 @@ export class SourceFeed {
       await connection.query(`SET SESSION max_statement_time = ${POLL_LIMIT_S}`);
       return result;
     });
-  }
-}
-
-/** Blocks that are read and encoded, and not yet handed over. */
-class Batch {
-  readonly #limit: number;
-  #blocks: GroupBlock[] = [];
-  #messages: Broadcast[] = [];
-  #bytes = 0;
-  #readSince = Date.now();
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get isFull(): boolean {
-    return this.#bytes >= this.#limit;
-  }
-
-  add(block: GroupBlock, message: Broadcast): void {
-    // Its rows are in the message now; only what is to be remembered of it is kept.
-    this.#blocks.push({ ...block, rows: {} });
-    this.#messages.push(message);
-    this.#bytes += message.bytes.byteLength;
-  }
-
-  take(): { blocks: readonly GroupBlock[]; messages: Broadcast[]; readSince: number } {
-    const taken = { blocks: this.#blocks, messages: this.#messages, readSince: this.#readSince };
-    [this.#blocks, this.#messages, this.#bytes, this.#readSince] = [[], [], 0, Date.now()];
-    return taken;
   }
 }

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { type Connection, connect, rows } from '../../src/db/core/connection.ts';
 import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
 import { readGroup } from '../../src/db/source/group-reader.ts';
-import { SourceMemory } from '../../src/db/source/memory.ts';
+import { memoryAtTip } from '../../src/db/source/memory-start.ts';
 import { Sweep } from '../../src/db/source/sweep.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../src/db/tables/source-layout.ts';
@@ -64,7 +64,7 @@ for (const dbType of dbTypes) {
       const layout = await readLayout(connection, dbType);
       const before = heldMb();
       const memory = await inSnapshot(connection, async () =>
-        SourceMemory.atTip(connection, layout, await readTip(connection, layout.heads!))
+        memoryAtTip(connection, layout, await readTip(connection, layout.heads!))
       );
       const sweep = new Sweep();
       const began = performance.now();

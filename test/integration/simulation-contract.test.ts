@@ -32,7 +32,7 @@ const { digestPlans, readDigests, readRangeRows, readRanges, wholeTable } = awai
 );
 const { readGroup } = await import('../../src/db/source/group-reader.ts');
 const { readTip } = await import('../../src/db/tables/block-hashes.ts');
-const { SourceMemory } = await import('../../src/db/source/memory.ts');
+const { memoryAtTip, resumeMemory } = await import('../../src/db/source/memory-start.ts');
 const { readOpenEpochs } = await import('../../src/db/tables/epochs.ts');
 const { pruneFrom } = await import('../../src/db/tables/transparency-log.ts');
 
@@ -300,7 +300,7 @@ test('a source reads the same blocks in one group, with what changed beside them
   const found = await same(async (writer) => {
     const layout = await readLayout(writer, 'indexer');
     await writer.query(`SET @platform_key = '${KEY}'`);
-    const memory = await SourceMemory.atTip(writer, layout, await readTip(writer, layout.heads!));
+    const memory = await memoryAtTip(writer, layout, await readTip(writer, layout.heads!));
     const before = memory.point(false);
     await apply(writer, [next, last]);
     const group = [];
@@ -310,7 +310,7 @@ test('a source reads the same blocks in one group, with what changed beside them
     // Replicas undo what the group changed: a successor must say it again.
     memory.rollBack(next.height, layout);
     assert.deepEqual([isTold, memory.watches.get('tokens')!.pending.length > 0], [true, true]);
-    const resumed = await SourceMemory.resume(writer, layout, before);
+    const resumed = await resumeMemory(writer, layout, before);
     await writer.query('DELETE FROM merkle_epochs WHERE epoch = 2');
     const open = await readOpenEpochs(writer, EPOCH_SIZE, last.height);
     const point = resumed.point(false);

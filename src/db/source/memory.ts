@@ -1,18 +1,16 @@
 import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../../wire/database.ts';
 import type { MissedChanges } from '../../wire/snapshot.ts';
 import type { Connection } from '../core/connection.ts';
-import { type BlockHead, readBlockHeads } from '../tables/block-hashes.ts';
+import type { BlockHead } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import { planSignature, type SourceLayout } from '../tables/source-layout.ts';
-import { isSame, NO_ROWS } from './changes/checksum-map.ts';
-import { readChecksums, readRangeChecksums } from './changes/ranging.ts';
 import { HIGHEST, LOWEST, type Span, spansOf } from './changes/spans.ts';
-import { readTableFacts, type TableFacts } from './changes/table-facts.ts';
-import { differingSpans, RANGE_WIDTH, START_ROWS, sumsOf, TableWatch } from './changes/table-watch.ts';
-import { isWatched, readBounds, readWatch } from './changes/watch-reader.ts';
+import type { TableFacts } from './changes/table-facts.ts';
+import { RANGE_WIDTH, START_ROWS, TableWatch } from './changes/table-watch.ts';
+import { holdsRows, isWatched } from './changes/watch-reader.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LayoutCache } from './layout-cache.ts';
-import { holdsLookups, type LookupMemory, readLookupMemory } from './lookup-reader.ts';
+import { holdsLookups, type LookupMemory } from './lookup-reader.ts';
 import { addFork, listOlder, missedSince } from './older-changes.ts';
 import {
   type Fork,
@@ -60,7 +58,8 @@ export class SourceMemory {
   #lookupsBefore: Record<string, number> = {};
   readonly #steps = new ResumeSteps();
 
-  private constructor(
+  /** @see memory-start.ts, which fills it from a database */
+  constructor(
     dbType: DbType,
     start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup' | 'reorgs' | 'forks'>
   ) {
@@ -72,55 +71,6 @@ export class SourceMemory {
     this.reorgs = start.reorgs ?? 0;
     this.#recent = [...start.recent];
     this.#forks = start.forks ?? [];
-  }
-
-  /** Everything up to the tip counts as broadcast. Call it inside a snapshot. @param tip null: there is no block yet */
-  static async atTip(connection: Connection, layout: SourceLayout, tip: BlockHead | null): Promise<SourceMemory> {
-    const hashes = tip?.hashes ?? unknownHashes(layout.dbType);
-    const height = tip?.height ?? -1;
-    // A fork may lie below the tip: the blocks under it are known as well.
-    const heads =
-      tip && layout.heads ? await readBlockHeads(connection, layout.heads, height - RECENT_BLOCKS + 1, height) : [];
-    const memory = new SourceMemory(layout.dbType, {
-      height,
-      blockTime: tip?.blockTime ?? null,
-      hashes,
-      recent: heads.map((head) => ({ height: head.height, hashes: head.hashes })),
-      openGroup: null
-    });
-    const facts = await readTableFacts(connection);
-    memory.blocksTime = facts.get('blocks')?.updateTime ?? null;
-    const bounds = await readBounds(connection, layout, height);
-    for (const plan of layout.plans) {
-      if (plan.class === 'lookup') memory.lookups.set(plan.name, await readLookupMemory(connection, plan));
-      if (isWatched(plan)) memory.watches.set(plan.name, await readWatch(connection, layout, plan, facts, bounds));
-    }
-    return memory;
-  }
-
-  /** As the predecessor left it; what changed since is unknown and goes with the next group. Call it inside a snapshot. */
-  static async resume(connection: Connection, layout: SourceLayout, point: ResumePoint): Promise<SourceMemory> {
-    // An earlier version did not record it: a reader at one of its blocks may be on another branch with the same hashes.
-    const forks = point.forks ?? [{ fork: 0, height: point.height }];
-    const memory = new SourceMemory(layout.dbType, { ...point, forks });
-    const facts = await readTableFacts(connection);
-    const bounds = await readBounds(connection, layout, point.height);
-    const watches = point.algorithm === SUM_ALGORITHM ? point.watches : {};
-    for (const plan of layout.plans) {
-      const { name } = plan;
-      if (plan.class === 'lookup') memory.lookups.set(name, { lastId: point.lookupIds[name] ?? 0, recentIds: null });
-      if (!isWatched(plan)) continue;
-      const kept = watches[name];
-      const watch = await readWatch(connection, layout, plan, facts, bounds, kept?.from);
-      memory.watches.set(name, watch);
-      watch.updateTime = undefined;
-      if (!kept || kept.sums === null)
-        watch.require([[watch.from, HIGHEST], ...(watch.ranging.isNullable ? [null] : [])]);
-      else watch.require(differingSpans(kept, sumsOf(watch.fine, watch.from, kept.shift)));
-      watch.require(kept?.pending ?? []);
-      if (kept) watch.lastId = kept.lastId;
-    }
-    return memory;
   }
 
   /** Adds new tables, and forgets tables whose columns or class changed. */
@@ -299,18 +249,7 @@ export class SourceMemory {
     if (plan.class === 'lookup') return holdsLookups(connection, plan, this.lookups.get(plan.name));
     const watch = this.watches.get(plan.name);
     if (!watch) return !isWatched(plan);
-    if (watch.pending.length > 0) return false;
-    const { from, rangesFrom, ranging } = watch;
-    const spans: Span[] = [[from, HIGHEST], ...(ranging.isNullable ? [null] : [])];
-    const now = await readChecksums(connection, plan, ranging, from === LOWEST ? null : spans);
-    if (watch.changed(spans, now).size > 0) return false;
-    if (from === LOWEST || rangesFrom >= from) return true;
-    const ranges = await readRangeChecksums(connection, plan, ranging, [rangesFrom, from - 1], RANGE_WIDTH);
-    const numbers = new Set([...ranges.keys(), ...watch.rangesWithin(rangesFrom, from - 1)]);
-    return [...numbers].every((range) => {
-      const known = watch.rangeOf(range);
-      return known === undefined || isSame(known, ranges.get(range) ?? NO_ROWS);
-    });
+    return await holdsRows(connection, plan, watch);
   }
 
   #hold(table: string, id: number): void {

@@ -3,7 +3,7 @@ import { connect, quoteName } from '../../../src/db/core/connection.ts';
 import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
 import { quoteText } from '../../../src/db/core/sql-literal.ts';
 import { readGroup } from '../../../src/db/source/group-reader.ts';
-import { SourceMemory } from '../../../src/db/source/memory.ts';
+import { memoryAtTip } from '../../../src/db/source/memory-start.ts';
 import { readTip } from '../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import { blockMessage, encodeMessage } from '../../../src/wire/block.ts';
@@ -92,7 +92,7 @@ export async function recordBlocks(source: DatabaseCoordinates, seed: string, co
   const ledger = await openLedger(writer, { dbType: 'indexer', seed, chain: 'litecoin' });
   const layout = await readLayout(reader, 'indexer');
   const memory = await inSnapshot(reader, async () =>
-    SourceMemory.atTip(reader, layout, await readTip(reader, layout.heads!))
+    memoryAtTip(reader, layout, await readTip(reader, layout.heads!))
   );
   const messages: Buffer[] = [];
   for (let block = 0; block < count; block++) {

@@ -6,7 +6,8 @@ import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
 import { inconsistentTables, readEngineState } from '../../../src/db/source/engine-guard.ts';
 import type { GroupBlock } from '../../../src/db/source/group-block.ts';
 import { readGroup } from '../../../src/db/source/group-reader.ts';
-import { SourceMemory } from '../../../src/db/source/memory.ts';
+import type { SourceMemory } from '../../../src/db/source/memory.ts';
+import { memoryAtTip } from '../../../src/db/source/memory-start.ts';
 import { headLayout, readBlockHeads, readTip } from '../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import { hasCode } from '../../../src/errors.ts';
@@ -25,7 +26,7 @@ async function open(dbType: DbType, ...statements: string[]) {
 async function startAtTip(connection: Connection, dbType: DbType): Promise<SourceMemory> {
   return inSnapshot(connection, async () => {
     const layout = await readLayout(connection, dbType);
-    return SourceMemory.atTip(connection, layout, layout.heads && (await readTip(connection, layout.heads)));
+    return memoryAtTip(connection, layout, layout.heads && (await readTip(connection, layout.heads)));
   });
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { connect } from '../../../src/db/core/connection.ts';
 import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
 import { readGroup } from '../../../src/db/source/group-reader.ts';
-import { SourceMemory } from '../../../src/db/source/memory.ts';
+import { memoryAtTip } from '../../../src/db/source/memory-start.ts';
 import { readTip } from '../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import { blockMessage, encodeMessage } from '../../../src/wire/block.ts';
@@ -22,7 +22,7 @@ test('one changed row of a large table without any key is a small message, and n
   atEnd(() => connection.end());
   const layout = await readLayout(connection, 'indexer');
   const memory = await inSnapshot(connection, async () =>
-    SourceMemory.atTip(connection, layout, await readTip(connection, layout.heads!))
+    memoryAtTip(connection, layout, await readTip(connection, layout.heads!))
   );
   await sql(source, "UPDATE notes SET said = 'changed' WHERE number = 1000");
   await addEmptyBlock(source);

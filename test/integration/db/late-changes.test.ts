@@ -4,7 +4,7 @@ import { type Connection, connect, rows } from '../../../src/db/core/connection.
 import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
 import { START_ROWS } from '../../../src/db/source/changes/table-watch.ts';
 import { readGroup } from '../../../src/db/source/group-reader.ts';
-import { SourceMemory } from '../../../src/db/source/memory.ts';
+import { memoryAtTip, resumeMemory } from '../../../src/db/source/memory-start.ts';
 import { readTip } from '../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import { blockMessage } from '../../../src/wire/block.ts';
@@ -63,9 +63,7 @@ async function checkLateChanges(t: TestContext, isResumed: boolean): Promise<voi
   const reader = await connect(database, { finderKey: TEST_KEY, several: true });
   t.after(() => reader.destroy());
   const layout = await readLayout(reader, 'indexer');
-  let memory = await inSnapshot(reader, async () =>
-    SourceMemory.atTip(reader, layout, await readTip(reader, layout.heads!))
-  );
+  let memory = await inSnapshot(reader, async () => memoryAtTip(reader, layout, await readTip(reader, layout.heads!)));
   const lost: string[] = [];
   const seen = new Set<LateKind>();
   for (const depth of isResumed ? RESUMED_DEPTHS : DEPTHS) {
@@ -75,7 +73,7 @@ async function checkLateChanges(t: TestContext, isResumed: boolean): Promise<voi
       const { changes } = await ledger.writeBlock({ actions: 1, late: [{ kind, depth }] });
       if (isResumed) {
         const point = memory.point();
-        memory = await inSnapshot(reader, () => SourceMemory.resume(reader, layout, point));
+        memory = await inSnapshot(reader, () => resumeMemory(reader, layout, point));
       }
       let message: BlockMessage | undefined;
       for await (const block of readGroup(reader, 'indexer', [], memory)) {

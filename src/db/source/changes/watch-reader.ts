@@ -1,7 +1,8 @@
 import { type Connection, quoteName, rows } from '../../core/connection.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
-import { type Ranging, readChecksums, toValue, valueSql } from './ranging.ts';
+import { isSame, NO_ROWS } from './checksum-map.ts';
+import { type Ranging, readChecksums, readRangeChecksums, toValue, valueSql } from './ranging.ts';
 import { HIGHEST, LOWEST, type Span } from './spans.ts';
 import type { TableFacts } from './table-facts.ts';
 import { RANGE_WIDTH, START_ROWS, TableWatch, WINDOW_ROWS } from './table-watch.ts';
@@ -78,4 +79,20 @@ export async function readLastId(connection: Connection, plan: TablePlan): Promi
   if (counter === undefined) return 0;
   const [row] = await rows(connection, `SELECT MAX(${quoteName(counter)}) AS id FROM ${quoteName(plan.name)}`);
   return Number(row?.['id'] ?? 0);
+}
+
+/** Whether a table's rows are those that its watch knows. Call it inside a snapshot. */
+export async function holdsRows(connection: Connection, plan: TablePlan, watch: TableWatch): Promise<boolean> {
+  if (watch.pending.length > 0) return false;
+  const { from, rangesFrom, ranging } = watch;
+  const spans: Span[] = [[from, HIGHEST], ...(ranging.isNullable ? [null] : [])];
+  const now = await readChecksums(connection, plan, ranging, from === LOWEST ? null : spans);
+  if (watch.changed(spans, now).size > 0) return false;
+  if (from === LOWEST || rangesFrom >= from) return true;
+  const ranges = await readRangeChecksums(connection, plan, ranging, [rangesFrom, from - 1], RANGE_WIDTH);
+  const numbers = new Set([...ranges.keys(), ...watch.rangesWithin(rangesFrom, from - 1)]);
+  return [...numbers].every((range) => {
+    const known = watch.rangeOf(range);
+    return known === undefined || isSame(known, ranges.get(range) ?? NO_ROWS);
+  });
 }

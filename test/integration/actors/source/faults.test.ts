@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, statementTag } from '../../../../src/db/core/connection.ts';
 import { inSnapshot } from '../../../../src/db/core/in-snapshot.ts';
 import { readGroup } from '../../../../src/db/source/group-reader.ts';
-import { SourceMemory } from '../../../../src/db/source/memory.ts';
+import { memoryAtTip, resumeMemory } from '../../../../src/db/source/memory-start.ts';
 import { readTip } from '../../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
@@ -74,7 +74,7 @@ test('a successor continues a group of which only a part was broadcast', async (
   t.after(() => connection.destroy());
   const memory = await inSnapshot(connection, async () => {
     const layout = await readLayout(connection, 'indexer');
-    return SourceMemory.atTip(connection, layout, layout.heads && (await readTip(connection, layout.heads)));
+    return memoryAtTip(connection, layout, layout.heads && (await readTip(connection, layout.heads)));
   });
   await appendBacklog(database, 4, 'a');
   for await (const block of readGroup(connection, 'indexer', [], memory)) {
@@ -86,7 +86,7 @@ test('a successor continues a group of which only a part was broadcast', async (
   assert.deepEqual([point.height, point.openGroup], [121, 120]);
   await addEmptyBlock(database);
   const successor = await inSnapshot(connection, async () =>
-    SourceMemory.resume(connection, await readLayout(connection, 'indexer'), JSON.parse(JSON.stringify(point)))
+    resumeMemory(connection, await readLayout(connection, 'indexer'), JSON.parse(JSON.stringify(point)))
   );
   const groups = [];
   for await (const block of readGroup(connection, 'indexer', [], successor)) {
@@ -114,10 +114,10 @@ test('a successor that knows nothing sends everything once: after its first grou
   t.after(() => connection.destroy());
   const layout = await inSnapshot(connection, () => readLayout(connection, 'indexer'));
   const memory = await inSnapshot(connection, async () =>
-    SourceMemory.atTip(connection, layout, layout.heads && (await readTip(connection, layout.heads)))
+    memoryAtTip(connection, layout, layout.heads && (await readTip(connection, layout.heads)))
   );
   const point = JSON.parse(JSON.stringify(memory.point(true)));
-  const successor = await inSnapshot(connection, () => SourceMemory.resume(connection, layout, point));
+  const successor = await inSnapshot(connection, () => resumeMemory(connection, layout, point));
   const unsettled = () =>
     inSnapshot(connection, async () => {
       const found: string[] = [];

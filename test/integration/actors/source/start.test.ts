@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../../../src/db/core/connection.ts';
 import { inSnapshot } from '../../../../src/db/core/in-snapshot.ts';
-import { SourceMemory } from '../../../../src/db/source/memory.ts';
+import { memoryAtTip } from '../../../../src/db/source/memory-start.ts';
 import { readBlockHeads } from '../../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
@@ -15,7 +15,7 @@ test('a source that starts at the tip finds the true fork below it, also when th
   const connection = await connect(database, { finderKey: TEST_KEY, several: true });
   const layout = await readLayout(connection, 'indexer', []);
   const [tip] = (await readBlockHeads(connection, layout.heads!, 139, 139)) ?? [];
-  const memory = await inSnapshot(connection, () => SourceMemory.atTip(connection, layout, tip!));
+  const memory = await inSnapshot(connection, () => memoryAtTip(connection, layout, tip!));
   const height = await reorg(database, 10, 2, 'shorter');
   const heads = await readBlockHeads(connection, layout.heads!, 0, 139);
   assert.equal(height, 131);

@@ -1,0 +1,56 @@
+import type { GroupBlock } from '../../src/db/source/group-block.ts';
+import type { Logger } from '../../src/log.ts';
+import { count } from '../../src/observe/counters.ts';
+import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../../src/wire/block.ts';
+import type { Broadcast } from '../../src/wire/broadcast.ts';
+import type { DatabaseId } from '../../src/wire/database.ts';
+import { countRows } from '../../src/wire/messages.ts';
+
+/** A block's message, encoded once for every subscriber; without bytes when it exceeds the limit of a message. */
+export function encodeBlock(id: DatabaseId, block: GroupBlock, log: Logger): Broadcast {
+  const message = blockMessage(id, block);
+  count('rows.out', countRows(message));
+  const infraBytes = id.dbType === 'indexer' ? encodeMessage(infraOnly(message)) : null;
+  const bytes = encodeMessage(message);
+  const { height } = block.head;
+  if (bytes.length === 0)
+    log.error({ height }, 'the block exceeds the message limit: subscribers catch up by snapshot');
+  return { type: 'block', height, bytes, infraBytes };
+}
+
+/** The message of a reorg. @param fork the first orphaned height */
+export function encodeReorg(id: DatabaseId, fork: number): Broadcast {
+  const message = reorgMessage(id, fork);
+  const infraBytes = id.dbType === 'indexer' ? encodeMessage(message) : null;
+  return { type: 'reorg', height: fork, bytes: encodeMessage(message), infraBytes };
+}
+
+/** Blocks that are read and encoded, and not yet handed over. */
+export class BlockBatch {
+  readonly #limit: number;
+  #blocks: GroupBlock[] = [];
+  #messages: Broadcast[] = [];
+  #bytes = 0;
+  #readSince = Date.now();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes >= this.#limit;
+  }
+
+  add(block: GroupBlock, message: Broadcast): void {
+    // Its rows are in the message now; only what is to be remembered of it is kept.
+    this.#blocks.push({ ...block, rows: {} });
+    this.#messages.push(message);
+    this.#bytes += message.bytes.byteLength;
+  }
+
+  take(): { blocks: readonly GroupBlock[]; messages: Broadcast[]; readSince: number } {
+    const taken = { blocks: this.#blocks, messages: this.#messages, readSince: this.#readSince };
+    [this.#blocks, this.#messages, this.#bytes, this.#readSince] = [[], [], 0, Date.now()];
+    return taken;
+  }
+}

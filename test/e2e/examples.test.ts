@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { atEnd } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { recordPipes } from '../support/records.ts';
+import { startProgram } from '../support/service-process.ts';
 import { appendBlocks, createDecoder } from '../support/sync/generated-decoder.ts';
 import { PAIR_KEY, startPair } from '../support/sync/sync-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
@@ -13,36 +11,25 @@ const DEADLINE_MS = 30_000;
 const NEW_BLOCKS = 3;
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 
-/** Runs a program until the test ends. @returns what it printed so far, and how it ended */
-function run(program: string, ...args: readonly string[]) {
-  const env = { PATH: process.env['PATH'], SYNC_API_KEY: PAIR_KEY, POLL_S: '0.2' };
-  const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  recordPipes(child, env);
-  const seen = { output: '', exitCode: null as number | null };
-  for (const pipe of [child.stdout, child.stderr]) pipe.setEncoding('utf8').on('data', (text) => (seen.output += text));
-  child.once('exit', (code) => (seen.exitCode = code ?? -1));
-  atEnd(async () => void child.kill());
-  return seen;
-}
-
 test('the examples download a snapshot of a real server and follow its blocks without a gap', async () => {
   const source = await createDatabase('examples');
   await createDecoder(source, { seed: 'examples', blocks: 20, rows: 200 });
   const first = await appendBlocks(source, 1, 'first');
   const { server } = await startPair('decoder', source);
   const database = 'decoder/litecoin/regtest';
+  const env = { SYNC_API_KEY: PAIR_KEY, POLL_S: '0.2' };
   const examples = [
-    run(path('scripts/run-node'), path('examples/follow.ts'), server.url, database),
-    run(path('examples/follow.sh'), server.url, database)
+    startProgram(path('scripts/run-node'), [path('examples/follow.ts'), server.url, database], env),
+    startProgram(path('examples/follow.sh'), [server.url, database], env)
   ];
   const prints = (wanted: RegExp) =>
     eventually(`each example prints ${wanted}`, DEADLINE_MS, async () => {
-      for (const { exitCode, output } of examples) assert.equal(exitCode, null, output);
-      return examples.every(({ output }) => wanted.test(output));
+      for (const { child, output } of examples) assert.equal(child.exitCode, null, output());
+      return examples.every(({ output }) => wanted.test(output()));
     });
   await prints(new RegExp(`^snapshot: [1-9]\\d* bytes of JSON at block ${first}$`, 'm'));
   const last = await appendBlocks(source, NEW_BLOCKS, 'followed');
   await prints(new RegExp(`^block ${last}$`, 'm'));
   const [stream] = examples;
-  for (let height = first + 1; height <= last; height += 1) assert.ok(stream!.output.includes(`block ${height}\n`));
+  for (let height = first + 1; height <= last; height += 1) assert.ok(stream!.output().includes(`block ${height}\n`));
 });

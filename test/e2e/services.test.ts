@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { freePort } from '../../src/devnet/free-port.ts';
 import type { OpenApi } from '../../src/service/openapi.ts';
 import type { OpenRpc } from '../../src/service/rpc/openrpc.ts';
 import { openBrowser } from '../support/browser.ts';
-import { atEnd } from '../support/cleanup.ts';
 import { runCommandLine } from '../support/command-line.ts';
 import { startTestLitecoind } from '../support/litecoin.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { recordPipes } from '../support/records.ts';
+import { startServiceProcess } from '../support/service-process.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 const KEY = 'key-of-a-service';
 const WITH_KEY = { 'x-api-key': KEY };
 const PATIENCE_MS = 30_000;
@@ -27,15 +25,7 @@ interface Running {
 }
 
 async function start(name: string, port: number, env: Readonly<Record<string, string>>): Promise<Running> {
-  const environment = { PATH: process.env['PATH'], ...env };
-  const child = spawn(process.execPath, [MAIN, name, '--no-guardian'], {
-    env: environment,
-    stdio: ['ignore', 'pipe', 'pipe']
-  });
-  atEnd(async () => void child.kill('SIGKILL'));
-  recordPipes(child, environment);
-  child.stdout.resume();
-  child.stderr.resume();
+  const { child } = startServiceProcess(name, env);
   const url = `http://127.0.0.1:${port}`;
   const isReady = () =>
     fetch(`${url}/readyz`).then(

@@ -1,33 +1,20 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../src/devnet/free-port.ts';
 import { decodeBlock } from '../loop/decode.ts';
-import { atEnd } from '../support/cleanup.ts';
 import { startTestLitecoind } from '../support/litecoin.ts';
-import { recordPipes } from '../support/records.ts';
+import { startProgram } from '../support/service-process.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
 const DEADLINE_MS = 60_000;
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 
-/** Runs a program until the test ends. @returns what it printed so far, and how it ended */
-function run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(program, args, { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-  recordPipes(child, env);
-  const seen = { output: '', exitCode: null as number | null };
-  for (const pipe of [child.stdout, child.stderr]) pipe.setEncoding('utf8').on('data', (text) => (seen.output += text));
-  child.once('exit', (code) => (seen.exitCode = code ?? -1));
-  atEnd(async () => void child.kill());
-  return seen;
-}
-
 test('the example wallet issues a token and sends it, by the encoder as an operator starts it', async () => {
   const { node } = await startTestLitecoind();
   await node.fund(2);
   const port = String(await freePort());
-  run(path('scripts/platform-node'), ['encoder', '--no-guardian'], {
+  startProgram(path('scripts/platform-node'), ['encoder', '--no-guardian'], {
     NETWORK: 'RLTC',
     NODE_PORT: String(node.rpcPort),
     NODE_USER: node.user,
@@ -44,13 +31,13 @@ test('the example wallet issues a token and sends it, by the encoder as an opera
     )
   );
   const receiver = await node.newAddress();
-  const wallet = run(path('scripts/run-node'), [path('examples/wallet.ts'), url, receiver]);
+  const wallet = startProgram(path('scripts/run-node'), [path('examples/wallet.ts'), url, receiver]);
   const said = async (pattern: RegExp): Promise<RegExpExecArray> => {
     await eventually(`the wallet prints ${pattern}`, DEADLINE_MS, async () => {
-      assert.ok([null, 0].includes(wallet.exitCode), wallet.output);
-      return pattern.test(wallet.output);
+      assert.ok([null, 0].includes(wallet.child.exitCode), wallet.output());
+      return pattern.test(wallet.output());
     });
-    return pattern.exec(wallet.output)!;
+    return pattern.exec(wallet.output())!;
   };
   const [, address] = await said(/^pay some coins to (rltc1\w+)$/m);
   await node.rpc.call('sendtoaddress', [address, '1']);
@@ -63,5 +50,5 @@ test('the example wallet issues a token and sends it, by the encoder as an opera
     assert.equal(row.source, address);
     assert.match(row.data, /^(?:ISSUE|SEND)\|0\|WALLET\|/);
   }
-  await eventually('the wallet ends', DEADLINE_MS, async () => wallet.exitCode === 0);
+  await eventually('the wallet ends', DEADLINE_MS, async () => wallet.child.exitCode === 0);
 });

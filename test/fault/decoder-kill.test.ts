@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressOf } from '../../src/coin/address.ts';
 import { chainNetwork } from '../../src/coin/chains.ts';
@@ -14,20 +12,18 @@ import { query, startLoop } from '../support/decoder/loop.ts';
 import { assertPrefix, type DecoderRows, rowsOf } from '../support/decoder/rows.ts';
 import { startTestLitecoind, type TestLitecoind } from '../support/litecoin.ts';
 import { createDatabase } from '../support/mariadb.ts';
-import { recordPipes } from '../support/records.ts';
+import { databaseEnv, nodeEnv, startServiceProcess } from '../support/service-process.ts';
 
 const KILLS = 50;
 const SEED = process.env['PROPERTY_SEED'] ?? '1';
 const BLOCKS = 2_500;
 const PER_STEP = 100;
 const DEADLINE_MS = 30_000;
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 /** As the command line has it: fifty starts compile the program once. */
 const COMPILED = new URL('../../dist/compile-cache', import.meta.url).pathname;
 const NETWORK = chainNetwork('litecoin', 'regtest');
 /** Outside of the wallet, which would become slow. */
 const MINER = addressOf(payTo({ kind: 'keyHash', bytes: new Uint8Array(20) }), NETWORK.addresses)!;
-const processes = new Set<ChildProcess>();
 let coin: TestLitecoind;
 let reference: DecoderRows;
 let height: number;
@@ -52,25 +48,14 @@ before(async () => {
   await loop.stop();
   reference = await rowsOf(fresh);
 });
-after(() => {
-  for (const child of processes) child.kill('SIGKILL');
-});
-
 async function startDecoder(database: DatabaseCoordinates) {
-  const environment = {
-    ...{ PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILED, NETWORK: 'litecoin-regtest', NODE_URL: '127.0.0.1' },
-    ...{ NODE_PORT: String(coin.node.rpcPort), NODE_USER: coin.node.user, NODE_PASSWORD: coin.node.password },
-    ...{ DECODER_DB_HOST: database.host, DECODER_DB_PORT: String(database.port), DECODER_DB_NAME: database.name },
-    ...{ DECODER_DB_USER: database.user, DECODER_DB_PASS: database.pass },
-    ...{ DECODER_API_HOST: '127.0.0.1', DECODER_API_PORT: String(await freePort()) }
-  };
-  const options = { env: environment, stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'] };
-  const child = spawn(process.execPath, [MAIN, 'decoder', '--no-guardian'], options);
-  processes.add(child);
-  recordPipes(child, environment);
-  child.stdout.resume();
-  child.stderr.resume();
-  const exited = once(child, 'exit').then(() => processes.delete(child));
+  const { child, exited } = startServiceProcess('decoder', {
+    NODE_COMPILE_CACHE: COMPILED,
+    ...nodeEnv(coin.node),
+    ...databaseEnv('DECODER', database),
+    DECODER_API_HOST: '127.0.0.1',
+    DECODER_API_PORT: String(await freePort())
+  });
   return {
     /** Waits until blocks are being written above a height. */
     async writesAbove(stored: number): Promise<void> {

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../src/devnet/free-port.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { atEnd } from './cleanup.ts';
-import { recordPipes } from './records.ts';
+import { databaseEnv, startServiceProcess } from './service-process.ts';
 import { sql } from './sql.ts';
-
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 
 interface Databases {
   readonly decoder: DatabaseCoordinates;
@@ -40,31 +36,14 @@ async function withGrants({ decoder, indexer }: Databases): Promise<Databases> {
 export async function startExplorer(databases: Databases, env: Readonly<Record<string, string>> = {}) {
   const { decoder, indexer } = await withGrants(databases);
   const port = await freePort();
-  const account = (prefix: string, { host, port: at, name, user, pass }: DatabaseCoordinates) => ({
-    [`${prefix}_DB_HOST`]: host,
-    [`${prefix}_DB_PORT`]: String(at),
-    [`${prefix}_DB_NAME`]: name,
-    [`${prefix}_DB_USER`]: user,
-    [`${prefix}_DB_PASS`]: pass
-  });
-  const environment = {
-    PATH: process.env['PATH'],
+  const { child, exited, output } = startServiceProcess('explorer', {
     NETWORK: 'RBTC',
-    ...account('DECODER', decoder),
-    ...account('INDEXER', indexer),
+    ...databaseEnv('DECODER', decoder),
+    ...databaseEnv('INDEXER', indexer),
     EXPLORER_API_HOST: '127.0.0.1',
     EXPLORER_API_PORT: String(port),
     ...env
-  };
-  const child = spawn(process.execPath, [MAIN, 'explorer', '--no-guardian'], {
-    env: environment,
-    stdio: ['ignore', 'pipe', 'pipe']
   });
-  recordPipes(child, environment);
-  let output = '';
-  child.stdout?.on('data', (chunk) => (output += String(chunk)));
-  child.stderr?.on('data', (chunk) => (output += String(chunk)));
-  const exited = once(child, 'exit').then(([code]) => code as number | null);
   const stop = async () => {
     child.kill('SIGTERM');
     return await exited;
@@ -73,8 +52,8 @@ export async function startExplorer(databases: Databases, env: Readonly<Record<s
   const url = `http://127.0.0.1:${port}`;
   const deadline = Date.now() + 30_000;
   while ((await fetch(`${url}/readyz`).catch(() => undefined))?.status !== 200) {
-    assert.ok(Date.now() < deadline && child.exitCode === null, output);
+    assert.ok(Date.now() < deadline && child.exitCode === null, output());
     await sleep(100);
   }
-  return { url, port, stop, output: () => output };
+  return { url, port, stop, output };
 }

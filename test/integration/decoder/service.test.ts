@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import { freePort } from '../../../src/devnet/free-port.ts';
@@ -9,10 +7,8 @@ import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase, startOwnServer, testServer } from '../../support/mariadb.ts';
-import { recordPipes } from '../../support/records.ts';
+import { databaseEnv, nodeEnv, startServiceProcess } from '../../support/service-process.ts';
 
-const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
-const processes: ChildProcess[] = [];
 let coin: TestLitecoind;
 
 before(async () => {
@@ -23,51 +19,27 @@ before(async () => {
     await coin.node.mine(1);
   }
 });
-after(() => {
-  for (const child of processes) child.kill('SIGKILL');
-});
-
 /** Starts `platform-node decoder` as a process of its own. */
 async function startDecoder(database: DatabaseCoordinates, env: Record<string, string> = {}) {
   const port = Number(env['DECODER_API_PORT'] ?? (await freePort()));
-  const environment = {
-    PATH: process.env['PATH'],
-    NETWORK: 'litecoin-regtest',
-    NODE_URL: '127.0.0.1',
-    NODE_PORT: String(coin.node.rpcPort),
-    NODE_USER: coin.node.user,
-    NODE_PASSWORD: coin.node.password,
-    DECODER_DB_HOST: database.host,
-    DECODER_DB_PORT: String(database.port),
-    DECODER_DB_NAME: database.name,
-    DECODER_DB_USER: database.user,
-    DECODER_DB_PASS: database.pass,
+  const started = startServiceProcess('decoder', {
+    ...nodeEnv(coin.node),
+    ...databaseEnv('DECODER', database),
     DECODER_API_HOST: '127.0.0.1',
     DECODER_API_PORT: String(port),
     DECODER_POLL_INTERVAL: '20',
     ...env
-  };
-  const child = spawn(process.execPath, [MAIN, 'decoder', '--no-guardian'], {
-    env: environment,
-    stdio: ['ignore', 'pipe', 'pipe']
   });
-  processes.push(child);
-  recordPipes(child, environment);
-  let output = '';
-  child.stdout?.on('data', (chunk) => (output += String(chunk)));
-  child.stderr?.on('data', (chunk) => (output += String(chunk)));
-  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const { child, output } = started;
   const url = `http://127.0.0.1:${port}`;
   const probe = async (path: string) => {
     const response = await fetch(url + path);
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
   return {
-    child,
+    ...started,
     port,
-    exited,
     probe,
-    output: () => output,
     async call(method: string) {
       const body = JSON.stringify({ jsonrpc: '2.0', method, id: 5 });
       const response = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
@@ -78,7 +50,7 @@ async function startDecoder(database: DatabaseCoordinates, env: Record<string, s
       for (;;) {
         const { status, body } = await probe(path).catch(() => ({ status: 0, body: {} }));
         if (isDone(body, status)) return body;
-        assert.ok(Date.now() < deadline && child.exitCode === null, `${JSON.stringify(body)}\n${output}`);
+        assert.ok(Date.now() < deadline && child.exitCode === null, `${JSON.stringify(body)}\n${output()}`);
         await sleep(250); // the probes are limited to 100 requests a minute
       }
     }

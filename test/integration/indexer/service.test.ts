@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import type { BlockRows } from '../../../src/decoder/block-rows.ts';
@@ -10,18 +8,12 @@ import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { freePort } from '../../../src/devnet/free-port.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
 import { createDatabase } from '../../support/mariadb.ts';
-import { recordPipes } from '../../support/records.ts';
+import { databaseEnv, startServiceProcess } from '../../support/service-process.ts';
 import { sql } from '../../support/sql.ts';
 
-const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 /** Addresses of a litecoin regtest. */
 const [ALICE, BOB] = ['mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn', 'mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r'];
 const GENESIS = '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9';
-const processes: ChildProcess[] = [];
-after(() => {
-  for (const child of processes) child.kill('SIGKILL');
-});
-
 const hashOf = (height: number, branch: string) => (height === 0 ? GENESIS : `${branch}${height}`.padStart(64, '0'));
 
 /** Blocks of one branch from a height on, each with the given action texts of Alice. */
@@ -71,34 +63,21 @@ async function withGrants(databases: Databases): Promise<Databases> {
 async function startIndexer(databases: Databases, env: Record<string, string> = {}, options: string[] = []) {
   const { decoder, indexer } = await withGrants(databases);
   const port = await freePort();
-  const account = (prefix: string, { host, port, name, user, pass }: DatabaseCoordinates) => ({
-    [`${prefix}_DB_HOST`]: host,
-    [`${prefix}_DB_PORT`]: String(port),
-    [`${prefix}_DB_NAME`]: name,
-    [`${prefix}_DB_USER`]: user,
-    [`${prefix}_DB_PASS`]: pass
-  });
-  const environment = {
-    PATH: process.env['PATH'],
-    INDEXER_COIN: 'LTC',
-    INDEXER_NETWORK: 'regtest',
-    ...account('DECODER', decoder),
-    ...account('INDEXER', indexer),
-    INDEXER_API_HOST: '127.0.0.1',
-    INDEXER_API_PORT: String(port),
-    INDEXER_POLL_INTERVAL: '20',
-    ...env
-  };
-  const child = spawn(process.execPath, [MAIN, 'indexer', '--no-guardian', ...options], {
-    env: environment,
-    stdio: ['ignore', 'pipe', 'pipe']
-  });
-  processes.push(child);
-  recordPipes(child, environment);
-  let output = '';
-  child.stdout?.on('data', (chunk) => (output += String(chunk)));
-  child.stderr?.on('data', (chunk) => (output += String(chunk)));
-  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const started = startServiceProcess(
+    'indexer',
+    {
+      INDEXER_COIN: 'LTC',
+      INDEXER_NETWORK: 'regtest',
+      ...databaseEnv('DECODER', decoder),
+      ...databaseEnv('INDEXER', indexer),
+      INDEXER_API_HOST: '127.0.0.1',
+      INDEXER_API_PORT: String(port),
+      INDEXER_POLL_INTERVAL: '20',
+      ...env
+    },
+    options
+  );
+  const { child, output } = started;
   const call = async (method: string, params = {}) => {
     const body = JSON.stringify({ jsonrpc: '2.0', method, params, id: 5 });
     const headers = { 'content-type': 'application/json' };
@@ -106,16 +85,14 @@ async function startIndexer(databases: Databases, env: Record<string, string> = 
     return ((await response.json()) as { result: Record<string, unknown> }).result;
   };
   return {
-    child,
-    exited,
+    ...started,
     call,
-    output: () => output,
     async until(isDone: (health: Record<string, unknown>) => boolean) {
       const deadline = Date.now() + 30_000;
       for (;;) {
         const health: Record<string, unknown> = await call('health').catch(() => ({}));
         if (isDone(health)) return health;
-        assert.ok(Date.now() < deadline && child.exitCode === null, `${JSON.stringify(health)}\n${output}`);
+        assert.ok(Date.now() < deadline && child.exitCode === null, `${JSON.stringify(health)}\n${output()}`);
         await sleep(150);
       }
     }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressScript } from '../../../src/coin/address-script.ts';
 import { toBaseUnits } from '../../../src/coin/amount.ts';
@@ -11,9 +10,8 @@ import { readTrackedCoins } from '../../../src/encoder/tracker-coins.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
-import { recordPipes } from '../../support/records.ts';
+import { databaseEnv, nodeEnv, startServiceProcess } from '../../support/service-process.ts';
 
-const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 /** A coin as the service tells it. */
 interface Told {
   readonly txid: string;
@@ -34,7 +32,6 @@ interface Body {
   readonly committed_height: number;
 }
 
-let child: ChildProcess;
 let coin: TestLitecoind;
 let url: string;
 
@@ -44,28 +41,15 @@ before(async () => {
   const database = await createDatabase('tracker_service');
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
-  const env = {
-    PATH: process.env['PATH'],
-    NETWORK: 'litecoin-regtest',
-    NODE_URL: '127.0.0.1',
-    NODE_PORT: String(coin.node.rpcPort),
-    NODE_USER: coin.node.user,
-    NODE_PASSWORD: coin.node.password,
-    UTXO_TRACKER_DB_HOST: database.host,
-    UTXO_TRACKER_DB_PORT: String(database.port),
-    UTXO_TRACKER_DB_NAME: database.name,
-    UTXO_TRACKER_DB_USER: database.user,
-    UTXO_TRACKER_DB_PASS: database.pass,
+  startServiceProcess('tracker', {
+    ...nodeEnv(coin.node),
+    ...databaseEnv('UTXO_TRACKER', database),
     UTXO_TRACKER_API_HOST: '127.0.0.1',
     UTXO_TRACKER_API_PORT: String(port),
     UTXO_TRACKER_POLL_INTERVAL: '20',
     UTXO_TRACKER_MEMPOOL_INTERVAL: '100'
-  };
-  const stdio = ['ignore', 'pipe', 'pipe'] as const;
-  child = spawn(process.execPath, [MAIN, 'tracker', '--no-guardian'], { env, stdio: [...stdio] });
-  recordPipes(child, env);
+  });
 });
-after(() => void child.kill('SIGKILL'));
 
 async function rpc(method: string, params: object = {}) {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });

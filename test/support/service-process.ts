@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { atEnd } from './cleanup.ts';
+import { recordPipes } from './records.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+type Environment = Readonly<Record<string, string>>;
+
+/** A program that was started. */
+export interface StartedProcess {
+  readonly child: ChildProcess;
+  /** Its exit code when it has ended; null where a signal ended it. */
+  readonly exited: Promise<number | null>;
+  /** Everything that it printed so far, by both pipes. */
+  output(): string;
+}
+
+/** Starts a program with no variables but PATH and the given ones; it is killed when the test file ends. */
+export function startProgram(program: string, args: readonly string[], env: Environment = {}): StartedProcess {
+  const environment = { PATH: process.env['PATH'], ...env };
+  const child = spawn(program, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+  atEnd(async () => void child.kill('SIGKILL'));
+  recordPipes(child, environment);
+  let output = '';
+  for (const pipe of [child.stdout, child.stderr]) pipe.setEncoding('utf8').on('data', (text) => (output += text));
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  return { child, exited, output: () => output };
+}
+
+/** Starts a service as an operator does, without its guardian. */
+export function startServiceProcess(name: string, env: Environment, options: readonly string[] = []): StartedProcess {
+  return startProgram(process.execPath, [MAIN, name, '--no-guardian', ...options], env);
+}
+
+/** The variables of a database. @param prefix such as DECODER */
+export function databaseEnv(prefix: string, { host, port, name, user, pass }: DatabaseCoordinates): Environment {
+  return {
+    [`${prefix}_DB_HOST`]: host,
+    [`${prefix}_DB_PORT`]: String(port),
+    [`${prefix}_DB_NAME`]: name,
+    [`${prefix}_DB_USER`]: user,
+    [`${prefix}_DB_PASS`]: pass
+  };
+}
+
+/** The variables of a litecoin regtest node on this machine. */
+export function nodeEnv(node: { readonly rpcPort: number; readonly user: string; readonly password: string }) {
+  return {
+    NETWORK: 'litecoin-regtest',
+    NODE_URL: '127.0.0.1',
+    NODE_PORT: String(node.rpcPort),
+    NODE_USER: node.user,
+    NODE_PASSWORD: node.password
+  };
+}

@@ -7,6 +7,8 @@ import { test } from 'node:test';
 const BELOW = 'everything below';
 const BASICS = ['src/wire/', 'src/consensus/', 'src/errors.ts'];
 const TABLES = ['src/db/tables/', 'src/db/core/'];
+/** The actor's end of a thread, and what both ends share. */
+const THREAD = ['actors/runtime/thread/', 'actors/runtime/'];
 const FASTIFY = ['fastify', '@fastify/', 'typebox'];
 
 /**
@@ -54,7 +56,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/sync/http/': [
     ...['node:', ...FASTIFY, 'src/sync/snapshot/', 'src/service/', 'src/observe/', ...BASICS],
-    ...['type src/sync/fan-out/', 'type src/observe/metrics/', 'type actors/protocol.ts', 'type actors/runtime/'],
+    ...['type src/sync/fan-out/', 'type src/observe/metrics/', 'type actors/protocol.ts'],
+    'type actors/runtime/supervision/',
     ...['type src/config/', 'type src/log.ts']
   ],
   'src/sync/fan-out/': [
@@ -62,11 +65,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/db/source/', 'type src/config/', 'type src/log.ts']
   ],
   'actors/decoder/': [
-    ...['node:', 'type workers/decoder/', 'src/decoder/', 'actors/chain/', 'src/chain/', 'actors/runtime/'],
+    ...['node:', 'type workers/decoder/', 'src/decoder/', 'actors/chain/', 'src/chain/', 'actors/runtime/thread/'],
     ...['machines/chain/', 'src/coin/']
   ],
   'actors/tracker/': [
-    ...['node:', 'type workers/tracker/', 'src/tracker/', 'actors/chain/', 'src/chain/', 'actors/runtime/'],
+    ...['node:', 'type workers/tracker/', 'src/tracker/', 'actors/chain/', 'src/chain/', 'actors/runtime/thread/'],
     ...['machines/chain/', 'src/coin/']
   ],
   'workers/tracker/': ['src/tracker/', 'src/chain/', 'src/coin/'],
@@ -75,7 +78,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/chain/': [
-    ...['node:', 'xstate', 'src/chain/', 'actors/runtime/', 'type machines/chain/', 'src/coin/', 'src/log.ts'],
+    ...['node:', 'xstate', 'src/chain/', ...THREAD, 'type machines/chain/', 'src/coin/', 'src/log.ts'],
     ...BASICS
   ],
   'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/chain/', 'src/coin/'],
@@ -87,7 +90,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', 'xstate', 'type mysql2/promise', 'machines/chain/', 'src/db/core/', 'src/coin/'],
     ...['type src/service/', 'type src/log.ts', ...BASICS]
   ],
-  'actors/indexer/': ['node:', 'src/indexer/', 'actors/runtime/', 'src/db/core/', 'src/coin/', 'src/log.ts', ...BASICS],
+  'actors/indexer/': [
+    'node:',
+    'src/indexer/',
+    'actors/runtime/thread/',
+    'src/db/core/',
+    'src/coin/',
+    'src/log.ts',
+    ...BASICS
+  ],
   'src/indexer/': [
     ...['node:', ...FASTIFY, 'xstate', 'machines/indexer/', 'src/db/core/', 'src/coin/', 'src/service/'],
     ...['type src/config/', 'type src/log.ts', ...BASICS]
@@ -98,7 +109,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'xstate',
       'src/explorer/',
       'machines/explorer/',
-      'actors/runtime/',
+      'actors/runtime/thread/',
       'src/coin/',
       'src/log.ts',
       ...BASICS
@@ -110,13 +121,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'actors/source/': [
     ...['node:', 'xstate', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts'],
-    ...['src/db/source/', 'src/db/ddl/', ...TABLES, 'actors/runtime/', 'machines/sync/', 'machines/runtime/'],
+    ...['src/db/source/', 'src/db/ddl/', ...TABLES, ...THREAD, 'machines/sync/', 'machines/runtime/'],
     ...['src/observe/', 'src/log.ts', ...BASICS]
   ],
   'actors/replica/': [
     ...['node:', 'xstate', 'actors/replica/loading/', 'actors/replica/following/', 'actors/replica/catch-up/'],
     ...['actors/replica/verifying/', 'actors/replica/quorum/', 'actors/replica/parts/', 'actors/commitment/'],
-    ...['type actors/protocol.ts', 'actors/runtime/', 'machines/sync/', 'src/db/replica/', 'src/log.ts'],
+    ...['type actors/protocol.ts', ...THREAD, 'machines/sync/', 'src/db/replica/', 'src/log.ts'],
     ...[...TABLES, ...BASICS]
   ],
   'actors/replica/loading/': [
@@ -129,11 +140,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'actors/replica/catch-up/': [
     ...['actors/replica/quorum/', 'actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/'],
-    ...['src/db/replica/', 'actors/runtime/', 'type machines/sync/', ...TABLES, ...BASICS]
+    ...['src/db/replica/', 'actors/runtime/thread/', 'type machines/sync/', ...TABLES, ...BASICS]
   ],
   'actors/replica/verifying/': [
     ...['xstate', 'actors/replica/parts/', 'src/db/replica/compare/', 'src/db/replica/', 'type src/sync/client/'],
-    ...['actors/runtime/', 'machines/sync/', 'src/observe/', ...TABLES, ...BASICS]
+    ...['actors/runtime/thread/', 'machines/sync/', 'src/observe/', ...TABLES, ...BASICS]
   ],
   'actors/replica/quorum/': [
     ...['node:', 'xstate', 'type actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/', 'src/db/core/'],
@@ -144,7 +155,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['src/db/replica/', 'machines/runtime/', 'type src/log.ts', ...TABLES, ...BASICS]
   ],
   'actors/commitment/': [
-    ...['node:', 'xstate', 'src/db/replica/', ...TABLES, 'actors/runtime/', 'machines/sync/', ...BASICS],
+    ...['node:', 'xstate', 'src/db/replica/', ...TABLES, 'actors/runtime/thread/', 'machines/sync/', ...BASICS],
     ...['type actors/protocol.ts', 'type src/db/source/', 'type src/log.ts']
   ],
   'actors/protocol.ts': [
@@ -176,13 +187,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'src/wire/',
       'src/errors.ts'
     ],
-    ...['type src/observe/metrics/', 'type actors/runtime/', 'type src/config/', 'type src/log.ts']
+    ...['type src/observe/metrics/', 'type actors/runtime/supervision/', 'type src/config/', 'type src/log.ts']
   ],
-  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/', 'src/wire/'],
-  'actors/runtime/': [
-    ...['node:', 'piscina', 'xstate', 'src/db/core/', 'machines/all.ts', 'machines/runtime/', 'src/process/'],
-    ...['src/observe/', 'type src/log.ts', ...BASICS]
+  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/supervision/', 'src/wire/'],
+  'actors/runtime/supervision/': [
+    ...['node:', 'xstate', 'actors/runtime/', 'machines/all.ts', 'machines/runtime/', 'src/db/core/', 'src/process/'],
+    ...['type src/observe/', 'type src/log.ts', ...BASICS]
   ],
+  'actors/runtime/thread/': [
+    ...['node:', 'xstate', 'actors/runtime/', 'machines/runtime/', 'src/observe/', 'type src/log.ts', ...BASICS]
+  ],
+  'actors/runtime/': ['node:', 'piscina', 'xstate', 'src/process/', 'src/observe/', ...BASICS],
   'src/db/core/': ['node:', 'mysql2', 'src/observe/', ...BASICS],
   'machines/all.ts': [
     'type xstate',
@@ -349,11 +364,23 @@ test('a property has the same cases in every run', () => {
 test('the rule catches what it is for, types too', () => {
   const seeded: readonly [file: string, source: string, refused: boolean][] = [
     ['machines/runtime/halt.ts', "import { createPool } from 'mysql2/promise';", true],
-    ['src/sync/routes/status.ts', "import { ActorHandle } from '../../../actors/runtime/actor-handle.ts';", true],
-    ['src/sync/routes/status.ts', "import type { ActorHandle } from '../../../actors/runtime/actor-handle.ts';", true],
-    ['src/sync/http/deps.ts', "import type { ActorView } from '../../../actors/runtime/actor-view.ts';", false],
-    ['src/sync/http/deps.ts', "import { Timeline } from '../../../actors/runtime/timeline.ts';", true],
-    ['src/db/core/connection.ts', "import {\n  a,\n  b\n} from '../../../actors/runtime/ring.ts';", true],
+    [
+      'src/sync/routes/status.ts',
+      "import { ActorHandle } from '../../../actors/runtime/supervision/actor-handle.ts';",
+      true
+    ],
+    [
+      'src/sync/routes/status.ts',
+      "import type { ActorHandle } from '../../../actors/runtime/supervision/actor-handle.ts';",
+      true
+    ],
+    [
+      'src/sync/http/deps.ts',
+      "import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';",
+      false
+    ],
+    ['src/sync/http/deps.ts', "import { Timeline } from '../../../actors/runtime/supervision/timeline.ts';", true],
+    ['src/db/core/connection.ts', "import {\n  a,\n  b\n} from '../../../actors/runtime/supervision/ring.ts';", true],
     ['src/db/core/row-stream.ts', "import type { SnapshotPlan } from '../source/snapshot-plan.ts';", true],
     ['src/db/replica/state.ts', "import { compare } from './compare/digest-compare.ts';", true],
     ['workers/sync/snapshot.ts', "import fastify from 'fastify';", true],
@@ -361,8 +388,9 @@ test('the rule catches what it is for, types too', () => {
     ['src/wire/block.ts', "export type { GroupBlock } from '../db/source/group-block.ts';", true],
     ['src/coin/rows.ts', "import '../db/core/connection.ts';", true],
     ['src/sync/service.ts', "const { run } = await import('../cli/sync.ts');", true],
+    ['actors/source/actor.ts', "import { Supervisor } from '../runtime/supervision/supervisor.ts';", true],
     ['src/nowhere/file.ts', '', true],
-    ['src/cli/sync.ts', "import { Supervisor } from '../../actors/runtime/supervisor.ts';", false]
+    ['src/cli/sync.ts', "import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';", false]
   ];
   for (const [file, source, refused] of seeded) {
     assert.equal(forbiddenImports(file, source).length > 0, refused, `${file}: ${source}`);

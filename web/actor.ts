@@ -1,4 +1,4 @@
-import type { TimelineEntry } from '../actors/runtime/timeline.ts';
+import type { TimelineEntry } from '../actors/runtime/supervision/timeline.ts';
 import { waitOf } from '../src/wire/standing.ts';
 import { Chart, eventText } from './chart.ts';
 import { count, duration, h, setText, Table } from './dom.ts';

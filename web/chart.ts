@@ -1,4 +1,4 @@
-import type { TimelineEntry } from '../actors/runtime/timeline.ts';
+import type { TimelineEntry } from '../actors/runtime/supervision/timeline.ts';
 import { h, setText } from './dom.ts';
 import { ZoomFrame } from './zoom.ts';
 

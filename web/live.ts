@@ -1,5 +1,5 @@
-import type { ActorView } from '../actors/runtime/actor-view.ts';
-import type { TimelineEntry } from '../actors/runtime/timeline.ts';
+import type { ActorView } from '../actors/runtime/supervision/actor-view.ts';
+import type { TimelineEntry } from '../actors/runtime/supervision/timeline.ts';
 import type { SubscriberView } from '../src/sync/fan-out/subscriber.ts';
 import type { Pipeline } from '../src/wire/pipeline.ts';
 import type { ActorReport, DatabaseReport } from '../src/wire/report.ts';

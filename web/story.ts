@@ -1,4 +1,4 @@
-import type { TimelineEntry } from '../actors/runtime/timeline.ts';
+import type { TimelineEntry } from '../actors/runtime/supervision/timeline.ts';
 import { phrase } from '../src/wire/standing.ts';
 import { h, setText } from './dom.ts';
 import { keyOf } from './lanes.ts';

@@ -1,4 +1,4 @@
-import type { TimelineEntry } from '../actors/runtime/timeline.ts';
+import type { TimelineEntry } from '../actors/runtime/supervision/timeline.ts';
 import { CHARTS } from './actor.ts';
 import { Chart, eventText } from './chart.ts';
 import { type Cell, h, setText, Table } from './dom.ts';

@@ -4,8 +4,8 @@ import type { ChainReport } from '../../src/chain/report.ts';
 import type { BlockStore, ChainWork } from '../../src/chain/work.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
-import { Effects } from '../runtime/effects.ts';
 import { stateText } from '../runtime/observe.ts';
+import { Effects } from '../runtime/thread/effects.ts';
 
 /** The work of a loop, whatever its blocks are made into. */
 type AnyWork = Omit<ChainWork<never, never>, 'store'> & {

@@ -8,9 +8,9 @@ import { NodeChain } from '../../src/coin/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
 import { createLogger, type Logger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import type { ActorHost } from '../runtime/actor-host.ts';
 import { TaskPool } from '../runtime/task-pool.ts';
 import type { Tasks } from '../runtime/tasks.ts';
+import type { ActorHost } from '../runtime/thread/actor-host.ts';
 import { ChainLoop, type ChainLoopOptions } from './loop.ts';
 
 /** What the thread of any actor that writes a chain is started with. */

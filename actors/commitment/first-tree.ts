@@ -6,7 +6,7 @@ import type { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts'
 import { type Connection, rows } from '../../src/db/core/connection.ts';
 import { readLeafPages } from '../../src/db/tables/state-reader.ts';
 import { hasCode } from '../../src/errors.ts';
-import { untilAborted } from '../runtime/until-aborted.ts';
+import { untilAborted } from '../runtime/thread/until-aborted.ts';
 
 /** Leaves of one task of the pool: some 200 ms. */
 const BATCH_LEAVES = 2_000;

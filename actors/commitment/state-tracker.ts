@@ -7,7 +7,7 @@ import type { Connection } from '../../src/db/core/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
 import type { StateCommitment } from '../../src/wire/report.ts';
-import { Effects } from '../runtime/effects.ts';
+import { Effects } from '../runtime/thread/effects.ts';
 import { makeFirstTree } from './first-tree.ts';
 import { type ClaimedStep, FollowedTree } from './followed-tree.ts';
 

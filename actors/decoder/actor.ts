@@ -8,7 +8,7 @@ import { MempoolPass } from '../../src/decoder/mempool-pass.ts';
 import { type DecoderStore, openDecoderStore } from '../../src/decoder/store.ts';
 import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
 import { ChainThread, type ChainThreadData } from '../chain/thread.ts';
-import { hostActor } from '../runtime/actor-host.ts';
+import { hostActor } from '../runtime/thread/actor-host.ts';
 
 /** What a decoder actor's thread is started with. */
 export interface DecoderActorData extends ChainThreadData {

@@ -12,8 +12,8 @@ import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts
 import { type ExplorerReport, lagOf } from '../../src/explorer/report.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { hostActor } from '../runtime/actor-host.ts';
-import { CircuitBreaker } from '../runtime/circuit.ts';
+import { hostActor } from '../runtime/thread/actor-host.ts';
+import { CircuitBreaker } from '../runtime/thread/circuit.ts';
 
 /** What an explorer actor's thread is started with. */
 export interface ExplorerActorData {

@@ -12,8 +12,8 @@ import { rulesOf } from '../../src/indexer/rules/rules.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { hostActor } from '../runtime/actor-host.ts';
-import { CircuitBreaker } from '../runtime/circuit.ts';
+import { hostActor } from '../runtime/thread/actor-host.ts';
+import { CircuitBreaker } from '../runtime/thread/circuit.ts';
 
 /** What an indexer actor's thread is started with. */
 export interface IndexerActorData {

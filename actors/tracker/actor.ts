@@ -10,7 +10,7 @@ import type { TrackerReport } from '../../src/tracker/report.ts';
 import { MOST_GROUP_BLOCKS, openTrackerStore, type TrackerStore } from '../../src/tracker/store.ts';
 import type { TrackerTasks } from '../../workers/tracker/tasks.ts';
 import { ChainThread, type ChainThreadData } from '../chain/thread.ts';
-import { hostActor } from '../runtime/actor-host.ts';
+import { hostActor } from '../runtime/thread/actor-host.ts';
 
 /** What a tracker actor's thread is started with. */
 export interface TrackerActorData extends ChainThreadData {

@@ -1,6 +1,6 @@
-import { actorEntry } from '../../actors/runtime/actor-handle.ts';
 import type { Protocol } from '../../actors/runtime/channel.ts';
-import { Supervisor } from '../../actors/runtime/supervisor.ts';
+import { actorEntry } from '../../actors/runtime/supervision/actor-handle.ts';
+import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import type { FrameConfig } from '../config/service.ts';
 import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';

@@ -1,5 +1,5 @@
 import type { FastifyPluginCallback } from 'fastify';
-import type { TimelineEntry } from '../../actors/runtime/timeline.ts';
+import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Counters } from '../observe/counters.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';

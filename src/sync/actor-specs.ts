@@ -1,6 +1,6 @@
 import type { ReplicaActorData, SourceActorData } from '../../actors/protocol.ts';
-import { actorEntry } from '../../actors/runtime/actor-handle.ts';
-import type { ActorSpec } from '../../actors/runtime/supervisor.ts';
+import { actorEntry } from '../../actors/runtime/supervision/actor-handle.ts';
+import type { ActorSpec } from '../../actors/runtime/supervision/supervisor.ts';
 import { type SyncConfig, sourcesOf } from '../config/sync.ts';
 import type { ResumePoint } from '../db/source/resume-point.ts';
 import { PlatformError } from '../errors.ts';

@@ -1,9 +1,9 @@
 import type { ActorNotices, ActorTasks, MainAsks, ReplicaAsks, SourceAsks } from '../../actors/protocol.ts';
 import type { Handlers } from '../../actors/runtime/channel.ts';
-import { ActorDirectory } from '../../actors/runtime/directory.ts';
-import { reap } from '../../actors/runtime/reaper.ts';
-import { Supervisor } from '../../actors/runtime/supervisor.ts';
-import type { TimelineEntry } from '../../actors/runtime/timeline.ts';
+import { ActorDirectory } from '../../actors/runtime/supervision/directory.ts';
+import { reap } from '../../actors/runtime/supervision/reaper.ts';
+import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
+import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
 import type { ResumePointStore } from '../../actors/source/resume-point-store.ts';
 import type { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';

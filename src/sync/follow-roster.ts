@@ -1,5 +1,5 @@
 import type { ActorNotices, MainAsks } from '../../actors/protocol.ts';
-import type { Supervisor } from '../../actors/runtime/supervisor.ts';
+import type { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import type { SyncConfig } from '../config/sync.ts';
 import type { ResumePoint } from '../db/source/resume-point.ts';
 import type { ErrorCode } from '../errors.ts';

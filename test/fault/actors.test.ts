@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ActorDirectory } from '../../actors/runtime/directory.ts';
-import { type ActorSpec, Supervisor, type SupervisorOptions } from '../../actors/runtime/supervisor.ts';
+import { ActorDirectory } from '../../actors/runtime/supervision/directory.ts';
+import { type ActorSpec, Supervisor, type SupervisorOptions } from '../../actors/runtime/supervision/supervisor.ts';
 import { hasCode, type PlatformError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { DatabaseId } from '../../src/wire/database.ts';

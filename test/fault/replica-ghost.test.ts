@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { reap } from '../../actors/runtime/reaper.ts';
+import { reap } from '../../actors/runtime/supervision/reaper.ts';
 import { type Connection, connect, rows } from '../../src/db/core/connection.ts';
 import { readReplicaState } from '../../src/db/replica/state.ts';
 import { openWriter } from '../../src/db/replica/writer-connection.ts';

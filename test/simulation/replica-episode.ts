@@ -1,6 +1,6 @@
 import type { ActorNotices, MainAsks, ReplicaActorData } from '../../actors/protocol.ts';
-import { reap } from '../../actors/runtime/reaper.ts';
-import { Supervisor } from '../../actors/runtime/supervisor.ts';
+import { reap } from '../../actors/runtime/supervision/reaper.ts';
+import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import { connect } from '../../src/db/core/connection.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { SyncActorAsks, SyncActors } from '../../src/sync/actors.ts';

@@ -9,7 +9,7 @@ import type { OpenResponse } from '../../../src/sync/client/source-connection.ts
 import { steadily } from '../../../src/sync/client/steady.ts';
 import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';
 import { unknownHashes } from '../../../src/wire/database.ts';
-import { withinHeap } from '../../runtime/heap-share.ts';
+import { withinHeap } from '../../runtime/thread/heap-share.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
 import { followSourceSchema } from '../parts/source-schema.ts';

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { ActorView } from '../../../actors/runtime/actor-view.ts';
+import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
 import type { ActorName } from '../../wire/actor.ts';
 import type { ActorReport } from '../../wire/report.ts';
 import { DATABASE, labelsOf } from './labels.ts';

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import type { ActorView } from '../../../actors/runtime/actor-view.ts';
-import type { Timeline } from '../../../actors/runtime/timeline.ts';
+import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
+import type { Timeline } from '../../../actors/runtime/supervision/timeline.ts';
 import { ACTOR_SUBJECTS, type ActorName, actorKey, actorNamed, subjectOf } from '../../wire/actor.ts';
 import { DatabaseIdSchema } from '../../wire/database.ts';
 import type { Pipeline } from '../../wire/pipeline.ts';

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallback } from 'fastify';
 import type { ReplicaAsks, SourceAsks } from '../../../actors/protocol.ts';
-import type { ActorView } from '../../../actors/runtime/actor-view.ts';
-import type { Timeline } from '../../../actors/runtime/timeline.ts';
+import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
+import type { Timeline } from '../../../actors/runtime/supervision/timeline.ts';
 import type { SyncConfig } from '../../config/sync.ts';
 import type { Logger } from '../../log.ts';
 import type { RequestMetrics } from '../../observe/metrics/metrics.ts';

@@ -1,4 +1,4 @@
-import type { ActorView } from '../../../actors/runtime/actor-view.ts';
+import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
 import { databaseKey } from '../../wire/database.ts';
 import {
   arrowOf,

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
-import type { ActorView } from '../../../actors/runtime/actor-view.ts';
-import { Timeline, type TimelineEvent } from '../../../actors/runtime/timeline.ts';
+import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
+import { Timeline, type TimelineEvent } from '../../../actors/runtime/supervision/timeline.ts';
 import { readWebFiles } from '../../../src/process/program.ts';
 import { prepareConsoleFiles } from '../../../src/service/console-files.ts';
 import type { DatabaseId } from '../../../src/wire/database.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../../../actors/protocol.ts';
-import { ActorHandle, actorEntry } from '../../../actors/runtime/actor-handle.ts';
+import { ActorHandle, actorEntry } from '../../../actors/runtime/supervision/actor-handle.ts';
 import { advance, isStep, type ResumePoint, type ResumeStep } from '../../../src/db/source/resume-point.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
 import type { BlockMessage, ReorgMessage } from '../../../src/wire/messages.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type PromiseActorLogic, toPromise } from 'xstate';
-import { Effects, type EffectsOptions } from '../../../../actors/runtime/effects.ts';
+import { Effects, type EffectsOptions } from '../../../../actors/runtime/thread/effects.ts';
 import { PlatformError } from '../../../../src/errors.ts';
 
 const open = (options: Partial<EffectsOptions> = {}) =>

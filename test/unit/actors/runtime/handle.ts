@@ -1,6 +1,6 @@
 import { after } from 'node:test';
-import { ActorHandle } from '../../../../actors/runtime/actor-handle.ts';
 import type { Beacon, Transition, Waiting } from '../../../../actors/runtime/notices.ts';
+import { ActorHandle } from '../../../../actors/runtime/supervision/actor-handle.ts';
 import type { PlatformError } from '../../../../src/errors.ts';
 import type { UnrulyAsks, UnrulyNeeds, UnrulyNotices } from '../../../fixtures/unruly-actor.ts';
 import { UNHEARD } from '../../../support/unheard.ts';

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { createActor, fromPromise, SimulatedClock } from 'xstate';
 import type { Transition } from '../../../../actors/runtime/notices.ts';
 import { observeMachine } from '../../../../actors/runtime/observe.ts';
-import { replayTransition } from '../../../../actors/runtime/replay.ts';
+import { replayTransition } from '../../../../actors/runtime/supervision/replay.ts';
 import { decoderMachine, type Fork, type Found, type Opened } from '../../../../machines/chain/chain-writer.ts';
 import { circuitBreakerMachine } from '../../../../machines/runtime/circuit-breaker.ts';
 import { type Inspection, type Outcome, replicaMachine } from '../../../../machines/sync/replica.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Watchdog } from '../../../../actors/runtime/watchdog.ts';
+import { Watchdog } from '../../../../actors/runtime/supervision/watchdog.ts';
 
 const TIMEOUT_MS = 100;
 /** Of a thread that the test does not expect to be found hung. */

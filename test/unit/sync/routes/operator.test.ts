@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import type { WebSocket } from 'ws';
-import { Timeline } from '../../../../actors/runtime/timeline.ts';
+import { Timeline } from '../../../../actors/runtime/supervision/timeline.ts';
 import { actorViewOf, INDEXER, openHouse, reportOf } from './house.ts';
 
 const BEARER = { authorization: 'Bearer k1' };

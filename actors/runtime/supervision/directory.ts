@@ -1,8 +1,8 @@
-import { PlatformError } from '../../src/errors.ts';
-import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import { type DatabaseId, databaseKey } from '../../../src/wire/database.ts';
+import type { Protocol } from '../channel.ts';
 import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState } from './actor-view.ts';
-import type { Protocol } from './channel.ts';
 
 /** The part of the supervisor that the directory leans on. */
 export interface KnownActors<ToActor extends Protocol> {

@@ -2,13 +2,13 @@ import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort } from 'node:worker_threads';
 import type { InspectionEvent } from 'xstate';
-import { PlatformError } from '../../src/errors.ts';
-import type { Logger } from '../../src/log.ts';
-import { count, takeCounters } from '../../src/observe/counters.ts';
-import { type AskOptions, Channel, type Handlers, type Notices, type Protocol, portableError } from './channel.ts';
-import { cpuMsOf } from './cpu.ts';
-import type { Beacon, HostAsks, HostNotices } from './notices.ts';
-import { observeMachine } from './observe.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import type { Logger } from '../../../src/log.ts';
+import { count, takeCounters } from '../../../src/observe/counters.ts';
+import { type AskOptions, Channel, type Handlers, type Notices, type Protocol, portableError } from '../channel.ts';
+import { cpuMsOf } from '../cpu.ts';
+import type { Beacon, HostAsks, HostNotices } from '../notices.ts';
+import { observeMachine } from '../observe.ts';
 
 const BEACON_INTERVAL_MS = 1_000;
 /** Between two looks at the event loop; a finer one costs more than it tells. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
-import { PlatformError } from '../../src/errors.ts';
-import { entryUrl } from '../../src/process/program.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import { entryUrl } from '../../../src/process/program.ts';
 import {
   type AskOptions,
   Channel,
@@ -10,9 +10,9 @@ import {
   type Listeners,
   type Notices,
   type Protocol
-} from './channel.ts';
-import { cpuMsOf } from './cpu.ts';
-import type { HostAsks, HostNotices, SupervisedNotices } from './notices.ts';
+} from '../channel.ts';
+import { cpuMsOf } from '../cpu.ts';
+import type { HostAsks, HostNotices, SupervisedNotices } from '../notices.ts';
 
 /** A thread that runs JavaScript answers sooner, in a loop too. */
 const CPU_PATIENCE_MS = 1_000;

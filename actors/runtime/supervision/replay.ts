@@ -1,7 +1,7 @@
 import { type AnyStateMachine, type StateValue, transition } from 'xstate';
-import { MACHINES } from '../../machines/all.ts';
-import type { Transition } from './notices.ts';
-import { stateText } from './observe.ts';
+import { MACHINES } from '../../../machines/all.ts';
+import type { Transition } from '../notices.ts';
+import { stateText } from '../observe.ts';
 
 /** How one recorded transition went when its machine was asked again. */
 export interface Replayed {

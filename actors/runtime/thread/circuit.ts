@@ -1,7 +1,7 @@
 import { createActor, type InspectionEvent, waitFor } from 'xstate';
-import { type BreakerInput, circuitBreakerMachine } from '../../machines/runtime/circuit-breaker.ts';
-import type { Logger } from '../../src/log.ts';
-import type { Circuit } from '../../src/wire/report.ts';
+import { type BreakerInput, circuitBreakerMachine } from '../../../machines/runtime/circuit-breaker.ts';
+import type { Logger } from '../../../src/log.ts';
+import type { Circuit } from '../../../src/wire/report.ts';
 
 const SHOWN = { closed: 'closed', open: 'open', halfOpen: 'half-open', trial: 'half-open' } as const;
 

@@ -1,7 +1,7 @@
-import type { ActorName } from '../../src/wire/actor.ts';
+import type { ActorName } from '../../../src/wire/actor.ts';
+import type { Exchange } from '../channel.ts';
+import type { Transition } from '../notices.ts';
 import type { Death } from './actor-view.ts';
-import type { Exchange } from './channel.ts';
-import type { Transition } from './notices.ts';
 import { Ring } from './ring.ts';
 
 /** What happened to one actor. Times are Unix milliseconds. */

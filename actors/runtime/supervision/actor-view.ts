@@ -1,7 +1,7 @@
-import type { ErrorCode, WireError } from '../../src/errors.ts';
-import type { ActorKind, ActorName } from '../../src/wire/actor.ts';
-import type { DatabaseId } from '../../src/wire/database.ts';
-import type { Beacon, Transition, Waiting } from './notices.ts';
+import type { ErrorCode, WireError } from '../../../src/errors.ts';
+import type { ActorKind, ActorName } from '../../../src/wire/actor.ts';
+import type { DatabaseId } from '../../../src/wire/database.ts';
+import type { Beacon, Transition, Waiting } from '../notices.ts';
 
 /**
  * starting: its thread is being made · running · backoff: dead, a restart is due · failed: the restart budget is spent ·

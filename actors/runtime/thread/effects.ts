@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fromPromise, type PromiseActorLogic } from 'xstate';
-import type { PlatformError } from '../../src/errors.ts';
+import type { PlatformError } from '../../../src/errors.ts';
 
 export interface EffectsOptions {
   /** What an attempt threw, as a fault of ours, once what it broke is let go. */

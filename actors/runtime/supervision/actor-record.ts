@@ -1,5 +1,5 @@
+import type { Beacon, Transition, Waiting } from '../notices.ts';
 import type { ActorView, Death } from './actor-view.ts';
-import type { Beacon, Transition, Waiting } from './notices.ts';
 import { Ring } from './ring.ts';
 import type { TimelineEvent } from './timeline.ts';
 

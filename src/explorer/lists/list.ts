@@ -47,6 +47,8 @@ export interface List {
   readonly isSettled?: true;
   /** Keys are texts and not numbers. */
   readonly textKeys?: true;
+  /** It can be had as it was after a past block, by the parameter `height`. */
+  readonly hasPast?: true;
   /** All rows, for the list without `{query}`. */
   readonly all?: Filter;
   /** By the names of `{type}`. */

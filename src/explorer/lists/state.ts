@@ -68,7 +68,8 @@ export const STATE_LISTS = {
   },
   balances: {
     ...LIST,
-    summary: 'What an address holds',
+    summary: 'What an address holds, or held after a past block',
+    hasPast: true,
     columns: {
       tick: ticker('t.tick_id'),
       amount: amountOrNull('t.amount'),

@@ -5,6 +5,7 @@ import type { Question, Reply } from '../question.ts';
 import { writeCsv } from './csv.ts';
 import { queryMark, readCursor, writeCursor } from './cursor.ts';
 import { fill, type Page, type ReadPage, readPage } from './list-reader.ts';
+import { readPast } from './past.ts';
 import type { Query } from './reader.ts';
 import { type Databases, RECORDS } from './records.ts';
 import { readSubject } from './subject.ts';
@@ -55,7 +56,7 @@ interface ListRead {
 async function readList(asked: ListRead): Promise<Reply> {
   const { query, list, question, tip, began, undoDepth } = asked;
   const { filter, text } = findFilter(list, question);
-  const mark = queryMark([question.method, question.query, question.type, question.order, text]);
+  const mark = queryMark([question.method, question.query, question.type, question.order, text, ...pastOf(question)]);
   const cursor = question.cursor === undefined ? null : readCursor(question.cursor, mark, list);
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
   const value = await readSubject(query, filter.takes, text);
@@ -64,9 +65,10 @@ async function readList(asked: ListRead): Promise<Reply> {
     ...{ filter, limit, cursor, value: value ?? '' },
     ...{ offset: cursor ? 0 : (page - 1) * limit, isDescending: question.order === 'desc' }
   };
-  const { data, end } = value === null ? { data: [], end: null } : await readPage(query, list, wanted);
+  const found = value === null ? NO_PAGE : await readRows(asked, wanted);
+  const { data, end } = found;
   const isCounted = format === 'json' && value !== null;
-  const total = value === null ? 0 : isCounted ? await readTotal(asked, wanted, { data, end }) : null;
+  const total = value === null ? 0 : isCounted ? (found.total ?? (await readTotal(asked, wanted, found))) : null;
   const next = end && tip ? writeCursor(mark, tip, end) : null;
   const body =
     format === 'csv'
@@ -78,10 +80,19 @@ async function readList(asked: ListRead): Promise<Reply> {
           next
         });
   // Of several pages none is: a cursor ends with the tip that it was made at.
-  const isDeep = filter.takes === 'height' && tip !== null && Number(value) <= tip.height - undoDepth;
-  const isSettled = list.isSettled === true && isDeep && next === null;
+  const height = question.height ?? (filter.takes === 'height' && list.isSettled ? Number(value) : null);
+  const isSettled = height !== null && tip !== null && height <= tip.height - undoDepth && next === null;
   const isProvisional = isCounted && total === null && isCountable(list);
   return { body, ...placeOf(tip), isSettled: isSettled && !isProvisional, isProvisional, next };
+}
+
+const NO_PAGE: ReadPage & { readonly total?: number } = { data: [], end: null };
+const pastOf = ({ height }: Question) => (height === undefined ? [] : [String(height)]);
+
+async function readRows({ query, list, question: { height }, tip }: ListRead, page: Page): Promise<typeof NO_PAGE> {
+  if (height === undefined) return await readPage(query, list, page);
+  const { value, cursor, ...paging } = page;
+  return await readPast(query, { ...paging, id: Number(value), height, after: cursor && Number(cursor.key) }, tip);
 }
 
 const isCountable = ({ database, textKeys }: List) => database === 'indexer' && !textKeys;

@@ -26,10 +26,14 @@ const PAGING = {
   )
 };
 
+const PAST = {
+  height: Type.Optional(wholeNumber({ min: 0, note: 'the list as it was after this block; supply and price are null' }))
+};
+
 /** The query string of a list. */
-export const pagingSchema = ({ parameters = {} }: List) => {
+export const pagingSchema = ({ parameters = {}, hasPast }: List) => {
   const own = Object.keys(parameters).map((name) => [name, Type.Optional(QuerySchema('what its actions have'))]);
-  return Type.Object({ ...PAGING, ...Object.fromEntries(own) });
+  return Type.Object({ ...PAGING, ...(hasPast ? PAST : {}), ...Object.fromEntries(own) });
 };
 
 type Paging = Readonly<Partial<Record<string, string>>>;
@@ -42,12 +46,13 @@ export function readQuestion(
   path: PathParts,
   paging: Paging
 ): Omit<Question, 'format'> {
-  const { page, limit, sortorder, cursor } = paging;
+  const { page, limit, sortorder, cursor, height } = paging;
   const question = {
     method,
     ...(path.query === undefined ? {} : { query: path.query }),
     ...(path.type === undefined ? {} : { type: path.type }),
     ...(cursor === undefined ? {} : { cursor }),
+    ...(height === undefined || !list?.hasPast ? {} : { height: Number(height) }),
     ...({
       page: Number(page ?? 1),
       limit: Number(limit ?? DEFAULT_LIMIT),
@@ -55,6 +60,8 @@ export function readQuestion(
     } as const),
     parameters: readParameters(list, paging)
   };
+  if (height !== undefined && list && !list.hasPast)
+    throw new PlatformError('REQUEST_INVALID', { reason: `${method} is of now alone: leave height out` });
   if (page !== undefined && cursor !== undefined)
     throw new PlatformError('REQUEST_INVALID', { reason: 'send a page or a cursor, not both' });
   if ((question.page - 1) * question.limit > MAX_OFFSET) {

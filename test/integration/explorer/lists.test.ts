@@ -9,7 +9,10 @@ import { openDatabases, type Readers } from '../../../src/explorer/read/database
 import { Reader } from '../../../src/explorer/read/reader.ts';
 import type { Databases } from '../../../src/explorer/read/records.ts';
 import { DECODER_TIP, NEWEST_BLOCK } from '../../../src/explorer/read/tip.ts';
+import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { createExplored } from '../../support/explorer-database.ts';
+import { TEST_RULES } from '../../support/indexer-ledger.ts';
+import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
 
 const CLOSED = { refuses: false, tell: () => undefined };
@@ -278,6 +281,37 @@ test('every list has a page for a subject that nobody knows', async () => {
       assert.deepEqual((await ask({ method, type, query })).data, [], `${method} ${type}`);
     }
   }
+});
+
+test('balances of a past block: what an indexer had that stopped there', async () => {
+  const past = await createDatabase('past');
+  const store = await IndexerStore.open(past, TEST_RULES, 30);
+  try {
+    let compared = 0;
+    for (const block of explored.blocks) {
+      await store.addBlocks([block]);
+      if (block.height % 4 !== 0) continue;
+      for (const holder of ['A', 'B', 'C']) {
+        const expected = await sql(
+          past,
+          `SELECT i.tick, t.amount FROM balances t JOIN index_tickers i ON i.id = t.tick_id JOIN index_addresses d ON d.id = t.address_id
+           WHERE d.address = '${holder}' ORDER BY t.tick_id DESC`
+        );
+        const asked = { method: 'balances', query: holder, height: block.height };
+        assert.deepEqual(pick(await walk({ ...asked, limit: 2 }), expected[0]), expected, `${holder} ${block.height}`);
+        const { total } = await ask({ ...asked, limit: 1, page: 2 });
+        assert.equal(total, String(expected.length));
+        compared += expected.length;
+      }
+    }
+    assert.ok(compared > 20, `${compared} balances were compared`);
+  } finally {
+    store.close();
+  }
+  for (const height of [0, explored.blocks.length + 1])
+    await assert.rejects(ask({ method: 'balances', query: 'A', height }), (error) =>
+      hasCode(error, 'BLOCK_INDEX_INVALID')
+    );
 });
 
 test('total is what COUNT(*) finds, through reorgs, where lists are counted in small parts', async () => {

@@ -40,7 +40,11 @@ export const ERRORS = {
   /** The hub did not answer, or its answer was malformed. */
   HUB_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check HUB_API_HOST, HUB_PORT and that the hub runs' },
   /** MariaDB refuses these credentials or privileges; waiting does not help. */
-  DATABASE_REFUSED: { status: 503, policy: 'park', hint: 'check the name of the database, user, password and GRANTs' },
+  DATABASE_REFUSED: {
+    status: 503,
+    policy: 'park',
+    hint: "check the database's name, the user, its password and its GRANTs"
+  },
   /** The circuit breaker is open: MariaDB refused or timed out repeatedly. */
   DATABASE_UNAVAILABLE: { status: 503, policy: 'restart', hint: 'check MariaDB; the breaker retries by itself' },
   /** A migration differs from the one that was applied under its name. */
@@ -58,7 +62,7 @@ export const ERRORS = {
   /** The database has no blocks yet. */
   BLOCKS_EMPTY: { status: 404, policy: 'restart', hint: 'wait for the first block' },
   /** Nothing at or after the block, in inclusive mode (SYNC_SINCE_INCLUSIVE=1). */
-  BLOCKS_CAUGHT_UP: { status: 404, policy: 'restart', hint: 'the caller is at the tip' },
+  BLOCKS_CAUGHT_UP: { status: 404, policy: 'restart', hint: 'the caller has every block; ask again later' },
   /** Another process holds this replica's writer lock. */
   REPLICA_LOCKED: { status: 503, policy: 'park', hint: 'stop the other client of this replica; one writer at a time' },
   /** The replica database holds tables that this client did not make. */
@@ -121,7 +125,7 @@ export const ERRORS = {
   DISK_FULL: { status: 503, policy: 'restart', hint: 'free space in SYNC_STATE_DIR or lower SNAPSHOT_CACHE_MAX_BYTES' },
   /** The transparency log has no leaf for the block. */
   LEAF_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /transparency/.../roots lists the recorded blocks' },
-  /** A cursor was made for another query, or by nobody. */
+  /** A cursor is malformed, or was made for another query. */
   CURSOR_INVALID: { status: 400, policy: 'restart', hint: 'leave the cursor out to begin at the first page' },
   /** A reorg replaced the block at which the cursor was made. */
   CURSOR_STALE: { status: 400, policy: 'restart', hint: 'leave the cursor out to begin at the first page' },
@@ -131,11 +135,11 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'the message says which; see the documentation of the route'
   },
-  /** What should name an action is no action index. */
-  ACTION_INDEX_INVALID: { status: 400, policy: 'restart', hint: 'send digits alone' },
-  /** What should name a block is no height. */
-  BLOCK_INDEX_INVALID: { status: 400, policy: 'restart', hint: 'send digits alone' },
-  /** The path begins with no code of a network. */
+  /** The action index in the path is no number. */
+  ACTION_INDEX_INVALID: { status: 400, policy: 'restart', hint: 'send digits only' },
+  /** The height in the path is no number. */
+  BLOCK_INDEX_INVALID: { status: 400, policy: 'restart', hint: 'send digits only' },
+  /** The path does not begin with the code of a network. */
   COIN_UNKNOWN: { status: 404, policy: 'restart', hint: 'the message lists the codes' },
   /** The database holds no such record. */
   RECORD_UNKNOWN: { status: 404, policy: 'restart', hint: 'the message says what is missing' },
@@ -143,8 +147,8 @@ export const ERRORS = {
   EPOCH_EMPTY: { status: 500, policy: 'restart', hint: 'report with the stack trace' },
   /** The hub takes no such proposal or vote: one is open, was rejected lately, is over, or the change is too large. */
   PROPOSAL_REFUSED: { status: 409, policy: 'restart', hint: 'the message says when or how it can be proposed' },
-  /** The source action of a swap began another swap. */
-  SWAP_DIFFERS: { status: 409, policy: 'restart', hint: 'getswap shows the one that is known' },
+  /** Another swap with this source action is known. */
+  SWAP_DIFFERS: { status: 409, policy: 'restart', hint: 'getswap shows the known swap' },
   /** A request's parameter or body breaks its schema. */
   REQUEST_INVALID: { status: 400, policy: 'restart', hint: 'see the documentation of the route' },
   /** A digest range has more rows than one answer may hold. */
@@ -153,7 +157,7 @@ export const ERRORS = {
   UNAUTHORIZED: {
     status: 401,
     policy: 'restart',
-    hint: "send the service's key as Authorization: Bearer or as X-API-Key; of sync SYNC_API_KEY, as an operator SYNC_OPERATOR_KEY"
+    hint: "send the service's key as Authorization: Bearer or as X-API-Key; for sync it is SYNC_API_KEY, for an operator SYNC_OPERATOR_KEY"
   },
   /** The path names a network that this service does not serve. */
   COIN_NOT_AVAILABLE: { status: 404, policy: 'restart', hint: 'ask the service of that network' },
@@ -177,7 +181,7 @@ export const ERRORS = {
   ANSWERS_WAITING: {
     status: 503,
     policy: 'restart',
-    hint: 'retry after the seconds in Retry-After; set SYNC_API_KEY if strangers send requests and do not read the answers'
+    hint: 'retry after the seconds in Retry-After; set SYNC_API_KEY if strangers leave answers unread'
   },
   /** The coin node did not answer, or answered with an error. */
   NODE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD' },
@@ -209,7 +213,7 @@ export const ERRORS = {
   TRANSACTION_REJECTED: {
     status: 422,
     policy: 'restart',
-    hint: 'the reason is the one of the node; build the transaction again'
+    hint: "the reason is the node's; build the transaction again"
   },
   /** Too many coins are reserved. */
   RESERVATIONS_FULL: { status: 503, policy: 'restart', hint: 'retry; reservations end by themselves' },

@@ -21,7 +21,7 @@ test('a release moves the unreleased entries of the changelog under its version 
     releaseChangelog(text, '0.2.0', '2026-02-03'),
     '# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-02-03\n\n### Fixed\n- One.\n\n## [0.1.0] - 2025-01-01\n- Zero.\n'
   );
-  assert.throws(() => releaseChangelog(text, '0.1.0', '2026-02-03'), /has a section of 0\.1\.0/);
+  assert.throws(() => releaseChangelog(text, '0.1.0', '2026-02-03'), /already has a section 0\.1\.0/);
   assert.throws(() => releaseChangelog(text.replace('- One.\n', ''), '0.2.0', '2026-02-03'), /no entry/);
   assert.throws(() => releaseChangelog('# Changelog\n', '0.2.0', '2026-02-03'), /one section/);
   const real = releaseChangelog(readFileSync('CHANGELOG.md', 'utf8'), '99.0.0', '2026-02-03');
@@ -37,7 +37,7 @@ test('a release changes the version of manifest and lockfile, and no other byte'
     assert.equal(changed.replaceAll('"99.98.97"', `"${version}"`), text, path);
     assert.equal(changed.split('"99.98.97"').length - 1, path === 'package.json' ? 1 : 2, path);
   }
-  assert.throws(() => setVersion('{}', '1.0.0'), /without a version/);
+  assert.throws(() => setVersion('{}', '1.0.0'), /has no version/);
 });
 
 test('a release commits, builds from that commit, and tags what was built; it never pushes', () => {

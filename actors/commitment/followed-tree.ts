@@ -141,7 +141,7 @@ export class FollowedTree {
 /** @throws {PlatformError} STATE_ROOT_MISMATCH when the source names a root, and it is another one */
 export function compareRoots(root: string, height: number, ours: string | null, theirs: string | null): void {
   if (theirs === null || ours === theirs.toLowerCase()) return;
-  const reason = `${root} of block ${height} is ${ours ?? 'not to be computed'}, the source says ${theirs.slice(0, 64)}`;
+  const reason = `${root} of block ${height} is ${ours ?? 'unknown'}, the source says ${theirs.slice(0, 64)}`;
   throw new PlatformError('STATE_ROOT_MISMATCH', { reason, root, height, ours, theirs: theirs.slice(0, 64) });
 }
 

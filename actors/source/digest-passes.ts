@@ -107,7 +107,7 @@ export class DigestPasses {
     const now = performance.now();
     this.#challengedAt = this.#challengedAt.filter((at) => now - at < HOUR_MS);
     if (this.#isChallenged || this.#challengedAt.length >= CHALLENGES_PER_HOUR) {
-      const reason = `a challenge is a pass over all tables: one at a time, ${CHALLENGES_PER_HOUR} an hour`;
+      const reason = `a challenge reads all tables: one at a time and ${CHALLENGES_PER_HOUR} an hour are allowed`;
       throw new PlatformError('RATE_LIMITED', { reason });
     }
     this.#isChallenged = true;

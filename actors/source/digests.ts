@@ -154,7 +154,7 @@ async function rangesOf({ head, tables }: DigestPass, table: string): Promise<Ta
 }
 
 function notCompared(table: string): PlatformError {
-  return new PlatformError('REQUEST_INVALID', { reason: `table ${table} is not compared` });
+  return new PlatformError('REQUEST_INVALID', { reason: `table ${table} is not part of the comparison` });
 }
 
 async function told({ head, tables }: DigestPass): Promise<string> {

@@ -45,7 +45,7 @@ function isBelow(left: readonly number[], right: readonly number[]): boolean {
  * @throws {Error} without that section, without entries in it, or when the version has a section
  */
 export function releaseChangelog(text: string, version: string, date: string): string {
-  if (text.includes(`\n## [${version}]`)) throw new Error(`CHANGELOG.md has a section of ${version}`);
+  if (text.includes(`\n## [${version}]`)) throw new Error(`CHANGELOG.md already has a section ${version}`);
   const [before, after, ...more] = text.split(/^## \[Unreleased\]\n/m);
   if (before === undefined || after === undefined || more.length > 0)
     throw new Error('CHANGELOG.md must have one section ## [Unreleased]');
@@ -61,7 +61,7 @@ export function releaseChangelog(text: string, version: string, date: string): s
  */
 export function setVersion(text: string, version: string): string {
   const manifest = JSON.parse(text) as { version?: string; packages?: Record<string, { version?: string }> };
-  if (manifest.version === undefined) throw new Error('a manifest without a version');
+  if (manifest.version === undefined) throw new Error('package.json has no version');
   manifest.version = version;
   const root = manifest.packages?.[''];
   if (root) root.version = version;

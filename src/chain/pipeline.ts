@@ -34,7 +34,7 @@ type BoxStanding = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
 function nodeStanding(report: ChainReport | null, isStale: boolean): BoxStanding {
   if (!report || report.nodeHeight === null) return { state: 'unknown', doing: 'not heard of yet', reason: null };
   if (!isStale) return { state: 'well', doing: 'answers', reason: null };
-  return { state: 'failed', doing: 'does not answer', reason: 'the node has told no tip for a minute' };
+  return { state: 'failed', doing: 'does not answer', reason: 'the node has not answered for a minute' };
 }
 
 function writerStanding({ report, crash }: ChainView): BoxStanding {
@@ -48,5 +48,5 @@ function databaseStanding(report: ChainReport | null): BoxStanding {
   if (!report || report.isDatabaseReachable === null)
     return { state: 'unknown', doing: 'not heard of yet', reason: null };
   if (report.isDatabaseReachable) return { state: 'well', doing: 'answers', reason: null };
-  return { state: 'failed', doing: 'does not answer', reason: 'connections are tried again until it answers' };
+  return { state: 'failed', doing: 'does not answer', reason: 'reconnecting until it answers' };
 }

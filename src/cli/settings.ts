@@ -76,7 +76,7 @@ async function askHub(
   try {
     const { texts, problems } = await fetchSettings({ ...question, hub, maxWaitMs, warn: (line) => log.warn(line) });
     for (const problem of problems) log.warn(problem);
-    if (Object.keys(texts).length > 0) log.info(`the hub has ${Object.keys(texts).join(', ')}`);
+    if (Object.keys(texts).length > 0) log.info(`settings taken from the hub: ${Object.keys(texts).join(', ')}`);
     return { texts, reason: problems.join('; ') };
   } catch (caught) {
     const { detail } = PlatformError.from(caught, 'HUB_UNREACHABLE');
@@ -84,7 +84,7 @@ async function askHub(
       const reason = `${question.needed.join(', ')}: set neither in the environment nor in config.json; ${detail['reason']}`;
       throw new PlatformError('HUB_UNREACHABLE', { reason }, { cause: caught });
     }
-    log.warn(`going on without the hub: ${detail['reason']}`);
+    log.warn(`starting without settings of the hub: ${detail['reason']}`);
     return { texts: {}, reason: String(detail['reason']) };
   }
 }

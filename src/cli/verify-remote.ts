@@ -182,7 +182,7 @@ function parseDatabaseId(text: string): DatabaseId {
   const name = new RegExp(NAME_PATTERN);
   const type = DB_TYPES.find((known) => known === dbType);
   if (!type || !name.test(chain) || !name.test(network) || rest.length > 0)
-    throw new PlatformError('COMMAND_INVALID', { reason: '--database must be like indexer/bitcoin/mainnet' });
+    throw new PlatformError('COMMAND_INVALID', { reason: '--database must have the form indexer/bitcoin/mainnet' });
   return { dbType: type, chain, network };
 }
 

@@ -142,7 +142,7 @@ export class NodeRpc {
       maxBytes
     );
     if (answer.occasion.status !== 401 && answer.occasion.status !== 403) return answer;
-    const reason = 'the node does not accept NODE_USER and NODE_PASSWORD from here';
+    const reason = "the node refuses NODE_USER and NODE_PASSWORD, or this machine's address";
     throw new PlatformError('NODE_REFUSED', { reason, ...answer.occasion });
   }
 

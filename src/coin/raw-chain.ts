@@ -50,7 +50,7 @@ export class RawChain {
       return bytes && readSpentScripts(bytes, wanted);
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause;
-      const reason = `what the node says that a block spends is malformed: ${cause.message}`;
+      const reason = `the node's list of a block's spent outputs is malformed: ${cause.message}`;
       throw new PlatformError('NODE_REFUSED', { reason, hash }, { cause });
     }
   }

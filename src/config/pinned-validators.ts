@@ -17,10 +17,10 @@ export function readPinnedValidators(value: unknown): readonly PinnedValidator[]
       Number(weight) <= MAX_WEIGHT &&
       typeof source === 'string' &&
       source !== '';
-    if (!fits) throw new Error(`${SHAPE}; entry ${index + 1} is none`);
+    if (!fits) throw new Error(`${SHAPE}; entry ${index + 1} does not fit`);
     return { pubkey: pubkey.toLowerCase(), weight: Number(weight), source };
   });
   const twice = validators.find(({ pubkey }, index) => validators.findIndex((each) => each.pubkey === pubkey) < index);
-  if (twice) throw new Error(`must name each pubkey once, and names ${twice.pubkey} twice`);
+  if (twice) throw new Error(`must name each pubkey once; ${twice.pubkey} is there twice`);
   return validators;
 }

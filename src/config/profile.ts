@@ -27,13 +27,13 @@ function readProfileFile(path: string): Profile {
   try {
     content = readFileSync(path, 'utf8');
   } catch (caught) {
-    throw new Error(`must be a file that can be read: ${(caught as Error).message}`);
+    throw new Error(`must be a readable file: ${(caught as Error).message}`);
   }
   let value: unknown;
   try {
     value = JSON.parse(content);
   } catch (caught) {
-    throw new Error(`must be a file of JSON: ${(caught as Error).message}`);
+    throw new Error(`must be a JSON file: ${(caught as Error).message}`);
   }
   return readProfile(value);
 }

@@ -58,7 +58,7 @@ export class ResponseBuffer {
       this.#held.delete(reply);
     }
     if (this.#held.size > 0 && !hasRoom())
-      throw new PlatformError('ANSWERS_WAITING', { reason: `${this.#held.size} large answers are not taken yet` });
+      throw new PlatformError('ANSWERS_WAITING', { reason: `${this.#held.size} large answers are still unread` });
   }
 }
 

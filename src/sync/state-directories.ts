@@ -35,7 +35,7 @@ export async function openStateDirectories(
       } catch (caught) {
         const isPredecessor = hasCode(caught, 'STATE_LOCKED') && caught.detail['holder'] === what;
         if (!isPredecessor || performance.now() > deadline) throw caught;
-        if (attempt === 0) log.warn(`waiting for the process that ends: ${caught.message}`);
+        if (attempt === 0) log.warn(`waiting for the process that holds it to end: ${caught.message}`);
       }
       await sleep(RETRY_MS);
     }

@@ -62,7 +62,7 @@ test('a replica that another client made is refused without the flag and when it
     await sql(replica, `UPDATE blocks SET ${hashes}, contract_hash_id = contract_hash_id + 1`);
     await isRefused(
       await pair.startClient({}, ADOPT),
-      /none of its blocks from 100 to 140 is known to be in its source's/
+      /none of its blocks from 100 to 140 could be found in its source's/
     );
     await untouched();
     await copy(source, replica);

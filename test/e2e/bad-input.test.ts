@@ -67,7 +67,7 @@ test('a hub that does not answer ends the service with 69', async () => {
 test('credentials that MariaDB refuses end hub and client with 77', async () => {
   const { host, port, user } = await testServer();
   const line = (pass: string) =>
-    new RegExp(`Access denied for user '${user}'.*host=${host}:${port}.*password and GRANTs \\([^)]*${pass}[^)]*\\)`);
+    new RegExp(`Access denied for user '${user}'.*host=${host}:${port}.*its GRANTs \\([^)]*${pass}[^)]*\\)`);
   await assertRefused('hub', await hubEnv(), 77, line('HUB_DB_PASS'));
   const replica = { REPLICA_DB_HOST: host, REPLICA_DB_PORT: String(port), REPLICA_DB_USER: user };
   const client = { SYNC_MODE: 'client', SYNC_SOURCES: 'http://127.0.0.1:9', REPLICA_DB_PASS: 'not-the-password' };
@@ -142,7 +142,7 @@ test('a hub without entries, an unknown dbType, and credentials of the hub that 
   await eventually('the circuit opens', 10_000, async () => (await server.get('/health')).status === 503);
   assert.match(
     server.log(),
-    /"hint":"check the name of the database, user, password and GRANTs".*Access denied for user/
+    /"hint":"check the database's name, the user, its password and its GRANTs".*Access denied for user/
   );
   assert.equal((await server.get(`/snapshot/decoder/${AT}`)).status, 503);
   assert.doesNotMatch(server.log(), /not-the-password/);

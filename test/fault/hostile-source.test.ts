@@ -106,18 +106,18 @@ const LIES: readonly [what: string, forge: Forgery, code: string, message: RegEx
     'SOURCE_INVALID',
     /longer than 1048576 bytes/
   ],
-  ['a block too few', { snapshot: (body) => rows(body, 'blocks').splice(4, 1) }, 'SOURCE_INVALID', /not without a gap/],
+  ['a block too few', { snapshot: (body) => rows(body, 'blocks').splice(4, 1) }, 'SOURCE_INVALID', /have a gap/],
   [
     'another height in its body',
     { snapshot: (body) => Object.assign(body, { block_height: body.block_height + 1 }) },
     'SOURCE_INVALID',
-    /another height or version/
+    /differ in height or version/
   ],
   [
     'another schema version',
     { snapshot: (body) => Object.assign(body, { schema_version: 4 }) },
     'SOURCE_INVALID',
-    /another height or version/
+    /differ in height or version/
   ],
   ['no end mark', { text: (json) => json.slice(0, -1) }, 'SOURCE_TRUNCATED', /before its end mark/],
   [

@@ -156,7 +156,7 @@ export class SimulatedSource implements Peer {
     const head = this.#digestHead(tip);
     if (query.get('key') !== head.key) return json(409, { error: 'the key of these digests has expired' });
     const found = answerDigest(tip, asked, head.key, lie);
-    if (found === null) return json(400, { error: `table ${asked.table} is not compared` });
+    if (found === null) return json(400, { error: `table ${asked.table} is not part of the comparison` });
     const isSettled = this.#bases[0] === this.tip && !this.#scheduler.chance(this.restless.unsettled);
     const settled = query.has('settled') ? { settled: isSettled } : {};
     return json(200, { ...head, ...settled, ...found }, () => {

@@ -56,7 +56,7 @@ export class ReplicaDispensers {
     try {
       const found = await source.dispensers(signal);
       if (!found.has_more) return found;
-      throw new PlatformError('SOURCE_INVALID', { reason: `${source.url} sent a part of its dispensers` });
+      throw new PlatformError('SOURCE_INVALID', { reason: `${source.url} sent only a part of its dispensers` });
     } catch (caught) {
       const status = hasCode(caught, 'SOURCE_REFUSED') ? Number(caught.detail['status']) : 0;
       if ([403, 404, 405, 501].includes(status)) log.info({ source: source.url }, 'the source offers no dispensers');

@@ -19,7 +19,7 @@ export async function adopt(replica: Parts, signal: AbortSignal): Promise<void> 
   const { writer, context } = replica.store;
   const { client: source } = replica.sources;
   const { data, log } = replica;
-  if (data.infraOnly) throw refusal('an infra-only replica has no blocks to tell by');
+  if (data.infraOnly) throw refusal('an infra-only replica has no blocks to compare with its source');
   const plan = replica.store.planSchema(await replica.sources.client.schema(signal));
   const { lowest, tip } = await examineForeign(writer, plan);
   const status = await source.status(signal);
@@ -27,12 +27,12 @@ export async function adopt(replica: Parts, signal: AbortSignal): Promise<void> 
   const heads = new SourceHeads(replica, (height) => ownHashes(replica, height), status, signal);
   const floor = Math.max(lowest, tip - data.maxRollbackDepth);
   const fork = await findShared(heads, floor, Math.min(tip, status.height));
-  if (fork === null) throw refusal(`none of its blocks from ${floor} to ${tip} is known to be in its source's chain`);
+  if (fork === null) throw refusal(`none of its blocks from ${floor} to ${tip} could be found in its source's chain`);
   const sendsWhole = plan.fingerprint !== null;
   if (!sendsWhole && fork < tip)
     throw refusal(`block ${fork + 1} is of another branch, and its source does not send whole tables`);
   const height = sendsWhole ? Math.min(fork, status.height - 1) : fork;
-  if (height < lowest) throw refusal('it has a single block');
+  if (height < lowest) throw refusal('it shares only its first block with its source');
   await followSchema(writer, plan).catch((caught: unknown) => {
     throw hasCode(caught, 'ROW_CONTRADICTION') ? refusal(caught.message) : caught;
   });

@@ -105,7 +105,7 @@ export class ReplicaBootstrap {
     const verdict = await this.#sourceQuorum.confirm(height, hashes, signal);
     if (verdict === 'other') {
       await this.#discard();
-      throw refusal(`block ${height} is not in the chain of the source any more`);
+      throw refusal(`the source's chain no longer has block ${height}`);
     }
     this.#isSettled = verdict !== 'untold';
     return { kind: verdict === 'halted' ? 'halted' : 'done' };
@@ -183,7 +183,7 @@ export class ReplicaBootstrap {
   async #confirmTip(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Outcome> {
     const stated = await this.#statedHashes(height, signal);
     if (stated !== null && !sameBlock(stated, hashes))
-      throw refusal(`block ${height} has other hashes than the source's status`);
+      throw refusal(`the hashes of block ${height} differ from the source's status`);
     return this.#confirm(height, hashes, signal);
   }
 

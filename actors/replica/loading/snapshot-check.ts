@@ -43,7 +43,7 @@ export async function checkBlocks(
 ): Promise<{ lowest: number | null; blockTime: number | null; hashes: BlockHashes | null }> {
   const { heads: layout, only } = context.schema;
   if (only) return { lowest: null, blockTime: null, hashes };
-  if (!layout) throw refusal('there is no table blocks');
+  if (!layout) throw refusal('it has no table blocks');
   const [found] = await rows(writer, 'SELECT MIN(block_index) AS lowest, MAX(block_index) AS highest FROM blocks');
   const lowest = Number(found!['lowest']);
   if (Number(found!['highest']) !== height)
@@ -52,13 +52,13 @@ export async function checkBlocks(
   if (isIndexer) for (const table of ['sync_meta', 'merkle_epochs']) await writer.query(`TRUNCATE ${table}`);
   let tip: BlockHead | undefined;
   for await (const { from, to, heads } of readHeadPages(writer, layout, lowest, height)) {
-    if (heads.length !== to - from + 1) throw refusal(`blocks from ${from} to ${to} are not without a gap`);
+    if (heads.length !== to - from + 1) throw refusal(`blocks ${from} to ${to} have a gap`);
     if (isIndexer) await logBlocks(writer, heads as readonly LoggedBlock[], data.epochSize);
     tip = heads.at(-1);
   }
   if (!tip || blockText(tip.hashes) === null) throw refusal(`block ${height} has no hash`);
   if (hashes !== null && !sameBlock(tip.hashes, hashes))
-    throw refusal(`block ${height} has other hashes than the source said`);
+    throw refusal(`the hashes of block ${height} differ from the source's`);
   return { lowest, blockTime: tip.blockTime, hashes: tip.hashes };
 }
 
@@ -84,7 +84,7 @@ export async function checkBalances({
     differing = Number(row!['n']);
     if (differing === 0) return;
   }
-  log.warn({ pairs: differing }, 'balances of the source are not its credits - debits, with or without escrows');
+  log.warn({ pairs: differing }, 'balances of the source differ from its credits - debits, with and without escrows');
 }
 
 /** As with balances, what leads nowhere is told and not refused. */
@@ -93,5 +93,5 @@ export async function checkReferences({
   log
 }: Pick<Replica, 'store' | 'log'>): Promise<void> {
   for (const { table, parent, count } of await findUnresolved(writer, context.schema))
-    log.warn({ table, parent, rows: count }, `${count} rows of ${table} refer to rows of ${parent} that are not there`);
+    log.warn({ table, parent, rows: count }, `${count} rows of ${table} refer to missing rows of ${parent}`);
 }

@@ -123,7 +123,7 @@ export class SnapshotLoader {
     const { schema_version, block_height } = next.value;
     if (block_height !== download.head.height || schema_version !== SCHEMA_VERSION[this.#replica.data.id.dbType]) {
       throw new PlatformError('SOURCE_INVALID', {
-        reason: 'the body of the snapshot has another height or version than its headers'
+        reason: "the snapshot's body and headers differ in height or version"
       });
     }
     for (const { name } of schema.tables.filter(travels)) {

@@ -144,7 +144,7 @@ export class SupervisedActor<
       await handle.ask('stop', { graceMs }, { deadlineMs: graceMs });
       await handle.terminate();
     } catch (caught) {
-      this.#context.log.warn({ err: caught }, 'actor did not stop gracefully; its thread is ended');
+      this.#context.log.warn({ err: caught }, 'the actor did not stop in time: ending its thread');
       await handle.terminate();
       await this.#reap(generation);
     }
@@ -216,7 +216,10 @@ export class SupervisedActor<
     this.#past = this.#reap(this.#record.generation);
     if (policy === 'restart') this.#comeBack(cause, error);
     else {
-      this.#context.log.error({ cause, hint: error.hint }, `actor ${policy}: ${error.message}`);
+      this.#context.log.error(
+        { cause, hint: error.hint },
+        `${policy === 'exit' ? 'the process ends' : 'the actor is parked'}: ${error.message}`
+      );
       if (policy === 'exit') this.#context.onFatal(error);
     }
   }

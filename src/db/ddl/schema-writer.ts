@@ -32,7 +32,7 @@ export function planSchema(
   const plans = dependencyOrder(classifyTables(typed, dbType, localTables), typed);
   const byName = new Map(typed.map((table) => [table.name, table]));
   if (byName.size !== typed.length)
-    throw new PlatformError('SOURCE_INVALID', { reason: 'a table comes twice in the schema' });
+    throw new PlatformError('SOURCE_INVALID', { reason: 'the schema names a table twice' });
   const kept = plans.filter((plan) => !UNSEEN.has(plan.class) && (only === null || only.has(plan.name)));
   const names = new Set(kept.map(({ name }) => name));
   const tables = kept.map(({ name }) => {
@@ -107,7 +107,7 @@ async function checkCase(connection: Connection, tables: SchemaPlan['tables']): 
   const [setting] = await rows<{ folds: number }>(connection, 'SELECT @@lower_case_table_names AS folds');
   const folded = tables.find(({ table: { name } }) => name !== name.toLowerCase())?.table.name;
   if (Number(setting?.folds) !== 1 || folded === undefined) return;
-  const reason = `table ${folded}: the replica's server keeps names in lower case, use one with lower_case_table_names=0`;
+  const reason = `table ${folded}: the replica's server keeps names in lower case; use a server with lower_case_table_names=0`;
   throw new PlatformError('SCHEMA_REFUSED', { reason, table: folded });
 }
 

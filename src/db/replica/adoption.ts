@@ -62,10 +62,10 @@ export function refuseLoss({ phase }: ReplicaState, reason: string): void {
 /** Columns and keys may be missing, for they can be added; everything else must be the same. */
 function checkTable(own: TypedTable | undefined, theirs: TypedTable): void {
   if (!own) throw refusal(`table ${theirs.name} of the source is missing`);
-  if (own.engine !== 'InnoDB') throw refusal(`table ${own.name} is ${own.engine}, which knows no transactions`);
+  if (own.engine !== 'InnoDB') throw refusal(`table ${own.name} is ${own.engine}, which has no transactions`);
   const known = new Set(theirs.columns.map(({ name }) => name));
   const further = own.columns.find(({ name }) => !known.has(name));
-  if (further) throw refusal(`table ${own.name} has a column ${further.name}, which the source has not`);
+  if (further) throw refusal(`table ${own.name} has a column ${further.name}, which the source lacks`);
   try {
     printAdditions(own, theirs);
   } catch (caught) {

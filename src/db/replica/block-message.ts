@@ -148,7 +148,7 @@ function namedRows(table: ReplicaTable, list: readonly WireRow[]): TableWants['g
   return [...Map.groupBy(list, (row) => Object.keys(row).sort().join())].map(([names, rows]) => {
     const key = keys.find((each) => nameOf(each) === names);
     if (key) return { key, list: rows.map((row) => rowOf(table, key, row)) };
-    const reason = `deleted rows of ${table.name} are named by ${names.slice(0, 100) || 'nothing'}, which is no key of it`;
+    const reason = `the source names deleted rows of ${table.name} by ${names.slice(0, 100) || 'nothing'}, which is no key of this table`;
     throw new PlatformError('SOURCE_INVALID', { reason, table: table.name });
   });
 }

@@ -277,6 +277,6 @@ function extent(values: ReadonlySet<string>): [number, number] {
 function refuse(table: ReplicaTable, [row]: readonly CanonicalRow[]): void {
   if (!row) return;
   const identity = table.identity!.map((position) => row[position]);
-  const reason = `table ${table.name} holds another row as ${identity.join(', ')} than the source`;
+  const reason = `row ${identity.join(', ')} of table ${table.name} differs from the source's`;
   throw new PlatformError('ROW_CONTRADICTION', { reason, table: table.name });
 }

@@ -66,7 +66,7 @@ export async function rollBack(
     connection.destroy();
     const words = refusalOf(caught);
     if (words !== null) {
-      const reason = `what is kept of blocks above ${plan.height} contradicts the replica: ${words}`;
+      const reason = `the undo journal above block ${plan.height} contradicts the replica: ${words}`;
       throw new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });
     }
     throw databaseError(caught, { rollback: plan.height });

@@ -16,7 +16,7 @@ interface ConsoleDeps {
 export const consoleRoutes: FastifyPluginAsync<ConsoleDeps> = async (app, { consoleFiles, consolePath = '/' }) => {
   const config = { open: true } as const;
   const page = consoleFiles.get('index.html');
-  if (!page) app.log.info('the console page is not built: npm run build:web');
+  if (!page) app.log.info('the console page is missing; run: npm run build:web');
   const doc = { tag: 'Documentation', summary: 'The console page', mediaType: 'text/html' } as const;
   app.get(consolePath, { config: { ...config, doc } }, async (request, reply) => send(request, reply, page));
   for (const [name, file] of consoleFiles)
@@ -24,7 +24,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleDeps> = async (app, { cons
 };
 
 function send({ headers }: FastifyRequest, reply: FastifyReply, file: ConsoleFile | undefined): unknown {
-  if (!file) return reply.code(404).send({ error: 'the console page is not built: npm run build:web' });
+  if (!file) return reply.code(404).send({ error: 'the console page is missing; run: npm run build:web' });
   reply.header('content-security-policy', POLICY).header('x-content-type-options', 'nosniff');
   reply.header('referrer-policy', 'no-referrer').header('cache-control', 'no-cache');
   reply.header('etag', file.etag).header('vary', 'accept-encoding');

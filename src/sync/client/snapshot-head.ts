@@ -57,7 +57,7 @@ const named = (hashes: BlockHashes): BlockHashes | null => (blockText(hashes) ==
 export function codingOf(headers: Readonly<Record<string, string>>): SnapshotCoding {
   const coding = headers['content-encoding'] ?? 'none';
   if (coding === 'gzip' || coding === 'zstd') return coding;
-  const reason = `a snapshot's body is gzip or zstd, the source sent content-encoding ${coding.slice(0, 40)}`;
+  const reason = `the source sent content-encoding ${coding.slice(0, 40)}; a snapshot must be gzip or zstd`;
   throw new PlatformError('SOURCE_INVALID', { reason });
 }
 

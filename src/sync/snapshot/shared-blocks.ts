@@ -82,7 +82,8 @@ function spare(memory: Buffer): void {
 async function fill(file: FileHandle, target: Buffer, position: number): Promise<Buffer> {
   for (let length = 0; length < target.length; ) {
     const { bytesRead } = await file.read(target, length, target.length - length, position + length);
-    if (bytesRead === 0) throw new PlatformError('SNAPSHOT_FAILED', { reason: 'the artifact is shorter than told' });
+    if (bytesRead === 0)
+      throw new PlatformError('SNAPSHOT_FAILED', { reason: 'the artifact is shorter than its length says' });
     length += bytesRead;
   }
   return target;

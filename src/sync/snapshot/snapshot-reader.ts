@@ -83,12 +83,12 @@ async function* decompress(
     for await (const chunk of inflate as AsyncIterable<Uint8Array>) {
       given += chunk.length;
       if (given > UNSUSPICIOUS_BYTES && given > received * MAX_RATIO) {
-        const reason = `the compressed body is more than ${MAX_RATIO} times as long when it is expanded: it is made to fill the disk`;
+        const reason = `the body expands to more than ${MAX_RATIO} times its compressed size`;
         throw new PlatformError('SOURCE_INVALID', { reason });
       }
       if (given > maxBytes)
         throw new PlatformError('SOURCE_INVALID', {
-          reason: `the body is longer than ${maxBytes} bytes when it is expanded`
+          reason: `the body expands to more than ${maxBytes} bytes`
         });
       yield chunk;
     }

@@ -96,7 +96,7 @@ test('a decoder finds its database and its port at the hub; it waits for a hub, 
   await hasSaid('the hub has no DECODER_DB_HOST, ');
   await register(hubPort, database, apiPort);
   await eventually('the decoder has its database', isDecoderUp(apiPort), decoder.said);
-  assert.match(decoder.said.text, /the hub has DECODER_DB_HOST, /);
+  assert.match(decoder.said.text, /settings taken from the hub: DECODER_DB_HOST, /);
   assert.ok(!decoder.said.text.includes(database.pass));
 });
 
@@ -186,7 +186,11 @@ test('a hub that is away holds up no start that needs nothing of it', async (t) 
     DECODER_DB_USER: database.user,
     DECODER_DB_PASS: database.pass
   });
-  await eventually('it goes on', async () => decoder.said.text.includes('going on without the hub'), decoder.said);
+  await eventually(
+    'it goes on',
+    async () => decoder.said.text.includes('starting without settings of the hub'),
+    decoder.said
+  );
   await eventually(
     'it listens',
     async () => (await fetch(`http://127.0.0.1:${apiPort}/status`)).ok || true,

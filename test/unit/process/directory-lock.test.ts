@@ -99,6 +99,6 @@ test('a successor with the same mode and port waits until its predecessor has en
   await assert.rejects(openStateDirectories({ ...config, SYNC_MODE: 'client' }, log), { code: 'STATE_LOCKED' });
   assert.deepEqual(warnings, []);
   const { release } = await openStateDirectories(config, log);
-  assert.match(warnings.join(), /^waiting for the process that ends: .* is in use by process /);
+  assert.match(warnings.join(), /^waiting for the process that holds it to end: .* is in use by process /);
   release();
 });

@@ -154,7 +154,7 @@ export class RangeDifference {
       this.#compare(held.rows, wanted);
     } catch (caught) {
       if (!hasCode(caught, 'RANGE_TOO_LARGE')) throw caught;
-      const reason = `table ${this.#plan.name} differs from its source's, and is too large to find where`;
+      const reason = `table ${this.#plan.name} differs from its source's, and is too large to locate the difference`;
       throw new PlatformError('ROW_CONTRADICTION', { reason, table: this.#plan.name }, { cause: caught });
     }
   }
@@ -180,7 +180,7 @@ export class RangeDifference {
   async #divide(range: DigestRange): Promise<void> {
     const within = dividable(this.#plan, range);
     if (within === null) {
-      const reason = `more rows of ${this.#plan.name} are alike than one answer may hold: they cannot be compared`;
+      const reason = `${this.#plan.name} has more identical rows than one answer may hold: they cannot be compared`;
       throw new PlatformError('RANGE_TOO_LARGE', { reason, table: this.#plan.name });
     }
     const { key } = this.#head;
@@ -197,7 +197,7 @@ export class RangeDifference {
 
   #divideAlike(range: DigestRange): never {
     throw new PlatformError('SOURCE_INVALID', {
-      reason: `the source does not divide positions ${range.from} to ${range.to} of ${this.#plan.name}`
+      reason: `the source did not split positions ${range.from} to ${range.to} of ${this.#plan.name}`
     });
   }
 

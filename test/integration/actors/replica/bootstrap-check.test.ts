@@ -104,13 +104,13 @@ test('SOURCE_INVALID: a table has fewer rows than were received', () =>
   }));
 
 test('SOURCE_INVALID: a block is missing between two others', () =>
-  refused({ ...GOOD, blocks: GOOD['blocks']!.toSpliced(1, 1) }, /blocks from 5 to 7 are not without a gap/));
+  refused({ ...GOOD, blocks: GOOD['blocks']!.toSpliced(1, 1) }, /blocks 5 to 7 have a gap/));
 
 test('SOURCE_INVALID: the highest block is not the one that the headers name', () =>
   refused({ ...GOOD, blocks: GOOD['blocks']!.slice(0, 2) }, /the highest block is 6, the source said 7/));
 
 test('SOURCE_INVALID: the last block has another hash than the headers name', () =>
-  refused(GOOD, /block 7 has other hashes than the source said/, { blockHash: 'other' }));
+  refused(GOOD, /the hashes of block 7 differ from the source's/, { blockHash: 'other' }));
 
 const at = (block_height: number, block_hash = `h${block_height}`) => ({ block_height, block_hash });
 
@@ -126,22 +126,22 @@ test('SOURCE_INVALID: the rows of a snapshot whose headers name no block are not
     blockHash: null,
     stands: [first, second]
   });
-  await refused(GOOD, /block 7 has other hashes than the source said/, stands(at(7, 'other'), at(8)));
-  await refused(GOOD, /block 7 has other hashes than the source's status/, stands(at(6), at(7, 'other')));
+  await refused(GOOD, /the hashes of block 7 differ from the source's/, stands(at(7, 'other'), at(8)));
+  await refused(GOOD, /the hashes of block 7 differ from the source's status/, stands(at(6), at(7, 'other')));
 });
 
 test("balances that are not credits - debits are told; they are the source's", async () => {
   const { outcome, warnings } = await bootstrap({ ...GOOD, debits: [] });
   assert.equal(outcome, 'complete');
-  assert.match(warnings.join(), /^balances of the source are not its credits - debits/);
+  assert.match(warnings.join(), /^balances of the source differ from its credits - debits/);
 });
 
 test("ids that no row has which they refer to are told; they are the source's", async () => {
   const { outcome, warnings } = await bootstrap({ ...GOOD, index_addresses: [{ id: 2, address: 'two' }] });
   assert.equal(outcome, 'complete');
   assert.deepEqual(warnings, [
-    '1 rows of credits refer to rows of index_addresses that are not there',
-    '1 rows of debits refer to rows of index_addresses that are not there',
-    '1 rows of balances refer to rows of index_addresses that are not there'
+    '1 rows of credits refer to missing rows of index_addresses',
+    '1 rows of debits refer to missing rows of index_addresses',
+    '1 rows of balances refer to missing rows of index_addresses'
   ]);
 });

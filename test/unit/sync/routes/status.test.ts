@@ -83,7 +83,7 @@ test('200: a client shows the state of its replica', async () => {
     last_error: null,
     halted: true,
     reason: 'hash mismatch',
-    remedy: 'another program recorded it: find out why, then clear the halt',
+    remedy: 'another program recorded this halt: find out why, then clear it',
     verification: 'verified',
     unconfirmed: [],
     verified_height: 4,

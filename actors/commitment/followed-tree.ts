@@ -113,7 +113,7 @@ export class FollowedTree {
     }
   }
 
-  /** Takes back the groups that end above a height. @returns whether it could: not below what is kept */
+  /** Undoes the groups that end above a height. @returns false when the undo data does not reach that far */
   async rollBack(height: number): Promise<boolean> {
     if (height < this.#floor) return false;
     this.#queue = this.#queue.filter(({ last }) => last <= height);

@@ -108,7 +108,7 @@ const effects = new Effects({
   onFault: (fault, _, isNew) => log[isNew ? 'warn' : 'debug']({ err: fault }, fault.message)
 });
 
-/** Driver errors carry a number; what is neither theirs nor ours is a bug. */
+/** Driver errors carry a number; any other error that is not a PlatformError is a bug. */
 function asFault(caught: unknown): PlatformError {
   if (caught instanceof ReplicaLost) return new PlatformError('ROW_CONTRADICTION', { reason: caught.message });
   const { errno, fatal } = caught as { errno?: unknown; fatal?: unknown };

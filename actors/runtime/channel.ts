@@ -1,10 +1,10 @@
 import type { Transferable } from 'node:worker_threads';
 import { type ErrorCode, PlatformError, type WireError } from '../../src/errors.ts';
 
-/** What may be asked over a channel: a type name, what is sent with it, and what comes back. */
+/** The requests of a channel: by type, the body that is sent and the reply. */
 export type Protocol = Record<string, { request: unknown; reply: unknown }>;
 
-/** What may be told over a channel one way: a type name, and what is sent with it. */
+/** The one-way messages of a channel: by type, the body that is sent. */
 export type Notices = Record<string, unknown>;
 
 /** The part of a `Worker` or `parentPort` that a channel uses. */

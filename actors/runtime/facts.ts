@@ -5,7 +5,7 @@ const MAX_ENTRIES = 16;
 const MAX_TEXT_LENGTH = 200;
 const MAX_DEPTH = 3;
 
-/** What of a value is worth a line: what JSON can hold, few, short and shallow. An error is told by code, policy and message. */
+/** The part of a value that fits a line of the timeline: JSON, few members, short, shallow. An error becomes code, policy and message. */
 export function factsOf(value: object | unknown, depth = 0): Facts {
   const facts: Record<string, Fact> = {};
   for (const [name, inner] of Object.entries(value ?? {})) {

@@ -28,7 +28,7 @@ export interface Transition {
   readonly context?: Facts;
 }
 
-/** A value as JSON has it: what is no plain value was left out. */
+/** A value as JSON has it; other values are left out. */
 export type Fact = string | number | boolean | null | readonly Fact[] | Facts;
 export interface Facts {
   readonly [name: string]: Fact;
@@ -56,6 +56,6 @@ export type SupervisedNotices = Omit<HostNotices, 'fault'>;
 
 /** The asks that every actor answers. */
 export type HostAsks = {
-  /** Finish what is in work and let go of everything, within the grace. */
+  /** Finish work and release everything, within the grace. */
   stop: { request: { graceMs: number }; reply: Record<string, never> };
 };

@@ -42,7 +42,7 @@ export class BlockBatch {
   }
 
   add(block: GroupBlock, message: Broadcast): void {
-    // Its rows are in the message now; only what is to be remembered of it is kept.
+    // The message holds its rows; keep only what the memory needs.
     this.#blocks.push({ ...block, rows: {} });
     this.#messages.push(message);
     this.#bytes += message.bytes.byteLength;

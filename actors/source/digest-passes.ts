@@ -32,7 +32,7 @@ export interface DigestPass {
   readonly tables: Promise<readonly TableDigests[]>;
   /** Null until they are made. */
   made: readonly TableDigests[] | null;
-  /** A table has changed in place since: who asks for a key gets another one. */
+  /** A table has changed in place since: the next request for a key gets another one. */
   isStale: boolean;
 }
 
@@ -159,7 +159,7 @@ export class DigestPasses {
   }
 }
 
-/** Also said where the tip has moved on since: what is read now is of another snapshot than the digests of the key. */
+/** Also thrown when the tip has moved: a read now is of another snapshot than the key's digests. */
 export function unknownKey(): PlatformError {
   return new PlatformError('DIGEST_KEY_UNKNOWN', { reason: 'the key of these digests has expired' });
 }

@@ -23,9 +23,9 @@ import {
 
 /** What is asked of the feed. */
 export interface DigestFeed {
-  /** Reorgs that were broadcast: what was read before one says nothing after it, also under the same hashes. */
+  /** Broadcast reorgs. Digests made before a reorg are void after it, even under the same hashes. */
   readonly reorgs: () => number;
-  /** Whether a table is still what was broadcast of it. */
+  /** Whether a table still equals what was broadcast of it. */
   readonly isSettled: SettledCheck;
 }
 
@@ -162,7 +162,7 @@ async function told({ head, tables }: DigestPass): Promise<string> {
   return JSON.stringify({ ...head, tables: sums } satisfies DatabaseDigest);
 }
 
-/** @returns false when a pass turns out to say what is not there any more: it is stale from now on */
+/** @returns false when a pass no longer describes the table: it is stale from now on */
 function isAsSaid(pass: DigestPass, said: string | undefined, found: string): boolean {
   const isSaid = said === undefined || said === found;
   if (!isSaid) pass.isStale = true;

@@ -24,7 +24,7 @@ import { SnapshotReaders } from './readers.ts';
 
 /** Bytes of messages that are handed over at once. */
 const BATCH_BYTES = 8 * 1024 * 1024;
-/** One part in so many of the time goes to the sweep. */
+/** The sweep gets one part in this many of the time. */
 const SWEEP_SHARE = 40;
 /** Seconds that statements may run: of a poll, and of a read of blocks. */
 const POLL_LIMIT_S = 5;
@@ -69,7 +69,7 @@ export class SourceFeed {
   #gap: string | null = null;
   readonly #sweep = new Sweep();
   #sweepAt = 0;
-  /** Those who have a snapshot and go on with the next group. */
+  /** Readers of snapshots, who continue with the next group. */
   readonly readers: SnapshotReaders;
 
   constructor(options: FeedOptions) {
@@ -90,7 +90,7 @@ export class SourceFeed {
     return this.#tip;
   }
 
-  /** Of the broadcast ones: what was read before one is not what is there after it, also under the same hashes. */
+  /** Broadcast reorgs. Rows read before a reorg may differ after it, even under the same hashes. */
   get reorgs(): number {
     return this.#memory?.reorgs ?? this.#options.data.resume?.reorgs ?? 0;
   }
@@ -134,7 +134,7 @@ export class SourceFeed {
     return true;
   }
 
-  /** Whether a table is what was broadcast of it up to this block, the tip: else the next group carries what changed. */
+  /** Whether a table equals what was broadcast of it up to this block, the tip; otherwise the next group carries the change. */
   async isSettled(
     connection: Connection,
     layout: SourceLayout,

@@ -22,7 +22,7 @@ interface Waiting {
 }
 
 /**
- * The readers of snapshots, and the groups that they go on with.
+ * The readers of snapshots, and the groups with which they continue.
  *
  * Readers have a snapshot whole before its state is read once more in figures. From `pauseGroups` to `reconcile` no group begins, so the
  * next one says what these readers lack. Neither side waits for the other without bound, nor do later holds keep a group waiting.
@@ -38,7 +38,7 @@ export class SnapshotReaders {
     this.#options = { patienceMs: 10_000, ...options };
   }
 
-  /** True while readers go on from a state that is not known yet. */
+  /** True while readers continue from a state that is not known yet. */
   get isUncertain(): boolean {
     return this.#held.size > 0;
   }
@@ -54,7 +54,7 @@ export class SnapshotReaders {
     await this.#inTurn(height, true, () => undefined);
   }
 
-  /** Takes note of a snapshot's state, and lets groups go on. @param checksums null when it could not be read */
+  /** Registers a snapshot's state, and lets groups continue. @param checksums null when it could not be read */
   async reconcile(buildId: string, checksums: SnapshotChecksums | null): Promise<void> {
     const held = this.#held.get(buildId);
     if (checksums) await this.#inTurn(checksums.height, true, () => this.#options.reconcile(checksums));
@@ -77,7 +77,7 @@ export class SnapshotReaders {
     }
   }
 
-  /** Lets those go on who wait for a height that is broadcast now. */
+  /** Releases the callers that wait for a height which is broadcast now. */
   serve(): void {
     const height = this.#options.height();
     if (height === null || this.#group === 'runs') return;

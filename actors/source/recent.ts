@@ -1,5 +1,5 @@
 /**
- * A read whose result may be used for a moment: who asks meanwhile gets the same, and who asks at the same time shares the read.
+ * A read whose result is kept for a moment: later callers get it, and concurrent callers share the read.
  *
  * A failed read is forgotten at once.
  */

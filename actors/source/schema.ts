@@ -6,7 +6,7 @@ import type { SchemaRecord } from '../../src/wire/schema.ts';
 import type { SourceActorData, SourceAsks } from '../protocol.ts';
 import { recent } from './recent.ts';
 
-/** A change of the schema between two blocks is told to those who ask for a snapshot so much later. */
+/** Milliseconds after which a change of the schema between two blocks shows in snapshots. */
 const LAYOUT_AGE_MS = 1_000;
 
 /** What a source says of its schema to those who ask. */

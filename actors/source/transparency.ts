@@ -49,7 +49,7 @@ export interface TransparencyOptions {
     SourceActorData,
     'id' | 'coordinates' | 'readOnly' | 'epochSize' | 'stateDirectory' | 'localTables'
   >;
-  /** Blocks wait for what is recorded on it. */
+  /** Blocks wait for its statements. */
   readonly line: SerialConnection;
   /** What callers read of the log. */
   readonly readLine: SerialConnection;
@@ -173,7 +173,7 @@ export class SourceTransparency {
     const [first, last] = [recent[0], recent.at(-1)];
     if (!this.#writes || !first || !last) return;
     this.#timed = this.#retime(heads, first.height, last.height);
-    this.#timed.catch(() => undefined); // `record` is told of it
+    this.#timed.catch(() => undefined); // `record` rethrows it
   }
 
   /**
@@ -186,7 +186,7 @@ export class SourceTransparency {
     if (!this.#writes || !first || !last) return;
     const { line } = this.#options;
     const timed = this.#timed;
-    this.#timed = Promise.resolve(); // a fault is told once
+    this.#timed = Promise.resolve(); // a fault is reported once
     await timed;
     const from = await line.use((connection) => findBreak(connection, blocks, recent));
     const lost = recent.filter(({ height }) => height >= (from ?? first.height));

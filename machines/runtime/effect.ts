@@ -1,7 +1,7 @@
 import { fromPromise } from 'xstate';
 import type { ErrorCode, FaultPolicy } from '../../src/errors.ts';
 
-/** An effect by name, for a machine's `actors`: whoever runs the machine provides it. */
+/** An effect by name, for a machine's `actors`; the program that runs the machine provides it. */
 export const effect = <Output, Input = void>(name: string) =>
   fromPromise<Output, Input>(() => Promise.reject(new Error(`the effect ${name} is not provided`)));
 

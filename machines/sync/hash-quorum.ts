@@ -12,7 +12,7 @@ export interface VerificationInput {
 type Reports = Readonly<Record<string, string>>;
 
 interface VerificationContext extends VerificationInput {
-  /** What each source last said of this height; after a disagreement only what it said since. */
+  /** Each source's last report of this height; after a disagreement, only later reports. */
   readonly reports: Reports;
   /** The hash that was agreed on; later reports do not move it. */
   readonly agreed: string | null;

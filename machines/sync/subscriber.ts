@@ -41,7 +41,7 @@ function makesProgress(context: SubscriberContext, { waitingBytes, takenBytes }:
 }
 
 /**
- * How one subscriber takes what it is sent: draining <-> stalled -> dropped.
+ * How fast one subscriber reads its messages: draining <-> stalled -> dropped.
  *
  * Pure policy, without a timer of its own: the caller measures the send buffer after each write and at intervals well
  * below the stall window, and closes the socket with `context.reason` when the state is `dropped`. Progress is counted in

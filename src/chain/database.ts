@@ -67,7 +67,7 @@ export class ChainDatabase {
       await createDatabase(database);
       pool = openPool(database, POOL_SIZE, { statementLimitS: queryTimeoutMs / 1000 });
       const writer = await pool.getConnection();
-      writer.on('error', () => undefined); // told to the statement that waits, or to the next one
+      writer.on('error', () => undefined); // it fails the waiting statement, or the next one
       const [lock] = await rows(writer, 'SELECT GET_LOCK(?, ?) AS taken', [writerLock(service, database), LOCK_WAIT_S]);
       if (lock?.['taken'] !== 1) {
         throw new PlatformError('DATABASE_UNAVAILABLE', {

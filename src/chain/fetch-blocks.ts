@@ -60,7 +60,7 @@ async function* inOrder<Item, Answer>(
   const underWay: Promise<Answer>[] = [];
   for (const item of items) {
     const answer = ask(item);
-    answer.catch(() => undefined); // told when it is awaited
+    answer.catch(() => undefined); // rethrown when it is awaited
     underWay.push(answer);
     if (underWay.length === AHEAD) yield await underWay.shift()!;
   }

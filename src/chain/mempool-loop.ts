@@ -9,7 +9,7 @@ export interface MempoolSteps {
   list(signal: AbortSignal): Promise<number>;
   /** Reads the next batch. */
   fetch(signal: AbortSignal): Promise<void>;
-  /** Keeps what was read. @returns how many are left */
+  /** Stores the batch. @returns how many are left */
   save(): Promise<number>;
 }
 
@@ -24,7 +24,7 @@ export interface MempoolLoopOptions {
 
 const REST_MS = 60_000;
 
-/** Looks at the mempool again and again while its service is synced. */
+/** Reads the mempool periodically while its service is synced. */
 export class MempoolLoop {
   readonly #machine;
 
@@ -49,7 +49,7 @@ export class MempoolLoop {
     return this.#machine.getSnapshot().value;
   }
 
-  /** Within a few blocks of the tip the mempool is looked at; otherwise what is under way is cancelled. */
+  /** Near the tip the mempool is read; otherwise a pass that is under way is cancelled. */
   setSynced(isSynced: boolean): void {
     if (isSynced === (this.state === 'paused')) this.#machine.send({ type: 'lag.changed', isSynced });
   }

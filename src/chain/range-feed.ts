@@ -95,20 +95,20 @@ export class RangeFeed<Asked extends object, Block> {
     return { range, blocks: (await scanned).blocks };
   }
 
-  /** Forgets what was fetched: it belongs to a branch that was left, or to a node that failed. */
+  /** Drops fetched blocks: they belong to an abandoned branch, or to a node that failed. */
   clear(): void {
     this.#ahead = [];
     this.#blockBytes = null;
   }
 
-  /** One range more than are scanned at once, so that none waits for what is being written. */
+  /** One range more than are scanned at once, so that no scan waits for a write. */
   #fill(height: number, tip: number, asked: Asked, signal: AbortSignal): void {
     const last = this.#ahead.at(-1)?.range;
     let from = last ? last.from + last.count : height;
     while (from <= tip && this.#ahead.length <= this.#parallelism) {
       const range = { ...this.#rangeAt(from, tip), ...asked };
       const scanned = this.scan(range, signal);
-      scanned.catch(() => undefined); // told to whoever takes it
+      scanned.catch(() => undefined); // rethrown to the caller that takes it
       this.#ahead.push({ range, scanned });
       from += range.count;
     }

@@ -9,14 +9,14 @@ export interface ChainReport {
   readonly isDatabaseReachable: boolean | null;
   readonly lastProcessedBlock: number | null;
   readonly nodeHeight: number | null;
-  /** When the node last told its tip. */
+  /** When the node last answered with its tip. */
   readonly nodePolledAt: number | null;
   /** When a block was last written, or nothing was left to write. */
   readonly progressAt: number;
   /** Attempts that failed at one height. */
   readonly failures: number;
   readonly rpcErrors: number;
-  /** Why it refuses to go on; null while it goes on. */
+  /** Why it halted; null while it runs. */
   readonly haltReason: string | null;
 }
 
@@ -33,7 +33,7 @@ export const TIP_REFRESH_MS = 30_000;
 /** So near to the node's tip it counts as caught up. */
 export const SYNCED_WITHIN_BLOCKS = 3;
 
-/** What load balancers are told. */
+/** The readiness that load balancers read. */
 export function readinessOf({ report, crash }: ChainView): Readiness {
   if (report?.haltReason != null) return 'halted';
   if (crash !== null || report?.isDatabaseReachable === false) return 'unavailable';
@@ -65,12 +65,12 @@ export function isNearTip({ state, lastProcessedBlock, nodeHeight }: ChainReport
   return nodeHeight - lastProcessedBlock <= SYNCED_WITHIN_BLOCKS;
 }
 
-/** Whether the node has told no tip for a minute. */
+/** Whether the node's tip is older than a minute. */
 export function isTipStale({ nodePolledAt }: ChainReport, now: number): boolean {
   return nodePolledAt !== null && now - nodePolledAt > 2 * TIP_REFRESH_MS;
 }
 
-/** Whether the loop lives and goes on. */
+/** Whether the loop lives and has not halted. */
 export function isRunning({ report, crash }: ChainView): boolean {
   return report !== null && crash === null && report.haltReason === null;
 }

@@ -37,7 +37,7 @@ export interface BlockStore<Block> {
 interface ChainFeed {
   /** Attempts at the blocks that are next which failed. */
   readonly failures: number;
-  /** Forgets what was fetched. */
+  /** Drops fetched blocks. */
   clear(): void;
 }
 
@@ -210,7 +210,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     await store?.database.close();
   }
 
-  /** After a failure nothing is taken from what was known or fetched before it. */
+  /** After a failure: drops fetched blocks and asks the node for its tip again. */
   distrust(): void {
     this.#options.feed.clear();
     this.#isTipTrusted = false;

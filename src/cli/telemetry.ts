@@ -44,7 +44,7 @@ export const telemetryCommand = {
   }
 } satisfies Command<typeof telemetryVariables>;
 
-/** Reports the start of a service, and remembers `--no-telemetry`. Nobody waits for it, or is told that it failed. */
+/** Reports the start of a service, and remembers `--no-telemetry`. Nothing waits for it, and a failure is ignored. */
 export function reportService(name: string, argv: readonly string[], env: Environment): void {
   const start = async () =>
     await reportStart({

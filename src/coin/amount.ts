@@ -6,7 +6,7 @@ const DECIMAL = /^(\d{1,20})(?:\.(\d{1,20}))?(?:[eE]([+-]?\d{1,2}))?$/;
 /**
  * A coin amount as a node prints it (`0.5`, `50.00000000`, `1e-08`) in base units, without floating point.
  *
- * @throws {RangeError} for what is no amount, or is finer than a base unit
+ * @throws {RangeError} if it is not an amount, or finer than a base unit
  */
 export function toBaseUnits(amount: string | number): bigint {
   const [, whole, fraction = '', exponent = '0'] = DECIMAL.exec(String(amount)) ?? [];

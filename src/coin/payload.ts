@@ -11,7 +11,7 @@ export const MAX_ACTION_DATA_LENGTH = 8192;
 export interface Payload {
   /** `ACTION|field|…`, the action's name in capitals and without alias; null when nobody knows the action. */
   readonly action: string | null;
-  /** The action as it was written; U+FFFD stands for what is no UTF-8. */
+  /** The action as it was written; U+FFFD stands for bytes that are not UTF-8. */
   readonly written: string;
   readonly isUtf8: boolean;
   readonly rawData: Uint8Array | null;

@@ -12,7 +12,7 @@ export interface Variable<T> {
   show?(value: T): string;
   /** Its name stands for many, `NAME_<CHAIN>_<NETWORK>`; the value is the list of those that are set. */
   readonly family?: true;
-  /** Where the hub's configuration has it, for whoever sets it nowhere else. */
+  /** Where the hub's configuration has it; read when it is set nowhere else. */
   readonly hub?: HubPlace;
 }
 
@@ -71,7 +71,7 @@ export const text = <O extends WithNeed<string>>(options: O) => variable<string,
 export const parsed = <T, O extends WithNeed<T>>(parse: (text: string) => T, options: O) =>
   variable<T, O>(parse, 'text', options);
 
-/** What this program cannot do yet: to ignore it would be worse than not to start. @param reason why, and what to do */
+/** A setting for a feature that is missing: the start is refused rather than the setting ignored. @param reason why, and the remedy */
 export const unsupported = ({ doc, reason }: { readonly doc: string; readonly reason: string }) => ({
   ...text({ doc }),
   example: '',

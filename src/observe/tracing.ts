@@ -11,7 +11,7 @@ import type { SpanAttributes, Trace } from './trace.ts';
 
 const EXPORT_EVERY_MS = 1_000;
 const EXPORT_TIMEOUT_MS = 3_000;
-/** Asked again and again by machines and the console. */
+/** Paths that probes and the console ask all the time. */
 const UNTOLD = /^\/(?:livez|readyz|health|metrics|debug\/live|console\/.*|subscribe\/.*)?$/;
 /** States of a replica that are pieces of work, by name before the first dot. */
 const REPLICA_WORK = new Set(['bootstrapping', 'catchingUp', 'verifying', 'rollingBack', 'reconciling']);

@@ -7,7 +7,7 @@ const ROOT = 0;
 
 /**
  * Makes a directory with its missing parents, private (0700). One that is there stays as it is; it is refused when others can
- * write to it: they could replace what is believed here.
+ * write to it: they could replace files that this process trusts.
  *
  * One directory at a time: the recursive form never ends where a file system refuses new directories, as /proc does.
  *

@@ -20,7 +20,7 @@ export interface Authenticator {
 
 /** The tokens that are taken: several while one replaces another. */
 export interface AcceptedTokens {
-  /** They may read what is not open; none: everything is open but what an operator may do. */
+  /** Keys that may read what is not open; without any, everything is open but an operator's actions. */
   readonly readers?: readonly string[] | undefined;
   /** They may also change what the service does; without them the readers may. */
   readonly operators?: readonly string[] | undefined;

@@ -25,5 +25,5 @@ export function checkKey(request: FastifyRequest, authenticator: Authenticator):
     throw new PlatformError('UNAUTHORIZED', { reason: "missing or invalid key of the service's operator" });
 }
 
-/** What a caller without the key is told. */
+/** The answer to a caller without the key. */
 export const MISSING_KEY = 'missing or invalid key: send Authorization: Bearer <key> or X-API-Key: <key>';

@@ -94,7 +94,7 @@ function takeAlike(queues: Map<string, Turn[]>, { question }: Turn): readonly Tu
       turn.question === question ? 'alike' : 'others'
     );
     found.push(...alike);
-    // Its place among the addresses stays what it was.
+    // The address keeps its turn.
     if (others.length > 0) queues.set(address, others);
     else queues.delete(address);
   }

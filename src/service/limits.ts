@@ -10,7 +10,7 @@ export interface Limit {
   take(request: FastifyRequest, reply: FastifyReply): Promise<void>;
   /** Refuses when nothing is left, and counts nothing. @throws {PlatformError} RATE_LIMITED */
   check(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  /** Puts every route of a plugin under the limit: what is answered counts, refusals do not. */
+  /** Puts every route of a plugin under the limit: answers count, refusals do not. */
   guard(plugin: FastifyInstance): void;
 }
 

@@ -9,7 +9,7 @@ export interface ProbeAddress {
   readonly timeoutMs?: number;
 }
 
-/** A JSON object of which nothing is known. */
+/** A JSON object of unknown shape. */
 export type Json = Readonly<Record<string, unknown>>;
 
 /** Asks `GET /livez`. @throws {PlatformError} SOURCE_UNREACHABLE */
@@ -39,7 +39,7 @@ export interface ServiceProbe {
   readonly parts: readonly ProbedPart[];
 }
 
-/** Asks any running service how it is, by what its console is told. @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
+/** Asks any running service for its state, as its console does. @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
 export async function probeService(address: ProbeAddress): Promise<ServiceProbe> {
   const live = await ask(address, '/debug/live', [200]);
   return {

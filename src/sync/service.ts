@@ -40,7 +40,7 @@ const MISSED_DEADLINE_MS = 15_000;
 export interface SyncService {
   /** The port it listens on. */
   readonly port: number;
-  /** Fulfilled by `stop`; rejected when the service cannot go on: HUB_UNREACHABLE at start, a fatal error of an actor. */
+  /** Fulfilled by `stop`; rejected by a fatal error: HUB_UNREACHABLE at start, an actor's error of policy `exit`. */
   readonly ended: Promise<void>;
   /** Stops actors between two groups, closes subscribers with 1012, finishes requests; bounded by SHUTDOWN_GRACE_MS. */
   stop(): Promise<void>;

@@ -132,7 +132,7 @@ export function reorgMessage({ dbType, chain, network }: DatabaseId, height: num
   return { type: 'reorg', chain, network, dbType, block_index: height };
 }
 
-/** Rows that are made text at once: so many, or as many as are expected to have so many characters. */
+/** Limits of the rows that are made text at once: their number, and their expected characters. */
 const SLICE_ROWS = 64;
 const SLICE_CHARS = 2 ** 18;
 /** Text that is turned into bytes at once. */

@@ -41,7 +41,7 @@ export const DatabaseDigestSchema = Type.Object({ ...Head, tables: Type.Array(Ta
 export const TableRangesSchema = Type.Object({
   ...Head,
   table: Name,
-  /** Said of a whole table when it is asked. False: it is no longer what was broadcast of this block, and the next one carries what changed. */
+  /** For a whole table, if asked. False: the table no longer equals what was broadcast of this block; the next block carries the change. */
   settled: Type.Optional(Type.Boolean()),
   /** Rows and digest of all ranges together; ranges without rows are left out. */
   rows: Count,
@@ -59,7 +59,7 @@ export const RangeRowsSchema = Type.Object({
 /** Rows between two positions: their number, and the order-independent sum of their hashes. */
 export type RangeDigest = Static<typeof RangeDigestSchema>;
 export type TableDigest = Static<typeof TableDigestSchema>;
-/** `GET /digest/:dbType/:chain/:network/key`: what is being made, before it is there. */
+/** `GET /digest/:dbType/:chain/:network/key`: the key of digests that are still being computed. */
 export type DigestKey = Static<typeof DigestKeySchema>;
 /** `GET /digest/:dbType/:chain/:network` without a table. */
 export type DatabaseDigest = Static<typeof DatabaseDigestSchema>;
@@ -96,7 +96,7 @@ export interface DigestQuery {
   readonly table: string | null;
   readonly range: DigestRange | null;
   readonly rows: boolean;
-  /** With a whole table: whether it is still what was broadcast of the tip, which costs one more pass over its newest blocks. */
+  /** With a whole table: asks whether it still equals what was broadcast of the tip. This costs one more pass over its newest blocks. */
   readonly settled?: boolean;
   /** False: without the AUTO_INCREMENT ids, for a table in which the asker has others. */
   readonly ids?: boolean;

@@ -21,7 +21,7 @@ const UNSUSPICIOUS_BYTES = MAX_PARSED_BYTES / 66;
  * JSON that came from outside. Each level of nesting costs the parser a hundred times the memory of its one byte, and an empty object
  * twenty times that of its two, so its depth and its values are bounded before it begins: nothing ends it then, not the end of its thread.
  *
- * @throws {SyntaxError} for what is no JSON, no UTF-8, nested deeper than 100, or too large once it is parsed
+ * @throws {SyntaxError} if it is not JSON, not UTF-8, nested deeper than 100, or too large once parsed
  */
 export function parseJson(bytes: Uint8Array, parse: (text: string) => unknown = JSON.parse): unknown {
   if (depthOf(bytes) > MAX_DEPTH) throw new SyntaxError(`JSON nested deeper than ${MAX_DEPTH}`);
@@ -51,7 +51,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** The deepest level, or the first that is too deep; of what is no JSON, any number. */
+/** The deepest level, or the first that is too deep; any number if the text is not JSON. */
 function depthOf(bytes: Uint8Array): number {
   const { length } = bytes;
   let deepest = 0;

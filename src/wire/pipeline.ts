@@ -71,7 +71,7 @@ export interface ServiceBehind {
   readonly lane: string | null;
   readonly upstream: { readonly role: string; readonly name: string };
   readonly service: string;
-  /** What the service does while the other answers, and what it waits for while it does not. */
+  /** What the service does while the other part answers, and what it waits for while it does not. */
   readonly doing: string;
   readonly waitsFor: string;
   /** What to do while it does not answer. */

@@ -35,7 +35,7 @@ export const SNAPSHOT_HEADERS = {
   contractHash: 'x-contract-hash',
   blockHash: 'x-block-hash',
   schemaVersion: 'x-snapshot-schema-version',
-  /** Comma-separated tables of which a since-snapshot holds every row there is: the replica's other rows of them go. */
+  /** Comma-separated tables that a since-snapshot holds whole: the replica deletes its other rows of them. */
   wholeTables: 'x-whole-tables',
   /** With `older`: the lowest block whose rows are in `tables`. */
   firstBlock: 'x-first-block',

@@ -14,7 +14,7 @@ import { type TableSource, writeSnapshot } from '../../src/sync/snapshot/snapsho
 import { SCHEMA_VERSION } from '../../src/wire/database.ts';
 import type { MissedChanges } from '../../src/wire/snapshot.ts';
 
-/** A read of which no row and no byte comes for so long is ended. */
+/** A read that yields no row and no byte for this long is ended. */
 const PROGRESS_TIMEOUT_MS = 120_000;
 const PROGRESS_CHECK_MS = 10_000;
 /** How long MariaDB waits: while compression is slower than reading, for another's lock on a table, for a process that is gone. */

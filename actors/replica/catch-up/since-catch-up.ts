@@ -21,9 +21,9 @@ type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 /** A catch-up over more blocks than this runs in ranges, during which the replica is not complete. */
 const RANGE_BLOCKS = 5_000;
 const BATCH_BYTES = 2 ** 20;
-/** Of a since-snapshot, when it is expanded; what is beyond the memory of the thread is refused long before. */
+/** Bytes of an expanded since-snapshot; the thread's memory limit refuses one long before. */
 const MAX_SINCE_BYTES = 8 * 2 ** 30;
-/** A source looks for changes in as many blocks; what is held in memory bounds it too. */
+/** The source looks for changes in this many blocks; memory bounds it too. */
 const OVERLAP_BLOCKS = 1_000;
 const OVERLAP_ROWS = 200_000;
 const CAUGHT_UP = /No data available after block/;
@@ -57,7 +57,7 @@ export class SinceCatchUp {
     let wereWhole = lookups.length === 0;
     const isPlain = state.schemaFingerprint === null || this.#replica.store.context.schema.only !== null;
     const lowest = isPlain ? since + 1 : await this.#overlapStart(since);
-    // What another source told, this one does not know of.
+    // This source does not know what another one broadcast.
     const isOther = state.source !== source.url;
     const query: SinceQuery = {
       ...(isPlain || far || isOther ? { since: lowest - 1 } : { since, older: lowest }),
@@ -99,7 +99,7 @@ export class SinceCatchUp {
           : null;
       const content = {
         batches: lookupsHere ? withTables(batches, lookupsHere) : batches,
-        // Servers that do not mark whole tables send lookup tables whole all the same.
+        // Servers that do not mark whole tables still send lookup tables whole.
         whole: lookupsHere ?? head.whole,
         // Which tables a server without fingerprints sends is not known: what it leaves out of older blocks stays.
         from: plain ? since + 1 : firstBlock,

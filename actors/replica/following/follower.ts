@@ -27,7 +27,7 @@ export class ReplicaFollower {
   readonly #indexMap: ReplicaIndexMap;
   readonly #pending: PendingGroups;
   readonly #writer: GroupWriter;
-  /** The highest block that the stream has told of; it may have been passed over for not following the one before. */
+  /** The highest block of the stream; it may have been skipped because its parent was missing. */
   #announced = -1;
 
   constructor(
@@ -128,7 +128,7 @@ export class ReplicaFollower {
     return { kind: 'done' };
   }
 
-  /** The source stands where the replica does, at another block: a reorg that no message told of. */
+  /** The source is at the replica's height with another block: a reorg without a message. */
   #isOtherTip({ block_height, ...named }: StatusMessage): boolean {
     const { state } = this.#replica.store;
     const { data } = this.#replica;
@@ -137,7 +137,7 @@ export class ReplicaFollower {
     return !sameBlock(theirs, state.hashes);
   }
 
-  /** No tree is made of rows of which a comparison by digests may still repair some. */
+  /** No balance tree is built while a comparison by digests may still repair rows. */
   async #compareRoots(): Promise<void> {
     const { commitment } = this.#replica;
     const { context, state } = this.#replica.store;

@@ -54,7 +54,7 @@ export class PendingGroups {
     return last ? { height: last.block_index, hashes: hashesOf(this.#dbType, last) } : applied;
   }
 
-  /** Why a block cannot be applied after what is here; null when it can. */
+  /** Why a block cannot follow the pending ones; null when it can. */
   misfit(message: BlockMessage, group: Group, applied: BlockTip): string | null {
     const { height, hashes } = this.tip(applied);
     const { block_index: at } = message;

@@ -139,7 +139,7 @@ export class ReplicaBootstrap {
     await this.#unlessRefused(this.#loader!.load(signal));
   }
 
-  /** Compares what is there with what was received and what the source said; only then the replica is complete. */
+  /** Compares the stored rows with what was received and what the source reported. Only then is the replica complete. */
   async check(signal: AbortSignal): Promise<Outcome> {
     const { writer } = this.#replica.store;
     const { data, log } = this.#replica;

@@ -1,4 +1,4 @@
-/** The rate is that of the last so many seconds. */
+/** The rate is measured over the last ten seconds. */
 const WINDOW_MS = 10_000;
 const LOG_EVERY_MS = 10_000;
 const TELL_EVERY_MS = 250;

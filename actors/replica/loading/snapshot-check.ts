@@ -8,7 +8,7 @@ import { PlatformError } from '../../../src/errors.ts';
 import { type BlockHashes, blockText, sameBlock } from '../../../src/wire/database.ts';
 import type { Replica } from '../parts/replica.ts';
 
-/** What is in is not what was sent. */
+/** The stored rows differ from what the source sent. */
 export function refusal(reason: string): PlatformError {
   return new PlatformError('SOURCE_INVALID', { reason: `the snapshot is refused: ${reason}` });
 }
@@ -62,7 +62,7 @@ export async function checkBlocks(
   return { lowest, blockTime: tip.blockTime, hashes: tip.hashes };
 }
 
-/** What a balance is made of is the source's to say, so a difference is told and not refused: it is the source's own. */
+/** Warns only: a difference is the source's own, and the source decides what a balance is made of. */
 export async function checkBalances({
   store: { writer, context },
   log
@@ -87,7 +87,7 @@ export async function checkBalances({
   log.warn({ pairs: differing }, 'balances of the source differ from its credits - debits, with and without escrows');
 }
 
-/** As with balances, what leads nowhere is told and not refused. */
+/** Warns only, as with balances. */
 export async function checkReferences({
   store: { writer, context },
   log

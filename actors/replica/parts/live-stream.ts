@@ -46,7 +46,7 @@ export class LiveStream {
     return this.#subscription;
   }
 
-  /** The newest block that it told, messages that wait included; null: none. */
+  /** The newest block received, waiting messages included; null: none. */
   get newest(): number | null {
     return this.#subscription?.newest ?? null;
   }

@@ -10,10 +10,10 @@ import { LiveStream } from './live-stream.ts';
 import { SourceSet } from './source-set.ts';
 import { ReplicaStore } from './store.ts';
 
-/** A bootstrap goes on with its source after as many deaths less one: it would begin anew with another. */
+/** A bootstrap changes its source only at this death in a row: with another source it begins again. */
 const DEATHS_OF_A_BOOTSTRAP = 3;
 
-/** How far an effect is; what it says is reported. */
+/** The progress of an effect, as reported. */
 export interface Progress {
   /** Of the bootstrap or catch-up under way, 0 to 100. */
   percent: number | null;
@@ -102,7 +102,7 @@ export class Replica {
     await this.sources.close();
   }
 
-  /** The highest block that a source was seen at or told of: a replica that is stuck does not look caught up. */
+  /** The highest block known of any source, so that a stuck replica does not look caught up. */
   get announcedTip(): number | null {
     const heights = [this.sources.tip, this.stream.newest].filter((height) => height !== null);
     return heights.length === 0 ? null : Math.max(...heights);

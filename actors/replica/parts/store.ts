@@ -124,7 +124,7 @@ export class ReplicaStore {
     if (reason !== null) throw new PlatformError('REPLICA_PARTIAL', { reason });
   }
 
-  /** The setting is the operator's; what it costs is said. */
+  /** Warns only; the operator may want this. */
   async #warnOfLazyLog(writer: Connection): Promise<void> {
     const [setting] = await rows<{ flush: number }>(writer, 'SELECT @@GLOBAL.innodb_flush_log_at_trx_commit AS flush');
     const flush = Number(setting?.flush);

@@ -2,7 +2,7 @@ import type { SourceRecord } from '../parts/source-set.ts';
 
 const MAX_REMEMBERED = 1_000;
 
-/** What a source said of a block, against what was agreed on. */
+/** A source's report that differs from the agreed one. */
 interface Contradiction {
   readonly record: SourceRecord;
   readonly height: number;
@@ -10,7 +10,7 @@ interface Contradiction {
   readonly since: number;
 }
 
-/** Reports that contradict what was agreed on, until it is known whether their sources stay with them. */
+/** Reports that contradict the agreed hashes, until it is clear whether their sources stay with them. */
 export class Contradictions {
   readonly #found = new Map<string, Contradiction>();
 
@@ -21,7 +21,7 @@ export class Contradictions {
     this.#found.set(key, { record, height, hash, since: performance.now() });
   }
 
-  /** Those that were noted so many milliseconds ago, or earlier; they are forgotten. */
+  /** Removes and returns the reports that are at least this many milliseconds old. */
   take(ageMs: number): readonly Contradiction[] {
     const old = [...this.#found].filter(([, { since }]) => performance.now() - since >= ageMs);
     for (const [key] of old) this.#found.delete(key);

@@ -1,6 +1,6 @@
 import type { Logger } from '../../../src/log.ts';
 
-/** A source that holds a block up for longer with a report that the majority does not share is doubted, for so many blocks that it names right. */
+/** A source whose minority report held a block up for longer is doubted until it has named DOUBTED_BLOCKS right. */
 const HELD_UP_MS = 1_000;
 const DOUBTED_BLOCKS = 100;
 

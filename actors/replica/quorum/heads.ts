@@ -13,7 +13,7 @@ type Parts = Pick<Replica, 'data' | 'store' | 'sources'>;
 const BATCH_BYTES = 2 ** 20;
 /** Rows of blocks that are kept of one answer; nobody goes back further. */
 const MAX_BLOCKS = 100_000;
-/** What a decoder's block is told by: its hash, or the id of it. */
+/** The columns that identify a decoder's block: its hash, or the id of its hash. */
 const HASH_COLUMNS = ['block_hash', 'block_hash_id'] as const;
 
 /**

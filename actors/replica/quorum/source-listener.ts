@@ -58,7 +58,7 @@ export class SourceListener {
     return this.height !== null && this.height >= height && this.#mute.has(height) && !this.#heard.has(height);
   }
 
-  /** Asks by REST, but not again what it could not answer. @returns null when the source has no such block, or does not tell */
+  /** Asks by REST, unless the source could not answer this height before. @returns null when the source has no such block, or no answer */
   async ask(height: number, signal: AbortSignal): Promise<string | null> {
     if (this.#mute.has(height)) return this.heard(height);
     const { client, maxRowBytes } = this.#options;
@@ -73,7 +73,7 @@ export class SourceListener {
         const found = await readBlockRows(client, height, maxRowBytes, limit);
         for (const [at, row] of found) {
           const hashes = hashesOf(client.id.dbType, row);
-          if (blockText(hashes) === null) continue; // what it said by other means stands
+          if (blockText(hashes) === null) continue; // an earlier report stands
           this.#keep(at, hashes);
           this.#rowsTell = true;
         }
@@ -110,7 +110,7 @@ export class SourceListener {
       } finally {
         subscription?.close();
       }
-      // What it says while nobody listens may replace what it said before.
+      // Its reports may change while the stream is down.
       this.#heard.clear();
       this.#mute.clear();
       this.height = null;

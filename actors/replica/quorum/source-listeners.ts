@@ -11,7 +11,7 @@ type Parts = Pick<Replica, 'data' | 'progress' | 'sources'>;
 export type Words = Map<string, string>;
 type Report = (source: string, hash: string | null) => void;
 
-/** Between two looks at sources that have not said what is waited for. */
+/** Between two looks at sources that have not reported the awaited block. */
 export const LOOK_MS = 500;
 const ASK_LIMIT_MS = 5_000;
 

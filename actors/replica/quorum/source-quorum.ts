@@ -43,9 +43,9 @@ export class SourceQuorum {
   readonly #agreed = new Map<number, string>();
   readonly #contradictions = new Contradictions();
   readonly #doubted: DoubtedSources;
-  /** Of the last block that was told to wait. */
+  /** Height of the last block that was logged as waiting. */
   #waitsFor: number | null = null;
-  /** Of the last block that was told to be beyond what the sources can name. */
+  /** Height of the last block that was logged as unknown to the sources. */
   #untold: number | null = null;
 
   /** @param inspect makes an observer that sees the states of a contested height */
@@ -123,7 +123,7 @@ export class SourceQuorum {
     throw new PlatformError('SOURCE_UNREACHABLE', { reason, source: source.url });
   }
 
-  /** Names those that still contradict what was agreed on when the time that an ordinary reorg takes is over. */
+  /** Logs sources that still contradict the agreed hashes after the time that an ordinary reorg takes. */
   sweep(): void {
     for (const { record, height, hash } of this.#contradictions.take(this.#replica.data.hashConfirmTimeoutMs)) {
       const agreed = this.#agreed.get(height);
@@ -281,7 +281,7 @@ export class SourceQuorum {
     if (this.#agreed.size > MAX_REMEMBERED) this.#agreed.delete(this.#agreed.keys().next().value!);
   }
 
-  /** Notes what a listener said against what was agreed on. */
+  /** Records a listener's report that contradicts the agreed hashes. */
   #examine(record: SourceRecord, { height, hash }: HashReport): void {
     const agreed = this.#agreed.get(height);
     if (agreed !== undefined && agreed !== hash) this.#contradictions.note(record, height, hash);

@@ -52,7 +52,7 @@ export class ReplicaAudit {
     this.#quorum = new DigestQuorum(replica);
   }
 
-  /** Tables of which no majority of the sources was found to have the replica's rows. */
+  /** Tables for which no majority of the sources has the replica's rows. */
   get unconfirmed(): readonly string[] {
     return this.#unconfirmed;
   }
@@ -259,7 +259,7 @@ export class ReplicaAudit {
     this.#ended('comparison.missed');
   }
 
-  /** Blocks that wait are more urgent; what was found before stays true of a comparison that was not due yet. */
+  /** Waiting blocks are more urgent; the last result stays valid if the comparison was not due yet. */
   #interrupted(): void {
     const { isEarly } = this.#schedule.getSnapshot().context;
     this.#ended('comparison.interrupted');

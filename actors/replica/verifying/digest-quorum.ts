@@ -53,7 +53,7 @@ export function countWords(
 /**
  * With VERIFY_HASHES: a replica counts as verified when a strict majority of the configured sources has each of its tables.
  *
- * Hashes cover few tables; of all others the source that is followed may say what it likes. Each source draws a key of its own,
+ * Hashes cover few tables; in all others the followed source could lie. Each source draws a key of its own,
  * so the replica makes a pass for each that is asked, until the majority is there.
  */
 export class DigestQuorum {

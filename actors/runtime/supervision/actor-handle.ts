@@ -39,7 +39,7 @@ export interface HandleOptions<ToMain extends Protocol, Heard extends Notices> {
   readonly mailboxLimit: number;
   /** The thread does not end: it is in a native call (JSON.parse of a huge text), which nothing interrupts. */
   readonly onStuck?: () => void;
-  /** How long an end may take before it is told; default: ten seconds. */
+  /** Time that a thread may take to end before `onStuck` is called; default: ten seconds. */
   readonly endPatienceMs?: number;
 }
 
@@ -105,7 +105,7 @@ export class ActorHandle<
     }
   }
 
-  /** Ends the thread at once; one that does not end soon is told to `onStuck`. A statement that it had running may go on in MariaDB. */
+  /** Ends the thread at once; `onStuck` is called if it does not end in time. Its running statement may continue in MariaDB. */
   async terminate(): Promise<void> {
     const patience = setTimeout(this.#onStuck, this.#endPatienceMs);
     await this.#thread.terminate();

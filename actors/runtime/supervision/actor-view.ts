@@ -5,7 +5,7 @@ import type { Beacon, Transition, Waiting } from '../notices.ts';
 
 /**
  * starting: its thread is being made · running · backoff: dead, a restart is due · failed: the restart budget is spent ·
- * parked: down by the policy of its error until an operator restarts it · stopped: as told · paused: as an operator told.
+ * parked: down by the policy of its error until an operator restarts it · stopped: by the service · paused: by an operator.
  */
 export type ActorState = 'starting' | 'running' | 'backoff' | 'failed' | 'parked' | 'stopped' | 'paused';
 

@@ -6,7 +6,7 @@ const PATIENCE_MS = 15_000;
 /** Two use a core well: one reads its files while the other computes; and on a loaded machine two have two shares of it. */
 const STARTS_PER_CORE = 2;
 
-/** Lets so many threads start at once, in the order of their coming: some are up at once, where all of them side by side would be late. */
+/** Lets a few threads start at a time, in order: some are up soon, where all at once would all be late. */
 export class StartGate {
   readonly #limit: number;
   readonly #patienceMs: number;

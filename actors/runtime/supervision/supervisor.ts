@@ -27,7 +27,7 @@ export interface SupervisorOptions<ToMain extends Protocol, Heard extends Notice
   readonly listeners: { readonly [K in keyof Heard]: (body: Heard[K], from: Id) => void };
   /** Takes what an actor's thread counted since the last time, once a second. */
   readonly onCounters?: (id: Id, counters: Counters) => void;
-  /** An actor met an error whose policy is `exit`: the process cannot go on. */
+  /** An actor met an error of policy `exit`: the process must end. */
   readonly onFatal: (error: PlatformError, id: Id) => void;
   /** Ends what a dead thread left running in its database; runs after each death, before the successor starts. */
   readonly reap?: (dead: { readonly spec: ActorSpec<Id>; readonly generation: number }) => Promise<void>;
@@ -77,7 +77,7 @@ export class Supervisor<
     this.#firstGeneration = options.firstGeneration ?? randomInt(2 ** 30) * 1_000 + 1;
   }
 
-  /** Starts an actor; one of that id that is known already goes on as it is, or is started again when it was stopped. */
+  /** Starts an actor. A running actor of that id is left as it is; a stopped one is started again. */
   start(spec: ActorSpec<Id>): void {
     const key = actorKey(spec.id);
     const known = this.#actors.get(key);

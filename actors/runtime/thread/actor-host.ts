@@ -18,7 +18,7 @@ const DEFAULT_MAILBOX_LIMIT = 256;
 export interface HostOptions<ToActor extends Protocol> {
   /** Answers what the main thread asks. */
   readonly handlers: Handlers<ToActor>;
-  /** Finishes what is in work and lets go of everything; the thread is ended after it, or when the grace is over. */
+  /** Finishes work and releases everything; the thread ends after it, or when the grace is over. */
   readonly stop: (graceMs: number) => Promise<void>;
   readonly log: Logger;
   readonly mailboxLimit?: number;

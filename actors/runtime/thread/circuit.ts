@@ -11,7 +11,7 @@ export interface CircuitOptions extends BreakerInput {
   readonly onChange: (state: Circuit) => void;
 }
 
-/** What an actor is told of its breaker. */
+/** The settings of an actor's breaker. */
 interface BreakerSettings {
   readonly id: { readonly chain: string; readonly network: string };
   readonly circuitFailures: number;

@@ -3,7 +3,7 @@ import { fromPromise, type PromiseActorLogic } from 'xstate';
 import type { PlatformError } from '../../../src/errors.ts';
 
 export interface EffectsOptions {
-  /** What an attempt threw, as a fault of ours, once what it broke is let go. */
+  /** Releases what a failed attempt broke, and makes a fault of what it threw. */
   readonly toFault: (caught: unknown) => PlatformError;
   /** Called when the fault is counted. @param isNew its message is not that of the fault before it */
   readonly onFault?: (fault: PlatformError, effect: string, isNew: boolean) => void;
@@ -11,7 +11,7 @@ export interface EffectsOptions {
   readonly onSuccess?: (effect: string) => void;
   /** Waited for before each attempt. */
   readonly admit?: (signal: AbortSignal) => Promise<void>;
-  /** Whether an effect is tried again after a fault; else the machine is told of it. Default: never. */
+  /** Whether an effect is retried after a fault; otherwise the machine gets the fault. Default: never. */
   readonly isRetried?: (fault: PlatformError, effect: string) => boolean;
   /**
    * Pause before another attempt at the same effect, after one that took so long; both in milliseconds. Default: none.
@@ -73,12 +73,12 @@ export class Effects {
           if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
         }
       });
-      this.#running = turn.catch(() => undefined); // the machine is told of it
+      this.#running = turn.catch(() => undefined); // the machine gets the fault
       return turn;
     });
   }
 
-  /** @throws {PlatformError} a fault that the machine is told of */
+  /** @throws {PlatformError} the fault, for the machine */
   async #attempt<Output>(
     effect: string,
     attempt: () => Promise<Output | null>,

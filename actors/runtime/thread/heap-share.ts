@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { resourceLimits } from 'node:worker_threads';
 
 const MEBIBYTE = 2 ** 20;
-/** Of the thread's memory (ACTOR_MEMORY_MB); what is above it ends the thread soon. */
+/** Share of the thread's memory (ACTOR_MEMORY_MB) that may be held; above it the thread would soon end. */
 const SHARE = 0.7;
 
 interface MajorCollection {

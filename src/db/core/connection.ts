@@ -91,7 +91,7 @@ export async function connect(
   let connection: Connection | undefined;
   try {
     connection = await createConnection({ ...driverOptions(to), multipleStatements: several });
-    // A lost connection is told to the statement that waits; between statements the next one learns it.
+    // A lost connection fails the waiting statement; between statements, it fails the next one.
     connection.on('error', () => undefined);
     failWhenDestroyed(connection);
     for (const statement of SESSION) await connection.query(statement);
@@ -122,7 +122,7 @@ async function checkServer(connection: Connection): Promise<void> {
   throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
-/** The driver's own `destroy` only half-closes: whoever waits for an answer would wait for ever. */
+/** The driver's own `destroy` only half-closes the socket: a waiting statement would never end. */
 function failWhenDestroyed(connection: Connection): void {
   const { stream } = (connection as unknown as { connection: { stream: Duplex } }).connection;
   connection.destroy = () => void stream.destroy(new Error('the connection was ended here'));
@@ -209,7 +209,7 @@ export function isDriverError(caught: unknown): boolean {
   return sqlState !== undefined || fatal === true;
 }
 
-/** MariaDB's words when it refused a statement for what it says; null for whatever the same statement need not meet again. */
+/** MariaDB's message when it refused the statement itself; null for errors that a retry may not meet again. */
 export function refusalOf(caught: unknown): string | null {
   const { errno, sqlMessage } = caught as { errno?: number; sqlMessage?: string };
   return errno === undefined || sqlMessage === undefined || PASSING.has(errno) ? null : sqlMessage;

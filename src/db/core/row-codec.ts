@@ -53,7 +53,7 @@ export function rowHashSql(columns: readonly TypedColumn[], alias?: string): str
 }
 
 /**
- * 64 bits of a row under a key, as SQL. Exact sums of them tell sets of rows apart, unless whoever wrote the rows knew the key.
+ * 64 bits of a row under a key, as SQL. Exact sums of them tell sets of rows apart, unless the writer of the rows knew the key.
  *
  * @param key SQL text of 32 hex digits. It stands first: behind the text it would add the same to texts that collide.
  */

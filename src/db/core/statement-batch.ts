@@ -16,14 +16,14 @@ interface Waiting {
   readonly answer: PromiseWithResolvers<Answer> | null;
 }
 
-/** Runs a statement of which only its failure is of interest: of a batch, whoever waits for the next answer is told of it. */
+/** Runs a statement whose result nobody needs. In a batch, its failure rejects the next statement that is awaited. */
 export async function write(to: Statements, sql: string, values: readonly unknown[] = []): Promise<void> {
   if (to instanceof StatementBatch) await to.add(sql, values);
   else await to.query(sql, values as unknown[]);
 }
 
 /**
- * Runs a statement that may be refused without an end of the transaction; MariaDB has then taken back what it did of it.
+ * Runs a statement that may fail without ending the transaction; MariaDB has then undone its part of it.
  *
  * @returns the refusal; null when it was carried out
  * @throws whatever the driver throws of a statement before it, and when the connection is lost
@@ -51,7 +51,7 @@ export class StatementBatch implements Statements {
   readonly #connection: Connection;
   #waiting: Waiting[] = [];
   #characters = 0;
-  /** What waits goes as soon as whoever asks now has asked. */
+  /** A flush of the waiting statements is scheduled, behind the callers of this turn of the event loop. */
   #isDue = false;
   /** Of the messages so far, one after the other. */
   #sent: Promise<void> = Promise.resolve();

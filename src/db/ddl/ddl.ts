@@ -21,7 +21,7 @@ const REFERENCE_RULES = new Set(['RESTRICT', 'CASCADE', 'SET NULL', 'NO ACTION']
 /** By which a replica's own tables are known from those that someone else put beside them. */
 export const REPLICA_COMMENT = 'replicated by platform-node';
 
-/** What creates one table: the table itself, and what is cheaper to add when its rows are in. */
+/** The statements that create one table, and those that are cheaper to run once its rows are in. */
 export interface TableDdl {
   readonly create: string;
   /** ALTER TABLE statements: secondary indexes, then foreign keys. */

@@ -10,7 +10,7 @@ import { printAdditions, printChanges, printFinish, printTable, REPLICA_COMMENT,
 /** The tables of a source's schema that a replica keeps, parents first, with the statements that make them. */
 export interface SchemaPlan {
   readonly tables: readonly { readonly table: TypedTable; readonly ddl: TableDdl }[];
-  /** Null: the source gives texts only, which say of a table what it has, not what it has no more. */
+  /** Null: the source gives definitions only. They name a table's columns, and do not say which columns are gone. */
   readonly fingerprint: string | null;
   /** True for tables of this replica that its source has no more. */
   readonly isGone: (name: string) => boolean;
@@ -69,7 +69,7 @@ export async function addKeys(connection: Connection, { table }: SchemaPlan['tab
   await runDdl(connection, table.name, printFinish(table, { keys: [], foreignKeys: table.foreignKeys }));
 }
 
-/** Adds to loaded tables what they lack still: a writer may have died between a table's keys and its mark. */
+/** Adds missing keys to loaded tables: a writer may have died between adding the keys and marking the table. */
 export async function finishTables(connection: Connection, tables: SchemaPlan['tables']): Promise<void> {
   const own = new Map((await readTopology(connection)).tables.map((table) => [table.name, table]));
   for (const { table } of tables) {
@@ -79,7 +79,7 @@ export async function finishTables(connection: Connection, tables: SchemaPlan['t
 }
 
 /**
- * Makes the replica's tables what a newer schema says, between groups. From a source that gives texts only, it adds what is missing.
+ * Alters the replica's tables to a newer schema, between groups. From a source that gives definitions only, it adds what is missing.
  *
  * Values that no message brings are those which this server gives to new or changed columns: a comparison must follow.
  *

@@ -10,7 +10,7 @@ const LOCK_PATIENCE_S = 10;
 export interface WriterOptions {
   readonly generation: number;
   readonly lockPatienceS?: number;
-  /** Called with what it waits for while another holds the lock, then with null. */
+  /** Called with the reason of the wait while another client holds the lock, then with null. */
   readonly waiting?: (on: string | null) => void;
 }
 

@@ -160,7 +160,7 @@ export class LookupReader {
       );
       return;
     }
-    // Ids that are not known to have been there are said to be gone all the same: that changes nothing.
+    // Ids that may never have been there are reported as gone too: that changes nothing.
     const below = recentIds ? [...recentIds].filter((id) => id > from) : range(from, lastId);
     const gone = [...below, ...range(lastId, heldId)].filter((id) => !present.has(id));
     if (gone.length > 0) this.vanishedIds.set(plan.name, gone);

@@ -303,7 +303,7 @@ export class SourceMemory {
     return this.#recent;
   }
 
-  /** The facts for a successor; where that says all, as a step from those that were told last. @param isUncertain as of `point` */
+  /** The facts for a successor; as a step from the last ones, where a step can carry them. @param isUncertain see `point` */
   tell(isUncertain: boolean): ResumePoint | ResumeStep {
     return this.#steps.tell(this.#facts(isUncertain), isUncertain, this.#isScoped);
   }

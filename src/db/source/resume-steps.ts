@@ -9,7 +9,7 @@ const PARTS_MAX = 10_000;
 export class ResumeSteps {
   #watches: Readonly<Record<string, KeptWatch>> = {};
   #isUncertain = false;
-  /** Blocks since the point that was told last. */
+  /** Blocks since the last point that was handed over. */
   #added = 0;
   #left = 0;
   #partsLeft = 0;
@@ -19,7 +19,7 @@ export class ResumeSteps {
     this.#added += 1;
   }
 
-  /** Something changed that no step tells: the next point is told whole. */
+  /** Something changed that no step can carry: the next point is handed over whole. */
   noteOther(): void {
     this.#left = 0;
   }

@@ -128,7 +128,7 @@ export function tells(hashes: LeafHashes, broadcast: LeafHashes): boolean {
  * of, or without those of one that came back.
  *
  * @param recent the blocks below them, oldest first
- * @returns the lowest height from which on it is to be written anew; null: it goes on as it is
+ * @returns the lowest height from which on it is to be written anew; null: it stands as it is
  */
 export async function findBreak(
   connection: Connection,

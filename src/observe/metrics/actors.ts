@@ -36,7 +36,7 @@ export function gaugesOf<A extends Pick<MeasuredActor, 'actor'>>(
   };
 }
 
-/** What is told of every actor: how far it is, and how its thread is. */
+/** The metrics of every actor: its progress and its thread. */
 export function describeActors(registry: Registry, service: string, actors: () => readonly MeasuredActor[]): void {
   const each = gaugesOf(registry, service, actors);
   each('height_blocks', 'last block that was sent (server) or written', ({ report }) => report?.height);

@@ -99,7 +99,7 @@ export class ClientLimiter {
   }
 }
 
-/** @returns what is left; below 0 no further than what a second brings */
+/** @returns the tokens left; the debt is at most what one second brings */
 function charge(client: Client, cost: number): number {
   const now = performance.now();
   const refill = ((now - client.refilledAt) * TOKENS_PER_S) / 1_000;

@@ -151,7 +151,7 @@ class GuardedSocket {
       this.#current = undefined;
       if (!this.#socket.writable) return;
       if (request.complete) this.#next();
-      else hangUp(this.#socket); // it need not send the rest of what is answered
+      else hangUp(this.#socket); // the client need not send the rest of a request that is answered
     });
     if (request.headers.expect !== undefined) response.writeContinue();
     this.#handler(request, response);

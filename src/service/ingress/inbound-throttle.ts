@@ -48,8 +48,8 @@ export class InboundThrottle {
   #isQueued = false;
 
   /**
-   * @param socket  who listens to its `data` pauses and resumes it as any other
-   * @param onFlood  told when more comes than may while it is held
+   * @param socket  its `pause()` and `resume()` are replaced; use them as usual
+   * @param onFlood  called when a held connection sends more than it may
    */
   constructor(socket: Socket, onFlood: () => void) {
     this.#socket = socket;
@@ -82,14 +82,14 @@ export class InboundThrottle {
     this.#isHeld = false;
   }
 
-  /** It may be the parser itself who asks for more. */
+  /** The parser itself may ask for more. */
   #later(): void {
     if (this.#isQueued) return;
     this.#isQueued = true;
     queue.add(() => this.#take(true));
   }
 
-  /** @param hasWaited  then the connection's end may have come behind what is taken, and is told in the turn after it */
+  /** @param hasWaited  the connection's end may follow the data that is taken; it is then emitted one turn later */
   #take(hasWaited: boolean): void {
     this.#isQueued = false;
     const waiting = this.#socket.readableLength;

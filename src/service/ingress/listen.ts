@@ -14,7 +14,7 @@ export interface ListenPlace {
   readonly log: Logger;
   /** Whether callers need a key. */
   readonly hasKey: boolean;
-  /** What whoever reaches the port may do without one; undefined where that harms nobody. */
+  /** What any caller may do while no key is set; undefined where that is harmless. */
   readonly exposure?: string;
   /** As the log names it, like `sync server`. */
   readonly service: string;

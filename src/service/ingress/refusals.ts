@@ -1,6 +1,6 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 
-/** What is said to a request that no route is to see. */
+/** The answers to requests that reach no route. */
 export interface Refusal {
   readonly status: number;
   readonly error: string;
@@ -9,7 +9,7 @@ export interface Refusal {
 export const MAX_HEADER_BYTES = 16_384; // a since-snapshot's URL may have 14,000
 export const MAX_HEADER_FIELDS = 100;
 
-/** By the parser's code, what is said of a request that cannot be read; all others are malformed. */
+/** By the parser's code, the answer to an unreadable request; any other code means a malformed one. */
 const UNREADABLE: Readonly<Record<string, Refusal>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, error: 'the request did not come in time' },
   HPE_HEADER_OVERFLOW: { status: 431, error: `the header fields are larger than ${MAX_HEADER_BYTES} bytes` }

@@ -9,7 +9,7 @@ const LiveSchema = Type.Object({ status: Type.Literal('live') });
 const ReadySchema = Type.Object({ status: oneOf(READINESS) });
 
 export interface ProbeDeps {
-  /** Must answer from what is known, or within a bound of its own. */
+  /** MUST answer from memory, or within a time limit of its own. */
   readonly readiness: () => Readiness | Promise<Readiness>;
 }
 

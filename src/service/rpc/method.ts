@@ -6,7 +6,7 @@ import type { KeptResult } from './kept-result.ts';
 export interface RpcMethod {
   /** One sentence without a full stop. */
   readonly summary: string;
-  /** What `params` must be, by name; a method without takes none and ignores what came. */
+  /** The schemas of `params`, by name; a method without them ignores any params. */
   readonly params?: TObject;
   /** What it answers. */
   readonly result: TSchema;

@@ -49,7 +49,7 @@ export function failureOf(id: Id, caught: unknown): Failure {
   return failure(id, kind, reason, { code, reason });
 }
 
-/** What is said to a request that never became a call. */
+/** The reply to a request that never became a call. */
 export function refusalOf(
   caught: FastifyError | PlatformError,
   bodyLimitBytes: number

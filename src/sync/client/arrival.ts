@@ -6,7 +6,7 @@ const MAX_WAITING_BYTES = 2 * 2 ** 20;
 
 /**
  * The bytes of a body from this moment on, to the last one that arrived before it broke: a stream that fails by itself drops
- * what nobody has taken from it yet.
+ * what has not been read from it yet.
  */
 export function arrivalOf(body: Readable): AsyncIterable<Buffer> {
   const chunks: Buffer[] = [];

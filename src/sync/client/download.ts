@@ -40,7 +40,7 @@ export interface DownloadOptions {
  * The body of a full snapshot on its way into a private file, readable while it grows.
  *
  * A cut is resumed where it happened (`Range` with `If-Range`), also after a restart of the process. A source that meanwhile
- * built another snapshot makes it start over; whoever reads the old one gets SOURCE_TRUNCATED.
+ * built another snapshot makes it start over; readers of the old one get SOURCE_TRUNCATED.
  */
 export class Download {
   readonly head: SnapshotHead;

@@ -77,7 +77,7 @@ const MAX_QUEUED = 10_000;
 const SERVICE_RESTART = 1012;
 const TOO_LARGE = 'the message is larger than clients take';
 const GOING_DOWN = 'the server is going down; reconnect';
-/** A list of validators that is full is said this often. */
+/** Milliseconds between two warnings that a list of validators is full. */
 const FULL_NOTICE_MS = 60_000;
 
 /**
@@ -292,7 +292,7 @@ export class FanOut {
     for (const topic of this.#topics.values()) for (const subscriber of everyone(topic)) act(subscriber);
   }
 
-  /** One more than the list holds is left out, and that is said from time to time. */
+  /** Leaves a validator out when the list is full, and warns from time to time. */
   #beat(id: DatabaseId, validatorId: string, appliedHeight: number): void {
     try {
       this.validators.beat(id, validatorId, { appliedHeight, appliedBlockTime: null });

@@ -12,7 +12,7 @@ export function varyByCoding(reply: FastifyReply): FastifyReply {
   return reply.header('vary', others === undefined ? 'Accept-Encoding' : `${String(others)}, Accept-Encoding`);
 }
 
-/** True when the answer is no whole body: 304, or a range of what was begun already (416 where there is none). */
+/** True when the answer is no whole body: 304, or a range of a download that began earlier (416 where there is none). */
 export function isBegun(artifact: Artifact, { headers }: FastifyRequest): boolean {
   if (noneMatchHits(headers['if-none-match'], artifact.etag)) return true;
   const range = ifRangeHolds(ifRange(headers), artifact.etag) ? headers.range : undefined;

@@ -124,7 +124,7 @@ async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: An
     .send();
 }
 
-/** A range under If-Range goes on with the very file that it began with, though blocks have come since. */
+/** A range with If-Range continues the file that the download began with, even if there are newer blocks. */
 function findResumed(
   request: FastifyRequest,
   query: SnapshotQuery,

@@ -27,7 +27,7 @@ export interface ArtifactStoreOptions {
   readonly budgetMs: number;
   readonly runBuild: RunBuild;
   readonly log: Logger;
-  /** The source's side of builds; without it nobody goes on from a snapshot. */
+  /** The source's side of builds; without it no reader continues from a snapshot. */
   readonly source?: SnapshotSource;
   /** Default: does nothing. */
   readonly trace?: Trace;
@@ -107,7 +107,7 @@ export class ArtifactStore {
     return this.#shelf.list().find((artifact) => artifact.key === key && (!artifact.complete || isFresh(artifact)));
   }
 
-  /** A download that goes on: the artifact of this resource with this entity tag, also when a newer one is there. */
+  /** For a download that is resumed: the resource's artifact with this entity tag, even if there is a newer one. */
   findTagged(resource: string, etag: string): Artifact | undefined {
     return this.#shelf.list().find((artifact) => artifact.resource === resource && artifact.etag === etag);
   }

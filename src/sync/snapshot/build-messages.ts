@@ -41,13 +41,13 @@ export interface MissedAnswer {
 
 export interface WrittenBody {
   readonly sizeBytes: number;
-  /** The block of which readers have all of the state; null where they do not. */
+  /** The block whose whole state readers have; null where they have a part. */
   readonly settledAt: number | null;
 }
 
 export interface BuildResult {
-  /** As told by `written`, which may come later than this. */
+  /** As in `written`, which may arrive later than this. */
   readonly written: WrittenBody;
-  /** What a reader stands on who goes on from here; null where the snapshot does not hold all of its block's state. */
+  /** The state from which a reader continues; null where the snapshot does not hold all of its block's state. */
   readonly checksums: SnapshotChecksums | null;
 }

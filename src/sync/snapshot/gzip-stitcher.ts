@@ -9,7 +9,7 @@ const LAST_BLOCK = Buffer.from([0x03, 0x00]);
 /** A window of 8 KiB holds the rows before: a quarter less work than 32 KiB, and shorter distances make it smaller too. */
 const OPTIONS = { level: 1, windowBits: 13, flush: constants.Z_FULL_FLUSH, chunkSize: 256 * 1024 } as const;
 
-/** One compressor on libuv's pool. A full flush after each chunk makes it forget what came before. */
+/** One compressor on libuv's pool. A full flush after each chunk makes chunks independent. */
 class Deflater {
   readonly #stream = createDeflateRaw(OPTIONS);
   #out: Buffer[] = [];

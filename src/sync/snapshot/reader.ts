@@ -47,7 +47,7 @@ export class Reader {
     this.#tookFirstAt ??= this.#tookAt;
   }
 
-  /** From now on until it leaves the artifact keeps its file, and its build goes on. */
+  /** Until it leaves, the artifact keeps its file and its build continues. */
   enter(artifact: Read): void {
     if (!this.#cut || this.#isGone || this.#artifact === artifact) return;
     this.#artifact?.leave(this);

@@ -79,7 +79,7 @@ async function add(
   const isOwn = ids.isOwn(table);
   const keys = [identity, surrogate === null || isOwn ? null : [surrogate]].filter((key) => key !== null);
   for (const key of keys) {
-    // Where a row hides from the comparison, above the tip say, its place is taken all the same.
+    // A row that the comparison does not see, such as one above the tip, still takes its key.
     const named = missing.filter((row) => key.every((at) => row[at] !== null));
     const hidden = await selectByKey(connection, table, key, named);
     if (hidden.length > 0) await deleteRows(connection, table, hidden);

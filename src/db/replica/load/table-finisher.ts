@@ -45,7 +45,7 @@ export class TableFinisher {
     await this.#connection.end();
   }
 
-  /** Ends the connection; none of the work goes on when this returns. */
+  /** Ends the connection; all work has stopped when this returns. */
   async abandon(): Promise<void> {
     this.#abandoned = true;
     this.#connection.destroy();

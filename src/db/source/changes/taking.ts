@@ -52,7 +52,7 @@ export class ChangeTaker {
     // What older rows of blocks name; the other rows without a block change by themselves.
     if (plan.scope) touched.note(plan, list);
     if (watch.isSingle) {
-      // Replicas may hold rows that are not known here: a part is sent whole, a value by itself is said to be gone.
+      // Replicas may hold rows that are unknown here: a part is sent whole, a single value is reported as gone.
       const unknown = commonSpans(done, watch.pending);
       const parts = unknown.filter((span) => span !== null && span[0] < span[1]);
       const values = [...absentOf(unknown, entries), ...goneOf(watch, withoutSpans(done, unknown), entries)];

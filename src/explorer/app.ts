@@ -3,7 +3,9 @@ import type { ExplorerConfig } from '../config/explorer.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import type { Readiness } from '../service/readiness.ts';
 import type { Coin } from './coins.ts';
+import { MAX_PER_ADDRESS } from './live/live-stream.ts';
 import { apiRoutes } from './routes/api.ts';
+import { isLiveRequest, liveRoutes } from './routes/live.ts';
 import { pageRoutes } from './routes/pages.ts';
 
 /** What the explorer's front door is handed by its process. */
@@ -20,7 +22,7 @@ Everything below \`/{COIN}/api/\` is open; where one network is served, \`{COIN}
 
 /** The explorer's front door: its routes in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
-  const { config, coins } = deps;
+  const { config, coins, log } = deps;
   return createFrame({
     ...deps,
     name: 'explorer',
@@ -33,9 +35,11 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
     },
     readiness: () => readinessOf(coins()),
     consolePath: '/console',
+    upgrades: { accept: ({ url, headers }) => isLiveRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
     routes: (app, { addressOf }) => {
       const { EXPLORER_RATE_LIMIT_RPM: requestsPerMinute, EXPLORER_CACHE_MB } = config;
       const deps = { coins, addressOf, requestsPerMinute, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20 };
+      liveRoutes(app, { ...deps, log });
       apiRoutes(app, deps);
       pageRoutes(app, deps);
     }

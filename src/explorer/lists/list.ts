@@ -17,6 +17,8 @@ export interface Way {
   /** Tables that the keys are read from, by an index in the order of `key`. */
   readonly from: string;
   readonly key: string;
+  /** Each key comes once: then the first page need not read the others to tell. */
+  readonly isUnique?: true;
   /** Of the keys; each `?` is the value. */
   readonly where: string;
   /** Of the rows that belong to a key; each `?` is the value. */

@@ -13,6 +13,7 @@ export function waysOf(table: string) {
   const acted = (column: string): Way => ({
     from: 'actions a',
     key: 'a.action_index',
+    isUnique: true,
     where: `a.${column} = ? AND EXISTS (SELECT 1 FROM ${table} t WHERE t.action_index = a.action_index)`,
     rows: `a.${column} = ?`
   });
@@ -40,12 +41,15 @@ export function mapped(takes: keyof typeof MAPPED): Filter {
 /** Actions by a column of theirs. */
 export function actionsBy(takes: Subject, column: string, value = '?'): Filter {
   const condition = `a.${column} = ${value}`;
-  return { takes, ways: [{ from: 'actions a', key: 'a.action_index', where: condition, rows: condition }] };
+  return {
+    takes,
+    ways: [{ from: 'actions a', key: 'a.action_index', isUnique: true, where: condition, rows: condition }]
+  };
 }
 
 /** Rows of a table with a key of their own, by a condition on them. */
 export function keyed(takes: Subject, from: string, key: string, where: string): Filter {
-  return { takes, ways: [{ from, key, where, rows: 'TRUE' }] };
+  return { takes, ways: [{ from, key, isUnique: true, where, rows: 'TRUE' }] };
 }
 
 /** Every row, of which each has a key of its own. @param options `isDense`: the keys have no gaps, so they tell how many there are */

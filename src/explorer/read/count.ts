@@ -1,5 +1,5 @@
 import type { Filter, List, Way } from '../lists/list.ts';
-import { fill, type Statement, type Value } from './list-reader.ts';
+import { fill, type Statement, selectKeys, type Value } from './list-reader.ts';
 import type { Query } from './reader.ts';
 
 /** A part of a list in the order of its keys: those behind one, up to another. */
@@ -47,5 +47,4 @@ function countStatement({ list, filter, value, after, upTo }: Span, maxKeys: num
   return { sql, values: [...values, ...ways.flatMap((way) => fill(way.rows, value))] };
 }
 
-const keysOf = ({ from, key, where }: Way) =>
-  `SELECT DISTINCT ${key} AS k FROM ${from} WHERE ${where} AND ${key} > ? AND ${key} <= ? ORDER BY ${key} LIMIT ?`;
+const keysOf = (way: Way) => `${selectKeys(way)} AND ${way.key} > ? AND ${way.key} <= ? ORDER BY ${way.key} LIMIT ?`;

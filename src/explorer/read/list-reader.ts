@@ -82,16 +82,21 @@ function unionOf(arms: readonly Statement[], direction: string, keys: number): S
 }
 
 function keysOf(
-  { from, key, where }: Way,
+  way: Way,
   { value, cursor, isDescending }: Page,
   { direction, keys, offset }: { readonly direction: string; readonly keys: number; readonly offset: number }
 ): Statement {
+  const { key, where } = way;
   const after = cursor ? ` AND ${key} ${isDescending ? '<=' : '>='} ?` : '';
   return {
-    sql: `SELECT DISTINCT ${key} AS k FROM ${from} WHERE ${where}${after} ORDER BY ${key} ${direction} LIMIT ? OFFSET ?`,
+    sql: `${selectKeys(way)}${after} ORDER BY ${key} ${direction} LIMIT ? OFFSET ?`,
     values: [...fill(where, value), ...(cursor ? [keyValue(cursor.key)] : []), keys, offset]
   };
 }
+
+/** The keys of a way, in no order yet, as `k`. */
+export const selectKeys = ({ from, key, where, isUnique }: Way): string =>
+  `SELECT ${isUnique ? '' : 'DISTINCT '}${key} AS k FROM ${from} WHERE ${where}`;
 
 /** A key that is a number is sent as one: MariaDB compares texts with numbers as doubles. */
 function keyValue(key: string): Value {

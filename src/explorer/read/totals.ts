@@ -29,7 +29,7 @@ interface Seal {
 /** Before the first key. */
 const NOTHING: Sealed = { rows: 0, last: -1 };
 const KEYS_AT_ONCE = 1_000;
-const KEYS_ASIDE = 5_000;
+const KEYS_ASIDE = 20_000;
 const MAX_LISTS = 20_000;
 const MAX_WAITING = 64;
 
@@ -60,6 +60,7 @@ export class Totals {
   async read(query: Query, asked: Countable, tip: Tip): Promise<number | null> {
     const known = this.#ofTip.get(asked.name);
     if (known?.mark === tip.mark) return known.total;
+    if (this.#waiting.has(asked.name)) return null;
     await this.#sealUpTo(query, tip);
     const below = this.#sealed.get(asked.name) ?? NOTHING;
     const above = await countSpan(query, { ...asked, after: below.last, upTo: NO_END }, this.#options.keysAtOnce);

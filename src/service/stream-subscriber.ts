@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import type { SendBuffer } from '../../service/send-buffer.ts';
+import type { SendBuffer } from './send-buffer.ts';
 
 /** When a subscriber that does not read is cut. */
 export interface StreamLimits {
@@ -12,7 +12,7 @@ export interface StreamLimits {
 const POLICY_VIOLATION = 1008;
 const BACKPRESSURE = 'Backpressure';
 
-/** One connection to `/hub-db/subscribe`. */
+/** One subscription of a stream, which is given up when it does not read. */
 export class StreamSubscriber {
   readonly socket: WebSocket;
   readonly address: string;

@@ -1,0 +1,143 @@
+import type { WebSocket } from 'ws';
+import { PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { SendBuffer } from '../../service/send-buffer.ts';
+import { StreamSubscriber } from '../../service/stream-subscriber.ts';
+import type { Coin } from '../coins.ts';
+import { type Advance, type Row, readAdvance, type Subject } from './advance.ts';
+
+/** What a new connection brings. */
+export interface LiveConnection {
+  /** Under which it is counted. */
+  readonly address: string;
+  /** Null: blocks alone. */
+  readonly subject: Subject | null;
+  readonly sendBuffer: () => SendBuffer;
+}
+
+/** Of all networks of a service, and of one address. */
+const MAX_SUBSCRIBERS = 1_000;
+export const MAX_PER_ADDRESS = 20;
+const LOOK_INTERVAL_MS = 250;
+const PING_INTERVAL_MS = 30_000;
+/** Blocks that are kept to see which still stand: more than one answer has. */
+const KEPT_BLOCKS = 100;
+const LIMITS = { sends: 200, bytes: 256 * 1024 } as const;
+const SERVICE_RESTART = 1012;
+const TRY_LATER = 1013;
+const POLICY_VIOLATION = 1008;
+
+/** New blocks of one network, and the actions in them of an address or a token, to all who subscribed. */
+export class LiveStream {
+  readonly #coin: Coin;
+  readonly #log: Logger;
+  readonly #subscribers = new Map<StreamSubscriber, Subject | null>();
+  readonly #timers: NodeJS.Timeout[];
+  /** Newest first; empty while nobody listens. */
+  #known: readonly Row[] = [];
+  /** Tells the newest block that was looked at. */
+  #mark: string | null = null;
+  #isLooking = false;
+
+  constructor(coin: Coin, log: Logger) {
+    this.#coin = coin;
+    this.#log = log;
+    this.#timers = [
+      setInterval(() => void this.#look(), LOOK_INTERVAL_MS),
+      setInterval(() => this.#ping(), PING_INTERVAL_MS)
+    ];
+  }
+
+  /** Takes a connection. It gets `ready`, then each block as it comes, with the actions of its subject. */
+  subscribe(socket: WebSocket, { address, subject, sendBuffer }: LiveConnection): void {
+    const own = [...this.#subscribers.keys()].filter((each) => each.address === address).length;
+    if (this.#subscribers.size >= MAX_SUBSCRIBERS) socket.close(TRY_LATER, 'too many subscribers');
+    else if (own >= MAX_PER_ADDRESS) socket.close(POLICY_VIOLATION, `at most ${MAX_PER_ADDRESS} of one address`);
+    else this.#take(socket, { address, subject, sendBuffer });
+  }
+
+  #take(socket: WebSocket, { address, subject, sendBuffer }: LiveConnection): void {
+    const subscriber = new StreamSubscriber(socket, address, sendBuffer, LIMITS);
+    socket.on('error', () => socket.terminate());
+    socket.on('message', () => subscriber.drop('this stream takes no messages'));
+    socket.on('close', () => this.#subscribers.delete(subscriber));
+    if (this.#subscribers.size === 0) this.#forget();
+    this.#subscribers.set(subscriber, subject);
+    if (this.#known[0]) this.#begin(subscriber);
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const { socket } of this.#subscribers.keys()) socket.close(SERVICE_RESTART, 'the service stops');
+  }
+
+  #begin(subscriber: StreamSubscriber): void {
+    subscriber.begin();
+    subscriber.send(JSON.stringify({ type: 'ready', block_index: this.#known[0]?.block_index ?? null }));
+  }
+
+  #forget(): void {
+    this.#known = [];
+    this.#mark = null;
+  }
+
+  async #look(): Promise<void> {
+    const mark = this.#coin.report()?.mark ?? null;
+    if (this.#isLooking || this.#subscribers.size === 0 || mark === null || mark === this.#mark) return;
+    this.#isLooking = true;
+    try {
+      await this.#advance();
+      this.#mark = mark;
+    } catch (caught) {
+      // It looks again; whether the database answers is in the report.
+      this.#log.debug({ err: PlatformError.from(caught) }, 'new blocks cannot be read');
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #advance(): Promise<void> {
+    const isFirst = this.#known.length === 0;
+    const advance = await readAdvance(this.#coin, this.#known, isFirst ? [] : this.#subjects());
+    if (!advance) return;
+    const standing = this.#known.filter(({ block_index }) => block_index <= (advance.fork ?? block_index));
+    this.#known = [...advance.blocks].reverse().concat(standing).slice(0, KEPT_BLOCKS);
+    for (const [subscriber, subject] of this.#subscribers) {
+      if (!subscriber.isLive) this.#begin(subscriber);
+      else if (!isFirst) for (const message of messagesOf(advance, subject)) subscriber.send(message);
+    }
+  }
+
+  /** Each once, by what it names. */
+  #subjects(): Subject[] {
+    const subjects = new Map<string, Subject>();
+    for (const [subscriber, subject] of this.#subscribers) {
+      if (!subject) continue;
+      const name = JSON.stringify(subject);
+      const shared = subjects.get(name) ?? subject;
+      subjects.set(name, shared);
+      this.#subscribers.set(subscriber, shared);
+    }
+    return [...subjects.values()];
+  }
+
+  #ping(): void {
+    for (const subscriber of this.#subscribers.keys()) subscriber.ping();
+  }
+}
+
+/** What one subscriber gets of an advance, in the order of blocks. */
+function messagesOf({ fork, skippedTo, blocks, actions }: Advance, subject: Subject | null): string[] {
+  const messages: object[] = [];
+  if (fork !== null) messages.push({ type: 'reorg', block_index: fork });
+  if (skippedTo !== null) messages.push({ type: 'gap', block_index: skippedTo });
+  const own = subject && actions.get(subject);
+  if (own?.isCut) messages.push({ type: 'cut', action_index: own.rows[0]?.['action_index'] });
+  for (const block of blocks) {
+    messages.push({ type: 'block', data: block });
+    for (const row of own?.rows ?? [])
+      if (row.block_index === block.block_index) messages.push({ type: 'action', data: row });
+  }
+  return messages.map((message) => JSON.stringify(message));
+}

@@ -1,0 +1,74 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { errorHandler } from '../../service/errors.ts';
+import { createLimit } from '../../service/limits.ts';
+import { readSendBuffer } from '../../service/send-buffer.ts';
+import { acceptWebSockets } from '../../service/web-sockets.ts';
+import { type Coin, findCoin } from '../coins.ts';
+import type { Subject } from '../live/advance.ts';
+import { LiveStream } from '../live/live-stream.ts';
+import { PUBLIC_NAMES } from '../public-names.ts';
+import type { ApiDeps } from './api.ts';
+import { CoinSchema, QuerySchema } from './parameters.ts';
+
+const WINDOW_MS = 60_000;
+const SubjectSchema = Type.Object({
+  address: Type.Optional(QuerySchema('an address, whose actions are sent')),
+  token: Type.Optional(QuerySchema('a ticker, whose actions are sent'))
+});
+const DOC = {
+  tag: 'Blocks',
+  summary: 'Each new block, and the actions in it of an address or a token, by WebSocket',
+  description: 'The server sends `ready`, then `block` and `action`, and `reorg`, `gap` and `cut` where they apply.',
+  statuses: [101, 400, 404, 429, 503]
+} as const;
+
+/** `/{COIN}/api/websocket`: what is new, as it comes. */
+export function liveRoutes(app: FastifyInstance, deps: ApiDeps & { readonly log: Logger }): void {
+  const { coins, requestsPerMinute, addressOf, log } = deps;
+  void app.register(async (plugin) => {
+    const sockets = acceptWebSockets(plugin);
+    const streams = new Map<Coin, LiveStream>();
+    const streamOf = (coin: Coin): LiveStream => {
+      const stream = streams.get(coin) ?? new LiveStream(coin, log);
+      streams.set(coin, stream);
+      return stream;
+    };
+    plugin.addHook('preClose', async () => {
+      for (const stream of streams.values()) stream.close();
+    });
+    const limit = createLimit(plugin, { name: 'websocket', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
+    plugin.setErrorHandler(errorHandler({ withCode: true, names: PUBLIC_NAMES }));
+    plugin.addHook('onRequest', limit.take);
+    const subscribe = (request: FastifyRequest, reply: FastifyReply) => {
+      const stream = streamOf(findCoin(coins(), (request.params as { coin?: string }).coin));
+      sockets.check(request);
+      const subject = readSubject(request.query as Readonly<Partial<Record<Subject['type'], string>>>);
+      const address = addressOf(request.raw);
+      sockets.open(request, reply, (socket, connection) =>
+        stream.subscribe(socket, { address, subject, sendBuffer: () => readSendBuffer(connection) })
+      );
+    };
+    for (const coin of [{ coin: CoinSchema }, {}]) {
+      const isNamed = 'coin' in coin;
+      const config = { open: true, ...(isNamed ? { doc: DOC } : {}) };
+      const schema = { params: Type.Object(coin), querystring: SubjectSchema };
+      plugin.get(`${isNamed ? '/:coin' : ''}/api/websocket`, { exposeHeadRoute: false, config, schema }, subscribe);
+    }
+  });
+}
+
+/** @throws {PlatformError} REQUEST_INVALID */
+function readSubject({ address, token }: Readonly<Partial<Record<Subject['type'], string>>>): Subject | null {
+  if (address !== undefined && token !== undefined)
+    throw new PlatformError('REQUEST_INVALID', { reason: 'send an address or a token, not both' });
+  if (address !== undefined) return { type: 'address', query: address };
+  return token === undefined ? null : { type: 'token', query: token };
+}
+
+/** True for the upgrade requests that an explorer serves. */
+export function isLiveRequest(url = '', upgrade = ''): boolean {
+  return upgrade.toLowerCase() === 'websocket' && /^(?:\/[A-Za-z]{1,10})?\/api\/websocket(?:\?|$)/.test(url);
+}

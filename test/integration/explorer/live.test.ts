@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
+import { after, before, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import { createExplored } from '../../support/explorer-database.ts';
+import { startExplorer } from '../../support/explorer-process.ts';
+
+interface Message {
+  readonly type: string;
+  readonly block_index?: number;
+  readonly data?: { readonly block_index: number; readonly action_index?: string };
+}
+
+let explored: Awaited<ReturnType<typeof createExplored>>;
+let explorer: Awaited<ReturnType<typeof startExplorer>>;
+before(async () => {
+  explored = await createExplored();
+  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000' });
+});
+after(() => explored.store.close());
+
+const urlOf = (query: string) => `ws://127.0.0.1:${explorer.port}/RBTC/api/websocket${query}`;
+
+async function subscribe(t: TestContext, query = '') {
+  const socket = new WebSocket(urlOf(query));
+  const messages: Message[] = [];
+  socket.on('message', (data) => messages.push(JSON.parse(String(data)) as Message));
+  t.after(() => socket.terminate());
+  await once(socket, 'open');
+  const until = async (what: string, isTrue: () => boolean) => {
+    for (const end = Date.now() + 20_000; !isTrue(); await sleep(20))
+      assert.ok(Date.now() < end, `${what}: ${JSON.stringify(messages)}`);
+  };
+  await until('ready', () => messages.length > 0);
+  return { socket, messages, until };
+}
+
+const actionsOf = (messages: readonly Message[]) =>
+  messages.flatMap(({ type, data }) => (type === 'action' ? [data!.action_index] : []));
+
+test('a subscriber gets each block, the actions of its subject, and a reorg', async (t) => {
+  const tip = explored.blocks.length;
+  const blocks = await subscribe(t);
+  const ofAddress = await subscribe(t, '?address=A');
+  const ofToken = await subscribe(t, '?token=TOKA');
+  assert.deepEqual(blocks.messages[0], { type: 'ready', block_index: tip });
+  await explored.store.rollBack(tip - 1);
+  const all = [blocks, ofAddress, ofToken];
+  for (const each of all) await each.until('reorg', () => each.messages.some(({ type }) => type === 'reorg'));
+  assert.deepEqual(blocks.messages[1], { type: 'reorg', block_index: tip - 2 });
+  await explored.store.addBlocks(explored.blocks.slice(-2));
+  for (const each of all)
+    await each.until('blocks', () =>
+      each.messages.some(({ type, data }) => type === 'block' && data?.block_index === tip)
+    );
+  await sleep(100);
+  for (const [{ messages }, path] of [
+    [ofAddress, 'history/A/address'],
+    [ofToken, 'history/TOKA/token']
+  ] as const) {
+    const answer = await fetch(`${explorer.url}/api/${path}?limit=100`);
+    const { data } = (await answer.json()) as { data: { action_index: string; block_index: number }[] };
+    const expected = data.filter(({ block_index }) => block_index >= tip - 1).reverse();
+    assert.deepEqual(
+      actionsOf(messages),
+      expected.map(({ action_index }) => action_index)
+    );
+  }
+  assert.deepEqual(actionsOf(blocks.messages), []);
+});
+
+test('what is no subscription is refused before the upgrade; who talks or comes too often is cut', async (t) => {
+  const refused = async (query: string) => {
+    const socket = new WebSocket(query.startsWith('ws') ? query : urlOf(query));
+    const [, { statusCode }] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }];
+    socket.on('error', () => undefined);
+    socket.terminate();
+    return statusCode;
+  };
+  assert.equal(await refused('?address=A&token=TOKA'), 400);
+  assert.equal(await refused(`?address=${'x'.repeat(251)}`), 400);
+  assert.equal(await refused(urlOf('').replace('RBTC', 'XYZ')), 404);
+  assert.equal((await fetch(`${explorer.url}/api/websocket`)).status, 400);
+  const talker = await subscribe(t);
+  talker.socket.send('hello');
+  const [code] = (await once(talker.socket, 'close')) as [number];
+  assert.equal(code, 1008);
+  const crowd = Array.from({ length: 21 }, () => new WebSocket(urlOf('')));
+  t.after(() => {
+    for (const each of crowd) each.terminate();
+  });
+  const codes = await Promise.race(crowd.map(async (each) => ((await once(each, 'close')) as [number])[0]));
+  assert.equal(codes, 1008);
+});
+
+test('a subscriber that sends junk in place of frames harms nobody', async (t) => {
+  const other = await subscribe(t);
+  const socket = connectSocket(explorer.port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write(
+    'GET /api/websocket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n'
+  );
+  await once(socket, 'data');
+  socket.write(Buffer.alloc(64 * 1024, 0xff));
+  await once(socket, 'close');
+  assert.equal(other.socket.readyState, WebSocket.OPEN);
+  assert.equal((await fetch(`${explorer.url}/api/ping`)).status, 200);
+});

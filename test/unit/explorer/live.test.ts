@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { compare, type Row } from '../../../src/explorer/live/advance.ts';
+import fc from '../../support/fast-check.ts';
+
+/** A chain, newest first, whose hashes commit to all blocks below. */
+const chain = (texts: readonly string[], from = 1): Row[] =>
+  texts.map((_, place) => ({ block_index: from + place, ledger_hash: texts.slice(0, place + 1).join('') })).reverse();
+const anyTexts = fc.array(fc.constantFrom('a', 'b'), { maxLength: 12 });
+
+test('what is told of two chains leads from one to the other', () => {
+  fc.assert(
+    fc.property(anyTexts, anyTexts, anyTexts, (shared, before, after) => {
+      const [known, standing] = [chain([...shared, ...before]), chain([...shared, ...after])];
+      if (known.length === 0 || standing.length === 0) return;
+      const { fork, skippedTo, blocks } = compare(known, standing);
+      const kept = known.filter(({ block_index }) => block_index <= (fork ?? block_index));
+      assert.deepEqual([...[...blocks].reverse(), ...kept], standing);
+      assert.equal(skippedTo, null);
+    })
+  );
+});
+
+test('blocks out of sight are a gap, and the first look tells what stands', () => {
+  const far = chain(['x', 'y'], 50);
+  assert.deepEqual(compare(chain(['a', 'b']), far), { fork: null, skippedTo: 50, blocks: [...far].reverse() });
+  assert.deepEqual(compare([], far), { fork: null, skippedTo: null, blocks: [...far].reverse() });
+  assert.deepEqual(compare(far, far), { fork: null, skippedTo: null, blocks: [] });
+});

@@ -118,6 +118,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/explorer/': [
     ...['node:', 'lru-cache', ...FASTIFY, 'mysql2/promise', 'src/db/core/', 'src/coin/', 'src/service/'],
     'src/consensus/amount.ts',
+    'type ws',
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/source/': [

@@ -166,7 +166,7 @@ function subjectsOf(type: string): string[] {
 }
 
 for (const [method, { rows, types }] of Object.entries(PLAIN)) {
-  test(`${method}: page after page, in both orders, what plain SQL finds`, async () => {
+  test(`EEX-10: ${method}, page after page, in both orders, what plain SQL finds`, async () => {
     let found = 0;
     for (const [type, condition] of Object.entries(types)) {
       for (const subject of subjectsOf(type)) {
@@ -244,7 +244,7 @@ test('blocks, actions, tokens, balances and holders: what plain SQL finds', asyn
   );
 });
 
-test('one action, transaction, token, block, address and what a search finds', async () => {
+test('EEX-03: one action, transaction, token, block, address and what a search finds', async () => {
   const [send] = (await ask({ method: 'sends', type: 'token', query: 'TOKA', limit: 1 })).data;
   const record = async (method: string, query?: string) =>
     (await ask({ method, ...(query === undefined ? {} : { query }) })).data as unknown as Record<string, unknown>;

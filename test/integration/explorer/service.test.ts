@@ -20,7 +20,7 @@ async function get(path: string, init: RequestInit = {}) {
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
 }
 
-test('answers under its code and without it, and says how fresh it is', async () => {
+test('ADR-01, EEX-02, EEX-04, EEX-05: answers under its code and without it, and says how fresh it is', async () => {
   assert.deepEqual((await get('/RBTC/api/ping')).body, { status: 'success' });
   assert.deepEqual((await get('/api/ping')).body, { status: 'success' });
   const { status, headers, body } = await get('/rbtc/api/balances/A');
@@ -38,7 +38,7 @@ test('answers under its code and without it, and says how fresh it is', async ()
   );
 });
 
-test('status tells every public network, served or not', async () => {
+test('SVC-08, ADR-05: status tells every public network, served or not', async () => {
   const { data } = (await get('/api/status')).body;
   assert.deepEqual(Object.keys(data).sort(), ['BTC', 'DOGE', 'LTC', 'RBTC', 'RDOGE', 'RLTC', 'TBTC', 'TDOGE', 'TLTC']);
   assert.deepEqual(data['RBTC'], {
@@ -56,6 +56,12 @@ test('pubkey and mempool come from the decoder', async () => {
   assert.deepEqual(await hashes('/api/mempool/TOKB/token'), ['bb']);
 });
 
+const ROWS: Readonly<Record<string, string>> = {
+  '/api/history/A': 'EEX-06: ',
+  '/api/dispensers/A': 'EEX-07: ',
+  '/api/orders/A': 'EEX-08: ',
+  '/api/sends/A': 'EEX-09: '
+};
 const REFUSED: readonly (readonly [path: string, status: number, code: string])[] = [
   ['/XYZ/api/ping', 404, 'UNKNOWN_COIN'],
   ['/LTC/api/ping', 503, 'COIN_NOT_AVAILABLE'],
@@ -82,7 +88,7 @@ const REFUSED: readonly (readonly [path: string, status: number, code: string])[
   [`/api/token/${'x'.repeat(251)}`, 400, 'BAD_REQUEST']
 ];
 for (const [path, status, code] of REFUSED)
-  test(`${path.slice(0, 60)} is refused with ${code}`, async () => {
+  test(`${ROWS[path] ?? ''}${path.slice(0, 60)} is refused with ${code}`, async () => {
     const refused = await get(path);
     assert.deepEqual([refused.status, refused.body.code], [status, code], refused.body.error ?? path);
     assert.ok((refused.body.error ?? '').length > 5);
@@ -140,12 +146,12 @@ test('a URL of 3 MB and a path that cannot be decoded are refused, and the servi
   assert.equal((await get('/api/ping')).status, 200);
 });
 
-test('it reads and never writes: other methods are not there', async () => {
+test('EEX-11, AU-01: its account may SELECT alone, nobody needs a key; it reads and never writes: other methods are not there', async () => {
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH'])
     assert.equal((await get('/api/blocks', { method })).status, 404, method);
 });
 
-test('RATE_LIMITED: the 501st request of a minute', async () => {
+test('RATE_LIMITED, ER-05, LI-01: the 501st request of a minute', async () => {
   const limited = await startExplorer(explored);
   const statuses: number[] = [];
   for (let at = 0; at < 501; at++) statuses.push((await fetch(`${limited.url}/api/ping`)).status);

@@ -98,7 +98,7 @@ export class FollowedTree {
   }
 
   /**
-   * Takes in groups that waited for the tree, when it is there, for so long.
+   * Applies the groups that waited for the tree, once it is built, for at most this long.
    *
    * @throws {PlatformError} STATE_ROOT_MISMATCH
    */

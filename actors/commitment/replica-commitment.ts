@@ -101,7 +101,7 @@ export class ReplicaCommitment implements GroupExaminer {
     return this.#tracker.rollBack(height);
   }
 
-  /** The database was opened anew, and stands here. */
+  /** The database was opened again, at this height. */
   align(height: number | null): void {
     this.#tracker.align(height);
   }

@@ -11,7 +11,7 @@ import { Effects } from '../runtime/thread/effects.ts';
 import { makeFirstTree } from './first-tree.ts';
 import { type ClaimedStep, FollowedTree } from './followed-tree.ts';
 
-/** A group that changes more leaves is not followed: the tree is made anew, on the pool. */
+/** After a group that changes more leaves, the tree is rebuilt on the pool. */
 export const GROUP_LEAVES_MAX = 20_000;
 const PAUSES = { retryMs: 30_000, refusalMs: 600_000 };
 
@@ -93,7 +93,7 @@ export class StateTracker {
   /**
    * Takes a group in.
    *
-   * @param changes null when they are not known: the tree is made anew
+   * @param changes null when they are not known: the tree is rebuilt
    * @param claimed what the source says the root is; null when it does not
    * @returns the root as hex; null while there is no tree, or groups before this one wait for it
    * @throws {PlatformError} STATE_ROOT_MISMATCH
@@ -114,12 +114,12 @@ export class StateTracker {
     if (this.#build?.followed.isOverdue) this.discard('the first tree took too long');
   }
 
-  /** Takes in groups that waited for the tree, when it is there, for so long. @throws {PlatformError} STATE_ROOT_MISMATCH */
+  /** Applies the groups that waited for the tree, once it is built, for at most this long. @throws {PlatformError} STATE_ROOT_MISMATCH */
   async drain(ms?: number): Promise<void> {
     await this.#build?.followed.drain(ms);
   }
 
-  /** Takes back the groups that end above a height; a tree that cannot is made anew. */
+  /** Undoes the groups that end above a height; a tree that cannot is rebuilt. */
   async rollBack(height: number): Promise<void> {
     const couldGo = (await this.#build?.followed.rollBack(height)) ?? true;
     if (!couldGo) this.discard('a rollback below what can be taken back');

@@ -56,9 +56,9 @@ export async function readDigestTip(
 }
 
 /**
- * Makes the digests of all tables, one pass at a time on a connection of its own, one pass for each tip and for all who ask.
+ * Makes the digests of all tables, one pass at a time on a connection of its own, one pass for each tip, shared by all callers.
  *
- * A key is drawn when the snapshot stands that it is used in: nobody could know it who wrote the rows. It is public at once.
+ * A key is drawn once its snapshot is open: no writer of the rows could know it. It is public at once.
  */
 export class DigestPasses {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;

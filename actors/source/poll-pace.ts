@@ -25,7 +25,7 @@ export class PollPace {
     if (now >= this.#dueAt) this.#dueAt = now + this.#intervalMs;
   }
 
-  /** Milliseconds until the next attempt, after one that took so long and found nothing or failed. */
+  /** Milliseconds until the next attempt, by the duration of one that found nothing or failed. */
   pauseMs(tookMs: number, isFailed: boolean): number {
     const intervalMs = this.#intervalMs;
     const tillDueMs = this.#dueAt - performance.now();

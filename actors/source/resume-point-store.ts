@@ -89,7 +89,7 @@ export class ResumePointStore {
     for (const [key, steps] of [...this.#unwritten]) {
       this.#unwritten.delete(key);
       try {
-        // After a line that is not whole none could be read: the file is written anew.
+        // No line after a partial one could be read: rewrite the file.
         const isWritten = steps !== null && (await this.#append(key, steps));
         if (!isWritten) await this.#store(key, this.#entries.get(key)!);
       } catch (caught) {

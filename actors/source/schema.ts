@@ -9,7 +9,7 @@ import { recent } from './recent.ts';
 /** Milliseconds after which a change of the schema between two blocks shows in snapshots. */
 const LAYOUT_AGE_MS = 1_000;
 
-/** What a source says of its schema to those who ask. */
+/** Answers for a source's schema. */
 export class SourceSchema {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
   readonly #line: SerialConnection;

@@ -179,7 +179,7 @@ export class SourceTransparency {
   /**
    * Records blocks that are about to be broadcast, and commits the epochs that they fill.
    *
-   * @param recent what was broadcast before them: where the log says otherwise, it is written anew
+   * @param recent what was broadcast before them: where the log differs, it is rewritten
    */
   async record(blocks: readonly LoggedBlock[], recent: readonly BroadcastBlock[], heads: HeadLayout): Promise<void> {
     const [first, last] = [blocks[0], blocks.at(-1)];
@@ -233,7 +233,7 @@ export class SourceTransparency {
     await this.#audit({ ...written, old_root }, removed?.fork ?? (epoch - 1) * this.#options.data.epochSize + 1);
   }
 
-  /** Removes orphaned blocks and the epochs that hold any; they are committed anew when they are full again. */
+  /** Removes orphaned blocks and the epochs that hold any; they are committed again once they are full. */
   async prune(fork: number): Promise<void> {
     if (!this.#writes) return;
     const gone = await this.#options.line.use((connection) =>

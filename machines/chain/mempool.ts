@@ -21,7 +21,7 @@ const onError = {
  * When a service looks at its node's mempool: only while it is synced, a batch at a time, and then not for a while.
  *
  * The effects `list` and `save` answer with how many transactions wait for a batch. Leaving a state cancels its effect, so that
- * catching up and stopping wait for nothing. A pass that fails is told, and the next one begins after the rest.
+ * catching up and stopping wait for nothing. A failed pass is logged, and the next one begins after the rest.
  *
  * @see the section "Limits" of the specification for the interval and the batches
  */

@@ -16,7 +16,7 @@ export interface EpochCommitInput {
  *
  * The caller provides the effect `commit`, which commits an epoch, and `tellFault`, which takes its failure. Blocks that are
  * recorded meanwhile count; a backlog of full epochs is committed one after another. A reorg opens the epoch that
- * the fork lies in, and what was committed above it is committed anew.
+ * the fork lies in, and later epochs are committed again.
  */
 export const epochCommitMachine = setup({
   types: {

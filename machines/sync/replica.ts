@@ -20,7 +20,7 @@ export type Outcome =
 
 export interface ReplicaInput {
   readonly reconnectDelayMs: number;
-  /** A random number in [0, 1), drawn anew at each call. */
+  /** A random number in [0, 1), a new one at each call. */
   readonly jitter: () => number;
   /** How long the sources asked to be left alone. */
   readonly restMs?: () => number;

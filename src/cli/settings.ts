@@ -53,7 +53,7 @@ function unsetPlaces(variables: Variables, local: Sources): Readonly<Record<stri
   );
 }
 
-/** Undefined where no hub is named, or a wrong one: that fault is told with the others. */
+/** Undefined where no hub is named, or a wrong one: that fault is reported with the others. */
 function hubClientOf(local: Sources): HubClientConfig | undefined {
   try {
     const { values } = loadConfig(hubClientVariables, local);

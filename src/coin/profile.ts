@@ -107,7 +107,7 @@ const profileChecker = Compile(ProfileSchema);
 export function readProfile(value: unknown): Profile {
   if (!profileChecker.Check(value)) {
     const [fault] = profileChecker.Errors(value);
-    // A field beside those of the schema is told as one whose schema is `false`.
+    // The checker reports an additional field as one whose schema is `false`.
     const reason = fault?.keyword === 'boolean' ? 'is not known' : fault?.message;
     throw new Error(`must be a profile; ${fault?.instancePath || 'it'} ${reason}`);
   }

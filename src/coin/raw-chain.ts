@@ -11,7 +11,7 @@ const HEX = /^(?:[0-9a-f]{2})+$/;
 
 /** What to ask a node for by HTTP GET: false once it has refused it. */
 export interface RestRoutes {
-  /** Blocks, which cost a node less than hex within JSON; few nodes serve them unless they are told to. */
+  /** Blocks, which cost a node less than hex within JSON; few nodes serve them by default. */
   blocks: boolean;
   /** Outputs that a block spends: Bitcoin Core 30 and later. */
   spentOutputs: boolean;

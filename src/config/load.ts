@@ -37,7 +37,7 @@ export interface Checks<V extends Variables> {
 export interface LoadedConfig<V extends Variables> {
   readonly values: Values<V>;
   readonly origins: Readonly<Record<string, Origin>>;
-  /** What to tell the operator though it is no error: unknown names with the nearest known one. */
+  /** Warnings: unknown names, with the nearest known one. */
   readonly warnings: readonly string[];
 }
 

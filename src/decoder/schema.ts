@@ -79,7 +79,7 @@ export const EXTENSION_UNDO = `
     prior_expired_block_index INT UNSIGNED NULL,
     PRIMARY KEY (block_index, tx_index, address_id)`;
 
-/** By block, the highest ids of `index_addresses`, `index_transactions` and `pubkeys` before it: a rollback gives those above anew. */
+/** By block, the highest ids of `index_addresses`, `index_transactions` and `pubkeys` before it: after a rollback, the ids above are used again. */
 export const LOOKUP_UNDO = `
     block_index INT UNSIGNED NOT NULL PRIMARY KEY,
     address_id BIGINT UNSIGNED NOT NULL,

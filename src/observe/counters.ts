@@ -52,7 +52,7 @@ export function recordSpan(done: SpanRecord): void {
   if (work.length < MAX_WORK) work.push(done);
 }
 
-/** What this thread counted, which begins anew. */
+/** Returns this thread's counts, and resets them. */
 export function takeCounters(): Counters {
   const taken = { counts, queryMs, work };
   [counts, queryMs, work] = [{}, [], []];

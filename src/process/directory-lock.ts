@@ -16,7 +16,7 @@ const HELD = new Set<DatabaseSync>();
  *
  * The kernel holds the lock, by way of SQLite, on an empty file that is never removed: no process id is judged, so neither a
  * killed predecessor nor a reused id, a restarted machine or another container can make two owners or none. The file beside it
- * only tells whom to look for.
+ * only names the holder.
  *
  * @param variable the setting that names the directory, for the message
  * @param what names this process, such as `the sync server of port 3006`

@@ -21,7 +21,7 @@ interface Turn {
 
 /**
  * What an actor does one at a time is asked of it one at a time, so that its mailbox holds one question of a route and nothing is
- * done for who has left meanwhile.
+ * done for callers that have left meanwhile.
  *
  * Addresses take turns, however many questions each has. Questions that are alike and wait have one answer, which is begun after
  * each of them was asked.

@@ -7,7 +7,7 @@ const LARGE_BYTES = 128 * 1024;
 /** Of all large answers that are not taken to their end. */
 const MOST_BYTES = 32 * 2 ** 20;
 const PIECE_BYTES = 64 * 1024;
-/** Who takes no piece for so long gives way to others. */
+/** A reader that takes nothing for this long gives way to others. */
 const STALL_MS = 10_000;
 
 interface Held {

@@ -4,7 +4,7 @@ interface Turn<T> {
 }
 
 /**
- * Reads that many ask for at once: of each, one is under way, and those who ask meanwhile share the next one. What anybody
+ * Reads with many concurrent callers: one of each is under way, and callers that arrive meanwhile share the next. What anybody
  * gets was read after it asked.
  */
 export class SharedReads<T> {

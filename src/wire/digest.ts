@@ -8,7 +8,7 @@ export const MAX_RANGES = 4096;
 export const MAX_RANGE_ROWS = 20_000;
 export const MAX_RANGE_BYTES = 16 * 2 ** 20;
 
-/** What digests are sums of; who makes them in another way names another one, and nothing is compared. */
+/** The algorithm of the digests. Sides with different algorithms compare nothing. */
 export const DIGEST_ALGORITHM = 'sha256-sum64/2';
 
 const Position = Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER });

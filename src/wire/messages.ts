@@ -98,7 +98,7 @@ const BlockHeadSchema = Type.Object({
   block_index: Height,
   ...HASH_FIELDS
 });
-/** A message without its rows, for those who listen to what a source says its blocks are. */
+/** A message without its rows, for listeners that only compare a source's hashes. */
 export const AnnouncementSchema = Type.Union([StatusMessageSchema, BlockHeadSchema, ReorgMessageSchema]);
 export type Announcement = Static<typeof AnnouncementSchema>;
 

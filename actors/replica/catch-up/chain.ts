@@ -66,7 +66,7 @@ export class ReplicaChain {
         const verdict = await this.#since.apply(state, status, mustReconcile || state.phase === 'adopting', signal);
         if (verdict === 'halted') return { kind: 'halted' };
         state = await this.#replica.store.reloadState();
-        // A source that tells of blocks which its snapshots do not hold yet, or has left the branch that it told of.
+        // The source announced blocks that its snapshots lack so far, or it has left their branch.
         if (state.height === own) await subscription.pause(IDLE_PAUSE_MS, signal);
         else isUntold = false;
         if (verdict === 'other') checked = false;
@@ -89,7 +89,7 @@ export class ReplicaChain {
 
   /**
    * Undoes the groups above a height. `halted` when that is deeper than MAX_ROLLBACK_DEPTH; `lost` when the journal does not
-   * reach: rows that the source's own rollback keeps or changes elsewhere could not be told then, so all are loaded anew.
+   * reach: rows that the source's own rollback keeps or changes elsewhere would be missed then, so everything is loaded again.
    */
   async rollBack(height: number): Promise<Outcome> {
     const { writer, context } = this.#replica.store;

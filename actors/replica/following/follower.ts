@@ -57,7 +57,7 @@ export class ReplicaFollower {
   }
 
   /**
-   * Ends when something else than the next block comes, when it is at rest and a comparison is due, or when it is told to stop,
+   * Ends when something else than the next block comes, when it is at rest and a comparison is due, when it is stopped,
    * then between two groups.
    */
   async follow(signal: AbortSignal): Promise<Outcome> {

@@ -83,7 +83,7 @@ export class ReplicaBootstrap {
         reason: 'the schema changed before the snapshot was built: it is fetched again'
       });
     }
-    // A truncated replica begins anew: rows of one table may come in both sections of a since-snapshot.
+    // A truncated replica starts over: rows of one table may come in both sections of a since-snapshot.
     const isSame =
       this.#floor === null && etag !== null && state.bootstrap?.etag === etag && state.bootstrap.source === source.url;
     const progress = isSame ? state.bootstrap! : { source: source.url, etag, done: {} };

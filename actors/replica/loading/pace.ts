@@ -19,7 +19,7 @@ export class Pace {
     this.#expected = expected === 0 ? null : expected;
   }
 
-  /** @returns whether it is time to tell */
+  /** @returns whether a report is due */
   add(rows: number): boolean {
     this.#rows += rows;
     const now = performance.now();

@@ -17,7 +17,7 @@ export class FollowedMemory {
     this.#path = path;
   }
 
-  /** @param progress how far the replica is, as a text @returns null when the last actor stopped as it was told; what cannot be read says nothing */
+  /** @param progress the replica's progress, as text @returns null when the last actor stopped gracefully, or the file cannot be read */
   async findDeaths(progress: string): Promise<Deaths | null> {
     try {
       const kept = Object(JSON.parse(await readFile(this.#path, 'utf8'))) as Record<string, unknown>;

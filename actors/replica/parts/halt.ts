@@ -67,7 +67,7 @@ export class ReplicaHalt {
   }
 
   /**
-   * A reorg that an operator has confirmed is deeper than any undo: the replica is bootstrapped anew then.
+   * A reorg that an operator has confirmed is deeper than any undo: the replica is then bootstrapped again.
    *
    * @returns the halt that was cleared; null when there was none
    * @throws {PlatformError} ACTOR_NOT_READY while it is not known whether there is one, or a halt is not recorded yet

@@ -1,6 +1,6 @@
 import type { PlatformError } from '../../../src/errors.ts';
 
-/** The replica contradicts its source in a way that only loading it anew can settle. */
+/** The replica contradicts its source; only a new bootstrap can settle it. */
 export class ReplicaLost extends Error {
   constructor(cause: PlatformError) {
     super(cause.message, { cause });

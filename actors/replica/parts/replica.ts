@@ -82,7 +82,7 @@ export class Replica {
     await this.#rememberFollowed();
   }
 
-  /** After a fault; one of the source's makes another source the followed one. @returns what to tell of it */
+  /** After a fault; if it is the source's, another source is followed. @returns the fault as it is reported */
   drop(fault: PlatformError): PlatformError {
     this.stream.drop();
     this.store.drop();

@@ -8,7 +8,7 @@ import { ReplicaLost } from './replica-lost.ts';
 type Parts = Pick<Replica, 'log' | 'store' | 'sources'>;
 
 /**
- * Brings the tables to the source's schema. A replica whose rows do not fit it is loaded anew.
+ * Brings the tables to the source's schema. A replica whose rows do not fit it is loaded again.
  *
  * @param fingerprint what the source's next rows are made for
  */

@@ -4,7 +4,7 @@ import { SourceClient } from '../../../src/sync/client/source-client.ts';
 import { databaseKey } from '../../../src/wire/database.ts';
 import type { ReplicaActorData } from '../../protocol.ts';
 
-/** A source that was followed at a death is not followed again for so long, as long as there is another. */
+/** A source that was followed at an actor's death is avoided for this long, while there is another source. */
 const DEATH_REST_MS = 300_000;
 
 /** What is known of one source. */
@@ -99,7 +99,7 @@ export class SourceSet {
   /**
    * A fault of the followed one makes the next one that does not want to be left alone the followed one.
    *
-   * @returns what to tell of it
+   * @returns the fault as it is reported
    */
   leave(fault: PlatformError): PlatformError {
     const { retryAfterS = 0, status } = fault.detail as { retryAfterS?: number; status?: number };

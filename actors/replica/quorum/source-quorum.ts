@@ -75,7 +75,7 @@ export class SourceQuorum {
    * Waits until a strict majority of the configured sources names a block of the source that is followed.
    *
    * @returns `halted` when the sources disagree for good; the halt is durable then
-   * @throws {PlatformError} SOURCE_INVALID when the source is in the minority, or tells of blocks that no other one has
+   * @throws {PlatformError} SOURCE_INVALID when the source is in the minority, or names blocks that no other source has
    */
   async confirm(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Verdict> {
     const said = blockText(hashes);

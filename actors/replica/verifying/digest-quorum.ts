@@ -123,7 +123,7 @@ export class DigestQuorum {
     }
   }
 
-  /** The minority is named: those that differ where the majority agrees with the replica, or who is followed where it does not. */
+  /** Logs the minority: the sources that differ from the replica, or the followed source if the majority differs. */
   #nameDissenters(
     height: number,
     words: ReadonlyMap<SourceRecord, SourceWord>,

@@ -22,7 +22,7 @@ export interface ActorSpec<Id extends ActorName = DatabaseId> {
   readonly id: Id;
   readonly kind: ActorKind;
   readonly entry: URL;
-  /** Given to the thread with `id` and `generation` added; a function is asked anew at each start. */
+  /** Given to the thread with `id` and `generation` added; a function is called at each start. */
   readonly workerData: object | (() => object);
   readonly resourceLimits?: ResourceLimits;
 }

@@ -14,7 +14,7 @@ export interface EffectsOptions {
   /** Whether an effect is retried after a fault; otherwise the machine gets the fault. Default: never. */
   readonly isRetried?: (fault: PlatformError, effect: string) => boolean;
   /**
-   * Pause before another attempt at the same effect, after one that took so long; both in milliseconds. Default: none.
+   * Pause before another attempt at the same effect, by the duration of the last one; both in milliseconds. Default: none.
    *
    * @param fault null: the attempt led nowhere
    */

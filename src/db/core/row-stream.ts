@@ -40,7 +40,7 @@ export async function streamRows(
   });
 }
 
-/** As `streamRows`, but the rows are not made into objects: five times as fast for those who only want other bytes. */
+/** As `streamRows`, but the rows are not made into objects: five times as fast for callers that only make other bytes. */
 export async function streamRowBytes(
   connection: Connection,
   read: TableRead,

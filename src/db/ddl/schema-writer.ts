@@ -56,7 +56,7 @@ function parseTables({ tables }: SchemaRecord, dbType: DbType, localTables: read
     .map(([name, text]) => parseCreateTable(name, text));
 }
 
-/** Makes tables anew and empty, without the keys that are cheaper when their rows are in. */
+/** Creates tables again, empty, without the keys that are cheaper to add once the rows are in. */
 export async function recreateTables(connection: Connection, tables: SchemaPlan['tables']): Promise<void> {
   await checkCase(connection, tables);
   for (const { table } of [...tables].reverse())

@@ -91,7 +91,7 @@ export async function logBlocks(
 }
 
 /**
- * Writes the log of older blocks anew, from the replica's own, and commits the epochs that they are in and that are full.
+ * Rewrites the log of older blocks from the replica's own, and commits their epochs as far as they are full.
  *
  * @param runs negative heights are none
  * @param height the replica's

@@ -6,7 +6,7 @@ const PAGE = 10_000;
 
 /**
  * The digest of a database's `index_addresses`: SHA-256 over `id NUL address LF` in id order. What was read once is not
- * read again but for its last pages, in which a reorg may have dealt ids anew.
+ * read again except for its last pages, where a reorg may have changed ids.
  */
 export class IndexMap {
   #base: Hash = createHash('sha256');

@@ -128,7 +128,7 @@ export function tells(hashes: LeafHashes, broadcast: LeafHashes): boolean {
  * of, or without those of one that came back.
  *
  * @param recent the blocks below them, oldest first
- * @returns the lowest height from which on it is to be written anew; null: it stands as it is
+ * @returns the lowest height from which it must be rewritten; null: it is right
  */
 export async function findBreak(
   connection: Connection,

@@ -18,18 +18,18 @@ export interface FrontDoorOptions {
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CHECK_EVERY_MS = 5_000;
-/** Above a proxy's, so that it is the proxy who ends an idle connection. */
+/** Longer than a proxy's, so that the proxy ends an idle connection. */
 const KEEP_ALIVE_MS = 72_000;
-/** A socket on which nothing moves for so long is ended; a snapshot build that makes no progress fails earlier. */
+/** A socket without traffic for this long is ended; a snapshot build without progress fails earlier. */
 const IDLE_TIMEOUT_MS = 240_000;
 /** Requests of one connection that may wait for the answer to an earlier one. */
 const MAX_WAITING = 8;
-/** How long who is sent away has to read why. */
+/** Time for a refused caller to read the reason. */
 const LINGER_MS = 1_000;
 
 /**
  * What stands before a service's routes, as options of its Fastify: how long anything may take, how much of it there
- * may be, and one request of a connection at a time, so that who does not read is not answered either.
+ * may be, and one request of a connection at a time, so that a caller that does not read gets no further answers.
  *
  * @see RFC 9112 sections 9.3.2 (pipelining) and 9.5 (failures and timeouts)
  */

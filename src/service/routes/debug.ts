@@ -52,7 +52,7 @@ const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ..
 
 /** A console looks twice a second. */
 const REQUESTS_PER_MINUTE = 600;
-/** One look at the actors serves everybody for so long. */
+/** One look at the actors is shared by all callers for this long. */
 const LOOK_MS = 250;
 /** Entries in one answer; `seq` is then that of the last one. */
 const MAX_ENTRIES = 1_000;

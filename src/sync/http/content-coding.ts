@@ -13,7 +13,7 @@ export function chooseCoding(acceptEncoding: string | undefined): SnapshotCoding
   return zstd > gzip ? 'zstd' : 'gzip';
 }
 
-/** The same for a body that goes as it is (null) to who names neither. */
+/** The same, where a caller that names neither gets the plain body (null). */
 export function chooseOptionalCoding(acceptEncoding: string | undefined): SnapshotCoding | null {
   const { zstd, gzip } = readWeights(acceptEncoding);
   return Math.max(zstd, gzip) > 0 ? chooseCoding(acceptEncoding) : null;

@@ -37,9 +37,9 @@ export interface ArtifactStoreOptions {
   readonly minFreeBytes?: number;
   /** How long a caller waits for a place to build in. Default 3 seconds. */
   readonly patienceMs?: number;
-  /** A build that nobody reads for so long is ended, a since-snapshot after a second; whose connection broke comes back sooner. Default 10 seconds. */
+  /** A build without readers is ended after this time, a since-snapshot after a second; a reader whose connection broke returns sooner. Default 10 seconds. */
   readonly unreadMs?: number;
-  /** A build without a sign of progress for so long has failed. Default 3 minutes. */
+  /** A build without progress for this long has failed. Default 3 minutes. */
   readonly stallMs?: number;
 }
 

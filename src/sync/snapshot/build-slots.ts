@@ -40,7 +40,7 @@ interface Waiting extends SlotWish {
 const MAX_BUILDS_PER_SERVER = 2;
 const PATIENCE_MS = 3_000;
 const MAX_WAITING = 64;
-/** For so long an address counts as one that leaves its builds. */
+/** Milliseconds for which an address counts as one that abandons its builds. */
 const LEFT_MS = 30_000;
 /** It does when its callers left at once so often, or when a build gave way because nobody read it. Clients open some only for their heads. */
 const LEAVES_OFTEN = 3;

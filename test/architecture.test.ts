@@ -7,6 +7,8 @@ import { test } from 'node:test';
 const BELOW = 'everything below';
 const BASICS = ['src/wire/', 'src/consensus/', 'src/errors.ts'];
 const TABLES = ['src/db/tables/', 'src/db/core/'];
+/** A replica's tables, and what is applied to them. */
+const REPLICA = ['src/db/replica/apply/', 'src/db/replica/'];
 /** The actor's end of a thread, and what both ends share. */
 const THREAD = ['actors/runtime/thread/', 'actors/runtime/'];
 const FASTIFY = ['fastify', '@fastify/', 'typebox'];
@@ -129,20 +131,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'actors/replica/': [
     ...['node:', 'xstate', 'actors/replica/loading/', 'actors/replica/following/', 'actors/replica/catch-up/'],
     ...['actors/replica/verifying/', 'actors/replica/quorum/', 'actors/replica/parts/', 'actors/commitment/'],
-    ...['type actors/protocol.ts', ...THREAD, 'machines/sync/', 'src/db/replica/', 'src/log.ts'],
+    ...['type actors/protocol.ts', ...THREAD, 'machines/sync/', ...REPLICA, 'src/log.ts'],
     ...[...TABLES, ...BASICS]
   ],
   'actors/replica/loading/': [
     ...['actors/replica/quorum/', 'actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/', 'src/db/ddl/'],
-    ...['src/db/replica/load/', 'src/db/replica/', 'type machines/sync/', ...TABLES, ...BASICS]
+    ...['src/db/replica/load/', ...REPLICA, 'type machines/sync/', ...TABLES, ...BASICS]
   ],
   'actors/replica/following/': [
     ...['type actors/replica/verifying/', 'type actors/replica/quorum/', 'actors/replica/parts/'],
-    ...['src/db/replica/load/', 'src/db/replica/', 'src/observe/', 'type machines/sync/', ...BASICS]
+    ...['src/db/replica/load/', ...REPLICA, 'src/observe/', 'type machines/sync/', ...BASICS]
   ],
   'actors/replica/catch-up/': [
     ...['actors/replica/quorum/', 'actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/'],
-    ...['src/db/replica/', 'actors/runtime/thread/', 'type machines/sync/', ...TABLES, ...BASICS]
+    ...[...REPLICA, 'actors/runtime/thread/', 'type machines/sync/', ...TABLES, ...BASICS]
   ],
   'actors/replica/verifying/': [
     ...['xstate', 'actors/replica/parts/', 'src/db/replica/compare/', 'src/db/replica/', 'type src/sync/client/'],
@@ -154,10 +156,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'actors/replica/parts/': [
     ...['node:', 'xstate', 'type actors/commitment/', 'type actors/protocol.ts', 'src/sync/client/', 'src/db/ddl/'],
-    ...['src/db/replica/', 'machines/runtime/', 'type src/log.ts', ...TABLES, ...BASICS]
+    ...[...REPLICA, 'machines/runtime/', 'type src/log.ts', ...TABLES, ...BASICS]
   ],
   'actors/commitment/': [
-    ...['node:', 'xstate', 'src/db/replica/', ...TABLES, 'actors/runtime/thread/', 'machines/sync/', ...BASICS],
+    ...['node:', 'xstate', ...REPLICA, ...TABLES, 'actors/runtime/thread/', 'machines/sync/', ...BASICS],
     ...['type actors/protocol.ts', 'type src/db/source/', 'type src/log.ts']
   ],
   'actors/protocol.ts': [
@@ -170,7 +172,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/db/replica/', 'type src/db/source/', 'type src/log.ts']
   ],
   'src/sync/client/': ['node:', 'typebox', 'undici', 'ws', 'src/observe/', ...BASICS],
-  'src/db/replica/compare/': ['src/db/replica/', ...TABLES, ...BASICS],
+  'src/db/replica/compare/': [...REPLICA, ...TABLES, ...BASICS],
+  'src/db/replica/apply/': ['node:', 'src/db/replica/', 'src/db/ddl/', ...TABLES, ...BASICS],
   'src/db/replica/load/': ['node:', 'type mysql2/promise', 'src/db/replica/', ...TABLES, ...BASICS],
   'src/db/replica/': ['node:', 'src/db/ddl/', ...TABLES, ...BASICS],
   'src/db/source/': ['node:', 'src/coin/', 'src/db/source/changes/', ...TABLES, ...BASICS],

@@ -1,11 +1,11 @@
 import type { BucketBatch } from '../../src/consensus/balance-tree.ts';
 import { connect, statementTag } from '../../src/db/core/connection.ts';
 import type { Statements } from '../../src/db/core/statement-batch.ts';
-import type { ClaimedRoots, GroupExaminer } from '../../src/db/replica/block-writer.ts';
+import type { ClaimedRoots, GroupExaminer } from '../../src/db/replica/apply/block-writer.ts';
+import { movesLeaves, type TouchedBalances } from '../../src/db/replica/apply/touched-balances.ts';
 import type { Span } from '../../src/db/replica/heights.ts';
 import type { ReplicaSchema } from '../../src/db/replica/schema.ts';
 import { type ReplicaState, readReplicaState } from '../../src/db/replica/state.ts';
-import { movesLeaves, type TouchedBalances } from '../../src/db/replica/touched-balances.ts';
 import { findStateTables, readBlockRoot, readLeaves, type StateTables } from '../../src/db/tables/state-reader.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';

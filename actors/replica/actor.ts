@@ -4,7 +4,7 @@ import { createActor } from 'xstate';
 import { type Inspection, type Outcome, replicaMachine } from '../../machines/sync/replica.ts';
 import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
-import { refuseLoss } from '../../src/db/replica/adoption.ts';
+import { refuseLoss } from '../../src/db/replica/apply/adoption.ts';
 import { readRoots } from '../../src/db/tables/transparency-pages.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';

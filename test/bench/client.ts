@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Compile } from 'typebox/compile';
 import { readNumber } from '../../src/cli/options.ts';
 import { type Connection, connect, quoteName, rows as read } from '../../src/db/core/connection.ts';
-import { applyBlocks, type LiveGroup, MOST_GROUPS } from '../../src/db/replica/block-writer.ts';
+import { applyBlocks, type LiveGroup, MOST_GROUPS } from '../../src/db/replica/apply/block-writer.ts';
 import { readReplicaSchema } from '../../src/db/replica/schema.ts';
 import { markAdopted, openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
 import { openWriter } from '../../src/db/replica/writer-connection.ts';

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../machines/sync/replica.ts';
-import { refuseLoss } from '../../../src/db/replica/adoption.ts';
-import { planRollback, rollBack } from '../../../src/db/replica/rollback.ts';
+import { refuseLoss } from '../../../src/db/replica/apply/adoption.ts';
+import { planRollback, rollBack } from '../../../src/db/replica/apply/rollback.ts';
 import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { hasCode } from '../../../src/errors.ts';
 import type { Replica } from '../parts/replica.ts';

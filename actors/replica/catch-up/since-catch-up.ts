@@ -1,5 +1,5 @@
 import { quoteName, rows } from '../../../src/db/core/connection.ts';
-import { applySince } from '../../../src/db/replica/block-writer.ts';
+import { applySince } from '../../../src/db/replica/apply/block-writer.ts';
 import { type ReplicaState, writeReplicaState } from '../../../src/db/replica/state.ts';
 import { lookupDigest } from '../../../src/db/tables/lookup-digest.ts';
 import { hasCode, PlatformError } from '../../../src/errors.ts';

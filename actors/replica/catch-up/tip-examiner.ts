@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../machines/sync/replica.ts';
+import { readGroupsAbove } from '../../../src/db/replica/apply/undo-journal.ts';
 import type { ReplicaState } from '../../../src/db/replica/state.ts';
-import { readGroupsAbove } from '../../../src/db/replica/undo-journal.ts';
 import type { SourceStatus } from '../../../src/sync/client/source-client.ts';
 import { ownHashes } from '../parts/own-hashes.ts';
 import type { Replica } from '../parts/replica.ts';

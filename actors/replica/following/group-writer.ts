@@ -1,5 +1,5 @@
-import { namesUnknownIds } from '../../../src/db/replica/block-message.ts';
-import { applyBlocks, type LiveGroup } from '../../../src/db/replica/block-writer.ts';
+import { namesUnknownIds } from '../../../src/db/replica/apply/block-message.ts';
+import { applyBlocks, type LiveGroup } from '../../../src/db/replica/apply/block-writer.ts';
 import { describes } from '../../../src/db/replica/schema.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { count, recordSpan } from '../../../src/observe/counters.ts';

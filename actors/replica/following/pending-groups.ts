@@ -1,4 +1,4 @@
-import { MOST_GROUPS } from '../../../src/db/replica/block-writer.ts';
+import { MOST_GROUPS } from '../../../src/db/replica/apply/block-writer.ts';
 import { type BlockHashes, type DbType, hashesOf, sameBlock } from '../../../src/wire/database.ts';
 import { type BlockMessage, type Group, previousHashes } from '../../../src/wire/messages.ts';
 

@@ -1,5 +1,5 @@
 import { followSchema } from '../../../src/db/ddl/schema-writer.ts';
-import { examineForeign, refusal, takeOver } from '../../../src/db/replica/adoption.ts';
+import { examineForeign, refusal, takeOver } from '../../../src/db/replica/apply/adoption.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { ownHashes } from '../parts/own-hashes.ts';
 import type { Replica } from '../parts/replica.ts';

@@ -1,10 +1,10 @@
 import { addKeys, recreateTables, type SchemaPlan } from '../../../src/db/ddl/schema-writer.ts';
+import { cutJournal } from '../../../src/db/replica/apply/undo-journal.ts';
 import { allowsBulkLoad } from '../../../src/db/replica/load/bulk-load.ts';
 import { LoaderPool } from '../../../src/db/replica/load/loader-pool.ts';
 import { TableFinisher } from '../../../src/db/replica/load/table-finisher.ts';
 import { type ReplicaTable, travels } from '../../../src/db/replica/schema.ts';
 import { type BootstrapProgress, writeReplicaState } from '../../../src/db/replica/state.ts';
-import { cutJournal } from '../../../src/db/replica/undo-journal.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { Download } from '../../../src/sync/client/download.ts';
 import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';

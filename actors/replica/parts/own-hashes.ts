@@ -1,4 +1,4 @@
-import { readGroupsAbove } from '../../../src/db/replica/undo-journal.ts';
+import { readGroupsAbove } from '../../../src/db/replica/apply/undo-journal.ts';
 import { readBlockHeads } from '../../../src/db/tables/block-hashes.ts';
 import type { BlockHashes } from '../../../src/wire/database.ts';
 import type { Replica } from './replica.ts';

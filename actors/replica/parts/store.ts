@@ -1,6 +1,6 @@
 import { type Connection, rows } from '../../../src/db/core/connection.ts';
 import { planSchema, type SchemaPlan } from '../../../src/db/ddl/schema-writer.ts';
-import type { GroupExaminer, WriterContext } from '../../../src/db/replica/block-writer.ts';
+import type { GroupExaminer, WriterContext } from '../../../src/db/replica/apply/block-writer.ts';
 import { type ReplicaSchema, readReplicaSchema } from '../../../src/db/replica/schema.ts';
 import { isForeign, openReplicaState, type ReplicaState, readReplicaState } from '../../../src/db/replica/state.ts';
 import { openWriter } from '../../../src/db/replica/writer-connection.ts';

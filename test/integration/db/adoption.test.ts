@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../../src/db/core/connection.ts';
 import { planSchema } from '../../../src/db/ddl/schema-writer.ts';
-import { examineForeign } from '../../../src/db/replica/adoption.ts';
+import { examineForeign } from '../../../src/db/replica/apply/adoption.ts';
 import { isForeign, markAdopted, openReplicaState, readReplicaState } from '../../../src/db/replica/state.ts';
 import { readTopology } from '../../../src/db/tables/topology.ts';
 import type { SchemaRecord } from '../../../src/wire/schema.ts';

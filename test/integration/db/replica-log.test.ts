@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rows } from '../../../src/db/core/connection.ts';
-import { applyBlocks, applySince, type GroupTarget } from '../../../src/db/replica/block-writer.ts';
+import { applyBlocks, applySince, type GroupTarget } from '../../../src/db/replica/apply/block-writer.ts';
+import { planRollback, rollBack } from '../../../src/db/replica/apply/rollback.ts';
 import { repair } from '../../../src/db/replica/compare/repair.ts';
-import { planRollback, rollBack } from '../../../src/db/replica/rollback.ts';
 import { canonicalRow, readReplicaSchema } from '../../../src/db/replica/schema.ts';
 import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
 import { openReplicaState, readReplicaState, writeReplicaState } from '../../../src/db/replica/state.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
-import { applyBlocks } from '../../../src/db/replica/block-writer.ts';
-import { planRollback, rollBack } from '../../../src/db/replica/rollback.ts';
+import { applyBlocks } from '../../../src/db/replica/apply/block-writer.ts';
+import { planRollback, rollBack } from '../../../src/db/replica/apply/rollback.ts';
 import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
 import { openReplicaState, readReplicaState } from '../../../src/db/replica/state.ts';
 import { openWriter } from '../../../src/db/replica/writer-connection.ts';

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { type Connection, rows } from '../../../src/db/core/connection.ts';
-import { applyBlocks, applySince, type GroupTarget, type WriterContext } from '../../../src/db/replica/block-writer.ts';
+import {
+  applyBlocks,
+  applySince,
+  type GroupTarget,
+  type WriterContext
+} from '../../../src/db/replica/apply/block-writer.ts';
 import { readReplicaSchema } from '../../../src/db/replica/schema.ts';
 import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
 import {

@@ -2,7 +2,7 @@ import { PlatformError } from '../../../errors.ts';
 import { type Connection, databaseError } from '../../core/connection.ts';
 import { StatementBatch, type Statements, write } from '../../core/statement-batch.ts';
 import { readBlockHeads } from '../../tables/block-hashes.ts';
-import type { WriterContext } from '../block-writer.ts';
+import type { WriterContext } from '../apply/block-writer.ts';
 import { CarriedIds } from '../carried-ids.ts';
 import { deleteRows, insertRows, selectByKey } from '../row-statements.ts';
 import { type CanonicalRow, keyText, type ReplicaTable } from '../schema.ts';

@@ -1,21 +1,21 @@
-import { PlatformError } from '../../errors.ts';
-import { type BlockHashes, blockText, sameBlock } from '../../wire/database.ts';
-import { type BlockMessage, previousHashes } from '../../wire/messages.ts';
-import { type Connection, databaseError, rows } from '../core/connection.ts';
-import { StatementBatch, type Statements, write } from '../core/statement-batch.ts';
-import { type BlockHead, readBlockHeads } from '../tables/block-hashes.ts';
+import { PlatformError } from '../../../errors.ts';
+import { type BlockHashes, blockText, sameBlock } from '../../../wire/database.ts';
+import { type BlockMessage, previousHashes } from '../../../wire/messages.ts';
+import { type Connection, databaseError, rows } from '../../core/connection.ts';
+import { StatementBatch, type Statements, write } from '../../core/statement-batch.ts';
+import { type BlockHead, readBlockHeads } from '../../tables/block-hashes.ts';
+import { CarriedIds } from '../carried-ids.ts';
+import type { Span } from '../heights.ts';
+import { runsOf } from '../heights.ts';
+import type { ReplicaSchema } from '../schema.ts';
+import { moveReplicaState, type ReplicaState, writeReplicaState } from '../state.ts';
+import { checkBlocks, logAnew, type NamedBlock } from '../written-blocks.ts';
 import { GroupIntake } from './block-message.ts';
-import { CarriedIds } from './carried-ids.ts';
 import { deriveBalances, deriveTouched } from './derived-balances.ts';
 import { type GroupOptions, GroupTransaction } from './group-transaction.ts';
-import type { Span } from './heights.ts';
-import { runsOf } from './heights.ts';
-import type { ReplicaSchema } from './schema.ts';
 import { SinceApplication, type SinceContent } from './since-application.ts';
-import { moveReplicaState, type ReplicaState, writeReplicaState } from './state.ts';
 import { TouchedBalances } from './touched-balances.ts';
 import { type GroupBase, pruneJournal, UndoJournal } from './undo-journal.ts';
-import { checkBlocks, logAnew, type NamedBlock } from './written-blocks.ts';
 
 /** The dependencies of a replica's writer besides its connection. */
 export interface WriterContext {

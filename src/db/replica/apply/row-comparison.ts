@@ -1,9 +1,9 @@
-import { quoteName } from '../core/connection.ts';
-import type { Statements } from '../core/statement-batch.ts';
-import type { CarriedIds } from './carried-ids.ts';
-import { differ, isNamed, type RowDifference, union } from './row-difference.ts';
-import { selectByIdentity, selectByKey, selectWhere } from './row-statements.ts';
-import { type CanonicalRow, keyText, type ReplicaTable } from './schema.ts';
+import { quoteName } from '../../core/connection.ts';
+import type { Statements } from '../../core/statement-batch.ts';
+import type { CarriedIds } from '../carried-ids.ts';
+import { differ, isNamed, type RowDifference, union } from '../row-difference.ts';
+import { selectByIdentity, selectByKey, selectWhere } from '../row-statements.ts';
+import { type CanonicalRow, keyText, type ReplicaTable } from '../schema.ts';
 
 const SCAN_PAGE_ROWS = 20_000;
 

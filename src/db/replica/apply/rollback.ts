@@ -1,15 +1,15 @@
-import { PlatformError } from '../../errors.ts';
-import { type Connection, databaseError, quoteName, refusalOf } from '../core/connection.ts';
-import { StatementBatch, type Statements, write } from '../core/statement-batch.ts';
-import { pruneFrom } from '../tables/transparency-log.ts';
+import { PlatformError } from '../../../errors.ts';
+import { type Connection, databaseError, quoteName, refusalOf } from '../../core/connection.ts';
+import { StatementBatch, type Statements, write } from '../../core/statement-batch.ts';
+import { pruneFrom } from '../../tables/transparency-log.ts';
+import type { Span } from '../heights.ts';
+import { heightsOf, runsOf } from '../heights.ts';
+import { deleteReceived, insertRows } from '../row-statements.ts';
+import type { ReplicaSchema, ReplicaTable } from '../schema.ts';
+import { type ReplicaState, writeReplicaState } from '../state.ts';
+import { logAnew } from '../written-blocks.ts';
 import type { WriterContext } from './block-writer.ts';
-import type { Span } from './heights.ts';
-import { heightsOf, runsOf } from './heights.ts';
-import { deleteReceived, insertRows } from './row-statements.ts';
-import type { ReplicaSchema, ReplicaTable } from './schema.ts';
-import { type ReplicaState, writeReplicaState } from './state.ts';
 import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
-import { logAnew } from './written-blocks.ts';
 
 /** The plan of a rollback to a height: the groups to undo, and where it ends; null when the journal does not reach. */
 export interface RollbackPlan {

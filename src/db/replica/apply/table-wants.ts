@@ -1,6 +1,6 @@
-import type { TableSpans, WireRow } from '../../wire/messages.ts';
-import type { RowDifference } from './row-difference.ts';
-import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './schema.ts';
+import type { TableSpans, WireRow } from '../../../wire/messages.ts';
+import type { RowDifference } from '../row-difference.ts';
+import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from '../schema.ts';
 
 /** A group's changes to one table, as the message names them. */
 export interface TableWants {

@@ -1,7 +1,7 @@
-import type { BlockHashes } from '../../wire/database.ts';
-import { rows } from '../core/connection.ts';
-import { type Statements, write } from '../core/statement-batch.ts';
-import type { CanonicalRow, ReplicaTable } from './schema.ts';
+import type { BlockHashes } from '../../../wire/database.ts';
+import { rows } from '../../core/connection.ts';
+import { type Statements, write } from '../../core/statement-batch.ts';
+import type { CanonicalRow, ReplicaTable } from '../schema.ts';
 
 /** Where the replica stood before a group. */
 export interface GroupBase {

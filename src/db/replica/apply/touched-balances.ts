@@ -1,5 +1,5 @@
-import type { BalanceKey } from '../tables/state-reader.ts';
-import type { CanonicalRow, ReplicaTable } from './schema.ts';
+import type { BalanceKey } from '../../tables/state-reader.ts';
+import type { CanonicalRow, ReplicaTable } from '../schema.ts';
 
 const NAMES: ReadonlySet<string> = new Set(['index_addresses', 'index_tickers']);
 

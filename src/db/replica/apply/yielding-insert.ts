@@ -1,8 +1,8 @@
-import { attempt, type Statements } from '../core/statement-batch.ts';
-import { type CarriedIds, mayOwnIds } from './carried-ids.ts';
-import { isNamed } from './row-difference.ts';
-import { insertRows, insertStatements, selectByKey } from './row-statements.ts';
-import type { CanonicalRow, ReplicaTable } from './schema.ts';
+import { attempt, type Statements } from '../../core/statement-batch.ts';
+import { type CarriedIds, mayOwnIds } from '../carried-ids.ts';
+import { isNamed } from '../row-difference.ts';
+import { insertRows, insertStatements, selectByKey } from '../row-statements.ts';
+import type { CanonicalRow, ReplicaTable } from '../schema.ts';
 
 const DUPLICATE_KEY = 1062;
 

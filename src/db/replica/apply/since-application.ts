@@ -1,9 +1,8 @@
-import { PlatformError } from '../../errors.ts';
-import { shapeOf } from '../../wire/shape.ts';
-import { type OlderSpans, OlderSpansSchema } from '../../wire/snapshot.ts';
-import type { GroupTransaction } from './group-transaction.ts';
-import type { Span } from './heights.ts';
-import { differ, type RowDifference, union } from './row-difference.ts';
+import { PlatformError } from '../../../errors.ts';
+import { shapeOf } from '../../../wire/shape.ts';
+import { type OlderSpans, OlderSpansSchema } from '../../../wire/snapshot.ts';
+import type { Span } from '../heights.ts';
+import { differ, type RowDifference, union } from '../row-difference.ts';
 import {
   type CanonicalRow,
   canonicalRow,
@@ -11,8 +10,9 @@ import {
   keyText,
   type ReplicaSchema,
   type ReplicaTable
-} from './schema.ts';
-import type { SnapshotBatch } from './snapshot-batch.ts';
+} from '../schema.ts';
+import type { SnapshotBatch } from '../snapshot-batch.ts';
+import type { GroupTransaction } from './group-transaction.ts';
 import { canonicalRows, namesOf, wantsOf } from './table-wants.ts';
 
 /** A since-snapshot, as its headers and its request describe it. */

@@ -1,8 +1,8 @@
-import { quoteName, rows } from '../core/connection.ts';
-import { toLiteral } from '../core/sql-literal.ts';
-import type { Statements } from '../core/statement-batch.ts';
-import type { Span } from './heights.ts';
-import type { CanonicalRow, ReplicaSchema, ReplicaTable } from './schema.ts';
+import { quoteName, rows } from '../../core/connection.ts';
+import { toLiteral } from '../../core/sql-literal.ts';
+import type { Statements } from '../../core/statement-batch.ts';
+import type { Span } from '../heights.ts';
+import type { CanonicalRow, ReplicaSchema, ReplicaTable } from '../schema.ts';
 
 /** Blocks of parents that are remembered within a group. */
 const MOST_PARENTS = 2_000_000;

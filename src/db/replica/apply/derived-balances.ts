@@ -1,12 +1,12 @@
-import type { WireRows } from '../../wire/messages.ts';
-import { quoteName, rows } from '../core/connection.ts';
-import { toLiteral } from '../core/sql-literal.ts';
-import type { Statements } from '../core/statement-batch.ts';
+import type { WireRows } from '../../../wire/messages.ts';
+import { quoteName, rows } from '../../core/connection.ts';
+import { toLiteral } from '../../core/sql-literal.ts';
+import type { Statements } from '../../core/statement-batch.ts';
+import type { Span } from '../heights.ts';
+import { isNamed } from '../row-difference.ts';
+import { selectByIdentity } from '../row-statements.ts';
+import { type CanonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from '../schema.ts';
 import { type GroupTransaction, selectSpan } from './group-transaction.ts';
-import type { Span } from './heights.ts';
-import { isNamed } from './row-difference.ts';
-import { selectByIdentity } from './row-statements.ts';
-import { type CanonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from './schema.ts';
 import { canonicalRows, wantsOf } from './table-wants.ts';
 
 /** A table whose amounts add up to balances, with its sign. */

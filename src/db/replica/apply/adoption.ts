@@ -1,19 +1,19 @@
-import { hasCode, PlatformError } from '../../errors.ts';
-import type { TypedTable } from '../../wire/schema.ts';
-import { type Connection, databaseError, rows } from '../core/connection.ts';
-import { printAdditions } from '../ddl/ddl.ts';
-import type { SchemaPlan } from '../ddl/schema-writer.ts';
-import { readBlockHeads, readHeadPages } from '../tables/block-hashes.ts';
-import { createControlTables } from '../tables/control-tables.ts';
-import { readTopology } from '../tables/topology.ts';
-import type { LoggedBlock } from '../tables/transparency-log.ts';
-import { CarriedIds } from './carried-ids.ts';
+import { hasCode, PlatformError } from '../../../errors.ts';
+import type { TypedTable } from '../../../wire/schema.ts';
+import { type Connection, databaseError, rows } from '../../core/connection.ts';
+import { printAdditions } from '../../ddl/ddl.ts';
+import type { SchemaPlan } from '../../ddl/schema-writer.ts';
+import { readBlockHeads, readHeadPages } from '../../tables/block-hashes.ts';
+import { createControlTables } from '../../tables/control-tables.ts';
+import { readTopology } from '../../tables/topology.ts';
+import type { LoggedBlock } from '../../tables/transparency-log.ts';
+import { CarriedIds } from '../carried-ids.ts';
+import type { ReplicaSchema } from '../schema.ts';
+import { markAdopted, type ReplicaState } from '../state.ts';
+import { logBlocks } from '../written-blocks.ts';
 import { deriveTouched, touchedInSpan } from './derived-balances.ts';
 import { GroupTransaction } from './group-transaction.ts';
 import { deleteSpan } from './rollback.ts';
-import type { ReplicaSchema } from './schema.ts';
-import { markAdopted, type ReplicaState } from './state.ts';
-import { logBlocks } from './written-blocks.ts';
 
 /** The control tables that identify another client's replica. */
 const CONTROL_KEYS = { sync_meta: 'block_index', merkle_epochs: 'epoch' } as const;

@@ -1,8 +1,7 @@
-import { PlatformError } from '../../errors.ts';
-import type { BlockMessage, WireRow } from '../../wire/messages.ts';
-import type { CarriedIds } from './carried-ids.ts';
-import type { GroupTransaction } from './group-transaction.ts';
-import type { Span } from './heights.ts';
+import { PlatformError } from '../../../errors.ts';
+import type { BlockMessage, WireRow } from '../../../wire/messages.ts';
+import type { CarriedIds } from '../carried-ids.ts';
+import type { Span } from '../heights.ts';
 import {
   type CanonicalRow,
   canonicalRow,
@@ -10,7 +9,8 @@ import {
   type ReplicaSchema,
   type ReplicaTable,
   travels
-} from './schema.ts';
+} from '../schema.ts';
+import type { GroupTransaction } from './group-transaction.ts';
 import { canonicalRows, type TableWants, wantsOf } from './table-wants.ts';
 
 const CONTROL = new Set(['sync_meta', 'merkle_epochs']);

@@ -1,5 +1,5 @@
 import type { Pool } from 'mysql2/promise';
-import { databaseError, rows, type SqlRow } from '../db/core/connection.ts';
+import { databaseError, preparedRows, rows, type SqlRow } from '../db/core/connection.ts';
 
 /** A stored coin. */
 export interface StoredCoin {
@@ -45,7 +45,7 @@ export class CoinReader {
    * @param maturity  blocks after which a reward may be spent
    */
   async page(scriptHash: Buffer, after: Buffer, limit: number, maturity: number): Promise<CoinPage> {
-    const found = await this.#rows<{ tip: number | null; outpoint: Buffer | null; value: string; height: number }>(
+    const found = await this.#prepared<{ tip: number | null; outpoint: Buffer | null; value: string; height: number }>(
       `SELECT t.tip, c.outpoint, CAST(c.value AS CHAR) AS value, c.height FROM (SELECT MAX(block_index) AS tip FROM blocks) t
        LEFT JOIN (SELECT outpoint, value, height FROM coins WHERE script_hash = ? AND outpoint > ? AND NOT (${immature})
          ORDER BY outpoint LIMIT ?) c ON TRUE ORDER BY c.outpoint`,
@@ -86,6 +86,15 @@ export class CoinReader {
       [outpoints]
     );
     return found.map(({ value, ...place }) => ({ ...place, value: BigInt(value) }));
+  }
+
+  /** As `#rows`, parsed by MariaDB once for each connection. */
+  async #prepared<T extends object>(sql: string, values: readonly (Buffer | number)[]): Promise<(T & SqlRow)[]> {
+    try {
+      return await preparedRows<T & SqlRow>(this.#pool, sql, values);
+    } catch (caught) {
+      throw databaseError(caught);
+    }
   }
 
   async #rows<T extends object>(sql: string, values: readonly unknown[]): Promise<(T & SqlRow)[]> {

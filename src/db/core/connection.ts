@@ -253,7 +253,7 @@ export function quoteName(name: string): string {
 export async function preparedRows<T extends SqlRow = SqlRow>(
   connection: Pick<Connection, 'execute'>,
   sql: string,
-  values: readonly (string | number | null)[] = []
+  values: readonly (string | number | Buffer | null)[] = []
 ): Promise<T[]> {
   const typed = values.map((value) => (typeof value === 'number' ? mysql.TypedParameter.BIGINT(value) : value));
   const [result] = await connection.execute<RowDataPacket[]>({ sql, values: typed });

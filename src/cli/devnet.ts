@@ -26,7 +26,7 @@ export const devnetCommand: Command = {
     `--dir <path>         where databases, chain and logs are kept; default ${DIRECTORY}; --once uses a temporary one`,
     '--fresh              begin with an empty directory',
     '--interval <ms>      mean time between blocks; default 3000',
-    '--hub-port <n>, and so for decoder, indexer, encoder, explorer, server and client   default: free ports'
+    '--hub-port <n>, and so for miner, decoder, indexer, encoder, explorer, server and client   default: free ports'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
@@ -74,6 +74,7 @@ function readDevnetOptions(argv: readonly string[]) {
     fresh: { type: 'boolean', default: false },
     interval: { type: 'string', default: '3000' },
     'hub-port': port,
+    'miner-port': port,
     'decoder-port': port,
     'indexer-port': port,
     'encoder-port': port,
@@ -81,7 +82,7 @@ function readDevnetOptions(argv: readonly string[]) {
     'server-port': port,
     'client-port': port
   });
-  const ports = (['hub', 'decoder', 'indexer', 'encoder', 'explorer', 'server', 'client'] as const).flatMap(
+  const ports = (['hub', 'miner', 'decoder', 'indexer', 'encoder', 'explorer', 'server', 'client'] as const).flatMap(
     (service) => {
       const given = options[`${service}-port`];
       return given === undefined ? [] : [[service, readNumber(`--${service}-port`, given, 1, 65_535)]];

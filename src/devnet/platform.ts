@@ -16,6 +16,7 @@ import {
   explorerOrder,
   hubOrder,
   indexerOrder,
+  minerOrder,
   serverOrder
 } from './services.ts';
 import { type DevnetSettings, databaseOn, logPath } from './settings.ts';
@@ -35,7 +36,7 @@ export interface Platform {
 }
 
 /**
- * Starts MariaDB, coin node, hub, decoder, indexer, encoder, explorer, sync server and sync client, each when the one before serves.
+ * Starts MariaDB, coin node, miner, hub, decoder, indexer, encoder, explorer, sync server and sync client, each when the one before serves.
  *
  * @param signal ends a start that is under way; what runs is stopped then
  * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED naming the part and the end of its log
@@ -76,28 +77,31 @@ async function startParts(
     () => startMariaDb(mariaDirectory),
     (part) => part.stop()
   );
-  const node = await start(
+  const coinNode = await start(
     'litecoind',
     () => startNode(join(directory, 'litecoind')),
     (part) => part.stop()
   );
   for (const [name, pid, log] of [
     ['MariaDB', mariadb.pid, join(mariaDirectory, 'mariadb.log')],
-    ['litecoind', node.pid, node.logFile]
+    ['litecoind', coinNode.pid, coinNode.logFile]
   ] as const) {
     const watch = watchProcess(name, pid, log);
     parts.defer(watch.end);
     deaths.push(watch.death);
   }
   const database = mariadb.root;
+  await service(minerOrder(settings, coinNode.address));
+  const minerUrl = `http://127.0.0.1:${ports.miner}`;
+  const node = await coinNode.minedBy(minerUrl);
   await service(hubOrder(settings, database));
   await registerDatabases(`http://127.0.0.1:${ports.hub}/`, apiKey, {
     decoder: databaseOn(database, 'decoder'),
     indexer: databaseOn(database, 'indexer')
   });
-  await service(decoderOrder(settings, database, node.address));
+  await service(decoderOrder(settings, database, coinNode.address));
   await service(indexerOrder(settings, database));
-  await service(encoderOrder(settings, node.address));
+  await service(encoderOrder(settings, coinNode.address));
   await service(explorerOrder(settings, database));
   await service(serverOrder(settings));
   await service(clientOrder(settings, database));
@@ -111,6 +115,7 @@ async function startParts(
   const server = { url: `http://127.0.0.1:${ports.server}`, apiKey };
   const client = { url: `http://127.0.0.1:${ports.client}`, apiKey };
   tell(`all parts run; logs are in ${logPath(directory, '*')}`);
+  tell(`miner: ${minerUrl} (sends coins to an address)`);
   tell(`encoder: http://127.0.0.1:${ports.encoder}`);
   tell(`explorer: http://127.0.0.1:${ports.explorer}`);
   tell(

@@ -76,6 +76,21 @@ export function encoderOrder(settings: DevnetSettings, node: NodeAddress): Servi
   });
 }
 
+/** It mines when the devnet asks it to, and gives coins to whoever asks on this machine. */
+export function minerOrder(settings: DevnetSettings, node: NodeAddress): ServiceOrder {
+  const { ports } = settings;
+  return order(settings, 'miner', 'miner', new Request(`http://${HOST}:${ports.miner}/readyz`), {
+    NETWORK: DEVNET.name,
+    NODE_URL: node.host,
+    NODE_PORT: node.port,
+    NODE_USER: node.user,
+    NODE_PASSWORD: node.password,
+    REGTEST_MINER_API_HOST: HOST,
+    REGTEST_MINER_API_PORT: ports.miner,
+    MINER_RATE_LIMIT_RPM: 100_000
+  });
+}
+
 export function explorerOrder(settings: DevnetSettings, database: Server): ServiceOrder {
   const { ports } = settings;
   return order(settings, 'explorer', 'explorer', new Request(`http://${HOST}:${ports.explorer}/readyz`), {

@@ -20,6 +20,7 @@ export function devnetDatabase(dbType: DbType): DatabaseId {
 }
 
 export interface DevnetPorts {
+  readonly miner: number;
   readonly hub: number;
   readonly decoder: number;
   readonly indexer: number;
@@ -46,6 +47,7 @@ export interface DevnetSettings {
 /** The caller's ports, and a free one for each that is not given. */
 export async function choosePorts(given: Partial<DevnetPorts>): Promise<DevnetPorts> {
   return {
+    miner: given.miner ?? (await freePort()),
     hub: given.hub ?? (await freePort()),
     decoder: given.decoder ?? (await freePort()),
     indexer: given.indexer ?? (await freePort()),

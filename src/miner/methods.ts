@@ -83,19 +83,24 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       write: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
       run: async ({ address, amount }) => {
-        if (!isAddress(address, network.addresses))
-          throw new PlatformError('REQUEST_INVALID', { reason: `address: "${address}" is none of ${network.name}` });
+        checkAddress(address, network);
         return await wallet.pay(address, readAmount(amount));
       }
     }),
     generate_blocks: rpcMethod({
       summary: 'Mines blocks now, also while mining is paused',
-      params: Type.Object({ count: Type.Integer({ minimum: 1, maximum: 10_000 }) }),
+      params: Type.Object({
+        count: Type.Integer({ minimum: 1, maximum: 10_000 }),
+        address: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 130, description: 'who gets the rewards; by default the wallet' })
+        )
+      }),
       result: Type.Object({ count: Type.Integer(), hashes: Type.Array(HASH) }),
       write: true,
       errors: NODE_ERRORS,
-      run: async ({ count }) => {
-        const hashes = await wallet.mine(count);
+      run: async ({ count, address }) => {
+        if (address !== undefined) checkAddress(address, network);
+        const hashes = await wallet.mine(count, undefined, address);
         miner.noteMined(hashes.length);
         return { count: hashes.length, hashes: [...hashes] };
       }
@@ -188,6 +193,11 @@ function chainMethods({ wallet }: MinerMethodDeps): Readonly<Record<string, RpcM
       }
     })
   };
+}
+
+function checkAddress(address: string, { addresses, name }: ChainNetwork): void {
+  if (!isAddress(address, addresses))
+    throw new PlatformError('REQUEST_INVALID', { reason: `address: "${address}" is none of ${name}` });
 }
 
 function statusOf({ state }: Miner): Static<typeof StatusSchema> {

@@ -36,9 +36,12 @@ export class MinerWallet {
     if (this.#network.network === 'regtest' && missing > 0) await this.mine(missing, signal);
   }
 
-  /** Mines to a new address. @returns hashes, oldest first; fewer than asked for where the difficulty is too high */
-  async mine(count: number, signal?: AbortSignal): Promise<readonly string[]> {
-    const address = await this.newAddress(signal);
+  /**
+   * @param to  who gets the rewards; the wallet when absent
+   * @returns hashes, oldest first; fewer than asked for where the difficulty is too high
+   */
+  async mine(count: number, signal?: AbortSignal, to?: string): Promise<readonly string[]> {
+    const address = to ?? (await this.newAddress(signal));
     const hashes: string[] = [];
     while (hashes.length < count) {
       const found = await this.#generate(Math.min(BLOCKS_AT_ONCE, count - hashes.length), address, signal);

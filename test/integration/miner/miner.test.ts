@@ -121,7 +121,12 @@ test('every method does what it says, and refuses what it cannot', async () => {
   const foreign = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
   const refused = await ask('send_funds', { address: foreign, amount: '1' });
   assert.match(JSON.stringify(refused.error), /none of litecoin-regtest/);
+  const misdirected = await ask('generate_blocks', { count: 1, address: foreign });
+  assert.match(JSON.stringify(misdirected.error), /none of litecoin-regtest/);
   const address = await node.newAddress();
+  const { result: paid } = await ask('generate_blocks', { count: 1, address });
+  const block = JSON.stringify(await node.rpc.call('getblock', [paid.hashes[0], 2]));
+  assert.ok(block.includes(address), 'the reward is its');
   assert.match(JSON.stringify((await ask('send_funds', { address, amount: '0' })).error), /more than 0/);
   assert.equal((await ask('send_funds', { address, amount: '9000000' })).error.data.code, 'COINS_INSUFFICIENT');
   assert.equal((await ask('set_mock_time', { timestamp: 2_000_000_000 })).result, 'ok');

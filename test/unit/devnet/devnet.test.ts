@@ -14,6 +14,7 @@ import {
   explorerOrder,
   hubOrder,
   indexerOrder,
+  minerOrder,
   serverOrder
 } from '../../../src/devnet/services.ts';
 import type { DevnetSettings } from '../../../src/devnet/settings.ts';
@@ -85,12 +86,13 @@ test("the caller's own variables configure no service of the devnet", () => {
     HUB_VALIDATORS: 'other:1',
     DECODER_DB_NAME: 'precious'
   };
-  const ports = { hub: 1, decoder: 2, indexer: 7, encoder: 8, explorer: 9, server: 3, client: 4 };
+  const ports = { miner: 9, hub: 1, decoder: 2, indexer: 7, encoder: 8, explorer: 9, server: 3, client: 4 };
   const settings: DevnetSettings = { directory, seed: 's', ports, apiKey: 'k', shell, tell: () => undefined };
   const database = { host: '127.0.0.1', port: 5, user: 'u', pass: 'p' };
   const node = { host: '127.0.0.1', port: 6, user: 'u', password: 'p' };
   for (const { name, env } of [
     hubOrder(settings, database),
+    minerOrder(settings, node),
     decoderOrder(settings, database, node),
     indexerOrder(settings, database),
     encoderOrder(settings, node),

@@ -7,7 +7,7 @@ import type { Logger } from '../../src/log.ts';
 import { stateText } from '../runtime/observe.ts';
 import { Effects } from '../runtime/thread/effects.ts';
 
-/** The work of a loop, whatever its blocks are made into. */
+/** The work of a loop, for any kind of block. */
 type AnyWork = Omit<ChainWork<never, never>, 'store'> & {
   readonly store: Pick<BlockStore<never>, 'database'> | undefined;
 };
@@ -72,7 +72,7 @@ export class ChainLoop {
     }
   }
 
-  /** Asks the database whether it answers, beside whatever the loop is doing. */
+  /** Checks whether the database answers, beside the loop's own work. */
   async probe(): Promise<void> {
     const { store } = this.#options.work;
     if (store) this.#isReachable = await store.database.probe(PROBE_LIMIT_MS);

@@ -6,7 +6,7 @@ import { PlatformError } from '../../src/errors.ts';
 
 /** Leaves between two breaths of the event loop: some 10 ms. */
 const SLICE_LEAVES = 64;
-/** Leaf changes that are kept to be taken back, and those that wait for the first tree. */
+/** Leaf changes at most: those kept for undo, and those that wait for the first tree. */
 const HISTORY_LEAVES = 100_000;
 const QUEUE_LEAVES = 200_000;
 

@@ -21,7 +21,7 @@ const DRAIN_MS = 25;
 export class SourceRoots {
   readonly #options: SourceRootsOptions;
   readonly #tracker: StateTracker;
-  /** The block at which the balances were not those that were broadcast: the next group carries what changed. */
+  /** The block at which the balances differed from the broadcast ones: the next group carries the change. */
   #movedAt: number | null = null;
 
   constructor(options: SourceRootsOptions) {

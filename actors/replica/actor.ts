@@ -96,7 +96,7 @@ const breaker = databaseBreaker(data, log, {
   changed: () => scheduleReport()
 });
 
-/** Alone on the writer; a fault drops whatever it may have broken. */
+/** Runs alone on the writer; after a fault, connection and stream are dropped. */
 const effects = new Effects({
   // That the database opens says nothing of a source that fails; a catch-up that ends says that all is well.
   proofs: ['catchUp'],

@@ -39,7 +39,7 @@ export interface FeedOptions {
   readonly control: SerialConnection;
   /** Called before a group of an indexer is read, with the blocks that were broadcast before it. */
   readonly beginGroup: (recent: readonly BroadcastBlock[], heads: HeadLayout) => void;
-  /** Called before blocks are broadcast, in order, with those that were broadcast before them. */
+  /** Called before blocks are broadcast, in order, with the blocks that were broadcast before them. */
   readonly record: (
     blocks: readonly LoggedBlock[],
     recent: readonly BroadcastBlock[],

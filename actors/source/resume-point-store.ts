@@ -61,7 +61,7 @@ export class ResumePointStore {
    * In memory at once; durable when it returns. What is broadcast only then can never be broadcast once more, with changes that
    * came since and that clients would pass over.
    *
-   * @param resume a point, or a step from the one that was kept last
+   * @param resume a point, or a step from the last kept one
    */
   keep(id: DatabaseId, resume: ResumePoint | ResumeStep): Promise<void> {
     const key = databaseKey(id);
@@ -152,7 +152,7 @@ function readEntry(text: string): Entry {
   return { id: entry.id, point };
 }
 
-/** The shape of what this class wrote, whatever became of the file since. */
+/** The shape that this class writes; a file on disk may have been damaged since. */
 function isPoint({
   of,
   height,

@@ -19,7 +19,7 @@ export class ScriptMarks {
     return this.#count;
   }
 
-  /** Whether one that was added from a place on is among these. */
+  /** Whether any mark added at or after a position is among these. */
   isAnyOf(wanted: ReadonlySet<number>, from: number): boolean {
     for (let at = from; at < this.#count; at++) if (wanted.has(this.#marks[at]!)) return true;
     return false;

@@ -10,7 +10,7 @@ export interface Variable<T> {
   readonly parse: (text: string) => T;
   /** How a value is printed where all of it would be too long. */
   show?(value: T): string;
-  /** Its name stands for many, `NAME_<CHAIN>_<NETWORK>`; the value is the list of those that are set. */
+  /** Its name stands for many, `NAME_<CHAIN>_<NETWORK>`; the value lists the ones that are set. */
   readonly family?: true;
   /** Where the hub's configuration has it; read when it is set nowhere else. */
   readonly hub?: HubPlace;

@@ -53,7 +53,7 @@ export interface ScannedBlock extends Omit<BlockRows, 'transactions'> {
 const NONE: ReadonlySet<number> = new Set();
 
 /**
- * Finds the transactions of a block that say something, and those that pay to a script which is looked for.
+ * Finds a block's transactions with a payload, and those that pay to a script on the list.
  *
  * @param wanted  marks of these scripts
  * @returns nothing of it is a view on the bytes

@@ -12,7 +12,7 @@ export interface MempoolPassOptions {
 
 const BATCH = 1_000;
 
-/** One look at the mempool after another: what left it is deleted, what is new in it is read, a batch at a time. */
+/** Passes over the mempool: deletes transactions that left it, and reads new ones a batch at a time. */
 export class MempoolPass {
   readonly #options: MempoolPassOptions;
   /** Read before, with something to say or without. */

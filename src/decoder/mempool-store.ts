@@ -11,7 +11,7 @@ export class MempoolStore {
     this.#pool = pool;
   }
 
-  /** Deletes the transactions that are not in the mempool any more. @returns the ids of those that stay */
+  /** Deletes the transactions that left the mempool. @returns the ids of the others */
   async retain(txids: ReadonlySet<string>): Promise<readonly string[]> {
     const stored = (await this.#query<{ hash: string }>('SELECT tx_hash AS hash FROM mempool_transactions')).map(
       ({ hash }) => hash
@@ -22,7 +22,7 @@ export class MempoolStore {
     return stored.filter((hash) => txids.has(hash));
   }
 
-  /** Adds transactions; those that are there stay as they are. */
+  /** Adds transactions; existing ones are left unchanged. */
   async add(transactions: readonly Pick<TransactionRow, 'hash' | 'source' | 'data' | 'rawData'>[]): Promise<void> {
     for (const part of pages(transactions)) {
       await this.#query('INSERT IGNORE INTO mempool_transactions (tx_hash, source, data, raw_data) VALUES ?', [

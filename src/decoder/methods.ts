@@ -2,7 +2,7 @@ import { monotonicMs } from '../chain/monotonic.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { type DecoderView, HealthSchema, healthOf, LatestBlockSchema, latestBlockOf } from './health.ts';
 
-/** The methods of a decoder. @param view what is known of its loop */
+/** The methods of a decoder. @param view the last known state of its loop */
 export function decoderMethods(view: () => DecoderView): Readonly<Record<string, RpcMethod>> {
   return {
     ping: pingMethod,

@@ -15,7 +15,7 @@ import { isMainThread } from 'node:worker_threads';
 import { environment } from '../config/environment.ts';
 import { PlatformError } from '../errors.ts';
 
-/** Names the directory that a process shares with those that it starts. */
+/** Names the directory that a process shares with its child processes. */
 export const SHARED_DIRECTORY = 'PLATFORM_NODE_ENTRIES';
 
 const OWNER = process.getuid?.() ?? 0;

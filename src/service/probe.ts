@@ -85,12 +85,12 @@ async function fetchFrom(
   }
 }
 
-/** An object, whatever came. */
+/** The value if it is an object, otherwise an empty one. */
 export function object(value: unknown): Json {
   return typeof value === 'object' && value !== null ? (value as Json) : {};
 }
 
-/** A list of objects, whatever came. */
+/** The items of the value as objects if it is a list, otherwise none. */
 export function objects(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.map(object) : [];
 }

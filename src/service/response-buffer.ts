@@ -17,8 +17,8 @@ interface Held {
 }
 
 /**
- * Bounds what waits in memory for clients that do not read. An answer that has no room ends those that stall; when
- * nobody does, it is the one that is refused. A single answer always has room.
+ * Bounds what waits in memory for clients that do not read. When there is no room, stalled answers are ended; when
+ * none is stalled, the new answer is refused. A single answer always has room.
  */
 export class ResponseBuffer {
   /** The oldest first. */

@@ -8,7 +8,7 @@ import { SUBPROTOCOL } from './auth.ts';
 import { hangUp } from './ingress/front-door.ts';
 
 const MAX_CLIENT_MESSAGE_BYTES = 4096;
-/** Pieces in which one message may come: each keeps all 64 KiB that it was read with. */
+/** Pieces of one message at most: each keeps the whole 64 KiB buffer that it was read into. */
 const MAX_CLIENT_FRAGMENTS = 2;
 /** Reads that one frame may take. */
 const MAX_CLIENT_READS = 64;

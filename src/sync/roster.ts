@@ -1,7 +1,7 @@
 import type { DiscoveredDatabase } from '../hub/client.ts';
 import { type DatabaseId, databaseKey } from '../wire/database.ts';
 
-/** What differs between the databases that are known and those that the hub names now. */
+/** The difference between the known databases and the hub's present list. */
 export interface RosterChange {
   readonly appeared: readonly DiscoveredDatabase[];
   /** Known already, under other coordinates. */
@@ -27,7 +27,7 @@ export class Roster {
     return this.#databases.get(databaseKey(id));
   }
 
-  /** Sets the databases to those that the hub names now. */
+  /** Takes over the hub's present list of databases. */
   update(databases: readonly DiscoveredDatabase[]): RosterChange {
     const named = new Map(databases.map((database) => [databaseKey(database.id), database]));
     const gone = this.ids().filter((id) => !named.has(databaseKey(id)));

@@ -1,6 +1,6 @@
 import { endOfText } from './json.ts';
 
-/** Of a message's beginning so much is read; what says which block it is stands before its rows. */
+/** Bytes read of a message's beginning; the members that identify its block stand before its rows. */
 const HEAD_BYTES = 64 * 1024;
 
 const QUOTE = 0x22;

@@ -174,7 +174,7 @@ export class ReplicaFollower {
     this.#announced = Math.max(at, this.#announced);
     this.#replica.sources.standsAt(this.#announced);
     if (this.#pending.misfit(message, group, this.#applied) !== null) {
-      // What is to be said of it depends on what is here.
+      // Its verdict depends on the pending blocks.
       const outcome = await this.#applyReady(signal);
       if (outcome) return outcome;
     }
@@ -196,7 +196,7 @@ export class ReplicaFollower {
     return { height: height!, hashes };
   }
 
-  /** Applies the whole groups, up to one that is not to be. @returns where that one leads */
+  /** Applies the whole groups, up to one that must not be applied. @returns the outcome of that one */
   async #applyReady(signal: AbortSignal): Promise<Outcome | null> {
     const ready = this.#pending.takeReady();
     const from = Date.now();

@@ -34,7 +34,7 @@ export class GroupWriter {
     }
   }
 
-  /** Neighbours of which one schema says what their rows are. */
+  /** Consecutive groups with the same schema. */
   #bySchema(list: readonly ReadyGroup[]): ReadyGroup[][] {
     const parts: ReadyGroup[][] = [];
     for (const each of list) {

@@ -20,7 +20,7 @@ export interface BlockTip {
   readonly hashes: BlockHashes | null;
 }
 
-/** Live blocks that are not applied yet: the whole groups that come next, and the one that has begun. */
+/** Live blocks that are not applied yet: whole groups, then the group that is still incomplete. */
 export class PendingGroups {
   readonly #dbType: DbType;
   #begun: BlockMessage[] = [];

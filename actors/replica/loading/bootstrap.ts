@@ -35,7 +35,7 @@ export class ReplicaBootstrap {
     this.#sourceQuorum = sourceQuorum;
   }
 
-  /** Clears the marker first: whatever stood in the tables is about to go. */
+  /** Clears the marker first: the tables are about to be emptied. */
   async fetchSchema(signal: AbortSignal): Promise<void> {
     this.#replica.commitment?.forget('the replica is loaded anew');
     const { writer, state } = this.#replica.store;

@@ -45,7 +45,7 @@ export class SnapshotLoader {
     this.#progress = loading.progress;
   }
 
-  /** Rows by table, of those that are in whole. */
+  /** Rows of each table that is loaded whole. */
   get received(): Readonly<Record<string, number>> {
     return this.#progress.done;
   }

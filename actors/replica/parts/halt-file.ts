@@ -8,7 +8,7 @@ export async function writeHaltFile(path: string, halt: Halt): Promise<void> {
   await writeFile(path, JSON.stringify(halt), { mode: 0o600, flush: true });
 }
 
-/** @returns null when there is no file; one that holds no halt is a halt of its own, whatever became of it */
+/** @returns null when there is no file; a damaged file counts as a halt */
 export async function readHaltFile(path: string): Promise<Halt | null> {
   try {
     const found: unknown = JSON.parse(await readFile(path, 'utf8'));

@@ -23,7 +23,7 @@ interface ReplicaHaltOptions {
   /** Sees the machine's changes of state. */
   readonly inspect: HaltObserver;
   readonly writer: () => Connection;
-  /** The one that is followed. */
+  /** The followed source. */
   readonly source: () => string;
   /** Called first: nothing more is to come in. */
   readonly onRaised: () => void;
@@ -54,7 +54,7 @@ export class ReplicaHalt {
   /**
    * Halts at once; the halt is durable when this returns.
    *
-   * @param sources that have to do with it; default: the one that is followed
+   * @param sources the sources concerned; default: the followed one
    */
   async raise(reason: HaltReason, height: number, mismatches: unknown, sources?: readonly string[]): Promise<void> {
     const { log, source, onRaised, changed } = this.#options;

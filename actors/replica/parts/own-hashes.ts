@@ -8,7 +8,7 @@ export async function ownHashes({ store }: Pick<Replica, 'store'>, height: numbe
   const { writer, context } = store;
   const { heads, only } = context.schema;
   if (!only) return heads ? ((await readBlockHeads(writer, heads, height, height))[0]?.hashes ?? null) : null;
-  // A replica without blocks knows the hashes of its own block, and those that its groups began after.
+  // A replica without blocks knows the hashes of its own block, and of the blocks before its groups.
   const { state } = store;
   if (height === state.height) return state.hashes;
   const groups = await readGroupsAbove(writer, height);

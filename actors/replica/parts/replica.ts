@@ -24,7 +24,7 @@ export interface Progress {
   readonly changed: () => void;
 }
 
-/** The parts of one replica. Each effect takes those that it needs. */
+/** The parts of one replica. Each effect takes the parts it needs. */
 export class Replica {
   readonly data: ReplicaActorData;
   readonly log: Logger;

@@ -22,7 +22,7 @@ export interface SourceRecord {
   restUntil: number;
 }
 
-/** The sources of one replica, of which one is followed. */
+/** The sources of one replica; one of them is followed. */
 export class SourceSet {
   readonly #data: Pick<ReplicaActorData, 'id'>;
   readonly #log: Logger;
@@ -75,7 +75,7 @@ export class SourceSet {
     return heights.length === 0 ? null : Math.max(...heights);
   }
 
-  /** How long the one that is followed next asked to be left alone. */
+  /** Milliseconds for which the followed source asked not to be contacted. */
   get restMs(): number {
     return this.#restOf(this.#followed);
   }

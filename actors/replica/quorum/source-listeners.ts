@@ -15,7 +15,7 @@ type Report = (source: string, hash: string | null) => void;
 export const LOOK_MS = 500;
 const ASK_LIMIT_MS = 5_000;
 
-/** What all sources say of blocks: those that are not followed are heard by their streams, and each can be asked. */
+/** The block reports of all sources: it listens to the streams of the other sources, and can ask each one. */
 export class SourceListeners {
   readonly #replica: Parts;
   readonly #onReport: (record: SourceRecord, report: HashReport) => void;
@@ -28,7 +28,7 @@ export class SourceListeners {
     this.#onReport = onReport;
   }
 
-  /** Hears every source but the one that is followed. */
+  /** Listens to every source except the followed one. */
   attend(): void {
     const { others } = this.#replica.sources;
     const { reconnectDelayMs, maxRowBytes } = this.#replica.data;

@@ -61,7 +61,7 @@ export class SourceQuorum {
     return verifyHashes && sources.length > 1;
   }
 
-  /** Hears every source but the one that is followed. */
+  /** Listens to every source except the followed one. */
   attend(): void {
     if (this.isSitting) this.#listeners.attend();
   }

@@ -26,7 +26,7 @@ const isTheirs = (table: string): boolean => !OWN_TABLES.has(table);
 const MAX_NAMED = 20;
 
 /**
- * Counts, for each table that any source names, those that have it as the replica has it.
+ * Counts, for each table that any source names, the sources whose table equals the replica's.
  *
  * @param sourceCount configured sources, those included that said nothing
  * @param keeps whether the replica has the table; a source that does not name it agrees where the replica has none either

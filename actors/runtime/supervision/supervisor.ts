@@ -99,7 +99,7 @@ export class Supervisor<
     await Promise.all([...this.#actors.values()].map((actor) => actor.stop(graceMs)));
   }
 
-  /** An operator's pause: it stays down, whatever becomes known of its database, until an operator's restart. */
+  /** An operator's pause: the actor stays down until an operator restarts it, even if its database changes. */
   async pause(id: ActorName, graceMs = 10_000): Promise<void> {
     await this.#find(id).stop(graceMs, 'paused');
   }

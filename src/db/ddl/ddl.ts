@@ -18,7 +18,7 @@ const PLAIN_TYPE =
 const MEMBERS = /^(enum|set)\(('(?:[^'\\]|''|\\.)*'(?:,'(?:[^'\\]|''|\\.)*')*)\)$/isu;
 const REFERENCE_RULES = new Set(['RESTRICT', 'CASCADE', 'SET NULL', 'NO ACTION']);
 
-/** By which a replica's own tables are known from those that someone else put beside them. */
+/** Marks a replica's own tables, so that foreign tables beside them are recognised. */
 export const REPLICA_COMMENT = 'replicated by platform-node';
 
 /** The statements that create one table, and those that are cheaper to run once its rows are in. */

@@ -49,7 +49,7 @@ function withReferencesTo(kept: ReadonlySet<string>, table: TypedTable): TypedTa
   return { ...table, foreignKeys: table.foreignKeys.filter(({ referencedTable }) => kept.has(referencedTable)) };
 }
 
-/** The tables of a source that gives texts only; those that never travel may be anything. */
+/** The tables of a source that gives definitions only; tables that never travel are not checked. */
 function parseTables({ tables }: SchemaRecord, dbType: DbType, localTables: readonly string[]): TypedTable[] {
   return Object.entries(tables)
     .filter(([name]) => !UNSEEN.has(classByName(name, dbType, localTables) ?? ''))

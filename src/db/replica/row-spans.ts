@@ -32,7 +32,7 @@ export async function selectSpans(
 
 type Span = TableSpans['spans'][number];
 
-/** Spans that no row lies in twice: those that overlap are one. */
+/** Merges overlapping spans, so that no row lies in two of them. */
 function joined(spans: readonly Span[]): Span[] {
   const found: [number, number][] = [];
   for (const [from, to] of spans.filter((span) => span !== null).sort(([a], [b]) => a - b)) {

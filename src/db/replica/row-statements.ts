@@ -89,7 +89,7 @@ async function deleteByKey(
   }
 }
 
-/** The rows of this database that have the identities of the given rows; of rows that none names, those that are equal to them. */
+/** The rows of this database with the identities of the given rows; for rows that no identity names, the equal rows. */
 export async function selectByIdentity(
   connection: Statements,
   table: ReplicaTable,

@@ -59,7 +59,7 @@ export async function planSnapshot(
   const head =
     query.until === null || query.until >= tip.height ? tip : await readHead(connection, layout, query.until);
   const told = query.older === null ? null : await missedUpTo(head);
-  // A reader that may not take as many blocks again gets those that it asked for.
+  // A reader that cannot take that many blocks again gets only the blocks it asked for.
   const known = told && told.from >= query.older! ? told : null;
   const first = query.inclusive ? query.since : (known?.from ?? query.older ?? query.since + 1);
   const parts = known && (await planOlderParts(connection, { ...layout, plans }, known, head.height));

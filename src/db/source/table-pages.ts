@@ -5,7 +5,7 @@ import { type Connection, quoteName, rows, type SqlRow } from '../core/connectio
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 
-/** Rows of one statement. They bound what is read of a page beyond its bytes. */
+/** Rows of one statement: a page reads at most this many beyond its bytes. */
 const STEP_ROWS = 2_000;
 
 /** The limits of a page. */

@@ -69,7 +69,7 @@ export async function writeEpoch(connection: Statements, summary: EpochSummary):
   return { epoch, old_root: before?.merkle_root ?? null, new_root: root };
 }
 
-/** Removes the committed rows of some epochs. @returns those that there were, without their new roots */
+/** Removes the committed rows of some epochs. @returns the removed rows, without their new roots */
 export async function dropEpochs(connection: Statements, epochs: readonly number[]): Promise<EpochRewrite[]> {
   if (epochs.length === 0) return [];
   const gone = await rows<{ epoch: number; merkle_root: string }>(

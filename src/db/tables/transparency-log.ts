@@ -11,7 +11,7 @@ export type LoggedBlock = Pick<BlockHead, 'height' | 'blockTime'> & { readonly h
 export type BroadcastBlock = Pick<LoggedBlock, 'height' | 'hashes'>;
 
 /**
- * Records blocks; one that is recorded with the same hashes stays as it is, its time of logging included.
+ * Records blocks. A block already recorded with the same hashes keeps its row and its time of logging.
  *
  * @param blocks at most some thousand
  */

@@ -79,7 +79,7 @@ export function frontDoor({
   };
 }
 
-/** Ends a connection, whatever its other side does. */
+/** Ends a connection without waiting for the other side. */
 export function hangUp(socket: Duplex): void {
   socket.end();
   socket.pause();

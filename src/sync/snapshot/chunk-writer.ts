@@ -1,5 +1,5 @@
 const CHUNK_BYTES = 2 ** 20;
-/** A chunk is handed on when so much is in it; the rest is room for the row that filled it. */
+/** Bytes at which a chunk is passed on; the rest of its buffer is room for the row that filled it. */
 const FULL_BYTES = 0.75 * CHUNK_BYTES;
 
 /** Gathers JSON text as UTF-8 and hands it on in chunks of most of a megabyte. */

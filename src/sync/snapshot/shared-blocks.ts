@@ -10,7 +10,7 @@ export interface Block {
 
 /** With what else a connection pins, less than 256 KiB. */
 const BLOCK_BYTES = 224 * 1024;
-/** Blocks of a file in memory beyond those that are held: for readers close behind. */
+/** Blocks of a file kept in memory after use, for readers close behind. */
 const KEPT_BLOCKS = 3;
 /** Memory of blocks that are gone, for the next ones of any file: to take fresh memory for each reader costs time. */
 const SPARE: Buffer[] = [];

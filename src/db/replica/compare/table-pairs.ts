@@ -29,7 +29,7 @@ export interface Pair {
 
 const NOTHING: Pick<TableDigests, 'rows' | 'digest' | 'ranges'> = { rows: 0, digest: '0', ranges: [] };
 
-/** Reads the digests of both sides, table by table, of those that can be compared. */
+/** Reads the digests of both sides for each comparable table. */
 export class TablePairs {
   readonly #connection: Connection;
   readonly #schema: ReplicaSchema;

@@ -37,7 +37,7 @@ export class TableWatch {
   readonly ranging: Ranging;
   /** By value, from `from` on, and NULL. */
   readonly fine = new ChecksumMap();
-  /** By range of 256 values below `from`: those that have rows. */
+  /** Ranges of 256 values below `from` that have rows. */
   readonly #coarse = new Map<number, Checksum>();
   /** Ranges whose checksums are unknown. */
   readonly #unknown = new Set<number>();

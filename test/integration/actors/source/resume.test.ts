@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { addEmptyBlock, sql } from '../../../support/sql.ts';
 import { appendBacklog, appendBlocks, createIndexer, reorg } from '../../../support/sync/generated-indexer.ts';
 import { ReplicaWatch } from '../../../support/sync/replica-watch.ts';
 
-test('a successor continues after the last broadcast: no height twice, no change lost', async (t) => {
+/** An indexer of so many blocks, from 100 on, and a replica that has them. */
+async function startWatched(t: TestContext, blocks: number, rows: number) {
   const database = await createDatabase('source');
-  await createIndexer(database, { seed: 'a', blocks: 60, rows: 2_000 });
+  await createIndexer(database, { seed: 'a', blocks, rows });
   const watch = await ReplicaWatch.start(t, database, 'indexer');
-  await watch.settle(159);
+  await watch.settle(99 + blocks);
+  return { database, watch };
+}
+
+test('a successor continues after the last broadcast: no height twice, no change lost', async (t) => {
+  const { database, watch } = await startWatched(t, 60, 2_000);
   await watch.settle(await appendBlocks(database, 2, 'a'));
   await watch.kill();
   await appendBacklog(database, 3, 'a');
@@ -27,10 +33,7 @@ test('a successor continues after the last broadcast: no height twice, no change
 });
 
 test('a successor to which nothing happened says nothing', async (t) => {
-  const database = await createDatabase('source');
-  await createIndexer(database, { seed: 'a', blocks: 60, rows: 2_000 });
-  const watch = await ReplicaWatch.start(t, database, 'indexer');
-  await watch.settle(159);
+  const { database, watch } = await startWatched(t, 60, 2_000);
   await watch.settle(await appendBlocks(database, 2, 'a'));
   await watch.kill();
   watch.resume();
@@ -43,10 +46,7 @@ test('a successor to which nothing happened says nothing', async (t) => {
 });
 
 test('changes without a new block wait for the successor to the successor', async (t) => {
-  const database = await createDatabase('source');
-  await createIndexer(database, { seed: 'a', blocks: 30, rows: 1_000 });
-  const watch = await ReplicaWatch.start(t, database, 'indexer');
-  await watch.settle(129);
+  const { database, watch } = await startWatched(t, 30, 1_000);
   await watch.kill();
   await sql(
     database,
@@ -62,10 +62,7 @@ test('changes without a new block wait for the successor to the successor', asyn
 });
 
 test('a reorg while the actor was down is found and broadcast first', async (t) => {
-  const database = await createDatabase('source');
-  await createIndexer(database, { seed: 'a', blocks: 40, rows: 1_000 });
-  const watch = await ReplicaWatch.start(t, database, 'indexer');
-  await watch.settle(139);
+  const { database, watch } = await startWatched(t, 40, 1_000);
   for (let block = 0; block < 6; block += 1) await watch.settle(await appendBlocks(database, 1, 'a'));
   await watch.kill();
   const height = await reorg(database, 4, 5, 'b');
@@ -81,10 +78,7 @@ test('a reorg while the actor was down is found and broadcast first', async (t) 
 });
 
 test('a reorg deeper than anything known starts from the oldest known block', async (t) => {
-  const database = await createDatabase('source');
-  await createIndexer(database, { seed: 'a', blocks: 20, rows: 300 });
-  const watch = await ReplicaWatch.start(t, database, 'indexer');
-  await watch.settle(119);
+  const { database, watch } = await startWatched(t, 20, 300);
   await watch.settle(await appendBlocks(database, 2, 'a'));
   const height = await reorg(database, 10, 12, 'b');
   await watch.source.reaches(height);
@@ -95,10 +89,7 @@ test('a reorg deeper than anything known starts from the oldest known block', as
 const TELLERS = ['the actor that told it', 'a successor', 'a successor for whom it was too much to list'] as const;
 for (const who of TELLERS) {
   test(`what a group told of an older block is told again when a reorg cuts the group: by ${who}`, async (t) => {
-    const database = await createDatabase('source');
-    await createIndexer(database, { seed: 'a', blocks: 40, rows: 1_000 });
-    const watch = await ReplicaWatch.start(t, database, 'indexer');
-    await watch.settle(139);
+    const { database, watch } = await startWatched(t, 40, 1_000);
     await sql(database, "UPDATE sends SET amount = '8' ORDER BY action_index LIMIT 1");
     await watch.settle(await appendBacklog(database, 4, 'a'));
     const told = watch.source.messages.at(-1);

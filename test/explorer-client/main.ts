@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readNumber } from '../../src/cli/options.ts';
 import { readArguments } from '../support/arguments.ts';
@@ -41,15 +42,18 @@ await runProgram(async () => {
   };
   const statuses = new Map<number, number>();
   let requests = 0;
+  let unanswered: ReadonlySet<string> | undefined;
   const check = async () => {
     for (let round = 0; performance.now() < until; round++) {
       const checked = await checkByDescription({ url: explorer.url, runs: RUNS, seed: seed + round, until });
       requests += checked.requests;
+      unanswered = unanswered?.intersection(checked.unanswered) ?? checked.unanswered;
       for (const [status, count] of checked.statuses) statuses.set(status, (statuses.get(status) ?? 0) + count);
     }
   };
   await Promise.all([check(), churn()]);
   explored.store.close();
+  assert.deepEqual([...(unanswered ?? [])], [], 'operations that had no answer of status 200');
   for (const [status, count] of [...statuses].sort()) console.log(`${String(count).padStart(9)} ${status}`);
   console.log(
     `seed ${seed}: ${requests} requests in ${minutes} min, ${reorgs} reorgs, 0 server errors, 0 broken schemas`

@@ -1,11 +1,20 @@
+import type { Server } from 'node:http';
 import type { ExplorerActorData, ExplorerAsks } from '../../actors/explorer/actor.ts';
 import { databaseOf } from '../config/database.ts';
-import { type ExplorerConfig, exploredNetwork, explorerChecks, explorerVariables } from '../config/explorer.ts';
+import {
+  type ExplorerConfig,
+  exploredNetwork,
+  explorerChecks,
+  explorerVariables,
+  httpsPlaceOf
+} from '../config/explorer.ts';
 import { placeOf } from '../config/service.ts';
 import { createExplorerApp } from '../explorer/app.ts';
 import { explorerPipeline } from '../explorer/pipeline.ts';
 import { actorReportOf, type ExplorerReport } from '../explorer/report.ts';
 import type { Logger } from '../log.ts';
+import type { FrontDoor } from '../service/ingress/listen.ts';
+import { listenTls } from '../service/ingress/listen-tls.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
 import { type RunningService, runService } from './run-service.ts';
@@ -29,7 +38,29 @@ export const explorerCommand = {
 /** Of a question, beside what the read itself may take. */
 const PATIENCE_MS = 1_000;
 
-function startExplorer(config: ExplorerConfig, log: Logger): Promise<RunningService> {
+/** Starts it, and HTTPS beside it where a certificate is set. */
+async function startExplorer(config: ExplorerConfig, log: Logger): Promise<RunningService> {
+  const https = httpsPlaceOf(config);
+  let server: Server | undefined;
+  const running = await startHttp(config, log, (app) => {
+    server = app.server as Server;
+  });
+  if (!https) return running;
+  try {
+    const endTls = await listenTls(server!, https);
+    log.info(`explorer listens on https://${https.host}:${https.port}`);
+    const stop = async () => {
+      endTls();
+      await running.stop();
+    };
+    return { ...running, stop };
+  } catch (caught) {
+    await running.stop();
+    throw caught;
+  }
+}
+
+function startHttp(config: ExplorerConfig, log: Logger, onApp: (app: FrontDoor) => void): Promise<RunningService> {
   const network = exploredNetwork(config);
   const id = { kind: 'explorer', chain: network.chain, network: network.network } as const;
   const readLimitMs = config.DB_QUERY_TIMEOUT;
@@ -57,7 +88,9 @@ function startExplorer(config: ExplorerConfig, log: Logger): Promise<RunningServ
         read: (question: ExplorerAsks['read']['request']) =>
           supervisor.handle(id).ask('read', question, { deadlineMs: readLimitMs + PATIENCE_MS })
       };
-      return createExplorerApp({ ...parts, config, coins: () => [coin] });
+      const app = createExplorerApp({ ...parts, config, coins: () => [coin] });
+      onApp(app);
+      return app;
     }
   });
 }

@@ -1,9 +1,10 @@
 import { findNetwork, readNetwork } from '../coin/find-network.ts';
+import { PlatformError } from '../errors.ts';
 import { databaseVariables } from './database.ts';
 import { hubClientVariables } from './hub-client.ts';
 import { findNodeNetwork } from './node.ts';
 import { serviceVariables } from './service.ts';
-import { integer, parsed, type Values } from './variables.ts';
+import { integer, parsed, port, text, type Values } from './variables.ts';
 
 /** Every variable of the explorer. @see the section "Shared configuration" of the specification */
 export const explorerVariables = {
@@ -25,6 +26,12 @@ export const explorerVariables = {
   DB_QUERY_TIMEOUT: integer({ default: 4_000, min: 100, max: 60_000, doc: 'ms that one read may take' }),
   ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080 }),
   EXPLORER_RATE_LIMIT_RPM: integer({ default: 500, min: 1, doc: 'requests per minute and address' }),
+  EXPLORER_TLS_CERT: text({
+    doc: 'PEM file of a certificate with those it was signed by; with it HTTPS is served too',
+    example: '/etc/ssl/explorer.pem'
+  }),
+  EXPLORER_TLS_KEY: text({ doc: 'PEM file of the key of EXPLORER_TLS_CERT', example: '/etc/ssl/explorer.key' }),
+  EXPLORER_HTTPS_PORT: port({ default: 8081, doc: 'port of HTTPS, where EXPLORER_TLS_CERT is set' }),
   EXPLORER_CACHE_MB: integer({
     default: 32,
     min: 0,
@@ -37,6 +44,22 @@ export const explorerVariables = {
 export type ExplorerConfig = Values<typeof explorerVariables>;
 
 export const explorerChecks = { prefixes: ['EXPLORER_'], networkOf: findNodeNetwork } as const;
+
+/** Where it listens for HTTPS; null where no certificate is set. @throws {PlatformError} CONFIG_INVALID */
+export function httpsPlaceOf(config: ExplorerConfig) {
+  const { EXPLORER_TLS_CERT: certificate, EXPLORER_TLS_KEY: key } = config;
+  if (certificate === undefined && key === undefined) return null;
+  if (certificate === undefined || key === undefined)
+    throw new PlatformError('CONFIG_INVALID', {
+      reason: 'set both of EXPLORER_TLS_CERT and EXPLORER_TLS_KEY, or none'
+    });
+  return {
+    host: config.EXPLORER_API_HOST,
+    port: config.EXPLORER_HTTPS_PORT,
+    ...{ certificate, key, maxConnections: config.MAX_CONNECTIONS },
+    variables: { port: 'EXPLORER_HTTPS_PORT', certificate: 'EXPLORER_TLS_CERT', key: 'EXPLORER_TLS_KEY' }
+  };
+}
 
 /** The network that it serves. */
 export function exploredNetwork({ NETWORK }: Pick<ExplorerConfig, 'NETWORK'>) {

@@ -1,10 +1,12 @@
+import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import type { WebSocket } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { errorHandler } from '../../service/errors.ts';
 import { createLimit } from '../../service/limits.ts';
-import { readSendBuffer } from '../../service/send-buffer.ts';
+import { readSendBuffer, type SendBuffer } from '../../service/send-buffer.ts';
 import { acceptWebSockets } from '../../service/web-sockets.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { Subject } from '../live/advance.ts';
@@ -48,7 +50,7 @@ export function liveRoutes(app: FastifyInstance, deps: ApiDeps & { readonly log:
       const subject = readSubject(request.query as Readonly<Partial<Record<Subject['type'], string>>>);
       const address = addressOf(request.raw);
       sockets.open(request, reply, (socket, connection) =>
-        stream.subscribe(socket, { address, subject, sendBuffer: () => readSendBuffer(connection) })
+        stream.subscribe(socket, { address, subject, sendBuffer: bufferOf(socket, connection) })
       );
     };
     for (const coin of [{ coin: CoinSchema }, {}]) {
@@ -58,6 +60,12 @@ export function liveRoutes(app: FastifyInstance, deps: ApiDeps & { readonly log:
       plugin.get(`${isNamed ? '/:coin' : ''}/api/websocket`, { exposeHeadRoute: false, config, schema }, subscribe);
     }
   });
+}
+
+/** What TLS holds back is in no socket's own count. */
+function bufferOf(socket: WebSocket, connection: Socket): () => SendBuffer {
+  return () =>
+    'encrypted' in connection ? { waitingBytes: socket.bufferedAmount, takenBytes: 0 } : readSendBuffer(connection);
 }
 
 /** @throws {PlatformError} REQUEST_INVALID */

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import { connect as connectSocket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { type ClientOptions, WebSocket } from 'ws';
+import { freePort } from '../../../src/devnet/free-port.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
 import { sql } from '../../support/sql.ts';
@@ -149,6 +158,42 @@ test('a URL of 3 MB and a path that cannot be decoded are refused, and the servi
 test('EEX-11, AU-01: its account may SELECT alone, nobody needs a key; it reads and never writes: other methods are not there', async () => {
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH'])
     assert.equal((await get('/api/blocks', { method })).status, 404, method);
+});
+
+test('HTTPS is served where a certificate is set, by the same routes; a pair that does not fit is CONFIG_INVALID', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-tls-'));
+  const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+  try {
+    execFileSync('openssl', [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
+      ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert]
+    ]);
+    const port = await freePort();
+    const env = { EXPLORER_TLS_CERT: cert, EXPLORER_TLS_KEY: key, EXPLORER_HTTPS_PORT: String(port) };
+    const secure = await startExplorer(explored, env);
+    const ca = readFileSync(cert);
+    const asked = request({ host: '127.0.0.1', servername: 'localhost', port, path: '/api/balances/A', ca }).end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const { data } = JSON.parse(Buffer.concat(await Array.fromAsync(response)).toString()) as Body;
+    assert.deepEqual(data, (await get('/api/balances/A')).body.data);
+    const socket = new WebSocket(`wss://127.0.0.1:${port}/api/websocket`, {
+      ca,
+      servername: 'localhost'
+    } as ClientOptions);
+    const [message] = (await once(socket, 'message')) as [Buffer];
+    assert.equal((JSON.parse(String(message)) as { type: string }).type, 'ready');
+    socket.terminate();
+    const junk = connectSocket(port, '127.0.0.1', () => junk.write('GET / HTTP/1.1\r\n\r\n'));
+    junk.on('error', () => undefined);
+    await once(junk, 'close');
+    assert.equal(await secure.stop(), 0, secure.output());
+    await assert.rejects(
+      startExplorer(explored, { ...env, EXPLORER_TLS_KEY: cert }),
+      /EXPLORER_TLS_CERT and EXPLORER_TLS_KEY/
+    );
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test('RATE_LIMITED, ER-05, LI-01: the 501st request of a minute', async () => {

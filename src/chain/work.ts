@@ -41,7 +41,7 @@ interface ChainFeed {
   clear(): void;
 }
 
-/** What the work needs of the house. */
+/** What the work depends on. */
 export interface ChainWorkOptions<Block extends LinkedBlock, Store extends BlockStore<Block>> {
   /** The command that an operator runs. */
   readonly service: 'decoder' | 'tracker';

@@ -8,7 +8,7 @@ import { type HashReport, SourceListener } from './source-listener.ts';
 type Parts = Pick<Replica, 'data' | 'progress' | 'sources'>;
 
 /** What sources said of one block, by their URLs. */
-export type Words = Map<string, string>;
+export type HashReports = Map<string, string>;
 type Report = (source: string, hash: string | null) => void;
 
 /** Between two looks at sources that have not reported the awaited block. */
@@ -65,8 +65,8 @@ export class SourceListeners {
   }
 
   /** Those that have passed a block, were asked, and cannot name it. */
-  mute(height: number, words: Words): string[] {
-    const silent = [...this.#listeners].filter(([{ client }]) => !words.has(client.url));
+  mute(height: number, reports: HashReports): string[] {
+    const silent = [...this.#listeners].filter(([{ client }]) => !reports.has(client.url));
     return silent.filter(([, listener]) => listener.isMute(height)).map(([{ client }]) => client.url);
   }
 
@@ -87,15 +87,15 @@ export class SourceListeners {
   /** Those that have not spoken, as far as they can know. @returns whether the source that is followed cannot name the block */
   async askSilent(
     height: number,
-    words: Words,
+    reports: HashReports,
     isFollowedMute: boolean,
     report: Report,
     signal: AbortSignal
   ): Promise<boolean> {
     const asked = [...this.#listeners]
-      .filter(([{ client }, { height: at }]) => !words.has(client.url) && (at === null || at >= height))
+      .filter(([{ client }, { height: at }]) => !reports.has(client.url) && (at === null || at >= height))
       .map(async ([{ client }, listener]) => report(client.url, await listener.ask(height, signal)));
-    const mustAsk = !words.has(this.#replica.sources.client.url) && !isFollowedMute;
+    const mustAsk = !reports.has(this.#replica.sources.client.url) && !isFollowedMute;
     const [isMute] = await Promise.all([
       mustAsk ? this.#askFollowed(height, null, report, signal) : isFollowedMute,
       ...asked

@@ -7,7 +7,7 @@ import type { SourceRecord } from '../parts/source-set.ts';
 import { Contradictions } from './contradictions.ts';
 import { DoubtedSources } from './doubted-sources.ts';
 import type { HashReport } from './source-listener.ts';
-import { LOOK_MS, SourceListeners, type Words } from './source-listeners.ts';
+import { type HashReports, LOOK_MS, SourceListeners } from './source-listeners.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt'>;
 
@@ -145,14 +145,14 @@ export class SourceQuorum {
   ): Promise<Decision> {
     const { data } = this.#replica;
     const { client: source, records: sources } = this.#replica.sources;
-    const words: Words = new Map();
+    const reports: HashReports = new Map();
     let contested = false;
     let contestedAt = 0;
     let isFollowedMute = false;
     const askAgain = () => {
       contested = true;
       contestedAt = performance.now();
-      this.#mismatch(height, Object.fromEntries(words));
+      this.#mismatch(height, Object.fromEntries(reports));
     };
     const observe = this.#inspect();
     const judge = createActor(hashQuorumMachine.provide({ actions: { askAgain } }), {
@@ -165,7 +165,7 @@ export class SourceQuorum {
     });
     const report = (name: string, hash: string | null) => {
       if (hash === null) return;
-      words.set(name, hash);
+      reports.set(name, hash);
       judge.send({ type: 'hash.reported', source: name, hash });
     };
     judge.start();
@@ -178,10 +178,10 @@ export class SourceQuorum {
           await this.#listeners.askAll(height, said, report, signal);
           judge.send({ type: 'round.ended' });
         } else if (performance.now() >= askAt) {
-          isFollowedMute = await this.#listeners.askSilent(height, words, isFollowedMute, report, signal);
+          isFollowedMute = await this.#listeners.askSilent(height, reports, isFollowedMute, report, signal);
           if (judge.getSnapshot().matches('gathering')) {
             const waitedMs = performance.now() - began;
-            if ([...words.values()].every(fits) && this.#isUntold(height, words, isFollowedMute, waitedMs))
+            if ([...reports.values()].every(fits) && this.#isUntold(height, reports, isFollowedMute, waitedMs))
               return 'untold';
             this.#checkPatience(height, waitedMs);
           }
@@ -194,12 +194,12 @@ export class SourceQuorum {
       }
       const { context } = judge.getSnapshot();
       if (context.agreed === null) {
-        await this.#halt(height, words);
+        await this.#halt(height, reports);
         return 'halted';
       }
       this.#remember(height, context.agreed);
-      this.#doubted.weigh(height, context.agreed, words, contested ? performance.now() - contestedAt : 0);
-      this.#judge(height, dissenters(context), words, contested);
+      this.#doubted.weigh(height, context.agreed, reports, contested ? performance.now() - contestedAt : 0);
+      this.#judge(height, dissenters(context), reports, contested);
       return { agreed: context.agreed };
     } finally {
       judge.stop();
@@ -210,12 +210,12 @@ export class SourceQuorum {
    * True when no majority will ever name a block: those that have named it, and those that have passed it and cannot name it any
    * more, are a majority together. One that fails or says nothing is waited for, and never counts.
    */
-  #isUntold(height: number, words: Words, isFollowedMute: boolean, waitedMs: number): boolean {
+  #isUntold(height: number, reports: HashReports, isFollowedMute: boolean, waitedMs: number): boolean {
     const { log, data } = this.#replica;
     const { records: sources, client: source } = this.#replica.sources;
-    const mute = this.#listeners.mute(height, words);
-    if (isFollowedMute && !words.has(source.url)) mute.push(source.url);
-    const known = words.size + mute.length;
+    const mute = this.#listeners.mute(height, reports);
+    if (isFollowedMute && !reports.has(source.url)) mute.push(source.url);
+    const known = reports.size + mute.length;
     const isOver = known === sources.length || waitedMs >= data.hashConfirmTimeoutMs;
     if (mute.length === 0 || known * 2 <= sources.length || !isOver) return false;
     if (this.#untold !== height)
@@ -250,11 +250,11 @@ export class SourceQuorum {
   }
 
   /** Those that were asked again are named at once; others may be on the way through an ordinary reorg. */
-  #judge(height: number, urls: readonly string[], words: Words, asked: boolean): void {
+  #judge(height: number, urls: readonly string[], reports: HashReports, asked: boolean): void {
     const { client: source, others } = this.#replica.sources;
     for (const record of others.filter(({ client }) => urls.includes(client.url))) {
       if (asked) this.#dissents(record, height);
-      else this.#contradictions.note(record, height, words.get(record.client.url)!);
+      else this.#contradictions.note(record, height, reports.get(record.client.url)!);
     }
     if (!urls.includes(source.url)) return;
     this.#dissents(this.#replica.sources.followed, height);
@@ -287,8 +287,8 @@ export class SourceQuorum {
     if (agreed !== undefined && agreed !== hash) this.#contradictions.note(record, height, hash);
   }
 
-  async #halt(height: number, words: Words): Promise<void> {
+  async #halt(height: number, reports: HashReports): Promise<void> {
     const sources = this.#replica.sources.records.map(({ url }) => url);
-    await this.#replica.halt.raise('hash-mismatch', height, Object.fromEntries(words), sources);
+    await this.#replica.halt.raise('hash-mismatch', height, Object.fromEntries(reports), sources);
   }
 }

@@ -7,7 +7,7 @@ import type { SourceRecord } from '../parts/source-set.ts';
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources'>;
 
 /** What one source says of the replica's tables. */
-export interface SourceWord {
+export interface DigestReport {
   readonly equal: readonly string[];
   readonly different: readonly string[];
 }
@@ -31,21 +31,21 @@ const MAX_NAMED = 20;
  * @param sourceCount configured sources, those included that said nothing
  * @param keeps whether the replica has the table; a source that does not name it agrees where the replica has none either
  */
-export function countWords(
-  words: readonly SourceWord[],
+export function countReports(
+  reports: readonly DigestReport[],
   sourceCount: number,
   keeps: (table: string) => boolean
 ): QuorumVerdict & { readonly refuted: readonly string[] } {
-  const named = new Set(words.flatMap(({ equal, different }) => [...equal, ...different]));
+  const named = new Set(reports.flatMap(({ equal, different }) => [...equal, ...different]));
   const tables = [...named].filter(isTheirs).sort();
-  const isMajority = (holds: (word: SourceWord) => boolean) => words.filter(holds).length * 2 > sourceCount;
-  const agrees = (table: string) => (word: SourceWord) =>
-    word.equal.includes(table) || !(word.different.includes(table) || keeps(table));
+  const isMajority = (holds: (report: DigestReport) => boolean) => reports.filter(holds).length * 2 > sourceCount;
+  const agrees = (table: string) => (report: DigestReport) =>
+    report.equal.includes(table) || !(report.different.includes(table) || keeps(table));
   const unconfirmed = tables.filter((table) => !isMajority(agrees(table)));
-  const differs = (table: string) => (word: SourceWord) => word.different.includes(table);
+  const differs = (table: string) => (report: DigestReport) => report.different.includes(table);
   return {
     unconfirmed,
-    isContradicted: unconfirmed.some((table) => words.some(differs(table))),
+    isContradicted: unconfirmed.some((table) => reports.some(differs(table))),
     refuted: tables.filter((table) => isMajority(differs(table)))
   };
 }
@@ -82,18 +82,18 @@ export class DigestQuorum {
     const { data } = this.#replica;
     const { context } = this.#replica.store;
     const { byName } = context.schema;
-    const words = new Map<SourceRecord, SourceWord>([[followed, { equal, different: [] }]]);
+    const reports = new Map<SourceRecord, DigestReport>([[followed, { equal, different: [] }]]);
     followed.digests = `equal at block ${height}`;
-    const isMajority = () => words.size * 2 > data.sources.length;
-    const count = () => countWords([...words.values()], data.sources.length, (table) => byName.has(table));
+    const isMajority = () => reports.size * 2 > data.sources.length;
+    const count = () => countReports([...reports.values()], data.sources.length, (table) => byName.has(table));
     let verdict = count();
     for (const record of this.#inTurn()) {
       if (isMajority() && verdict.unconfirmed.length === 0) break;
-      const word = await this.#ask(record, height, attest);
-      if (word) words.set(record, word);
+      const report = await this.#ask(record, height, attest);
+      if (report) reports.set(record, report);
       verdict = count();
     }
-    this.#nameDissenters(height, words, verdict);
+    this.#nameDissenters(height, reports, verdict);
     this.#replica.progress.changed();
     // One that names no table at all confirms none.
     return isMajority() ? verdict : { ...verdict, unconfirmed: [...byName.keys()].filter(isTheirs) };
@@ -111,7 +111,7 @@ export class DigestQuorum {
     record: SourceRecord,
     height: number,
     attest: (source: SourceClient) => Promise<Attestation>
-  ): Promise<SourceWord | null> {
+  ): Promise<DigestReport | null> {
     try {
       const found = await attest(record.client);
       record.digests = describe(found, height);
@@ -126,12 +126,12 @@ export class DigestQuorum {
   /** Logs the minority: the sources that differ from the replica, or the followed source if the majority differs. */
   #nameDissenters(
     height: number,
-    words: ReadonlyMap<SourceRecord, SourceWord>,
-    { unconfirmed, refuted }: ReturnType<typeof countWords>
+    reports: ReadonlyMap<SourceRecord, DigestReport>,
+    { unconfirmed, refuted }: ReturnType<typeof countReports>
   ): void {
     const { followed } = this.#replica.sources;
     const { log } = this.#replica;
-    for (const [record, { different }] of words) {
+    for (const [record, { different }] of reports) {
       const tables = record === followed ? refuted : different.filter((table) => !unconfirmed.includes(table));
       const held = tables.filter(isTheirs);
       if (held.length === 0) continue;

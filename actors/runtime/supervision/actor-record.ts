@@ -47,7 +47,7 @@ export class ActorRecord {
     this.#waiting = waiting.on === null ? null : waiting;
   }
 
-  buried(cause: Death['cause'], reason: string): void {
+  died(cause: Death['cause'], reason: string): void {
     this.#totalDeaths += 1;
     const death = { at: Date.now(), generation: this.#generation, cause, reason };
     this.#deaths.push(death);

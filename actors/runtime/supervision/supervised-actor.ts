@@ -27,7 +27,7 @@ export interface ActorSpec<Id extends ActorName = DatabaseId> {
   readonly resourceLimits?: ResourceLimits;
 }
 
-/** What one actor's life needs of the house. */
+/** What one supervised actor depends on. */
 export interface ActorContext<ToMain extends Protocol, Heard extends Notices> {
   readonly log: Logger;
   readonly handlers: Handlers<ToMain>;
@@ -211,7 +211,7 @@ export class SupervisedActor<
   #onDeath(error: PlatformError): void {
     const cause = this.#ending ?? error.code;
     const policy = this.#ending ? 'restart' : error.policy;
-    this.#record.buried(cause, error.message);
+    this.#record.died(cause, error.message);
     this.#leave(policy === 'restart' ? 'backoff' : 'parked', error);
     this.#past = this.#reap(this.#record.generation);
     if (policy === 'restart') this.#comeBack(cause, error);

@@ -1,4 +1,5 @@
 import { type ErrorCode, PlatformError } from '../errors.ts';
+import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
 
 const TIMEOUT_MS = 30_000;
 
@@ -8,7 +9,7 @@ export interface AskedService {
   readonly url: string;
   /** Undefined: it asks for none. */
   readonly apiKey?: string;
-  /** What a refusal is called. */
+  /** What a failed call is called. */
   readonly fault: ErrorCode;
 }
 
@@ -18,19 +19,11 @@ export async function askService(
   method: string,
   params: object
 ): Promise<unknown> {
-  const refuse = (reason: string, cause?: unknown) =>
-    new PlatformError(fault, { reason: `the ${name} refused ${method}: ${reason}` }, { cause });
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }) },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      signal: AbortSignal.timeout(TIMEOUT_MS)
-    });
-    const reply = (await response.json()) as { readonly result?: unknown; readonly error?: { message?: string } };
-    if (!response.ok || reply.error) throw refuse(`HTTP ${response.status}, ${reply.error?.message ?? 'no message'}`);
-    return reply.result;
-  } catch (caught) {
-    throw caught instanceof PlatformError ? caught : refuse(String(caught), caught);
+    return await callMethod(url, method, params, { apiKey, signal });
+  } catch (cause) {
+    const why = signal.aborted ? `did not answer within ${TIMEOUT_MS} ms` : reasonOf(cause);
+    throw new PlatformError(fault, { reason: `${method} of the ${name} at ${url}: ${why}` }, { cause });
   }
 }

@@ -1,6 +1,5 @@
 import { PlatformError } from '../errors.ts';
-import { readBounded } from '../wire/bounded.ts';
-import { parseJson } from '../wire/json.ts';
+import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
 import { type ConfigAnswer, type ConfigTree, mergeTrees, readConfigAnswer } from './config-tree.ts';
 import { isWhole } from './delta.ts';
 
@@ -39,7 +38,7 @@ interface Known extends ConfigAnswer {
 
 const MOST_DELTAS = 9;
 
-const MAX_BODY_BYTES = 16 * 1024 * 1024;
+const urlOf = ({ host, port }: HubAddress): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
 
 /** A reader of the hub's configuration. @see the section "Hub configuration store" of the specification */
 export function createHubClient({ hosts, apiKey, timeoutMs }: HubClientOptions): HubClient {
@@ -47,7 +46,7 @@ export function createHubClient({ hosts, apiKey, timeoutMs }: HubClientOptions):
 
   const ask = async (hub: HubAddress, since: number | undefined, signal: AbortSignal) => {
     const params = since === undefined ? {} : { since_updated_at: since };
-    const result = await call(hub, 'getallconfigs', params, { apiKey, signal });
+    const result = await callMethod(urlOf(hub), 'getallconfigs', params, { apiKey, signal });
     return readConfigAnswer(result);
   };
 
@@ -80,38 +79,4 @@ export function createHubClient({ hosts, apiKey, timeoutMs }: HubClientOptions):
       });
     }
   };
-}
-
-/** One JSON-RPC call; the body is bounded and redirects are not followed. */
-async function call(
-  { host, port }: HubAddress,
-  method: string,
-  params: object,
-  { apiKey, signal }: { readonly apiKey: string | undefined; readonly signal: AbortSignal }
-): Promise<unknown> {
-  const response = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}/`, {
-    method: 'POST',
-    redirect: 'error',
-    headers: { 'content-type': 'application/json', ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }) },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    signal
-  });
-  const body = await readBounded(
-    response.body ?? [],
-    MAX_BODY_BYTES,
-    () => new Error(`answered more than ${MAX_BODY_BYTES} bytes`)
-  );
-  if (!response.ok) throw new Error(`answered HTTP ${response.status}`);
-  const reply: unknown = parseJson(body);
-  if (typeof reply !== 'object' || reply === null) throw new Error('answered no JSON-RPC reply');
-  if ('error' in reply && reply.error) throw new Error(`answered ${JSON.stringify(reply.error).slice(0, 200)}`);
-  return 'result' in reply ? reply.result : undefined;
-}
-
-/** fetch hides the interesting part in its cause. */
-function reasonOf(caught: unknown): string {
-  if (caught instanceof PlatformError) return String(caught.detail['reason'] ?? caught.message);
-  if (!(caught instanceof Error)) return String(caught);
-  const cause = caught.cause instanceof Error ? caught.cause : caught;
-  return cause.message || ('code' in cause ? String(cause.code) : cause.name);
 }

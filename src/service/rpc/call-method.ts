@@ -1,0 +1,63 @@
+import { PlatformError } from '../../errors.ts';
+import { readBounded } from '../../wire/bounded.ts';
+import { parseJson } from '../../wire/json.ts';
+
+export interface CallOptions {
+  readonly apiKey?: string | undefined;
+  /** Ends the call: there is no other limit of time. */
+  readonly signal: AbortSignal;
+}
+
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+const MAX_ERROR_LETTERS = 200;
+
+/**
+ * One JSON-RPC call of another service; the body is bounded and redirects are not followed.
+ *
+ * @returns the result, not checked
+ * @throws an Error that says what came instead; `reasonOf` words it, also where nothing came
+ */
+export async function callMethod(
+  url: string,
+  method: string,
+  params: object,
+  { apiKey, signal }: CallOptions
+): Promise<unknown> {
+  const response = await fetch(url, {
+    method: 'POST',
+    redirect: 'error',
+    headers: { 'content-type': 'application/json', ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }) },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    signal
+  });
+  const body = await readBounded(
+    response.body ?? [],
+    MAX_BODY_BYTES,
+    () => new Error(`answered more than ${MAX_BODY_BYTES} bytes`)
+  );
+  if (!response.ok) throw new Error(`answered HTTP ${response.status}${errorIn(body)}`);
+  const reply: unknown = parseJson(body);
+  if (typeof reply !== 'object' || reply === null) throw new Error('answered no JSON-RPC reply');
+  if ('error' in reply && reply.error) throw new Error(`answered ${printError(reply.error)}`);
+  return 'result' in reply ? reply.result : undefined;
+}
+
+/** Why a call failed. fetch hides the interesting part in its cause. */
+export function reasonOf(caught: unknown): string {
+  if (caught instanceof PlatformError) return String(caught.detail['reason'] ?? caught.message);
+  if (!(caught instanceof Error)) return String(caught);
+  const cause = caught.cause instanceof Error ? caught.cause : caught;
+  return cause.message || ('code' in cause ? String(cause.code) : cause.name);
+}
+
+const printError = (error: unknown): string => JSON.stringify(error).slice(0, MAX_ERROR_LETTERS);
+
+/** The error of a JSON-RPC reply under a status that is none of success; nothing where the body is no such reply. */
+function errorIn(body: Buffer): string {
+  try {
+    const { error } = Object(parseJson(body)) as { readonly error?: unknown };
+    return error ? `: ${printError(error)}` : '';
+  } catch {
+    return '';
+  }
+}

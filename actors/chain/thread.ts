@@ -4,8 +4,8 @@ import { MempoolLoop, type MempoolSteps } from '../../src/chain/mempool-loop.ts'
 import { scanParallelism } from '../../src/chain/range-feed.ts';
 import { type ChainReport, isNearTip } from '../../src/chain/report.ts';
 import { type Chain, type ChainNetwork, chainNetwork, type Network } from '../../src/coin/chains.ts';
-import { NodeChain } from '../../src/coin/node-chain.ts';
-import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
+import { NodeChain } from '../../src/coin/node/node-chain.ts';
+import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
 import { createLogger, type Logger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/database.ts';
 import { TaskPool } from '../runtime/task-pool.ts';

@@ -2,7 +2,7 @@ import { workerData } from 'node:worker_threads';
 import { trackerMachine } from '../../machines/chain/chain-writer.ts';
 import { RangeFeed } from '../../src/chain/range-feed.ts';
 import { ChainWork } from '../../src/chain/work.ts';
-import { RawChain } from '../../src/coin/raw-chain.ts';
+import { RawChain } from '../../src/coin/node/raw-chain.ts';
 import { type BalanceAnswer, type CoinsAnswer, type CoinsQuestion, TrackerAnswers } from '../../src/tracker/answers.ts';
 import type { BlockChanges } from '../../src/tracker/changes.ts';
 import { MempoolCoins } from '../../src/tracker/mempool-coins.ts';

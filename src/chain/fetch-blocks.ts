@@ -1,5 +1,5 @@
-import { NodeRpc, type NodeRpcOptions } from '../coin/node-rpc.ts';
-import { RawChain, type RestRoutes } from '../coin/raw-chain.ts';
+import { NodeRpc, type NodeRpcOptions } from '../coin/node/node-rpc.ts';
+import { RawChain, type RestRoutes } from '../coin/node/raw-chain.ts';
 import type { BlockRange } from './range-feed.ts';
 
 /** Small blocks of one request. */

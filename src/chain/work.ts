@@ -1,6 +1,6 @@
 import type { Fork, Found, Opened } from '../../machines/chain/chain-writer.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
-import type { NodeChain, NodeTip } from '../coin/node-chain.ts';
+import type { NodeChain, NodeTip } from '../coin/node/node-chain.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { ChainDatabase, RollbackHalt } from './database.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChainNetwork } from '../coin/chains.ts';
-import { NodeChain } from '../coin/node-chain.ts';
+import { NodeChain } from '../coin/node/node-chain.ts';
 import { type EncoderConfig, encoderChecks, encoderVariables } from '../config/encoder.ts';
 import { placeOf } from '../config/service.ts';
 import { createEncoderApp } from '../encoder/app.ts';

@@ -1,4 +1,4 @@
-import { NodeChain } from '../coin/node-chain.ts';
+import { NodeChain } from '../coin/node/node-chain.ts';
 import { type MinerConfig, minerChecks, minerVariables } from '../config/miner.ts';
 import { placeOf } from '../config/service.ts';
 import type { Logger } from '../log.ts';

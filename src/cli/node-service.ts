@@ -1,5 +1,5 @@
 import type { ChainNetwork } from '../coin/chains.ts';
-import { NodeRpc } from '../coin/node-rpc.ts';
+import { NodeRpc } from '../coin/node/node-rpc.ts';
 import { type NodeConfig, networkOf, nodeRpcOf } from '../config/node.ts';
 import type { FrameConfig } from '../config/service.ts';
 import type { Logger } from '../log.ts';

@@ -1,11 +1,11 @@
-import { addressOf } from '../coin/address.ts';
 import type { AddressVersions } from '../coin/chains.ts';
-import { findCarried, type Lane, type LaneRules } from '../coin/lanes.ts';
-import { type Payload, readFrame } from '../coin/payload.ts';
-import { readRawBlock } from '../coin/raw-block.ts';
-import type { RawTransaction } from '../coin/raw-transaction.ts';
-import { readScript } from '../coin/script.ts';
-import { markOf, ScriptMarks } from '../coin/script-marks.ts';
+import { findCarried, type Lane, type LaneRules } from '../coin/payload/lanes.ts';
+import { type Payload, readFrame } from '../coin/payload/payload.ts';
+import { readRawBlock } from '../coin/raw/raw-block.ts';
+import type { RawTransaction } from '../coin/raw/raw-transaction.ts';
+import { addressOf } from '../coin/script/address.ts';
+import { readScript } from '../coin/script/script.ts';
+import { markOf, ScriptMarks } from '../coin/script/script-marks.ts';
 import type { BlockRows, Finding, OutputRow } from './block-rows.ts';
 
 /** Place of ORACLE_ADDRESS behind the version of a DISPENSER. */

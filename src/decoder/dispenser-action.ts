@@ -1,5 +1,5 @@
-import { canonicalAddress } from '../coin/address.ts';
 import type { AddressVersions } from '../coin/chains.ts';
+import { canonicalAddress } from '../coin/script/address.ts';
 
 /** What a new dispenser says of itself. */
 export interface OpenedDispenser {

@@ -1,6 +1,6 @@
-import { scriptOf } from '../coin/address.ts';
 import type { AddressVersions } from '../coin/chains.ts';
-import { markOf } from '../coin/script-marks.ts';
+import { scriptOf } from '../coin/script/address.ts';
+import { markOf } from '../coin/script/script-marks.ts';
 
 /** What payments to addresses are looked for by. */
 export class PaymentMarks {

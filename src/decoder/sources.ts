@@ -1,6 +1,6 @@
-import { addressOf } from '../coin/address.ts';
-import { type RawOutput, type RawTransaction, readRawTransaction } from '../coin/raw-transaction.ts';
-import { isPaidToScriptHash } from '../coin/script.ts';
+import { type RawOutput, type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
+import { addressOf } from '../coin/script/address.ts';
+import { isPaidToScriptHash } from '../coin/script/script.ts';
 import { PlatformError } from '../errors.ts';
 import type { OutputRow, TransactionRow } from './block-rows.ts';
 import type { Candidate, ScanRules } from './block-scan.ts';

@@ -1,5 +1,5 @@
-import type { NodeRpc } from '../coin/node-rpc.ts';
-import { readRawTransaction } from '../coin/raw-transaction.ts';
+import type { NodeRpc } from '../coin/node/node-rpc.ts';
+import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { readTransactionHex } from './transaction-hex.ts';
 

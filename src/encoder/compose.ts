@@ -1,6 +1,6 @@
-import { hashId } from '../coin/hash-id.ts';
-import { markerScript, multisigScripts, returnScript } from '../coin/lane-writer.ts';
-import { type FormInput, type FormOutput, virtualSize, writeBase } from '../coin/transaction-form.ts';
+import { markerScript, multisigScripts, returnScript } from '../coin/payload/lane-writer.ts';
+import { hashId } from '../coin/raw/hash-id.ts';
+import { type FormInput, type FormOutput, virtualSize, writeBase } from '../coin/raw/transaction-form.ts';
 import { PlatformError } from '../errors.ts';
 import { type DustRules, dustAmount } from './dust.ts';
 import type { Encoding } from './encodings.ts';

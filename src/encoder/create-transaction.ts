@@ -1,9 +1,9 @@
-import { addressScript } from '../coin/address-script.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
-import { hashId } from '../coin/hash-id.ts';
 import { activationHeight, type Profile } from '../coin/profile.ts';
-import { readRawTransaction } from '../coin/raw-transaction.ts';
-import { virtualSize, writeBase } from '../coin/transaction-form.ts';
+import { hashId } from '../coin/raw/hash-id.ts';
+import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
+import { virtualSize, writeBase } from '../coin/raw/transaction-form.ts';
+import { addressScript } from '../coin/script/address-script.ts';
 import { PlatformError } from '../errors.ts';
 import { type NodeCoins, unusable } from './coins.ts';
 import { type Composed, compose, composeReveal, type Funding, type Order, orderLocks, type Reveal } from './compose.ts';

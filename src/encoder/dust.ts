@@ -1,6 +1,6 @@
 import type { ChainNetwork } from '../coin/chains.ts';
-import { readProgram } from '../coin/pay-scripts.ts';
-import { OP_RETURN } from '../coin/script.ts';
+import { readProgram } from '../coin/script/pay-scripts.ts';
+import { OP_RETURN } from '../coin/script/script.ts';
 
 /** What decides below which amount nodes refuse an output. */
 export interface DustRules extends Pick<ChainNetwork, 'dustRelayRate' | 'dustFloor'> {

@@ -1,10 +1,10 @@
 import { p2tr, TAP_LEAF_VERSION } from '@scure/btc-signer/payment.js';
 import { TaprootControlBlock, type TransactionInputUpdate } from '@scure/btc-signer/psbt.js';
 import { TAPROOT_UNSPENDABLE_KEY } from '@scure/btc-signer/utils.js';
-import { chunkScripts, envelopeScript } from '../coin/lane-writer.ts';
-import { payToScript } from '../coin/pay-scripts.ts';
-import { writePush } from '../coin/script.ts';
-import type { Unlock } from '../coin/transaction-form.ts';
+import { chunkScripts, envelopeScript } from '../coin/payload/lane-writer.ts';
+import type { Unlock } from '../coin/raw/transaction-form.ts';
+import { payToScript } from '../coin/script/pay-scripts.ts';
+import { writePush } from '../coin/script/script.ts';
 import { type Sender, SIGNATURE, TAPROOT_SIGNATURE } from './sender.ts';
 
 /** An output that holds a part of a payload, which the input that spends it reveals. */

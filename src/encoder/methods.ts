@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
-import { addressScript } from '../coin/address-script.ts';
 import { toDecimal } from '../coin/amount.ts';
-import type { NodeRpc } from '../coin/node-rpc.ts';
+import type { NodeRpc } from '../coin/node/node-rpc.ts';
+import { addressScript } from '../coin/script/address-script.ts';
 import type { ErrorCode } from '../errors.ts';
 import { type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { AnsweredRequests } from './answered-requests.ts';

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { toBaseUnits } from '../coin/amount.ts';
-import type { NodeRpc } from '../coin/node-rpc.ts';
+import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 
 /** Blocks within which a transaction shall confirm, by how much its sender hurries. */

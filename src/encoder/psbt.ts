@@ -1,6 +1,6 @@
 import type { TransactionInputUpdate } from '@scure/btc-signer/psbt.js';
 import { Transaction } from '@scure/btc-signer/transaction.js';
-import { type TransactionForm, writeBase } from '../coin/transaction-form.ts';
+import { type TransactionForm, writeBase } from '../coin/raw/transaction-form.ts';
 import { PlatformError } from '../errors.ts';
 
 /** What a PSBT tells a signer of one input, beside its place. */

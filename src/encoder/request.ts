@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { findAction } from '../coin/actions.ts';
-import { addressScript } from '../coin/address-script.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
-import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../coin/payload.ts';
-import type { FormOutput } from '../coin/transaction-form.ts';
+import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../coin/payload/payload.ts';
+import type { FormOutput } from '../coin/raw/transaction-form.ts';
+import { addressScript } from '../coin/script/address-script.ts';
 import { PlatformError } from '../errors.ts';
 import { ENCODINGS } from './encodings.ts';
 import type { NodePolicy } from './node-policy.ts';

@@ -4,7 +4,7 @@ import {
   type TransactionForm,
   virtualSize,
   writeBase
-} from '../coin/transaction-form.ts';
+} from '../coin/raw/transaction-form.ts';
 import { PlatformError } from '../errors.ts';
 
 /** Satoshis for a transaction of so many virtual bytes. */

@@ -1,7 +1,7 @@
-import { findCarried, type LaneRules } from '../coin/lanes.ts';
-import { readFrame } from '../coin/payload.ts';
-import { readRawTransaction } from '../coin/raw-transaction.ts';
-import { type TransactionForm, writeTransaction } from '../coin/transaction-form.ts';
+import { findCarried, type LaneRules } from '../coin/payload/lanes.ts';
+import { readFrame } from '../coin/payload/payload.ts';
+import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
+import { type TransactionForm, writeTransaction } from '../coin/raw/transaction-form.ts';
 import { PlatformError } from '../errors.ts';
 
 /** What was asked for. */

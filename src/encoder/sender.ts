@@ -1,10 +1,10 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { addressOf } from '../coin/address.ts';
-import { addressScript } from '../coin/address-script.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
-import { hash160, payTo, payToScript, readProgram } from '../coin/pay-scripts.ts';
-import { writePush } from '../coin/script.ts';
-import type { Unlock } from '../coin/transaction-form.ts';
+import type { Unlock } from '../coin/raw/transaction-form.ts';
+import { addressOf } from '../coin/script/address.ts';
+import { addressScript } from '../coin/script/address-script.ts';
+import { hash160, payTo, payToScript, readProgram } from '../coin/script/pay-scripts.ts';
+import { writePush } from '../coin/script/script.ts';
 import { PlatformError } from '../errors.ts';
 
 /** Whose coins a transaction spends, and what signing one of them will add. */

@@ -1,4 +1,4 @@
-import { readRawTransaction } from '../coin/raw-transaction.ts';
+import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { PlatformError } from '../errors.ts';
 
 const PSBT_HEX = '70736274ff';

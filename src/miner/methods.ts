@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
-import { isAddress } from '../coin/address.ts';
 import { toBaseUnits } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
+import { isAddress } from '../coin/script/address.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { DEFAULT_TIMES, type Miner } from './miner.ts';

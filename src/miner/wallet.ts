@@ -1,6 +1,6 @@
 import { toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
-import type { NodeRpc } from '../coin/node-rpc.ts';
+import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 
 /** The calls of a coin node that the wallet is made of. */

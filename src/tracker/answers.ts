@@ -1,4 +1,4 @@
-import { printId } from '../coin/hash-id.ts';
+import { printId } from '../coin/raw/hash-id.ts';
 import { PlatformError } from '../errors.ts';
 import type { CoinReader } from './coin-reader.ts';
 import { type MempoolCoins, nameOf } from './mempool-coins.ts';

@@ -1,8 +1,8 @@
 import { hash as digest } from 'node:crypto';
 import type { LinkedBlock } from '../chain/work.ts';
-import { readRawBlock } from '../coin/raw-block.ts';
-import type { RawTransaction } from '../coin/raw-transaction.ts';
-import { OP_RETURN } from '../coin/script.ts';
+import { readRawBlock } from '../coin/raw/raw-block.ts';
+import type { RawTransaction } from '../coin/raw/raw-transaction.ts';
+import { OP_RETURN } from '../coin/script/script.ts';
 
 /** Bytes of an outpoint: the id of a transaction as it stands within transactions, and a position in it, lowest byte first. */
 export const OUTPOINT_BYTES = 36;

@@ -1,6 +1,6 @@
 import type { MempoolSteps } from '../chain/mempool-loop.ts';
-import { printId } from '../coin/hash-id.ts';
-import { readRawTransaction } from '../coin/raw-transaction.ts';
+import { printId } from '../coin/raw/hash-id.ts';
+import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { coinsOf } from './changes.ts';
 import type { CoinReader } from './coin-reader.ts';
 

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { monotonicMs } from '../chain/monotonic.ts';
-import { addressScript } from '../coin/address-script.ts';
 import { toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
+import { addressScript } from '../coin/script/address-script.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import { wholeNumber } from '../service/parameters.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';

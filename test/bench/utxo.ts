@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { chainNetwork } from '../../src/coin/chains.ts';
-import { payTo } from '../../src/coin/pay-scripts.ts';
-import type { RawOutput } from '../../src/coin/raw-transaction.ts';
+import type { RawOutput } from '../../src/coin/raw/raw-transaction.ts';
+import { payTo } from '../../src/coin/script/pay-scripts.ts';
 import { silentLogger } from '../../src/log.ts';
 import { createMetrics } from '../../src/observe/metrics/metrics.ts';
 import { NO_ACTORS } from '../../src/service/no-actors.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { addressOf } from '../../src/coin/address.ts';
 import { toBaseUnits } from '../../src/coin/amount.ts';
 import { chainNetwork } from '../../src/coin/chains.ts';
-import { payTo } from '../../src/coin/pay-scripts.ts';
 import { DEFAULT_PROFILE } from '../../src/coin/profile.ts';
+import { addressOf } from '../../src/coin/script/address.ts';
+import { payTo } from '../../src/coin/script/pay-scripts.ts';
 import { freePort } from '../../src/devnet/free-port.ts';
 import { createRandom } from '../../src/devnet/random.ts';
 import { madeCoins, readChanges, spentOutpoints } from '../../src/tracker/changes.ts';

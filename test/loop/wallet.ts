@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { createBase58check } from '@scure/base';
-import { scriptOf } from '../../src/coin/address.ts';
-import { writeBase } from '../../src/coin/transaction-form.ts';
+import { writeBase } from '../../src/coin/raw/transaction-form.ts';
+import { scriptOf } from '../../src/coin/script/address.ts';
 import type { PrivateLitecoind } from '../../src/devnet/litecoin.ts';
 import { LOOP_NETWORK } from '../support/encoder/service.ts';
 

@@ -1,6 +1,6 @@
-import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node-rpc.ts';
-import { RawChain } from '../../src/coin/raw-chain.ts';
-import { readRawTransaction } from '../../src/coin/raw-transaction.ts';
+import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
+import { RawChain } from '../../src/coin/node/raw-chain.ts';
+import { readRawTransaction } from '../../src/coin/raw/raw-transaction.ts';
 import type { TransactionRow } from '../../src/decoder/block-rows.ts';
 import { type ScanRules, TransactionScan } from '../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../src/decoder/sources.ts';

@@ -1,6 +1,6 @@
 import { fetchBlocks, withRawChain } from '../../src/chain/fetch-blocks.ts';
 import type { BlockRange, ScannedRange } from '../../src/chain/range-feed.ts';
-import type { NodeRpcOptions } from '../../src/coin/node-rpc.ts';
+import type { NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
 import { type BlockChanges, readChanges } from '../../src/tracker/changes.ts';
 
 /** A range of blocks of one node. */

@@ -1,6 +1,6 @@
-import { isAddress } from '../../coin/address.ts';
 import { CHAINS, type ChainNetwork, chainNetwork } from '../../coin/chains.ts';
 import { activationHeight, type Profile, ROLES } from '../../coin/profile.ts';
+import { isAddress } from '../../coin/script/address.ts';
 import { CommitmentHashes } from '../../consensus/commitment-hashes.ts';
 
 /** What all indexers of one network agree on, beside the actions themselves. */

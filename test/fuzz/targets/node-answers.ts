@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { NodeChain } from '../../../src/coin/node-chain.ts';
-import { NodeRpc } from '../../../src/coin/node-rpc.ts';
-import { RawChain } from '../../../src/coin/raw-chain.ts';
+import { NodeChain } from '../../../src/coin/node/node-chain.ts';
+import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
+import { RawChain } from '../../../src/coin/node/raw-chain.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { writeTransaction } from '../../support/coin/raw-writer.ts';
 import { hostileAnswer } from '../support/hostile-answer.ts';

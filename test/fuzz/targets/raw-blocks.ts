@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { blocks } from 'doge-test-data';
 import fc from 'fast-check';
-import { hashId } from '../../../src/coin/hash-id.ts';
-import { readRawBlock } from '../../../src/coin/raw-block.ts';
+import { hashId } from '../../../src/coin/raw/hash-id.ts';
+import { readRawBlock } from '../../../src/coin/raw/raw-block.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { blockParts, writeBlock } from '../../support/coin/raw-writer.ts';
 import { mutated } from '../support/hostile.ts';

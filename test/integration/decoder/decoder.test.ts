@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { addressOf } from '../../../src/coin/address.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
 import type { TransactionRow } from '../../../src/decoder/block-rows.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import type { SentPayment } from '../../../src/devnet/litecoin.ts';

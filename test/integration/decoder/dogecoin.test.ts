@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { blocks } from 'doge-test-data';
-import { addressOf } from '../../../src/coin/address.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { encodePayload } from '../../../src/coin/payload.ts';
+import { encodePayload } from '../../../src/coin/payload/payload.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
 import { returnScript } from '../../support/coin/carriers.ts';
 import { writeBlock, writeTransaction } from '../../support/coin/raw-writer.ts';
 import { startRecordedNode } from '../../support/coin/recorded-node.ts';

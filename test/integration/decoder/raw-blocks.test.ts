@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { addressOf } from '../../../src/coin/address.ts';
 import { toBaseUnits } from '../../../src/coin/amount.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { readRawBlock } from '../../../src/coin/raw-block.ts';
+import { readRawBlock } from '../../../src/coin/raw/raw-block.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 
 const ACTIVATION = 432;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { addressOf } from '../../../src/coin/address.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { payTo } from '../../../src/coin/pay-scripts.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
+import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/litecoin.ts';
 import { runLoop } from '../../loop/run.ts';
 import { type Account, openAccounts } from '../../loop/wallet.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { addressScript } from '../../../src/coin/address-script.ts';
 import { toBaseUnits } from '../../../src/coin/amount.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { addressScript } from '../../../src/coin/script/address-script.ts';
 import { freePort } from '../../../src/devnet/free-port.ts';
 import { NodeCoins } from '../../../src/encoder/coins.ts';
 import { readTrackedCoins } from '../../../src/encoder/tracker-coins.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChainLoop, type ChainLoopOptions } from '../../../actors/chain/loop.ts';
-import type { NodeRpc } from '../../../src/coin/node-rpc.ts';
+import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { silentLogger } from '../../../src/log.ts';
 
 const stops: (() => Promise<void>)[] = [];

@@ -1,7 +1,7 @@
-import { findCarried } from '../../../src/coin/lanes.ts';
-import { type Payload, readFrame } from '../../../src/coin/payload.ts';
-import { type RawInput, type RawTransaction, readRawTransaction } from '../../../src/coin/raw-transaction.ts';
-import { writePush } from '../../../src/coin/script.ts';
+import { findCarried } from '../../../src/coin/payload/lanes.ts';
+import { type Payload, readFrame } from '../../../src/coin/payload/payload.ts';
+import { type RawInput, type RawTransaction, readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
+import { writePush } from '../../../src/coin/script/script.ts';
 import { writeTransaction } from './raw-writer.ts';
 
 export interface Spending {

@@ -1,6 +1,6 @@
-import { idBytes, sized, uint32, uint64, varInt } from '../../../src/coin/byte-writer.ts';
-import { hashId } from '../../../src/coin/hash-id.ts';
-import type { RawInput, RawOutput } from '../../../src/coin/raw-transaction.ts';
+import { idBytes, sized, uint32, uint64, varInt } from '../../../src/coin/raw/byte-writer.ts';
+import { hashId } from '../../../src/coin/raw/hash-id.ts';
+import type { RawInput, RawOutput } from '../../../src/coin/raw/raw-transaction.ts';
 import fc from '../fast-check.ts';
 
 /** What a test writes as a transaction. */

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
-import { hashId } from '../../../src/coin/hash-id.ts';
-import { readRawBlock } from '../../../src/coin/raw-block.ts';
+import { hashId } from '../../../src/coin/raw/hash-id.ts';
+import { readRawBlock } from '../../../src/coin/raw/raw-block.ts';
 
 /** A chain as a node recorded it: raw blocks by height. The highest is the tip. */
 export type RecordedChain = ReadonlyMap<number, Buffer>;

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import { toBaseUnits } from '../../../src/coin/amount.ts';
-import { sized, uint64, varInt } from '../../../src/coin/byte-writer.ts';
-import type { NodeRpc } from '../../../src/coin/node-rpc.ts';
+import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
+import { sized, uint64, varInt } from '../../../src/coin/raw/byte-writer.ts';
 
 interface PrintedTransaction {
   readonly vin: readonly { readonly txid?: string; readonly vout?: number }[];

@@ -2,8 +2,8 @@ import { createDecipheriv } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { toBaseUnits } from '../../../src/coin/amount.ts';
-import { readFrame } from '../../../src/coin/payload.ts';
-import { OP_RETURN, readScript } from '../../../src/coin/script.ts';
+import { readFrame } from '../../../src/coin/payload/payload.ts';
+import { OP_RETURN, readScript } from '../../../src/coin/script/script.ts';
 import type { BlockRows, Finding, OutputRow, TransactionRow } from '../../../src/decoder/block-rows.ts';
 import { PlatformError } from '../../../src/errors.ts';
 

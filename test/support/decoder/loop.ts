@@ -1,8 +1,8 @@
 import { decoderMachine } from '../../../machines/chain/chain-writer.ts';
 import { ChainWork } from '../../../src/chain/work.ts';
 import type { ChainNetwork } from '../../../src/coin/chains.ts';
-import { NodeChain } from '../../../src/coin/node-chain.ts';
-import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node-rpc.ts';
+import { NodeChain } from '../../../src/coin/node/node-chain.ts';
+import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node/node-rpc.ts';
 import { connect, type SqlRow } from '../../../src/db/core/connection.ts';
 import { BlockFeed } from '../../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../../src/decoder/block-scan.ts';

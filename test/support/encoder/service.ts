@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { NodeRpc } from '../../../src/coin/node-rpc.ts';
+import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { DEFAULT_PROFILE, type Profile } from '../../../src/coin/profile.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/litecoin.ts';
 import { createEncoderApp } from '../../../src/encoder/app.ts';

@@ -1,6 +1,6 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { Transaction } from '@scure/btc-signer/transaction.js';
-import { writePush } from '../../../src/coin/script.ts';
+import { writePush } from '../../../src/coin/script/script.ts';
 
 /** The key's 33 bytes. */
 export const publicKeyOf = (privateKey: Uint8Array): Buffer => Buffer.from(secp256k1.getPublicKey(privateKey, true));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressOf, canonicalAddress } from '../../../src/coin/address.ts';
 import { type Chain, chainNetwork, type Network } from '../../../src/coin/chains.ts';
+import { addressOf, canonicalAddress } from '../../../src/coin/script/address.ts';
 import fc from '../../support/fast-check.ts';
 
 const addressed = (scriptHex: string, chain: Chain, network: Network) =>

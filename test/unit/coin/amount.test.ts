@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toBaseUnits, toDecimal } from '../../../src/coin/amount.ts';
-import { parseExactJson } from '../../../src/coin/exact-json.ts';
+import { parseExactJson } from '../../../src/coin/node/exact-json.ts';
 import fc from '../../support/fast-check.ts';
 
 test('amounts come back as they went, for every number of base units', () => {

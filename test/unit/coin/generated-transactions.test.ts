@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RawOldTx, RawTx } from '@scure/btc-signer/script.js';
-import { hashId } from '../../../src/coin/hash-id.ts';
-import { readRawBlock } from '../../../src/coin/raw-block.ts';
-import type { RawTransaction } from '../../../src/coin/raw-transaction.ts';
+import { hashId } from '../../../src/coin/raw/hash-id.ts';
+import { readRawBlock } from '../../../src/coin/raw/raw-block.ts';
+import type { RawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
 import { type TransactionParts, writeBlock } from '../../support/coin/raw-writer.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isAddress } from '../../../src/coin/address.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { isAddress } from '../../../src/coin/script/address.ts';
 
 const bitcoin = chainNetwork('bitcoin', 'mainnet').addresses;
 const litecoin = chainNetwork('litecoin', 'mainnet').addresses;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
-import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node-rpc.ts';
+import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node/node-rpc.ts';
 
 const servers: Server[] = [];
 after(() => {

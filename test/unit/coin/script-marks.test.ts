@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { markOf, ScriptMarks } from '../../../src/coin/script-marks.ts';
+import { markOf, ScriptMarks } from '../../../src/coin/script/script-marks.ts';
 
 test('a mark is FNV-1a of a part of the bytes', () => {
   assert.equal(markOf(Buffer.from('')), 0x811c9dc5);

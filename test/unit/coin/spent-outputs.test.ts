@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sized, uint64, varInt } from '../../../src/coin/byte-writer.ts';
-import { readSpentScripts } from '../../../src/coin/spent-outputs.ts';
+import { sized, uint64, varInt } from '../../../src/coin/raw/byte-writer.ts';
+import { readSpentScripts } from '../../../src/coin/raw/spent-outputs.ts';
 import fc from '../../support/fast-check.ts';
 
 /** The bytes for transactions of a block, each with the scripts that it spends. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { scanParallelism } from '../../../src/chain/range-feed.ts';
-import { scriptOf } from '../../../src/coin/address.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { markOf } from '../../../src/coin/script-marks.ts';
+import { scriptOf } from '../../../src/coin/script/address.ts';
+import { markOf } from '../../../src/coin/script/script-marks.ts';
 import { BlockFeed, type MarkedBlock, type WatchedRange } from '../../../src/decoder/block-feed.ts';
 import { PlatformError } from '../../../src/errors.ts';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
-import { addressOf } from '../../../src/coin/address.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { encodePayload } from '../../../src/coin/payload.ts';
-import { type RawInput, readRawTransaction } from '../../../src/coin/raw-transaction.ts';
-import { writePush } from '../../../src/coin/script.ts';
-import { markOf } from '../../../src/coin/script-marks.ts';
+import { encodePayload } from '../../../src/coin/payload/payload.ts';
+import { type RawInput, readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
+import { writePush } from '../../../src/coin/script/script.ts';
+import { markOf } from '../../../src/coin/script/script-marks.ts';
 import {
   type Candidate,
   type ScannedBlock,

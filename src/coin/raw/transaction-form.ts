@@ -1,5 +1,5 @@
+import { OP_CHECKMULTISIG, OP_CHECKSIG, readScript } from '../script/script.ts';
 import { idBytes, sized, uint32, uint64, varInt } from './byte-writer.ts';
-import { OP_CHECKMULTISIG, OP_CHECKSIG, readScript } from './script.ts';
 
 /** What lets an input spend: its script and the items of its witness. */
 export interface Unlock {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { hasCode, PlatformError } from '../errors.ts';
-import type { ChainNetwork } from './chains.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import type { ChainNetwork } from '../chains.ts';
 import type { NodeRpc } from './node-rpc.ts';
 
 /** Below the time that one call may take. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
-import { hasCode, PlatformError } from '../errors.ts';
-import { readBounded } from '../wire/bounded.ts';
-import { parseJson } from '../wire/json.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import { readBounded } from '../../wire/bounded.ts';
+import { parseJson } from '../../wire/json.ts';
 import { parseExactJson } from './exact-json.ts';
 
 export interface NodeRpcOptions {

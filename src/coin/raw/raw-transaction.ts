@@ -1,7 +1,7 @@
+import { OP_CHECKMULTISIG, OP_RETURN } from '../script/script.ts';
+import type { ScriptMarks } from '../script/script-marks.ts';
 import { ByteCursor } from './byte-cursor.ts';
 import { hashId, printId } from './hash-id.ts';
-import { OP_CHECKMULTISIG, OP_RETURN } from './script.ts';
-import type { ScriptMarks } from './script-marks.ts';
 
 /** Bits of the flag byte behind the marker. */
 const WITNESSES = 1;

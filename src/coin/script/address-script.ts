@@ -1,6 +1,6 @@
-import { PlatformError } from '../errors.ts';
+import { PlatformError } from '../../errors.ts';
+import { CHAIN_NETWORKS, type ChainNetwork } from '../chains.ts';
 import { scriptOf } from './address.ts';
-import { CHAIN_NETWORKS, type ChainNetwork } from './chains.ts';
 
 /** The script of an address of the served network. @throws {PlatformError} REQUEST_INVALID which says whose address it is */
 export function addressScript(text: string, network: ChainNetwork): Buffer {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { bech32, bech32m, createBase58check } from '@scure/base';
-import type { AddressVersions } from './chains.ts';
+import type { AddressVersions } from '../chains.ts';
 import { type Program, payTo, readProgram } from './pay-scripts.ts';
 
 const base58check = createBase58check((bytes: Uint8Array) => hash('sha256', bytes, 'buffer'));

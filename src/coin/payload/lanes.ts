@@ -1,5 +1,4 @@
-import { decryptPayload } from './payload.ts';
-import type { RawInput, RawTransaction } from './raw-transaction.ts';
+import type { RawInput, RawTransaction } from '../raw/raw-transaction.ts';
 import {
   OP_0,
   OP_CHECKMULTISIG,
@@ -9,7 +8,8 @@ import {
   OP_RETURN,
   readScript,
   type ScriptElement
-} from './script.ts';
+} from '../script/script.ts';
+import { decryptPayload } from './payload.ts';
 
 /** Which transaction a payload's sender is seen from. */
 export type Lane =

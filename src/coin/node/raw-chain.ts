@@ -1,7 +1,7 @@
-import { hasCode, PlatformError } from '../errors.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import { readRawTransaction } from '../raw/raw-transaction.ts';
+import { readSpentScripts } from '../raw/spent-outputs.ts';
 import type { NodeRpc } from './node-rpc.ts';
-import { readRawTransaction } from './raw-transaction.ts';
-import { readSpentScripts } from './spent-outputs.ts';
 
 /** Calls of one JSON-RPC batch: beyond that the answer is long in coming. */
 const MAX_CALLS = 32;

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { createCipheriv } from 'node:crypto';
-import { findAction } from './actions.ts';
-import { DEFAULT_PROFILE } from './profile.ts';
-import { pushSize, readScript, writePush } from './script.ts';
+import { findAction } from '../actions.ts';
+import { DEFAULT_PROFILE } from '../profile.ts';
+import { pushSize, readScript, writePush } from '../script/script.ts';
 
 /** The longest compiled action push, in bytes. @see the section "Protocol constants shared by services" */
 export const MAX_ACTION_DATA_LENGTH = 8192;

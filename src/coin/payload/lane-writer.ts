@@ -1,5 +1,4 @@
-import { payTo } from './pay-scripts.ts';
-import { encryptPayload } from './payload.ts';
+import { payTo } from '../script/pay-scripts.ts';
 import {
   OP_0,
   OP_1,
@@ -11,7 +10,8 @@ import {
   OP_IF,
   OP_RETURN,
   writePush
-} from './script.ts';
+} from '../script/script.ts';
+import { encryptPayload } from './payload.ts';
 
 /** What an output of two keys carries behind the magic. */
 const MULTISIG_BYTES = 60;

@@ -1,4 +1,4 @@
-import { PlatformError } from '../errors.ts';
+import { PlatformError } from '../../errors.ts';
 import { ByteCursor } from './byte-cursor.ts';
 import { hashId, printId } from './hash-id.ts';
 import { RawTransaction } from './raw-transaction.ts';

@@ -2,7 +2,7 @@ import type { Command } from './cli/command.ts';
 import { loadCommand } from './cli/commands.ts';
 import { exitCodeOf } from './cli/exit-codes.ts';
 import { commandHelp, overallHelp } from './cli/help.ts';
-import { SERVICES } from './cli/services.ts';
+import { SERVICES } from './cli/services/service-names.ts';
 import { loadSettings } from './cli/settings.ts';
 import { describeConfig } from './config/describe.ts';
 import { environment } from './config/environment.ts';

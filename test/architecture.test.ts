@@ -392,10 +392,10 @@ test('the rule catches what it is for, types too', () => {
     ['src/verify/side.ts', "export { connect } from '../db/core/connection.ts';", true],
     ['src/wire/block.ts', "export type { GroupBlock } from '../db/source/group-block.ts';", true],
     ['src/coin/rows.ts', "import '../db/core/connection.ts';", true],
-    ['src/sync/service.ts', "const { run } = await import('../cli/sync.ts');", true],
+    ['src/sync/service.ts', "const { run } = await import('../cli/services/sync.ts');", true],
     ['actors/source/actor.ts', "import { Supervisor } from '../runtime/supervision/supervisor.ts';", true],
     ['src/nowhere/file.ts', '', true],
-    ['src/cli/sync.ts', "import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';", false]
+    ['src/cli/services/sync.ts', "import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';", false]
   ];
   for (const [file, source, refused] of seeded) {
     assert.equal(forbiddenImports(file, source).length > 0, refused, `${file}: ${source}`);

@@ -4,14 +4,14 @@ import type { Command } from './command.ts';
 
 /** Every command, in the order of --help. Literal imports: what bundles the program must find them. */
 const MODULES: Readonly<Record<string, () => Promise<object>>> = {
-  sync: () => import('./sync.ts'),
-  hub: () => import('./hub.ts'),
-  decoder: () => import('./decoder.ts'),
-  indexer: () => import('./indexer.ts'),
-  explorer: () => import('./explorer.ts'),
-  tracker: () => import('./tracker.ts'),
-  encoder: () => import('./encoder.ts'),
-  miner: () => import('./miner.ts'),
+  sync: () => import('./services/sync.ts'),
+  hub: () => import('./services/hub.ts'),
+  decoder: () => import('./services/decoder.ts'),
+  indexer: () => import('./services/indexer.ts'),
+  explorer: () => import('./services/explorer.ts'),
+  tracker: () => import('./services/tracker.ts'),
+  encoder: () => import('./services/encoder.ts'),
+  miner: () => import('./services/miner.ts'),
   verify: () => import('./verify.ts'),
   status: () => import('./status.ts'),
   replay: () => import('./replay.ts'),

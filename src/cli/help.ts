@@ -1,7 +1,7 @@
 import { helpTable } from '../config/describe.ts';
 import type { Command } from './command.ts';
 import { listCommands } from './commands.ts';
-import { SERVICES } from './services.ts';
+import { SERVICES } from './services/service-names.ts';
 
 /** What `platform-node --help` prints. */
 export async function overallHelp(): Promise<string> {

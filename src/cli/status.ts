@@ -6,7 +6,7 @@ import { checkAlive, type ProbeAddress, probeService, type ServiceProbe } from '
 import { probeSync, type SyncProbe } from '../sync/probe.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
-import { FACE_VARIABLES, findService, readContainerService } from './service-faces.ts';
+import { FACE_VARIABLES, findService, readContainerService } from './services/service-faces.ts';
 import { textTable } from './table.ts';
 
 const WATCH_EVERY_MS = 1_000;

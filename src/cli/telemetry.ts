@@ -9,7 +9,7 @@ import { makePing } from '../telemetry/ping.ts';
 import { preferenceDirectory, readPreference, writePreference } from '../telemetry/preference.ts';
 import { eventOf, reportStart } from '../telemetry/report.ts';
 import type { Command, Environment } from './command.ts';
-import { SERVICES } from './services.ts';
+import { SERVICES } from './services/service-names.ts';
 
 const NO_TELEMETRY = '--no-telemetry';
 

@@ -1,15 +1,15 @@
-import { NodeChain } from '../coin/node/node-chain.ts';
-import { type MinerConfig, minerChecks, minerVariables } from '../config/miner.ts';
-import { placeOf } from '../config/service.ts';
-import type { Logger } from '../log.ts';
-import { createMinerApp } from '../miner/app.ts';
-import { Miner } from '../miner/miner.ts';
-import { MinerWallet } from '../miner/wallet.ts';
-import type { Command, Environment } from './command.ts';
+import { NodeChain } from '../../coin/node/node-chain.ts';
+import { type MinerConfig, minerChecks, minerVariables } from '../../config/miner.ts';
+import { placeOf } from '../../config/service.ts';
+import type { Logger } from '../../log.ts';
+import { createMinerApp } from '../../miner/app.ts';
+import { Miner } from '../../miner/miner.ts';
+import { MinerWallet } from '../../miner/wallet.ts';
+import type { Command, Environment } from '../command.ts';
+import { readOptions } from '../options.ts';
+import { loadSettings } from '../settings.ts';
 import { startAtNode } from './node-service.ts';
-import { readOptions } from './options.ts';
 import { type RunningService, runService } from './run-service.ts';
-import { loadSettings } from './settings.ts';
 
 /** `platform-node miner`: mines on a regtest node when payments wait, until a signal ends it. */
 export const minerCommand = {

@@ -1,15 +1,15 @@
-import { decoderChecks, decoderVariables } from '../config/decoder.ts';
-import { encoderChecks, encoderVariables } from '../config/encoder.ts';
-import { explorerChecks, explorerVariables } from '../config/explorer.ts';
-import { hubVariables } from '../config/hub.ts';
-import { indexerVariables } from '../config/indexer.ts';
-import type { Checks } from '../config/load.ts';
-import { minerChecks, minerVariables } from '../config/miner.ts';
-import { syncVariables } from '../config/sync.ts';
-import { trackerChecks, trackerVariables } from '../config/tracker.ts';
-import type { Environment, Variables } from '../config/variables.ts';
-import { PlatformError } from '../errors.ts';
-import { loadSettings } from './settings.ts';
+import { decoderChecks, decoderVariables } from '../../config/decoder.ts';
+import { encoderChecks, encoderVariables } from '../../config/encoder.ts';
+import { explorerChecks, explorerVariables } from '../../config/explorer.ts';
+import { hubVariables } from '../../config/hub.ts';
+import { indexerVariables } from '../../config/indexer.ts';
+import type { Checks } from '../../config/load.ts';
+import { minerChecks, minerVariables } from '../../config/miner.ts';
+import { syncVariables } from '../../config/sync.ts';
+import { trackerChecks, trackerVariables } from '../../config/tracker.ts';
+import type { Environment, Variables } from '../../config/variables.ts';
+import { PlatformError } from '../../errors.ts';
+import { loadSettings } from '../settings.ts';
 
 /** By which variables a service says where it listens, and with which key it is asked. */
 interface ServiceFace {

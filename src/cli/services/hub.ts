@@ -1,9 +1,9 @@
-import { findHubFaults, HUB_PATTERNS, hubVariables } from '../config/hub.ts';
-import { startHub } from '../hub/server.ts';
-import type { Command, Environment } from './command.ts';
-import { readOptions } from './options.ts';
+import { findHubFaults, HUB_PATTERNS, hubVariables } from '../../config/hub.ts';
+import { startHub } from '../../hub/server.ts';
+import type { Command, Environment } from '../command.ts';
+import { readOptions } from '../options.ts';
+import { loadSettings } from '../settings.ts';
 import { runService } from './run-service.ts';
-import { loadSettings } from './settings.ts';
 
 /** `platform-node hub`: the configuration service, until a signal ends it. */
 export const hubCommand = {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import type { FrameConfig } from '../config/service.ts';
-import { createLogger, type Logger } from '../log.ts';
-import { nameGrace } from '../process/guardian.ts';
+import type { FrameConfig } from '../../config/service.ts';
+import { createLogger, type Logger } from '../../log.ts';
+import { nameGrace } from '../../process/guardian.ts';
 
 /** A service that has started. */
 export interface RunningService {

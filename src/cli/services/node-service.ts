@@ -1,12 +1,12 @@
-import type { ChainNetwork } from '../coin/chains.ts';
-import { NodeRpc } from '../coin/node/node-rpc.ts';
-import { type NodeConfig, networkOf, nodeRpcOf } from '../config/node.ts';
-import type { FrameConfig } from '../config/service.ts';
-import type { Logger } from '../log.ts';
-import { createMetrics } from '../observe/metrics/metrics.ts';
-import { openServiceBase, type ServiceBase } from '../service/base.ts';
-import { type FrontDoor, type ListenPlace, listen } from '../service/ingress/listen.ts';
-import type { RpcAppDeps } from '../service/rpc-frame.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { NodeRpc } from '../../coin/node/node-rpc.ts';
+import { type NodeConfig, networkOf, nodeRpcOf } from '../../config/node.ts';
+import type { FrameConfig } from '../../config/service.ts';
+import type { Logger } from '../../log.ts';
+import { createMetrics } from '../../observe/metrics/metrics.ts';
+import { openServiceBase, type ServiceBase } from '../../service/base.ts';
+import { type FrontDoor, type ListenPlace, listen } from '../../service/ingress/listen.ts';
+import type { RpcAppDeps } from '../../service/rpc-frame.ts';
 import type { RunningService } from './run-service.ts';
 
 /** What a service of a coin node is made of. */

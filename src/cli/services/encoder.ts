@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ChainNetwork } from '../coin/chains.ts';
-import { NodeChain } from '../coin/node/node-chain.ts';
-import { type EncoderConfig, encoderChecks, encoderVariables } from '../config/encoder.ts';
-import { placeOf } from '../config/service.ts';
-import { createEncoderApp } from '../encoder/app.ts';
-import { NodeCoins } from '../encoder/coins.ts';
-import { NodePolicyReader } from '../encoder/node-policy.ts';
-import { Reservations } from '../encoder/reservations.ts';
-import { readTrackedCoins } from '../encoder/tracker-coins.ts';
-import { hasCode } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import type { Command, Environment } from './command.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { NodeChain } from '../../coin/node/node-chain.ts';
+import { type EncoderConfig, encoderChecks, encoderVariables } from '../../config/encoder.ts';
+import { placeOf } from '../../config/service.ts';
+import { createEncoderApp } from '../../encoder/app.ts';
+import { NodeCoins } from '../../encoder/coins.ts';
+import { NodePolicyReader } from '../../encoder/node-policy.ts';
+import { Reservations } from '../../encoder/reservations.ts';
+import { readTrackedCoins } from '../../encoder/tracker-coins.ts';
+import { hasCode } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { Command, Environment } from '../command.ts';
+import { readOptions } from '../options.ts';
+import { loadSettings } from '../settings.ts';
 import { startAtNode } from './node-service.ts';
-import { readOptions } from './options.ts';
 import { type RunningService, runService } from './run-service.ts';
-import { loadSettings } from './settings.ts';
 
 /** `platform-node encoder`: builds transactions that carry actions, until a signal ends it. */
 export const encoderCommand = {

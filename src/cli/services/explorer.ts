@@ -1,24 +1,24 @@
 import type { Server } from 'node:http';
-import type { ExplorerActorData, ExplorerAsks } from '../../actors/explorer/actor.ts';
-import { databaseOf } from '../config/database.ts';
+import type { ExplorerActorData, ExplorerAsks } from '../../../actors/explorer/actor.ts';
+import { databaseOf } from '../../config/database.ts';
 import {
   type ExplorerConfig,
   exploredNetwork,
   explorerChecks,
   explorerVariables,
   httpsPlaceOf
-} from '../config/explorer.ts';
-import { placeOf } from '../config/service.ts';
-import { createExplorerApp } from '../explorer/app.ts';
-import { explorerPipeline } from '../explorer/pipeline.ts';
-import { actorReportOf, type ExplorerReport } from '../explorer/report.ts';
-import type { Logger } from '../log.ts';
-import type { FrontDoor } from '../service/ingress/listen.ts';
-import { listenTls } from '../service/ingress/listen-tls.ts';
-import type { Command, Environment } from './command.ts';
-import { readOptions } from './options.ts';
+} from '../../config/explorer.ts';
+import { placeOf } from '../../config/service.ts';
+import { createExplorerApp } from '../../explorer/app.ts';
+import { explorerPipeline } from '../../explorer/pipeline.ts';
+import { actorReportOf, type ExplorerReport } from '../../explorer/report.ts';
+import type { Logger } from '../../log.ts';
+import type { FrontDoor } from '../../service/ingress/listen.ts';
+import { listenTls } from '../../service/ingress/listen-tls.ts';
+import type { Command, Environment } from '../command.ts';
+import { readOptions } from '../options.ts';
+import { loadSettings } from '../settings.ts';
 import { type RunningService, runService } from './run-service.ts';
-import { loadSettings } from './settings.ts';
 import { startSupervised } from './supervised.ts';
 
 /** `platform-node explorer`: answers from the ledger of a network, until a signal ends it. */

@@ -1,18 +1,18 @@
-import type { IndexerActorData, IndexerAsks } from '../../actors/indexer/actor.ts';
-import { databaseOf } from '../config/database.ts';
-import { type IndexerConfig, indexedNetwork, indexerChecks, indexerVariables } from '../config/indexer.ts';
-import { placeOf } from '../config/service.ts';
-import { createIndexerApp } from '../indexer/api/app.ts';
-import { actorReportOf } from '../indexer/api/health.ts';
-import { indexerPipeline } from '../indexer/api/pipeline.ts';
-import type { IndexerReport } from '../indexer/loop/loop.ts';
-import { rulesOf } from '../indexer/rules/rules.ts';
-import { IndexerStore } from '../indexer/store/store.ts';
-import type { Logger } from '../log.ts';
-import type { Command, Environment } from './command.ts';
-import { readOptions } from './options.ts';
+import type { IndexerActorData, IndexerAsks } from '../../../actors/indexer/actor.ts';
+import { databaseOf } from '../../config/database.ts';
+import { type IndexerConfig, indexedNetwork, indexerChecks, indexerVariables } from '../../config/indexer.ts';
+import { placeOf } from '../../config/service.ts';
+import { createIndexerApp } from '../../indexer/api/app.ts';
+import { actorReportOf } from '../../indexer/api/health.ts';
+import { indexerPipeline } from '../../indexer/api/pipeline.ts';
+import type { IndexerReport } from '../../indexer/loop/loop.ts';
+import { rulesOf } from '../../indexer/rules/rules.ts';
+import { IndexerStore } from '../../indexer/store/store.ts';
+import type { Logger } from '../../log.ts';
+import type { Command, Environment } from '../command.ts';
+import { readOptions } from '../options.ts';
+import { loadSettings } from '../settings.ts';
 import { type RunningService, runService } from './run-service.ts';
-import { loadSettings } from './settings.ts';
 import { startSupervised } from './supervised.ts';
 
 /** `platform-node indexer`: the actions of a decoder database into a ledger, until a signal ends it. */

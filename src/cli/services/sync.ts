@@ -1,10 +1,10 @@
-import { findSyncFaults, findSyncWarnings, syncVariables } from '../config/sync.ts';
-import { startSync } from '../sync/service.ts';
-import { type DatabaseId, databaseKey } from '../wire/database.ts';
-import type { Command, Environment } from './command.ts';
-import { readOptions } from './options.ts';
+import { findSyncFaults, findSyncWarnings, syncVariables } from '../../config/sync.ts';
+import { startSync } from '../../sync/service.ts';
+import { type DatabaseId, databaseKey } from '../../wire/database.ts';
+import type { Command, Environment } from '../command.ts';
+import { readOptions } from '../options.ts';
+import { loadSettings } from '../settings.ts';
 import { runService } from './run-service.ts';
-import { loadSettings } from './settings.ts';
 import { planSync, planText } from './sync-plan.ts';
 
 /** Of sysexits(3); no other start is tried after it. */

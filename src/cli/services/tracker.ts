@@ -1,20 +1,20 @@
-import type { TrackerActorData, TrackerAsks } from '../../actors/tracker/actor.ts';
-import { monotonicMs } from '../chain/monotonic.ts';
-import { chainPipeline } from '../chain/pipeline.ts';
-import { actorReportOf } from '../chain/report.ts';
-import { databaseOf } from '../config/database.ts';
-import { networkOf, nodeRpcOf } from '../config/node.ts';
-import { placeOf } from '../config/service.ts';
-import { type TrackerConfig, trackerChecks, trackerVariables } from '../config/tracker.ts';
-import type { Logger } from '../log.ts';
-import { createTrackerApp } from '../tracker/app.ts';
-import type { TrackerReport } from '../tracker/report.ts';
-import { openTrackerStore, type TrackerStore } from '../tracker/store.ts';
-import { clearHalt } from './clear-halt.ts';
-import type { Command, Environment } from './command.ts';
-import { readOptions } from './options.ts';
+import type { TrackerActorData, TrackerAsks } from '../../../actors/tracker/actor.ts';
+import { monotonicMs } from '../../chain/monotonic.ts';
+import { chainPipeline } from '../../chain/pipeline.ts';
+import { actorReportOf } from '../../chain/report.ts';
+import { databaseOf } from '../../config/database.ts';
+import { networkOf, nodeRpcOf } from '../../config/node.ts';
+import { placeOf } from '../../config/service.ts';
+import { type TrackerConfig, trackerChecks, trackerVariables } from '../../config/tracker.ts';
+import type { Logger } from '../../log.ts';
+import { createTrackerApp } from '../../tracker/app.ts';
+import type { TrackerReport } from '../../tracker/report.ts';
+import { openTrackerStore, type TrackerStore } from '../../tracker/store.ts';
+import { clearHalt } from '../clear-halt.ts';
+import type { Command, Environment } from '../command.ts';
+import { readOptions } from '../options.ts';
+import { loadSettings } from '../settings.ts';
 import { type RunningService, runService } from './run-service.ts';
-import { loadSettings } from './settings.ts';
 import { startSupervised } from './supervised.ts';
 
 /** `platform-node tracker`: the unspent outputs of a coin node's chain, until a signal ends it. */

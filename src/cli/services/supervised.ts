@@ -1,16 +1,16 @@
-import type { Protocol } from '../../actors/runtime/channel.ts';
-import { actorEntry } from '../../actors/runtime/supervision/actor-handle.ts';
-import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
-import type { FrameConfig } from '../config/service.ts';
-import type { Logger } from '../log.ts';
-import { createMetrics } from '../observe/metrics/metrics.ts';
-import { openServiceBase } from '../service/base.ts';
-import { type FrontDoor, type ListenPlace, listen } from '../service/ingress/listen.ts';
-import type { ServiceActors } from '../service/routes/debug.ts';
-import type { RpcAppDeps } from '../service/rpc-frame.ts';
-import type { ActorId } from '../wire/actor.ts';
-import type { Pipeline } from '../wire/pipeline.ts';
-import type { ActorReport } from '../wire/report.ts';
+import type { Protocol } from '../../../actors/runtime/channel.ts';
+import { actorEntry } from '../../../actors/runtime/supervision/actor-handle.ts';
+import { Supervisor } from '../../../actors/runtime/supervision/supervisor.ts';
+import type { FrameConfig } from '../../config/service.ts';
+import type { Logger } from '../../log.ts';
+import { createMetrics } from '../../observe/metrics/metrics.ts';
+import { openServiceBase } from '../../service/base.ts';
+import { type FrontDoor, type ListenPlace, listen } from '../../service/ingress/listen.ts';
+import type { ServiceActors } from '../../service/routes/debug.ts';
+import type { RpcAppDeps } from '../../service/rpc-frame.ts';
+import type { ActorId } from '../../wire/actor.ts';
+import type { Pipeline } from '../../wire/pipeline.ts';
+import type { ActorReport } from '../../wire/report.ts';
 import type { RunningService } from './run-service.ts';
 
 /** What is known of a loop from outside of its thread. */

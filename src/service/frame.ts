@@ -23,7 +23,6 @@ import { type FrontDoorOptions, frontDoor } from './ingress/front-door.ts';
 import { type Documentation, documentRoutes } from './openapi.ts';
 import { refuseInvalid } from './parameters.ts';
 import { READINESS, type Readiness } from './readiness.ts';
-import { ResponseBuffer } from './response-buffer.ts';
 import { consoleRoutes } from './routes/console.ts';
 import { debugRoutes, type ServiceActors } from './routes/debug.ts';
 import { documentationRoutes } from './routes/documentation.ts';
@@ -31,6 +30,7 @@ import { metricsRoutes } from './routes/metrics.ts';
 import { probeRoutes } from './routes/probes.ts';
 import { jsonRpc, type RpcOptions } from './rpc/json-rpc.ts';
 import { describeMethods } from './rpc/openrpc.ts';
+import { ResponseBuffer } from './stream/response-buffer.ts';
 
 /** What the frame reads of a service's configuration. */
 export type FrameSettings = Pick<

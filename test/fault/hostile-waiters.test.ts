@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { fastify } from 'fastify';
-import { ResponseBuffer } from '../../src/service/response-buffer.ts';
+import { ResponseBuffer } from '../../src/service/stream/response-buffer.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { until } from '../support/listener.ts';
 import { RawClient } from '../support/raw-client.ts';

@@ -1,8 +1,8 @@
 import type { WebSocket } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { SendBuffer } from '../../service/send-buffer.ts';
-import { StreamSubscriber } from '../../service/stream-subscriber.ts';
+import type { SendBuffer } from '../../service/stream/send-buffer.ts';
+import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
 import { type Advance, type Row, readAdvance, type Subject } from './advance.ts';
 

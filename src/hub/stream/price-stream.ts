@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import type { Logger } from '../../log.ts';
-import type { SendBuffer } from '../../service/send-buffer.ts';
-import { type StreamLimits, StreamSubscriber } from '../../service/stream-subscriber.ts';
+import type { SendBuffer } from '../../service/stream/send-buffer.ts';
+import { type StreamLimits, StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { highestId, pageOf, type RemovedRows, STREAMED_TABLES, type StreamedTable } from '../store/prices.ts';
 

@@ -4,7 +4,7 @@ import type { SyncConfig } from '../../config/sync.ts';
 import type { ResumePoint } from '../../db/source/resume-point.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { SendBuffer } from '../../service/send-buffer.ts';
+import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import type { Broadcast } from '../../wire/broadcast.ts';
 import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/database.ts';
 import type { StatusMessage } from '../../wire/messages.ts';

@@ -8,7 +8,7 @@ import {
   type SubscriberInput,
   subscriberMachine
 } from '../../../machines/sync/subscriber.ts';
-import type { SendBuffer } from '../../service/send-buffer.ts';
+import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { type AuthMessage, AuthMessageSchema, HeartbeatMessageSchema } from '../../wire/validator.ts';
 
 /** What `/status` shows of one subscriber; no address. */

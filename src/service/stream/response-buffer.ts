@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { PlatformError } from '../errors.ts';
+import { PlatformError } from '../../errors.ts';
 
 /** Smaller answers are no concern: a connection has one at a time. */
 const LARGE_BYTES = 128 * 1024;

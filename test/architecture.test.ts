@@ -395,7 +395,11 @@ test('the rule catches what it is for, types too', () => {
     ['src/sync/service.ts', "const { run } = await import('../cli/services/sync.ts');", true],
     ['actors/source/actor.ts', "import { Supervisor } from '../runtime/supervision/supervisor.ts';", true],
     ['src/nowhere/file.ts', '', true],
-    ['src/cli/services/sync.ts', "import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';", false]
+    [
+      'src/cli/services/sync.ts',
+      "import { Supervisor } from '../../../actors/runtime/supervision/supervisor.ts';",
+      false
+    ]
   ];
   for (const [file, source, refused] of seeded) {
     assert.equal(forbiddenImports(file, source).length > 0, refused, `${file}: ${source}`);

@@ -134,7 +134,7 @@ test('a start that is interrupted leaves no process', async () => {
   const interrupt = new AbortController();
   const pidFile = join(directory, 'pid');
   const starting = startService(
-    shellOrder('slow', `echo $$ > "${pidFile}"; exec sleep 60`, async () => {
+    shellOrder('slow', `echo $$ > "${pidFile}.new"; mv "${pidFile}.new" "${pidFile}"; exec sleep 60`, async () => {
       if (existsSync(pidFile)) interrupt.abort();
       return false;
     }),

@@ -1,5 +1,5 @@
 import type { TimelineEntry } from '../actors/runtime/supervision/timeline.ts';
-import { waitOf } from '../src/wire/standing.ts';
+import { waitOf } from '../src/wire/condition.ts';
 import { Chart, eventText } from './chart.ts';
 import { count, duration, h, setText, Table } from './dom.ts';
 import { Frames } from './frames.ts';

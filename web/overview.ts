@@ -1,5 +1,5 @@
+import { conditionOf } from '../src/wire/condition.ts';
 import { PIPELINE_STATES, type Pipeline, type PipelineState } from '../src/wire/pipeline.ts';
-import { standingOf } from '../src/wire/standing.ts';
 import { type Cell, count, duration, h, Table } from './dom.ts';
 import { Frames } from './frames.ts';
 import type { LiveDatabase, LiveState } from './live.ts';
@@ -180,13 +180,13 @@ function inGroups(steps: readonly (() => void)[], size: number): (() => void)[] 
 
 /** What an operator needs to know first; empty when all is well. */
 export function why(database: LiveDatabase): string {
-  const { state, doing, reason } = standingOf(database);
+  const { state, doing, reason } = conditionOf(database);
   if (state === 'failed' && reason) return `${doing}: ${reason}`;
   return reason ?? (state === 'well' ? '' : doing);
 }
 
 function stateCell(database: LiveDatabase): Cell {
-  const { state, doing } = standingOf(database);
+  const { state, doing } = conditionOf(database);
   const kind = state === 'failed' ? 'bad' : state === 'well' ? 'good' : state === 'working' ? 'busy' : 'warn';
   return { text: doing, kind };
 }

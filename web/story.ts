@@ -1,5 +1,5 @@
 import type { TimelineEntry } from '../actors/runtime/supervision/timeline.ts';
-import { phrase } from '../src/wire/standing.ts';
+import { phrase } from '../src/wire/condition.ts';
 import { h, setText } from './dom.ts';
 import { keyOf } from './lanes.ts';
 

@@ -110,8 +110,8 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
 
 const transparency = new SourceTransparency({
   data,
-  line: control,
-  readLine: logReader,
+  logWriter: control,
+  logReader,
   observe: host.observe('epochCommit'),
   computeRoots: (epochs) => host.ask('sync/merkle-epochs', { epochs }, { deadlineMs: TASK_DEADLINE_MS })
 });

@@ -62,7 +62,7 @@ export async function readDigestTip(
  */
 export class DigestPasses {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
-  readonly #line: SerialConnection;
+  readonly #serial: SerialConnection;
   readonly #reorgs: () => number;
   #running = 0;
   #kept: DigestPass[] = [];
@@ -76,7 +76,7 @@ export class DigestPasses {
     reorgs: () => number
   ) {
     this.#data = data;
-    this.#line = new SerialConnection(open);
+    this.#serial = new SerialConnection(open);
     this.#reorgs = reorgs;
   }
 
@@ -123,7 +123,7 @@ export class DigestPasses {
 
   /** Ends what is under way. */
   destroy(): void {
-    this.#line.destroy();
+    this.#serial.destroy();
   }
 
   #keep(pass: DigestPass): void {
@@ -137,7 +137,7 @@ export class DigestPasses {
     const begun = Promise.withResolvers<DigestPass>();
     let pass: DigestPass | undefined;
     this.#running++;
-    const tables: Promise<readonly TableDigests[]> = this.#line
+    const tables: Promise<readonly TableDigests[]> = this.#serial
       .use((connection) => {
         const reorgs = this.#reorgs();
         return inSnapshot(connection, async () => {
@@ -152,7 +152,7 @@ export class DigestPasses {
         });
       })
       .finally(() => {
-        if (--this.#running === 0) this.#line.destroy();
+        if (--this.#running === 0) this.#serial.destroy();
       });
     tables.catch((caught: unknown) => begun.reject(caught));
     return begun.promise;

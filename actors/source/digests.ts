@@ -43,14 +43,14 @@ type TableQuery = DigestQuery & { readonly table: string };
  */
 export class SourceDigests {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
-  readonly #line: SerialConnection;
+  readonly #serial: SerialConnection;
   readonly #passes: DigestPasses;
   readonly #feed: DigestFeed;
   #waiting = 0;
 
   constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>, feed: DigestFeed) {
     this.#data = data;
-    this.#line = new SerialConnection(open);
+    this.#serial = new SerialConnection(open);
     this.#passes = new DigestPasses(data, open, feed.reorgs);
     this.#feed = feed;
   }
@@ -82,7 +82,7 @@ export class SourceDigests {
 
   /** Ends what is under way. */
   destroy(): void {
-    this.#line.destroy();
+    this.#serial.destroy();
     this.#passes.destroy();
   }
 
@@ -93,7 +93,7 @@ export class SourceDigests {
   async #look<T>(work: (connection: Connection, layout: SourceLayout, tip: DigestTip) => Promise<T>): Promise<T> {
     this.#waiting++;
     try {
-      return await this.#line.use((connection) => {
+      return await this.#serial.use((connection) => {
         const reorgs = this.#feed.reorgs();
         return inSnapshot(connection, async () => {
           const { layout, tip } = await readDigestTip(connection, this.#data, reorgs);
@@ -101,7 +101,7 @@ export class SourceDigests {
         });
       });
     } finally {
-      if (--this.#waiting === 0) this.#line.destroy();
+      if (--this.#waiting === 0) this.#serial.destroy();
     }
   }
 

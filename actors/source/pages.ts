@@ -18,12 +18,12 @@ const PAGE_BYTES = 32 * 2 ** 20;
  */
 export class SourcePages {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
-  readonly #line: SerialConnection;
+  readonly #serial: SerialConnection;
   #waiting = 0;
 
   constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>) {
     this.#data = data;
-    this.#line = new SerialConnection(open);
+    this.#serial = new SerialConnection(open);
   }
 
   async lookups({ coding, ...order }: SourceAsks['lookups.page']['request']) {
@@ -48,20 +48,20 @@ export class SourcePages {
 
   /** Ends what is under way. */
   destroy(): void {
-    this.#line.destroy();
+    this.#serial.destroy();
   }
 
   async #read<T>(work: (connection: Connection, layout: SourceLayout) => Promise<T>): Promise<T> {
     this.#waiting++;
     try {
-      return await this.#line.use((connection) =>
+      return await this.#serial.use((connection) =>
         inSnapshot(connection, async () => {
           const { id, localTables } = this.#data;
           return work(connection, await readLayout(connection, id.dbType, localTables));
         })
       );
     } finally {
-      if (--this.#waiting === 0) this.#line.destroy();
+      if (--this.#waiting === 0) this.#serial.destroy();
     }
   }
 }

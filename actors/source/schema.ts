@@ -12,7 +12,7 @@ const LAYOUT_AGE_MS = 1_000;
 /** Answers for a source's schema. */
 export class SourceSchema {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
-  readonly #line: SerialConnection;
+  readonly #serial: SerialConnection;
   #record: { readonly fingerprint: string; readonly body: Promise<string> } | undefined;
   /**
    * The schema a moment ago at most, of a database with blocks: reading it takes longer than handing on a small snapshot that is
@@ -24,10 +24,10 @@ export class SourceSchema {
     return { heads, fingerprint };
   });
 
-  /** @param line one that no block waits for */
-  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, line: SerialConnection) {
+  /** @param serial one that no block waits for */
+  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, serial: SerialConnection) {
     this.#data = data;
-    this.#line = line;
+    this.#serial = serial;
   }
 
   /** The body of `/schema` as it is now; null when the asker knows it by its fingerprint. @throws {PlatformError} DATABASE_* */
@@ -48,7 +48,7 @@ export class SourceSchema {
   async #describe(layout: SourceLayout): Promise<string> {
     const { fingerprint, plans } = layout;
     const classes = new Map(plans.map((plan) => [plan.name, plan.class]));
-    const tables = await this.#line.use((connection) => readCreateTableTexts(connection, layout));
+    const tables = await this.#serial.use((connection) => readCreateTableTexts(connection, layout));
     // The texts are read one by one, in no snapshot.
     if ((await this.#readLayout()).fingerprint !== fingerprint)
       throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the schema changed while it was read: ask again' });
@@ -61,6 +61,6 @@ export class SourceSchema {
 
   #readLayout(): Promise<SourceLayout> {
     const { id, localTables } = this.#data;
-    return this.#line.use((connection) => readLayout(connection, id.dbType, localTables));
+    return this.#serial.use((connection) => readLayout(connection, id.dbType, localTables));
   }
 }

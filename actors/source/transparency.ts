@@ -50,9 +50,9 @@ export interface TransparencyOptions {
     'id' | 'coordinates' | 'readOnly' | 'epochSize' | 'stateDirectory' | 'localTables'
   >;
   /** Blocks wait for its statements. */
-  readonly line: SerialConnection;
+  readonly logWriter: SerialConnection;
   /** What callers read of the log. */
-  readonly readLine: SerialConnection;
+  readonly logReader: SerialConnection;
   readonly observe: (inspection: InspectionEvent) => void;
   /** Computes roots on the task pool. */
   readonly computeRoots: (
@@ -86,7 +86,7 @@ export class SourceTransparency {
   /** Makes the control tables where they are missing and may be made. */
   async prepare(): Promise<void> {
     if (this.#options.data.id.dbType !== 'indexer') return;
-    await this.#options.line.use(async (connection) => {
+    await this.#options.logWriter.use(async (connection) => {
       if (this.#writes) await createControlTables(connection);
       const missing = (await missingControlTables(connection)).filter((table) => table !== 'sync_halt');
       this.missing =
@@ -99,30 +99,30 @@ export class SourceTransparency {
   /** Records every block that is not recorded, and commits every full epoch that is not committed from all its blocks. */
   async backfill(): Promise<void> {
     if (!this.#writes) return;
-    const { line, data } = this.#options;
-    const layout = await line.use((connection) => readLayout(connection, data.id.dbType, data.localTables));
+    const { logWriter, data } = this.#options;
+    const layout = await logWriter.use((connection) => readLayout(connection, data.id.dbType, data.localTables));
     const { heads } = layout;
     if (!heads) return this.#startCommits(0);
-    const tip = (await line.use((connection) => readTip(connection, heads)))?.height ?? -1;
-    const first = (await line.use(readFirstHeight)) ?? 0;
+    const tip = (await logWriter.use((connection) => readTip(connection, heads)))?.height ?? -1;
+    const first = (await logWriter.use(readFirstHeight)) ?? 0;
     await this.prune(tip + 1);
     for (let from = first; from <= tip; from += BACKFILL_BLOCKS) {
       const to = Math.min(tip, from + BACKFILL_BLOCKS - 1);
-      await this.#rewrite(await line.use((connection) => readUnrecorded(connection, heads, from, to)));
+      await this.#rewrite(await logWriter.use((connection) => readUnrecorded(connection, heads, from, to)));
     }
     // Blocks may be gone since the tip was read: an epoch of which some are missing is not full.
-    const height = await line.use(readLoggedHeight);
-    await this.#commitAll(await line.use((connection) => readOpenEpochs(connection, data.epochSize, height)));
+    const height = await logWriter.use(readLoggedHeight);
+    await this.#commitAll(await logWriter.use((connection) => readOpenEpochs(connection, data.epochSize, height)));
     this.#startCommits(height);
   }
 
   /** An epoch goes before its leaves change: whatever ends this in between, it is found open the next time. */
   async #rewrite(blocks: readonly UnrecordedBlock[]): Promise<void> {
-    const { line, data } = this.#options;
+    const { logWriter, data } = this.#options;
     const others = blocks.filter(({ sameLeaf }) => !sameLeaf);
     const epochs = new Set(others.map(({ height }) => epochOf(height, data.epochSize)));
-    await this.#giveUp(await line.use((connection) => dropEpochs(connection, [...epochs])));
-    await line.use((connection) => recordBlocks(connection, blocks));
+    await this.#giveUp(await logWriter.use((connection) => dropEpochs(connection, [...epochs])));
+    await logWriter.use((connection) => recordBlocks(connection, blocks));
   }
 
   /** @param fork where the chain left what these epochs were made of; their own first block where it is not known */
@@ -133,9 +133,9 @@ export class SourceTransparency {
   }
 
   async #commitAll(epochs: readonly number[]): Promise<void> {
-    const { line, data, computeRoots } = this.#options;
+    const { logWriter, data, computeRoots } = this.#options;
     for (let start = 0; start < epochs.length; start += BACKFILL_EPOCHS) {
-      const batch = await line.use(async (connection) => {
+      const batch = await logWriter.use(async (connection) => {
         const read = [];
         for (const epoch of epochs.slice(start, start + BACKFILL_EPOCHS)) {
           read.push({ epoch, blocks: await readEpochBlocks(connection, epoch, data.epochSize) });
@@ -151,7 +151,7 @@ export class SourceTransparency {
           root: roots.get(epoch)!,
           leafCount: blocks.length
         };
-        await this.#note(epoch, await line.use((connection) => writeEpoch(connection, summary)));
+        await this.#note(epoch, await logWriter.use((connection) => writeEpoch(connection, summary)));
       }
     }
   }
@@ -184,15 +184,15 @@ export class SourceTransparency {
   async record(blocks: readonly LoggedBlock[], recent: readonly BroadcastBlock[], heads: HeadLayout): Promise<void> {
     const [first, last] = [blocks[0], blocks.at(-1)];
     if (!this.#writes || !first || !last) return;
-    const { line } = this.#options;
+    const { logWriter } = this.#options;
     const timed = this.#timed;
     this.#timed = Promise.resolve(); // a fault is reported once
     await timed;
-    const from = await line.use((connection) => findBreak(connection, blocks, recent));
+    const from = await logWriter.use((connection) => findBreak(connection, blocks, recent));
     const lost = recent.filter(({ height }) => height >= (from ?? first.height));
-    const again = lost.length === 0 ? [] : await line.use((connection) => readAgain(connection, lost, heads));
+    const again = lost.length === 0 ? [] : await logWriter.use((connection) => readAgain(connection, lost, heads));
     if (from !== null) await this.prune(from);
-    await line.use((connection) => recordBlocks(connection, [...again, ...blocks]));
+    await logWriter.use((connection) => recordBlocks(connection, [...again, ...blocks]));
     this.#commits?.send({ type: 'block.recorded', height: last.height });
     await this.committed();
   }
@@ -206,7 +206,7 @@ export class SourceTransparency {
 
   /** Other times under the same hashes are found by comparing: a group that was not broadcast may have left them. */
   #retime(heads: HeadLayout, from: number, to: number): Promise<void> {
-    return this.#options.line.use(async (connection) => {
+    return this.#options.logWriter.use(async (connection) => {
       await recordBlocks(connection, await readRetimed(connection, heads, from, to));
     });
   }
@@ -220,8 +220,8 @@ export class SourceTransparency {
   }
 
   async #commit(epoch: number): Promise<void> {
-    const { line, data } = this.#options;
-    await this.#note(epoch, await line.use((connection) => commitEpoch(connection, epoch, data.epochSize)));
+    const { logWriter, data } = this.#options;
+    await this.#note(epoch, await logWriter.use((connection) => commitEpoch(connection, epoch, data.epochSize)));
   }
 
   /** @param written null: it was committed so already */
@@ -236,7 +236,7 @@ export class SourceTransparency {
   /** Removes orphaned blocks and the epochs that hold any; they are committed again once they are full. */
   async prune(fork: number): Promise<void> {
     if (!this.#writes) return;
-    const gone = await this.#options.line.use((connection) =>
+    const gone = await this.#options.logWriter.use((connection) =>
       inTransaction(connection, () => pruneFrom(connection, fork))
     );
     this.#commits?.send({ type: 'reorg.detected', forkHeight: fork });
@@ -246,7 +246,7 @@ export class SourceTransparency {
   /** Runs a read of the log. @throws {PlatformError} DATABASE_UNUSABLE when its tables are missing */
   async read<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     if (this.missing !== null) throw new PlatformError('DATABASE_UNUSABLE', { reason: this.missing });
-    return this.#options.readLine.use(work);
+    return this.#options.logReader.use(work);
   }
 
   /** A line for each committed root that was given up, and for the one that took its place; a first commit is none. */

@@ -2,8 +2,8 @@ import { remedyOf } from './halts.ts';
 import { boundReason, NEAR_BLOCKS, type PipelineNode, type PipelineState } from './pipeline.ts';
 import type { Circuit, Halt } from './report.ts';
 
-/** The fields of an actor that its standing depends on. */
-export interface StandingInput {
+/** The fields of an actor that its condition depends on. */
+export interface ConditionInput {
   /** The supervisor's: `running`, `backoff`, `parked` and so on. */
   readonly state: string;
   /** What put it where it is, while it is down. */
@@ -18,8 +18,8 @@ export interface StandingInput {
   readonly waiting: { readonly on: string | null } | null;
 }
 
-/** How an actor stands, as its box shows it. */
-export type Standing = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
+/** What state an actor is in, as its box shows it. */
+export type Condition = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
 
 const FOLLOWS = /^(?:live|verifying|caughtUp|inspecting|(?:polling|parsing|indexing)\b.*)$/;
 const WAITS = new Set(['reconnecting', 'connecting', 'waitingForNode']);
@@ -33,7 +33,7 @@ const DOWN: Readonly<Record<string, readonly [PipelineState, string]>> = {
 };
 
 /** The fields of an actor that say what keeps it from its work. */
-export interface WaitInput extends Pick<StandingInput, 'state' | 'reason' | 'waiting'> {
+export interface WaitInput extends Pick<ConditionInput, 'state' | 'reason' | 'waiting'> {
   readonly restarts: { readonly causes: readonly { readonly reason: string }[] };
 }
 
@@ -45,7 +45,7 @@ export function waitOf({ state, reason, waiting, restarts }: WaitInput): string 
 }
 
 /** An actor's state in one word, and why it is not well. */
-export function standingOf({ state, reason, report, waiting }: StandingInput): Standing {
+export function conditionOf({ state, reason, report, waiting }: ConditionInput): Condition {
   if (state !== 'running') {
     const [down, doing] = DOWN[state] ?? ['failed', phrase(state)];
     return { state: down, doing, reason: boundReason(reason?.message) };
@@ -54,10 +54,34 @@ export function standingOf({ state, reason, report, waiting }: StandingInput): S
   const halt = report.replica?.halt;
   if (halt) return { state: 'failed', doing: 'halted', reason: boundReason(`${halt.reason}; ${remedyOf(halt)}`) };
   const isCut = report.circuit === 'open' || report.circuit === 'half-open';
-  const standing = isCut ? 'waiting' : phaseState(report.phase, report.lagBlocks);
+  const condition = isCut ? 'waiting' : phaseState(report.phase, report.lagBlocks);
   const waits = waiting?.on ? `waits for ${waiting.on}` : null;
-  const why = report.lastError ?? (standing === 'well' ? null : waits);
-  return { state: standing, doing: phrase(report.phase), reason: boundReason(why) };
+  const why = report.lastError ?? (condition === 'well' ? null : waits);
+  return { state: condition, doing: phrase(report.phase), reason: boundReason(why) };
+}
+
+/** What the loop of a service tells of itself. */
+export interface LoopReport {
+  /** Where its machine is. */
+  readonly state: string;
+  readonly haltReason: string | null;
+  /** Attempts that failed since the last that did not. */
+  readonly failures: number;
+}
+
+/** The condition of a service's loop. @param crash why its thread is down @param report null: none came yet */
+export function loopCondition(crash: string | null, report: LoopReport | null, lagBlocks: number | null): Condition {
+  if (crash !== null) return { state: 'failed', doing: 'down', reason: boundReason(crash) };
+  const last = report && { phase: report.state, lagBlocks, lastError: report.haltReason };
+  const waiting = report?.failures ? { on: `the next attempt; ${report.failures} failed` } : null;
+  return conditionOf({ state: 'running', reason: null, report: last, waiting });
+}
+
+/** The condition of what a loop asks. @param answers null: it was not asked yet @param reason what to know while it does not */
+export function peerCondition(answers: boolean | null, reason: string): Condition {
+  if (answers === null) return { state: 'unknown', doing: 'not heard of yet', reason: null };
+  if (answers) return { state: 'well', doing: 'answers', reason: null };
+  return { state: 'failed', doing: 'does not answer', reason };
 }
 
 function phaseState(phase: string, lagBlocks: number | null): PipelineState {

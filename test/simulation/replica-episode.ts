@@ -100,8 +100,8 @@ export class ReplicaEpisode implements Episode {
     this.#sources.mine();
     await world.suffer(steps, () => this.#plagues);
     await this.#makePeace();
-    const { commits, halts, unseen, standing } = this.#witness;
-    return world.report({ commits, halts, repairs: standing.repairs, 'reorgs unseen': unseen });
+    const { commits, halts, unseen, progress } = this.#witness;
+    return world.report({ commits, halts, repairs: progress.repairs, 'reorgs unseen': unseen });
   }
 
   async #serve(firstGeneration: number): Promise<SyncActors['supervisor']> {
@@ -150,7 +150,7 @@ export class ReplicaEpisode implements Episode {
   /** Somebody changes a row of the replica, when no transaction is under way. */
   #tamper(): void {
     const { server, scheduler } = this.#world;
-    const { height, phase } = this.#witness.standing;
+    const { height, phase } = this.#witness.progress;
     if (height === null || height < 1 || phase === 'bootstrapping' || this.#world.isPeace) return;
     if (server.isInTransaction) return void scheduler.after(1, () => this.#tamper(), null);
     server.change([findChange(server, scheduler.random, height)]);
@@ -208,24 +208,24 @@ export class ReplicaEpisode implements Episode {
   }
 
   #isWhole(): boolean {
-    const { height, complete, phase } = this.#witness.standing;
+    const { height, complete, phase } = this.#witness.progress;
     return height === this.#sources.tip.height && complete && phase === 'following' && !this.#witness.isHalted;
   }
 
   /** Compared at the end of the last epoch or later, and equal. */
   #isVerified(): boolean {
     const { epochSize } = this.#data;
-    const { standing } = this.#witness;
+    const { progress } = this.#witness;
     const { tip } = this.#sources;
     const end = Math.floor(tip.height / epochSize) * epochSize;
-    return (standing.verified_height ?? 0) >= end && this.#witness.blemishes(tip).length === 0;
+    return (progress.verified_height ?? 0) >= end && this.#witness.blemishes(tip).length === 0;
   }
 
   #describe(): string {
     const actor = this.#world.supervisor?.list()[0];
-    const { standing, isHalted: halted } = this.#witness;
+    const { progress, isHalted: halted } = this.#witness;
     const { tip } = this.#sources;
-    const text = JSON.stringify({ ...standing, halted, blemishes: this.#witness.blemishes(tip), tip: tip.height });
+    const text = JSON.stringify({ ...progress, halted, blemishes: this.#witness.blemishes(tip), tip: tip.height });
     return `${text}; the actor is ${actor?.state} ${JSON.stringify(actor?.reason ?? null)}`;
   }
 }

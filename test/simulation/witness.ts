@@ -32,7 +32,7 @@ export interface WitnessOptions {
 }
 
 /** What is committed in the replica. */
-interface Standing {
+interface Progress {
   readonly height: number | null;
   readonly block_time: number | null;
   readonly complete: boolean;
@@ -51,7 +51,7 @@ export class Witness {
   readonly #options: WitnessOptions;
   readonly #blocks = new BlockBook();
   readonly #lives = new Map<SimulatedThread, Biography>();
-  #standing: Standing = {
+  #progress: Progress = {
     height: null,
     block_time: null,
     complete: false,
@@ -85,8 +85,8 @@ export class Witness {
     this.#blocks.add(block);
   }
 
-  get standing(): Standing {
-    return this.#standing;
+  get progress(): Progress {
+    return this.#progress;
   }
 
   get isHalted(): boolean {
@@ -135,7 +135,7 @@ export class Witness {
   /** Somebody changed rows behind the service's back. */
   tampered(): void {
     this.#isTainted = true;
-    this.#note(this.#tipsAt(this.#standing.height!), true, 'a replica that was changed by hand');
+    this.#note(this.#tipsAt(this.#progress.height!), true, 'a replica that was changed by hand');
     this.#tamperedAt = ++this.#order;
   }
 
@@ -165,14 +165,14 @@ export class Witness {
 
   committed(by: MemoryConnection, thread: SimulatedThread | undefined): void {
     const { server } = this.#options;
-    const before = this.#standing;
+    const before = this.#progress;
     const life = thread && this.#lives.get(thread);
-    const [row] = server.read<Standing>(MARKER);
+    const [row] = server.read<Progress>(MARKER);
     if (!row) return;
-    this.#standing = { ...row, complete: Number(row.complete) === 1 };
+    this.#progress = { ...row, complete: Number(row.complete) === 1 };
     this.commits++;
     this.#lookAtHalt(life);
-    const { height, phase } = this.#standing;
+    const { height, phase } = this.#progress;
     if (height !== before.height && !server.holdsLock(by))
       throw new Violation(`a writer without the lock moved the replica from block ${before.height} to ${height}`);
     if (height === null || phase === 'bootstrapping') return;
@@ -185,8 +185,8 @@ export class Witness {
   }
 
   /** The rows of the replica are those of its branch, but for what others did. */
-  #look(tips: readonly Block[], life: Biography | undefined, before: Standing): void {
-    const { height, complete, phase, repairs, verified_at } = this.#standing;
+  #look(tips: readonly Block[], life: Biography | undefined, before: Progress): void {
+    const { height, complete, phase, repairs, verified_at } = this.#progress;
     const hasRepaired = repairs > before.repairs;
     const falls = height! < (before.height ?? 0);
     const mayDiffer = hasRepaired ? life?.isDeceived === true : falls && this.#isTainted;
@@ -206,7 +206,7 @@ export class Witness {
     for (const [blemish, since] of this.#blemishes)
       if (looked === null || since < looked.order || !isTampered)
         throw new Violation(`the replica counts as verified, and differed before it was compared: ${blemish}`);
-    if (this.#blemishes.size === 0 && this.#standing.block_time !== this.#held!.time)
+    if (this.#blemishes.size === 0 && this.#progress.block_time !== this.#held!.time)
       throw new Violation(
         `the replica counts as verified, and its marker has another time than block ${this.#held!.height}`
       );
@@ -305,7 +305,7 @@ export class Witness {
     return tips;
   }
 
-  #mayApply(life: Biography | undefined, { height, hashes }: Block, before: Standing): void {
+  #mayApply(life: Biography | undefined, { height, hashes }: Block, before: Progress): void {
     if (this.#isHalted) throw new Violation(`block ${height} was applied while a halt stands`);
     if (life?.halt.startsWith('halted')) throw new Violation(`block ${height} was applied after its thread had halted`);
     const { judges } = this.#options;
@@ -319,7 +319,7 @@ export class Witness {
   /** What the source keeps of blocks that it took back is not known before the replica is reconciled. */
   #mayRollBack(): void {
     if (this.#isHalted) throw new Violation('blocks were undone while a halt stands');
-    const { complete, phase } = this.#standing;
+    const { complete, phase } = this.#progress;
     if (complete || phase !== 'reconciling') throw new Violation(`after a rollback a replica says that it is ${phase}`);
   }
 }

@@ -1,7 +1,7 @@
 import { type ActorId, actorKey } from '../../wire/actor.ts';
-import { arrowOf, boundReason, boxOf, type Pipeline, type PipelineNode } from '../../wire/pipeline.ts';
+import { type Condition, loopCondition, peerCondition } from '../../wire/condition.ts';
+import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../../wire/pipeline.ts';
 import type { Circuit } from '../../wire/report.ts';
-import { standingOf } from '../../wire/standing.ts';
 import { healthOf, type IndexerView } from './health.ts';
 
 /** The way of blocks as an indexer knows it: decoder database → indexer → ledger. */
@@ -10,17 +10,17 @@ export function indexerPipeline(id: ActorId, view: IndexerView): Pipeline {
   const { decoderBlock, lastIndexedBlock, decoderDbCircuit, indexerDbCircuit, lag } = healthOf(view);
   const source: PipelineNode = {
     ...boxOf(key, 'source', `decoder/${id.chain}`),
-    ...databaseStanding(decoderDbCircuit),
+    ...databaseCondition(decoderDbCircuit),
     height: decoderBlock
   };
   const indexer: PipelineNode = {
     ...boxOf(key, 'indexer', 'indexer'),
-    ...indexerStanding(view, lag),
+    ...loopCondition(view.crash, view.report, lag),
     height: lastIndexedBlock
   };
   const database: PipelineNode = {
     ...boxOf(key, 'database', `indexer/${id.chain}`),
-    ...databaseStanding(indexerDbCircuit),
+    ...databaseCondition(indexerDbCircuit),
     height: lastIndexedBlock
   };
   return {
@@ -29,17 +29,7 @@ export function indexerPipeline(id: ActorId, view: IndexerView): Pipeline {
   };
 }
 
-type BoxStanding = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
-
-function indexerStanding({ report, crash }: IndexerView, lagBlocks: number | null): BoxStanding {
-  if (crash !== null) return { state: 'failed', doing: 'down', reason: boundReason(crash) };
-  const last = report && { phase: report.state, lagBlocks, lastError: report.haltReason };
-  const waiting = report?.failures ? { on: `the next attempt; ${report.failures} failed` } : null;
-  return standingOf({ state: 'running', reason: null, report: last, waiting });
-}
-
-function databaseStanding(circuit: Circuit | null): BoxStanding {
-  if (circuit === null) return { state: 'unknown', doing: 'not heard of yet', reason: null };
-  if (circuit === 'closed') return { state: 'well', doing: 'answers', reason: null };
-  return { state: 'failed', doing: 'does not answer', reason: 'the indexer tries again until it answers' };
+/** Of a database, by the circuit of who asks it. */
+function databaseCondition(circuit: Circuit | null): Condition {
+  return peerCondition(circuit && circuit === 'closed', 'the indexer tries again until it answers');
 }

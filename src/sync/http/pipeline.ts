@@ -1,4 +1,5 @@
 import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
+import { type Condition, conditionOf } from '../../wire/condition.ts';
 import { databaseKey } from '../../wire/database.ts';
 import {
   arrowOf,
@@ -11,7 +12,6 @@ import {
   type PipelineState
 } from '../../wire/pipeline.ts';
 import type { DatabaseReport } from '../../wire/report.ts';
-import { standingOf } from '../../wire/standing.ts';
 import type { SubscriberView } from '../fan-out/subscriber.ts';
 
 /** What a sync service knows of one database. */
@@ -59,7 +59,7 @@ function serverLane(lane: SyncLane): Pipeline {
   const server = actorBox(lane, 'sync server', 'source');
   const database: PipelineNode = {
     ...boxOf(key, 'database', report?.dbName ?? 'database'),
-    ...databaseStanding(report),
+    ...databaseCondition(report),
     height: report?.tip ?? null
   };
   const stalled = subscribers.filter(({ state }) => state === 'stalled').length;
@@ -104,14 +104,14 @@ function clientLane(lane: SyncLane): Pipeline {
 
 function sourceBox(key: string, { url, state, height, error }: Source): PipelineNode {
   const name = URL.parse(url)?.host ?? url;
-  const standing = SOURCE_STATES[state] ?? 'unknown';
+  const condition = SOURCE_STATES[state] ?? 'unknown';
   return {
     ...boxOf(key, 'source', name),
     id: `${key} source ${url}`,
-    state: standing,
+    state: condition,
     doing: state,
     height,
-    reason: standing === 'well' ? null : boundReason(error)
+    reason: condition === 'well' ? null : boundReason(error)
   };
 }
 
@@ -119,13 +119,13 @@ function actorBox(lane: SyncLane, role: string, machine: string): PipelineNode {
   const { report, machines } = lane;
   return {
     ...boxOf(databaseKey(lane.id), role, role === 'replica' ? (report?.dbName ?? role) : role),
-    ...standingOf(lane),
+    ...conditionOf(lane),
     since: machines[machine]?.since ?? null,
     height: report?.height ?? null
   };
 }
 
-function databaseStanding(report: DatabaseReport | null): Pick<PipelineNode, 'state' | 'doing' | 'reason'> {
+function databaseCondition(report: DatabaseReport | null): Condition {
   if (!report) return { state: 'unknown', doing: 'not read yet', reason: null };
   if (report.circuit === 'closed') return { state: 'well', doing: 'answers', reason: null };
   const reason = boundReason(report.lastError) ?? 'it failed several times; the breaker tries it again';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type ConditionInput, conditionOf, waitOf } from '../../../src/wire/condition.ts';
 import { arrowOf, boxOf, PIPELINE_STATES } from '../../../src/wire/pipeline.ts';
-import { type StandingInput, standingOf, waitOf } from '../../../src/wire/standing.ts';
 import fc from '../../support/fast-check.ts';
 
-const report = (phase: string, changes: Partial<NonNullable<StandingInput['report']>> = {}) => ({
+const report = (phase: string, changes: Partial<NonNullable<ConditionInput['report']>> = {}) => ({
   state: 'running',
   reason: null,
   waiting: null,
@@ -23,7 +23,7 @@ test('an actor is well at the tip, works towards it, waits for what mends, and f
     { ...report('live'), state: 'backoff' },
     { ...report('live'), state: 'parked' },
     { ...report('live'), report: null }
-  ].map(standingOf);
+  ].map(conditionOf);
   assert.deepEqual(
     found.map(({ state, doing }) => `${state}: ${doing}`),
     [
@@ -35,10 +35,10 @@ test('an actor is well at the tip, works towards it, waits for what mends, and f
 
 test('a halt is told with its remedy; what is waited for only while that holds the actor up', () => {
   const halt = { block_index: 7, reason: 'hash-mismatch', mismatches: null, sources: null, detected_at: '' };
-  assert.match(standingOf(report('live', { replica: { halt } })).reason!, /^hash-mismatch; find out which sources/);
+  assert.match(conditionOf(report('live', { replica: { halt } })).reason!, /^hash-mismatch; find out which sources/);
   const waiting = { on: 'the source' };
-  assert.equal(standingOf({ ...report('reconnecting'), waiting }).reason, 'waits for the source');
-  assert.equal(standingOf({ ...report('live'), waiting }).reason, null);
+  assert.equal(conditionOf({ ...report('reconnecting'), waiting }).reason, 'waits for the source');
+  assert.equal(conditionOf({ ...report('live'), waiting }).reason, null);
 });
 
 test('a wait is what a running actor names, else the error that it is down with', () => {
@@ -74,7 +74,7 @@ test('whatever an actor says of itself, it has a state, and its reason is bounde
   });
   fc.assert(
     fc.property(input, (actor) => {
-      const { state, reason } = standingOf(actor);
+      const { state, reason } = conditionOf(actor);
       assert.ok(PIPELINE_STATES.includes(state));
       assert.ok(reason === null || (reason.length > 0 && reason.length <= 300));
     })

@@ -71,7 +71,7 @@ test('what a hand changed is found before the epoch ends, at a tenth block', asy
   let height = await appendBlocks(pair.source, 2, 'before');
   await assertBecomesEqual(pair, client, height);
   await sql(pair.replica, 'DELETE FROM transactions ORDER BY tx_index LIMIT 1');
-  await eventually('the row is back', 30_000, async () => {
+  await eventually('the row is back', 60_000, async () => {
     height = await appendBlocks(pair.source, 10 - (height % 10), `to ${height}`, 50);
     await pair.settle(client, height, 20_000);
     return (await pair.compare()).equal;

@@ -96,8 +96,8 @@ test('what an attempt left in the log that nobody was told of gives way; what it
       stateDirectory: mkdtempSync(join(tmpdir(), 'log-')),
       localTables: []
     },
-    line,
-    readLine: line,
+    logWriter: line,
+    logReader: line,
     observe: () => undefined,
     computeRoots: async (epochs) => {
       if (isBusy) throw new Error('the pool is busy');

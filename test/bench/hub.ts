@@ -138,7 +138,7 @@ async function rows(): Promise<Figure[]> {
 
 /** Usage pings, each from another address. */
 async function pings(): Promise<Figure[]> {
-  const { hub, port, load, end } = await openBench({ TRUST_PROXY: '127.0.0.1', TELEMETRY_IP_SALT: 'salt' });
+  const { hub, port, load, end } = await openBench({ TRUST_PROXY: '127.0.0.0/8', TELEMETRY_IP_SALT: 'salt' });
   const module = { module: 'sync', coin: 'litecoin', network: 'mainnet', version: '1.2.3', running: true };
   const requests = Array.from({ length: PINGS }, (_, at) => {
     const body = JSON.stringify({ install_id: randomUUID(), event: 'start', node_version: '1.2.3', modules: [module] });

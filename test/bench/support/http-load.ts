@@ -27,8 +27,9 @@ class Asker {
   #left = -1;
   #answered: () => void = () => undefined;
 
-  constructor(port: number) {
-    this.#socket = connect(port, '127.0.0.1').setNoDelay();
+  /** @param localAddress of its own: a server bounds what one address may cost */
+  constructor(port: number, localAddress: string) {
+    this.#socket = connect({ port, host: '127.0.0.1', localAddress }).setNoDelay();
     this.#socket.on('data', (bytes: Buffer) => this.#take(bytes));
   }
 
@@ -68,9 +69,17 @@ function lengthIn(head: string): number {
   return Number(length);
 }
 
+let opened = 0;
+
+/** An address of the loopback, each time another one. */
+function nextAddress(): string {
+  opened++;
+  return `127.1.${(opened >> 8) & 255}.${opened & 255}`;
+}
+
 // A process of its own, so that its work is not that of what it measures.
 process.on('message', async ({ port, requests, connections, count }: HttpLoadAsk) => {
-  const askers = Array.from({ length: connections }, () => new Asker(port));
+  const askers = Array.from({ length: connections }, () => new Asker(port, nextAddress()));
   await Promise.all(askers.map((asker) => asker.open()));
   let next = 0;
   const each: number[] = [];

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, preparedRows, rows } from '../../src/db/core/connection.ts';
+import { connect, NO_JOIN_BUFFERS, preparedRows, rows } from '../../src/db/core/connection.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { LISTS } from '../../src/explorer/lists/lists.ts';
 import { queryMark, writeCursor } from '../../src/explorer/read/cursor.ts';
@@ -104,16 +104,17 @@ await runProgram(async () => {
     }
   }
 
-  /** The statement of the page by the driver alone, prepared, over as many connections as the explorer has. */
+  /** The statement of the page by the driver alone, prepared, over as many connections with the explorer's settings. */
   async function bare(): Promise<number> {
     const connections = await Promise.all(Array.from({ length: 4 }, () => connect(indexer)));
+    for (const connection of connections) await rows(connection, NO_JOIN_BUFFERS);
     const list = LISTS['balances']!;
     const page = { filter: list.types['address']!, limit: LIMIT, offset: 0, cursor: null, isDescending: true };
     const start = performance.now();
     await Promise.all(
       connections.map(async (connection, place) => {
         for (let at = place; at < LOAD; at += connections.length) {
-          const { sql, values } = pageStatement(list, { ...page, value: 1 + (at % 9_000) });
+          const { sql, values } = pageStatement(list, { ...page, value: `a${1 + (at % 9_000)}` });
           await preparedRows(connection, sql, values);
         }
       })

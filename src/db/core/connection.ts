@@ -168,13 +168,18 @@ const MAX_PREPARED = 500;
 interface PoolOptions extends Pick<ConnectOptions, 'statementLimitS' | 'several'> {
   /** Rows come by `preparedRows`, whose protocol has doubles as they are. */
   readonly binary?: boolean;
+  /** Few rows are read, each by an index: a join allocates no buffer, which costs more than such a read. */
+  readonly fewRows?: boolean;
 }
+
+/** What `fewRows` sets. */
+export const NO_JOIN_BUFFERS = 'SET SESSION join_cache_level = 0';
 
 /** A small pool whose connections have this system's session settings. */
 export function openPool(
   to: DatabaseCoordinates,
   size: number,
-  { statementLimitS, several = false, binary = false }: PoolOptions = {}
+  { statementLimitS, several = false, binary = false, fewRows = false }: PoolOptions = {}
 ): Pool {
   const pool = createPool({
     ...driverOptions(to),
@@ -182,8 +187,9 @@ export function openPool(
     ...(binary ? { maxPreparedStatements: MAX_PREPARED, typeCast: true } : {})
   });
   const limit = statementLimitS === undefined ? [] : [`SET SESSION max_statement_time = ${statementLimitS}`];
+  const session = [...SESSION, ...limit, ...(fewRows ? [NO_JOIN_BUFFERS] : [])];
   pool.pool.on('connection', (raw) => {
-    for (const statement of [...SESSION, ...limit]) raw.query(statement, (fault) => fault && raw.destroy());
+    for (const statement of session) raw.query(statement, (fault) => fault && raw.destroy());
   });
   return pool;
 }

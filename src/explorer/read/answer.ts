@@ -8,7 +8,7 @@ import { fill, type Page, type ReadPage, readPage } from './list-reader.ts';
 import { readPast } from './past.ts';
 import type { Query } from './reader.ts';
 import { type Databases, RECORDS } from './records.ts';
-import { readSubject } from './subject.ts';
+import { findAddress, readSubject } from './subject.ts';
 import { checkStanding, type Tip } from './tip.ts';
 import type { Totals } from './totals.ts';
 
@@ -92,7 +92,9 @@ const pastOf = ({ height }: Question) => (height === undefined ? [] : [String(he
 async function readRows({ query, list, question: { height }, tip }: ListRead, page: Page): Promise<typeof NO_PAGE> {
   if (height === undefined) return await readPage(query, list, page);
   const { value, cursor, ...paging } = page;
-  return await readPast(query, { ...paging, id: Number(value), height, after: cursor && Number(cursor.key) }, tip);
+  const id = page.filter.takes === 'address' ? await findAddress(query, String(value)) : Number(value);
+  if (id === null) return NO_PAGE;
+  return await readPast(query, { ...paging, id, height, after: cursor && Number(cursor.key) }, tip);
 }
 
 const isCountable = ({ database, textKeys }: List) => database === 'indexer' && !textKeys;
@@ -104,6 +106,9 @@ async function readTotal(
   { data, end }: ReadPage
 ): Promise<number | null> {
   if (!cursor && end === null && (offset === 0 || data.length > 0)) return offset + data.length;
+  const isUnknown =
+    filter.takes === 'address' && data.length === 0 && (await findAddress(query, String(value))) === null;
+  if (isUnknown) return 0;
   if (filter.total !== undefined) {
     const [found] = await query<{ total: number | null }>(filter.total, fill(filter.total, value));
     return Number(found?.total ?? 0);

@@ -1,5 +1,5 @@
 import type { Filter, List, Way } from '../lists/list.ts';
-import { fill, type Statement, selectKeys, type Value } from './list-reader.ts';
+import { boundWays, fill, type Statement, selectKeys, type Value } from './list-reader.ts';
 import type { Query } from './reader.ts';
 
 /** A part of a list in the order of its keys: those behind one, up to another. */
@@ -33,7 +33,7 @@ export async function countSpan(query: Query, span: Span, maxKeys: number): Prom
 }
 
 function countStatement({ list, filter, value, after, upTo }: Span, maxKeys: number): Statement {
-  const { ways } = filter;
+  const ways = boundWays(filter);
   const arms = ways.map((way) => keysOf(way));
   const ofArms = ways.flatMap(({ where }) => [...fill(where, value), after, upTo, maxKeys]);
   const [only, ...more] = arms;

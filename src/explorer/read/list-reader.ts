@@ -2,10 +2,12 @@ import { type RawRow, readRow, selectList } from '../lists/columns.ts';
 import type { Filter, List, Way } from '../lists/list.ts';
 import type { Cursor, Position } from './cursor.ts';
 import type { Query } from './reader.ts';
+import { ADDRESS_ID } from './subject.ts';
 
 /** Which rows of a list are wanted: those of a filter's value, from a cursor on or of a page. */
 export interface Page {
   readonly filter: Filter;
+  /** @see readSubject */
   readonly value: string | number;
   readonly limit: number;
   /** Rows before the page; 0 with a cursor. */
@@ -59,7 +61,7 @@ export function pageStatement(list: List, page: Page): Statement {
   const skipsKeys = list.within.length === 0 && filter.ways.length === 1;
   const keys = limit + (cursor ? 2 : 1) + (skipsKeys ? 0 : offset);
   const skipped = cursor ? cursor.given : skipsKeys ? 0 : offset;
-  const { ways } = filter;
+  const ways = boundWays(filter);
   const arms = ways.map((way) => keysOf(way, page, { direction, keys, offset: skipsKeys ? offset : 0 }));
   const found = unionOf(arms, direction, keys);
   const place =
@@ -92,6 +94,13 @@ function keysOf(
     sql: `${selectKeys(way)}${after} ORDER BY ${key} ${direction} LIMIT ? OFFSET ?`,
     values: [...fill(where, value), ...(cursor ? [keyValue(cursor.key)] : []), keys, offset]
   };
+}
+
+/** The ways of a filter, whose `?` take the value that `readSubject` read. */
+export function boundWays({ takes, ways }: Filter): readonly Way[] {
+  if (takes !== 'address') return ways;
+  const inStatement = (condition: string) => condition.replaceAll('?', ADDRESS_ID);
+  return ways.map((way) => ({ ...way, where: inStatement(way.where), rows: inStatement(way.rows) }));
 }
 
 /** The keys of a way, in no order yet, as `k`. */

@@ -39,7 +39,7 @@ export class Reader {
 
   constructor(options: ReaderOptions) {
     this.#options = options;
-    const settings = { statementLimitS: options.limitMs / 1000, several: true, binary: true };
+    const settings = { statementLimitS: options.limitMs / 1000, several: true, binary: true, fewRows: true };
     this.#snapshots = new Snapshots(options.opening, options.snapshotMs ?? 0);
     this.#pool = openPool(options.database, options.connections, settings);
   }

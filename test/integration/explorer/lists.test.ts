@@ -279,8 +279,16 @@ test('every list has a page for a subject that nobody knows', async () => {
       if (takes === 'everything') continue;
       const query = takes === 'height' || takes === 'action' ? '999999999' : 'nobody/%';
       assert.deepEqual((await ask({ method, type, query })).data, [], `${method} ${type}`);
+      if (takes !== 'address') continue;
+      const { data, total } = await ask({ method, type, query: 'nobody', page: 2 });
+      assert.deepEqual([data, total], [[], '0'], `${method} ${type}`);
     }
   }
+});
+
+test('a join allocates no buffer, which would cost more than the rows that are read', async () => {
+  const [session] = await readers.indexer.read((query) => query('SELECT @@join_cache_level AS level'));
+  assert.equal(session?.['level'], 0);
 });
 
 test('balances of a past block: what an indexer had that stopped there', async () => {

@@ -45,16 +45,17 @@ export class CoinReader {
    * @param maturity  blocks after which a reward may be spent
    */
   async page(scriptHash: Buffer, after: Buffer, limit: number, maturity: number): Promise<CoinPage> {
-    const found = await this.#prepared<{ tip: number | null; outpoint: Buffer | null; value: string; height: number }>(
-      `SELECT t.tip, c.outpoint, CAST(c.value AS CHAR) AS value, c.height FROM (SELECT MAX(block_index) AS tip FROM blocks) t
-       LEFT JOIN (SELECT outpoint, value, height FROM coins WHERE script_hash = ? AND outpoint > ? AND NOT (${immature})
-         ORDER BY outpoint LIMIT ?) c ON TRUE ORDER BY c.outpoint`,
+    // The tip and the coins of one moment; their union is sent as it is read.
+    const [tip, ...found] = await this.#prepared<{ outpoint: Buffer; value: string; height: number }>(
+      `(SELECT MAX(block_index) AS height, NULL AS outpoint, NULL AS value FROM blocks)
+       UNION ALL (SELECT height, outpoint, CAST(value AS CHAR) FROM coins
+         WHERE script_hash = ? AND outpoint > ? AND NOT (${immature}) ORDER BY outpoint LIMIT ?)`,
       [scriptHash, after, maturity, limit]
     );
-    const coins = found.flatMap(({ outpoint, value, height }) =>
-      outpoint === null ? [] : [{ outpoint, value: BigInt(value), height }]
-    );
-    return { coins, tip: found[0]?.tip ?? -1 };
+    return {
+      coins: found.map(({ outpoint, value, height }) => ({ outpoint, value: BigInt(value), height })),
+      tip: tip?.height ?? -1
+    };
   }
 
   async summary(scriptHash: Buffer, maturity: number): Promise<ScriptSummary> {

@@ -3,6 +3,7 @@ import { decoderMachine, trackerMachine } from './chain/chain-writer.ts';
 import { mempoolMachine } from './chain/mempool.ts';
 import { availabilityMachine } from './explorer/availability.ts';
 import { attestationMachine } from './hub/attestation.ts';
+import { priceRoundMachine } from './hub/price-round.ts';
 import { proposalMachine } from './hub/proposal.ts';
 import { reorgReportMachine } from './hub/reorg-report.ts';
 import { swapMachine } from './hub/swap.ts';
@@ -30,6 +31,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   indexer: indexerMachine,
   watchdog: watchdogMachine,
   availability: availabilityMachine,
+  priceRound: priceRoundMachine,
   proposal: proposalMachine,
   attestation: attestationMachine,
   swap: swapMachine,

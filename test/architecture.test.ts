@@ -217,7 +217,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'machines/chain/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
   'machines/explorer/': ['xstate'],
   'machines/indexer/': ['xstate'],
-  'machines/hub/': ['xstate', 'src/consensus/'],
+  'machines/hub/': ['xstate', 'src/consensus/', 'machines/runtime/'],
   'machines/runtime/': ['xstate', 'type src/wire/', 'src/errors.ts'],
   'src/process/': ['node:', 'package.json', 'src/config/', 'src/log.ts', 'src/errors.ts'],
   'src/config/': ['node:', 'src/coin/', 'type src/consensus/', 'src/errors.ts'],

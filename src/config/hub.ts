@@ -1,6 +1,19 @@
 import { databaseVariables } from './database.ts';
 import { frameVariables, readOrigin } from './service.ts';
-import { flag, integer, list, port, text, unsupported, type Values } from './variables.ts';
+import { flag, integer, list, parsed, port, readBaseUrl, text, unsupported, type Values } from './variables.ts';
+
+/** Where prices come from. */
+export const PRICE_SOURCE_NAMES = ['coingecko', 'kraken', 'coinmarketcap'] as const;
+export type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number];
+
+function readSourceName(entry: string): PriceSourceName {
+  const found = PRICE_SOURCE_NAMES.find((name) => name === entry.toLowerCase());
+  if (!found) throw new Error(`must be of ${PRICE_SOURCE_NAMES.join(', ')}, not "${entry}"`);
+  return found;
+}
+
+const sourceUrl = (name: PriceSourceName, example: string) =>
+  parsed(readBaseUrl, { doc: `base URL that ${name} is asked at; unset: its own`, example });
 
 /** Every variable of the hub. @see the section "Shared configuration" of the specification */
 export const hubVariables = {
@@ -25,6 +38,26 @@ export const hubVariables = {
     min: 1,
     max: 31_536_000_000,
     doc: 'ms for which a proposal can be voted on'
+  }),
+  PRICE_SOURCES: list(readSourceName, {
+    doc: 'where this hub finds the prices of coins: coingecko, kraken, coinmarketcap; unset: it finds none',
+    example: 'coingecko,kraken'
+  }),
+  PRICE_SOURCE_COINGECKO_URL: sourceUrl('coingecko', 'https://api.coingecko.com/api/v3'),
+  PRICE_SOURCE_KRAKEN_URL: sourceUrl('kraken', 'https://api.kraken.com'),
+  PRICE_SOURCE_COINMARKETCAP_URL: sourceUrl('coinmarketcap', 'https://pro-api.coinmarketcap.com'),
+  COINMARKETCAP_API_KEY: text({ doc: 'key that coinmarketcap is asked with', secret: true }),
+  ORACLE_ROUND_INTERVAL: integer({
+    default: 600_000,
+    min: 1_000,
+    max: 86_400_000,
+    doc: 'ms from one round of prices to the next'
+  }),
+  ORACLE_STALENESS_THRESHOLD_S: integer({
+    min: 1,
+    max: 604_800,
+    doc: 'seconds after which prices are stale, and health is 503; unset: two rounds',
+    example: '1200'
   }),
   HUB_RATE_LIMIT_RPM: integer({ default: 100, min: 1, doc: 'requests per minute and address' }),
   WS_BACKPRESSURE_LIMIT: integer({
@@ -62,9 +95,16 @@ export const hubVariables = {
   ...frameVariables
 } as const;
 
-/** What no single value shows: gates without the key that opens them. */
-export function findHubFaults({ HUB_API_KEY, ...gates }: HubConfig): readonly string[] {
-  if (HUB_API_KEY !== undefined) return [];
+/** What no single value shows: keys that are missing. */
+export function findHubFaults({ HUB_API_KEY, ...others }: HubConfig): readonly string[] {
+  const needsKey = others.PRICE_SOURCES?.includes('coinmarketcap') && others.COINMARKETCAP_API_KEY === undefined;
+  return [
+    ...(HUB_API_KEY === undefined ? closedGates(others) : []),
+    ...(needsKey ? ['PRICE_SOURCES names coinmarketcap, which needs COINMARKETCAP_API_KEY'] : [])
+  ];
+}
+
+function closedGates(gates: Pick<HubConfig, 'HUB_SENSITIVE_READ_AUTH' | 'HUB_PUSH_AUTH'>): readonly string[] {
   return (['HUB_SENSITIVE_READ_AUTH', 'HUB_PUSH_AUTH'] as const)
     .filter((gate) => gates[gate])
     .map((gate) => `${gate}=true needs HUB_API_KEY: without a key nothing is closed`);

@@ -6,20 +6,19 @@ import type { RpcAppDeps } from '../service/rpc-frame.ts';
 import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
 import type { HubDatabase } from './store/database.ts';
-import { MAX_PER_ADDRESS, PriceStream } from './stream/price-stream.ts';
+import { MAX_PER_ADDRESS, type PriceStream } from './stream/price-stream.ts';
 import { isStreamRequest, streamRoutes } from './stream/routes.ts';
 import type { PlaceOf } from './telemetry/places.ts';
 import { type TelemetrySettings, telemetryRoutes } from './telemetry/routes.ts';
-
-type StreamSetting = 'WS_BACKPRESSURE_LIMIT' | 'WS_BACKPRESSURE_MAX_BYTES';
 
 /** What the hub's front door is handed by its process. */
 export interface HubAppDeps extends RpcAppDeps {
   readonly config: ServiceDefinition['config'] &
     HubMethodSettings &
     TelemetrySettings &
-    Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME' | StreamSetting>;
+    Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME'>;
   readonly database: HubDatabase;
+  readonly stream: PriceStream;
   /** Of the senders of usage pings. */
   readonly placeOf: PlaceOf;
 }
@@ -30,7 +29,7 @@ const PROBE_EVERY_MS = 1_000;
 
 /** The hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createHubApp(deps: HubAppDeps): FastifyInstance {
-  const { config, database, serves, placeOf } = deps;
+  const { config, database, serves, placeOf, stream } = deps;
   const origins = [...(config.CORS_ORIGINS ?? []), ...(config.CORS_ORIGIN ?? [])];
   let answered = false;
   let last = { at: Number.NEGATIVE_INFINITY, answer: Promise.resolve(false) };
@@ -39,10 +38,6 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     answered = await last.answer;
     return answered;
   };
-  const stream = new PriceStream(database, deps.log, {
-    sends: config.WS_BACKPRESSURE_LIMIT,
-    bytes: config.WS_BACKPRESSURE_MAX_BYTES
-  });
   return createFrame({
     ...deps,
     config: { ...config, CORS_ORIGINS: origins.length > 0 ? origins : undefined },

@@ -7,7 +7,10 @@ import { createMetrics } from '../observe/metrics/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
 import { createHubApp } from './app.ts';
+import { startOracle } from './oracle/oracle.ts';
 import { openHubDatabase } from './store/database.ts';
+import type { RemovedRows } from './store/prices.ts';
+import { PriceStream } from './stream/price-stream.ts';
 import { openPlaces } from './telemetry/places.ts';
 
 export interface HubOptions {
@@ -41,8 +44,12 @@ export async function startHub(
   const metrics = createMetrics({ service: 'hub', actors: () => [] });
   const base = await openServiceBase('hub', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
   const serves = (code: string) => findNetwork(code)?.code === code.toUpperCase();
-  const app = createHubApp({ ...base, config, log, database, serves, placeOf });
+  const limits = { sends: config.WS_BACKPRESSURE_LIMIT, bytes: config.WS_BACKPRESSURE_MAX_BYTES };
+  const stream = new PriceStream(database, log, limits);
+  const app = createHubApp({ ...base, config, log, database, stream, serves, placeOf });
+  let stopOracle: (() => void) | undefined;
   const stop = async () => {
+    stopOracle?.();
     await app.close();
     await database.close();
     await base.close();
@@ -58,6 +65,8 @@ export async function startHub(
       exposure: 'ANYONE who reaches this port can change the configuration, and read its database passwords'
     });
     await database.prepare(signal);
+    const onChange = (removed: readonly RemovedRows[]) => stream.changed('price_snapshots', removed);
+    if (config.PRICE_SOURCES?.length) stopOracle = startOracle({ settings: config, database, log, onChange });
     log.info({ host: config.HUB_HOST, port, database: config.HUB_DB_NAME }, `hub ready on ${config.HUB_HOST}:${port}`);
     return { port, stop };
   } catch (caught) {

@@ -7,11 +7,19 @@ import { crossChainMethods } from './cross-chain.ts';
 import { governanceMethods } from './governance.ts';
 import { type PriceSettings, priceMethods } from './prices.ts';
 import { reorgMethods } from './reorgs.ts';
-import { stateMethods } from './state.ts';
+import { type OracleHealth, stateMethods } from './state.ts';
 import { validatorMethods } from './validators.ts';
 
-/** What the methods read of the settings: which ask for HUB_API_KEY beside the eight writes, and how long voting takes. */
-export type HubMethodSettings = Pick<HubConfig, 'HUB_SENSITIVE_READ_AUTH' | 'HUB_PUSH_AUTH' | 'GOV_VOTING_PERIOD'>;
+/** What the methods read of the settings: which ask for HUB_API_KEY beside the eight writes, how long voting takes, and whether prices are found here. */
+export type HubMethodSettings = Pick<
+  HubConfig,
+  | 'HUB_SENSITIVE_READ_AUTH'
+  | 'HUB_PUSH_AUTH'
+  | 'GOV_VOTING_PERIOD'
+  | 'PRICE_SOURCES'
+  | 'ORACLE_ROUND_INTERVAL'
+  | 'ORACLE_STALENESS_THRESHOLD_S'
+>;
 
 /** The methods of a standalone hub. @param onChange told of prices that were pushed @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
 export function hubMethods(
@@ -21,7 +29,7 @@ export function hubMethods(
 ): Readonly<Record<string, RpcMethod>> {
   const push = { pushNeedsKey: settings.HUB_PUSH_AUTH };
   return {
-    ...stateMethods(database),
+    ...stateMethods(database, oracleHealthOf(settings)),
     ...configMethods(database, { readNeedsKey: settings.HUB_SENSITIVE_READ_AUTH }),
     ...validatorMethods(database, push),
     ...chainTipMethods(database, push),
@@ -30,4 +38,11 @@ export function hubMethods(
     ...reorgMethods(database),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD })
   };
+}
+
+/** Prices are stale after two rounds, unless the settings say otherwise. */
+function oracleHealthOf(settings: HubMethodSettings): OracleHealth | null {
+  if (!settings.PRICE_SOURCES?.length) return null;
+  const thresholdS = settings.ORACLE_STALENESS_THRESHOLD_S ?? (2 * settings.ORACLE_ROUND_INTERVAL) / 1_000;
+  return { thresholdS, since: performance.now() };
 }

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { ageOfPrices } from '../store/prices.ts';
 
 const PingSchema = Type.Object({
   status: Type.Union([Type.Literal('success'), Type.Literal('degraded')]),
@@ -17,8 +18,16 @@ const HealthSchema = Type.Object({
   oracle_staleness_threshold_s: NumberOrNull
 });
 
-/** The methods that say how the hub is. */
-export function stateMethods(database: HubDatabase): Readonly<Record<string, RpcMethod>> {
+/** What a hub that finds prices says of them. */
+export interface OracleHealth {
+  /** Seconds after which prices are stale. */
+  readonly thresholdS: number;
+  /** When it began to look for prices, in milliseconds of the process's clock. */
+  readonly since: number;
+}
+
+/** The methods that say how the hub is. @param oracle null: it finds no prices */
+export function stateMethods(database: HubDatabase, oracle: OracleHealth | null): Readonly<Record<string, RpcMethod>> {
   return {
     ping: rpcMethod({
       summary: 'Whether the hub and its database answer; HTTP 503 while the database does not',
@@ -33,22 +42,32 @@ export function stateMethods(database: HubDatabase): Readonly<Record<string, Rpc
       summary: 'How the hub is; HTTP 503 while it is degraded',
       result: HealthSchema,
       write: false,
-      run: () => readHealth(database)
+      run: () => readHealth(database, oracle)
     })
   };
 }
 
-async function readHealth(database: HubDatabase): Promise<RpcAnswer<Static<typeof HealthSchema>>> {
+async function readHealth(
+  database: HubDatabase,
+  oracle: OracleHealth | null
+): Promise<RpcAnswer<Static<typeof HealthSchema>>> {
   const db = await database.probe();
   const dbCircuit = database.circuit();
-  const isHealthy = db && dbCircuit !== 'open';
+  const prices = await readPriceHealth(database, db ? oracle : null);
+  const isHealthy = db && dbCircuit !== 'open' && !prices.oracle_stale;
   return new RpcAnswer(isHealthy ? 200 : 503, {
     status: isHealthy ? 'healthy' : 'degraded',
     db,
     dbCircuit,
-    // Filled by hubs that run the oracle.
-    oracle_last_finalized_age_s: null,
-    oracle_stale: false,
-    oracle_staleness_threshold_s: null
+    ...prices,
+    oracle_staleness_threshold_s: oracle?.thresholdS ?? null
   });
+}
+
+/** Before the first round has prices their age is that of the search. */
+async function readPriceHealth(database: HubDatabase, oracle: OracleHealth | null) {
+  if (oracle === null) return { oracle_last_finalized_age_s: null, oracle_stale: false };
+  const age = await database.readOnce(ageOfPrices);
+  const searchS = (performance.now() - oracle.since) / 1_000;
+  return { oracle_last_finalized_age_s: age, oracle_stale: (age ?? searchS) > oracle.thresholdS };
 }

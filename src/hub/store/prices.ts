@@ -46,7 +46,8 @@ export interface OraclePrice extends SqlRow {
 export type PushedSnapshots = {
   readonly [K in 'round_number' | 'block_timestamp' | 'validator_count' | 'push_generation']: number;
 } & Pick<PriceSnapshot, 'source_chain' | 'source_action_index' | 'reference_block' | 'consensus_proof'> & {
-    readonly pairs: readonly { readonly pair: string; readonly price: string }[];
+    /** Default: finalized. */
+    readonly pairs: readonly { readonly pair: string; readonly price: string; readonly status?: 'skipped' }[];
   };
 export type PushedPrice = Pick<
   OraclePrice,
@@ -125,6 +126,27 @@ export async function currentPrice(connection: Connection, pair: string): Promis
   return found[0];
 }
 
+/** The last finalized price of each pair that has one. */
+export const lastPrices = (connection: Connection, pairs: readonly string[]) =>
+  rows<Pick<PriceSnapshot, 'coin_pair' | 'price'>>(
+    connection,
+    `SELECT p.coin_pair, p.price FROM price_snapshots p JOIN (
+       SELECT coin_pair, MAX(round_number) AS round FROM price_snapshots
+        WHERE coin_pair IN (?) AND status = 'finalized' GROUP BY coin_pair) newest
+     ON p.coin_pair = newest.coin_pair AND p.round_number = newest.round`,
+    [pairs]
+  );
+
+/** Seconds since the last round that has a finalized price; null: none has. */
+export async function ageOfPrices(connection: Connection): Promise<number | null> {
+  const [newest] = await rows<{ age: number }>(
+    connection,
+    `SELECT UNIX_TIMESTAMP() - UNIX_TIMESTAMP(created_at) AS age FROM price_snapshots
+      WHERE status = 'finalized' ORDER BY round_number DESC LIMIT 1`
+  );
+  return newest ? Math.max(0, Number(newest.age)) : null;
+}
+
 /** Keeps a round. A later generation, after a reorg of the source chain, replaces what an earlier one said. */
 export async function insertRound(connection: Connection, pushed: PushedSnapshots): Promise<PushOutcome> {
   const { pairs, ...shared } = pushed;
@@ -138,14 +160,14 @@ export async function insertRound(connection: Connection, pushed: PushedSnapshot
   const refused = compareGenerations(known, generation);
   if (refused) return { refused, removed: [] };
   await connection.query('DELETE FROM price_snapshots WHERE round_number = ?', [round]);
-  for (const { pair, price } of pairs)
+  for (const { pair, price, status = 'finalized' } of pairs)
     await connection.query('INSERT INTO price_snapshots SET ?', {
       ...shared,
       coin_pair: pair,
       price,
       reference_chain: 'BTC',
       consensus_round: round,
-      status: 'finalized'
+      status
     });
   return { refused: null, removed: removedBy('price_snapshots', known, generation) };
 }

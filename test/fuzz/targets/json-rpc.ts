@@ -50,7 +50,10 @@ const open = async () => {
     ...{ prepare: async () => undefined, close: async () => undefined },
     ...{ read: run, readOnce: run, write: run, push: run }
   };
-  const settings = { HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: true, GOV_VOTING_PERIOD: 1_000 };
+  const settings = {
+    ...{ HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: true, GOV_VOTING_PERIOD: 1_000 },
+    ...{ PRICE_SOURCES: undefined, ORACLE_ROUND_INTERVAL: 600_000, ORACLE_STALENESS_THRESHOLD_S: undefined }
+  };
   const methods = hubMethods(database, settings, () => undefined);
   return { app: openRpc({ methods, requestsPerMinute: 1e9 }, { keys: { readers: [KEY] } }), written };
 };

@@ -8,6 +8,7 @@ import { createDecoderApp } from '../../../src/decoder/app.ts';
 import type { DecoderView } from '../../../src/decoder/health.ts';
 import { createHubApp } from '../../../src/hub/app.ts';
 import { openHubDatabase } from '../../../src/hub/store/database.ts';
+import { PriceStream } from '../../../src/hub/stream/price-stream.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { OpenRpc } from '../../../src/service/rpc/openrpc.ts';
 import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
@@ -69,10 +70,12 @@ const hub = createHubApp({
     TELEMETRY_RETENTION_DAYS: 90,
     TELEMETRY_IP_SALT: undefined,
     TELEMETRY_ADMIN_KEY: undefined,
-    WS_BACKPRESSURE_LIMIT: 50,
-    WS_BACKPRESSURE_MAX_BYTES: 1_000_000
+    PRICE_SOURCES: undefined,
+    ORACLE_ROUND_INTERVAL: 600_000,
+    ORACLE_STALENESS_THRESHOLD_S: undefined
   },
   database,
+  stream: new PriceStream(database, silentLogger, { sends: 50, bytes: 1_000_000 }),
   placeOf: () => ({ country: null, region: null }),
   serves: (code) => code === 'LTC'
 });

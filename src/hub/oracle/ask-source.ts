@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readBounded } from '../../wire/bounded.ts';
+import { parseJson } from '../../wire/json.ts';
+import type { PriceSource, Prices } from './sources.ts';
+
+export interface AskOptions {
+  /** Base URL, without a slash at its end. */
+  readonly url: string;
+  /** Key of its service. */
+  readonly key?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** All tickers of Kraken are some 500 KB. */
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const LIMIT_MS = 10_000;
+const TRIES = 3;
+const BAD_REQUEST = 400;
+const RETRY_STATUSES = new Set([429, 503]);
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5_000;
+
+/**
+ * Asks a source for its prices: 10 seconds at most for each of three attempts; only 429 and 503 are tried again.
+ *
+ * @throws an Error that says what came instead
+ */
+export async function askSource(source: PriceSource, options: AskOptions): Promise<Prices> {
+  const [first, ...others] = source.paths;
+  let response = await ask(first, source, options);
+  for (const path of others) {
+    if (response.status !== BAD_REQUEST) break;
+    await response.body?.cancel();
+    response = await ask(path, source, options);
+  }
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new Error(`answered HTTP ${response.status}`);
+  }
+  const tooLong = () => new Error(`answered more than ${MAX_BODY_BYTES} bytes`);
+  const prices = source.read(parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong)));
+  if (prices.size === 0) throw new Error('answered with no price of a known pair');
+  return prices;
+}
+
+async function ask(path: string, { headers }: PriceSource, { url, key, signal }: AskOptions): Promise<Response> {
+  for (let left = TRIES - 1, pauseMs = FIRST_PAUSE_MS; ; left--, pauseMs *= 2) {
+    const response = await fetch(url + path, {
+      redirect: 'error',
+      headers: { accept: 'application/json', ...headers(key) },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)])
+    });
+    if (left === 0 || !RETRY_STATUSES.has(response.status)) return response;
+    await response.body?.cancel();
+    await sleep(pauseAsked(response.headers.get('retry-after')) ?? pauseMs, undefined, { signal });
+  }
+}
+
+/** Milliseconds that a source asks to wait, as far as we do. */
+function pauseAsked(retryAfter: string | null): number | undefined {
+  if (retryAfter === null || !/^\d{1,6}$/.test(retryAfter)) return undefined;
+  return Math.min(Number(retryAfter) * 1_000, LONGEST_PAUSE_MS);
+}

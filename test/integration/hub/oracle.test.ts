@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { WebSocket } from 'ws';
+import {
+  coingeckoAnswer,
+  coinmarketcapAnswer,
+  krakenAnswer,
+  startPriceService
+} from '../../support/hub/price-service.ts';
+import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+import { sql } from '../../support/sql.ts';
+
+async function start(t: TestContext, env: Record<string, string>) {
+  const lines: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
+  const hub = await runHub(env, { log });
+  t.after(hub.stop);
+  return { hub, lines };
+}
+
+async function until<T>(what: string, find: () => Promise<T | undefined>): Promise<T> {
+  for (const end = Date.now() + 30_000; Date.now() < end; await sleep(50)) {
+    const found = await find();
+    if (found !== undefined) return found;
+  }
+  throw new Error(`not in 30 s: ${what}`);
+}
+
+const priceOf = async (hub: RunningHub, pair: string) => (await hub.call('getprice', { pair })).json.result;
+const rounds = (hub: RunningHub) =>
+  sql(hub.database, 'SELECT COUNT(*) AS pairs, MIN(status) AS least FROM price_snapshots GROUP BY round_number');
+
+test('SVC-16: a round keeps the median of three sources of each pair; pairs without a price are skipped; readers get each row', async (t) => {
+  const said = (answer: object) => startPriceService((_, response) => response.end(JSON.stringify(answer)));
+  const gecko = await said(coingeckoAnswer(64_000));
+  const kraken = await said(krakenAnswer(64_100.5));
+  let isFree = true;
+  const cap = await startPriceService(({ path }, response) => {
+    if (isFree && path.includes('CAD')) response.writeHead(400).end('{"status":{"error_code":400}}');
+    else response.end(JSON.stringify(coinmarketcapAnswer(70_000)));
+    isFree = true;
+  });
+  const { hub } = await start(t, {
+    PRICE_SOURCES: 'coingecko, kraken,coinmarketcap',
+    PRICE_SOURCE_COINGECKO_URL: gecko.url,
+    PRICE_SOURCE_KRAKEN_URL: `${kraken.url}/`,
+    PRICE_SOURCE_COINMARKETCAP_URL: cap.url,
+    COINMARKETCAP_API_KEY: 'cap-account-secret',
+    ORACLE_ROUND_INTERVAL: '3600000'
+  });
+  const price = await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
+  assert.deepEqual([price.price, price.status, price.validator_count], ['64100.50000000', 'finalized', 1]);
+  assert.equal((await priceOf(hub, 'BTC/KRW')).price, '64000.00000000');
+  const all = (await hub.call('getpricesnapshots', { status: 'all', limit: 100 })).json.result;
+  const rows: { coin_pair: string; status: string }[] = all.snapshots ?? all.rows ?? all;
+  assert.equal(rows.length, 36);
+  assert.deepEqual(
+    new Set(rows.filter(({ status }) => status === 'skipped').map(({ coin_pair }) => coin_pair.split('/')[0])),
+    new Set(['LTC', 'DOGE'])
+  );
+  // One question a round, but for the account that may convert to one currency only.
+  assert.deepEqual([gecko.requests.length, kraken.requests.length, cap.requests.length], [1, 1, 2]);
+  assert.equal(cap.requests[0]!.headers['x-cmc_pro_api_key'], 'cap-account-secret');
+  assert.equal(gecko.requests[0]!.headers['x-cmc_pro_api_key'], undefined);
+  const socket = new WebSocket(`ws://127.0.0.1:${hub.port}/hub-db/subscribe?since_id=price_snapshots:0`);
+  t.after(() => socket.terminate());
+  const sent: { type: string }[] = [];
+  socket.on('message', (data) => sent.push(JSON.parse(String(data))));
+  await until('36 rows', async () =>
+    sent.filter(({ type }) => type === 'row:inserted').length === 36 ? true : undefined
+  );
+  const { status, json } = await hub.call('health');
+  const { oracle_last_finalized_age_s: age, oracle_stale, oracle_staleness_threshold_s } = json.result;
+  assert.deepEqual([status, oracle_stale, oracle_staleness_threshold_s], [200, false, 7_200]);
+  assert.ok(age >= 0 && age < 30);
+});
+
+test('a source that floods or redirects stalls nothing: the others count, and the log names it', async (t) => {
+  const bad = await startPriceService(({ path }, response) => {
+    if (path.startsWith('/0/')) response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end();
+    else response.end('['.repeat(5_000_000));
+  });
+  const good = await startPriceService((_, response) => response.end(JSON.stringify(coinmarketcapAnswer(50_000))));
+  const { hub, lines } = await start(t, {
+    PRICE_SOURCES: 'coingecko,kraken,coinmarketcap',
+    PRICE_SOURCE_COINGECKO_URL: bad.url,
+    PRICE_SOURCE_KRAKEN_URL: bad.url,
+    PRICE_SOURCE_COINMARKETCAP_URL: good.url,
+    COINMARKETCAP_API_KEY: 'cap-account-secret',
+    ORACLE_ROUND_INTERVAL: '3600000'
+  });
+  await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
+  const warned = lines.map((line) => JSON.parse(line)).filter(({ source }) => source !== undefined);
+  assert.deepEqual(warned.map(({ source }) => source).sort(), ['coingecko', 'kraken']);
+  assert.ok(!lines.join('').includes('cap-account-secret'));
+});
+
+test('429 is asked again, three times in all; then the round is skipped, and after ORACLE_STALENESS_THRESHOLD_S health is 503 (RHH-06)', async (t) => {
+  const busy = await startPriceService((_, response) => response.writeHead(429, { 'retry-after': '0' }).end());
+  const { hub } = await start(t, {
+    PRICE_SOURCES: 'coingecko',
+    PRICE_SOURCE_COINGECKO_URL: busy.url,
+    ORACLE_ROUND_INTERVAL: '3600000',
+    ORACLE_STALENESS_THRESHOLD_S: '2'
+  });
+  assert.equal((await hub.call('health')).status, 200);
+  const [round] = await until('the round', async () =>
+    (await rounds(hub)).length > 0 ? await rounds(hub) : undefined
+  );
+  assert.deepEqual({ ...round }, { pairs: 36, least: 'skipped' });
+  assert.equal(busy.requests.length, 3);
+  const { json } = await until('stale', async () => {
+    const answer = await hub.call('health');
+    return answer.status === 503 ? answer : undefined;
+  });
+  assert.deepEqual(
+    [json.result.status, json.result.oracle_stale, json.result.oracle_last_finalized_age_s],
+    ['degraded', true, null]
+  );
+});
+
+test('rounds follow one another; a price moves by a quarter at most; a hub that starts again within a round keeps it', async (t) => {
+  let bitcoin = 100;
+  const source = await startPriceService((_, response) => response.end(JSON.stringify(coingeckoAnswer(bitcoin))));
+  const env = { PRICE_SOURCES: 'coingecko', PRICE_SOURCE_COINGECKO_URL: source.url, ORACLE_ROUND_INTERVAL: '1000' };
+  const { hub } = await start(t, env);
+  await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
+  bitcoin = 1_000;
+  await until('the next price', async () =>
+    (await priceOf(hub, 'BTC/USD')).price === '125.00000000' ? true : undefined
+  );
+  await hub.stop();
+  const restart = async () => {
+    const asked = source.requests.length;
+    const again = await runHub({ ...env, ORACLE_ROUND_INTERVAL: '86400000' }, { database: hub.database });
+    t.after(again.stop);
+    await until('a question', async () => (source.requests.length > asked ? true : undefined));
+    await sleep(300);
+    const { price, round_number } = await priceOf(again, 'BTC/USD');
+    await again.stop();
+    return { price, round_number };
+  };
+  const known = await rounds(hub);
+  const last = await restart();
+  assert.equal(known.length, (await rounds(hub)).length, 'today has a price');
+  await sql(hub.database, 'UPDATE price_snapshots SET block_timestamp = block_timestamp - 86400');
+  // Of a longer interval there were fewer rounds since 1970; the next one is the newest all the same.
+  const { round_number } = await restart();
+  assert.equal(round_number, last.round_number + 1);
+});
+
+test('CONFIG_INVALID: a source that is none, and coinmarketcap without its key', async () => {
+  const { findHubFaults } = await import('../../../src/config/hub.ts');
+  const { hubConfigOf } = await import('../../support/hub-config.ts');
+  const to = { host: 'h', port: 1, name: 'n', user: 'u', pass: 'p' };
+  assert.throws(() => hubConfigOf(to, { PRICE_SOURCES: 'coingeko' }), {
+    message: /PRICE_SOURCES.*coingecko, kraken, coinmarketcap/s
+  });
+  const faults = findHubFaults(hubConfigOf(to, { PRICE_SOURCES: 'coinmarketcap' }));
+  assert.deepEqual(faults, ['PRICE_SOURCES names coinmarketcap, which needs COINMARKETCAP_API_KEY']);
+});

@@ -1,6 +1,6 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
+import type { Databases } from '../records/record.ts';
 import type { Reader } from './reader.ts';
-import type { Databases } from './records.ts';
 import { tipIn } from './tip.ts';
 import { Totals } from './totals.ts';
 

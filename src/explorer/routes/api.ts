@@ -12,7 +12,7 @@ import type { List } from '../lists/list.ts';
 import { LISTS, needsType } from '../lists/lists.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
 import type { Question } from '../question.ts';
-import { RECORDS } from '../read/records.ts';
+import { RECORDS } from '../records/records.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { isCurrent, questionKey, tellFreshness } from './freshness.ts';
 import { CoinSchema, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Coin } from '../coins.ts';
 import { LISTS } from '../lists/lists.ts';
 import type { Question, Reply } from '../question.ts';
-import { RECORDS } from '../read/records.ts';
+import { RECORDS } from '../records/records.ts';
 import { lagOf } from '../report.ts';
 
 const FOR_EVER = 'public, max-age=31536000, immutable';

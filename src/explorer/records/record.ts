@@ -1,0 +1,60 @@
+import type { TSchema } from 'typebox';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { PlatformError } from '../../errors.ts';
+import { type Columns, readRow, selectList } from '../lists/columns.ts';
+import type { Question } from '../question.ts';
+import type { Query } from '../read/reader.ts';
+import type { Tip } from '../read/tip.ts';
+import type { Totals } from '../read/totals.ts';
+
+/** A network, and what runs a read on one of its databases. */
+export interface Databases {
+  readonly network: ChainNetwork;
+  readonly indexer: <T>(work: (query: Query, tip: Tip | null) => Promise<T>) => Promise<T>;
+  readonly decoder: <T>(work: (query: Query) => Promise<T>) => Promise<T>;
+  /** How long the lists of the ledger are. */
+  readonly totals: Totals;
+}
+
+/** What a record is read by. */
+export interface RecordRead {
+  readonly query: Query;
+  readonly question: Question;
+  readonly databases: Databases;
+}
+
+/** One thing that a method tells about, and how it is read. */
+export interface RecordMethod {
+  readonly summary: string;
+  readonly tag: string;
+  /** What `{query}` is; absent: the method takes none. */
+  readonly takes?: string;
+  /** What `{type}` may be; a path may leave it out. */
+  readonly types?: readonly string[];
+  readonly schema: TSchema;
+  /** Part of the answer is the decoder's, and changes between blocks of the ledger. */
+  readonly asksDecoder?: true;
+  /** The answer tells its `block_index`, and stays as it is once no reorg can reach that block. */
+  readonly isSettled?: true;
+  /** @throws {PlatformError} RECORD_UNKNOWN, or by what was asked */
+  readonly read: (asked: RecordRead) => Promise<Readonly<Record<string, unknown>>>;
+}
+
+/** Rows of each part of a record. */
+export const MAX_ROWS = 100;
+
+/** Says that the ledger does not have it. @throws {PlatformError} RECORD_UNKNOWN */
+export const unknown = (what: string, name: string): never => {
+  throw new PlatformError('RECORD_UNKNOWN', { reason: `there is no ${what} "${name.slice(0, 80)}"` });
+};
+
+/** Rows of a statement as its columns tell them. */
+export async function readRows(
+  query: Query,
+  columns: Columns,
+  from: string,
+  values: readonly (string | number | null)[]
+) {
+  const found = await query<Record<string, unknown>>(`SELECT ${selectList(columns)} FROM ${from}`, values);
+  return found.map((row) => readRow(columns, row));
+}

@@ -1,4 +1,4 @@
-import { writeOwnership } from '../actions/ownership.ts';
+import { writeOwnership } from '../actions/tokens/ownership.ts';
 import { type Step, VALID } from '../rules/action-definition.ts';
 import type { Side } from './offer.ts';
 

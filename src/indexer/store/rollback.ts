@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount } from '../../consensus/amount.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
-import { blankToken, type Issued, issuedToken } from '../actions/issue.ts';
+import { blankToken, type Issued, issuedToken } from '../actions/tokens/issue.ts';
 import { LIVE_STATUSES } from '../offers/offer.ts';
 import { readIndex } from '../rules/checks.ts';
 import type { Rules } from '../rules/rules.ts';

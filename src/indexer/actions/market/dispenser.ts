@@ -1,7 +1,7 @@
-import { DISPENSER_DELAY_S } from '../offers/delays.ts';
-import { cancelDispenser, setDispenserStatus } from '../offers/dispenser-end.ts';
-import { holdSide } from '../offers/escrow.ts';
-import type { Dispenser } from '../offers/offer.ts';
+import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
+import { cancelDispenser, setDispenserStatus } from '../../offers/dispenser-end.ts';
+import { holdSide } from '../../offers/escrow.ts';
+import type { Dispenser } from '../../offers/offer.ts';
 import {
   defaultExpiration,
   editedColumns,
@@ -13,13 +13,20 @@ import {
   readSideAmount,
   TERM_CHECKS,
   termColumns
-} from '../offers/offer-fields.ts';
-import { amountColumn, isOwnership, type OfferSides, readSides, sideColumns, sideOf } from '../offers/side-fields.ts';
-import { ONE } from '../offers/units.ts';
-import { byFormat, type Check, defineAction, type Handler, type Step } from '../rules/action-definition.ts';
-import { isBarred, MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../rules/checks.ts';
-import { FIATS } from '../rules/rules.ts';
-import type { Token } from '../state/state.ts';
+} from '../../offers/offer-fields.ts';
+import {
+  amountColumn,
+  isOwnership,
+  type OfferSides,
+  readSides,
+  sideColumns,
+  sideOf
+} from '../../offers/side-fields.ts';
+import { ONE } from '../../offers/units.ts';
+import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
+import { isBarred, MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
+import { FIATS } from '../../rules/rules.ts';
+import type { Token } from '../../state/state.ts';
 import { amountFormat, COIN_CHECKS, MARKET_CHECKS, ownershipChecks, ownershipFormat } from './offer-checks.ts';
 
 interface NewDispenser extends OfferFields, OfferSides {

@@ -1,7 +1,7 @@
-import { isOwnership, type OfferSides } from '../offers/side-fields.ts';
-import type { Check } from '../rules/action-definition.ts';
-import { isBarred, MEMO_CHECKS, sourceSleeps } from '../rules/checks.ts';
-import { COINS } from '../rules/rules.ts';
+import { isOwnership, type OfferSides } from '../../offers/side-fields.ts';
+import type { Check } from '../../rules/action-definition.ts';
+import { isBarred, MEMO_CHECKS, sourceSleeps } from '../../rules/checks.ts';
+import { COINS } from '../../rules/rules.ts';
 
 /** What the checks of a new offer ask. */
 interface NewOffer extends OfferSides {

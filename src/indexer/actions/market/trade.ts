@@ -1,6 +1,6 @@
-import { holdSide } from '../offers/escrow.ts';
-import { matchTrade, openTrade } from '../offers/matching.ts';
-import type { Trade } from '../offers/offer.ts';
+import { holdSide } from '../../offers/escrow.ts';
+import { matchTrade, openTrade } from '../../offers/matching.ts';
+import type { Trade } from '../../offers/offer.ts';
 import {
   defaultExpiration,
   editedColumns,
@@ -11,11 +11,11 @@ import {
   readOfferFields,
   TERM_CHECKS,
   termColumns
-} from '../offers/offer-fields.ts';
-import { isOwnership, type OfferSides, readSides, sideColumns, sideOf } from '../offers/side-fields.ts';
-import { endTrade } from '../offers/trade-end.ts';
-import { byFormat, type Check, defineAction, type Handler, type Step } from '../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../rules/checks.ts';
+} from '../../offers/offer-fields.ts';
+import { isOwnership, type OfferSides, readSides, sideColumns, sideOf } from '../../offers/side-fields.ts';
+import { endTrade } from '../../offers/trade-end.ts';
+import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
+import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
 import { amountFormat, COIN_CHECKS, MARKET_CHECKS, ownershipChecks, ownershipFormat } from './offer-checks.ts';
 
 type Kind = Trade['kind'];

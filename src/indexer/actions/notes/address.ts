@@ -1,6 +1,6 @@
-import { type Check, defineAction, type Step } from '../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../rules/checks.ts';
-import { CONTROLLER_CHECKS, type ControllerFields, readController } from './controller.ts';
+import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
+import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
+import { CONTROLLER_CHECKS, type ControllerFields, readController } from '../tokens/controller.ts';
 
 interface AddressAction {
   readonly fee: string;

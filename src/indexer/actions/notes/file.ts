@@ -1,5 +1,5 @@
-import { defineAction, type Step } from '../rules/action-definition.ts';
-import { lengthOf, MEMO_CHECKS, orNull, sourceSleeps } from '../rules/checks.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
+import { lengthOf, MEMO_CHECKS, orNull, sourceSleeps } from '../../rules/checks.ts';
 
 interface File {
   readonly name: string;

@@ -1,6 +1,6 @@
-import { defineAction, type Step } from '../rules/action-definition.ts';
-import { lengthOf, orNull, readIndex, sourceSleeps } from '../rules/checks.ts';
-import { COINS } from '../rules/rules.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
+import { lengthOf, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
+import { COINS } from '../../rules/rules.ts';
 
 interface Message {
   readonly coin: string;

@@ -1,4 +1,4 @@
-import type { Check, Step } from '../rules/action-definition.ts';
+import type { Check, Step } from '../../rules/action-definition.ts';
 
 /** What binds a token or an address to a contract. */
 export interface ControllerFields {

@@ -1,5 +1,5 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import { defineAction, type Step } from '../rules/action-definition.ts';
+import { formatAmount } from '../../../consensus/amount.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   MEMO_CHECKS,
   orNull,
@@ -9,9 +9,9 @@ import {
   tickSleeps,
   tickUnknown,
   transferFacts
-} from '../rules/checks.ts';
-import { groupFields, groupWithMemo } from '../rules/grammar.ts';
-import { type Token, tickKey } from '../state/state.ts';
+} from '../../rules/checks.ts';
+import { groupFields, groupWithMemo } from '../../rules/grammar.ts';
+import { type Token, tickKey } from '../../state/state.ts';
 
 interface Leg {
   readonly token: Token | null;

@@ -1,4 +1,4 @@
-import type { Check, Step } from '../rules/action-definition.ts';
+import type { Check, Step } from '../../rules/action-definition.ts';
 import {
   HIGHEST_SUPPLY,
   lengthOf,
@@ -7,9 +7,9 @@ import {
   ownAddress,
   ownershipEscrowed,
   sourceSleeps
-} from '../rules/checks.ts';
-import { COINS } from '../rules/rules.ts';
-import { LIST_OF_ADDRESSES, LOCKS, tickKey } from '../state/state.ts';
+} from '../../rules/checks.ts';
+import { COINS } from '../../rules/rules.ts';
+import { LIST_OF_ADDRESSES, LOCKS, tickKey } from '../../state/state.ts';
 import { CONTROLLER_BINDING, CONTROLLER_KNOWN, type ControllerFields } from './controller.ts';
 import type { Issue } from './issue-request.ts';
 

@@ -1,5 +1,5 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import { defineAction, type Step } from '../rules/action-definition.ts';
+import { formatAmount } from '../../../consensus/amount.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isBarred,
   limitOf,
@@ -12,8 +12,8 @@ import {
   tickSleeps,
   tickUnknown,
   transferFacts
-} from '../rules/checks.ts';
-import { pairKey, type Token } from '../state/state.ts';
+} from '../../rules/checks.ts';
+import { pairKey, type Token } from '../../state/state.ts';
 
 interface Mint {
   readonly token: Token | null;

@@ -1,6 +1,6 @@
-import { defineAction, type Step } from '../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, ownershipEscrowed, sourceSleeps } from '../rules/checks.ts';
-import { sleeperKey, type Token } from '../state/state.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
+import { MEMO_CHECKS, orNull, ownershipEscrowed, sourceSleeps } from '../../rules/checks.ts';
+import { sleeperKey, type Token } from '../../state/state.ts';
 
 interface Sleep {
   readonly resumeBlock: string;

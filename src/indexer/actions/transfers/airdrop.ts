@@ -1,5 +1,5 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import { defineAction, type Step } from '../rules/action-definition.ts';
+import { formatAmount } from '../../../consensus/amount.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isBarred,
   MEMO_CHECKS,
@@ -11,9 +11,9 @@ import {
   tickSleeps,
   tickUnknown,
   transferFacts
-} from '../rules/checks.ts';
-import { groupFields, groupWithMemo } from '../rules/grammar.ts';
-import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type Token } from '../state/state.ts';
+} from '../../rules/checks.ts';
+import { groupFields, groupWithMemo } from '../../rules/grammar.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type Token } from '../../state/state.ts';
 
 interface Leg {
   readonly token: Token | null;

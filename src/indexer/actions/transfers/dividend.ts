@@ -1,5 +1,5 @@
-import { formatAmount, multiplyFloor } from '../../consensus/amount.ts';
-import { defineAction, type Step } from '../rules/action-definition.ts';
+import { formatAmount, multiplyFloor } from '../../../consensus/amount.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isBarred,
   MEMO_CHECKS,
@@ -9,8 +9,8 @@ import {
   tickSleeps,
   tickUnknown,
   transferFacts
-} from '../rules/checks.ts';
-import type { Token } from '../state/state.ts';
+} from '../../rules/checks.ts';
+import type { Token } from '../../state/state.ts';
 
 interface Dividend {
   readonly token: Token | null;

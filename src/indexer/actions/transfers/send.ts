@@ -1,7 +1,7 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import { dispense } from '../offers/dispense.ts';
-import { counterOf } from '../offers/offer.ts';
-import { defineAction, type Step } from '../rules/action-definition.ts';
+import { formatAmount } from '../../../consensus/amount.ts';
+import { dispense } from '../../offers/dispense.ts';
+import { counterOf } from '../../offers/offer.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isBarred,
   MEMO_CHECKS,
@@ -13,9 +13,9 @@ import {
   tickSleeps,
   tickUnknown,
   transferFacts
-} from '../rules/checks.ts';
-import { groupFields, groupWithMemo } from '../rules/grammar.ts';
-import { type Token, tickKey } from '../state/state.ts';
+} from '../../rules/checks.ts';
+import { groupFields, groupWithMemo } from '../../rules/grammar.ts';
+import { type Token, tickKey } from '../../state/state.ts';
 
 interface Leg {
   readonly token: Token | null;

@@ -1,8 +1,8 @@
-import { cancelDispenser } from '../offers/dispenser-end.ts';
-import { endTrade } from '../offers/trade-end.ts';
-import { type Check, defineAction, type Step, VALID } from '../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, ownAddress, sourceSleeps } from '../rules/checks.ts';
-import { writeOwnership } from './ownership.ts';
+import { cancelDispenser } from '../../offers/dispenser-end.ts';
+import { endTrade } from '../../offers/trade-end.ts';
+import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
+import { MEMO_CHECKS, orNull, ownAddress, sourceSleeps } from '../../rules/checks.ts';
+import { writeOwnership } from '../tokens/ownership.ts';
 
 interface Sweep {
   /** Null: the `^id` names nothing. */

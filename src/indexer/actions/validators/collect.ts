@@ -1,7 +1,7 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import { defineAction, type Step } from '../rules/action-definition.ts';
-import { sourceSleeps } from '../rules/checks.ts';
-import { bitcoinOnly, hasStake, readStake } from '../staking/checks.ts';
+import { formatAmount } from '../../../consensus/amount.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
+import { sourceSleeps } from '../../rules/checks.ts';
+import { bitcoinOnly, hasStake, readStake } from '../../staking/checks.ts';
 
 interface Claim {
   readonly amountText: string;

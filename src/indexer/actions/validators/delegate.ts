@@ -1,7 +1,7 @@
-import { type Check, defineAction, type Step, VALID } from '../rules/action-definition.ts';
-import { sourceSleeps } from '../rules/checks.ts';
-import { bitcoinOnly, hasStake, KEY_CHECKS, type KeyField, readKey, signerOf } from '../staking/checks.ts';
-import { type Delegation, isDelegated, isStaked, type Signer } from '../staking/signer.ts';
+import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
+import { sourceSleeps } from '../../rules/checks.ts';
+import { bitcoinOnly, hasStake, KEY_CHECKS, type KeyField, readKey, signerOf } from '../../staking/checks.ts';
+import { type Delegation, isDelegated, isStaked, type Signer } from '../../staking/signer.ts';
 
 interface Delegating {
   readonly key: KeyField;

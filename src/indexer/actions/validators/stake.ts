@@ -1,8 +1,8 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import { type Check, defineAction, type Step } from '../rules/action-definition.ts';
-import { sourceSleeps } from '../rules/checks.ts';
-import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, readStake, signerOf } from '../staking/checks.ts';
-import { isDelegated, isStaked, openStakes, type Stake } from '../staking/signer.ts';
+import { formatAmount } from '../../../consensus/amount.ts';
+import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
+import { sourceSleeps } from '../../rules/checks.ts';
+import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, readStake, signerOf } from '../../staking/checks.ts';
+import { isDelegated, isStaked, openStakes, type Stake } from '../../staking/signer.ts';
 
 interface Staking {
   readonly amountText: string;

@@ -1,7 +1,7 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import { defineAction, type Step } from '../rules/action-definition.ts';
-import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, readStake, signerOf } from '../staking/checks.ts';
-import { openStakes, type Stake, sumOf } from '../staking/signer.ts';
+import { formatAmount } from '../../../consensus/amount.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
+import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, readStake, signerOf } from '../../staking/checks.ts';
+import { openStakes, type Stake, sumOf } from '../../staking/signer.ts';
 
 interface Unstaking {
   readonly key: KeyField;

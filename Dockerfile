@@ -21,8 +21,8 @@ ENV SYNC_STATE_DIR=/var/lib/platform-node
 VOLUME ["/var/lib/platform-node", "/tmp"]
 WORKDIR /var/lib/platform-node
 
-# sync, hub, decoder
-EXPOSE 3006 10000 3002
+# sync, hub, explorer, tracker, decoder, encoder, indexer, miner
+EXPOSE 3006 10000 8080 8081 3001 3002 3003 3004 3005
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD ["/opt/platform-node/platform-node", "status", "--live", "--service", "container"]
 
 # Its guardian is the first process: it restarts the service and forwards signals. Nothing else is started here.

@@ -2,13 +2,12 @@ import type { PinnedValidator } from '../src/consensus/quorum.ts';
 import type { ResumePoint, ResumeStep } from '../src/db/source/resume-point.ts';
 import type { SnapshotChecksums } from '../src/db/source/snapshot-checksums.ts';
 import type { ValidatorIdentity } from '../src/sync/client/validator-identity.ts';
-import type { Broadcast } from '../src/wire/broadcast.ts';
-import type { Checkpoint } from '../src/wire/checkpoint.ts';
-import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/database.ts';
-import type { DigestQuery } from '../src/wire/digest.ts';
-import type { IndexMapDigest } from '../src/wire/index-map.ts';
-import type { DatabaseReport } from '../src/wire/report.ts';
-import type { MissedChanges, SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../src/wire/snapshot.ts';
+import type { Broadcast } from '../src/wire/data/broadcast.ts';
+import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/data/database.ts';
+import type { DigestQuery } from '../src/wire/data/digest.ts';
+import type { IndexMapDigest } from '../src/wire/data/index-map.ts';
+import type { MissedChanges, SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../src/wire/data/snapshot.ts';
+import type { Checkpoint } from '../src/wire/log/checkpoint.ts';
 import type {
   EpochPage,
   EpochRoot,
@@ -16,7 +15,8 @@ import type {
   NoEpoch,
   OpenEpoch,
   TransparencyPage
-} from '../src/wire/transparency.ts';
+} from '../src/wire/log/transparency.ts';
+import type { DatabaseReport } from '../src/wire/state/report.ts';
 import type { SyncTasks } from '../workers/sync/tasks.ts';
 import type { TaskAsks } from './runtime/tasks.ts';
 

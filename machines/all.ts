@@ -7,6 +7,7 @@ import { priceRoundMachine } from './hub/price-round.ts';
 import { proposalMachine } from './hub/proposal.ts';
 import { reorgReportMachine } from './hub/reorg-report.ts';
 import { swapMachine } from './hub/swap.ts';
+import { hubPushMachine } from './indexer/hub-push.ts';
 import { indexerMachine } from './indexer/indexer.ts';
 import { watchdogMachine } from './indexer/watchdog.ts';
 import { circuitBreakerMachine } from './runtime/circuit-breaker.ts';
@@ -30,6 +31,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   tracker: trackerMachine,
   indexer: indexerMachine,
   watchdog: watchdogMachine,
+  hubPush: hubPushMachine,
   availability: availabilityMachine,
   priceRound: priceRoundMachine,
   proposal: proposalMachine,

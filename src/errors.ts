@@ -191,6 +191,8 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'check UTXO_TRACKER_URL, that the tracker runs, and how far it is (get_sync_status)'
   },
+  /** A tracker's first sync has not stored the coins yet. */
+  COINS_INCOMPLETE: { status: 503, policy: 'restart', hint: 'wait; get_sync_status tells how far the first sync is' },
   /** The coin node refused a call, or its answer does not fit the call. */
   NODE_REFUSED: { status: 502, policy: 'restart', hint: "check the node's log, its version and that txindex=1 is set" },
   /** The coins of an address do not pay for a transaction. */

@@ -13,6 +13,8 @@ import { describeVersion } from './process/program.ts';
 
 const NO_GUARDIAN = '--no-guardian';
 const NO_TELEMETRY = '--no-telemetry';
+/** Later than a service needs to listen. */
+const REPORT_AFTER_MS = 2_000;
 /** What a service is asked without being started, or with another supervisor. */
 const UNGUARDED = [NO_GUARDIAN, '--help', '-h', '--check-config'];
 
@@ -25,9 +27,11 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     const isService = SERVICES.includes(name);
     // Before the command is loaded: a guardian needs nothing of it.
     if (isService && !UNGUARDED.some((option) => argv.includes(option))) {
-      // Beside the service: it must not start later for it.
-      void import('./cli/telemetry.ts').then(({ reportService }) => reportService(name, argv, env));
-      return await runGuarded([name, ...argv.filter((option) => option !== NO_TELEMETRY)]);
+      const [code] = await Promise.all([
+        runGuarded([name, ...argv.filter((option) => option !== NO_TELEMETRY)]),
+        tellStart(name, argv, env)
+      ]);
+      return code;
     }
     command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
@@ -39,6 +43,20 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
   } catch (caught) {
     return report(caught, name, env, command);
   }
+}
+
+/**
+ * Reports the start of a service, when that has had both cores to start with; one that ends before is told by a later start.
+ *
+ * @returns when `--no-telemetry` is remembered, which is not left to a later start; else at once
+ */
+async function tellStart(name: string, argv: readonly string[], env: Environment): Promise<void> {
+  const report = async () => {
+    const { reportService } = await import('./cli/telemetry.ts');
+    await reportService(name, argv, env);
+  };
+  if (argv.includes(NO_TELEMETRY)) await report();
+  else setTimeout(() => void report(), REPORT_AFTER_MS).unref();
 }
 
 function print(text: string): number {

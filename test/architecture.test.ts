@@ -36,13 +36,29 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'maxmind',
       'type ws',
       'xstate',
-      'machines/hub/',
-      'machines/runtime/',
-      'src/db/core/',
+      'actors/runtime/supervision/',
+      'type actors/hub/',
+      'type actors/prices/',
+      'src/hub/store/',
+      'type src/hub/oracle/',
+      'type machines/runtime/',
       'src/config/',
       'src/coin/'
     ],
     ...['src/service/', 'src/observe/metrics/', 'type src/log.ts', ...BASICS]
+  ],
+  'actors/hub/': [
+    ...['node:', 'src/hub/store/', 'type machines/runtime/', 'actors/runtime/thread/', 'src/log.ts', ...BASICS]
+  ],
+  'actors/prices/': [
+    ...['node:', 'src/hub/store/', 'src/hub/oracle/', 'actors/runtime/thread/', 'src/log.ts', ...BASICS]
+  ],
+  'src/hub/store/': [
+    ...['node:', 'xstate', 'src/hub/oracle/', 'src/db/core/', 'machines/hub/', 'machines/runtime/', 'src/coin/'],
+    ...['type src/log.ts', ...BASICS]
+  ],
+  'src/hub/oracle/': [
+    ...['node:', 'xstate', 'machines/hub/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'src/encoder/': [
     ...['node:', '@scure/btc-signer/', '@noble/curves/', ...FASTIFY, 'lru-cache', 'src/coin/', 'src/service/'],
@@ -71,7 +87,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['machines/chain/', 'src/coin/']
   ],
   'actors/tracker/': [
-    ...['node:', 'type workers/tracker/', 'src/tracker/', 'actors/chain/', 'src/chain/', 'actors/runtime/thread/'],
+    ...['node:', 'type workers/tracker/', 'src/tracker/', 'actors/chain/', 'src/chain/', ...THREAD],
     ...['machines/chain/', 'src/coin/']
   ],
   'workers/tracker/': ['src/tracker/', 'src/chain/', 'src/coin/'],
@@ -94,15 +110,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'actors/indexer/': [
     'node:',
+    'xstate',
+    'machines/indexer/',
     'src/indexer/',
-    'actors/runtime/thread/',
+    'actors/commitment/',
+    'src/service/',
+    'type workers/sync/',
+    ...THREAD,
     'src/db/core/',
     'src/coin/',
     'src/log.ts',
     ...BASICS
   ],
   'src/indexer/': [
-    ...['node:', ...FASTIFY, 'xstate', 'machines/indexer/', 'src/db/core/', 'src/coin/', 'src/service/'],
+    ...['node:', ...FASTIFY, 'lru-cache', 'type machines/indexer/', 'src/db/core/', 'src/coin/', 'src/service/'],
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/explorer/': [
@@ -152,7 +173,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'actors/replica/quorum/': [
     ...['node:', 'xstate', 'type actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/', 'src/db/core/'],
-    ...['machines/sync/', 'type src/log.ts', ...BASICS]
+    ...['actors/runtime/thread/', 'machines/sync/', 'type src/log.ts', ...BASICS]
   ],
   'actors/replica/parts/': [
     ...['node:', 'xstate', 'type actors/commitment/', 'type actors/protocol.ts', 'src/sync/client/', 'src/db/ddl/'],
@@ -189,6 +210,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'src/observe/tracing.ts',
       'src/observe/',
       'src/process/',
+      'src/coin/',
       'src/wire/',
       'src/errors.ts'
     ],
@@ -216,7 +238,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'machines/sync/': ['xstate', 'machines/runtime/', 'src/consensus/', 'src/errors.ts'],
   'machines/chain/': ['xstate', 'machines/runtime/', 'src/errors.ts'],
   'machines/explorer/': ['xstate'],
-  'machines/indexer/': ['xstate'],
+  'machines/indexer/': ['xstate', 'machines/runtime/'],
   'machines/hub/': ['xstate', 'src/consensus/', 'machines/runtime/'],
   'machines/runtime/': ['xstate', 'type src/wire/', 'src/errors.ts'],
   'src/process/': ['node:', 'package.json', 'src/config/', 'src/log.ts', 'src/errors.ts'],
@@ -390,7 +412,7 @@ test('the rule catches what it is for, types too', () => {
     ['src/db/replica/state.ts', "import { compare } from './compare/digest-compare.ts';", true],
     ['workers/sync/snapshot.ts', "import fastify from 'fastify';", true],
     ['src/verify/side.ts', "export { connect } from '../db/core/connection.ts';", true],
-    ['src/wire/block.ts', "export type { GroupBlock } from '../db/source/group-block.ts';", true],
+    ['src/wire/data/block.ts', "export type { GroupBlock } from '../../db/source/group-block.ts';", true],
     ['src/coin/rows.ts', "import '../db/core/connection.ts';", true],
     ['src/sync/service.ts', "const { run } = await import('../cli/services/sync.ts');", true],
     ['actors/source/actor.ts', "import { Supervisor } from '../runtime/supervision/supervisor.ts';", true],

@@ -22,6 +22,14 @@ test('each step of the four ways in docs/architecture.md names a function that i
   assert.deepEqual(wrong, []);
 });
 
+test('the way of a block has as many steps and files as the document says', () => {
+  const text = readFileSync('docs/architecture.md', 'utf8');
+  const [, way = ''] = text.split("A block, from the source's database to the replica's:");
+  const files = [...way.split('\n\nA snapshot:')[0]!.matchAll(STEP)].map(([, file]) => file);
+  assert.deepEqual([files.length, new Set(files).size], [15, 14]);
+  assert.match(text, /has all fifteen steps, in fourteen files/);
+});
+
 test('a function that is only called is not declared', () => {
   assert.equal(declares('  async take(a: number) {', 'take'), true);
   assert.equal(declares('    await take(1);', 'take'), false);

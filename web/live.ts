@@ -1,8 +1,9 @@
 import type { ActorView } from '../actors/runtime/supervision/actor-view.ts';
 import type { TimelineEntry } from '../actors/runtime/supervision/timeline.ts';
+import type { PlatformView } from '../src/service/platform/platform-view.ts';
 import type { SubscriberView } from '../src/sync/fan-out/subscriber.ts';
-import type { Pipeline } from '../src/wire/pipeline.ts';
-import type { ActorReport, DatabaseReport } from '../src/wire/report.ts';
+import type { Pipeline } from '../src/wire/state/pipeline.ts';
+import type { ActorReport, DatabaseReport } from '../src/wire/state/report.ts';
 
 /** One database as `GET /debug/live` tells it; what sync alone knows is missing in other services. */
 export interface LiveDatabase extends Omit<ActorView, 'transitions'> {
@@ -29,6 +30,8 @@ export interface Live {
   readonly seq: number;
   readonly databases: readonly LiveDatabase[];
   readonly pipeline: Pipeline;
+  /** This service with the others of the platform; null where it asks none. */
+  readonly platform: PlatformView | null;
   readonly entries: readonly TimelineEntry[];
 }
 

@@ -1,22 +1,24 @@
-import { ActorPage } from './actor.ts';
-import { Docs } from './docs.ts';
 import { duration, h, setText } from './dom.ts';
 import { Shortcuts } from './keys.ts';
-import { KeyNeeded, LiveState, setKey } from './live.ts';
-import { Overview } from './overview.ts';
-import { Subscribers } from './subscribers.ts';
+import { KeyNeeded, type Live, LiveState, setKey } from './live.ts';
 import { ThemeSwitch } from './theme.ts';
-import { TimelinePage } from './timeline.ts';
-import { Transparency } from './transparency.ts';
-import type { View } from './view.ts';
+import { ActorPage } from './views/actor.ts';
+import { Docs } from './views/docs.ts';
+import { Overview } from './views/overview.ts';
+import { Subscribers } from './views/subscribers.ts';
+import { TimelinePage } from './views/timeline.ts';
+import { Transparency } from './views/transparency.ts';
+import type { View } from './views/view.ts';
 
 const LOOK_EVERY_MS = 500;
-/** Address, name, and the services that have it; without them all have. */
-const VIEWS: readonly (readonly [href: string, name: string, make: () => View, services?: readonly string[]])[] = [
+const hasActors = ({ databases, seq }: Live) => databases.length > 0 || seq > 0;
+const isSync = ({ service }: Live) => service === 'sync';
+/** Address, name, and which services have it; without that all have. */
+const VIEWS: readonly (readonly [href: string, name: string, make: () => View, has?: (live: Live) => boolean])[] = [
   ['#/', 'Overview', () => new Overview()],
-  ['#/timeline', 'Timeline', () => new TimelinePage(), ['sync', 'decoder']],
-  ['#/subscribers', 'Subscribers', () => new Subscribers(), ['sync']],
-  ['#/transparency', 'Transparency', () => new Transparency(), ['sync']],
+  ['#/timeline', 'Timeline', () => new TimelinePage(), hasActors],
+  ['#/subscribers', 'Subscribers', () => new Subscribers(), isSync],
+  ['#/transparency', 'Transparency', () => new Transparency(), isSync],
   ['#/docs', 'Interface', () => new Docs()]
 ];
 
@@ -37,8 +39,10 @@ function openView(): View {
   main.replaceChildren(opened.element);
   opened.update(state);
   for (const anchor of document.querySelectorAll('#views a'))
-    if (anchor.getAttribute('href') === place) anchor.setAttribute('aria-current', 'page');
-    else anchor.removeAttribute('aria-current');
+    if (anchor.getAttribute('href') === place) {
+      anchor.setAttribute('aria-current', 'page');
+      anchor.scrollIntoView({ block: 'nearest', inline: 'nearest' }); // on a phone not all of them fit
+    } else anchor.removeAttribute('aria-current');
   return opened;
 }
 
@@ -60,7 +64,7 @@ function askForKey(): void {
       h(
         'p',
         {},
-        'It is its SYNC_API_KEY, HUB_API_KEY or DECODER_API_KEY; an operator of sync gives SYNC_OPERATOR_KEY.'
+        'It is set by the variable of the service whose name ends in _API_KEY, such as HUB_API_KEY; an operator of sync gives SYNC_OPERATOR_KEY.'
       ),
       h('p', { class: 'quiet' }, 'The key is kept until this tab is closed, and sent to this service only.'),
       h('form', { submit }, h('label', { for: 'key' }, 'Key'), field, h('button', {}, 'Open'))
@@ -94,8 +98,7 @@ function show(): void {
   lost.hidden = true;
   setText(link, `seen ${new Date(state.last!.now).toLocaleTimeString()}`);
   const { service, mode, version } = state.last!;
-  for (const [index, [, , , services]] of VIEWS.entries())
-    anchors[index]!.hidden = services?.includes(service) === false;
+  for (const [index, [, , , has]] of VIEWS.entries()) anchors[index]!.hidden = has?.(state.last!) === false;
   setText(document.getElementById('mode')!, [service, mode, version].filter((word) => word !== null).join(' '));
   view.update(state);
 }

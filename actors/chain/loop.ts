@@ -37,7 +37,7 @@ export class ChainLoop {
     const { machine, work, retryDelayMs, log, inspect } = options;
     this.#options = options;
     this.#effects = new Effects({
-      proofs: ['awaitNode', 'takeBlocks', 'watchTip'],
+      proofs: ['awaitNode', 'takeBlocks', 'load', 'watchTip'],
       toFault: (caught) => PlatformError.from(caught),
       onFault: (fault) => {
         log.warn({ code: fault.code, retryInMs: retryDelayMs, hint: fault.hint }, fault.message);
@@ -95,6 +95,7 @@ export class ChainLoop {
       connect: effects.effect('connect', () => work.connect()),
       awaitNode: effects.effect('awaitNode', (signal) => work.awaitNode(signal)),
       takeBlocks: effects.effect('takeBlocks', (signal) => work.takeBlocks(signal)),
+      load: effects.effect('load', () => work.load()),
       watchTip: effects.effect('watchTip', (signal) => work.watchTip(signal)),
       locateFork: effects.effect('locateFork', (signal) => work.locateFork(signal)),
       rollBack: effects.effect('rollBack', (signal) => work.rollBack(signal)),

@@ -7,7 +7,7 @@ import { type Chain, type ChainNetwork, chainNetwork, type Network } from '../..
 import { NodeChain } from '../../src/coin/node/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
 import { createLogger, type Logger } from '../../src/log.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { TaskPool } from '../runtime/task-pool.ts';
 import type { Tasks } from '../runtime/tasks.ts';
 import type { ActorHost } from '../runtime/thread/actor-host.ts';

@@ -47,7 +47,9 @@ export async function makeFirstTree(connection: Connection, options: FirstTreeOp
   const lane = async () => {
     let since = performance.now();
     for (const { from, batch } of batches) {
-      tree.finish(from, await onPool(batch, options));
+      const hashed = await onPool(batch, options);
+      tree.finish(from, hashed);
+      free(hashed.records);
       since = await rest(since, signal);
       done += batch.counts.reduce((sum, leaves) => sum + leaves, 0);
       onProgress(Math.floor((100 * done) / Math.max(1, tree.size)));
@@ -61,6 +63,11 @@ export async function makeFirstTree(connection: Connection, options: FirstTreeOp
 async function rest(began: number, signal: AbortSignal): Promise<number> {
   await sleep(Math.min(LONGEST_REST_MS, performance.now() - began), undefined, { signal });
   return performance.now();
+}
+
+/** Left to the garbage collector, tens of megabytes of such copies would wait for it. */
+function free({ buffer }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 async function onPool(batch: BucketBatch, { computeTops, signal }: FirstTreeOptions): Promise<BucketBatch> {

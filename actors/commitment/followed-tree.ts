@@ -24,6 +24,12 @@ export interface ClaimedStep extends Step {
 }
 
 /**
+ * Where a tree stands after a rollback: at its height; below it, where a group that the height cuts began, without the blocks of it
+ * that stay; nowhere, since what is kept for undo does not reach that far.
+ */
+export type Standing = 'there' | 'below' | 'nowhere';
+
+/**
  * One tree and the groups since the block that it was begun at: those that wait for the tree, then those that it can take back.
  *
  * A group is taken in by `advance` and kept or taken back by `settle`; nothing else may happen between the two.
@@ -113,13 +119,18 @@ export class FollowedTree {
     }
   }
 
-  /** Undoes the groups that end above a height. @returns false when the undo data does not reach that far */
-  async rollBack(height: number): Promise<boolean> {
-    if (height < this.#floor) return false;
+  /** Undoes the groups that end above a height, each as a whole. */
+  async rollBack(height: number): Promise<Standing> {
+    if (height < this.#floor) return 'nowhere';
+    const undone = this.#queue.filter(({ last }) => last > height);
     this.#queue = this.#queue.filter(({ last }) => last <= height);
-    while ((this.#history.at(-1)?.last ?? -1) > height) await this.#apply(this.#history.pop()!.changes);
+    while ((this.#history.at(-1)?.last ?? -1) > height) {
+      const step = this.#history.pop()!;
+      await this.#apply(step.changes);
+      undone.push({ ...step, claimed: null });
+    }
     this.#height = Math.min(height, this.#height);
-    return true;
+    return undone.every(({ base }) => base >= height) ? 'there' : 'below';
   }
 
   async #apply(changes: readonly LeafChange[]): Promise<LeafChange[]> {

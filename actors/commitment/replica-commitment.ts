@@ -9,7 +9,7 @@ import { type ReplicaState, readReplicaState } from '../../src/db/replica/state.
 import { findStateTables, readBlockRoot, readLeaves, type StateTables } from '../../src/db/tables/state-reader.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
-import type { StateCommitment } from '../../src/wire/report.ts';
+import type { StateCommitment } from '../../src/wire/state/report.ts';
 import type { ReplicaActorData } from '../protocol.ts';
 import { compareRoots } from './followed-tree.ts';
 import { GROUP_LEAVES_MAX, StateTracker, type TrackerOptions } from './state-tracker.ts';

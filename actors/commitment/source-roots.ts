@@ -5,7 +5,7 @@ import { readLayout } from '../../src/db/tables/source-layout.ts';
 import type { BalanceKey } from '../../src/db/tables/state-reader.ts';
 import { findStateTables, readBlockRoot, readLeaves } from '../../src/db/tables/state-reader.ts';
 import { hasCode } from '../../src/errors.ts';
-import type { StateCommitment } from '../../src/wire/report.ts';
+import type { StateCommitment } from '../../src/wire/state/report.ts';
 import type { SourceActorData } from '../protocol.ts';
 import { GROUP_LEAVES_MAX, StateTracker, type TrackerOptions } from './state-tracker.ts';
 

@@ -6,7 +6,7 @@ import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
 import type { Connection } from '../../src/db/core/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
-import type { StateCommitment } from '../../src/wire/report.ts';
+import type { StateCommitment } from '../../src/wire/state/report.ts';
 import { Effects } from '../runtime/thread/effects.ts';
 import { makeFirstTree } from './first-tree.ts';
 import { type ClaimedStep, FollowedTree } from './followed-tree.ts';
@@ -25,6 +25,8 @@ export interface TrackerOptions {
   readonly computeTops: (batch: BucketBatch) => Promise<BucketBatch>;
   /** Called whenever something that is reported has changed. */
   readonly changed: () => void;
+  /** After a rollback into a group, the next group does not tell again what those blocks of it changed that stay. */
+  readonly isCutGroupLost?: boolean;
 }
 
 /** A tree under way or there, and the snapshot that it is made from. */
@@ -121,8 +123,9 @@ export class StateTracker {
 
   /** Undoes the groups that end above a height; a tree that cannot is rebuilt. */
   async rollBack(height: number): Promise<void> {
-    const couldGo = (await this.#build?.followed.rollBack(height)) ?? true;
-    if (!couldGo) this.discard('a rollback below what can be taken back');
+    const standing = (await this.#build?.followed.rollBack(height)) ?? 'there';
+    if (standing === 'nowhere') this.discard('a rollback below what can be taken back');
+    if (standing === 'below' && this.#options.isCutGroupLost) this.discard('a rollback into the middle of a group');
   }
 
   /** A database that is not where the tree's groups ended went on without it. */

@@ -34,7 +34,7 @@ const feed = new BlockFeed({
   scan: (range, signal) => tasks.run('decoder/scan-blocks', { node, range, rules }, { signal })
 });
 const work = new ChainWork({
-  service: 'decoder',
+  command: 'decoder',
   network,
   startBlock,
   pollIntervalMs: data.pollIntervalMs,

@@ -11,7 +11,7 @@ import { Reader } from '../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
 import { type ExplorerReport, lagOf } from '../../src/explorer/report.ts';
 import { createLogger } from '../../src/log.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { CircuitBreaker } from '../runtime/thread/circuit.ts';
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
 import { workerData } from 'node:worker_threads';
 import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
 import type { Profile } from '../../src/coin/profile.ts';
@@ -6,14 +7,19 @@ import { databaseError, openPool } from '../../src/db/core/connection.ts';
 import { type ActionPlace, readConfirmations } from '../../src/indexer/api/confirmations.ts';
 import { readStakes, type SignerStakes, type StakeQuestion } from '../../src/indexer/api/stakes.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
-import { IndexerLoop, type IndexerReport } from '../../src/indexer/loop/loop.ts';
-import { IndexerWork } from '../../src/indexer/loop/work.ts';
+import type { IndexerReport } from '../../src/indexer/loop/report.ts';
+import { IndexerWork, type Pace } from '../../src/indexer/loop/work.ts';
 import { rulesOf } from '../../src/indexer/rules/rules.ts';
+import { keepRewards, type PushedRewards } from '../../src/indexer/store/pushed-rewards.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import { createLogger } from '../../src/log.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { CircuitBreaker } from '../runtime/thread/circuit.ts';
+import { IndexedBalances } from './balances.ts';
+import { IndexerLoop } from './loop.ts';
+import { PushSender } from './push-sender.ts';
+import { TopsPool } from './tops.ts';
 
 /** What an indexer actor's thread is started with. */
 export interface IndexerActorData {
@@ -26,6 +32,9 @@ export interface IndexerActorData {
   readonly pollIntervalMs: number;
   readonly queryTimeoutMs: number;
   readonly blockLimitMs: number;
+  /** Told of each newest block and of prices; none: nobody is. */
+  readonly hubs: readonly { readonly host: string; readonly port: number }[];
+  readonly hubKey: string | undefined;
   readonly logLevel: string;
 }
 
@@ -33,6 +42,7 @@ export interface IndexerActorData {
 export type IndexerAsks = {
   findAction: { request: { readonly actionIndex: number }; reply: ActionPlace };
   findStakes: { request: StakeQuestion; reply: SignerStakes };
+  keepRewards: { request: PushedRewards; reply: number };
 };
 
 /** What an indexer actor tells the main thread. */
@@ -45,20 +55,34 @@ const BREAKER = { failureThreshold: 5, cooldownMs: 10_000, trialTimeoutMs: 60_00
 /** What the indexer waits for in a state. */
 const WAITS: Readonly<Record<string, string>> = {
   connecting: 'databases',
+  reconnecting: 'databases',
   caughtUp: 'next block',
   halted: 'operator'
 };
+
+/**
+ * By how much of what is in use the heap may grow before V8 looks for garbage; its own bound is up to four times of that. Most of
+ * what a group of blocks allocates lives until it is written. At the tip there is time, and the tree over all balances beside it.
+ */
+const HEAP_GROWTH_PERCENT: Readonly<Record<Pace, number>> = { catchUp: 45, tip: 10 };
 
 const data = workerData as IndexerActorData;
 const log = createLogger('indexer', data.logLevel).child({ database: data.indexer.name });
 const network = chainNetwork(data.chain, data.network);
 /** What callers ask has a connection of its own: blocks wait for none of it. */
 const readers = openPool(data.indexer, 1);
+/** Rewards are kept one call after the other, so that none is kept twice. */
+let keeping: Promise<number> = Promise.resolve(0);
 const stopping = new AbortController();
 const host = hostActor<IndexerAsks, Record<never, never>, IndexerNotices>({
   handlers: {
     findAction: ({ actionIndex }) => answer(readConfirmations(readers, actionIndex)),
-    findStakes: (question) => answer(readStakes(readers, question))
+    findStakes: (question) => answer(readStakes(readers, question)),
+    keepRewards: (pushed) =>
+      (keeping = keeping.then(
+        () => keep(pushed),
+        () => keep(pushed)
+      ))
   },
   stop: async () => {
     stopping.abort();
@@ -76,11 +100,41 @@ function breakerOf(database: string): CircuitBreaker {
 }
 
 const statementLimitS = data.queryTimeoutMs / 1000;
+/** Opened when something is told. */
+const pushPool = openPool(data.indexer, 1);
+const sender =
+  data.hubs.length === 0
+    ? null
+    : new PushSender({
+        hubs: data.hubs,
+        apiKey: data.hubKey,
+        pool: pushPool,
+        log,
+        inspect: host.observe('hubPush')
+      });
+const tops = new TopsPool(data.commitmentDomain);
+const balances = new IndexedBalances({
+  names: data,
+  domain: data.commitmentDomain,
+  database: data.indexer,
+  statementLimitS,
+  log,
+  inspect: host.observe('balanceTree'),
+  computeTops: (batch) => tops.compute(batch),
+  changed: () => {
+    if (balances.report.phase !== 'building') void tops.release();
+  }
+});
 const loop = new IndexerLoop({
   work: new IndexerWork({
     openSource: () => DecoderSource.open(data.decoder, network, statementLimitS),
     openStore: () =>
-      IndexerStore.open(data.indexer, rulesOf(data.profile, network, data.commitmentDomain), statementLimitS),
+      IndexerStore.open(data.indexer, rulesOf(data.profile, network, data.commitmentDomain), statementLimitS, {
+        roots: { names: data, balances },
+        ...(sender ? { pushes: { network: data.network, onQueued } } : {})
+      }),
+    setPace: (pace) => setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT[pace]}`),
+    rest: (height) => balances.rest(height),
     maxRollbackDepth: network.undoDepth,
     pollIntervalMs: data.pollIntervalMs,
     log
@@ -90,16 +144,34 @@ const loop = new IndexerLoop({
   blockLimitMs: data.blockLimitMs,
   retryDelayMs: RETRY_DELAY_MS,
   log,
-  inspect: (machine) => host.observe(machine)
+  inspect: host.observe
 });
-const ended = loop.run(stopping.signal).then(() => readers.end(), host.fail);
+sender?.start();
+const ended = loop.run(stopping.signal).then(release, host.fail);
 await report();
+
+async function release(): Promise<void> {
+  await sender?.stop();
+  await Promise.all([readers.end(), pushPool.end(), tops.release()]);
+}
+
+function onQueued(lost: number): void {
+  if (lost > 0) log.error({ lost }, 'the queue of pushes is full: the oldest are gone; check why the hub takes none');
+  sender?.wake();
+}
+
+/** Keeps rewards for the next block. */
+async function keep(pushed: PushedRewards): Promise<number> {
+  const { signers } = await answer(readStakes(readers, { pubkey: null, height: null }));
+  const sources = new Map(signers.map(({ pubkey, source }) => [pubkey, source]));
+  return await answer(keepRewards(readers, pushed, sources));
+}
 
 /** Tells the main thread how things stand, until the end. */
 async function report(): Promise<void> {
   let state = '';
   while (!stopping.signal.aborted) {
-    const current = loop.report;
+    const current = { ...loop.report, stateCommitment: balances.report, pushFault: sender?.fault ?? null };
     host.tell('report', current);
     if (current.state !== state) host.waiting(WAITS[current.state] ?? null);
     state = current.state;

@@ -8,7 +8,7 @@ import { refuseLoss } from '../../src/db/replica/apply/adoption.ts';
 import { readRoots } from '../../src/db/tables/transparency-pages.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
-import type { DatabaseReport } from '../../src/wire/report.ts';
+import type { DatabaseReport } from '../../src/wire/state/report.ts';
 import { ReplicaCommitment } from '../commitment/replica-commitment.ts';
 import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from '../protocol.ts';
 import { stateText } from '../runtime/observe.ts';

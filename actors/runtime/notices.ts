@@ -22,7 +22,7 @@ export interface Transition {
   readonly to: string;
   /** Unix milliseconds. */
   readonly at: number;
-  /** What the event carried besides its type, and what the machine knew before and after it: what is plain, and bounded. */
+  /** The event's data besides its type, and the machine's context before and after it: plain values only, bounded. */
   readonly detail?: Facts;
   readonly before?: Facts;
   readonly context?: Facts;

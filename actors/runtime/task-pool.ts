@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { Transferable } from 'node:worker_threads';
+import type { ResourceLimits, Transferable } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { PlatformError } from '../../src/errors.ts';
 import { entryUrl } from '../../src/process/program.ts';
@@ -15,6 +15,8 @@ export interface TaskPoolOptions {
   readonly maxThreads?: number;
   /** Tasks that may wait for a thread; further ones are refused with TASKS_BUSY. */
   readonly maxQueue?: number;
+  /** Of each thread. */
+  readonly resourceLimits?: ResourceLimits;
 }
 
 export interface RunTaskOptions {
@@ -34,7 +36,8 @@ export class TaskPool<T extends Tasks> {
     entry = entryUrl('actors/runtime/task-entry'),
     locate = (name) => entryUrl(`workers/${name}`),
     maxThreads = availableParallelism(),
-    maxQueue = 64
+    maxQueue = 64,
+    resourceLimits = {}
   }: TaskPoolOptions = {}) {
     this.#locate = locate;
     this.#pool = new Piscina({
@@ -42,6 +45,7 @@ export class TaskPool<T extends Tasks> {
       minThreads: 1,
       maxThreads,
       maxQueue,
+      resourceLimits,
       idleTimeout: IDLE_TIMEOUT_MS
     });
   }

@@ -10,7 +10,7 @@ import { IndexMap } from '../../src/db/tables/index-map.ts';
 import { readEpochs, readLatestEpoch, readProof, readRoots } from '../../src/db/tables/transparency-pages.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { createLogger } from '../../src/log.ts';
-import type { SnapshotOrder, SnapshotQuery } from '../../src/wire/snapshot.ts';
+import type { SnapshotOrder, SnapshotQuery } from '../../src/wire/data/snapshot.ts';
 import { SourceRoots } from '../commitment/source-roots.ts';
 import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../protocol.ts';
 import { stateText } from '../runtime/observe.ts';

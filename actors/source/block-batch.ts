@@ -1,10 +1,10 @@
 import type { GroupBlock } from '../../src/db/source/group-block.ts';
 import type { Logger } from '../../src/log.ts';
 import { count } from '../../src/observe/counters.ts';
-import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../../src/wire/block.ts';
-import type { Broadcast } from '../../src/wire/broadcast.ts';
-import type { DatabaseId } from '../../src/wire/database.ts';
-import { countRows } from '../../src/wire/messages.ts';
+import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../../src/wire/data/block.ts';
+import type { Broadcast } from '../../src/wire/data/broadcast.ts';
+import type { DatabaseId } from '../../src/wire/data/database.ts';
+import { countRows } from '../../src/wire/data/messages.ts';
 
 /** A block's message, encoded once for every subscriber; without bytes when it exceeds the limit of a message. */
 export function encodeBlock(id: DatabaseId, block: GroupBlock, log: Logger): Broadcast {

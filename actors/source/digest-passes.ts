@@ -6,8 +6,8 @@ import { readTip } from '../../src/db/tables/block-hashes.ts';
 import { readDigests, type TableDigests } from '../../src/db/tables/digest.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import { PlatformError } from '../../src/errors.ts';
-import type { BlockHashes } from '../../src/wire/database.ts';
-import { DIGEST_ALGORITHM, type DigestKey } from '../../src/wire/digest.ts';
+import type { BlockHashes } from '../../src/wire/data/database.ts';
+import { DIGEST_ALGORITHM, type DigestKey } from '../../src/wire/data/digest.ts';
 import type { SourceActorData } from '../protocol.ts';
 
 /** Passes whose keys are good: of the tip, and of the one before it or of the same tip before something changed in place. */

@@ -10,7 +10,7 @@ import {
   isOfPass,
   type RangeRows,
   type TableRanges
-} from '../../src/wire/digest.ts';
+} from '../../src/wire/data/digest.ts';
 import type { SourceActorData } from '../protocol.ts';
 import {
   type DigestPass,

@@ -13,10 +13,10 @@ import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../../
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import type { BroadcastBlock, LoggedBlock } from '../../src/db/tables/transparency-log.ts';
 import type { Logger } from '../../src/log.ts';
-import type { Broadcast } from '../../src/wire/broadcast.ts';
-import { sameBlock } from '../../src/wire/database.ts';
-import type { SweepReport } from '../../src/wire/report.ts';
-import type { MissedChanges } from '../../src/wire/snapshot.ts';
+import type { Broadcast } from '../../src/wire/data/broadcast.ts';
+import { sameBlock } from '../../src/wire/data/database.ts';
+import type { MissedChanges } from '../../src/wire/data/snapshot.ts';
+import type { SweepReport } from '../../src/wire/state/report.ts';
 import type { SourceRoots } from '../commitment/source-roots.ts';
 import type { SourceActorData } from '../protocol.ts';
 import { BlockBatch, encodeBlock, encodeReorg } from './block-batch.ts';
@@ -148,7 +148,7 @@ export class SourceFeed {
     return plan !== undefined && memory.holds(connection, plan);
   }
 
-  /** What a reader that stands at a block has missed of older rows up to another, which is waited for; null: not known. */
+  /** The changes of older rows between two blocks, after waiting for the second one to be broadcast; null: not known. */
   async missedSince(since: number, head: Pick<BlockHead, 'height' | 'hashes'>): Promise<MissedChanges | null> {
     await this.readers.reached(head.height);
     return this.#memory?.missedSince(since, head) ?? null;

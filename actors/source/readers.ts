@@ -24,8 +24,8 @@ interface Waiting {
 /**
  * The readers of snapshots, and the groups with which they continue.
  *
- * Readers have a snapshot whole before its state is read once more in figures. From `pauseGroups` to `reconcile` no group begins, so the
- * next one says what these readers lack. Neither side waits for the other without bound, nor do later holds keep a group waiting.
+ * A snapshot build ends with checksums of the state that its readers have. From `pauseGroups` to `reconcile` no group begins: the next
+ * group carries the rows that these readers lack. Both waits are bounded, and later pauses do not delay a group that waits.
  */
 export class SnapshotReaders {
   readonly #options: Required<ReadersOptions>;

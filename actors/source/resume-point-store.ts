@@ -13,7 +13,7 @@ import {
   type ResumeStep
 } from '../../src/db/source/resume-point.ts';
 import type { Logger } from '../../src/log.ts';
-import { type DatabaseId, databaseKey } from '../../src/wire/database.ts';
+import { type DatabaseId, databaseKey } from '../../src/wire/data/database.ts';
 
 /** The first line of a file; the id says whose it is, because a file name cannot say it unambiguously. The other lines are steps. */
 interface Entry {

@@ -2,7 +2,7 @@ import type { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { readCreateTableTexts } from '../../src/db/ddl/create-table-text.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import { PlatformError } from '../../src/errors.ts';
-import type { SchemaRecord } from '../../src/wire/schema.ts';
+import type { SchemaRecord } from '../../src/wire/data/schema.ts';
 import type { SourceActorData, SourceAsks } from '../protocol.ts';
 import { recent } from './recent.ts';
 

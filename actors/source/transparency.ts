@@ -36,7 +36,7 @@ import {
   type UnrecordedBlock
 } from '../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../src/errors.ts';
-import { databaseKey } from '../../src/wire/database.ts';
+import { databaseKey } from '../../src/wire/data/database.ts';
 import type { SourceActorData } from '../protocol.ts';
 
 /** Blocks and epochs of one step of the gap repair. */

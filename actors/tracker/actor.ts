@@ -3,13 +3,15 @@ import { trackerMachine } from '../../machines/chain/chain-writer.ts';
 import { RangeFeed } from '../../src/chain/range-feed.ts';
 import { ChainWork } from '../../src/chain/work.ts';
 import { RawChain } from '../../src/coin/node/raw-chain.ts';
-import { type BalanceAnswer, type CoinsAnswer, type CoinsQuestion, TrackerAnswers } from '../../src/tracker/answers.ts';
-import type { BlockChanges } from '../../src/tracker/changes.ts';
+import { type BalanceAnswer, type CoinsQuestion, TrackerAnswers } from '../../src/tracker/answers.ts';
+import type { BlockChanges } from '../../src/tracker/coins/changes.ts';
+import { asBuffer } from '../../src/tracker/coins/records.ts';
 import { MempoolCoins } from '../../src/tracker/mempool-coins.ts';
 import type { TrackerReport } from '../../src/tracker/report.ts';
-import { MOST_GROUP_BLOCKS, openTrackerStore, type TrackerStore } from '../../src/tracker/store.ts';
+import { GROUP_BYTES, MOST_GROUP_BLOCKS, openTrackerStore, type TrackerStore } from '../../src/tracker/store.ts';
 import type { TrackerTasks } from '../../workers/tracker/tasks.ts';
 import { ChainThread, type ChainThreadData } from '../chain/thread.ts';
+import { Transferred } from '../runtime/channel.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
 /** What a tracker actor's thread is started with. */
@@ -19,7 +21,7 @@ export interface TrackerActorData extends ChainThreadData {
 
 /** What a tracker actor is asked. */
 export type TrackerAsks = {
-  findCoins: { request: CoinsQuestion; reply: CoinsAnswer };
+  findCoins: { request: CoinsQuestion; reply: Uint8Array<ArrayBuffer> };
   findBalance: { request: { readonly script: string }; reply: BalanceAnswer };
 };
 
@@ -31,26 +33,34 @@ const { node } = data;
 const thread = new ChainThread<TrackerTasks>('tracker', data);
 const { log, network, rpc, chain, parallelism, tasks } = thread;
 const raw = new RawChain(rpc);
-const isMergeMined = data.chain === 'dogecoin';
+const rules = { isMergeMined: data.chain === 'dogecoin', coinbaseMaturity: network.coinbaseMaturity };
 const feed = new RangeFeed<object, BlockChanges>({
   parallelism,
   mostBlocks: MOST_GROUP_BLOCKS,
-  scan: (range, signal) => tasks.run('tracker/scan-blocks', { node, range, isMergeMined }, { signal })
+  rangeBytes: GROUP_BYTES,
+  scan: (range, signal) => tasks.run('tracker/scan-blocks', { node, range, rules }, { signal })
 });
 const work: ChainWork<BlockChanges, TrackerStore> = new ChainWork({
-  service: 'tracker',
+  command: 'utxo',
   network,
-  // Whatever was made before a first block could be spent after it.
+  // An output of any block may be spent later.
   startBlock: 0,
   pollIntervalMs: data.pollIntervalMs,
   chain,
   feed,
-  take: async (_, from, tip, signal) => (await feed.take(from, tip, {}, signal)).blocks,
+  take: async (store, from, tip, signal) => {
+    await store.prepare(tip);
+    return (await feed.take(from, tip, {}, signal)).blocks;
+  },
   openStore: () =>
     openTrackerStore(data.coordinates, {
       queryTimeoutMs: data.queryTimeoutMs,
       undoDepth: network.undoDepth,
-      nodeHeight: () => work.facts.nodeHeight
+      nodeHeight: () => work.facts.nodeHeight,
+      reduce: async (changes) => {
+        const { made, spent, scripts } = await tasks.run('tracker/reduce-changes', changes);
+        return { made: asBuffer(made), spent: asBuffer(spent), scripts: asBuffer(scripts) };
+      }
     }),
   log
 });
@@ -60,13 +70,15 @@ const coins = new MempoolCoins({
   coins: () => work.store?.coins
 });
 const answers = new TrackerAnswers({
-  coins: () => work.store?.coins,
-  mempool: coins,
-  maturity: network.coinbaseMaturity
+  store: () => work.store,
+  mempool: coins
 });
 const host = hostActor<TrackerAsks, Record<never, never>, TrackerNotices>({
   handlers: {
-    findCoins: (question) => answers.coins(question),
+    findCoins: async (question) => {
+      const json = await answers.coins(question);
+      return new Transferred(json, [json.buffer]);
+    },
     findBalance: ({ script }) => answers.balance(script)
   },
   stop: thread.stop,
@@ -79,5 +91,10 @@ await thread.run<TrackerReport>({
   feed,
   mempoolPass: coins,
   mempoolRestMs: data.mempoolIntervalMs,
-  reportOf: (report) => ({ ...report, ...work.reorgs, isMempoolReady: coins.isReady })
+  reportOf: (report) => ({
+    ...report,
+    ...work.reorgs,
+    isMempoolReady: coins.isReady,
+    firstSync: work.store?.firstSync ?? null
+  })
 });

@@ -18,8 +18,11 @@ export interface Opened {
   readonly isHalted: boolean;
 }
 
-/** Where the chain of the node leads: nothing is left to write, there are blocks to write, or ours are not in it. */
-export type Found = 'tip' | 'blocks' | 'fork';
+/**
+ * Where the chain of the node leads: nothing is left to write, there are blocks to write, ours are not in it, or those of a first sync
+ * are gathered and what they bring is to be stored.
+ */
+export type Found = 'tip' | 'blocks' | 'fork' | 'gathered';
 
 /** How far back a fork is, and whether an operator allows a rollback of any depth. */
 export interface Fork {
@@ -29,12 +32,14 @@ export interface Fork {
 
 const isHalted = ({ event }: { event: { output: Opened } }): boolean => event.output.isHalted;
 const fork = ({ event }: { event: { output: Found } }): boolean => event.output === 'fork';
+const gathered = ({ event }: { event: { output: Found } }): boolean => event.output === 'gathered';
 const isTooDeep = ({ context, event }: { context: ChainWriterContext; event: { output: Fork } }): boolean =>
   event.output.depth > context.maxRollbackDepth && !event.output.isAllowed;
 
 /**
  * What a service that writes the chain of a coin node into a database does next: opens the database, waits for the node, takes blocks
- * up to the tip, watches the tip, and rolls back what the node no longer has.
+ * up to the tip, watches the tip, and rolls back what the node no longer has. A store that gathers the blocks of a first sync loads them
+ * in between.
  *
  * Each state's work is an effect that the actor provides; the chart says where its end leads. An effect that fails is tried again in
  * its state, unless the database is lost or no retry mends it.
@@ -51,6 +56,7 @@ const chainWriter = setup({
     connect: effect<Opened>('connect'),
     awaitNode: effect<void>('awaitNode'),
     takeBlocks: effect<Found>('takeBlocks'),
+    load: effect<true>('load'),
     watchTip: effect<Found>('watchTip'),
     locateFork: effect<Fork>('locateFork'),
     rollBack: effect<void>('rollBack'),
@@ -91,10 +97,15 @@ const chainWriterMachine = (id: string) => {
             invoke: {
               id: 'takeBlocks',
               src: 'takeBlocks',
-              onDone: [{ guard: fork, target: `#${id}.locatingFork` }, { target: 'caughtUp' }],
+              onDone: [
+                { guard: fork, target: `#${id}.locatingFork` },
+                { guard: gathered, target: 'loading' },
+                { target: 'caughtUp' }
+              ],
               onError
             }
           },
+          loading: { invoke: { id: 'load', src: 'load', onDone: 'catchingUp', onError } },
           caughtUp: {
             invoke: {
               id: 'watchTip',

@@ -1,8 +1,11 @@
 import { assign, setup } from 'xstate';
+import { effect, finalError, hasErrorCode } from '../runtime/effect.ts';
 
 export interface IndexerInput {
   /** Blocks that may be taken back without an operator's word. */
   readonly maxRollbackDepth: number;
+  /** Pause before a database that was lost is opened again, in milliseconds. */
+  readonly reconnectDelayMs: number;
 }
 
 /** Why an indexer will not go on by itself. */
@@ -11,92 +14,164 @@ export interface Refusal {
   readonly reason: string;
 }
 
+/** What the opened databases say. */
+export interface Opened {
+  readonly isHalted: boolean;
+}
+
+/** The decoder's chain leaves ours: where, how far below our newest block, and whether an operator allows a rollback of any depth. */
+export interface Fork {
+  /** First block to take back. */
+  readonly height: number;
+  readonly depth: number;
+  readonly isAllowed: boolean;
+}
+
+/** How the decoder's chain stands to ours: it has more blocks, it has none, or it is another. */
+export type Found = 'blocks' | 'tip' | Fork;
+
+/** Whether the decoder's chain goes on from our newest block. */
+export type Read = 'blocks' | 'fork';
+
 interface IndexerContext extends IndexerInput {
-  /** Attempts that failed since something last went well. */
-  readonly failures: number;
   readonly refusal: Refusal | null;
   /** First block to take back. */
   readonly forkHeight: number | null;
+  /** What ended the last effect; null while no effect failed for good. */
+  readonly fault: unknown;
 }
 
-export type IndexerEvent =
-  | { readonly type: 'databases.opened'; readonly isHalted: boolean }
-  | { readonly type: 'database.lost' }
-  | { readonly type: 'blocks.found' }
-  | { readonly type: 'tip.reached' }
-  | { readonly type: 'fork.located'; readonly height: number; readonly depth: number; readonly isAllowed: boolean }
-  | { readonly type: 'blocks.read' }
-  | { readonly type: 'fork.detected' }
-  | { readonly type: 'blocks.written' }
-  | { readonly type: 'ledger.refused'; readonly refusal: Refusal }
-  | { readonly type: 'rollback.finished' }
-  | { readonly type: 'poll.elapsed' }
-  | { readonly type: 'halt.recorded' }
-  | { readonly type: 'stop.requested' }
-  | { readonly type: 'databases.closed' };
+const isHalted = ({ event }: { event: { output: Opened } }): boolean => event.output.isHalted;
+const blocks = ({ event }: { event: { output: Found } }): boolean => event.output === 'blocks';
+const tip = ({ event }: { event: { output: Found } }): boolean => event.output === 'tip';
+const fork = ({ event }: { event: { output: Read } }): boolean => event.output === 'fork';
+const isTooDeep = ({ context, event }: { context: IndexerContext; event: { output: Found } }): boolean => {
+  const { output } = event;
+  return typeof output === 'object' && output.depth > context.maxRollbackDepth && !output.isAllowed;
+};
 
-/** What an indexer does next. Each state has one effect, which the loop carries out and answers with one event. */
+/** Where a chain that has blocks for us, or is another, leads. */
+const found = [
+  { guard: blocks, target: 'indexing' },
+  { guard: isTooDeep, target: 'refusing', actions: 'refuseRollback' },
+  { target: 'rollingBack', actions: 'keepFork' }
+] as const;
+
+const isBug = hasErrorCode('INTERNAL');
+const noRetryMends = (step: { event: { error: unknown } }): boolean => finalError(step) || isBug(step);
+
+const onError = [
+  { guard: noRetryMends, target: '#indexer.failed', actions: 'keepFault' },
+  { target: '#indexer.reconnecting' }
+] as const;
+/** The same where the sums of the ledger are checked. */
+const onLedgerError = [
+  { guard: hasErrorCode('LEDGER_INSANE'), target: '#indexer.refusing', actions: 'refuseLedger' },
+  ...onError
+] as const;
+
+/**
+ * What an indexer does next: opens its databases, compares its newest block with the decoder's chain, indexes what follows, rolls back
+ * what the decoder no longer has, and waits at the tip.
+ *
+ * Each state's work is an effect that the actor provides; the chart says where its end leads. After an effect that failed both
+ * databases are looked at anew, unless no retry mends the fault.
+ */
 export const indexerMachine = setup({
   types: {
     input: {} as IndexerInput,
     context: {} as IndexerContext,
-    events: {} as IndexerEvent
+    events: {} as { readonly type: 'stop.requested' }
+  },
+  actors: {
+    connect: effect<Opened>('connect'),
+    inspect: effect<Found>('inspect'),
+    read: effect<Read>('read'),
+    write: effect<void>('write'),
+    rollBack: effect<void, number>('rollBack'),
+    watchTip: effect<Found>('watchTip'),
+    refuse: effect<void, Refusal>('refuse'),
+    close: effect<void>('close')
   },
   actions: {
-    countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
-    forgetFailures: assign({ failures: 0 }),
-    setFork: assign({ forkHeight: ({ event }) => (event.type === 'fork.located' ? event.height : null) }),
+    keepFault: assign({ fault: ({ event }) => (event as unknown as { error: unknown }).error }),
+    keepFork: assign({ forkHeight: ({ event }) => (event as unknown as { output: Fork }).output.height }),
     refuseRollback: assign({
-      refusal: ({ event }) => ({
-        code: 'ROLLBACK_TOO_DEEP',
-        reason:
-          event.type === 'fork.located' ? `the decoder's chain leaves ours ${event.depth} blocks below the tip` : ''
-      })
+      refusal: ({ event }) => {
+        const { depth } = (event as unknown as { output: Fork }).output;
+        return { code: 'ROLLBACK_TOO_DEEP', reason: `the decoder's chain leaves ours ${depth} blocks below the tip` };
+      }
     }),
-    refuseLedger: assign({ refusal: ({ event }) => (event.type === 'ledger.refused' ? event.refusal : null) })
+    refuseLedger: assign({
+      refusal: ({ event }) => {
+        const { code, message } = (event as unknown as { error: { code: string; message: string } }).error;
+        return { code, reason: message };
+      }
+    })
   },
-  guards: {
-    isHalted: ({ event }) => event.type === 'databases.opened' && event.isHalted,
-    isTooDeep: ({ context, event }) =>
-      event.type === 'fork.located' && event.depth > context.maxRollbackDepth && !event.isAllowed
-  }
+  delays: { reconnectDelay: ({ context }) => context.reconnectDelayMs }
 }).createMachine({
   id: 'indexer',
-  context: ({ input }) => ({ ...input, failures: 0, refusal: null, forkHeight: null }),
+  context: ({ input }) => ({ ...input, refusal: null, forkHeight: null, fault: null }),
   initial: 'connecting',
-  on: {
-    'stop.requested': '.stopping',
-    'database.lost': { target: '.connecting', actions: 'countFailure' },
-    'ledger.refused': { target: '.refusing', actions: 'refuseLedger' }
-  },
+  on: { 'stop.requested': '.stopping' },
   states: {
     connecting: {
-      on: { 'databases.opened': [{ guard: 'isHalted', target: 'halted' }, { target: 'inspecting' }] }
-    },
-    /** Compares our newest block with the decoder's. */
-    inspecting: {
-      on: {
-        'blocks.found': { target: 'indexing', actions: 'forgetFailures' },
-        'tip.reached': { target: 'caughtUp', actions: 'forgetFailures' },
-        'fork.located': [
-          { guard: 'isTooDeep', target: 'refusing', actions: 'refuseRollback' },
-          { target: 'rollingBack', actions: 'setFork' }
-        ]
+      invoke: {
+        id: 'connect',
+        src: 'connect',
+        onDone: [{ guard: isHalted, target: 'halted' }, { target: 'inspecting' }],
+        onError
       }
     },
-    rollingBack: { on: { 'rollback.finished': { target: 'inspecting', actions: 'forgetFailures' } } },
+    reconnecting: { after: { reconnectDelay: 'connecting' } },
+    /** Compares our newest block with the decoder's. */
+    inspecting: {
+      invoke: {
+        id: 'inspect',
+        src: 'inspect',
+        onDone: [{ guard: tip, target: 'caughtUp' }, ...found],
+        onError
+      }
+    },
+    rollingBack: {
+      invoke: {
+        id: 'rollBack',
+        src: 'rollBack',
+        input: ({ context }) => context.forkHeight!,
+        onDone: 'inspecting',
+        onError: onLedgerError
+      }
+    },
     indexing: {
       initial: 'reading',
       states: {
-        reading: { on: { 'blocks.read': 'writing', 'fork.detected': '#indexer.inspecting' } },
-        writing: { on: { 'blocks.written': { target: '#indexer.inspecting', actions: 'forgetFailures' } } }
+        reading: {
+          invoke: {
+            id: 'read',
+            src: 'read',
+            onDone: [{ guard: fork, target: '#indexer.inspecting' }, { target: 'writing' }],
+            onError
+          }
+        },
+        writing: { invoke: { id: 'write', src: 'write', onDone: '#indexer.inspecting', onError: onLedgerError } }
       }
     },
-    caughtUp: { on: { 'poll.elapsed': 'inspecting' } },
+    /** Compares the same until there is something to do. */
+    caughtUp: { invoke: { id: 'watchTip', src: 'watchTip', onDone: [...found], onError } },
     /** The halt is being made durable. */
-    refusing: { on: { 'halt.recorded': 'halted' } },
+    refusing: {
+      invoke: {
+        id: 'refuse',
+        src: 'refuse',
+        input: ({ context }) => context.refusal!,
+        onDone: 'halted',
+        onError
+      }
+    },
     halted: {},
-    stopping: { on: { 'database.lost': undefined, 'ledger.refused': undefined, 'databases.closed': 'stopped' } },
-    stopped: { type: 'final' }
+    stopping: { invoke: { id: 'close', src: 'close', onDone: 'stopped', onError: 'stopped' } },
+    stopped: { type: 'final' },
+    failed: { type: 'final' }
   }
 });

@@ -1,5 +1,5 @@
 import { assign, setup } from 'xstate';
-import type { Halt } from '../../src/wire/report.ts';
+import type { Halt } from '../../src/wire/state/report.ts';
 
 export interface HaltInput {
   /** The durable halt found at start; null when there is none. */

@@ -1,4 +1,6 @@
 import { assign, setup } from 'xstate';
+import type { PlatformError } from '../../src/errors.ts';
+import { effect } from '../runtime/effect.ts';
 
 export interface VerificationInput {
   /** Every configured source, reachable or not. */
@@ -16,6 +18,8 @@ interface VerificationContext extends VerificationInput {
   readonly reports: Reports;
   /** The hash that was agreed on; later reports do not move it. */
   readonly agreed: string | null;
+  /** Why the sources cannot be asked any more. */
+  readonly fault: PlatformError | null;
 }
 
 interface Reported {
@@ -56,9 +60,10 @@ function withReport({
 /**
  * What the sources say of one height: gathering -> agreed, or at a disagreement contested -> agreed or unresolved.
  *
- * Tags: `apply` (the block may be applied), `hold` (it may not, yet), `halt` (no majority within the window). The caller provides the
- * effect `askAgain`, and goes on asking while `hold` is set, because sources pass through an ordinary reorg at different moments. It
- * says when all that it asked have answered or missed their time: no height is unresolved while answers are on their way.
+ * Tags: `apply` (the block may be applied), `hold` (it may not, yet), `halt` (no majority within the window). The caller provides two
+ * effects, which report what they hear: `gather` ends when no majority will ever name the block; `askAgain` asks all sources until
+ * it is left, because they pass through an ordinary reorg at different moments. It says when all that it asked have answered or
+ * missed their time: no height is unresolved while answers are on their way.
  *
  * @see the specification, "Cross-source verification"
  */
@@ -69,11 +74,13 @@ export const hashQuorumMachine = setup({
     events: {} as VerificationEvent,
     tags: {} as 'apply' | 'hold' | 'halt'
   },
+  actors: { gather: effect<'untold'>('gather'), askAgain: effect<void>('askAgain') },
   actions: {
+    keepFault: assign({ fault: ({ event }) => (event as unknown as { error: PlatformError }).error }),
     keepReport: assign(({ context, event }) => ({ reports: withReport({ context, event }).reports })),
     keepAgreed: assign({ agreed: ({ context }) => majorityHash(context) ?? null }),
     forgetReports: assign({ reports: {} }),
-    askAgain: () => undefined
+    tellContest: () => undefined
   },
   guards: {
     isStranger: ({ context, event }) => event.type === 'hash.reported' && !context.sources.includes(event.source),
@@ -94,11 +101,17 @@ export const hashQuorumMachine = setup({
   delays: { confirmTimeout: ({ context }) => context.confirmTimeoutMs }
 }).createMachine({
   id: 'hashQuorum',
-  context: ({ input }) => ({ ...input, reports: {}, agreed: null }),
+  context: ({ input }) => ({ ...input, reports: {}, agreed: null, fault: null }),
   initial: 'gathering',
   states: {
     gathering: {
       tags: 'hold',
+      invoke: {
+        id: 'gather',
+        src: 'gather',
+        onDone: 'untold',
+        onError: { target: 'failed', actions: 'keepFault' }
+      },
       on: {
         'hash.reported': [
           { guard: 'isStranger' },
@@ -114,11 +127,12 @@ export const hashQuorumMachine = setup({
       on: { 'hash.reported': [{ guard: 'isStranger' }, { actions: 'keepReport' }] }
     },
     contested: {
+      entry: ['forgetReports', 'tellContest'],
+      invoke: { id: 'askAgain', src: 'askAgain', onError: { target: 'failed', actions: 'keepFault' } },
       initial: 'confirming',
       states: {
         confirming: {
           tags: 'hold',
-          entry: ['forgetReports', 'askAgain'],
           on: {
             'hash.reported': [
               { guard: 'isStranger' },
@@ -134,11 +148,16 @@ export const hashQuorumMachine = setup({
           tags: 'hold',
           on: {
             'hash.reported': [{ guard: 'isStranger' }, { actions: 'keepReport' }],
-            'round.ended': [{ guard: 'hasMajority', target: '#hashQuorum.agreed' }, { target: 'unresolved' }]
+            'round.ended': [
+              { guard: 'hasMajority', target: '#hashQuorum.agreed' },
+              { target: '#hashQuorum.unresolved' }
+            ]
           }
-        },
-        unresolved: { tags: 'halt' }
+        }
       }
-    }
+    },
+    untold: {},
+    unresolved: { tags: 'halt' },
+    failed: {}
   }
 });

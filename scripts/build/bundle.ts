@@ -11,7 +11,6 @@ export const BUNDLE = {
   format: 'esm',
   target: 'node26',
   minifySyntax: true,
-  keepNames: true,
   legalComments: 'none',
   logLevel: 'warning',
   // Native, and only for a setting of Piscina that is not used.

@@ -11,10 +11,15 @@ const OUT = join(ROOT, 'dist', 'web');
 async function buildWeb(): Promise<void> {
   rmSync(OUT, { recursive: true, force: true });
   mkdirSync(join(OUT, 'charts'), { recursive: true });
-  for (const name of ['index.html', 'console.css', 'explorer.css', 'icon.svg'])
-    cpSync(join(ROOT, 'web', name), join(OUT, name));
+  for (const name of ['index.html', 'icon.svg']) cpSync(join(ROOT, 'web', name), join(OUT, name));
+  const entry = (out: string, ...path: string[]) => ({ in: join(ROOT, 'web', ...path), out });
   await build({
-    entryPoints: { console: join(ROOT, 'web', 'main.ts'), explorer: join(ROOT, 'web', 'explorer.ts') },
+    entryPoints: [
+      entry('console', 'main.ts'),
+      entry('console', 'styles', 'console.css'),
+      entry('explorer', 'explorer', 'explorer.ts'),
+      entry('explorer', 'explorer', 'explorer.css')
+    ],
     outdir: OUT,
     bundle: true,
     minify: true,

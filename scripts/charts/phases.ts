@@ -3,7 +3,7 @@ import type { AnyStateMachine } from 'xstate';
 /** The phases of a machine's life, in the order in which a chart shows them, and the states that belong to each. */
 const PHASES: Readonly<Record<string, readonly string[]>> = {
   begin: ['starting', 'connecting', 'inspecting', 'waitingForNode', 'backfilling', 'bootstrapping'],
-  follow: ['catchingUp', 'verifying', 'live', 'polling', 'parsing'],
+  follow: ['catchingUp', 'verifying', 'live', 'polling', 'parsing', 'indexing', 'caughtUp'],
   repair: ['locatingFork', 'rollingBack', 'reorging', 'reconciling'],
   wait: ['reconnecting', 'refusing', 'halted'],
   end: ['stopping', 'stopped', 'failed']
@@ -20,7 +20,7 @@ export interface Phase {
   readonly states: readonly string[];
 }
 
-/** The phases that a machine's top states belong to; states of none are left out, a small machine has none. */
+/** The phases that a machine's top states belong to; states of none are left out; a small machine, or one of a single phase, has none. */
 export function phasesOf(machine: AnyStateMachine): Phase[] {
   const own = Object.keys(machine.root.states);
   if (own.length < MIN_STATES) return [];
@@ -28,5 +28,6 @@ export function phasesOf(machine: AnyStateMachine): Phase[] {
     name,
     states: states.filter((state) => own.includes(state))
   }));
-  return phases.filter(({ states }) => states.length > 0);
+  const found = phases.filter(({ states }) => states.length > 0);
+  return found.length > 1 ? found : [];
 }

@@ -20,6 +20,8 @@ const COMMON: Conditions = {
   'SIGNING_PUBKEY (required)': 'the field is empty',
   'SIGNING_PUBKEY (format)': 'it is not 64 hex digits; capitals are read as small letters',
   'AMOUNT (must be greater than 0)': 'it is 0',
+  'PUBKEY (format)': 'one of that many keys is not 64 hex digits; capitals are read as small letters',
+  'SIG (format)': 'one of the signatures is not 128 hex digits',
   'SOURCE (does not own this stake)': 'an open stake of the key is of another source',
   'EXPIRATION (format)': 'it is given and no whole number',
   'EXPIRATION (past)': 'it is given and not above the time of the block',
@@ -103,6 +105,15 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'insufficient funds': 'the source holds less than one AMOUNT',
     'insufficient funds (TICK)': 'the source holds less than AMOUNT for every receiver'
   },
+  ATTEST: {
+    'REQUEST_ID (format)': 'it is not 64 hex digits; capitals are read as small letters',
+    'PROVIDER_ID (format)': 'it is not 1 to 32 of ASCII letters, digits, `_`, `.`, `:` and `-`',
+    'RESPONSE_PAYLOAD (length)': 'it is longer than 65,536 characters',
+    'STATUS (format)': 'it is none of `ok`, `timeout`, `no_quorum`, `provider_error`, in any case',
+    'META (length)': 'it is longer than 256 characters',
+    'SIG_COUNT (format)': 'it is no whole number from 1 to 100',
+    'REQUEST_ID (unknown)': 'always: there are no contracts, so nothing was asked'
+  },
   BATCH: {
     'COMMAND (unknown)': 'no text follows the version',
     'COMMAND (limit)':
@@ -112,7 +123,8 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'BATCH (limit)': 'a command is a BATCH; of several limits the one of the name that comes first is told',
     'MINT (limit)': 'two MINTs are of one token; unknown tickers count as one token',
     'ISSUE (limit)': 'there are two ISSUEs of tickers without a point; `^id` counts as one of these',
-    'DEPLOY (limit)': 'there are two DEPLOYs'
+    'DEPLOY (limit)': 'there are two DEPLOYs',
+    'FILE (limit)': 'there are two FILEs: a transaction has one content'
   },
   BROADCAST: {
     'VALUE (format)':
@@ -292,10 +304,46 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
   },
   ORDER_CANCEL: listed('ORDER'),
   ORDER_EDIT: listed('ORDER'),
+  PRICE: {
+    'ROUND (format)': 'it is no whole number',
+    'TIMESTAMP (format)': 'it is no whole number',
+    'BTC_BLOCK_HEIGHT (format)': 'it is no whole number',
+    'PAIR_COUNT (format)': 'it is no whole number from 1 to 100',
+    'PAIR (format)':
+      'one of that many pairs is not 2 to 10 capitals and digits, one of `/`, `_` and `-` or nothing, and 3 capitals; or two are equal',
+    'PRICE (format)': 'one is not 1 to 11 digits with at most 8 places after a point, or not above 0, or above 10^10',
+    'SIG_COUNT (format)': 'what follows the pairs is no whole number from 1 to 100',
+    'BTC_BLOCK_HEIGHT (block index)': 'it is above the block, or more than 144 below it',
+    'ROUND (already finalized)': 'a valid PRICE has that round',
+    'SOURCE (not qualified)': 'the stakes of the source that count in the block are below 500',
+    'SIG (no quorum)': 'those of the signers that count are no quorum',
+    'COIN (unsupported COIN network)': 'it is none of `BTC`, `LTC`, `DOGE`, in any case',
+    'COIN (network)': "it is not this chain's coin",
+    'FIAT (unsupported FIAT)': 'it is none of the currencies above, in any case',
+    'VALUE (format)': 'it is no amount of 8 places',
+    'VALUE (must be positive)': 'it is 0',
+    'FEE (format)': 'it is given and no amount of 8 places'
+  },
   SEND: {
     'MEMO (required)': "it is empty, and the destination's newest ADDRESS says REQUIRE_MEMO",
     'SOURCE (not authorized)': "the token's lists bar the source",
     'insufficient funds': 'the source holds less than the amount, after the parts before this one'
+  },
+  SLASH: {
+    'CAPABILITY (unknown)': 'it is none of those above, in any case',
+    'OFFENDER_PUBKEY (format)': 'it is not 64 hex digits; capitals are read as small letters',
+    'MSG_A (format)': 'it is no message of a slot',
+    'SIG_A (format)': 'it is not 128 hex digits',
+    'MSG_B (format)': 'it is no message of a slot',
+    'SIG_B (format)': 'it is not 128 hex digits',
+    'ENGINE_TAG (not slashable)': "the engine of MSG_A is not the capability's",
+    'MSG_B (other slot)': 'the two differ before their JSON',
+    'MSG_B (same content)': 'the two have the same JSON, byte for byte',
+    'OFFENDER_PUBKEY (already slashed)': 'the key is barred',
+    'OFFENDER_PUBKEY (not in snapshot)':
+      'the height of a message is above the block, or the key had not the capability in that block',
+    'SIG_A (not signed)': 'it is no signature of MSG_A by the key',
+    'SIG_B (not signed)': 'it is no signature of MSG_B by the key'
   },
   SLEEP: {
     'RESUME_BLOCK (format)': 'it is not 1 to 15 digits, with a `-` in front or none',
@@ -328,6 +376,31 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'SIGNING_PUBKEY (no active stake)': 'no open stake of the key counts in the block',
     'AMOUNT (format)': 'it is given and no amount of 8 places; empty means all',
     'AMOUNT (exceeds active stake)': 'it is above the sum of those stakes'
+  },
+  VOTE: {
+    'END_BLOCK (format)': 'it is no whole number',
+    'OPTIONS (format)': 'it is not 2 to 32 different texts of 1 to 64 characters with commas between them',
+    'MAX_SELECTIONS (format)': 'it is given and no whole number from 1 to the number of options; empty is 1',
+    'TALLY_MODE (format)': 'it is given and none of `approval`, `split`, in any case; empty is the first',
+    'WEIGHT_MODE (format)':
+      'it is given and none of `balance`, `stake`, `flat`, `quadratic`, in any case; empty is the first',
+    'QUORUM (format)': 'it is given and no amount of 18 places; empty is 0',
+    'MIN_VOTERS (format)': 'it is given and no whole number; empty is 0',
+    'MIN_VOTE_BALANCE (format)': 'it is given and no amount of the token; empty is 0',
+    'DECIDE_THRESHOLD (format)': 'it is given and no amount of 18 places, or 0',
+    'QUESTION (length)': 'it is longer than 1,000 characters',
+    'DEPOSIT (format)': 'it is given and no amount of 8 places; empty is 0',
+    'CALLBACK_CONTRACT (unknown)': 'it is given: there are no contracts',
+    'END_BLOCK (block index)': 'it is not above the block, or more than 105,120 above it',
+    'insufficient funds (TICK)':
+      "the source holds nothing of the token; or, format 1, less than the poll's MIN_VOTE_BALANCE",
+    'insufficient funds (DEPOSIT)': 'the source holds less of the gas token',
+    'POLL_REF (format)': 'it is no whole number',
+    'POLL_REF (unknown)': 'no valid poll has that number',
+    'BALLOT (format)': 'it is no ballot of the poll',
+    'poll closed': 'the poll has closed',
+    'DELEGATE_TO (unresolvable ^id)': 'no address has that id',
+    'DELEGATE_TO (format)': 'it is given and no address of this chain'
   }
 };
 

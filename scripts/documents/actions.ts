@@ -43,7 +43,7 @@ status below that holds. The indexer judges parts in order, each on what the one
 - A ticker gets its id with its first valid ISSUE; rows of refused actions about others have none.
   Addresses get ids when an action meets them: the source, then whom it credits in their order, then
   those of its fields, also of a refused action whose version is known; what is no address of its
-  chain gets none.
+  chain gets none. Both addresses of a DISPENSER get theirs in byte order.
 - Text that is longer than its column is cut, and what is no number is NULL in a column of numbers.
   Only refused actions have such values.
 - An allow list without members admits nobody. A token names a list by the number of its LIST; what
@@ -76,8 +76,8 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
 - Files for the holders of a token are refused (\`GATE_TICKER (format)\`).
 - A segwit address in capitals is no address: each has one spelling.
 - Members of a list stand in byte order.
-- In \`mappings_actions\` the type 1 is an address and 2 a ticker, each once an action. \`leg_ordinal\`
-  counts parts from 0.
+- In \`mappings_actions\` the type 1 is an address and 2 a ticker, each once an action;
+  \`mappings_files\` has the source of each valid FILE. \`leg_ordinal\` counts parts from 0.
 
 ## Offers
 
@@ -109,7 +109,8 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   before it left; a refused dispense leaves the payment to the next. After 1,000 dispenses since
   its last refill it closes. An edit by GET_ADDRESS refills from its own balance.
 - GET_ADDRESS may be another's if that address has DISPENSER_PREFERENCE 2, has no id yet, or took
-  payments for the source before. Fiat dispensers are refused while there are no prices; currencies
+  payments for the source before. Fiat dispensers are not built: they are refused as where no price is
+  known, whatever PRICE said. Currencies
   are AUD, BRL, CAD, CHF, CNY, EUR, GBP, HKD, INR, JPY, KRW, MXN, NOK, NZD, PLN, RUB, SEK, SGD, TRY,
   USD and ZAR.
 - SWEEP's flags cancel offers; what they hold and the ownerships in them go to DESTINATION, of
@@ -122,7 +123,7 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
 
 ## Stakes
 
-- Units of the gas token on Bitcoin. STAKE, UNSTAKE and DELEGATE for contracts are unknown versions,
+- Stakes are units of the gas token on Bitcoin. STAKE, UNSTAKE and DELEGATE for contracts are unknown versions,
   since there are none. Nothing here costs gas.
 - A stake or key begins to count, and ends, 6 blocks after its action (Litecoin 24, Dogecoin 60). A
   stake that was ended gives its units back 1,000 blocks after the UNSTAKE (4,032; 10,080), at the
@@ -135,6 +136,64 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
 - DELEGATE 2 writes a row in \`delegations\` that begins and ends in one block, so that it never
   counts. A key that is missing or badly formed has the id 0.
 - COLLECT takes from the address of the role REWARD. Where there is none, the pool is empty.
+
+## Validators
+
+- The weight of a key in a block is the sum of its stakes that count there, or of all stakes of the
+  source that it is delegated to. A key that was taken back by DELEGATE 2 has none from that
+  revocation's end on, a barred key never had any. Capabilities by weight: \`price\` 1,000,
+  \`cross_chain\` 5,000, \`oracle_publish\` 500, \`attestation\` 1,000, \`full_node\` 2,000.
+- A quorum is more than two thirds of the weight of all keys that have the capability. Of each
+  source the heaviest key counts, among all and among those that signed.
+- The signers of PRICE's format 0 are validators for \`price\` at BTC_BLOCK_HEIGHT. They sign, by
+  Ed25519, the JSON \`{"round":…,"timestamp":…,"btc_block_height":…,"pairs":[{"pair":…,"price":…}]}\`
+  with the pairs in byte order and without spaces. Signatures of others count nothing; of two of a key
+  the last counts.
+- A valid round shares 10 units of the gas token among the sources that signed, cut down to 8 places.
+  Each gets a row in \`validator_rewards\` (\`oracle_round\`) for its first signing key in byte order;
+  COLLECT pays it. The compressed windows of rounds are an unknown format.
+- A PRICE of format 1 is what its source says. It moves nothing; a token's price holds a day later.
+- SLASH takes two messages of one slot, in base64url without padding: \`EQUIV|ENGINE|ROUND|VIEW||\` and
+  a JSON object with a whole \`btc_block_height\`, in UTF-8, of at most 16,384 bytes. ENGINE is 1 to 32 of ASCII
+  letters, digits, \`_\` and \`-\`; ROUND 1 to 128 of these, \`.\` and \`:\`; VIEW a whole number. Both
+  signatures are over all bytes of a message. The engine of \`price\` is \`oracle\`, of \`attestation\`
+  \`attest\`, of \`cross_chain\` \`xchain\`; of other capabilities none.
+- A valid SLASH cuts to 0 what stands behind the key: its rows of \`stakes\` without an end, or whose
+  end is above the block, and its rows of \`unstakes\` that cool down, which get the status \`slashed\`.
+  Where the key was delegated at one of the two heights, it is so with all keys of that source. What
+  they held leaves the escrow of each staker: a twentieth, cut down to 8 places, at least 50 units, at
+  most 1,000 and never above the whole, is credited to the source, the rest to the address of the role
+  REWARD. Where there is none it is burned. The rows of \`capability_slash_debits\` have the amounts
+  before. The key is barred: it is never free again, and never signs.
+- ATTEST answers what a contract has asked. There are no contracts: a format that asks, relays or
+  batches is an unknown version, every answer is refused, and nobody earns a fee.
+- A refused SLASH has its row in \`actions\` alone: its table has no status.
+
+## Votes
+
+- Who holds a token may ask its holders: VOTE's format 0 makes a poll, 1 is a ballot, 3 lets another
+  vote. A poll closes at the end of block END_BLOCK, after what ends by its time and before stakes come
+  back, by an action VOTE of format 2 without a transaction, with the poll's source.
+- A ballot is one to MAX_SELECTIONS different options, counted from 0, with commas between them
+  (\`0,2\`), each of one or two digits. Where TALLY_MODE is \`split\` each may have a share from 1 to
+  1,000,000 of at most seven digits (\`0:60,2:40\`); without one the share is 1. Spaces around the
+  parts are lost. \`votes\` has a row for each option; a ballot that is badly formed has one of
+  option 0. The newest valid ballot of a voter counts.
+- What counts is weighed when the poll closes: what the voter holds (\`balance\`), what it has staked
+  that counts (\`stake\`), 1 (\`flat\`), or the square root of what it holds, cut down to 18 places
+  (\`quadratic\`). It is 0 for who holds nothing, or less than MIN_VOTE_BALANCE. \`approval\` gives each
+  option the whole weight, \`split\` its share of it, cut down to 18 places. Averages over time
+  (\`time_weighted\`) are not kept.
+- Format 3 adds the source's weight to the ballot of DELEGATE_TO, in polls of that token in which the
+  source has no ballot; it goes no further. The newest counts; an empty DELEGATE_TO or the source's own
+  address ends it.
+- Ballots without weight count nothing. A poll fails where the weight of all ballots is 0 or below
+  QUORUM, or the ballots are fewer than MIN_VOTERS. Else the option with the greatest weight wins, of
+  equal ones the first. With DECIDE_THRESHOLD it closes at the end of a block with a ballot of it, if
+  it would not fail and the weight of an option is not below.
+- DEPOSIT is of the gas token and held until the poll closes: then the source gets it back, or, where
+  the poll failed, the address of the role REWARD gets it. Without such an address it is burned.
+  Callbacks need contracts; what is said of them beside CALLBACK_CONTRACT is left out.
 
 ## Blocks
 
@@ -154,7 +213,7 @@ export function renderActions(): string {
   const handlers = [...HANDLERS.values()].flatMap((handler) => handler.parts ?? [handler]);
   const sections = handlers.map(({ name, table, formats, statuses }) =>
     [
-      `## ${name}`,
+      headOf(name, Object.keys(formats), handlers),
       `Table \`${table}\`.`,
       [
         '| format | fields |',
@@ -165,6 +224,12 @@ export function renderActions(): string {
     ].join('\n\n')
   );
   return wrapDoc(`${HEAD}\n${sections.join('\n\n')}\n`);
+}
+
+/** Handlers of one name are told apart by their formats. */
+function headOf(name: string, formats: readonly string[], all: readonly { readonly name: string }[]): string {
+  const isOnly = all.filter((other) => other.name === name).length === 1;
+  return isOnly ? `## ${name}` : `## ${name}, format ${formats.join(', ')}`;
 }
 
 /** A status and when an action gets it. */

@@ -6,7 +6,7 @@ type Panel = readonly [row: string, title: string, unit: string, ...queries: rea
 const p99 = (metric: string, by: string) => `histogram_quantile(0.99, sum by (le, ${by}) (rate(${metric}_bucket[5m])))`;
 
 /** Of any service: whether it can be used, and what its front door answers. */
-function doorPanels(service: string, row: string): Panel[] {
+function ingressPanels(service: string, row: string): Panel[] {
   return [
     [row, 'What /readyz says', 'short', [`${service}_readiness == 1`, '{{state}}']],
     [
@@ -28,7 +28,7 @@ function statementPanel(service: string, row: string): Panel {
 function loopPanels(service: string, row: string): Panel[] {
   const network = '{{chain}}/{{network}}';
   return [
-    ...doorPanels(service, row),
+    ...ingressPanels(service, row),
     [row, 'Lag', 'short', [`${service}_lag_blocks`, network]],
     [
       row,
@@ -244,12 +244,12 @@ export const PANELS: readonly Panel[] = [
   ],
   ...loopPanels('decoder', 'Decoder'),
   ...loopPanels('indexer', 'Indexer'),
-  ...doorPanels('hub', 'Hub'),
+  ...ingressPanels('hub', 'Hub'),
   statementPanel('hub', 'Hub'),
   ...loopPanels('explorer', 'Explorer'),
   ...loopPanels('tracker', 'Tracker'),
-  ...doorPanels('encoder', 'Encoder'),
-  ...doorPanels('miner', 'Miner')
+  ...ingressPanels('encoder', 'Encoder'),
+  ...ingressPanels('miner', 'Miner')
 ];
 /** Rows of the other services: folded, so that only those ask that someone opens. */
 export const FOLDED = new Set(['Decoder', 'Indexer', 'Hub', 'Explorer', 'Tracker', 'Encoder', 'Miner']);

@@ -14,6 +14,7 @@ const SHOWN = ['overview-light.png', 'actor-dark.png', 'timeline-light.png'];
 const IMAGES = join(ROOT, 'docs', 'images');
 const DATABASE = 'indexer/litecoin/regtest';
 const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'];
+const START_DEADLINE_MS = 180_000;
 /** Time for some blocks and a reorg. */
 const LIVE_MS = 45_000;
 const LOOKS = [
@@ -22,24 +23,38 @@ const LOOKS = [
   { name: 'phone', width: 390, colorScheme: 'light' }
 ] as const;
 
-/** Pictures of every page of the console, light, dark and phone-wide, from a devnet that runs for a minute. */
+interface Consoles {
+  readonly server: string;
+  readonly client: string;
+  readonly key: string;
+}
+interface Look {
+  readonly platform: { readonly rows: readonly { readonly service: string | null; readonly url: string | null }[] };
+}
+
+/** Pictures of every page of the console, light, dark and phone-wide, and of each service's overview, from a devnet. */
 async function takeScreenshots(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-screenshots-'));
   const devnet = spawn(join(ROOT, 'scripts', 'platform-node'), ['devnet', '--dir', directory, '--interval', '1500'], {
-    stdio: ['ignore', 'pipe', 'ignore']
+    stdio: ['ignore', 'pipe', 'inherit']
   });
   const gone = once(devnet, 'exit');
+  const late = setTimeout(() => devnet.kill('SIGINT'), START_DEADLINE_MS);
   try {
-    const { server, client, key } = await consolesOf(devnet.stdout);
+    const consoles = await consolesOf(devnet.stdout);
+    clearTimeout(late);
+    const { client, key } = consoles;
     await new Promise((resolve) => setTimeout(resolve, LIVE_MS));
     const authorization = `Bearer ${key}`;
     await fetch(`${client}/debug/actors/${DATABASE}/kill`, { method: 'POST', headers: { authorization } });
     await new Promise((resolve) => setTimeout(resolve, 4_000));
     mkdirSync(OUT, { recursive: true });
-    for (const look of LOOKS) await takeLook(look, { server, client, key });
+    const others = await otherConsoles(consoles);
+    for (const look of LOOKS) await takeLook(look, consoles, others);
     mkdirSync(IMAGES, { recursive: true });
     for (const name of SHOWN) copyFileSync(join(OUT, name), join(IMAGES, name));
   } finally {
+    clearTimeout(late);
     devnet.kill('SIGINT');
     await gone;
     rmSync(directory, { recursive: true, force: true });
@@ -47,20 +62,33 @@ async function takeScreenshots(): Promise<void> {
 }
 
 /** Where the devnet says that its consoles are. */
-async function consolesOf(told: NodeJS.ReadableStream): Promise<{ server: string; client: string; key: string }> {
+async function consolesOf(told: NodeJS.ReadableStream): Promise<Consoles> {
+  const lines: string[] = [];
   for await (const line of createInterface({ input: told })) {
-    const [, server, client, key] = /consoles: server (\S+), client (\S+); .*: (\S+)$/.exec(line) ?? [];
+    const [, server, client, key] = /consoles: .*server (\S+), client (\S+); .*: (\S+)$/.exec(line) ?? [];
     if (server && client && key) {
       told.resume();
       return { server, client, key };
     }
+    lines.push(line);
   }
-  throw new Error('the devnet ended before it was up');
+  throw new Error(`the devnet ended before its consoles were up; it said last:\n${lines.slice(-20).join('\n')}`);
+}
+
+/** The console pages of the other services, by the word of each. */
+async function otherConsoles({ client, key }: Consoles): Promise<Map<string, string>> {
+  const headers = { authorization: `Bearer ${key}` };
+  const look = async () => (await (await fetch(`${client}/debug/live`, { headers })).json()) as Look;
+  await look(); // it asks them now
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  const { rows } = (await look()).platform;
+  return new Map(rows.flatMap(({ service, url }) => (service && url ? [[service, url] as const] : [])));
 }
 
 async function takeLook(
   { name, width, colorScheme }: (typeof LOOKS)[number],
-  { server, client, key }: { server: string; client: string; key: string }
+  { server, client, key }: Consoles,
+  others: ReadonlyMap<string, string>
 ): Promise<void> {
   const executablePath = findProgram('chromium', ['/usr/bin/chromium', '/usr/bin/chromium-browser']);
   const browser = await chromium.launch({ executablePath, args: QUIET });
@@ -75,7 +103,13 @@ async function takeLook(
     await page.reload();
     await page.waitForTimeout(5_000);
     await prepare(page);
-    await page.screenshot({ path: join(OUT, `${what}-${name}.png`) });
+    // A browser does not draw cards that no screen has shown.
+    if (what.startsWith('all-'))
+      await page.evaluate(
+        "for (const card of document.querySelectorAll('.card, .lane')) card.style.contentVisibility = 'visible'"
+      );
+    await page.waitForTimeout(500);
+    await page.screenshot({ path: join(OUT, `${what}-${name}.png`), fullPage: what.startsWith('all-') });
   };
   await shoot('overview', `${client}/`);
   await shoot('server', `${server}/`);
@@ -90,6 +124,14 @@ async function takeLook(
     await page.click('form button');
     await page.waitForSelector('#verdict');
   });
+  if (name === 'light') {
+    await shoot('all-docs', `${client}/#/docs`);
+    await shoot('all-actor', `${client}/#/actor/${DATABASE}`);
+    for (const [service, url] of others)
+      if (!service.startsWith('sync') && service !== 'replica') await shoot(`all-${service}`, url);
+    const indexer = others.get('indexer');
+    if (indexer) await shoot('all-indexer-actor', `${indexer.replace(/\/$/, '')}/#/actor/${DATABASE}`);
+  }
   await browser.close();
 }
 

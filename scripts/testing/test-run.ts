@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startMariaDb } from '../../src/devnet/mariadb.ts';
+import { startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 
 /** Test files at once: each has a process of its own, and many start services of several threads. */
 const CONCURRENCY = 2;

@@ -7,10 +7,22 @@ import { parseArgs } from 'node:util';
 import { ROOT } from '../root.ts';
 
 const UNIT = ['test/*.test.ts', 'test/unit/**/*.test.ts'];
-/** These start other programs, wait for seconds, or take longer than the rest together: `npm test` runs them. */
-const LEFT_OUT = ['artifact', 'cli', 'devnet', 'directory-lock', 'indexer/ledger', 'ops', 'replay', 'sql-literal'];
-/** These change what a process has once (environment, clock, tracer), or have deadlines that a busy neighbour would miss. */
-const OWN_PROCESS = ['*source-quorum', '*directory', '*subscriber', 'coin/node-rpc', 'hub/client', 'tracing'];
+/** These start other programs, or wait or work for seconds: `npm test` runs them. */
+const LEFT_OUT = [
+  'artifact',
+  'cli',
+  'devnet',
+  'directory-lock',
+  'indexer/ledger',
+  'indexer/reference',
+  'ops',
+  'replay',
+  'sql-literal',
+  'coin/generated-transactions',
+  'tracing'
+];
+/** These change what a process has once (environment, clock), or have deadlines that a busy neighbour would miss. */
+const OWN_PROCESS = ['*source-quorum', '*directory', '*subscriber', 'coin/node-rpc', 'hub/client'];
 /** Bundles of test files, each in one process that loads the modules once. More than cores: some tests wait. */
 const BUNDLES = availableParallelism() + 1;
 const REPORTER = fileURLToPath(new URL('unit-reporter.ts', import.meta.url));

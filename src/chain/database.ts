@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool, PoolConnection } from 'mysql2/promise';
+import type { Pool, PoolConnection, ResultSetHeader } from 'mysql2/promise';
 import {
   type Connection,
   connect,
@@ -10,10 +10,10 @@ import {
   type SqlRow
 } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
-import type { DatabaseCoordinates } from '../wire/database.ts';
+import type { DatabaseCoordinates } from '../wire/data/database.ts';
 
 export interface ChainDatabaseOptions {
-  /** Who writes it; another one that holds the lock is named so. */
+  /** The service that writes it; the error about a held lock names it. */
   readonly service: 'decoder' | 'tracker';
   /** Time that one statement may take. */
   readonly queryTimeoutMs?: number;
@@ -96,6 +96,21 @@ export class ChainDatabase {
       throw databaseError(caught);
     } finally {
       clearTimeout(timer);
+    }
+  }
+
+  /** A statement of the writer that changes rows. @returns how many */
+  async change(sql: string): Promise<number> {
+    const result: unknown = await this.query(sql);
+    return (result as ResultSetHeader).affectedRows;
+  }
+
+  /** A statement of the writer that may take hours, such as one that makes an index. */
+  async queryWithoutLimit(sql: string): Promise<void> {
+    try {
+      await this.#writer.query(`SET STATEMENT max_statement_time = 0 FOR ${sql}`);
+    } catch (caught) {
+      throw databaseError(caught);
     }
   }
 

@@ -1,6 +1,6 @@
-import { type ActorId, actorKey } from '../wire/actor.ts';
-import { loopCondition, peerCondition } from '../wire/condition.ts';
-import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../wire/pipeline.ts';
+import { type ActorId, actorKey } from '../wire/state/actor.ts';
+import { loopCondition, peerCondition } from '../wire/state/condition.ts';
+import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../wire/state/pipeline.ts';
 import { type ChainView, isTipStale, lagOf } from './report.ts';
 
 /**

@@ -23,6 +23,8 @@ export interface RangeFeedOptions<Range extends BlockRange, Block> {
   readonly parallelism: number;
   /** Blocks of a range at most, default 500. */
   readonly mostBlocks?: number;
+  /** Bytes of a range's blocks, roughly; default 8 MB. */
+  readonly rangeBytes?: number;
   /** Attempts after the first, default 10. */
   readonly retries?: number;
   /** Pause before another attempt, default 500 ms. */
@@ -64,7 +66,14 @@ export class RangeFeed<Asked extends object, Block> {
   #next = 0;
 
   constructor(options: RangeFeedOptions<BlockRange & Asked, Block>) {
-    this.#options = { mostBlocks: MOST_BLOCKS, retries: 10, retryDelayMs: 500, rateLimitDelayMs: 5_000, ...options };
+    this.#options = {
+      mostBlocks: MOST_BLOCKS,
+      rangeBytes: RANGE_BYTES,
+      retries: 10,
+      retryDelayMs: 500,
+      rateLimitDelayMs: 5_000,
+      ...options
+    };
     this.#parallelism = options.parallelism;
   }
 
@@ -117,8 +126,8 @@ export class RangeFeed<Asked extends object, Block> {
   #rangeAt(from: number, tip: number): BlockRange {
     const isSmall = this.#blockBytes !== null && this.#blockBytes < SMALL_BLOCK_BYTES;
     if (from > tip - TIP_BLOCKS) return { from, count: 1, isSmall };
-    const { mostBlocks } = this.#options;
-    const fitting = this.#blockBytes === null ? FIRST_RANGE : Math.floor(RANGE_BYTES / this.#blockBytes);
+    const { mostBlocks, rangeBytes } = this.#options;
+    const fitting = this.#blockBytes === null ? FIRST_RANGE : Math.floor(rangeBytes / this.#blockBytes);
     return { from, count: Math.max(1, Math.min(fitting, mostBlocks, tip - TIP_BLOCKS + 1 - from)), isSmall };
   }
 

@@ -1,5 +1,5 @@
 import type { Readiness } from '../service/readiness.ts';
-import type { ActorReport } from '../wire/report.ts';
+import type { ActorReport } from '../wire/state/report.ts';
 
 /** What the loop of a service that writes a chain last said of itself. Times are those of monotonicMs(). */
 export interface ChainReport {

@@ -31,6 +31,10 @@ export interface BlockStore<Block> {
   writeBlocks(blocks: readonly Block[]): Promise<void>;
   /** Deletes the newest block with all that it brought. @returns the new tip */
   rollBackTip(): Promise<BlockRef | null>;
+  /** Blocks up to this height are gathered first, then `loadNext` stores what they bring; null or missing: each is written at once. */
+  readonly gathersTo?: number | null;
+  /** @returns whether it was the last step */
+  loadNext?(): Promise<boolean>;
 }
 
 /** Where blocks come from: fetched ahead. */
@@ -44,7 +48,7 @@ interface ChainFeed {
 /** What the work depends on. */
 export interface ChainWorkOptions<Block extends LinkedBlock, Store extends BlockStore<Block>> {
   /** The command that an operator runs. */
-  readonly service: 'decoder' | 'tracker';
+  readonly command: 'decoder' | 'utxo';
   readonly network: ChainNetwork;
   /** The first block that is written; nothing below it is stored. */
   readonly startBlock: number;
@@ -138,6 +142,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const applied = this.#applied;
     if (isForked(applied, tip)) return 'fork';
     const next = applied ? applied.height + 1 : startBlock;
+    if (next > (this.#openedStore.gathersTo ?? Number.POSITIVE_INFINITY)) return 'gathered';
     if (next > tip.height) {
       this.#progressAt = monotonicMs();
       return 'tip';
@@ -151,6 +156,13 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     this.#applied = { height: last.height, hash: last.hash };
     this.#progressAt = monotonicMs();
     return null;
+  }
+
+  /** Stores a part of what was gathered. */
+  async load(): Promise<true | null> {
+    const isDone = (await this.#openedStore.loadNext?.()) ?? true;
+    this.#progressAt = monotonicMs();
+    return isDone || null;
   }
 
   async watchTip(signal: AbortSignal): Promise<Found | null> {
@@ -197,7 +209,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   }
 
   async refuse(): Promise<void> {
-    const reason = `a reorg reaches more than ${this.undoDepth} blocks deep; confirm it with a second node, stop this service and run: platform-node ${this.#options.service} --clear-halt`;
+    const reason = `a reorg reaches more than ${this.undoDepth} blocks deep; confirm it with a second node, stop this service and run: platform-node ${this.#options.command} --clear-halt`;
     const halt = { reason, block_index: this.#applied?.height ?? 0 };
     await this.#openedStore.database.recordHalt(halt);
     this.#halt = halt;

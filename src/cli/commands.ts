@@ -9,7 +9,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   decoder: () => import('./services/decoder.ts'),
   indexer: () => import('./services/indexer.ts'),
   explorer: () => import('./services/explorer.ts'),
-  tracker: () => import('./services/tracker.ts'),
+  utxo: () => import('./services/utxo.ts'),
   encoder: () => import('./services/encoder.ts'),
   miner: () => import('./services/miner.ts'),
   verify: () => import('./verify.ts'),

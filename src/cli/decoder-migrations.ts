@@ -2,7 +2,7 @@ import { writerLock } from '../chain/database.ts';
 import { type Connection, connect, databaseError, rows } from '../db/core/connection.ts';
 import { migrate, readMigrations } from '../decoder/migrations.ts';
 import { PlatformError } from '../errors.ts';
-import type { DatabaseCoordinates } from '../wire/database.ts';
+import type { DatabaseCoordinates } from '../wire/data/database.ts';
 
 /**
  * Applies what is pending and prints what ran: `decoder --migrate`. A further call waits for nothing, and is refused.

@@ -26,7 +26,7 @@ export const devnetCommand: Command = {
     `--dir <path>         where databases, chain and logs are kept; default ${DIRECTORY}; --once uses a temporary one`,
     '--fresh              begin with an empty directory',
     '--interval <ms>      mean time between blocks; default 3000',
-    '--hub-port <n>, and so for miner, decoder, indexer, encoder, explorer, server and client   default: free ports'
+    '--hub-port <n>, and so for miner, decoder, indexer, tracker, encoder, explorer, server and client   default: free ports'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
@@ -77,17 +77,18 @@ function readDevnetOptions(argv: readonly string[]) {
     'miner-port': port,
     'decoder-port': port,
     'indexer-port': port,
+    'tracker-port': port,
     'encoder-port': port,
     'explorer-port': port,
     'server-port': port,
     'client-port': port
   });
-  const ports = (['hub', 'miner', 'decoder', 'indexer', 'encoder', 'explorer', 'server', 'client'] as const).flatMap(
-    (service) => {
-      const given = options[`${service}-port`];
-      return given === undefined ? [] : [[service, readNumber(`--${service}-port`, given, 1, 65_535)]];
-    }
-  );
+  const ports = (
+    ['hub', 'miner', 'decoder', 'indexer', 'tracker', 'encoder', 'explorer', 'server', 'client'] as const
+  ).flatMap((service) => {
+    const given = options[`${service}-port`];
+    return given === undefined ? [] : [[service, readNumber(`--${service}-port`, given, 1, 65_535)]];
+  });
   return {
     once: options.once,
     fresh: options.fresh,
@@ -114,7 +115,7 @@ async function runPlatform(
   try {
     return (await Promise.race([work, platform.death])) ?? 0;
   } catch (caught) {
-    // Who met the dead part first may not have been its watch, which says more.
+    // The watch of the dead part says more than this fault, and may come a moment later.
     if (!interrupted.aborted) await Promise.race([platform.death, sleep(DEATH_NOTICE_MS)]);
     throw caught;
   } finally {

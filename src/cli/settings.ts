@@ -1,13 +1,23 @@
+import { CHAIN_NETWORKS } from '../coin/chains.ts';
 import { readConfigFile } from '../config/config-file.ts';
 import { type HubClientConfig, hubClientVariables, hubsOf } from '../config/hub-client.ts';
-import { type Checks, findText, type HubTexts, type LoadedConfig, loadConfig, type Sources } from '../config/load.ts';
+import {
+  type Checks,
+  findText,
+  type HubTexts,
+  type LoadedConfig,
+  loadConfig,
+  type NetworkFromHub,
+  type Sources
+} from '../config/load.ts';
 import type { Environment, HubPlace, Variables } from '../config/variables.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { createHubClient } from '../hub/client.ts';
 import { fetchSettings, type HubQuestion } from '../hub/settings.ts';
 import { createLogger, type Logger } from '../log.ts';
 
-const HUB_TIMEOUT_MS = 5_000;
+/** Of one request to a hub. */
+export const HUB_TIMEOUT_MS = 5_000;
 
 /** What a command declares of its settings. */
 interface Declared<V extends Variables> {
@@ -25,7 +35,7 @@ interface HubPatience {
 
 /**
  * The settings of a service: from the environment, else config.json, else the hub, else defaults. The hub is asked only for
- * what is set nowhere else, and where the service has one network.
+ * what is set nowhere else, and where the service has one network; it may say which.
  *
  * @throws {PlatformError} CONFIG_INVALID naming every fault; HUB_UNREACHABLE
  */
@@ -36,16 +46,28 @@ export async function loadSettings<V extends Variables>(
 ): Promise<LoadedConfig<V>> {
   const local: Sources = { env, file: readConfigFile() };
   const places = unsetPlaces(variables, local);
-  const network = checks.networkOf?.((variable) => findText(variable, local).text);
+  const textOf = (variable: string) => findText(variable, local).text;
+  const network = checks.networkOf?.(textOf) ?? unsaidNetwork(checks.networkFromHub, textOf);
   const client = Object.keys(places).length > 0 && network ? hubClientOf(local) : undefined;
   if (!network || !client) return loadConfig(variables, { ...local, ...checks });
-  const needed = Object.keys(places).filter((variable) => variables[variable]?.required);
-  const hub = await askHub(client, { network, places, needed }, patience ?? { waits: true, log: createLogger(name) });
-  return loadConfig(variables, { ...local, hub, ...checks });
+  const asked = 'service' in network ? namesOf(network) : [];
+  const needed = [...asked, ...Object.keys(places).filter((variable) => variables[variable]?.required)];
+  const found = await askHub(client, { network, places, needed }, patience ?? { waits: true, log: createLogger(name) });
+  return loadConfig(variables, { ...local, hub: { ...found, asked }, ...checks });
 }
 
+/** The hub may say which network it is where no variable says any of it. */
+function unsaidNetwork(
+  fromHub: NetworkFromHub | undefined,
+  textOf: (variable: string) => string | undefined
+): NetworkFromHub | undefined {
+  return fromHub && namesOf(fromHub).every((variable) => textOf(variable) === undefined) ? fromHub : undefined;
+}
+
+const namesOf = ({ textsOf }: NetworkFromHub): readonly string[] => Object.keys(textsOf(CHAIN_NETWORKS[0]!));
+
 /** The variables that the hub may have and nobody else has. */
-function unsetPlaces(variables: Variables, local: Sources): Readonly<Record<string, HubPlace>> {
+export function unsetPlaces(variables: Variables, local: Sources): Readonly<Record<string, HubPlace>> {
   return Object.fromEntries(
     Object.entries(variables).flatMap(([name, { hub }]) =>
       hub && findText(name, local).text === undefined ? [[name, hub] as const] : []

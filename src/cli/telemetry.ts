@@ -44,15 +44,15 @@ export const telemetryCommand = {
   }
 } satisfies Command<typeof telemetryVariables>;
 
-/** Reports the start of a service, and remembers `--no-telemetry`. Nothing waits for it, and a failure is ignored. */
-export function reportService(name: string, argv: readonly string[], env: Environment): void {
-  const start = async () =>
+/** Reports the start of a service, or remembers `--no-telemetry`. A failure is ignored. */
+export async function reportService(name: string, argv: readonly string[], env: Environment): Promise<void> {
+  try {
     await reportStart({
       ...{ flag: argv.includes(NO_TELEMETRY), isTest: env['NODE_TEST_CONTEXT'] !== undefined, config: configOf(env) },
       ...{ directory: preferenceDirectory(), version: VERSION, services: SERVICES },
       ...{ running: name, network: networkOf(env), print: (line: string) => console.error(line) }
     });
-  start().catch(() => undefined);
+  } catch {} // nobody has to know
 }
 
 const configOf = (env: Environment) => loadConfig(telemetryVariables, { env, file: readConfigFile() }).values;

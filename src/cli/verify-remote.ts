@@ -12,8 +12,8 @@ import { hasCode, PlatformError } from '../errors.ts';
 import { SourceClient } from '../sync/client/source-client.ts';
 import { parseDatabaseUrl } from '../verify/side.ts';
 import { ByName } from '../wire/by-name.ts';
-import { type DatabaseCoordinates, type DatabaseId, DB_TYPES, NAME_PATTERN } from '../wire/database.ts';
-import { INFRA_TABLES } from '../wire/messages.ts';
+import { type DatabaseCoordinates, type DatabaseId, DB_TYPES, NAME_PATTERN } from '../wire/data/database.ts';
+import { INFRA_TABLES } from '../wire/data/messages.ts';
 
 /** A replica that is followed meets its source's height between two blocks. */
 const TRIES = 40;
@@ -41,7 +41,7 @@ export interface RemoteOptions {
   readonly ids: boolean;
 }
 
-/** What differed in one table: rows that go, rows that come, and the bytes that are fetched for it. */
+/** The difference in one table: rows to delete, rows to add, and the bytes to fetch for them. */
 export interface RemoteDifference {
   readonly table: string;
   readonly ranges: number;

@@ -1,4 +1,4 @@
-import { syncVariables } from '../config/sync.ts';
+import { syncVariables } from '../config/services/sync.ts';
 import { PlatformError } from '../errors.ts';
 import { compareDatabases } from '../verify/compare.ts';
 import { renderVerdict } from '../verify/report.ts';

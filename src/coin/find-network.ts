@@ -51,6 +51,6 @@ export function networkKey({ chain, network }: NetworkWords): string {
 }
 
 /** `Platform_LTC_Regtest_Decoder`. @see the section "Decoder database" of the specification */
-export function databaseName({ ticker, network }: ChainNetwork, component: 'Decoder' | 'Indexer'): string {
+export function databaseName({ ticker, network }: ChainNetwork, component: 'Decoder' | 'Indexer' | 'Tracker'): string {
   return `Platform_${ticker}_${network[0]!.toUpperCase()}${network.slice(1)}_${component}`;
 }

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { ByName } from '../wire/by-name.ts';
 import { ACTIONS } from './actions.ts';
-import type { ChainNetwork } from './chains.ts';
+import { CHAINS, type ChainNetwork, chainNetwork } from './chains.ts';
 import { readNetwork } from './find-network.ts';
 
 /** What an action may pay gas for. */
@@ -43,6 +43,8 @@ export interface Profile {
   readonly gas: Readonly<Record<GasItem, number>>;
   /** By the name of the network. A role without an address has no part there. */
   readonly roles: Readonly<Record<string, Readonly<Partial<Record<Role, string>>>>>;
+  /** Blocks until a stake counts, by the name of the network; one without it has its chain's. */
+  readonly stakeDelays: Readonly<Record<string, number>>;
   /** First block in which an action or feature is valid, by its name; null: none, in which it is never. */
   readonly activations: Readonly<Record<string, ActivationHeight>>;
 }
@@ -53,6 +55,12 @@ export type ActivationHeight = number | null | Readonly<Record<string, number | 
 const BUILT =
   'ADDRESS AIRDROP BATCH BROADCAST CALLBACK COINPAY COLLECT DELEGATE DESTROY DISPENSER DIVIDEND FILE ISSUE LINK LIST MESSAGE MINT ORDER SEND SLEEP STAKE SWAP SWEEP UNSTAKE';
 
+/** Built after chains were indexed without them: active on regtest, elsewhere when a profile says so. */
+const BUILT_LATER = 'ATTEST PRICE SLASH VOTE';
+const REGTEST_ONLY: ActivationHeight = Object.fromEntries(
+  CHAINS.map((chain) => [chainNetwork(chain, 'regtest').name, 0])
+);
+
 /** What holds unless PLATFORM_PROFILE names another: no fees, no role addresses. */
 export const DEFAULT_PROFILE: Profile = {
   name: 'default',
@@ -61,7 +69,11 @@ export const DEFAULT_PROFILE: Profile = {
   gasPrice: '0.00001',
   gas: Object.fromEntries(GAS_ITEMS.map((item) => [item, 0])) as Record<GasItem, number>,
   roles: {},
-  activations: Object.fromEntries(BUILT.split(' ').map((action) => [action, 0]))
+  stakeDelays: {},
+  activations: Object.fromEntries([
+    ...BUILT.split(' ').map((action) => [action, 0] as const),
+    ...BUILT_LATER.split(' ').map((action) => [action, REGTEST_ONLY] as const)
+  ])
 };
 
 const HeightSchema = Type.Union([Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }), Type.Null()]);
@@ -92,6 +104,7 @@ const ProfileSchema = Type.Object(
         )
       )
     ),
+    stakeDelays: Type.Optional(ByName(Type.Integer({ minimum: 1, maximum: 1e6 }))),
     activations: Type.Optional(ByName(Type.Union([HeightSchema, ByName(HeightSchema)])))
   },
   closed
@@ -111,12 +124,13 @@ export function readProfile(value: unknown): Profile {
     const reason = fault?.keyword === 'boolean' ? 'is not known' : fault?.message;
     throw new Error(`must be a profile; ${fault?.instancePath || 'it'} ${reason}`);
   }
-  const { gas, roles = {}, activations = {}, ...plain }: Static<typeof ProfileSchema> = value;
+  const { gas, roles = {}, stakeDelays = {}, activations = {}, ...plain }: Static<typeof ProfileSchema> = value;
   return {
     ...DEFAULT_PROFILE,
     ...plain,
     gas: { ...DEFAULT_PROFILE.gas, ...gas },
     roles: byNetworkName(roles, '/roles'),
+    stakeDelays: byNetworkName(stakeDelays, '/stakeDelays'),
     activations: {
       ...DEFAULT_PROFILE.activations,
       ...Object.fromEntries(Object.entries(activations).map(([name, height]) => [name, readActivation(name, height)]))

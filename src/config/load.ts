@@ -20,6 +20,8 @@ export interface HubTexts {
   readonly texts: Readonly<Record<string, string>>;
   /** Why it has no more than that; added to the fault where a required value is missing. */
   readonly reason?: string | undefined;
+  /** What it was asked for beside the variables that have a place there. */
+  readonly asked?: readonly string[];
 }
 
 /** What a service asks of its variables together. */
@@ -30,8 +32,19 @@ export interface Checks<V extends Variables> {
   readonly patterns?: readonly RegExp[];
   /** What one variable alone cannot tell, one sentence a fault; a wrong value is undefined here. */
   readonly findFaults?: (values: Values<V>) => readonly string[];
+  /** Of the required variables those that it does without, by the texts of others. */
+  readonly unneeded?: (textOf: (name: string) => string | undefined) => readonly string[];
   /** The service's network, of which the hub may have values; undefined while the texts name none. */
   readonly networkOf?: (textOf: (name: string) => string | undefined) => ChainNetwork | undefined;
+  /** How the hub says which network it is, where no variable does. */
+  readonly networkFromHub?: NetworkFromHub;
+}
+
+/** The network is the one of which the hub names a module `<prefix>-<service>`. */
+export interface NetworkFromHub {
+  readonly service: string;
+  /** The variables that name a network, all of them, by their names. */
+  readonly textsOf: (network: ChainNetwork) => Readonly<Record<string, string>>;
 }
 
 export interface LoadedConfig<V extends Variables> {
@@ -59,11 +72,13 @@ const FAMILY_WORDS = '_<CHAIN>_<NETWORK>';
  */
 export function loadConfig<V extends Variables>(
   variables: V,
-  { prefixes = [], patterns = [], findFaults = () => [], ...sources }: Sources & Checks<V>
+  { prefixes = [], patterns = [], findFaults = () => [], unneeded = () => [], ...sources }: Sources & Checks<V>
 ): LoadedConfig<V> {
-  const readings = Object.entries(variables).map(
-    ([name, row]) => [name, row.family ? readFamily(name, row, sources) : readVariable(name, row, sources)] as const
-  );
+  const spared = new Set(unneeded((name) => findText(name, sources).text));
+  const readings = Object.entries(variables).map(([name, variable]) => {
+    const row = spared.has(name) ? { ...variable, required: false } : variable;
+    return [name, row.family ? readFamily(name, row, sources) : readVariable(name, row, sources)] as const;
+  });
   const values = Object.fromEntries(readings.map(([name, { value }]) => [name, value])) as Values<V>;
   const faults = readings.flatMap(([, reading]) => reading.faults);
   // A variable that is faulted already is not faulted twice.
@@ -99,7 +114,8 @@ export function findText(
 function readVariable(name: string, row: Variable<unknown>, sources: Sources): Reading {
   const { text, origin } = findText(name, sources);
   if (text !== undefined) return { ...parseText(name, row, text, origin), origin, names: [name] };
-  const reason = row.hub && sources.hub?.reason ? `; ${sources.hub.reason}` : '';
+  const isAsked = row.hub !== undefined || sources.hub?.asked?.includes(name);
+  const reason = isAsked && sources.hub?.reason ? `; ${sources.hub.reason}` : '';
   return {
     value: row.fallback,
     origin: row.fallback === undefined ? 'unset' : 'default',

@@ -1,6 +1,9 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { findNetwork, readNetwork } from '../coin/find-network.ts';
-import { integer, parsed, port, text, type Values } from './variables.ts';
+import type { NetworkFromHub } from './load.ts';
+import { type HubPlace, integer, parsed, port, text, type Values } from './variables.ts';
+
+const at = (param: string): HubPlace => ({ service: 'node', params: [param] });
 
 /** Where a coin node is, for every service that asks one. @see the section "Shared configuration" of the specification */
 export const nodeVariables = {
@@ -12,11 +15,22 @@ export const nodeVariables = {
   NODE_URL: parsed(readNodeUrl, {
     default: 'http://127.0.0.1',
     doc: 'host or URL of the coin node',
-    example: 'http://127.0.0.1'
+    example: 'http://127.0.0.1',
+    hub: at('host')
   }),
-  NODE_PORT: port({ doc: "the node's RPC port; default: the usual one of the network", example: '19443' }),
-  NODE_USER: text({ required: true, doc: "user of the node's RPC", example: 'rpc' }),
-  NODE_PASSWORD: text({ required: true, doc: 'its password', example: '<RPC_PASSWORD>', secret: true }),
+  NODE_PORT: port({
+    doc: "the node's RPC port; default: the usual one of the network",
+    example: '19443',
+    hub: at('port')
+  }),
+  NODE_USER: text({ required: true, doc: "user of the node's RPC", example: 'rpc', hub: at('user') }),
+  NODE_PASSWORD: text({
+    required: true,
+    doc: 'its password',
+    example: '<RPC_PASSWORD>',
+    secret: true,
+    hub: at('pass')
+  }),
   AUX_POW: parsed((word) => !['0', 'false', 'no', 'off'].includes(word.toLowerCase()), {
     default: false,
     doc: 'true for dogecoin, whose blocks are mined together with those of other chains',
@@ -45,6 +59,12 @@ export function findNodeFaults({ NETWORK, AUX_POW }: NodeConfig): string[] {
 export function findNodeNetwork(textOf: (name: string) => string | undefined): ChainNetwork | undefined {
   return findNetwork(textOf('NETWORK') ?? '');
 }
+
+/** Where the hub names one network with a module `<prefix>-<service>`, that is NETWORK. */
+export const nodeNetworkFromHub = (service: string): NetworkFromHub => ({
+  service,
+  textsOf: ({ name }) => ({ NETWORK: name })
+});
 
 /** The network that NETWORK names. */
 export function networkOf({ NETWORK }: Pick<NodeConfig, 'NETWORK'>): ChainNetwork {

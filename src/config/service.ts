@@ -19,6 +19,14 @@ function readProxy(entry: string): string {
   return entry;
 }
 
+const MOST_SERVICES = 32;
+
+function readServices(text: string): readonly string[] {
+  const urls = text.split(',').map((url) => readBaseUrl(url.trim()));
+  if (urls.length > MOST_SERVICES) throw new Error(`must be at most ${MOST_SERVICES} URLs`);
+  return urls;
+}
+
 /** What the frame of every service reads, and what the service logs. */
 export const frameVariables = {
   TRUST_PROXY: list(readProxy, {
@@ -39,6 +47,11 @@ export const frameVariables = {
     min: 1,
     doc: 'connections of all addresses, with WebSockets; each needs a file descriptor'
   }),
+  CONSOLE_SERVICES: parsed(readServices, {
+    doc: 'base URLs of the other services of the platform, at most 32; the console shows them and the way of blocks through all of them',
+    example: 'http://127.0.0.1:3002,http://127.0.0.1:3004'
+  }),
+  CONSOLE_SERVICES_KEY: text({ doc: 'key of the services in CONSOLE_SERVICES', secret: true }),
   SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
   OTEL_EXPORTER_OTLP_ENDPOINT: parsed(readBaseUrl, {
     doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) for traces; unset: no traces',

@@ -9,8 +9,8 @@ function readToken(entry: string): string {
 const entriesOf = (text: string) => text.split(',').map((entry) => entry.trim());
 
 /**
- * The tokens that a service accepts: one, or several with commas between them while one replaces another. Whoever sends one
- * sends the first.
+ * The tokens that a service accepts: one, or several with commas between them while one replaces another. The service
+ * sends the first one to others.
  *
  * @throws {Error} whose message is the reason
  */

@@ -17,8 +17,9 @@ export function parseTokenAmount(text: string, decimals: number): bigint | null 
 /** The shortest plain decimal: `0`, `1.5`, `-0.000000000000000001`. */
 export function formatAmount(amount: bigint): string {
   if (amount < 0n) return `-${formatAmount(-amount)}`;
-  const places = (amount % UNIT).toString().padStart(DECIMALS, '0').replace(/0+$/, '');
-  return `${amount / UNIT}${places ? `.${places}` : ''}`;
+  const whole = (amount / UNIT).toString();
+  const rest = amount % UNIT;
+  return rest === 0n ? whole : `${whole}.${rest.toString().padStart(DECIMALS, '0').replace(/0+$/, '')}`;
 }
 
 /** `amount` times `numerator` over `denominator`, none of them negative, rounded half up to a number of decimal places. */

@@ -23,7 +23,7 @@ export function balanceLeaf(
 ): LeafChange {
   const path = sha256(joinFields([`${hashes.domain}_BAL`, chain, network, balance.address, balance.tick]));
   const amount = balance.amount === null ? null : plainAmount(balance.amount);
-  return { path, value: amount === null ? null : hashes.leaf(Buffer.from(amount)) };
+  return { path, value: amount === null ? null : hashes.leaf(amount) };
 }
 
 /**

@@ -11,11 +11,13 @@ const DEPTH_AT = 3 * HASH_BYTES;
 const RECORD_BYTES = DEPTH_AT + 1;
 
 /** Leaves that a bucket has on average; beyond the second figure there are four times as many buckets. */
-const BUCKET_LEAVES = 16;
-const BUCKET_LEAVES_MAX = 32;
+const BUCKET_LEAVES = 32;
+const BUCKET_LEAVES_MAX = 64;
 const MIN_BITS = 2;
 const MAX_BITS = 22;
-const NO_LEAVES = Buffer.alloc(0);
+const NO_LEAVES = Buffer.allocUnsafeSlow(0);
+/** Records that fit into a bucket beyond those it was made for. A first tree comes leaf by leaf, each into any bucket. */
+const SPARE_RECORDS = 3;
 
 /** Buckets with their leaves, as they are handed to another thread and come back with their tops computed. */
 export interface BucketBatch {
@@ -31,7 +33,7 @@ export interface BucketBatch {
  * A sparse Merkle tree of depth 256, collapsed: of a subtree with one leaf nothing is kept but its hash.
  *
  * The first bits of the paths divide the leaves into buckets, sorted runs of 97 bytes a leaf. The levels above the buckets are kept
- * as hashes, those within are computed when a bucket changes: about 270 hashes for a changed leaf, of which the 236 below the
+ * as hashes, those within are computed when a bucket changes: about 280 hashes for a changed leaf, of which the 236 below the
  * level where it is alone depend on its value. With a million leaves it takes about 110 bytes a leaf.
  */
 export class BalanceTree {
@@ -89,13 +91,13 @@ export class BalanceTree {
     }
   }
 
-  /** Undoes a batch whose tops are computed. @param from the first of its buckets */
+  /** Takes a batch back whose tops are computed; its buckets must be as they were. @param from the first of them */
   finish(from: number, { counts, records }: BucketBatch): void {
     let offset = 0;
     const touched = new Set<number>();
     for (const [index, count] of counts.entries()) {
       const end = offset + count * RECORD_BYTES;
-      this.#buckets[from + index] = count === 0 ? NO_LEAVES : join([records.subarray(offset, end)]);
+      this.#buckets[from + index]!.set(records.subarray(offset, end));
       touched.add(from + index);
       offset = end;
     }
@@ -115,7 +117,7 @@ export class BalanceTree {
     if (value === null) {
       if (isThere) this.#buckets[index] = join([bucket.subarray(0, at), bucket.subarray(at + RECORD_BYTES)]);
     } else {
-      const room = isThere ? bucket : join([bucket.subarray(0, at), Buffer.alloc(RECORD_BYTES), bucket.subarray(at)]);
+      const room = isThere ? bucket : withRoomAt(bucket, at);
       room.write(path, at, 'latin1');
       room.write(value, at + VALUE_AT, 'latin1');
       room[at + DEPTH_AT] = 0;
@@ -222,6 +224,17 @@ function find(bucket: Buffer, path: RawHash): readonly [at: number, isThere: boo
     else high = middle;
   }
   return [low * RECORD_BYTES, false];
+}
+
+/** A bucket with room for one more record, which is not cleared. The bucket that is given may be changed. */
+function withRoomAt(bucket: Buffer, at: number): Buffer {
+  const length = bucket.length + RECORD_BYTES;
+  const isWideEnough = bucket.buffer.byteLength >= length;
+  const wider = isWideEnough ? bucket : Buffer.allocUnsafeSlow(length + SPARE_RECORDS * RECORD_BYTES);
+  const room = Buffer.from(wider.buffer, 0, length);
+  if (!isWideEnough) bucket.copy(room, 0, 0, at);
+  bucket.copy(room, at + RECORD_BYTES, at);
+  return room;
 }
 
 function leavesIn(bucket: Uint8Array): number {

@@ -1,3 +1,4 @@
+import { compareBytes } from './byte-order.ts';
 import { type CommitmentHashes, joinFields, type RawHash } from './commitment-hashes.ts';
 
 /** The tables whose rows a block root covers, in its order; a leaf names its table. */
@@ -52,13 +53,30 @@ export function blockRoot(hashes: CommitmentHashes, block: BlockLeaves): RawHash
 function byPlace(a: LedgerLeaf, b: LedgerLeaf): number {
   return (
     byNumber(a.actionIndex, b.actionIndex) ||
-    Buffer.compare(Buffer.from(a.address), Buffer.from(b.address)) ||
-    Buffer.compare(Buffer.from(a.tick), Buffer.from(b.tick)) ||
-    Buffer.compare(Buffer.from(a.amount), Buffer.from(b.amount))
+    compareBytes(a.address, b.address) ||
+    compareBytes(a.tick, b.tick) ||
+    compareBytes(a.amount, b.amount)
   );
 }
 
 /** Plain decimal counts of any size. */
 function byNumber(a: string, b: string): number {
   return a.length - b.length || Number(a > b) - Number(a < b);
+}
+
+/** What a state root binds together, as hex; `state` is null where the ledger has none. */
+export interface StateParts {
+  readonly balancesRoot: string;
+  readonly blockMerkleRoot: string;
+  readonly ledger: string;
+  readonly actions: string;
+  readonly contract: string;
+  readonly state: string | null;
+}
+
+/** One hash for a block: the balances after it, its rows, and the hash chains that lead to it. */
+export function stateRoot(hashes: CommitmentHashes, parts: StateParts): RawHash {
+  const { balancesRoot, blockMerkleRoot, ledger, actions, contract, state } = parts;
+  const fields = [`${hashes.domain}_STATE`, balancesRoot, blockMerkleRoot, ledger, actions, contract, state ?? ''];
+  return hashes.leaf(joinFields(fields));
 }

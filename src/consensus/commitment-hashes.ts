@@ -38,8 +38,9 @@ export class CommitmentHashes {
     });
   }
 
-  leaf(bytes: Uint8Array): RawHash {
-    return sha256(Buffer.concat([Buffer.of(0), bytes]));
+  /** @param text  what the leaf says; its bytes are those of UTF-8 */
+  leaf(text: string): RawHash {
+    return sha256(`\0${text}`);
   }
 
   node(left: RawHash, right: RawHash): RawHash {
@@ -72,16 +73,17 @@ export class CommitmentHashes {
 }
 
 /** Fields joined by one zero byte. @throws {PlatformError} STATE_UNENCODABLE for a field that contains one */
-export function joinFields(fields: readonly string[]): Buffer {
+export function joinFields(fields: readonly string[]): string {
   const bad = fields.find((field) => field.includes('\0'));
   if (bad !== undefined) {
     throw new PlatformError('STATE_UNENCODABLE', { reason: `a field contains a zero byte: ${JSON.stringify(bad)}` });
   }
-  return Buffer.from(fields.join('\0'));
+  return fields.join('\0');
 }
 
-export function sha256(bytes: Uint8Array): RawHash {
-  return hash('sha256', bytes, 'latin1');
+/** @param content  bytes, or a text, of which the bytes in UTF-8 are hashed */
+export function sha256(content: Uint8Array | string): RawHash {
+  return hash('sha256', content, 'latin1');
 }
 
 function nodeBuffer(): Buffer {

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { compareBytes } from './byte-order.ts';
 
 const HASH_VERSION = 1;
 
@@ -15,6 +16,20 @@ export interface ActionRow {
   /** Null for what no transaction holds. */
   readonly tx_index: number | null;
   readonly action: string;
+}
+
+/** What somebody holds after a block; `amount` is plain decimal, 0 where nothing is left. */
+export interface HeldRow {
+  readonly address: string;
+  readonly tick: string;
+  readonly amount: string;
+}
+
+/** A token after a block. */
+export interface TokenRow {
+  readonly tick: string;
+  readonly owner: string;
+  readonly supply: string;
 }
 
 /** What comes last in each preimage; `previousHash` is undefined for the first block only. */
@@ -69,6 +84,26 @@ export function contractHash(
   return hashOf(Object.fromEntries(CONTRACT_PARTS.map((part) => [part, parts[part] ?? []])), position);
 }
 
+/**
+ * The hash of what a block left behind: the balances and tokens that it changed, as they are after it, in any order given.
+ *
+ * @param roles names that stand for well-known protocol addresses, by address
+ */
+export function stateHash(
+  changed: { readonly balances: readonly HeldRow[]; readonly tokens: readonly TokenRow[] },
+  position: HashPosition,
+  roles: ReadonlyMap<string, string> = new Map()
+): string {
+  const nameOf = (address: string) => roles.get(address) ?? address;
+  const balances = changed.balances
+    .map(({ address, tick, amount }) => ({ address: nameOf(address), tick, amount }))
+    .sort((a, b) => compareBytes(a.address, b.address) || compareBytes(a.tick, b.tick));
+  const tokens = changed.tokens
+    .map(({ tick, owner, supply }) => ({ tick, owner: nameOf(owner), supply }))
+    .sort((a, b) => compareBytes(a.tick, b.tick));
+  return hashOf({ balances, tokens }, position);
+}
+
 /** SHA-256 of the JSON text, with keys in insertion order. */
 function hashOf(content: object, { blockIndex, previousHash }: HashPosition): string {
   const preimage = JSON.stringify({
@@ -77,14 +112,14 @@ function hashOf(content: object, { blockIndex, previousHash }: HashPosition): st
     previous_hash: previousHash,
     hash_version: HASH_VERSION
   });
-  return createHash('sha256').update(preimage, 'utf8').digest('hex');
+  return hash('sha256', preimage, 'hex');
 }
 
 function byPlace(a: LedgerRow, b: LedgerRow): number {
   return (
     a.action_index - b.action_index ||
-    Buffer.compare(Buffer.from(a.address), Buffer.from(b.address)) ||
-    Buffer.compare(Buffer.from(a.tick), Buffer.from(b.tick)) ||
+    compareBytes(a.address, b.address) ||
+    compareBytes(a.tick, b.tick) ||
     compareText(a.amount, b.amount)
   );
 }

@@ -10,20 +10,20 @@ export interface PriceRound {
 }
 
 /**
- * How many of some validators signed a round. The signed bytes are its JSON with the keys in this order: round, timestamp,
+ * Which of some validators signed a round. The signed bytes are its JSON with the keys in this order: round, timestamp,
  * btc_block_height, pairs by name, each as pair and price.
  *
  * @param validators Ed25519 keys, 64 small hex digits each
  */
-export function countSigners(
+export function signersOf(
   { round, timestamp, btc_block_height, pairs }: PriceRound,
   sigs: readonly Signature[],
   validators: readonly string[]
-): number {
+): string[] {
   const sorted = pairs
     .map(({ pair, price }) => ({ pair, price }))
     .sort((a, b) => (a.pair < b.pair ? -1 : Number(a.pair > b.pair)));
   const message = new TextEncoder().encode(JSON.stringify({ round, timestamp, btc_block_height, pairs: sorted }));
   const given = new Map(sigs.map(({ pubkey, sig }) => [pubkey.toLowerCase(), sig]));
-  return validators.filter((pubkey) => isSigned(message, pubkey, given.get(pubkey))).length;
+  return validators.filter((pubkey) => isSigned(message, pubkey, given.get(pubkey)));
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { monotonicMs } from '../chain/monotonic.ts';
 import { readinessOf } from '../chain/report.ts';
-import type { DecoderConfig } from '../config/decoder.ts';
+import type { DecoderConfig } from '../config/services/decoder.ts';
 import { type AddressReader, createPeerReader } from '../service/address.ts';
 import type { ServiceDefinition } from '../service/frame.ts';
 import { createLimit } from '../service/limits.ts';

@@ -1,7 +1,7 @@
 import { ChainDatabase } from '../chain/database.ts';
 import type { BlockRef, BlockStore } from '../chain/work.ts';
 import { rows, type SqlRow } from '../db/core/connection.ts';
-import type { DatabaseCoordinates } from '../wire/database.ts';
+import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import type { BlockRows } from './block-rows.ts';
 import { BlockWriter } from './block-writer.ts';
 import { MempoolStore } from './mempool-store.ts';

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PlatformError } from '../errors.ts';
-import { stopLeftovers } from './leftovers.ts';
+import { stopLeftovers } from './processes/leftovers.ts';
 
 /** A devnet's directory, held by this process. */
 export interface HeldDirectory {

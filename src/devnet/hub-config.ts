@@ -1,4 +1,4 @@
-import type { DatabaseCoordinates, DbType } from '../wire/database.ts';
+import type { DatabaseCoordinates, DbType } from '../wire/data/database.ts';
 import { askService } from './ask.ts';
 import { DEVNET } from './settings.ts';
 

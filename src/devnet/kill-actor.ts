@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
 import { ask, numberOf, object, objects, type ProbeAddress } from '../service/probe.ts';
-import { type ActorName, actorKey } from '../wire/actor.ts';
+import { type ActorName, actorKey } from '../wire/state/actor.ts';
 
 const REQUEST_TIMEOUT_MS = 5_000;
 const RESTART_DEADLINE_MS = 30_000;

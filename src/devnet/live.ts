@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fundWallet, mineRound, planRounds } from './miner.ts';
 import type { Platform } from './platform.ts';
 import { readPlatformState, stateLine } from './platform-state.ts';
+import { fundWallet, mineRound, planRounds } from './processes/miner.ts';
 import type { DevnetSettings } from './settings.ts';
 
 const STATUS_INTERVAL_MS = 5_000;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
-import { actorKey } from '../wire/actor.ts';
+import { actorKey } from '../wire/state/actor.ts';
 import { killActor } from './kill-actor.ts';
-import { FUNDING_BLOCKS, fundWallet, mineRound, planRounds } from './miner.ts';
 import type { Platform } from './platform.ts';
 import { isSettled, readPlatformState, stateLine } from './platform-state.ts';
+import { FUNDING_BLOCKS, fundWallet, mineRound, planRounds } from './processes/miner.ts';
 import { DEVNET, type DevnetSettings, devnetDatabase } from './settings.ts';
 import { compareReplicas, type Summary } from './summary.ts';
 

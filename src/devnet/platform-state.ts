@@ -1,8 +1,8 @@
 import { type Connection, quoteName, rows } from '../db/core/connection.ts';
 import type { ProbeAddress } from '../service/probe.ts';
 import { type ProbedDatabase, probeSync, type SyncProbe } from '../sync/probe.ts';
-import type { DbType } from '../wire/database.ts';
-import type { MinedNode } from './miner.ts';
+import type { DbType } from '../wire/data/database.ts';
+import type { MinedNode } from './processes/miner.ts';
 import { DATABASE_NAMES } from './settings.ts';
 
 /** Where every part of the devnet stands; null or undefined where a part gives no answer just now. */

@@ -2,13 +2,13 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '../db/core/connection.ts';
 import type { ProbeAddress } from '../service/probe.ts';
-import type { DatabaseCoordinates } from '../wire/database.ts';
+import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { registerDatabases } from './hub-config.ts';
-import { startMariaDb } from './mariadb.ts';
-import type { MinedNode } from './miner.ts';
-import { startNode } from './node.ts';
 import type { Watched } from './platform-state.ts';
-import { type Service, type ServiceOrder, startService, watchProcess } from './process.ts';
+import { startMariaDb } from './processes/mariadb.ts';
+import type { MinedNode } from './processes/miner.ts';
+import { startNode } from './processes/node.ts';
+import { type Service, type ServiceOrder, startService, watchProcess } from './processes/process.ts';
 import {
   clientOrder,
   decoderOrder,
@@ -17,7 +17,8 @@ import {
   hubOrder,
   indexerOrder,
   minerOrder,
-  serverOrder
+  serverOrder,
+  trackerOrder
 } from './services.ts';
 import { type DevnetSettings, databaseOn, logPath } from './settings.ts';
 
@@ -36,7 +37,7 @@ export interface Platform {
 }
 
 /**
- * Starts MariaDB, coin node, miner, hub, decoder, indexer, encoder, explorer, sync server and sync client, each when the one before serves.
+ * Starts MariaDB, coin node, miner, hub, decoder, indexer, tracker, encoder, explorer, sync server and sync client, each when the one before serves.
  *
  * @param signal ends a start that is under way; what runs is stopped then
  * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED naming the part and the end of its log
@@ -101,6 +102,7 @@ async function startParts(
   });
   await service(decoderOrder(settings, database, coinNode.address));
   await service(indexerOrder(settings, database));
+  await service(trackerOrder(settings, database, coinNode.address));
   await service(encoderOrder(settings, coinNode.address));
   await service(explorerOrder(settings, database));
   await service(serverOrder(settings));
@@ -116,6 +118,7 @@ async function startParts(
   const client = { url: `http://127.0.0.1:${ports.client}`, apiKey };
   tell(`all parts run; logs are in ${logPath(directory, '*')}`);
   tell(`miner: ${minerUrl} (sends coins to an address)`);
+  tell(`tracker: http://127.0.0.1:${ports.tracker} (the coins of an address)`);
   tell(`encoder: http://127.0.0.1:${ports.encoder}`);
   tell(`explorer: http://127.0.0.1:${ports.explorer}`);
   tell(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Figures that follow from a seed alone, so that a run can be repeated. */
+/** Numbers that follow from a seed alone, so that a run can be repeated. */
 export interface Random {
   /** From 0 up to but not including 1. */
   next(): number;

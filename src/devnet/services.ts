@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Environment } from '../config/variables.ts';
 import { SELF } from '../process/program.ts';
-import type { DatabaseCoordinates } from '../wire/database.ts';
-import type { ServiceOrder } from './process.ts';
-import { DATABASE_NAMES, DEVNET, type DevnetSettings, logPath, REPLICA_PREFIX } from './settings.ts';
+import type { DatabaseCoordinates } from '../wire/data/database.ts';
+import type { ServiceOrder } from './processes/process.ts';
+import { DATABASE_NAMES, DEVNET, type DevnetSettings, logPath, REPLICA_PREFIX, TRACKER_DATABASE } from './settings.ts';
 
 type Server = Omit<DatabaseCoordinates, 'name'>;
 
@@ -58,7 +58,10 @@ export function indexerOrder(settings: DevnetSettings, database: Server): Servic
     INDEXER_API_HOST: HOST,
     INDEXER_API_PORT: ports.indexer,
     INDEXER_API_KEY: apiKey,
-    INDEXER_POLL_INTERVAL: 200
+    INDEXER_POLL_INTERVAL: 200,
+    HUB_API_HOST: HOST,
+    HUB_PORT: ports.hub,
+    HUB_API_KEY: apiKey
   });
 }
 
@@ -72,7 +75,26 @@ export function encoderOrder(settings: DevnetSettings, node: NodeAddress): Servi
     NODE_PASSWORD: node.password,
     ENCODER_API_HOST: HOST,
     ENCODER_API_PORT: ports.encoder,
-    ENCODER_RATE_LIMIT_RPM: 10_000
+    ENCODER_RATE_LIMIT_RPM: 10_000,
+    UTXO_TRACKER_URL: `http://${HOST}:${ports.tracker}`
+  });
+}
+
+/** The encoder finds its coins by it. */
+export function trackerOrder(settings: DevnetSettings, database: Server, node: NodeAddress): ServiceOrder {
+  const { ports } = settings;
+  return order(settings, 'tracker', 'utxo', new Request(`http://${HOST}:${ports.tracker}/readyz`), {
+    NETWORK: DEVNET.name,
+    NODE_URL: node.host,
+    NODE_PORT: node.port,
+    NODE_USER: node.user,
+    NODE_PASSWORD: node.password,
+    ...databaseVariables('UTXO', database, TRACKER_DATABASE),
+    UTXO_TRACKER_API_HOST: HOST,
+    UTXO_TRACKER_API_PORT: ports.tracker,
+    UTXO_TRACKER_POLL_INTERVAL: 200,
+    UTXO_TRACKER_MEMPOOL_INTERVAL: 500,
+    UTXO_TRACKER_RATE_LIMIT_RPM: 10_000
   });
 }
 
@@ -129,7 +151,7 @@ export function clientOrder(settings: DevnetSettings, database: Server): Service
 }
 
 function databaseVariables(
-  service: 'HUB' | 'DECODER' | 'INDEXER',
+  service: 'HUB' | 'DECODER' | 'INDEXER' | 'UTXO',
   { host, port, user, pass }: Server,
   name: string
 ): Readonly<Record<string, string | number>> {
@@ -164,16 +186,25 @@ function syncVariables(
   };
 }
 
+/** Every console shows the whole platform. */
+function consoleVariables({ ports, apiKey }: DevnetSettings): Readonly<Record<string, string>> {
+  const { hub, decoder, indexer, server, client, explorer, tracker, encoder, miner } = ports;
+  const all = [decoder, indexer, server, client, explorer, tracker, encoder, miner, hub];
+  return { CONSOLE_SERVICES: all.map((port) => `http://${HOST}:${port}`).join(','), CONSOLE_SERVICES_KEY: apiKey };
+}
+
 function order(
-  { directory, shell }: DevnetSettings,
+  settings: DevnetSettings,
   name: string,
   command: string,
   probe: Request,
   variables: Readonly<Record<string, string | number>>
 ): ServiceOrder {
+  const { directory, shell } = settings;
   const env: Record<string, string | undefined> = { PLATFORM_NODE_NO_TELEMETRY: '1' };
   for (const variable of INHERITED) env[variable] = shell[variable];
-  for (const [variable, value] of Object.entries(variables)) env[variable] = String(value);
+  const all = { ...variables, ...consoleVariables(settings) };
+  for (const [variable, value] of Object.entries(all)) env[variable] = String(value);
   const [program, ...first] = SELF;
   return {
     name,

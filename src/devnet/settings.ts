@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { chainNetwork } from '../coin/chains.ts';
 import { databaseName } from '../coin/find-network.ts';
 import type { Environment } from '../config/variables.ts';
-import type { DatabaseCoordinates, DatabaseId, DbType } from '../wire/database.ts';
-import { freePort } from './free-port.ts';
+import type { DatabaseCoordinates, DatabaseId, DbType } from '../wire/data/database.ts';
+import { freePort } from './processes/free-port.ts';
 
 /** The network that a devnet runs on. */
 export const DEVNET = chainNetwork('litecoin', 'regtest');
@@ -13,6 +13,8 @@ export const DATABASE_NAMES: Readonly<Record<DbType, string>> = {
   decoder: databaseName(DEVNET, 'Decoder'),
   indexer: databaseName(DEVNET, 'Indexer')
 };
+
+export const TRACKER_DATABASE = databaseName(DEVNET, 'Tracker');
 
 /** `indexer/litecoin/regtest` and `decoder/litecoin/regtest`, in parts. */
 export function devnetDatabase(dbType: DbType): DatabaseId {
@@ -24,6 +26,7 @@ export interface DevnetPorts {
   readonly hub: number;
   readonly decoder: number;
   readonly indexer: number;
+  readonly tracker: number;
   readonly encoder: number;
   readonly explorer: number;
   readonly server: number;
@@ -51,6 +54,7 @@ export async function choosePorts(given: Partial<DevnetPorts>): Promise<DevnetPo
     hub: given.hub ?? (await freePort()),
     decoder: given.decoder ?? (await freePort()),
     indexer: given.indexer ?? (await freePort()),
+    tracker: given.tracker ?? (await freePort()),
     encoder: given.encoder ?? (await freePort()),
     explorer: given.explorer ?? (await freePort()),
     server: given.server ?? (await freePort()),

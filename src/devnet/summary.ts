@@ -1,5 +1,5 @@
 import { compareDatabases, type Verdict } from '../verify/compare.ts';
-import { type DatabaseCoordinates, DB_TYPES, type DbType } from '../wire/database.ts';
+import { type DatabaseCoordinates, DB_TYPES, type DbType } from '../wire/data/database.ts';
 import { databaseOn, REPLICA_PREFIX } from './settings.ts';
 
 /** What `devnet --once` prints as its last line. */

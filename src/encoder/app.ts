@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { EncoderConfig } from '../config/encoder.ts';
+import type { EncoderConfig } from '../config/services/encoder.ts';
 import type { ServiceDefinition } from '../service/frame.ts';
 import { NO_ACTORS } from '../service/no-actors.ts';
 import { healthRoute } from '../service/routes/health.ts';
@@ -30,7 +30,7 @@ export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
     readers: config.ENCODER_API_KEY,
     description:
       'Builds unsigned transactions that carry actions, and broadcasts signed ones. It holds no private key.\n\n`ping`, `health` and `estimate_fee` are open; all else needs the key where there is one.',
-    readiness: async () => ((await look()).node_reachable ? 'ready' : 'unavailable'),
+    readiness: async () => ((await look()).status === 'healthy' ? 'ready' : 'unavailable'),
     actors: { ...NO_ACTORS, pipeline: () => encoderPipeline(network.name, isReachable) },
     rpc: {
       methods: encoderMethods(deps),
@@ -45,7 +45,7 @@ export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
         summary: 'As `health`; 503 while no transaction can be built',
         schema: EncoderHealthSchema,
         read: look,
-        isWell: (health) => health.node_reachable
+        isWell: ({ status }) => status === 'healthy'
       })
   });
 }

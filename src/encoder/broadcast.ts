@@ -1,7 +1,7 @@
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { hasCode, PlatformError } from '../errors.ts';
-import { readTransactionHex } from './transaction-hex.ts';
+import { readTransactionHex } from './transaction/transaction-hex.ts';
 
 /** The node's code for a transaction that a block holds already. */
 const ALREADY_CONFIRMED = -27;

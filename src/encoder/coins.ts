@@ -1,24 +1,42 @@
 import { LRUCache } from 'lru-cache';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { toBaseUnits } from '../coin/amount.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
-import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
+import { EXTENSION_MATURITY, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { PlatformError } from '../errors.ts';
+import { type Added, findCrowded, readFamily } from './mempool-room.ts';
+import { malformed, readNodeAmount } from './node-answer.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
-import type { Coin } from './select-coins.ts';
 import type { SourcedCoin } from './spent.ts';
+import type { TrackerHealth } from './tracker-health.ts';
+import type { Coin } from './transaction/select-coins.ts';
 
-/** A coin that lies on the chain. */
+/** A coin that a block or the mempool holds. */
 export interface ChainCoin extends SourcedCoin {
-  readonly height: number;
+  /** Null: no block has it yet. */
+  readonly height: number | null;
 }
 
 export interface CoinRules {
   /** Blocks until a block's reward may be spent. */
   readonly coinbaseMaturity: number;
-  /** Reads the coins of a script that blocks hold, largest first, in place of the node. */
-  readonly tracked?: (scriptHex: string) => Promise<readonly ChainCoin[]>;
+  /** Whether coins may come out of extension blocks. */
+  readonly hasExtensionBlocks?: boolean;
+  /** Is asked for coins in place of the node. */
+  readonly tracker?: CoinTracker;
+}
+
+/** A UTXO tracker. */
+export interface CoinTracker {
+  /**
+   * The coins of a script, those that blocks hold first, each time largest first.
+   *
+   * @param height  of the node: the tracker has its block
+   * @throws {PlatformError} TRACKER_UNAVAILABLE
+   */
+  readonly coins: (scriptHex: string, height: number) => Promise<readonly ChainCoin[]>;
+  /** Never throws. */
+  readonly health: () => Promise<TrackerHealth>;
 }
 
 const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
@@ -44,15 +62,17 @@ const hexValidator = Compile(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
 const MAX_WAITING = 32;
 /** Of all addresses that are remembered. */
 const MOST_KNOWN_COINS = 200_000;
+/** Callers at the same time share what a tracker told, until the next block. What was spent meanwhile is found by `spendable`. */
+const TRACKED_FOR_MS = 1_000;
 const BATCH = 500;
 const MOST_KNOWN_BYTES = 32 * 2 ** 20;
 
-/** The coins of any address, as one node without a wallet knows them: those that a block holds. */
+/** The coins of any address: as a tracker has them, or as one node without a wallet knows them, which is those that a block holds. */
 export class NodeCoins {
   readonly #rpc: NodeRpc;
   readonly #rules: CoinRules;
-  /** By script; each holds for one tip. */
-  readonly #scans = new LRUCache<string, { readonly tip: string; readonly coins: Promise<readonly ChainCoin[]> }>({
+  /** By script; each holds for one state of the chain. */
+  readonly #known = new LRUCache<string, { readonly state: string; readonly coins: Promise<readonly ChainCoin[]> }>({
     maxSize: MOST_KNOWN_COINS
   });
   /** Looking one up takes a node tens of milliseconds; what an id stands for never changes. */
@@ -68,30 +88,33 @@ export class NodeCoins {
     this.#rules = rules;
   }
 
-  /** Who is asked which coins there are. */
-  get source(): 'node' | 'tracker' {
-    return this.#rules.tracked ? 'tracker' : 'node';
+  /** Who is asked which coins there are, beside the node; undefined: nobody. */
+  get tracker(): CoinTracker | undefined {
+    return this.#rules.tracker;
   }
 
   /**
-   * Every coin of a script on the chain, largest first; some may be spent in the mempool, or too young.
+   * Every coin of a script, those that blocks hold first, largest first; some may be spent in the mempool, or too young.
    *
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING, TRACKER_UNAVAILABLE
    */
-  async confirmed(script: Uint8Array): Promise<readonly ChainCoin[]> {
+  async ofScript(script: Uint8Array): Promise<readonly ChainCoin[]> {
     const key = Buffer.from(script).toString('hex');
-    if (this.#rules.tracked) return await this.#rules.tracked(key);
-    const tip = String(await this.#rpc.call('getbestblockhash'));
-    const known = this.#scans.get(key);
-    if (known?.tip === tip) return await known.coins;
-    const scan = { tip, coins: this.#scan(key) };
-    this.#scans.set(key, scan, { size: 1 });
+    const { tracker } = this.#rules;
+    const height = tracker ? Number(await this.#rpc.call('getblockcount')) : 0;
+    const state = tracker
+      ? `${height} ${Math.floor(performance.now() / TRACKED_FOR_MS)}`
+      : String(await this.#rpc.call('getbestblockhash'));
+    const known = this.#known.get(key);
+    if (known?.state === state) return await known.coins;
+    const read = { state, coins: tracker ? tracker.coins(key, height) : this.#scan(key) };
+    this.#known.set(key, read, { size: 1 });
     try {
-      const coins = await scan.coins;
-      if (this.#scans.peek(key) === scan) this.#scans.set(key, scan, { size: coins.length + 1 });
+      const coins = await read.coins;
+      if (this.#known.peek(key) === read) this.#known.set(key, read, { size: coins.length + 1 });
       return coins;
     } catch (caught) {
-      if (this.#scans.peek(key) === scan) this.#scans.delete(key);
+      if (this.#known.peek(key) === read) this.#known.delete(key);
       throw caught;
     }
   }
@@ -102,13 +125,48 @@ export class NodeCoins {
       'gettxout',
       coins.map(({ txid, vout }) => [txid, vout, true])
     );
-    return coins.flatMap((coin, position) => {
+    const unspent = coins.flatMap((coin, position) => {
       const output = outputs[position];
       if (output === null) return [];
       if (!outputValidator.Check(output)) throw malformed('gettxout');
       const isYoung = output.coinbase && output.confirmations < this.#rules.coinbaseMaturity;
       return isYoung ? [] : [{ ...coin, confirmations: output.confirmations }];
     });
+    return await this.#withoutYoungPayouts(unspent);
+  }
+
+  /** A node says of no coin that it came out of an extension block: its transaction does. */
+  async #withoutYoungPayouts<C extends Outpoint & { readonly confirmations: number }>(coins: readonly C[]) {
+    // A tracker leaves them out.
+    if (!this.#rules.hasExtensionBlocks || this.#rules.tracker) return coins;
+    const isYoung = ({ confirmations }: C) => confirmations > 0 && confirmations < EXTENSION_MATURITY;
+    const transactions = await this.#transactionsOf(coins.filter(isYoung));
+    return coins.filter((coin) => {
+      const transaction = isYoung(coin) && coin.vout > 0 ? transactions.get(coin.txid) : undefined;
+      return !transaction || !readRawTransaction(transaction).isPayout;
+    });
+  }
+
+  /**
+   * Those among unconfirmed coins that nodes let nobody spend before a block, because too much in the mempool hangs together.
+   *
+   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED
+   */
+  async crowded<C extends Outpoint>(unconfirmed: readonly C[], added: Added): Promise<readonly C[]> {
+    const parents = [...new Set(unconfirmed.map(({ txid }) => txid))];
+    if (parents.length === 0) return [];
+    const [own, above] = await Promise.all([
+      this.#batch(
+        'getmempoolentry',
+        parents.map((txid) => [txid])
+      ),
+      this.#batch(
+        'getmempoolancestors',
+        parents.map((txid) => [txid, true])
+      )
+    ]);
+    const families = new Map(parents.map((txid, at) => [txid, readFamily(txid, own[at], above[at])]));
+    return findCrowded(unconfirmed, families, added);
   }
 
   /**
@@ -166,7 +224,7 @@ export class NodeCoins {
       .map(({ txid, vout, amount, height }) => ({
         txid,
         vout: Number(vout),
-        amount: toBaseUnits(amount),
+        amount: readNodeAmount(amount, 'scantxoutset'),
         transaction: null,
         height: Number(height)
       }))
@@ -183,6 +241,3 @@ export class NodeCoins {
 
 export const unusable = (coin: Outpoint, reason: string): PlatformError =>
   new PlatformError('COIN_UNUSABLE', { reason: `${keyOf(coin)}: ${reason}` });
-
-const malformed = (method: string) =>
-  new PlatformError('NODE_REFUSED', { reason: "the node's answer is malformed", method });

@@ -5,19 +5,26 @@ import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { virtualSize, writeBase } from '../coin/raw/transaction-form.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import { PlatformError } from '../errors.ts';
-import { type NodeCoins, unusable } from './coins.ts';
-import { type Composed, compose, composeReveal, type Funding, type Order, orderLocks, type Reveal } from './compose.ts';
-import { chooseEncoding, type Encoding, type EncodingFacts } from './encodings.ts';
-import type { TwoStepEncoding } from './locks.ts';
+import type { NodeCoins } from './coins.ts';
+import { composeWithCoins } from './compose-with-coins.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
-import { writePsbt } from './psbt.ts';
 import { type CreateRequest, readAction, readFee, readOutputs, readPlaces } from './request.ts';
-import { keyOf, type Reservations } from './reservations.ts';
-import type { Coin } from './select-coins.ts';
+import type { Reservations } from './reservations.ts';
 import { type ActionContent, selfCheck } from './self-check.ts';
-import { readSender, type Sender } from './sender.ts';
-import { firstSpent, needsTransactions, revealSpent, type SourcedCoin } from './spent.ts';
-import { readTransactionHex } from './transaction-hex.ts';
+import { firstSpent, revealSpent, type SourcedCoin } from './spent.ts';
+import {
+  type Composed,
+  composeReveal,
+  type Funding,
+  type Order,
+  orderLocks,
+  type Reveal
+} from './transaction/compose.ts';
+import { chooseEncoding, type Encoding, type EncodingFacts } from './transaction/encodings.ts';
+import type { TwoStepEncoding } from './transaction/locks.ts';
+import { writePsbt } from './transaction/psbt.ts';
+import { readSender, type Sender } from './transaction/sender.ts';
+import { readTransactionHex } from './transaction/transaction-hex.ts';
 
 /** What a transaction is made with. */
 export interface EncoderDeps {
@@ -56,14 +63,10 @@ interface Plan {
   readonly isEnvelopeActive: boolean;
 }
 
-/** Others may spend chosen coins at the same moment; each time others are chosen. */
-const TRIES = 5;
 /** Replaceable, without a relative lock. @see BIP 125 */
 const REPLACEABLE = 0xfffffffd;
 const FINAL = 0xffffffff;
 const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
-/** Stands for a transaction whose id signatures will change. */
-const ANY_TXID = '11'.repeat(32);
 
 /**
  * Makes the PSBT of an action; the coins that it spends are reserved for the caller.
@@ -79,48 +82,14 @@ export async function createTransaction(request: CreateRequest, deps: EncoderDep
   if (request.fee !== undefined && TWO_STEPS.some((each) => each === encoding))
     throw invalid(`fee is for one transaction, and ${encoding} takes two: give feePerKb`);
   const plan = facts.planFor(encoding);
-  const composed = await composeWithCoins(request, plan.order, deps);
+  const wanted = { places: readPlaces(request), unconfirmed: request.unconfirmed ?? true };
+  const composed = await composeWithCoins(plan.order, wanted, deps);
   try {
     return describe(plan, composed, deps);
   } catch (caught) {
     deps.reservations.release(composed.first.coins);
     throw caught;
   }
-}
-
-/** Chooses coins and reserves them in one go, then sees whether they are still there. */
-async function composeWithCoins(
-  request: CreateRequest,
-  order: Order,
-  { coins, reservations }: EncoderDeps
-): Promise<Composed<SourcedCoin>> {
-  const { script } = order.sender;
-  const given = readPlaces(request);
-  const candidates = given.length > 0 ? await coins.sourced(given, script) : await coins.confirmed(script);
-  const gone = new Set<Coin>();
-  for (let left = TRIES; left > 0; left--) {
-    const free =
-      given.length > 0 ? candidates : candidates.filter((coin) => !gone.has(coin) && !reservations.has(coin));
-    const composed = compose(order, free);
-    const chosen = composed.first.coins;
-    reservations.take(chosen);
-    try {
-      const [spendable, sourced] = await Promise.all([
-        coins.spendable(chosen),
-        needsTransactions(order.sender) ? coins.sourced(chosen, script) : chosen
-      ]);
-      const alive = new Set(spendable.map(keyOf));
-      const dead = chosen.filter((coin) => !alive.has(keyOf(coin)));
-      if (dead.length === 0) return { ...composed, first: { ...composed.first, coins: sourced } };
-      if (given.length > 0) throw unusable(dead[0]!, 'it is spent, or too young to be spent');
-      for (const coin of dead) gone.add(coin);
-    } catch (caught) {
-      reservations.release(chosen);
-      throw caught;
-    }
-    reservations.release(chosen);
-  }
-  throw new PlatformError('COINS_INSUFFICIENT', { reason: 'the coins of the address are being spent by others' });
 }
 
 /** The second transaction, of which the first is signed. */
@@ -208,14 +177,13 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, d
     encoding,
     txid: sender.isSegwit ? hashId(writeBase(first.form)) : null
   };
-  if (locks.length === 0) {
+  if (!reveal) {
     selfCheck(first.form, plan.said, { magic: deps.magic, isEnvelopeActive: plan.isEnvelopeActive });
     return created;
   }
-  const locked = locks.map((lock, vout) => ({ vout, amount: first.form.outputs[vout]!.amount, lock }));
-  checkReveal(plan, reveal ?? composeReveal(order, { txid: ANY_TXID, locked }), deps);
+  checkReveal(plan, reveal, deps);
   const carrierScripts = locks.map(({ script }) => script.toString('hex'));
-  if (!reveal) {
+  if (!sender.isSegwit) {
     const message =
       'sign and broadcast psbt, then call create_tx again with its hex in p2shHex: that reveals the action';
     return { ...created, carrierScripts, warnings: [...(created.warnings ?? []), { code: 'REVEAL_NEEDED', message }] };

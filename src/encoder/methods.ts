@@ -7,9 +7,10 @@ import { type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { AnsweredRequests } from './answered-requests.ts';
 import { broadcast } from './broadcast.ts';
 import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
-import { ENCODINGS } from './encodings.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
 import { CreateParams, type CreateRequest, TRANSACTION_HEX, TXID } from './request.ts';
+import { TrackerHealthSchema } from './tracker-health.ts';
+import { ENCODINGS } from './transaction/encodings.ts';
 
 /** What the methods work with. */
 export interface EncoderMethodDeps extends EncoderDeps {
@@ -33,7 +34,7 @@ const UtxoSchema = Type.Object({
   amount: Type.String({ description: 'coins, 8 decimal places' }),
   scriptPubKey: Type.String(),
   confirmations: Type.Integer(),
-  height: Type.Integer()
+  height: Type.Union([Type.Integer(), Type.Null()], { description: 'null: in no block yet' })
 });
 const OutpointSchema = Type.Object({ txid: TXID, vout: Type.Integer() });
 const WarningSchema = Type.Object({ code: Type.String(), message: Type.String() });
@@ -54,8 +55,10 @@ export const EncoderHealthSchema = Type.Object({
   node_reachable: Type.Boolean(),
   node_height: Type.Union([Type.Integer(), Type.Null()]),
   coin_source: Type.Union([Type.Literal('node'), Type.Literal('tracker')]),
-  reserved_coins: Type.Integer()
+  reserved_coins: Type.Integer(),
+  ...Type.Partial(TrackerHealthSchema).properties
 });
+type EncoderHealth = Static<typeof EncoderHealthSchema>;
 
 /** Coins in one answer: the node is asked about each. */
 const MOST_LISTED = 10_000;
@@ -119,7 +122,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       run: async ({ tx_hex }) => ({ txid: await broadcast(tx_hex, deps.rpc) })
     }),
     get_utxos: rpcMethod({
-      summary: `The coins of an address that can be spent now, largest first; at most ${MOST_LISTED}`,
+      summary: `The coins of an address that can be spent now, those of blocks first, the largest first; at most ${MOST_LISTED}`,
       params: Type.Object({ address: Type.String({ minLength: 1, maxLength: 130 }) }),
       result: Type.Array(UtxoSchema),
       write: true,
@@ -134,17 +137,22 @@ export async function healthOf({
   policy,
   reservations,
   coins
-}: Pick<EncoderDeps, 'policy' | 'reservations' | 'coins'>): Promise<Static<typeof EncoderHealthSchema>> {
-  const height = await policy.read().then(
-    (known) => known.height,
-    () => null
-  );
+}: Pick<EncoderDeps, 'policy' | 'reservations' | 'coins'>): Promise<EncoderHealth> {
+  const [height, tracker] = await Promise.all([
+    policy.read().then(
+      (known) => known.height,
+      () => null
+    ),
+    coins.tracker?.health()
+  ]);
+  const isWell = height !== null && tracker?.tracker_synced !== false;
   return {
-    status: height === null ? 'degraded' : 'healthy',
+    status: isWell ? 'healthy' : 'degraded',
     node_reachable: height !== null,
     node_height: height,
-    coin_source: coins.source,
-    reserved_coins: reservations.count
+    coin_source: tracker ? 'tracker' : 'node',
+    reserved_coins: reservations.count,
+    ...tracker
   };
 }
 
@@ -155,7 +163,7 @@ function quoteOf({ rates, source }: NodePolicy): Static<typeof QuoteSchema> {
 
 async function listUtxos(address: string, { network, coins }: EncoderDeps): Promise<Static<typeof UtxoSchema>[]> {
   const script = addressScript(address, network);
-  const largest = (await coins.confirmed(script)).slice(0, MOST_LISTED);
+  const largest = (await coins.ofScript(script)).slice(0, MOST_LISTED);
   const spendable = await coins.spendable(largest);
   return spendable.map(({ txid, vout, amount, confirmations, height }) => ({
     txid,

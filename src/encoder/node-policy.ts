@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { toBaseUnits } from '../coin/amount.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
-import { hasCode, PlatformError } from '../errors.ts';
+import { hasCode } from '../errors.ts';
+import { malformed, readNodeAmount } from './node-answer.ts';
 
 /** Blocks within which a transaction shall confirm, by how much its sender hurries. */
 export const FEE_TARGETS = { low: 6, medium: 3, high: 1 } as const;
@@ -28,8 +28,10 @@ const MempoolSchema = Type.Object({
   maxdatacarriersize: Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^\\d{1,9}$' })])),
   permitbaremultisig: Type.Optional(Type.Boolean())
 });
+const NetworkSchema = Type.Object({ relayfee: AMOUNT });
 const EstimateSchema = Type.Object({ feerate: Type.Optional(AMOUNT) });
 const mempoolValidator = Compile(MempoolSchema);
+const networkValidator = Compile(NetworkSchema);
 const estimateValidator = Compile(EstimateSchema);
 
 /** What nodes relay that do not say it. */
@@ -59,12 +61,13 @@ export class NodePolicyReader {
   }
 
   async #ask(): Promise<NodePolicy> {
-    const [height, mempool, ...estimates] = await Promise.all([
+    const [height, mempool, network, ...estimates] = await Promise.all([
       this.#rpc.call('getblockcount'),
       this.#rpc.call('getmempoolinfo'),
+      this.#rpc.call('getnetworkinfo'),
       ...Object.values(FEE_TARGETS).map((blocks) => this.#estimate(blocks))
     ]);
-    return { height: Number(height), ...policyOf(mempool, estimates) };
+    return { height: Number(height), ...policyOf({ mempool, network }, estimates) };
   }
 
   /** The rate of the node's estimate; null while it has none, or does not know the call. */
@@ -72,7 +75,7 @@ export class NodePolicyReader {
     try {
       const answer = await this.#rpc.call('estimatesmartfee', [blocks]);
       const feerate = estimateValidator.Check(answer) ? answer.feerate : undefined;
-      return feerate === undefined || Number(feerate) <= 0 ? null : toBaseUnits(feerate);
+      return feerate === undefined || Number(feerate) <= 0 ? null : readNodeAmount(feerate, 'estimatesmartfee');
     } catch (caught) {
       if (hasCode(caught, 'NODE_REFUSED')) return null;
       throw caught;
@@ -83,22 +86,29 @@ export class NodePolicyReader {
 /**
  * The policy of a node by what it answers.
  *
- * @param mempool  of `getmempoolinfo`
+ * @param mempool  of `getmempoolinfo`; @param network  of `getnetworkinfo`
  * @param estimates  from low to high; null: the node has none
  * @throws {PlatformError} NODE_REFUSED when the answer is malformed
  */
 export function policyOf(
-  mempool: unknown,
+  { mempool, network }: { readonly mempool: unknown; readonly network: unknown },
   [low = null, medium = null, high = null]: readonly (bigint | null)[]
 ): Omit<NodePolicy, 'height'> {
-  if (!mempoolValidator.Check(mempool))
-    throw new PlatformError('NODE_REFUSED', { reason: "the node's answer is malformed", method: 'getmempoolinfo' });
+  if (!mempoolValidator.Check(mempool)) throw malformed('getmempoolinfo');
+  if (!networkValidator.Check(network)) throw malformed('getnetworkinfo');
   const { mempoolminfee, minrelaytxfee = 0, maxdatacarriersize, permitbaremultisig = true } = mempool;
-  const leastRate = greatest(1_000n, toBaseUnits(mempoolminfee), toBaseUnits(minrelaytxfee));
-  const atLeast = (rate: bigint | null) => greatest(leastRate, rate ?? 0n);
+  // Older nodes have the rate of their relay in the second answer alone.
+  const leastRate = greatest(
+    1_000n,
+    readNodeAmount(mempoolminfee, 'getmempoolinfo'),
+    readNodeAmount(minrelaytxfee, 'getmempoolinfo'),
+    readNodeAmount(network.relayfee, 'getnetworkinfo')
+  );
+  const slow = greatest(leastRate, low ?? 0n);
+  const usual = greatest(slow, medium ?? 0n);
   return {
     leastRate,
-    rates: { low: atLeast(low), medium: atLeast(medium), high: atLeast(high) },
+    rates: { low: slow, medium: usual, high: greatest(usual, high ?? 0n) },
     source: medium === null ? 'relay fee' : 'estimate',
     dataCarrierBytes: Number(maxdatacarriersize ?? USUAL_CARRIER_BYTES),
     permitsBareMultisig: permitbaremultisig

@@ -1,4 +1,4 @@
-import { type Pipeline, pipelineBehind } from '../wire/pipeline.ts';
+import { type Pipeline, pipelineBehind } from '../wire/state/pipeline.ts';
 
 /** The encoder as it knows itself: its coin node → encoder. @param answers whether the node answered when it was asked last */
 export function encoderPipeline(network: string, answers: boolean): Pipeline {

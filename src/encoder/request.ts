@@ -2,14 +2,14 @@ import Type, { type Static } from 'typebox';
 import { findAction } from '../coin/actions.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../coin/payload/payload.ts';
-import type { FormOutput } from '../coin/raw/transaction-form.ts';
+import { type FormOutput, longestVirtualSize, virtualSize } from '../coin/raw/transaction-form.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import { PlatformError } from '../errors.ts';
-import { ENCODINGS } from './encodings.ts';
 import type { NodePolicy } from './node-policy.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
-import { type FeeRule, MAX_INPUTS } from './select-coins.ts';
 import type { ActionContent } from './self-check.ts';
+import { ENCODINGS } from './transaction/encodings.ts';
+import { type FeeRule, MAX_INPUTS } from './transaction/select-coins.ts';
 
 const closed = { additionalProperties: false } as const;
 export const TXID = Type.String({ pattern: '^[0-9a-f]{64}$' });
@@ -72,6 +72,9 @@ export const CreateParams = Type.Object(
     fee: Type.Optional(SATOSHIS),
     feePerKb: Type.Optional(SATOSHIS),
     dust: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e12, description: 'least satoshis of each output' })),
+    unconfirmed: Type.Optional(
+      Type.Boolean({ description: 'whether coins that no block has yet may be spent; true when absent' })
+    ),
     rbf: Type.Optional(Type.Boolean({ description: 'a later transaction may replace it' })),
     change: Type.Optional(ADDRESS),
     request_id: Type.Optional(
@@ -146,15 +149,21 @@ export function readFee(
   };
   if (fee !== undefined) {
     const whole = BigInt(fee);
-    return (virtualBytes) => {
-      check((whole * 1000n) / BigInt(virtualBytes), `a fee of ${whole} satoshis for ${virtualBytes} bytes`);
+    return (form) => {
+      const virtualBytes = virtualSize(form);
+      const told = `a fee of ${whole} satoshis for ${virtualBytes} bytes`;
+      check((whole * 1000n) / BigInt(longestVirtualSize(form)), told);
+      check((whole * 1000n) / BigInt(virtualBytes), told);
       return whole;
     };
   }
   const rate = BigInt(feePerKb ?? least(rates.medium, mostRate));
   check(rate, `feePerKb ${rate}`);
-  return (virtualBytes) => (rate * BigInt(virtualBytes) + 999n) / 1000n;
+  // What the node takes at least, it takes of the longest signatures.
+  return (form) => greater(feeOf(rate, virtualSize(form)), feeOf(leastRate, longestVirtualSize(form)));
 }
 
+const feeOf = (rate: bigint, virtualBytes: number) => (rate * BigInt(virtualBytes) + 999n) / 1000n;
+const greater = (a: bigint, b: bigint) => (a > b ? a : b);
 const least = (a: bigint, b: bigint) => (a < b ? a : b);
 const invalid = (reason: string) => new PlatformError('REQUEST_INVALID', { reason });

@@ -1,7 +1,7 @@
-import type { Funding } from './compose.ts';
-import type { Spent } from './psbt.ts';
-import type { Coin } from './select-coins.ts';
-import type { Sender } from './sender.ts';
+import type { Funding } from './transaction/compose.ts';
+import type { Spent } from './transaction/psbt.ts';
+import type { Coin } from './transaction/select-coins.ts';
+import type { Sender } from './transaction/sender.ts';
 
 /** A coin, and the transaction that it is an output of where that is known. */
 export interface SourcedCoin extends Coin {
@@ -9,18 +9,18 @@ export interface SourcedCoin extends Coin {
 }
 
 /** Signers need the whole transactions of a sender's coins: a signature without a witness covers no amount. */
-export function needsTransactions({ isSegwit, redeemScript }: Sender): boolean {
-  return !isSegwit && redeemScript === null;
+export function needsTransactions({ isSegwit, fields }: Sender): boolean {
+  return !isSegwit && fields.redeemScript === undefined;
 }
 
 /** What signers of a sender's coins are told. */
 export function firstSpent(sender: Sender, coins: readonly SourcedCoin[]): readonly Spent[] {
-  const { script, redeemScript } = sender;
+  const { script, fields } = sender;
   return coins.map(({ amount, transaction }) => ({
     amount,
     script,
     transaction: needsTransactions(sender) ? transaction : null,
-    fields: redeemScript ? { redeemScript } : {}
+    fields
   }));
 }
 

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import type { ExplorerConfig } from '../config/explorer.ts';
+import type { ExplorerConfig } from '../config/services/explorer.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import type { Readiness } from '../service/readiness.ts';
 import type { Coin } from './coins.ts';
 import { MAX_PER_ADDRESS } from './live/live-stream.ts';
-import { apiRoutes } from './routes/api.ts';
+import { type ApiDeps, apiRoutes } from './routes/api.ts';
 import { isLiveRequest, liveRoutes } from './routes/live.ts';
 import { pageRoutes } from './routes/pages.ts';
 
@@ -14,6 +14,7 @@ export interface ExplorerAppDeps
   readonly config: ServiceDefinition['config'] &
     Pick<ExplorerConfig, 'EXPLORER_API_KEY' | 'EXPLORER_RATE_LIMIT_RPM' | 'EXPLORER_CACHE_MB'>;
   readonly coins: () => readonly Coin[];
+  readonly hubAgeS: ApiDeps['hubAgeS'];
 }
 
 const DESCRIPTION = `Reads what an indexer has written: balances, tokens, actions, blocks.
@@ -22,7 +23,7 @@ Everything below \`/{COIN}/api/\` is open; where one network is served, \`{COIN}
 
 /** The explorer's front door: its routes in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
-  const { config, coins, log } = deps;
+  const { config, coins, hubAgeS, log } = deps;
   return createFrame({
     ...deps,
     name: 'explorer',
@@ -38,7 +39,7 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
     upgrades: { accept: ({ url, headers }) => isLiveRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
     routes: (app, { addressOf }) => {
       const { EXPLORER_RATE_LIMIT_RPM: requestsPerMinute, EXPLORER_CACHE_MB } = config;
-      const deps = { coins, addressOf, requestsPerMinute, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20 };
+      const deps = { coins, hubAgeS, addressOf, requestsPerMinute, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20 };
       liveRoutes(app, { ...deps, log });
       apiRoutes(app, deps);
       pageRoutes(app, deps);

@@ -11,6 +11,8 @@ export interface Coin {
   readonly report: () => ExplorerReport | null;
   /** @throws {PlatformError} by what was asked; ACTOR_TIMEOUT, ACTOR_NOT_READY, DATABASE_UNAVAILABLE */
   readonly read: (question: Question) => Promise<Reply>;
+  /** Aborted when it is served no longer. */
+  readonly gone: AbortSignal;
 }
 
 const CODES = CHAIN_NETWORKS.map(({ code }) => code);
@@ -21,18 +23,18 @@ const CODES = CHAIN_NETWORKS.map(({ code }) => code);
  * @throws {PlatformError} COIN_UNKNOWN, COIN_NOT_AVAILABLE
  */
 export function findCoin(coins: readonly Coin[], code: string | undefined): Coin {
-  const served = coins.map(({ network }) => network.code).join(', ');
+  const served = coins.map(({ network }) => network.code).join(', ') || 'none';
   if (code === undefined) {
     const [only, ...more] = coins;
     if (only && more.length === 0) return only;
-    throw new PlatformError('COIN_UNKNOWN', { reason: `name a network before /api: ${served}` });
+    throw new PlatformError('COIN_UNKNOWN', { reason: `name a network in the path: ${served}` });
   }
   const wanted = code.toUpperCase();
   const found = coins.find(({ network }) => network.code === wanted);
   if (found) return found;
   if (CODES.includes(wanted))
-    throw new PlatformError('COIN_NOT_AVAILABLE', { reason: `${wanted} is not served here; ${served} is` });
+    throw new PlatformError('COIN_NOT_AVAILABLE', { reason: `${wanted} is not served here; served: ${served}` });
   throw new PlatformError('COIN_UNKNOWN', {
-    reason: `there is no ${code.slice(0, 20)}; there are ${CODES.join(', ')}`
+    reason: `unknown network ${JSON.stringify(code.slice(0, 20))}: use one of ${CODES.join(', ')}`
   });
 }

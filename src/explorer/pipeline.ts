@@ -1,12 +1,12 @@
-import { type ActorId, actorKey } from '../wire/actor.ts';
-import type { Pipeline } from '../wire/pipeline.ts';
-import { pipelineBehind } from '../wire/pipeline.ts';
-import type { ExplorerReport } from './report.ts';
+import { type ActorId, actorKey } from '../wire/state/actor.ts';
+import type { Pipeline } from '../wire/state/pipeline.ts';
+import { pipelineBehind } from '../wire/state/pipeline.ts';
+import { type ExplorerReport, lagOf } from './report.ts';
 
 /** An explorer as it knows itself: ledger → explorer. */
 export function explorerPipeline(id: ActorId, report: ExplorerReport | null): Pipeline {
   const answers = report?.state === 'available' || report?.state === 'stale';
-  return pipelineBehind(
+  const { nodes, edges } = pipelineBehind(
     {
       lane: actorKey(id),
       upstream: { role: 'database', name: `indexer/${id.chain}` },
@@ -18,4 +18,7 @@ export function explorerPipeline(id: ActorId, report: ExplorerReport | null): Pi
     },
     answers
   );
+  const height = report?.height ?? null;
+  const lag = report && lagOf(report);
+  return { nodes: nodes.map((node) => ({ ...node, height })), edges: edges.map((edge) => ({ ...edge, lag })) };
 }

@@ -1,4 +1,4 @@
-import type { ActorReport, Circuit } from '../wire/report.ts';
+import type { ActorReport, Circuit } from '../wire/state/report.ts';
 
 /** What the actor of a network says of it every second. */
 export interface ExplorerReport {

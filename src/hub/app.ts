@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { HubConfig } from '../config/hub.ts';
+import type { HubConfig } from '../config/services/hub.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
-import { NO_ACTORS } from '../service/no-actors.ts';
+import type { ServiceActors } from '../service/routes/debug.ts';
 import type { RpcAppDeps } from '../service/rpc-frame.ts';
 import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
@@ -18,6 +19,7 @@ export interface HubAppDeps extends RpcAppDeps {
     TelemetrySettings &
     Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME'>;
   readonly database: HubDatabase;
+  readonly actors: Omit<ServiceActors, 'pipeline'>;
   readonly stream: PriceStream;
   /** Of the senders of usage pings. */
   readonly placeOf: PlaceOf;
@@ -26,17 +28,28 @@ export interface HubAppDeps extends RpcAppDeps {
 const BODY_LIMIT_BYTES = 1_000_000;
 /** One probe of the database serves all who ask for readiness for so long. */
 const PROBE_EVERY_MS = 1_000;
+/** How long readiness waits for a probe. */
+const PROMPT_MS = 250;
 
 /** The hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createHubApp(deps: HubAppDeps): FastifyInstance {
   const { config, database, serves, placeOf, stream } = deps;
   const origins = [...(config.CORS_ORIGINS ?? []), ...(config.CORS_ORIGIN ?? [])];
   let answered = false;
-  let last = { at: Number.NEGATIVE_INFINITY, answer: Promise.resolve(false) };
+  let last = { at: Number.NEGATIVE_INFINITY, answer: Promise.resolve(false), isOver: true };
+  const look = () => {
+    const own = { at: performance.now(), isOver: false, answer: Promise.resolve(false) };
+    own.answer = database.probe().then((answers) => {
+      own.isOver = true;
+      answered = answers;
+      return answers;
+    });
+    last = own;
+  };
+  /** A database that hangs keeps nobody waiting for longer than a moment: then what the last probe found counts. */
   const probe = async () => {
-    if (performance.now() - last.at >= PROBE_EVERY_MS) last = { at: performance.now(), answer: database.probe() };
-    answered = await last.answer;
-    return answered;
+    if (last.isOver && performance.now() - last.at >= PROBE_EVERY_MS) look();
+    return await Promise.race([last.answer, sleep(PROMPT_MS, undefined, { ref: false }).then(() => answered)]);
   };
   return createFrame({
     ...deps,
@@ -54,7 +67,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       if (!database.isReady()) return 'starting';
       return (await probe()) ? 'ready' : 'unavailable';
     },
-    actors: { ...NO_ACTORS, pipeline: () => hubPipeline(config.HUB_DB_NAME, answered) },
+    actors: { ...deps.actors, pipeline: () => hubPipeline(config.HUB_DB_NAME, answered) },
     upgrades: { accept: ({ url, headers }) => isStreamRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
     routes: (app, { addressOf }) => {
       const requestsPerMinute = config.HUB_RATE_LIMIT_RPM;

@@ -1,10 +1,10 @@
 import { PlatformError } from '../errors.ts';
 import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
-import { type ConfigAnswer, type ConfigTree, mergeTrees, readConfigAnswer } from './config-tree.ts';
 import { isWhole } from './delta.ts';
+import { type ConfigAnswer, type ConfigTree, mergeTrees, readConfigAnswer } from './store/config-tree.ts';
 
-export type { ConfigTree } from './config-tree.ts';
 export { type DiscoveredDatabase, type Discovery, discoverDatabases } from './discovery.ts';
+export type { ConfigTree } from './store/config-tree.ts';
 
 export interface HubAddress {
   readonly host: string;

@@ -1,4 +1,4 @@
-import { type ConfigAnswer, type ConfigTree, countEntries, entriesOf } from './config-tree.ts';
+import { type ConfigAnswer, type ConfigTree, countEntries, entriesOf } from './store/config-tree.ts';
 
 /**
  * Whether changes since a watermark, merged into what was known, are the whole configuration. They are not after a removal,

@@ -6,9 +6,9 @@ import {
   type DbType,
   databaseKey,
   NAME_PATTERN
-} from '../wire/database.ts';
-import type { ConfigTree, ModuleParams } from './config-tree.ts';
+} from '../wire/data/database.ts';
 import { printable } from './printable.ts';
+import type { ConfigTree, ModuleParams } from './store/config-tree.ts';
 
 export interface DiscoveredDatabase {
   readonly id: DatabaseId;

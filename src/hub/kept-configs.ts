@@ -1,13 +1,7 @@
 import { KeptResult } from '../service/rpc/kept-result.ts';
 import { SharedReads } from '../service/shared-reads.ts';
-import { buildTree } from './config-tree.ts';
-import {
-  type ConfigEnvelope,
-  type ConfigState,
-  countConfigs,
-  selectConfigMark,
-  selectConfigState
-} from './store/configs.ts';
+import { buildTree } from './store/config-tree.ts';
+import type { ConfigEnvelope, ConfigState } from './store/configs.ts';
 import type { HubDatabase } from './store/database.ts';
 
 /** Answers that are kept; services ask with the few watermarks that they saw last. */
@@ -49,16 +43,16 @@ export class KeptConfigs {
 
   async #look(): Promise<Kept> {
     if (this.#kept && (await this.#isCurrent(this.#kept))) return this.#kept;
-    const state = await this.#database.read(selectConfigState);
+    const state = await this.#database.read('selectConfigState');
     this.#kept = { ...state, answers: new Map(), countedAt: performance.now() };
     return this.#kept;
   }
 
   async #isCurrent(kept: Kept): Promise<boolean> {
-    const { seq, watermark } = await this.#database.readOnce(selectConfigMark);
+    const { seq, watermark } = await this.#database.readOnce('selectConfigMark');
     if (seq !== kept.head.seq || watermark !== kept.head.watermark) return false;
     if (performance.now() - kept.countedAt < RECOUNT_MS) return true;
     kept.countedAt = performance.now();
-    return (await this.#database.readOnce(countConfigs)) === kept.head.entries;
+    return (await this.#database.readOnce('countConfigs')) === kept.head.entries;
   }
 }

@@ -2,7 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { DatabaseIdSchema } from '../wire/database.ts';
+import { DatabaseIdSchema } from '../wire/data/database.ts';
 import type { DiscoveredDatabase } from './discovery.ts';
 
 /** In SYNC_STATE_DIR. */

@@ -1,14 +1,22 @@
+import type { HubActorData } from '../../actors/hub/actor.ts';
+import type { PricesActorData } from '../../actors/prices/actor.ts';
+import { actorEntry } from '../../actors/runtime/supervision/actor-handle.ts';
+import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import type { BreakerInput } from '../../machines/runtime/circuit-breaker.ts';
 import { findNetwork } from '../coin/find-network.ts';
 import { databaseOf } from '../config/database.ts';
-import type { HubConfig } from '../config/hub.ts';
+import type { HubConfig } from '../config/services/hub.ts';
+import { PlatformError, type WireError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
+import { type ActorId, type ActorName, actorKey } from '../wire/state/actor.ts';
+import type { ActorReport } from '../wire/state/report.ts';
 import { createHubApp } from './app.ts';
-import { startOracle } from './oracle/oracle.ts';
-import { openHubDatabase } from './store/database.ts';
+import type { OracleSettings } from './oracle/oracle.ts';
+import { remoteDatabase } from './remote-database.ts';
+import type { HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState } from './store/asks.ts';
 import type { RemovedRows } from './store/prices.ts';
 import { PriceStream } from './stream/price-stream.ts';
 import { openPlaces } from './telemetry/places.ts';
@@ -24,12 +32,19 @@ export interface HubOptions {
 /** A running hub. */
 export interface Hub {
   readonly port: number;
+  /** Rejected when it cannot go on. */
+  readonly ended: Promise<void>;
   /** Finishes the requests in flight, ends the others after SHUTDOWN_GRACE_MS, closes the database. */
   stop(): Promise<void>;
 }
 
+/** Neither is of one network. */
+const HUB = { kind: 'hub', chain: 'all', network: 'all' } as const;
+const PRICES = { ...HUB, kind: 'prices' } as const;
+
 /**
- * Starts a standalone hub. It listens at once and says 503 in `health` until its database is there.
+ * Starts a standalone hub: a front door here, its database in an actor, and an actor that finds prices where there are sources. It listens
+ * at once and says 503 in `health` until its database is there.
  *
  * @param signal ends the waiting for the database; a hub that has started is ended with `stop`
  * @returns when its database is ready
@@ -40,18 +55,62 @@ export async function startHub(
   signal = new AbortController().signal
 ): Promise<Hub> {
   const placeOf = await openPlaces(config.TELEMETRY_GEO_DB);
-  const database = openHubDatabase(databaseOf(config, 'HUB'), log, breaker);
-  const metrics = createMetrics({ service: 'hub', actors: () => [] });
+  const coordinates = databaseOf(config, 'HUB');
+  const ended = Promise.withResolvers<void>();
+  const ready = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => ready.reject(signal.reason));
+  // Whoever waits for them is told; they may end while nobody does.
+  for (const { promise } of [ended, ready]) promise.catch(() => undefined);
+  let state: HubDatabaseState = { isReady: false, circuit: 'closed' };
+  let wasReady = false;
+  let pricing: PricesState | undefined;
+  const reportNow = (id: ActorName): ActorReport | undefined => {
+    if (actorKey(id) === actorKey(HUB)) return reportOf(state);
+    return pricing && { ...pricing, circuit: null, height: null, tip: null, lagBlocks: null };
+  };
+  const metrics = createMetrics({
+    service: 'hub',
+    actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow(actor.id) }))
+  });
   const base = await openServiceBase('hub', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
+  const supervisor = new Supervisor<HubAsks, Record<never, never>, HubNotices & PricesNotices, ActorId>({
+    ...{ log, handlers: {}, ...base.observers },
+    listeners: {
+      state: (next: HubDatabaseState) => {
+        state = next;
+        wasReady ||= next.isReady;
+        if (next.isReady) ready.resolve();
+      },
+      refused: (error: WireError) => ready.reject(PlatformError.fromWire(error)),
+      pricing: (next: PricesState) => {
+        pricing = next;
+      },
+      priced: (removed: readonly RemovedRows[]) => stream.changed('price_snapshots', removed)
+    },
+    onFatal: (error) => {
+      ready.reject(error);
+      ended.reject(error);
+    }
+  });
+  const database = remoteDatabase({
+    ask: (type, body, options) => supervisor.handle(HUB).ask(type, body, options),
+    state: () => state
+  });
   const serves = (code: string) => findNetwork(code)?.code === code.toUpperCase();
   const limits = { sends: config.WS_BACKPRESSURE_LIMIT, bytes: config.WS_BACKPRESSURE_MAX_BYTES };
   const stream = new PriceStream(database, log, limits);
-  const app = createHubApp({ ...base, config, log, database, stream, serves, placeOf });
-  let stopOracle: (() => void) | undefined;
+  const app = createHubApp({
+    ...{ ...base, config, log, database, stream, serves, placeOf },
+    actors: {
+      list: () => supervisor.list(),
+      timeline: supervisor.timeline,
+      control: supervisor,
+      describe: (id) => ({ report: reportNow(id) ?? null })
+    }
+  });
   const stop = async () => {
-    stopOracle?.();
     await app.close();
-    await database.close();
+    await supervisor.stopAll(config.SHUTDOWN_GRACE_MS);
     await base.close();
   };
   try {
@@ -64,13 +123,34 @@ export async function startHub(
       hasKey: config.HUB_API_KEY !== undefined,
       exposure: 'ANYONE who reaches this port can change the configuration, and read its database passwords'
     });
-    await database.prepare(signal);
-    const onChange = (removed: readonly RemovedRows[]) => stream.changed('price_snapshots', removed);
-    if (config.PRICE_SOURCES?.length) stopOracle = startOracle({ settings: config, database, log, onChange });
+    const hubData = (): HubActorData => ({
+      ...{ database: coordinates, breaker, isFirst: !wasReady, logLevel: config.LOG_LEVEL }
+    });
+    supervisor.start({ id: HUB, kind: HUB.kind, entry: actorEntry('hub'), workerData: hubData });
+    await ready.promise;
+    if (config.PRICE_SOURCES?.length) {
+      const settings = oracleSettingsOf(config);
+      const workerData: PricesActorData = { database: coordinates, settings, logLevel: config.LOG_LEVEL };
+      supervisor.start({ id: PRICES, kind: PRICES.kind, entry: actorEntry('prices'), workerData });
+    }
     log.info({ host: config.HUB_HOST, port, database: config.HUB_DB_NAME }, `hub ready on ${config.HUB_HOST}:${port}`);
-    return { port, stop };
+    return { port, ended: ended.promise, stop };
   } catch (caught) {
     await stop();
     throw caught;
   }
+}
+
+function oracleSettingsOf(config: HubConfig): OracleSettings {
+  const { PRICE_SOURCES, ORACLE_ROUND_INTERVAL, PRICE_FETCH_TIMEOUT, COINMARKETCAP_API_KEY } = config;
+  const { PRICE_SOURCE_COINGECKO_URL, PRICE_SOURCE_KRAKEN_URL, PRICE_SOURCE_COINMARKETCAP_URL } = config;
+  return {
+    ...{ PRICE_SOURCES, ORACLE_ROUND_INTERVAL, PRICE_FETCH_TIMEOUT, COINMARKETCAP_API_KEY },
+    ...{ PRICE_SOURCE_COINGECKO_URL, PRICE_SOURCE_KRAKEN_URL, PRICE_SOURCE_COINMARKETCAP_URL }
+  };
+}
+
+function reportOf({ isReady, circuit }: HubDatabaseState): ActorReport {
+  const phase = isReady ? 'ready' : 'waiting';
+  return { phase, circuit, height: null, tip: null, lagBlocks: null, lastError: null };
 }

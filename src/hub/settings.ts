@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ChainNetwork } from '../coin/chains.ts';
+import { CHAIN_NETWORKS, type ChainNetwork } from '../coin/chains.ts';
 import { sameNetwork } from '../coin/find-network.ts';
+import type { NetworkFromHub } from '../config/load.ts';
 import type { HubPlace } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import type { HubClient } from './client.ts';
-import type { ConfigTree, ModuleParams } from './config-tree.ts';
 import { printable } from './printable.ts';
+import type { ConfigTree, ModuleParams } from './store/config-tree.ts';
 
 /** What the hub's configuration has for one service of a network. */
 export interface HubSettings {
@@ -13,11 +14,14 @@ export interface HubSettings {
   readonly texts: Readonly<Record<string, string>>;
   /** One sentence for each module that is missing or there more than once, and each text that cannot be used. */
   readonly problems: readonly string[];
+  /** It names several networks, and no variable says which one is meant: asking again is of no use. */
+  readonly isAmbiguous?: boolean;
 }
 
 export interface HubQuestion {
   readonly hub: Pick<HubClient, 'fetchConfigs'>;
-  readonly network: ChainNetwork;
+  /** Whose settings are asked for: a network, or how the hub says which one. */
+  readonly network: ChainNetwork | NetworkFromHub;
   /** The variables that are set nowhere else, and where each is in the hub's configuration. */
   readonly places: Readonly<Record<string, HubPlace>>;
   /** Those of them that the service cannot start without. */
@@ -43,7 +47,7 @@ export async function fetchSettings(question: HubQuestion): Promise<HubSettings>
   const deadline = performance.now() + maxWaitMs;
   for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
     const answer = await hub.fetchConfigs().then(
-      (tree) => pickSettings(tree, network, places),
+      (tree) => settingsIn(tree, network, places, needed),
       (caught) => PlatformError.from(caught, 'HUB_UNREACHABLE')
     );
     const leftMs = deadline - performance.now();
@@ -52,28 +56,51 @@ export async function fetchSettings(question: HubQuestion): Promise<HubSettings>
       warn(`${answer.message}; asking again for ${Math.round(leftMs / 1000)} s`);
     } else {
       const lacking = needed.filter((variable) => answer.texts[variable] === undefined);
-      if (lacking.length === 0 || leftMs < retryMs) return answer;
+      if (lacking.length === 0 || leftMs < retryMs || answer.isAmbiguous) return answer;
       warn(`the hub has no ${lacking.join(', ')} yet; asking again for ${Math.round(leftMs / 1000)} s`);
     }
     await sleep(retryMs);
   }
 }
 
+function settingsIn(
+  tree: ConfigTree,
+  asked: ChainNetwork | NetworkFromHub,
+  places: HubQuestion['places'],
+  needed: readonly string[]
+): HubSettings {
+  if (!('service' in asked)) return pickSettings(tree, asked, places, needed);
+  const found = CHAIN_NETWORKS.filter((network) => modulesOf(tree, network).some(isOf(asked.service)));
+  const [network, ...others] = found;
+  if (network && others.length === 0) {
+    const { texts, problems } = pickSettings(tree, network, places, needed);
+    return { texts: { ...asked.textsOf(network), ...texts }, problems };
+  }
+  const modules = `<prefix>-${asked.service}`;
+  if (!network) return { texts: {}, problems: [`the hub names no module ${modules}`] };
+  const names = found.map(({ name }) => name).join(', ');
+  return { texts: {}, problems: [`the hub names modules ${modules} of ${names}`], isAmbiguous: true };
+}
+
 /**
  * What a configuration has of some variables: the first parameter of each that is set, in the module `<prefix>-<service>` of the
  * network, whatever the prefix. Of several modules of one service the first counts.
+ *
+ * @param needed the variables whose module is missed where there is none; default: all
  */
 export function pickSettings(
   tree: ConfigTree,
   network: ChainNetwork,
-  places: Readonly<Record<string, HubPlace>>
+  places: Readonly<Record<string, HubPlace>>,
+  needed: readonly string[] = Object.keys(places)
 ): HubSettings {
   const modules = modulesOf(tree, network);
   const problems: string[] = [];
   const texts: Record<string, string> = {};
   for (const service of new Set(Object.values(places).map((place) => place.service))) {
-    const [first, ...others] = modules.filter(([module]) => module.endsWith(`-${service}`));
-    if (!first) problems.push(`the hub names no module <prefix>-${service} of ${network.name}`);
+    const [first, ...others] = modules.filter(isOf(service));
+    const isMissed = needed.some((variable) => places[variable]?.service === service);
+    if (!first && isMissed) problems.push(`the hub names no module <prefix>-${service} of ${network.name}`);
     if (first && others.length > 0)
       problems.push(
         `the hub names ${others.length + 1} modules <prefix>-${service} of ${network.name}: ${printable(first[0])} counts`
@@ -86,6 +113,11 @@ export function pickSettings(
   }
   return { texts, problems };
 }
+
+const isOf =
+  (service: string) =>
+  ([module]: readonly [string, ModuleParams]): boolean =>
+    module.endsWith(`-${service}`);
 
 /** Fit for one line. */
 function isUsable(text: string): boolean {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { MinerConfig } from '../config/miner.ts';
+import type { MinerConfig } from '../config/services/miner.ts';
 import type { ServiceDefinition } from '../service/frame.ts';
 import { NO_ACTORS } from '../service/no-actors.ts';
 import { healthRoute } from '../service/routes/health.ts';

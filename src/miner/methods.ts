@@ -197,7 +197,7 @@ function chainMethods({ wallet }: MinerMethodDeps): Readonly<Record<string, RpcM
 
 function checkAddress(address: string, { addresses, name }: ChainNetwork): void {
   if (!isAddress(address, addresses))
-    throw new PlatformError('REQUEST_INVALID', { reason: `address: "${address}" is none of ${name}` });
+    throw new PlatformError('REQUEST_INVALID', { reason: `address: "${address}" is not an address of ${name}` });
 }
 
 function statusOf({ state }: Miner): Static<typeof StatusSchema> {

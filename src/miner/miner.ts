@@ -38,6 +38,8 @@ export class Miner {
   readonly #options: MinerOptions;
   #waiting: Waiting = NOBODY_WAITS;
   #lastBlockAt = performance.now();
+  /** The node is the one of the network, and its wallet is open; asked for again after each failure, since the node may have restarted. */
+  #isPrepared = false;
   #state: MinerState;
 
   constructor(options: MinerOptions) {
@@ -81,6 +83,7 @@ export class Miner {
       } catch (caught) {
         if (hasCode(caught, 'NODE_MISMATCH')) throw caught;
         if (signal.aborted) return;
+        this.#isPrepared = false;
         this.#state = { ...this.#state, consecutiveErrors: this.#state.consecutiveErrors + 1 };
         this.#options.log.warn({ err: caught }, 'the coin node refused or did not answer');
       }
@@ -90,9 +93,12 @@ export class Miner {
 
   async #step(signal: AbortSignal): Promise<void> {
     const { wallet, verify, log } = this.#options;
-    if (!this.#state.isReady) {
+    if (!this.#isPrepared) {
       await verify(signal);
       await wallet.prepare(signal);
+      this.#isPrepared = true;
+    }
+    if (!this.#state.isReady) {
       this.#state = { ...this.#state, isReady: true };
       this.#lastBlockAt = performance.now();
       log.info('the wallet has coins');

@@ -1,4 +1,4 @@
-import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../wire/pipeline.ts';
+import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../wire/state/pipeline.ts';
 
 /** The miner as it knows itself: miner → coin node. @param reason why it cannot mine; null while it can */
 export function minerPipeline(network: string, reason: string | null): Pipeline {

@@ -55,7 +55,7 @@ export class MinerWallet {
   async waiting(signal?: AbortSignal): Promise<number> {
     const { size } = Object(await this.#rpc.call('getmempoolinfo', [], signal)) as { size?: unknown };
     if (!Number.isSafeInteger(Number(size)))
-      throw new PlatformError('NODE_REFUSED', { reason: 'the node tells no size of its mempool' });
+      throw new PlatformError('NODE_REFUSED', { reason: 'the node does not say how large its mempool is' });
     return Number(size);
   }
 
@@ -112,7 +112,11 @@ export class MinerWallet {
   async #open(signal?: AbortSignal): Promise<void> {
     try {
       const loaded = (await this.#rpc.call('listwallets', [], signal)) as readonly string[];
-      if (loaded.length > 0) return;
+      if (loaded.length > 1) {
+        const reason = `the node has ${loaded.length} wallets open, and the miner needs one: close the others (unloadwallet)`;
+        throw new PlatformError('NODE_REFUSED', { reason });
+      }
+      if (loaded.length === 1) return;
       const { wallets } = (await this.#rpc.call('listwalletdir', [], signal)) as {
         readonly wallets: readonly { readonly name: string }[];
       };

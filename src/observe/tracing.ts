@@ -5,14 +5,14 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { FastifyPluginCallback } from 'fastify';
-import { type ActorName, actorKey } from '../wire/actor.ts';
+import { type ActorName, actorKey } from '../wire/state/actor.ts';
 import type { SpanRecord } from './counters.ts';
 import type { SpanAttributes, Trace } from './trace.ts';
 
 const EXPORT_EVERY_MS = 1_000;
 const EXPORT_TIMEOUT_MS = 3_000;
-/** Paths that probes and the console ask all the time. */
-const UNTOLD = /^\/(?:livez|readyz|health|metrics|debug\/live|console\/.*|subscribe\/.*)?$/;
+/** Requests that probes and the console send all the time; `POST /` is JSON-RPC. */
+const UNTRACED = /^GET \/(?:livez|readyz|health|metrics|debug\/live|console\/.*|subscribe\/.*)?$/;
 /** States of a replica that are pieces of work, by name before the first dot. */
 const REPLICA_WORK = new Set(['bootstrapping', 'catchingUp', 'verifying', 'rollingBack', 'reconciling']);
 
@@ -54,7 +54,7 @@ export function openTracing(endpoint: string, service: { readonly name: string; 
   const requests = new FastifyOtelInstrumentation({
     instrumentHooks: false,
     instrumentHandler: false,
-    ignorePaths: ({ url }) => UNTOLD.test(url.split('?', 1)[0]!),
+    ignorePaths: ({ url, method }) => UNTRACED.test(`${method === 'HEAD' ? 'GET' : method} ${url.split('?', 1)[0]}`),
     requestHook: (span, { method, routeOptions }) => void span.updateName(`${method} ${routeOptions.url ?? 'unknown'}`)
   });
   requests.setTracerProvider(provider);

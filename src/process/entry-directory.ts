@@ -26,8 +26,8 @@ const TOUCH_INTERVAL_MS = 3_600_000;
 const FORGOTTEN_MS = 24 * TOUCH_INTERVAL_MS;
 
 /**
- * Makes a directory of this process alone (0700) below the system's temporary one. It goes when the process ends, or,
- * when that and whoever might have removed it were killed at once, with the next start a day later.
+ * Makes a private directory (0700) below the system's temporary one. It is removed when the process ends, or at the next start a
+ * day later if process and guardian were killed together.
  *
  * @throws {PlatformError} TEMP_UNUSABLE
  */

@@ -7,7 +7,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { makePrivateDirectory, openEntryDirectory, SHARED_DIRECTORY } from './entry-directory.ts';
 
 /**
- * What this program consists of, and where that comes from: the files of the source, or the one file that
+ * The parts of this program and where they come from: the files of the source, or the one file that
  * `npm run build:binary` makes of them. That carries as assets `build.json`, `entries.json` (SHA-256 of each entry), `entries/…` and
  * `web/…`.
  */

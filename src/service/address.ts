@@ -21,7 +21,7 @@ export function createAddressReader(trusted: readonly string[] = []): AddressRea
     let address = plain(request.socket.remoteAddress ?? '');
     const forwarded = String(request.headers['x-forwarded-for'] ?? '').split(',');
     // From the nearest hop backwards: each entry was written by the one after it.
-    while (isIP(address) && isProxy(address)) {
+    while (isProxy(address)) {
       const previous = plain(forwarded.pop()?.trim() ?? '');
       if (!isIP(previous)) break;
       address = previous;
@@ -35,11 +35,12 @@ export function createPeerReader(trusted: readonly string[] = []): PeerReader {
   const isProxy = readProxies(trusted);
   return ({ remoteAddress }) => {
     const address = plain(remoteAddress ?? '');
-    return isIP(address) && isProxy(address) ? undefined : counted(address);
+    return isProxy(address) ? undefined : counted(address);
   };
 }
 
 function readProxies(entries: readonly string[]): (address: string) => boolean {
+  if (entries.length === 0) return () => false; // an empty list still makes an object of each address that it is asked for
   const list = new BlockList();
   for (const entry of entries) {
     const [address = '', prefix] = entry.split('/');
@@ -52,7 +53,7 @@ function readProxies(entries: readonly string[]): (address: string) => boolean {
       throw new PlatformError('CONFIG_INVALID', { reason }, { cause });
     }
   }
-  return (address) => list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  return (address) => isIP(address) > 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
 function counted(address: string): string {

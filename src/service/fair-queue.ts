@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '../errors.ts';
-import { databaseKey } from '../wire/database.ts';
+import { databaseKey } from '../wire/data/database.ts';
 import type { AddressReader } from './address.ts';
 import { databaseOf } from './parameters.ts';
 
@@ -82,7 +82,7 @@ function takeNext(queues: Map<string, Turn[]>): readonly Turn[] {
     if (rest.length > 0) queues.set(address, rest); // behind all others
     if (!first) continue;
     if (isThere(first)) return [first, ...takeAlike(queues, first)];
-    first.answer.reject(new PlatformError('ANSWERS_WAITING', { reason: 'its client has left' })); // nobody hears it
+    first.answer.reject(new PlatformError('ANSWERS_WAITING', { reason: 'the client has disconnected' })); // nobody hears it
   }
   return [];
 }

@@ -19,9 +19,10 @@ import type { ConsoleFile } from './console-files.ts';
 import { allowOrigins } from './cross-origin.ts';
 import { errorHandler } from './errors.ts';
 import { ClientLimiter } from './ingress/client-limiter.ts';
-import { type FrontDoorOptions, frontDoor } from './ingress/front-door.ts';
+import { type IngressOptions, ingress } from './ingress/ingress.ts';
 import { type Documentation, documentRoutes } from './openapi.ts';
 import { refuseInvalid } from './parameters.ts';
+import { OtherServices } from './platform/other-services.ts';
 import { READINESS, type Readiness } from './readiness.ts';
 import { consoleRoutes } from './routes/console.ts';
 import { debugRoutes, type ServiceActors } from './routes/debug.ts';
@@ -35,7 +36,13 @@ import { ResponseBuffer } from './stream/response-buffer.ts';
 /** What the frame reads of a service's configuration. */
 export type FrameSettings = Pick<
   FrameConfig,
-  'TRUST_PROXY' | 'CORS_ORIGINS' | 'HTTP_MAX_PER_IP' | 'MAX_CONNECTIONS' | 'SHUTDOWN_GRACE_MS'
+  | 'TRUST_PROXY'
+  | 'CORS_ORIGINS'
+  | 'HTTP_MAX_PER_IP'
+  | 'MAX_CONNECTIONS'
+  | 'SHUTDOWN_GRACE_MS'
+  | 'CONSOLE_SERVICES'
+  | 'CONSOLE_SERVICES_KEY'
 >;
 
 /** What a service's own routes are handed by the frame. */
@@ -70,7 +77,7 @@ export interface ServiceDefinition {
   /** The service's own checks, after the key and before parameters and body. */
   readonly check?: (request: FastifyRequest) => void;
   /** The requests that become WebSockets, and how many of those an address may have. */
-  readonly upgrades?: { readonly accept: FrontDoorOptions['isUpgrade']; readonly maxPerAddress: number };
+  readonly upgrades?: { readonly accept: IngressOptions['isUpgrade']; readonly maxPerAddress: number };
   /** Registers the service's own routes. */
   readonly routes?: (app: FastifyInstance, parts: FrameParts) => void;
 }
@@ -134,7 +141,7 @@ function serverOptions(
     bodyLimit: BODY_LIMIT_BYTES,
     routerOptions: { maxParamLength: MAX_PART_LETTERS },
     forceCloseConnections: 'idle',
-    ...frontDoor({
+    ...ingress({
       clientLimiter,
       maxConnections: config.MAX_CONNECTIONS,
       ...(upgrades?.accept ? { isUpgrade: upgrades.accept } : {})
@@ -159,13 +166,15 @@ function registerRoutes(
   parts: FrameParts,
   document: ReturnType<typeof documentRoutes>
 ): void {
-  const { name, version, mode = null, rpc, documentation, actors, readiness } = service;
+  const { name, version, mode = null, consolePath = '/', rpc, documentation, actors, readiness, config } = service;
   const { title, description } = documentation;
   const openRpc = rpc && describeMethods(rpc.methods, { title, version, description });
   app.register(probeRoutes, { readiness });
   service.routes?.(app, parts);
   if (rpc && openRpc) app.register(jsonRpc, { ...parts, rpc, document: openRpc });
-  app.register(debugRoutes, { ...parts, version, service: name, mode, actors, readiness });
+  const others = new OtherServices(config.CONSOLE_SERVICES ?? [], config.CONSOLE_SERVICES_KEY);
+  const own = { version, service: name, mode, console: consolePath, actors, readiness };
+  app.register(debugRoutes, { ...parts, ...own, others });
   app.register(documentationRoutes, { document, methods: openRpc?.methods });
   app.register(consoleRoutes, service);
   app.register(metricsRoutes, service);

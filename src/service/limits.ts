@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '../errors.ts';
-import { databaseKey } from '../wire/database.ts';
+import { databaseKey } from '../wire/data/database.ts';
 import type { AddressReader } from './address.ts';
 import { databaseOf } from './parameters.ts';
 

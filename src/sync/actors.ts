@@ -9,9 +9,9 @@ import type { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Counters } from '../observe/counters.ts';
 import type { Trace } from '../observe/trace.ts';
-import type { Broadcast } from '../wire/broadcast.ts';
-import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
-import type { DatabaseReport } from '../wire/report.ts';
+import type { Broadcast } from '../wire/data/broadcast.ts';
+import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/data/database.ts';
+import type { DatabaseReport } from '../wire/state/report.ts';
 import type { FanOut } from './fan-out/fan-out.ts';
 
 /** What either kind of sync actor may be asked; which kind there is, the mode says. */

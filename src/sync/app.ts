@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { FairQueue } from '../service/fair-queue.ts';
 import { createFrame, type FrameParts } from '../service/frame.ts';
 import { databaseOf } from '../service/parameters.ts';
-import type { DatabaseId } from '../wire/database.ts';
+import type { DatabaseId } from '../wire/data/database.ts';
 import { SYNC_DOCUMENTATION } from './documentation.ts';
 import { describeActor } from './http/actor-description.ts';
 import { checkDatabase } from './http/checks.ts';

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../db/core/connection.ts';
 import { readTableSizes, type TableSizes } from '../db/tables/table-sizes.ts';
 import type { Logger } from '../log.ts';
-import type { Catalog, CatalogEntry } from '../wire/catalog.ts';
-import type { DatabaseCoordinates, DatabaseId } from '../wire/database.ts';
-import type { DatabaseReport } from '../wire/report.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../wire/data/database.ts';
+import type { Catalog, CatalogEntry } from '../wire/log/catalog.ts';
+import type { DatabaseReport } from '../wire/state/report.ts';
 
-/** How long an answer waits for MariaDB before it uses the last known figures. */
+/** How long an answer waits for MariaDB before it uses the last known sizes. */
 const PATIENCE_MS = 1_000;
 /** How long an answer is kept for which a server came too late. */
 const LATE_MS = 5_000;
@@ -29,7 +29,7 @@ interface Server {
 /**
  * What is served, and how large it is: read when somebody asks, one query per server, and kept for a while.
  *
- * A server that does not answer holds nobody up: its last known figures stand, zeros before the first.
+ * A server that does not answer holds nobody up: its last known sizes are used, zeros before the first.
  */
 export class CatalogCache {
   readonly #options: CatalogOptions;

@@ -1,9 +1,9 @@
 import type { ReplicaActorData } from '../../actors/protocol.ts';
 import { sameNetwork } from '../coin/find-network.ts';
-import type { SyncConfig } from '../config/sync.ts';
+import type { SyncConfig } from '../config/services/sync.ts';
 import { PlatformError } from '../errors.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
-import type { DatabaseId } from '../wire/database.ts';
+import type { DatabaseId } from '../wire/data/database.ts';
 
 const DEPTH = 'SYNC_BOOTSTRAP_DEPTH_<CHAIN>_<NETWORK>';
 const SUBSCRIBE = 'SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>';

@@ -1,5 +1,5 @@
 import type { Documentation } from '../service/openapi.ts';
-import { BlockMessageSchema, ReorgMessageSchema, StatusMessageSchema } from '../wire/messages.ts';
+import { BlockMessageSchema, ReorgMessageSchema, StatusMessageSchema } from '../wire/data/messages.ts';
 import { AuthMessageSchema, HeartbeatMessageSchema } from '../wire/validator.ts';
 
 /** The text of sync's `/openapi.json` besides its routes. */

@@ -1,6 +1,6 @@
 import { sameNetwork } from '../coin/find-network.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
-import type { DatabaseId } from '../wire/database.ts';
+import type { DatabaseId } from '../wire/data/database.ts';
 
 /** Applies SYNC_EXCLUDE: the remaining databases, and the entries that matched nothing (a typing error, most likely). */
 export interface Exclusion {

@@ -1,11 +1,11 @@
 import type { ActorNotices, MainAsks } from '../../actors/protocol.ts';
 import type { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
-import type { SyncConfig } from '../config/sync.ts';
+import type { SyncConfig } from '../config/services/sync.ts';
 import type { ResumePoint } from '../db/source/resume-point.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
 import type { Logger } from '../log.ts';
-import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/database.ts';
+import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/data/database.ts';
 import { actorSpec } from './actor-specs.ts';
 import type { SyncActorAsks } from './actors.ts';
 import { refuseUnmatched } from './chain-settings.ts';

@@ -1,5 +1,5 @@
 import type { DiscoveredDatabase } from '../hub/client.ts';
-import { type DatabaseId, databaseKey } from '../wire/database.ts';
+import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
 
 /** The difference between the known databases and the hub's present list. */
 export interface RosterChange {

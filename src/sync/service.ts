@@ -5,7 +5,7 @@ import { TaskPool } from '../../actors/runtime/task-pool.ts';
 import { ResumePointStore } from '../../actors/source/resume-point-store.ts';
 import type { SyncTasks } from '../../workers/sync/tasks.ts';
 import { hubsOf } from '../config/hub-client.ts';
-import type { SyncConfig } from '../config/sync.ts';
+import type { SyncConfig } from '../config/services/sync.ts';
 import { connect } from '../db/core/connection.ts';
 import { hasCode } from '../errors.ts';
 import { createHubClient } from '../hub/client.ts';
@@ -14,8 +14,8 @@ import type { Logger } from '../log.ts';
 import { createSyncMetrics } from '../observe/metrics/sync/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
-import { waitOf } from '../wire/condition.ts';
-import { type DatabaseId, databaseKey } from '../wire/database.ts';
+import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
+import { waitOf } from '../wire/state/condition.ts';
 import { coordinatesOf } from './actor-specs.ts';
 import { createActors } from './actors.ts';
 import { createApp } from './app.ts';
@@ -23,7 +23,7 @@ import { CatalogCache } from './catalog.ts';
 import { FanOut } from './fan-out/fan-out.ts';
 import { openFinderKey } from './finder-key.ts';
 import { followRoster } from './follow-roster.ts';
-import { watchHub } from './hub-watch.ts';
+import { watchDatabases } from './hub-watch.ts';
 import { Roster } from './roster.ts';
 import { ArtifactStore } from './snapshot/artifact-store.ts';
 import { readSourceCa } from './source-ca.ts';
@@ -74,8 +74,8 @@ export async function startSync(
   let hubIsUp: boolean | null = null;
   const metrics = createSyncMetrics({
     mode: config.SYNC_MODE,
-    fanOut: () => fanOut.figures,
-    snapshots: () => artifacts.figures,
+    fanOut: () => fanOut.counts,
+    snapshots: () => artifacts.counts,
     hubIsUp: () => hubIsUp,
     waitingTasks: () => tasks.queueDepth,
     freeBytes: async () => ({
@@ -87,7 +87,7 @@ export async function startSync(
         .list()
         .map((actor) => ({ actor, report: reportOf(actor.id), subscribers: fanOut.subscribers(actor.id) }))
   });
-  const base = await openServiceBase(config.SYNC_MODE, config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
+  const base = await openServiceBase(`sync ${config.SYNC_MODE}`, config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
   const broadcasts = await ResumePointStore.open(join(config.SYNC_STATE_DIR, 'broadcasts'), log);
   const artifacts = await ArtifactStore.open({
     directory: directories.snapshots,
@@ -177,7 +177,7 @@ export async function startSync(
   const stopping = new AbortController();
   const hubs = hubsOf(config);
   const asked = { mode: config.SYNC_MODE, hubs: hubs.map(({ host, port: hubPort }) => `${host}:${hubPort}`) };
-  const watching = watchHub({
+  const watching = watchDatabases({
     hub: createHubClient({
       hosts: hubs,
       apiKey: config.HUB_API_KEY,

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { SyncConfig } from '../config/sync.ts';
+import type { SyncConfig } from '../config/services/sync.ts';
 import { PlatformError } from '../errors.ts';
 
 /** The PEM text of SYNC_SOURCE_CA. @throws {PlatformError} CONFIG_INVALID when it cannot be read or holds no certificate */

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SyncConfig } from '../config/sync.ts';
+import type { SyncConfig } from '../config/services/sync.ts';
 import { hasCode } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { lockDirectory } from '../process/directory-lock.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { SyncConfig } from '../config/sync.ts';
+import type { SyncConfig } from '../config/services/sync.ts';
 import { type ValidatorIdentity, validatorIdentity } from './client/validator-identity.ts';
 import { keptSecret } from './kept-secret.ts';
 
@@ -8,7 +8,7 @@ const FILE = 'validator.seed';
 const REMEDY = 'restore it, or set SYNC_VALIDATOR_SEED; without it this client is another validator to its sources';
 
 /**
- * Who this client is to its sources: the owner of SYNC_VALIDATOR_SEED, else of the seed that it keeps.
+ * The key by which sources know this client: from SYNC_VALIDATOR_SEED, else from the seed that it keeps.
  *
  * @throws {PlatformError} STATE_UNUSABLE
  */

@@ -1,33 +1,20 @@
-import { printId } from '../coin/raw/hash-id.ts';
 import { PlatformError } from '../errors.ts';
-import type { CoinReader } from './coin-reader.ts';
+import { scriptHashOf } from './coins/changes.ts';
+import { COIN_JSON_BYTES, CoinJson, coinBytes } from './coins/coin-json.ts';
+import { ReadAhead } from './coins/read-ahead.ts';
+import { OUTPOINT_BYTES } from './coins/records.ts';
 import { type MempoolCoins, nameOf } from './mempool-coins.ts';
+import type { TrackerStore } from './store.ts';
 
 /** Which coins of a script are asked for. */
 export interface CoinsQuestion {
-  /** SHA-256 of the script, hex. */
-  readonly script: string;
+  /** The script, hex. */
+  readonly scriptHex: string;
   readonly limit: number;
   /** The cursor of the page before; null: the first page. */
   readonly after: string | null;
-}
-
-export interface Coin {
-  readonly txid: string;
-  readonly vout: number;
-  /** Base units. */
-  readonly value: string;
-  /** Null: no block has it yet. */
-  readonly height: number | null;
-  readonly confirmations: number;
-}
-
-export interface CoinsAnswer {
-  readonly coins: readonly Coin[];
-  /** Names the place behind the last coin; null: there are no more. */
-  readonly next: string | null;
-  /** Height of the last block that was written; -1 before the first. */
-  readonly tip: number;
+  /** How far the tracker is, as JSON: it stands behind the coins. */
+  readonly sync: string;
 }
 
 /** Amounts in base units. */
@@ -46,17 +33,24 @@ export interface BalanceAnswer {
 
 export interface TrackerAnswersOptions {
   /** Undefined while no database is open. */
-  readonly coins: () => CoinReader | undefined;
-  readonly mempool: Pick<MempoolCoins, 'pendingOf' | 'spentOf' | 'spends'>;
-  /** Blocks after which a reward may be spent. */
-  readonly maturity: number;
+  readonly store: () => Pick<TrackerStore, 'coins' | 'version'> | undefined;
+  readonly mempool: Pick<MempoolCoins, 'pendingOf' | 'spentOf' | 'spends' | 'spendsAny' | 'version'>;
 }
 
 const CURSOR = /^[0-9a-f]{72}$/;
+/** A page of a long script has fewer coins than were asked for. */
+const PAGE_BYTES = 8 * 2 ** 20;
+
+interface Page {
+  readonly json: CoinJson;
+  /** Names the place behind the last coin; null: there are no more. */
+  readonly next: string | null;
+}
 
 /** What callers are told of scripts: stored coins under what the mempool does to them. */
 export class TrackerAnswers {
   readonly #options: TrackerAnswersOptions;
+  readonly #readAhead = new ReadAhead<Page>();
 
   constructor(options: TrackerAnswersOptions) {
     this.#options = options;
@@ -64,44 +58,54 @@ export class TrackerAnswers {
 
   /**
    * A page of coins, confirmed ones first; those that the mempool spends are left out, those that it makes come with the last page.
+   * While a caller takes its second page, or a later one, the next is read already.
    *
-   * @throws {PlatformError} REQUEST_INVALID for a cursor that is none, DATABASE_UNAVAILABLE
+   * @returns JSON `{utxos, nextCursor?, sync}`, in memory of its own
+   * @throws {PlatformError} REQUEST_INVALID for a cursor that is none, DATABASE_UNAVAILABLE, COINS_INCOMPLETE
    */
-  async coins({ script, limit, after }: CoinsQuestion): Promise<CoinsAnswer> {
+  async coins({ scriptHex, limit, after, sync }: CoinsQuestion): Promise<Buffer<ArrayBuffer>> {
     if (after !== null && !CURSOR.test(after))
       throw new PlatformError('REQUEST_INVALID', { reason: 'after must be the nextCursor of the page before' });
-    const { mempool, maturity } = this.#options;
-    const scriptHash = Buffer.from(script, 'hex');
-    const { coins, tip } = await this.#opened.page(scriptHash, Buffer.from(after ?? '', 'hex'), limit, maturity);
-    const confirmed = coins.filter(({ outpoint }) => !mempool.spends(outpoint));
-    const isLast = coins.length < limit;
-    const pending = isLast ? await this.#pending(scriptHash) : [];
-    return {
-      coins: [
-        ...confirmed.map(({ outpoint, value, height }) => ({
-          ...placeOf(outpoint),
-          value: String(value),
-          height,
-          confirmations: tip - height + 1
-        })),
-        ...pending.map(({ outpoint, value }) => ({
-          ...placeOf(outpoint),
-          value: String(value),
-          height: null,
-          confirmations: 0
-        }))
-      ],
-      next: isLast ? null : coins.at(-1)!.outpoint.toString('hex'),
-      tip
-    };
+    const most = Math.min(limit, Math.floor(PAGE_BYTES / (COIN_JSON_BYTES + scriptHex.length)));
+    const nameAt = (cursor: string | null) => `${scriptHex} ${most} ${cursor}`;
+    const { json, next } =
+      (await this.#readAhead.take(nameAt(after), this.#version)) ?? (await this.#page(scriptHex, most, after));
+    if (next !== null && after !== null)
+      this.#readAhead.read(nameAt(next), this.#version, () => this.#page(scriptHex, most, next));
+    return json.finish(`]${next === null ? '' : `,"nextCursor":"${next}"`},"sync":${sync}}`);
   }
 
-  /** @throws {PlatformError} DATABASE_UNAVAILABLE */
+  async #page(scriptHex: string, most: number, after: string | null): Promise<Page> {
+    const { mempool } = this.#options;
+    const scriptHash = scriptHashOf(Buffer.from(scriptHex, 'hex'));
+    const json = new CoinJson('{"utxos":[', scriptHex, most);
+    const last = Buffer.alloc(OUTPOINT_BYTES);
+    let [tip, count] = [-1, 0];
+    await this.#opened.coins.page(
+      { scriptHash, after: Buffer.from(after ?? '', 'hex'), limit: most },
+      {
+        tip: (height) => {
+          tip = height;
+        },
+        coin: (at, value, height) => {
+          count++;
+          if (count === most) value.bytes.copy(last, 0, at, at + OUTPOINT_BYTES);
+          if (!mempool.spendsAny || !mempool.spends(value.bytes.subarray(at, at + OUTPOINT_BYTES)))
+            json.add(at, value, height, tip - height + 1);
+        }
+      }
+    );
+    if (count === most) return { json, next: last.toString('hex') };
+    for (const { outpoint, value } of await this.#pending(scriptHash)) json.add(0, coinBytes(outpoint, value), null, 0);
+    return { json, next: null };
+  }
+
+  /** @param script SHA-256 of it, hex @throws {PlatformError} DATABASE_UNAVAILABLE, COINS_INCOMPLETE */
   async balance(script: string): Promise<BalanceAnswer> {
-    const { mempool, maturity } = this.#options;
+    const { mempool } = this.#options;
     const scriptHash = Buffer.from(script, 'hex');
     const [{ confirmed, received, coins, firstHeight }, pending] = await Promise.all([
-      this.#opened.summary(scriptHash, maturity),
+      this.#opened.coins.summary(scriptHash),
       this.#pending(scriptHash)
     ]);
     const added = pending.reduce((sum, { value }) => sum + value, 0n);
@@ -119,21 +123,19 @@ export class TrackerAnswers {
   /** What the mempool makes, without what a block has by now. */
   async #pending(scriptHash: Buffer) {
     const pending = [...this.#options.mempool.pendingOf(scriptHash).values()];
-    const stored = await this.#opened.owners(pending.map(({ outpoint }) => outpoint));
+    const stored = await this.#opened.coins.owners(pending.map(({ outpoint }) => outpoint));
     const confirmed = new Set(stored.map(({ outpoint }) => nameOf(outpoint)));
     return pending.filter(({ outpoint }) => !confirmed.has(nameOf(outpoint)));
   }
 
-  get #opened(): CoinReader {
-    const coins = this.#options.coins();
-    if (coins) return coins;
+  /** Of the coins, and of what the mempool does to them. */
+  get #version(): string {
+    return `${this.#opened.version} ${this.#options.mempool.version}`;
+  }
+
+  get #opened() {
+    const store = this.#options.store();
+    if (store) return store;
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database is not open' });
   }
 }
-
-const ID_BYTES = 32;
-
-const placeOf = (outpoint: Buffer) => ({
-  txid: printId(outpoint.subarray(0, ID_BYTES)),
-  vout: outpoint.readUInt32LE(ID_BYTES)
-});

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { readinessOf } from '../chain/report.ts';
-import type { TrackerConfig } from '../config/tracker.ts';
+import type { TrackerConfig } from '../config/services/tracker.ts';
 import type { AddressReader } from '../service/address.ts';
 import type { ServiceDefinition } from '../service/frame.ts';
 import { createLimit } from '../service/limits.ts';
@@ -79,12 +79,13 @@ function registerReads(
         config: { open: true, doc: { tag, summary: 'Coins that may be spent, page by page', statuses: STATUSES } },
         schema: { params: Owner, querystring: Page, response: { 200: CoinsSchema } }
       },
-      ({ params, query }) =>
-        questions.coins(
-          params.address,
-          query.limit === undefined ? undefined : Number(query.limit),
-          query.after ?? null
-        )
+      async ({ params, query }, reply) => {
+        const limit = query.limit === undefined ? undefined : Number(query.limit);
+        const json = await questions.coins(params.address, limit, query.after ?? null);
+        // Left to the garbage collector, every few pages would cost a run of it, and each page new memory.
+        reply.raw.once('finish', () => void json.buffer.transfer(0));
+        return reply.type('application/json; charset=utf-8').send(json);
+      }
     );
     reads.get<{ Params: { address: string } }>(
       '/firstseen/:address',

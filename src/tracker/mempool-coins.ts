@@ -1,8 +1,8 @@
 import type { MempoolSteps } from '../chain/mempool-loop.ts';
 import { printId } from '../coin/raw/hash-id.ts';
 import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
-import { coinsOf } from './changes.ts';
-import type { CoinReader } from './coin-reader.ts';
+import { coinsOf } from './coins/changes.ts';
+import type { CoinReader } from './coins/coin-reader.ts';
 
 export interface MempoolCoinsOptions {
   /** Ids of all transactions in the node's mempool. */
@@ -48,6 +48,7 @@ export class MempoolCoins implements MempoolSteps {
   #read: Map<string, Transaction> = new Map();
   #isWhole = false;
   #isReady = false;
+  #version = 0;
 
   constructor(options: MempoolCoinsOptions) {
     this.#options = options;
@@ -58,6 +59,11 @@ export class MempoolCoins implements MempoolSteps {
     return this.#isReady && this.#isWhole;
   }
 
+  /** Another one after each change of what it tells. */
+  get version(): number {
+    return this.#version;
+  }
+
   /** Coins that the mempool makes for a script and does not spend, by name. */
   pendingOf(scriptHash: Buffer): ReadonlyMap<string, PendingCoin> {
     return this.#pending.get(scriptHash.toString('hex')) ?? NO_COINS;
@@ -66,6 +72,11 @@ export class MempoolCoins implements MempoolSteps {
   /** Stored coins of a script that the mempool spends: their values by name. */
   spentOf(scriptHash: Buffer): ReadonlyMap<string, bigint> {
     return this.#spent.get(scriptHash.toString('hex')) ?? NO_SPENDS;
+  }
+
+  /** Whether the mempool spends any coin. */
+  get spendsAny(): boolean {
+    return this.#spentNames.size > 0;
   }
 
   /** Whether the mempool spends the coin at this place. */
@@ -139,6 +150,7 @@ export class MempoolCoins implements MempoolSteps {
       }
     }
     this.#isReady = true;
+    this.#version++;
   }
 }
 

@@ -1,21 +1,21 @@
 import Type, { type Static } from 'typebox';
 import { monotonicMs } from '../chain/monotonic.ts';
-import { toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import { wholeNumber } from '../service/parameters.ts';
+import { JsonResult } from '../service/rpc/json-result.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
-import type { BalanceAnswer, CoinsAnswer, CoinsQuestion } from './answers.ts';
-import { scriptHashOf } from './changes.ts';
+import type { BalanceAnswer, CoinsQuestion } from './answers.ts';
+import { scriptHashOf } from './coins/changes.ts';
 import { SyncStatusSchema, syncStatusOf, TrackerStatusSchema, type TrackerView, trackerStatusOf } from './report.ts';
 
 /** What the methods work with. */
 export interface TrackerMethodDeps {
   readonly network: ChainNetwork;
   readonly view: () => TrackerView;
-  /** Each throws DATABASE_UNAVAILABLE, ACTOR_TIMEOUT; for a wrong cursor REQUEST_INVALID. */
-  readonly findCoins: (question: CoinsQuestion) => Promise<CoinsAnswer>;
+  /** JSON of CoinsSchema. Each throws DATABASE_UNAVAILABLE, ACTOR_TIMEOUT; for a wrong cursor REQUEST_INVALID. */
+  readonly findCoins: (question: CoinsQuestion) => Promise<Uint8Array<ArrayBuffer>>;
   readonly findBalance: (script: string) => Promise<BalanceAnswer>;
 }
 
@@ -69,6 +69,7 @@ export const InfoSchema = Type.Object({
 
 const ERRORS: readonly ErrorCode[] = [
   'DATABASE_UNAVAILABLE',
+  'COINS_INCOMPLETE',
   'ACTOR_BUSY',
   'ACTOR_EXITED',
   'ACTOR_NOT_READY',
@@ -84,16 +85,13 @@ export class TrackerQuestions {
     this.#deps = deps;
   }
 
-  async coins(address: string, limit = USUAL_PAGE, after: string | null = null): Promise<Static<typeof CoinsSchema>> {
+  /** @returns the JSON of CoinsSchema, in memory of its own */
+  async coins(address: string, limit = USUAL_PAGE, after: string | null = null): Promise<Buffer<ArrayBuffer>> {
     if (limit > MAX_PAGE) throw new PlatformError('REQUEST_INVALID', { reason: `limit must be at most ${MAX_PAGE}` });
-    const script = this.#scriptOf(address);
-    const { coins, next } = await this.#deps.findCoins({ script: hashText(script), limit, after });
-    const scriptPubKey = script.toString('hex');
-    return {
-      utxos: coins.map((coin) => ({ ...coin, amount: toDecimal(BigInt(coin.value)), scriptPubKey })),
-      ...(next === null ? {} : { nextCursor: next }),
-      sync: this.sync()
-    };
+    const scriptHex = this.#scriptOf(address).toString('hex');
+    const sync = JSON.stringify(this.sync());
+    const { buffer, byteOffset, length } = await this.#deps.findCoins({ scriptHex, limit, after, sync });
+    return Buffer.from(buffer, byteOffset, length);
   }
 
   async firstSeen(address: string): Promise<Static<typeof FirstSeenSchema>> {
@@ -173,7 +171,8 @@ export function trackerMethods(
       result: CoinsSchema,
       write: false,
       errors: ERRORS,
-      run: ({ address, limit, after }) => questions.coins(address, limit, after ?? null)
+      run: async ({ address, limit, after }) =>
+        new JsonResult<Static<typeof CoinsSchema>>(await questions.coins(address, limit, after ?? null))
     }),
     get_first_seen: rpcMethod({
       summary: 'The first block that paid to it; null where none did',

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { type ChainReport, type ChainView, isTipStale, lagOf, SYNCED_WITHIN_BLOCKS } from '../chain/report.ts';
+import type { FirstSyncProgress } from './first-sync/first-sync.ts';
 
 /** What the loop last said of itself. */
 export interface TrackerReport extends ChainReport {
@@ -8,6 +9,8 @@ export interface TrackerReport extends ChainReport {
   /** Reorgs since the start, and how many blocks the last one took. */
   readonly reorgs: number;
   readonly lastReorgDepth: number;
+  /** Null: there is none, or no longer. */
+  readonly firstSync: FirstSyncProgress | null;
 }
 
 /** What is known of the loop from outside of its thread. */
@@ -27,6 +30,12 @@ export const SyncStatusSchema = Type.Object({
   last_reorg_depth: Type.Integer(),
   halted: Type.Optional(Type.Literal(true)),
   halt_reason: Type.Optional(Type.String()),
+  first_sync: Type.Optional(
+    Type.Object(
+      { last_block: Type.Integer(), shards: Type.Integer(), shards_loaded: Type.Integer() },
+      { description: 'coins cannot be told yet: blocks up to last_block are gathered, then loaded by shards' }
+    )
+  ),
   node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has told no tip for a minute' }))
 });
 
@@ -42,6 +51,7 @@ export function syncStatusOf({ report, crash }: TrackerView, now: number): Stati
   const lag = report && lagOf(report);
   const height = report?.lastProcessedBlock ?? null;
   const halt = report?.haltReason ?? null;
+  const firstSync = report?.firstSync ?? null;
   const isWell = crash === null && halt === null;
   return {
     committed_height: height,
@@ -53,9 +63,16 @@ export function syncStatusOf({ report, crash }: TrackerView, now: number): Stati
     reorg_count: report?.reorgs ?? 0,
     last_reorg_depth: report?.lastReorgDepth ?? 0,
     ...(halt === null ? {} : { halted: true as const, halt_reason: halt }),
+    ...(firstSync ? { first_sync: firstSyncOf(firstSync) } : {}),
     ...(report && isTipStale(report, now) ? { node_height_stale: true as const } : {})
   };
 }
+
+const firstSyncOf = ({ lastBlock, shards, loaded }: FirstSyncProgress) => ({
+  last_block: lastBlock,
+  shards,
+  shards_loaded: loaded
+});
 
 /** Whether it runs and reaches its database. */
 export function trackerStatusOf({ report, crash }: TrackerView): Static<typeof TrackerStatusSchema> {

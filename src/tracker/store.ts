@@ -1,11 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { ChainDatabase } from '../chain/database.ts';
 import type { BlockRef, BlockStore } from '../chain/work.ts';
 import type { SqlRow } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
-import type { DatabaseCoordinates } from '../wire/database.ts';
-import { type BlockChanges, type MadeCoin, madeCoins, spentOutpoints } from './changes.ts';
-import { CoinReader } from './coin-reader.ts';
-import { SCHEMA } from './schema.ts';
+import type { DatabaseCoordinates } from '../wire/data/database.ts';
+import type { BlockChanges } from './coins/changes.ts';
+import { CoinReader } from './coins/coin-reader.ts';
+import { CoinWriter } from './coins/coin-writer.ts';
+import { asBuffer } from './coins/records.ts';
+import { type ReducedChanges, reduceChanges, scriptsOf } from './coins/reduce.ts';
+import { FirstSync, type FirstSyncDeps, type FirstSyncProgress } from './first-sync/first-sync.ts';
+import { COINS_OF_SCRIPTS, SCHEMA } from './schema.ts';
 
 export interface TrackerStoreOptions {
   readonly queryTimeoutMs?: number;
@@ -13,13 +18,15 @@ export interface TrackerStoreOptions {
   readonly undoDepth: number;
   /** Height of the node's tip; null: not known. Blocks far below it are written without what a rollback needs. */
   readonly nodeHeight: () => number | null;
+  /** `reduceChanges`, in another thread. Default: in this one. */
+  readonly reduce?: FirstSyncDeps['reduce'];
 }
 
 /** Blocks of one transaction at most. @see the section "Limits" of the specification */
 export const MOST_GROUP_BLOCKS = 200;
+/** Bytes of their blocks, roughly. */
+export const GROUP_BYTES = 16 * 2 ** 20;
 
-/** Rows of one INSERT, and places of one DELETE. */
-const ROWS = 1_000;
 /** Blocks above those that may be rolled back for which it is kept all the same: a node may come back a little lower. */
 const UNDO_MARGIN = 200;
 
@@ -28,7 +35,7 @@ export async function openTrackerStore(
   database: DatabaseCoordinates,
   options: TrackerStoreOptions
 ): Promise<TrackerStore> {
-  const { queryTimeoutMs } = options;
+  const { queryTimeoutMs, reduce = async (changes) => reduceChanges(changes) } = options;
   const opened = await ChainDatabase.open(database, {
     service: 'tracker',
     ...(queryTimeoutMs === undefined ? {} : { queryTimeoutMs }),
@@ -36,33 +43,86 @@ export async function openTrackerStore(
       for (const statement of SCHEMA) await writer.query(statement);
     }
   });
-  return new TrackerStore(opened, options);
-}
-
-interface GroupCoin extends MadeCoin {
-  readonly height: number;
-}
-
-/** What a group of blocks does to the stored set, what it makes and spends itself left out. */
-interface GroupChanges {
-  readonly made: ReadonlyMap<string, GroupCoin>;
-  /** Places of stored coins, by the height of the block that spends them. */
-  readonly gone: ReadonlyMap<number, readonly Buffer[]>;
-  /** Coins that the group made and spent, with the height of the block that spent them. */
-  readonly passing: readonly (GroupCoin & { readonly spentAt: number })[];
-  readonly scripts: ReadonlyMap<string, { readonly hash: Buffer; readonly first: number; received: bigint }>;
+  const deps = { database: opened, writer: new CoinWriter(opened), reduce };
+  try {
+    return await TrackerStore.open(deps, options);
+  } catch (caught) {
+    await opened.close();
+    throw caught;
+  }
 }
 
 /** The unspent outputs of one chain, block by block. */
 export class TrackerStore implements BlockStore<BlockChanges> {
   readonly database: ChainDatabase;
-  readonly coins: CoinReader;
+  readonly #id = randomUUID();
+  readonly #coins: CoinReader;
+  readonly #deps: FirstSyncDeps;
   readonly #options: TrackerStoreOptions;
+  #firstSync: FirstSync | null;
+  /** The table of coins is what the blocks left. */
+  #hasCoins: boolean;
+  #version = 0;
 
-  constructor(database: ChainDatabase, options: TrackerStoreOptions) {
-    this.database = database;
+  private constructor(deps: FirstSyncDeps, options: TrackerStoreOptions, firstSync: FirstSync | null, isNew: boolean) {
+    this.database = deps.database;
+    this.#deps = deps;
     this.#options = options;
-    this.coins = new CoinReader(database.pool);
+    this.#firstSync = firstSync;
+    this.#hasCoins = !isNew && firstSync === null;
+    this.#coins = new CoinReader(deps.database.pool);
+  }
+
+  /** @throws {PlatformError} DATABASE_UNUSABLE when its tables are those of an earlier build; DATABASE_UNAVAILABLE */
+  static async open(deps: FirstSyncDeps, options: TrackerStoreOptions): Promise<TrackerStore> {
+    const columns = await deps.database.query("SHOW COLUMNS FROM coins LIKE 'maturity'");
+    if (columns.length === 0) {
+      const reason =
+        'its table coins lacks the column maturity, so an earlier build made it: drop the database and start the tracker; it reads the chain again';
+      throw new PlatformError('DATABASE_UNUSABLE', { reason });
+    }
+    const [block] = await deps.database.query('SELECT 1 FROM blocks LIMIT 1');
+    return new TrackerStore(deps, options, await FirstSync.open(deps), block === undefined);
+  }
+
+  /** @throws {PlatformError} COINS_INCOMPLETE before the end of a first sync */
+  get coins(): CoinReader {
+    if (this.#hasCoins) return this.#coins;
+    throw new PlatformError('COINS_INCOMPLETE', { reason: 'the tracker has not read the whole chain yet' });
+  }
+
+  /** Another one after each change of the coins. */
+  get version(): string {
+    return `${this.#id} ${this.#version}`;
+  }
+
+  /** How far the first sync is; null: there is none, or no longer. */
+  get firstSync(): FirstSyncProgress | null {
+    return this.#firstSync?.progress ?? null;
+  }
+
+  get gathersTo(): number | null {
+    return this.firstSync?.lastBlock ?? null;
+  }
+
+  /** Before blocks are written: an empty database begins a first sync of all blocks that no reorg will reach. @param tip of the node */
+  async prepare(tip: number): Promise<void> {
+    if (this.#hasCoins || this.#firstSync) return;
+    const lastBlock = this.#undoFrom(tip) - 1;
+    if (lastBlock > 0) {
+      this.#firstSync = await FirstSync.begin(this.#deps, lastBlock);
+    } else {
+      await this.database.queryWithoutLimit(COINS_OF_SCRIPTS);
+      this.#hasCoins = true;
+    }
+  }
+
+  /** A step from gathered blocks to stored coins. @returns whether it was the last one */
+  async loadNext(): Promise<boolean> {
+    if (this.#firstSync && !(await this.#firstSync.loadNext())) return false;
+    this.#firstSync = null;
+    this.#hasCoins = true;
+    return true;
   }
 
   async readTip(): Promise<BlockRef | null> {
@@ -74,34 +134,18 @@ export class TrackerStore implements BlockStore<BlockChanges> {
   }
 
   async writeBlocks(blocks: readonly BlockChanges[]): Promise<void> {
-    const changes = changesOf(blocks);
     const last = blocks.at(-1)!.height;
-    const undoFrom = (this.#options.nodeHeight() ?? last) - this.#options.undoDepth - UNDO_MARGIN;
-    const isKept = (height: number) => height >= undoFrom;
-    await this.database.transaction(async () => {
-      await this.#keepUndo(changes, blocks, isKept);
-      await this.#spend([...changes.gone.values()].flat());
-      await this.#insert(
-        'INTO coins (script_hash, outpoint, value, height, is_coinbase)',
-        coinRows(changes.made.values()),
-        {
-          // Two rewards of the early chain have the ids of older ones, and took their place.
-          after: 'ON DUPLICATE KEY UPDATE height = VALUES(height)'
-        }
-      );
-      const scripts = [...changes.scripts.values()].sort((a, b) => Buffer.compare(a.hash, b.hash));
-      await this.#insert(
-        'INTO scripts (script_hash, first_height, received)',
-        scripts.map(({ hash, first, received }) => [hash, first, String(received)]),
-        { after: 'ON DUPLICATE KEY UPDATE received = received + VALUES(received)' }
-      );
-      await this.#insert(
-        'INTO blocks (block_index, hash)',
-        blocks.map(({ height, hash }) => [height, Buffer.from(hash, 'hex')])
-      );
-      const old = last - this.#options.undoDepth - UNDO_MARGIN;
+    const undoFrom = this.#undoFrom(this.#options.nodeHeight() ?? last);
+    const firstSync = this.#firstSync;
+    const together = firstSync ? blocks : blocks.filter(({ height }) => height < undoFrom);
+    const changes = together.length > 0 ? await this.#deps.reduce(changesOf(together)) : null;
+    await this.#change(async () => {
+      if (changes) await (firstSync ? firstSync.gather(last, changes) : this.#deps.writer.apply(changes));
+      for (const block of blocks.slice(together.length)) await this.#writeWithUndo(block);
+      const rows = blocks.map(({ height, hash }) => `(${height},X'${hash}')`);
+      await this.database.query(`INSERT INTO blocks (block_index, hash) VALUES ${rows.join()}`);
       for (const table of ['made', 'spent'])
-        await this.database.query(`DELETE FROM ${table} WHERE block_index < ?`, [Math.max(0, old)]);
+        await this.database.query(`DELETE FROM ${table} WHERE block_index < ?`, [this.#undoFrom(last)]);
     });
   }
 
@@ -109,16 +153,16 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     const tip = await this.readTip();
     if (!tip) return null;
     const { height } = tip;
-    await this.database.transaction(async () => {
+    await this.#change(async () => {
       // Each block makes its reward: where nothing is kept of it, it was written far below the tip, or lies so far below by now.
       const [kept] = await this.database.query('SELECT 1 FROM made WHERE block_index = ? LIMIT 1', [height]);
       if (!kept) {
-        const reason = `nothing is kept of block ${height} that a rollback needs: drop the database, and the tracker reads the chain anew`;
+        const reason = `block ${height} cannot be rolled back, because its undo data is missing: drop the database and start the tracker; it reads the chain again`;
         throw new PlatformError('DATABASE_UNUSABLE', { reason });
       }
       const run = (sql: string) => this.database.query(sql, [height]);
-      await run(`INSERT INTO coins (script_hash, outpoint, value, height, is_coinbase)
-        SELECT script_hash, outpoint, value, height, is_coinbase FROM spent WHERE block_index = ?`);
+      await run(`INSERT INTO coins (script_hash, outpoint, value, height, maturity)
+        SELECT script_hash, outpoint, value, height, maturity FROM spent WHERE block_index = ?`);
       await run('DELETE c FROM coins c JOIN made m ON m.outpoint = c.outpoint WHERE m.block_index = ?');
       await run(`UPDATE scripts s JOIN (
           SELECT script_hash, SUM(value) AS value FROM made WHERE block_index = ? GROUP BY script_hash
@@ -133,6 +177,27 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     return await this.readTip();
   }
 
+  async #change(work: () => Promise<void>): Promise<void> {
+    try {
+      await this.database.transaction(work);
+    } finally {
+      // Also where it failed: it may have been committed all the same.
+      this.#version++;
+    }
+  }
+
+  async #writeWithUndo(block: BlockChanges): Promise<void> {
+    const { height, made } = block;
+    const changes = reduceChanges(changesOf([block]));
+    await this.#deps.writer.keepUndo(height, asBuffer(made), changes);
+    await this.#deps.writer.apply(changes);
+  }
+
+  /** The first block for which is kept what a rollback needs, while the node is at this height. */
+  #undoFrom(tip: number): number {
+    return Math.max(0, tip - this.#options.undoDepth - UNDO_MARGIN);
+  }
+
   async #readBlocks(where: string, values: readonly unknown[], limit: number): Promise<BlockRef[]> {
     const found = await this.database.query<{ height: number; hash: Buffer } & SqlRow>(
       `SELECT block_index AS height, hash FROM blocks ${where} ORDER BY block_index DESC LIMIT ?`,
@@ -140,90 +205,9 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     );
     return found.map(({ height, hash }) => ({ height, hash: hash.toString('hex') }));
   }
-
-  /** Keeps what a rollback of these blocks needs, before stored coins go. */
-  async #keepUndo(
-    { gone, passing }: GroupChanges,
-    blocks: readonly BlockChanges[],
-    isKept: (height: number) => boolean
-  ): Promise<void> {
-    const kept = blocks.filter(({ height }) => isKept(height));
-    const made = kept.flatMap((block) =>
-      Array.from(madeCoins(block), ({ outpoint, scriptHash, value }) => [
-        block.height,
-        outpoint,
-        scriptHash,
-        String(value)
-      ])
-    );
-    await this.#insert('INTO made (block_index, outpoint, script_hash, value)', made);
-    const spent = passing.filter(({ spentAt }) => isKept(spentAt));
-    await this.#insert(
-      'INTO spent (block_index, script_hash, outpoint, value, height, is_coinbase)',
-      spent.map((coin) => [coin.spentAt, ...rowOf(coin)])
-    );
-    for (const { height } of kept) {
-      for (const outpoints of chunks(gone.get(height) ?? []))
-        await this.database.query(
-          `INSERT INTO spent (block_index, script_hash, outpoint, value, height, is_coinbase)
-           SELECT ?, script_hash, outpoint, value, height, is_coinbase FROM coins WHERE outpoint IN (?)`,
-          [height, outpoints]
-        );
-    }
-  }
-
-  async #spend(outpoints: readonly Buffer[]): Promise<void> {
-    for (const some of chunks(outpoints.toSorted(Buffer.compare)))
-      await this.database.query('DELETE FROM coins WHERE outpoint IN (?)', [some]);
-  }
-
-  async #insert(into: string, list: readonly (readonly unknown[])[], { after = '' } = {}): Promise<void> {
-    for (const some of chunks(list)) await this.database.query(`INSERT ${into} VALUES ? ${after}`, [some]);
-  }
 }
 
-function changesOf(blocks: readonly BlockChanges[]): GroupChanges {
-  const made = new Map<string, GroupCoin>();
-  const gone = new Map<number, Buffer[]>();
-  const passing: (GroupCoin & { readonly spentAt: number })[] = [];
-  const scripts = new Map<string, { readonly hash: Buffer; readonly first: number; received: bigint }>();
-  for (const block of blocks) {
-    const { height } = block;
-    for (const coin of madeCoins(block)) {
-      made.set(coin.outpoint.toString('latin1'), { ...coin, height });
-      const name = coin.scriptHash.toString('latin1');
-      const script = scripts.get(name);
-      if (script) script.received += coin.value;
-      else scripts.set(name, { hash: coin.scriptHash, first: height, received: coin.value });
-    }
-    const stored: Buffer[] = [];
-    for (const outpoint of spentOutpoints(block)) {
-      const name = outpoint.toString('latin1');
-      const coin = made.get(name);
-      if (!coin) stored.push(outpoint);
-      else {
-        made.delete(name);
-        passing.push({ ...coin, spentAt: height });
-      }
-    }
-    gone.set(height, stored);
-  }
-  return { made, gone, passing, scripts };
-}
-
-const rowOf = ({ scriptHash, outpoint, value, height, isCoinbase }: GroupCoin) => [
-  scriptHash,
-  outpoint,
-  String(value),
-  height,
-  isCoinbase ? 1 : 0
-];
-
-/** In the order of the table's key. */
-function coinRows(coins: Iterable<GroupCoin>): readonly (readonly unknown[])[] {
-  return [...coins].sort((a, b) => Buffer.compare(a.scriptHash, b.scriptHash)).map(rowOf);
-}
-
-function* chunks<T>(list: readonly T[]): Generator<T[]> {
-  for (let at = 0; at < list.length; at += ROWS) yield list.slice(at, at + ROWS);
+function changesOf(blocks: readonly BlockChanges[]): ReducedChanges {
+  const made = Buffer.concat(blocks.map((block) => block.made));
+  return { made, spent: Buffer.concat(blocks.map(({ spent }) => spent)), scripts: scriptsOf(made) };
 }

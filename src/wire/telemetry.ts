@@ -9,7 +9,7 @@ const closed = { additionalProperties: false } as const;
 export const PING_EVENTS = ['install', 'update', 'start', 'heartbeat'] as const;
 
 /** One service of an installation. */
-export const PingModuleSchema = Type.Object(
+const PingModuleSchema = Type.Object(
   {
     module: text(64),
     coin: optional(16),
@@ -38,3 +38,4 @@ export const PingSchema = Type.Object(
   closed
 );
 export type Ping = Static<typeof PingSchema>;
+export type PingModule = Static<typeof PingModuleSchema>;

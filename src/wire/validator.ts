@@ -12,7 +12,7 @@ export type HeartbeatMessage = Static<typeof HeartbeatMessageSchema>;
 export const AUTH_HEADER = 'x-platform-auth';
 
 /**
- * Who a subscriber is: Ed25519 over the decimal text of `ts`; said once, within five seconds of connecting. With `server`, the host (and
+ * A subscriber's signed identity: Ed25519 over the decimal text of `ts`, sent once within five seconds of connecting. With `server`, the host (and
  * port) that the client asked for, the signature is over `platform-sync auth`, that name and `ts`, a line each, and holds at no other.
  */
 export const AuthMessageSchema = Type.Object({

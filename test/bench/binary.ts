@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readNumber } from '../../src/cli/options.ts';
-import { freePort } from '../../src/devnet/free-port.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { readArguments } from '../support/arguments.ts';
 import { median } from './support/figures.ts';
 import { cpuMs } from './support/helper.ts';

@@ -10,11 +10,11 @@ import { AjvCompiler } from '@fastify/ajv-compiler';
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
 import { lazyCompilers } from '../../src/service/compilers.ts';
 import { ClientLimiter } from '../../src/service/ingress/client-limiter.ts';
-import { frontDoor } from '../../src/service/ingress/front-door.ts';
+import { ingress } from '../../src/service/ingress/ingress.ts';
 import { ChunkWriter } from '../../src/sync/snapshot/chunk-writer.ts';
 import { SharedBlocks } from '../../src/sync/snapshot/shared-blocks.ts';
-import { encodeMessage, infraOnly } from '../../src/wire/block.ts';
-import type { BlockMessage } from '../../src/wire/messages.ts';
+import { encodeMessage, infraOnly } from '../../src/wire/data/block.ts';
+import type { BlockMessage } from '../../src/wire/data/messages.ts';
 import { readArguments } from '../support/arguments.ts';
 import { runProgram } from '../support/program.ts';
 import { INDEXER, openHouse } from '../unit/sync/routes/house.ts';
@@ -159,7 +159,7 @@ async function slices(): Promise<Figure[]> {
   };
   const handler = (request: { resume(): unknown }) => void request.resume();
   const clientLimiter = () => new ClientLimiter({ maxPerAddress: 1_000, addressOf: () => undefined });
-  const ours = () => frontDoor({ clientLimiter: clientLimiter(), maxConnections: 1_000 });
+  const ours = () => ingress({ clientLimiter: clientLimiter(), maxConnections: 1_000 });
   const both = await alternate(
     RUNS,
     () => stall(ours().serverFactory!(handler as never, {}) as Server),

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Compile } from 'typebox/compile';
 import { readNumber } from '../../src/cli/options.ts';
@@ -10,8 +9,8 @@ import { readReplicaSchema } from '../../src/db/replica/schema.ts';
 import { markAdopted, openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
 import { openWriter } from '../../src/db/replica/writer-connection.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
-import { type DatabaseCoordinates, hashesOf } from '../../src/wire/database.ts';
-import { type BlockMessage, ServerMessageSchema } from '../../src/wire/messages.ts';
+import { type DatabaseCoordinates, hashesOf } from '../../src/wire/data/database.ts';
+import { type BlockMessage, ServerMessageSchema } from '../../src/wire/data/messages.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { runProgram } from '../support/program.ts';
@@ -20,6 +19,7 @@ import { type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 import { createDataset, createSource } from './support/dataset.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
+import { memoryMb } from './support/helper.ts';
 import { insertsOf, inventBlocks, recordBlocks } from './support/live-blocks.ts';
 import { chooseParts, type DatasetSize, readRows, sizeText } from './support/parts.ts';
 
@@ -57,11 +57,6 @@ async function dumpAndLoad(source: DatabaseCoordinates): Promise<number> {
   return took;
 }
 
-function megabytes({ child }: SyncProcess, which: 'VmRSS' | 'VmHWM'): number {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  return Number(new RegExp(`${which}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024;
-}
-
 /** When a line was logged. */
 function saidAt(client: SyncProcess, words: string): number {
   const line = client
@@ -80,7 +75,7 @@ async function bootstrap(pair: SyncPair): Promise<{ ms: number; peak: number }> 
   await dropDatabase(pair.replica);
   const client = await pair.startClient({ LOG_LEVEL: 'info', VERIFY_STATE_COMMITMENT: 'false' });
   await eventually('the bootstrap is complete', DEADLINE_MS, async () => client.log().includes('is complete'));
-  const peak = megabytes(client, 'VmHWM');
+  const peak = memoryMb(client.child.pid!, 'VmHWM');
   await client.end();
   return { ms: saidAt(client, 'is complete') - saidAt(client, 'database found'), peak };
 }
@@ -98,7 +93,7 @@ async function measureBootstrap(rows: DatasetSize): Promise<Figure[]> {
   const times = await alternate(options.runs, measured, () => dumpAndLoad(source));
   const idle = await pair.startClient({ LOG_LEVEL: 'info', VERIFY_STATE_COMMITMENT: 'false' });
   await isLive(pair, idle);
-  const reference = megabytes(idle, 'VmRSS');
+  const reference = memoryMb(idle.child.pid!, 'VmRSS');
   await idle.end();
   await pair.server.end();
   const size = sizeText(rows);

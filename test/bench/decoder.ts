@@ -18,7 +18,7 @@ import { addressOf } from '../../src/coin/script/address.ts';
 import { BlockFeed } from '../../src/decoder/block-feed.ts';
 import { scanBlock } from '../../src/decoder/block-scan.ts';
 import { type DecoderStore, openDecoderStore } from '../../src/decoder/store.ts';
-import { type PrivateLitecoind, startLitecoind } from '../../src/devnet/litecoin.ts';
+import { type PrivateLitecoind, startLitecoind } from '../../src/devnet/processes/litecoin.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
 import { readArguments } from '../support/arguments.ts';
@@ -71,7 +71,7 @@ async function startDecoder({ url, user, password }: PrivateLitecoind) {
     scan: (range, signal) => tasks.run('decoder/scan-blocks', { node, range, rules: RULES }, { signal })
   });
   const work = new ChainWork({
-    service: 'decoder',
+    command: 'decoder',
     network: NETWORK,
     startBlock: 0,
     pollIntervalMs: 1_000,

@@ -6,7 +6,7 @@ import { connect, quoteName } from '../../src/db/core/connection.ts';
 import { openReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../src/db/tables/source-layout.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';

@@ -2,11 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Transaction } from '@scure/btc-signer/transaction.js';
 import { readNumber } from '../../src/cli/options.ts';
-import { startLitecoind } from '../../src/devnet/litecoin.ts';
+import { startLitecoind } from '../../src/devnet/processes/litecoin.ts';
 import { openAccounts } from '../loop/wallet.ts';
 import { readArguments } from '../support/arguments.ts';
 import { startTestEncoder } from '../support/encoder/service.ts';
+import { signPsbt } from '../support/encoder/signer.ts';
 import { runProgram } from '../support/program.ts';
 import { type Figure, median, p99, report } from './support/figures.ts';
 
@@ -30,7 +32,12 @@ const { rate, seconds, parallel, json } = readArguments(
 /** What is compared with nothing but its bound. */
 const ABSOLUTE = { reference: 0, unit: 'ms', compare: 'above' } as const;
 
+/** Satoshis per 1000 virtual bytes. */
+const FEE_PER_KB = 12_000;
+
 interface Created {
+  readonly psbt: string;
+  readonly fee: string;
   readonly inputs: readonly { readonly txid: string; readonly vout: number }[];
 }
 
@@ -40,7 +47,8 @@ async function measure(): Promise<Figure[]> {
   const encoder = await startTestEncoder(node);
   try {
     const [account] = await openAccounts(node, Math.min(2_400, rate * seconds + parallel + 50), ['bech32']);
-    const call = () => encoder.call<Created>('create_tx', { pubkey: account!.address, data: 'SEND|0|TOK|5|someone' });
+    const request = { pubkey: account!.address, data: 'SEND|0|TOK|5|someone', feePerKb: FEE_PER_KB };
+    const call = () => encoder.call<Created>('create_tx', request);
     for (let first = 0; first < 20; first++) await call();
     const delays = await pace(call);
     const began = performance.now();
@@ -48,17 +56,26 @@ async function measure(): Promise<Figure[]> {
     const tookMs = performance.now() - began;
     const keys = replies.flatMap(({ inputs }) => inputs.map(({ txid, vout }) => `${txid}:${vout}`));
     const shared = keys.length - new Set(keys).size;
+    const off = replies.map((reply) => feeOff(reply, account!.privateKey));
     console.log(`${parallel} calls at once: ${Math.round((parallel * 1_000) / tookMs)} a second`);
     console.log(`at ${rate}/s, the median: ${median(delays).toFixed(1)} ms`);
     return [
       { ...ABSOLUTE, what: `create_tx at ${rate}/s, p99`, measured: p99(delays), most: 25, aim: 10 },
-      { ...ABSOLUTE, what: 'inputs that calls at once share', unit: '', measured: shared, most: 0, aim: 0 }
+      { ...ABSOLUTE, what: 'inputs that calls at once share', unit: '', measured: shared, most: 0, aim: 0 },
+      { ...ABSOLUTE, what: 'fee against the rate asked for', unit: '%', measured: Math.max(...off), most: 1, aim: 0.5 }
     ];
   } finally {
     await encoder.close();
     await node.stop();
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** By how much a fee is off the rate of the signed transaction, in percent. */
+function feeOff({ psbt, fee }: Created, privateKey: Uint8Array): number {
+  const { vsize } = Transaction.fromRaw(Buffer.from(signPsbt(psbt, privateKey), 'hex'), { allowUnknownOutputs: true });
+  const wanted = (FEE_PER_KB * vsize) / 1_000;
+  return (100 * Math.abs(Number(fee) - wanted)) / wanted;
 }
 
 /** Calls at a steady rate, whether earlier ones are answered or not. @returns ms of each from when it was due */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../src/db/core/connection.ts';
-import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates, DbType } from '../../src/wire/data/database.ts';
 import { readArguments } from '../support/arguments.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
@@ -13,8 +13,8 @@ import { eventually } from '../support/sync/sync-process.ts';
 import { PLAIN_SEND } from '../support/tables-in-use/actions.ts';
 import { createLedger } from '../support/tables-in-use/ledger.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
-import type { FrontDoorAsk, Sent } from './support/front-door.ts';
 import { cpuMs, Helper } from './support/helper.ts';
+import type { IngressAsk, Sent } from './support/ingress.ts';
 import { chooseParts } from './support/parts.ts';
 import type { SubscribersAsk } from './support/subscribers.ts';
 
@@ -155,25 +155,25 @@ async function indexerReceipt(): Promise<Figure[]> {
   return [...(await commitToReceipt(250, source)), ...(await commitToReceipt(250, fresh, true))];
 }
 
-async function openDoor(
+async function openIngress(
   count: number
-): Promise<{ door: Helper<FrontDoorAsk>; crowd: Helper<SubscribersAsk>; at: { url: string; key: string } }> {
-  const door = new Helper<FrontDoorAsk>('front-door.ts');
-  const port = await door.ask<number>({ type: 'listen' });
+): Promise<{ ingress: Helper<IngressAsk>; crowd: Helper<SubscribersAsk>; at: { url: string; key: string } }> {
+  const ingress = new Helper<IngressAsk>('ingress.ts');
+  const port = await ingress.ask<number>({ type: 'listen' });
   const crowd = new Helper<SubscribersAsk>('subscribers.ts');
   const at = { url: `ws://127.0.0.1:${port}/subscribe/indexer/bitcoin/regtest`, key: 'none' };
   await crowd.ask({ type: 'connect', ...at, count });
-  return { door, crowd, at };
+  return { ingress, crowd, at };
 }
 
 /** CPU time of the server for each message delivered, through the fan-out and by `ws.send` alone, in turns. */
 async function cpuPerMessage(): Promise<Figure[]> {
-  const { door, crowd } = await openDoor(SUBSCRIBERS);
+  const { ingress, crowd } = await openIngress(SUBSCRIBERS);
   const count = 10;
   let first = 100;
   const microseconds = (how: 'fanOut' | 'plain') => async () => {
     const ask = { type: 'send', how, first, count, bytes: MESSAGE_BYTES, everyMs: 100 } as const;
-    const { cpuSeconds } = await door.ask<Sent>(ask);
+    const { cpuSeconds } = await ingress.ask<Sent>(ask);
     first += count;
     return (cpuSeconds * 1e6) / (count * SUBSCRIBERS);
   };
@@ -181,7 +181,7 @@ async function cpuPerMessage(): Promise<Figure[]> {
   await microseconds('plain')();
   const found = await alternate(13, microseconds('fanOut'), microseconds('plain'));
   crowd.end();
-  door.end();
+  ingress.end();
   const what = `server CPU per 20 KB message, ${SUBSCRIBERS} subscribers, against ws.send(Buffer) alone`;
   return [{ what, ...found, unit: 'us', compare: 'times', most: 1.3, aim: 1.1 }];
 }
@@ -189,12 +189,12 @@ async function cpuPerMessage(): Promise<Figure[]> {
 /** What 200 subscribers that read nothing cost the other 4800, in turns with these alone. */
 async function stalledOnes(): Promise<Figure[]> {
   const good = MANY - STALLED;
-  const { door, crowd, at } = await openDoor(good);
+  const { ingress, crowd, at } = await openIngress(good);
   let first = 100;
   /** For each block the delay of all but the slowest hundredth. */
   const tails = async (): Promise<number[]> => {
     const ask = { type: 'send', how: 'fanOut', first, count: 10, bytes: BLOCK_BYTES, everyMs: 500 } as const;
-    const { times } = await door.ask<Sent>(ask);
+    const { times } = await ingress.ask<Sent>(ask);
     first += ask.count;
     await sleep(500);
     const found = delays(times, await crowd.ask<Float64Array>({ type: 'collect' }), good);
@@ -202,11 +202,11 @@ async function stalledOnes(): Promise<Figure[]> {
   };
   const withStalled = async (): Promise<number[]> => {
     await crowd.ask({ type: 'stall', ...at, count: STALLED });
-    const stalled = await door.ask<number>({ type: 'stuff', last: STALLED });
+    const stalled = await ingress.ask<number>({ type: 'stuff', last: STALLED });
     if (stalled < STALLED) throw new Error(`only ${stalled} of ${STALLED} subscribers are stalled`);
     await sleep(1_000);
     const found = await tails();
-    if ((await door.ask<number>({ type: 'count' })) !== MANY) throw new Error('subscribers were lost');
+    if ((await ingress.ask<number>({ type: 'count' })) !== MANY) throw new Error('subscribers were lost');
     await crowd.ask({ type: 'leave' });
     await sleep(500);
     return found;
@@ -218,7 +218,7 @@ async function stalledOnes(): Promise<Figure[]> {
     ours.push(...(await withStalled()));
   }
   crowd.end();
-  door.end();
+  ingress.end();
   const what = `${MANY} subscribers, ${STALLED} of them stalled: p99 of the good ones, against none stalled`;
   return [
     { what, measured: median(ours), reference: median(theirs), unit: 'ms', compare: 'times', most: 1.2, aim: 1.1 }

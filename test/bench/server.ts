@@ -1,6 +1,6 @@
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -9,8 +9,8 @@ import { connect } from '../../src/db/core/connection.ts';
 import { planSnapshot } from '../../src/db/source/snapshot-plan.ts';
 import { lookupDigest } from '../../src/db/tables/lookup-digest.ts';
 import { readLayout } from '../../src/db/tables/source-layout.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import type { SnapshotQuery } from '../../src/wire/snapshot.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import type { SnapshotQuery } from '../../src/wire/data/snapshot.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { runProgram } from '../support/program.ts';
@@ -19,6 +19,7 @@ import { PAIR_KEY, startPair } from '../support/sync/sync-pair.ts';
 import { eventually, type SyncProcess, temporaryDirectory } from '../support/sync/sync-process.ts';
 import { createSource } from './support/dataset.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
+import { memoryMb } from './support/helper.ts';
 import { chooseParts, type DatasetSize, readRows, sizeText } from './support/parts.ts';
 import { type Read, readFast } from './support/reader.ts';
 
@@ -231,19 +232,13 @@ async function measureSince(site: Site): Promise<Figure[]> {
   return [{ what, ...both, unit: 'ms', compare: 'times', most: 5, aim: 2 }];
 }
 
-/** A process's memory in megabytes: what it holds now, or the most since `forgetPeak`. */
-function memory({ child }: SyncProcess, which: 'VmRSS' | 'VmHWM'): number {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  return Number(new RegExp(`${which}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024;
-}
-
 const forgetPeak = ({ child }: SyncProcess) => writeFileSync(`/proc/${child.pid}/clear_refs`, '5');
 
 async function measureMemory(site: Site): Promise<Figure[]> {
   forgetPeak(site.server);
-  const reference = memory(site.server, 'VmRSS');
+  const reference = memoryMb(site.server.child.pid!, 'VmRSS');
   await readFast(`${site.server.url}${SNAPSHOT}`, GZIP);
-  const measured = memory(site.server, 'VmHWM');
+  const measured = memoryMb(site.server.child.pid!, 'VmHWM');
   const what = `peak RSS, ${site.rows}, against idle`;
   return [{ what, measured, reference, unit: 'MB', compare: 'above', most: 150, aim: 64 }];
 }

@@ -3,8 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rows } from '../../src/db/core/connection.ts';
 import { appendBlocks } from '../support/sync/generated-indexer.ts';
 import { differences } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
+import { judgeIndexer } from './indexed.ts';
 import type { Service } from './service.ts';
-import { EPOCH, type System } from './system.ts';
+import { EPOCH, type Indexed, isIndexed, type System } from './system.ts';
 
 const SETTLE_DEADLINE_MS = 120_000;
 /** What a process may have more than it began with: pools and caches fill. */
@@ -46,6 +48,7 @@ export async function checkAfterwards(system: System, before: ReadonlyMap<Servic
     const verdict = await system.compare(replica);
     if (!verdict.equal) found.push(`${replica.service.name} differs: ${JSON.stringify(differences(verdict))}`);
   }
+  if (system.indexed) found.push(...(await checkIndexer(system.indexed)));
   const left = async () => {
     await sleep(REST_MS);
     const now = measure(system);
@@ -57,6 +60,15 @@ export async function checkAfterwards(system: System, before: ReadonlyMap<Servic
   found.push(...more);
   found.push(...(await strangers(system)));
   return found;
+}
+
+async function checkIndexer({ service, decoder, indexer }: Indexed): Promise<string[]> {
+  const isThere = await eventually('the indexer has all blocks', SETTLE_DEADLINE_MS, () => isIndexed(service)).then(
+    () => true,
+    () => false
+  );
+  if (!isThere) return [`the indexer has not all blocks: ${JSON.stringify(await service.rpc('health'))}`];
+  return await judgeIndexer(decoder, indexer);
 }
 
 function grown({ name }: Service, then: Footprint, now: Footprint | undefined): string[] {

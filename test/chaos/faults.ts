@@ -5,6 +5,7 @@ import { connect, quoteName } from '../../src/db/core/connection.ts';
 import type { Random } from '../../src/devnet/random.ts';
 import { freeze, thaw } from '../support/freeze.ts';
 import { VICES } from './hostile-source.ts';
+import { INDEXED } from './indexed.ts';
 import { runInThread } from './inspector.ts';
 import { FAULT_KINDS, type FaultKind } from './plan.ts';
 import { isAlive, type Service } from './service.ts';
@@ -135,11 +136,43 @@ export class Faults {
       case 'hostileSource':
         await this.#turnHostile(random);
         return everyClient;
+      case 'killIndexer':
+      case 'killIndexerService':
+      case 'stallIndexer':
+      case 'lockLedger':
+        return this.#system.indexed ? this.#toIndexer(kind, this.#system.indexed, random) : null;
       case 'slowSubscribers':
         await this.#system.crowdIn(CROWD, server.url);
         await sleep(random.between(2_000, 6_000));
         await this.#system.crowdOut();
         return [server];
+    }
+  }
+
+  async #toIndexer(
+    kind: 'killIndexer' | 'killIndexerService' | 'stallIndexer' | 'lockLedger',
+    { service, indexer }: NonNullable<System['indexed']>,
+    random: Random
+  ): Promise<readonly Service[] | null> {
+    switch (kind) {
+      case 'killIndexer':
+        if (!this.#mayDie(service)) return null;
+        return (await service.post(`/debug/actors/indexer/${INDEXED.chain}/${INDEXED.network}/kill`))
+          ? [service]
+          : null;
+      case 'killIndexerService':
+        return this.#kill(service, service.pid);
+      case 'lockLedger': {
+        const ms = random.pick([300, 2_000, 6_000]);
+        return (await this.#toMariaDb(() => this.#lock(indexer.name, ms, 'balances'))) ? [service] : null;
+      }
+      case 'stallIndexer': {
+        const { pid } = service;
+        if (pid === null) return null;
+        await freeze(pid);
+        await sleep(random.between(500, 6_000)).finally(() => thaw(pid));
+        return [service];
+      }
     }
   }
 
@@ -206,11 +239,11 @@ export class Faults {
     await connection.end();
   }
 
-  /** Somebody else holds the row that every group writes. */
-  async #lock(name: string, ms: number): Promise<void> {
+  /** Somebody else holds rows that every group writes. */
+  async #lock(name: string, ms: number, table = 'sync_state'): Promise<void> {
     const connection = await connect({ ...this.#system.mariadb.root, name });
     await connection.query('START TRANSACTION');
-    await connection.query(`SELECT * FROM ${quoteName('sync_state')} FOR UPDATE`);
+    await connection.query(`SELECT * FROM ${quoteName(table)} FOR UPDATE`);
     await sleep(ms);
     await connection.end();
   }

@@ -93,7 +93,7 @@ export class HostileSource {
               : answer;
     for await (const piece of pieces) {
       if (signal.aborted || response.destroyed) break;
-      if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+      if (!response.write(piece)) await drained(response);
     }
     response.end();
   }
@@ -206,4 +206,12 @@ async function* oversized(isSnapshot: boolean): AsyncGenerator<Buffer> {
   const open = isSnapshot ? '{"schema_version":7,"tables":{"blocks":[{"a":[' : '{"results":[';
   const pieces = [Buffer.from(open), EMPTY_ROWS, Buffer.from(isSnapshot ? '{}]}]}}' : '{}]}')];
   for (const piece of pieces) yield isSnapshot ? gzipSync(piece, { level: 0 }) : piece;
+}
+
+/** Until more may be written to a response, or it is closed. */
+async function drained(response: ServerResponse): Promise<void> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+  settled.abort(); // it takes the listeners of the other wait away
 }

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActorView } from '../../actors/runtime/supervision/actor-view.ts';
 import type { Service } from './service.ts';
-import type { System } from './system.ts';
+import { isIndexed, type System } from './system.ts';
 
 const EVERY_MS = 200;
 /** The hub, a replica and a source. */
 const WELL = /^running( live| polling.*)?$/;
+
+/** Blocks that an indexer may lack while more are written all the time. */
+const LAG = 3;
 
 export interface Recovery {
   readonly ms: number;
@@ -56,6 +59,7 @@ export class Monitor {
 
   /** By its present thread: what an earlier one reported counts no more. */
   async #look(service: Service): Promise<string> {
+    if (service === this.#system.indexed?.service) return (await isIndexed(service, LAG)) ? 'running' : 'not there';
     if (service === this.#system.hub) return (await service.rpc('health')) === null ? 'silent' : 'running';
     const actors = (await service.get('/debug/actors')) as readonly ActorView[] | null;
     if (!actors) return 'silent';

@@ -25,11 +25,18 @@ const WEIGHTS = {
   fullDisk: 2,
   killHub: 4,
   slowSubscribers: 3,
-  hostileSource: 8
+  hostileSource: 8,
+  killIndexer: 10,
+  killIndexerService: 5,
+  stallIndexer: 5,
+  lockLedger: 5
 } as const;
 
 export type FaultKind = keyof typeof WEIGHTS;
 export const FAULT_KINDS = Object.keys(WEIGHTS) as FaultKind[];
+
+/** What befalls the indexer alone. */
+export const INDEXER_FAULTS: readonly FaultKind[] = ['killIndexer', 'killIndexerService', 'stallIndexer', 'lockLedger'];
 
 /** One fault of a schedule. */
 export interface Planned {

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkAfterwards, measure } from './checks.ts';
 import { Faults } from './faults.ts';
+import type { WrittenDecoder } from './indexed.ts';
 import { Monitor, type Recovery } from './monitor.ts';
-import { type FaultKind, planFaults } from './plan.ts';
+import { type FaultKind, INDEXER_FAULTS, planFaults } from './plan.ts';
 import { processesOf, type Service } from './service.ts';
 import { System } from './system.ts';
 import { keepWriting } from './writing.ts';
@@ -38,7 +39,8 @@ export async function runChaos(
 ): Promise<ChaosReport> {
   const began = performance.now();
   const tell = (line: string) => print(`${((performance.now() - began) / 1_000).toFixed(1).padStart(6)} s  ${line}`);
-  const system = await System.open();
+  const hasIndexer = kinds === undefined || kinds.some((kind) => INDEXER_FAULTS.includes(kind));
+  const system = await System.open({ seed, hasIndexer });
   await system.settle(await system.sourceHeight(), 60_000);
   const before = measure(system);
   const monitor = new Monitor(system, tell);
@@ -65,6 +67,7 @@ export async function runChaos(
   }
   await Promise.all(pending);
   const written = await writing.end();
+  await system.indexed?.writing.end();
   const times = new Map<FaultKind, number[]>();
   const late = new Map<Service, string[]>();
   for (const { kind, number, recovery } of dealt) {
@@ -84,9 +87,14 @@ export async function runChaos(
   const text = [
     ...[...times].map(([kind, list]) => `${kind.padEnd(20)} ${String(list.length).padStart(4)} ${figures(list)}`),
     `${'all'.padEnd(20)} ${String(dealt.length).padStart(4)} ${figures([...times.values()].flat())}`,
+    ...(system.indexed ? [indexedLine(system.indexed.writing)] : []),
     `${written.blocks} blocks written, ${written.reorgs} reorgs, ${received} received; ${violations.length} violations`
   ].join('\n');
   return { faults: dealt.length, violations, text };
+}
+
+function indexedLine({ written }: WrittenDecoder): string {
+  return `${written.blocks} blocks for the indexer, ${written.reorgs} reorgs, judged by the reference`;
 }
 
 /** Median and 99th percentile of the times to recover. */

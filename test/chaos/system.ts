@@ -4,16 +4,18 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, rows } from '../../src/db/core/connection.ts';
-import { freePort } from '../../src/devnet/free-port.ts';
-import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
+import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import type { SubscribersAsk } from '../bench/support/subscribers.ts';
 import { atEnd, endAll } from '../support/cleanup.ts';
 import { type Link, openLink } from '../support/link.ts';
+import { databaseEnv } from '../support/service-process.ts';
 import { createIndexer } from '../support/sync/generated-indexer.ts';
 import { eventually, temporaryDirectory } from '../support/sync/sync-process.ts';
 import { HostileSource } from './hostile-source.ts';
+import { INDEXED, WrittenDecoder } from './indexed.ts';
 import { MARK, Service } from './service.ts';
 import { mountSmallDisk } from './small-disk.ts';
 import { Subscriber } from './subscriber.ts';
@@ -39,7 +41,15 @@ export interface Replica {
   readonly database: DatabaseCoordinates;
 }
 
-/** MariaDB, hub, two servers, three clients, the wires between them, and who listens. */
+/** An indexer with the databases that it reads and writes. */
+export interface Indexed {
+  readonly service: Service;
+  readonly decoder: DatabaseCoordinates;
+  readonly indexer: DatabaseCoordinates;
+  readonly writing: WrittenDecoder;
+}
+
+/** MariaDB, hub, an indexer, two servers, three clients, the wires between them, and who listens. */
 export class System {
   readonly mark = randomBytes(6).toString('hex');
   readonly directory = temporaryDirectory('chaos');
@@ -57,6 +67,8 @@ export class System {
   readonly source: DatabaseCoordinates;
   mariadb: PrivateMariaDb;
   hub!: Service;
+  /** An indexer and what it reads; null where nothing is to befall it. */
+  indexed: Indexed | null = null;
   readonly #mariadbDirectory: string;
   #crowd: ChildProcess | null = null;
 
@@ -66,11 +78,13 @@ export class System {
     this.source = { ...mariadb.root, name: 'chaos_source' };
   }
 
-  static async open(): Promise<System> {
+  /** @param of  the seed of what the indexer is given to do, and whether there is one */
+  static async open(of: { readonly seed: string; readonly hasIndexer: boolean }): Promise<System> {
     const mariadbDirectory = temporaryDirectory('chaos-mariadb');
     const system = new System(await startMariaDb(mariadbDirectory), mariadbDirectory);
     atEnd(() => system.mariadb.stop('SIGKILL'));
     await system.#prepare();
+    if (of.hasIndexer) system.indexed = await system.#startIndexer(of.seed);
     return system;
   }
 
@@ -145,6 +159,36 @@ export class System {
     }
   }
 
+  async #startIndexer(seed: string): Promise<Indexed> {
+    const { root } = this.mariadb;
+    const [decoder, indexer] = [
+      { ...root, name: 'chaos_decoder' },
+      { ...root, name: 'chaos_indexer' }
+    ];
+    const writing = new WrittenDecoder(decoder, seed);
+    await writing.open();
+    const port = await freePort();
+    const service = this.#service('indexer', 'indexer', port, {
+      INDEXER_COIN: INDEXED.ticker,
+      INDEXER_NETWORK: INDEXED.network,
+      ...databaseEnv('DECODER', decoder),
+      ...databaseEnv('INDEXER', indexer),
+      INDEXER_API_HOST: '127.0.0.1',
+      INDEXER_API_PORT: String(port),
+      INDEXER_API_KEY: KEY,
+      INDEXER_POLL_INTERVAL: '100',
+      INDEXER_BLOCK_TIMEOUT: '20000',
+      INDEXER_RATE_LIMIT_RPM: '100000',
+      HUB_API_HOST: '127.0.0.1',
+      HUB_PORT: new URL(this.hub.url).port
+    });
+    const indexed = { service, decoder, indexer, writing };
+    await eventually('the indexer indexes', START_DEADLINE_MS * 3, () => isIndexed(service)).catch((fault: Error) => {
+      throw new Error(`${fault.message}\n${service.log().slice(-3_000)}`);
+    });
+    return indexed;
+  }
+
   #service(name: string, command: string, port: number, env: Record<string, string>): Service {
     const directory = join(this.directory, name);
     mkdirSync(directory);
@@ -171,7 +215,8 @@ export class System {
   }
 
   get services(): readonly Service[] {
-    return [this.hub, ...this.servers, ...this.clients.map(({ service }) => service)];
+    const indexer = this.indexed ? [this.indexed.service] : [];
+    return [this.hub, ...indexer, ...this.servers, ...this.clients.map(({ service }) => service)];
   }
 
   async #status(service: Service): Promise<Status> {
@@ -255,4 +300,10 @@ export class System {
     crowd.kill('SIGKILL');
     await new Promise((resolve) => crowd.once('exit', resolve));
   }
+}
+
+/** Whether an indexer has all blocks of its decoder, but for those of the last moment. */
+export async function isIndexed(service: Service, lag = 0): Promise<boolean> {
+  const { result } = ((await service.rpc('health')) ?? {}) as { readonly result?: Readonly<Record<string, unknown>> };
+  return result?.['running'] === true && result['lag'] !== null && Number(result['lag']) <= lag;
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { appendBacklog, appendBlocks, reorg } from '../support/sync/generated-indexer.ts';
 import { planWriting } from './plan.ts';
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { freePort } from '../../src/devnet/free-port.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import type { Summary } from '../../src/devnet/summary.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { recordPipes } from '../support/records.ts';

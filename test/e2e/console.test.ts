@@ -75,7 +75,7 @@ test('the console shows what is, an operator acts through it, and it proves what
   await seen(server, 'td', 'killed');
   await seen(server, 'dd', 'running, polling.caughtUp');
   await drawn(server, '.edge.taken');
-  await seen(server, '.stories li', /was killed \(.+\); started again after [\d.]+ s, it was caught up after/);
+  await seen(server, '.stories li', /was killed; started again after [\d.]+ s, it was caught up after/);
   const height = await appendBlocks(source, 2, 'after');
   await pair.settle(client, height);
   await server.click('nav >> text=Timeline');

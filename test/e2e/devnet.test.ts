@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { Summary } from '../../src/devnet/summary.ts';
 import { noteSecrets, recordFile } from '../support/records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
+const WALLET = fileURLToPath(new URL('../../examples/wallet.sh', import.meta.url));
 const RUN_DEADLINE_MS = 180_000;
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 30_000;
@@ -88,7 +90,7 @@ function processesOf(directory: string): number[] {
     .map(Number);
 }
 
-test('a run to an end: two reorgs and three killed actors leave both replicas equal, row by row', async () => {
+test('SVC-20, SVC-23: a run to an end: two reorgs and three killed actors leave both replicas equal, row by row', async () => {
   const run = startDevnet('--once', '--blocks', '150', '--seed', 'e2e');
   const code = await run.exit(RUN_DEADLINE_MS);
   assert.equal(
@@ -118,19 +120,31 @@ function recordServices(directory: string): void {
   for (const name of readdirSync(logs)) recordFile(join(logs, name), {});
 }
 
-test('Ctrl-C leaves no process; the next start continues where this one was', async () => {
+/** The example in the documents: it issues a token and sends 5 of the 5,000 that it minted. */
+async function useWallet(...services: readonly string[]): Promise<void> {
+  const { stdout } = await promisify(execFile)(WALLET, services, { timeout: RUN_DEADLINE_MS });
+  const lines = stdout.trim().split('\n');
+  assert.match(lines[0]!, /^ISSUE\|0\|WALLET\d+\|.* in [0-9a-f]{64}$/);
+  assert.match(lines[1]!, /"amount":"5000(?:\.00)?"/, stdout);
+  assert.match(lines[2]!, /^SEND\|0\|WALLET\d+\|5\|rltc1\w+ in [0-9a-f]{64}$/);
+  assert.match(lines[3]!, /"amount":"5(?:\.00)?"/, stdout);
+}
+
+test('SVC-10, SVC-11, SVC-26: a wallet of curl issues and sends; Ctrl-C leaves no process; the next start continues where this one was', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-e2e-'));
   try {
     const heights: number[] = [];
-    for (const _ of ['first start', 'second start']) {
+    for (const start of ['first start', 'second start']) {
       const run = startDevnet('--dir', directory, '--interval', '300');
       await run.line(/all parts run/, START_DEADLINE_MS);
       const line = await run.line(/^node \d+ .*replicas: decoder \d+, indexer \d+/, START_DEADLINE_MS);
       heights.push(Number(/^node (\d+)/.exec(line)?.[1]));
       // MariaDB, litecoind, and five services with a guardian each.
       assert.ok(processesOf(directory).length >= 12, `${processesOf(directory).length} processes`);
-      const told = [...run.stdout, ...run.stderr].find((each) => each.startsWith('explorer: '));
-      const explorer = told?.slice('explorer: '.length);
+      const addressOf = (service: string) =>
+        new RegExp(`^${service}: (\\S+)`, 'm').exec([...run.stdout, ...run.stderr].join('\n'))![1]!;
+      const explorer = addressOf('explorer');
+      if (start === 'first start') await useWallet(addressOf('miner'), addressOf('encoder'), explorer);
       const holders = await (await fetch(`${explorer}/api/holders/DEV1`)).json();
       assert.ok((holders as { data: readonly unknown[] }).data.length > 0, JSON.stringify(holders));
       recordServices(directory);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Connection, connect } from '../../src/db/core/connection.ts';
-import type { DbType } from '../../src/wire/database.ts';
+import type { DbType } from '../../src/wire/data/database.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';

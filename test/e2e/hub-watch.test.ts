@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { createDecoder } from '../support/sync/generated-decoder.ts';
 import { openTestHub } from '../support/sync/sync-pair.ts';

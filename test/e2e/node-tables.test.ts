@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Connection, connect, quoteName } from '../../src/db/core/connection.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
-import type { DatabaseCoordinates, DbType } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates, DbType } from '../../src/wire/data/database.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
 import { connect } from '../../src/db/core/connection.ts';
-import { freePort } from '../../src/devnet/free-port.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { startCollector } from '../support/collector.ts';
 import { startTestEncoder } from '../support/encoder/service.ts';
@@ -123,7 +123,7 @@ test('with OTEL_EXPORTER_OTLP_ENDPOINT, requests, snapshots and blocks are trace
   assert.equal(build.attributes['sync.database'], DATABASE);
 
   const serve = find('blocks.serve', isLast)!;
-  assert.equal(serve.service, 'platform-node server');
+  assert.equal(serve.service, 'platform-node sync server');
   assert.equal(serve.attributes['sync.database'], DATABASE);
   for (const name of ['blocks.read', 'blocks.send'])
     assert.ok(
@@ -131,7 +131,7 @@ test('with OTEL_EXPORTER_OTLP_ENDPOINT, requests, snapshots and blocks are trace
       name
     );
   const apply = find('blocks.apply', isLast)!;
-  assert.equal(apply.service, 'platform-node client');
+  assert.equal(apply.service, 'platform-node sync client');
   assert.ok(Number(apply.attributes['sync.rows']) > 0);
   const write = collector.spans.find((span) => span.name === 'blocks.write' && span.parentSpanId === apply.spanId);
   assert.ok(write && write.traceId === apply.traceId && write.ms <= apply.ms);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import { INFRA_TABLES } from '../../src/wire/messages.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { INFRA_TABLES } from '../../src/wire/data/messages.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { appendBlocks, createIndexer, reorg } from '../support/sync/generated-indexer.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DbType } from '../../src/wire/database.ts';
+import type { DbType } from '../../src/wire/data/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { differences, pause, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';

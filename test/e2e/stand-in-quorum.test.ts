@@ -50,7 +50,7 @@ for (const [what, isCut] of [
       gate.resolve();
       await settle(client);
       assert.equal(downloads(), 1);
-      assert.match(client.log(), new RegExp(`those that have passed block ${height} cannot name it`));
+      assert.match(client.log(), new RegExp(`sources beyond block ${height} cannot name it`));
     });
     await t.test('live blocks', async () => {
       for (let block = 0; block < 4; block++) await owner.ledger.writeBlock();

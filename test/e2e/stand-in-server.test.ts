@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DbType } from '../../src/wire/database.ts';
+import type { DbType } from '../../src/wire/data/database.ts';
 import { sql } from '../support/sql.ts';
 import { follow, LATE, LIVE_DEADLINE_MS } from '../support/sync/compatible-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { freePort } from '../../src/devnet/free-port.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { runCommandLine } from '../support/command-line.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { runCommandLine } from '../support/command-line.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
@@ -95,7 +95,7 @@ test('a source that answers 429 is left alone as long as it says, visibly', asyn
     response.writeHead(429, { 'retry-after': '2' }).end('{"error":"slow down"}')
   );
   const client = await pair.startClient({ SYNC_SOURCES: source.url });
-  await eventually('it waits', 30_000, async () => client.log().includes('asks to wait'));
+  await eventually('it waits', 30_000, async () => client.log().includes('asks the client to wait'));
   const [first] = source.requests;
   assert.ok(first);
   const asked = source.requests.length;
@@ -107,7 +107,7 @@ test('a source that answers 429 is left alone as long as it says, visibly', asyn
   const [one, two] = client
     .log()
     .split('\n')
-    .filter((line) => line.includes('asks to wait'))
+    .filter((line) => line.includes('asks the client to wait'))
     .map((line) => Date.parse((JSON.parse(line) as { time: string }).time));
   assert.ok(two === undefined || two - one! >= 2_000);
   await client.end();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DbType } from '../../src/wire/database.ts';
+import type { DbType } from '../../src/wire/data/database.ts';
 import { runCase } from '../torture/run.ts';
 
 /** Long enough for reorgs, an ALTER, kills and cuts; `npm run torture` goes on for as long as one likes. */
@@ -14,3 +14,10 @@ for (const [dbType, blocks] of Object.entries(BLOCKS) as [DbType, number][]) {
       assert.ok(settled > 0);
     });
 }
+
+test('indexer: 60 blocks that the indexer itself writes, under kills and cuts, end equal, and as the reference has them', async () => {
+  const of = { seed: 'of the suite', dbType: 'indexer', schema: 'ledger', blocks: 60, without: [] } as const;
+  const { failure, settled } = await runCase(of);
+  assert.equal(failure, null, failure ? `step ${failure.step}: ${failure.reason}\n${failure.detail}` : '');
+  assert.ok(settled > 0);
+});

@@ -5,7 +5,7 @@ import { ActorDirectory } from '../../actors/runtime/supervision/directory.ts';
 import { type ActorSpec, Supervisor, type SupervisorOptions } from '../../actors/runtime/supervision/supervisor.ts';
 import { hasCode, type PlatformError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
-import type { DatabaseId } from '../../src/wire/database.ts';
+import type { DatabaseId } from '../../src/wire/data/database.ts';
 import type { UnrulyAsks, UnrulyNeeds, UnrulyNotices } from '../fixtures/unruly-actor.ts';
 import fc from '../support/fast-check.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DigestKey } from '../../src/wire/digest.ts';
+import type { DigestKey } from '../../src/wire/data/digest.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { sql } from '../support/sql.ts';
@@ -30,19 +30,25 @@ test('256 callers who ask for digests and leave do not keep a replica from being
   const { host } = new URL(pair.server.url);
   const headers = { authorization: `Bearer ${KEY}` };
   const { key } = (await (await fetch(`${pair.server.url}/digest/${AT}/key`, { headers })).json()) as DigestKey;
+  const ask = (asking: RawClient, range: string) =>
+    asking.say(
+      `GET /digest/${AT}?table=wide&key=${key}&${range} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`
+    );
   const crowd = await Promise.all(
-    Array.from({ length: 256 }, async (_, n) => {
+    Array.from({ length: 256 }, async (_, n) =>
       // Each asks for something else, so that no answer serves two.
-      const range = n % 2 ? `from=${n}&to=4294967295` : 'settled=1';
-      const asking = await RawClient.open(host);
-      return asking.say(
-        `GET /digest/${AT}?table=wide&key=${key}&${range} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`
-      );
-    })
+      ask(await RawClient.open(host), n % 2 ? `from=${n}&to=4294967295` : 'settled=1')
+    )
   );
   const last = crowd.pop()!;
   for (const { socket } of crowd) socket.destroy();
-  await eventually('the one that stayed is answered', 20_000, async () => (await last.status()) === 200);
+  await eventually('the one that stayed is answered', 20_000, async () => {
+    const status = await last.status();
+    assert.ok(status === 200 || status === 503, `${status}`);
+    // As long as the crowd's questions wait, one more of the same address may be refused: it asks again.
+    if (status === 503) ask(last, 'from=255&to=4294967295');
+    return status === 200;
+  });
   last.socket.destroy();
   const began = performance.now();
   const before = (await pair.status(client))['verified_at'];

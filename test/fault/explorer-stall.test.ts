@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../src/db/core/connection.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
 import { TEST_RULES } from '../support/indexer-ledger.ts';
 import { startOwnServer } from '../support/mariadb.ts';

@@ -46,7 +46,7 @@ test('slow readers of many snapshots hold no more than their cap and a few, and 
     response.pause();
     response.on('error', () => undefined);
     answers.push(response);
-    largest = Math.max(largest, heldBytes(), site.artifacts.figures.bytes);
+    largest = Math.max(largest, heldBytes(), site.artifacts.counts.bytes);
   }
   assert.ok(largest < 5 * size, `${largest} bytes of ${size} each`);
   assert.ok(answers.some(({ statusCode }) => statusCode === 503));
@@ -85,7 +85,7 @@ test('a build that nobody reads is ended, and the request counts', async () => {
   caller.leave();
   await until(async () => (await countBuilds(coordinates)) === 0, 'its build is ended');
   await until(() => readdirSync(site.directory).length === 0, 'and its file is gone');
-  assert.deepEqual([site.artifacts.figures.running, site.artifacts.figures.failed], [0, 0]);
+  assert.deepEqual([site.artifacts.counts.running, site.artifacts.counts.failed], [0, 0]);
   await openGate();
   assert.equal((await download(site, since(2), '127.0.0.4')).status, 429);
   assert.equal((await download(site, since(2), '127.0.0.3')).status, 200);

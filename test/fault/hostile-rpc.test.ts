@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { createDecoderApp } from '../../src/decoder/app.ts';
-import { freePort } from '../../src/devnet/free-port.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { startHub } from '../../src/hub/server.ts';
 import { silentLogger } from '../../src/log.ts';
 import { atEnd } from '../support/cleanup.ts';

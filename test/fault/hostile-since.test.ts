@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { compareDatabases } from '../../src/verify/compare.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { appendBlocks, createDecoder } from '../support/sync/generated-decoder.ts';
 import { startLyingSource } from '../support/sync/lying-source.ts';

@@ -4,7 +4,7 @@ import { constants, crc32, deflateRawSync, gzipSync, zstdCompressSync } from 'no
 import type { SnapshotBatch } from '../../src/db/replica/snapshot-batch.ts';
 import { createRandom } from '../../src/devnet/random.ts';
 import { readSnapshot, type SnapshotLimits } from '../../src/sync/snapshot/snapshot-reader.ts';
-import type { SnapshotCoding } from '../../src/wire/snapshot.ts';
+import type { SnapshotCoding } from '../../src/wire/data/snapshot.ts';
 
 const LIMITS = { maxRowBytes: 2 ** 20, batchBytes: 4096 };
 const MEGABYTE = 2 ** 20;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { connect } from '../../src/db/core/connection.ts';
-import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
+import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { appendBlocks, createIndexer } from '../support/sync/generated-indexer.ts';
 import { differences, pause, startPair } from '../support/sync/sync-pair.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { connect, rows } from '../../src/db/core/connection.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { appendBlocks, createIndexer, reorg } from '../support/sync/generated-indexer.ts';
 import { ReplicaThread } from '../support/sync/replica-thread.ts';

@@ -7,7 +7,7 @@ import { reap } from '../../actors/runtime/supervision/reaper.ts';
 import { type Connection, connect, rows } from '../../src/db/core/connection.ts';
 import { readReplicaState } from '../../src/db/replica/state.ts';
 import { openWriter } from '../../src/db/replica/writer-connection.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { startOwnServer } from '../support/mariadb.ts';
 import { apply, content, createReplica, FIRST, SECOND } from '../support/sync/small-replica.ts';
 import { eventually } from '../support/sync/sync-process.ts';

@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test';
 import type { Beacon } from '../../actors/runtime/notices.ts';
 import { ActorHandle, actorEntry } from '../../actors/runtime/supervision/actor-handle.ts';
 import type { ActorView } from '../../actors/runtime/supervision/actor-view.ts';
-import { freePort } from '../../src/devnet/free-port.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { testServer } from '../support/mariadb.ts';
 import { eventually, replicasAt, startSyncProcess } from '../support/sync/sync-process.ts';

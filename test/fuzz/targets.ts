@@ -2,6 +2,7 @@ import type { Target } from './support/target.ts';
 import { actions } from './targets/actions.ts';
 import { configuration } from './targets/configuration.ts';
 import { createTable } from './targets/create-table.ts';
+import { encoderCalls } from './targets/encoder-calls.ts';
 import { heartbeatBodies } from './targets/heartbeat-bodies.ts';
 import { httpBytes } from './targets/http-bytes.ts';
 import { httpHeaders } from './targets/http-headers.ts';
@@ -36,6 +37,7 @@ export const TARGETS: readonly Target[] = [
   httpHeaders,
   hubAnswers,
   jsonRpcCalls,
+  encoderCalls,
   nodeAnswers,
   payloads,
   actions,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { createRandom } from '../../src/devnet/random.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
-import type { BlockMessage } from '../../src/wire/messages.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import type { BlockMessage } from '../../src/wire/data/messages.ts';
 import { above, type Block, blockRow, extend } from '../simulation/chain.ts';
 import { SIMULATED_KEY as KEY } from '../simulation/database/dialect.ts';
 import { MemoryServer } from '../simulation/database/memory-server.ts';

@@ -1,17 +1,19 @@
+import type { ChainNetwork } from '../../src/coin/chains.ts';
 import type { TransactionRow } from '../../src/decoder/block-rows.ts';
 import { scanBlock } from '../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../src/decoder/sources.ts';
-import type { PrivateLitecoind } from '../../src/devnet/litecoin.ts';
+import type { PrivateLitecoind } from '../../src/devnet/processes/litecoin.ts';
 import { scanRules } from '../support/decoder/loop.ts';
 import { LOOP_NETWORK, LOOP_PROFILE } from '../support/encoder/service.ts';
 
 /** The rows that a decoder writes of a block, by the ids of the transactions. */
 export async function decodeBlock(
-  { rpc }: PrivateLitecoind,
-  hash: string
+  { rpc }: Pick<PrivateLitecoind, 'rpc'>,
+  hash: string,
+  network: ChainNetwork = LOOP_NETWORK
 ): Promise<ReadonlyMap<string, TransactionRow>> {
-  const bytes = Buffer.from(String(await rpc.call('getblock', [hash, 0])), 'hex');
-  const rules = scanRules(LOOP_NETWORK, LOOP_PROFILE.payloadMagic);
+  const bytes = Buffer.from(String(await rpc.call('getblock', [hash, false])), 'hex');
+  const rules = scanRules(network, LOOP_PROFILE.payloadMagic);
   const read = async (txids: readonly string[]) =>
     (
       await rpc.batch(

@@ -1,6 +1,6 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises';
-import type { PrivateLitecoind } from '../../src/devnet/litecoin.ts';
-import { ENCODINGS, type Encoding } from '../../src/encoder/encodings.ts';
+import type { PrivateLitecoind } from '../../src/devnet/processes/litecoin.ts';
+import { ENCODINGS, type Encoding } from '../../src/encoder/transaction/encodings.ts';
 import type { TestEncoder } from '../support/encoder/service.ts';
 import { signPsbt } from '../support/encoder/signer.ts';
 import { decodeBlock } from './decode.ts';
@@ -16,6 +16,8 @@ export interface LoopReport {
   readonly counts: Readonly<Record<string, number>>;
   /** The greatest difference between a fee and the rate asked for, as a part of the fee. */
   readonly worstFee: number;
+  /** The transaction with that fee. */
+  readonly worstFeeOf: string;
 }
 
 interface Created {
@@ -67,7 +69,7 @@ class Loop {
   readonly #counts: Record<string, number> = {};
   #asked = 0;
   #found = 0;
-  #worstFee = 0;
+  #worstFee = { off: 0, of: '' };
 
   constructor(node: PrivateLitecoind, encoder: TestEncoder, accounts: readonly Account[]) {
     this.#node = node;
@@ -77,7 +79,7 @@ class Loop {
 
   get report(): LoopReport {
     const [asked, found, faults, counts] = [this.#asked, this.#found, this.#faults, this.#counts];
-    return { asked, found, faults, counts, worstFee: this.#worstFee };
+    return { asked, found, faults, counts, worstFee: this.#worstFee.off, worstFeeOf: this.#worstFee.of };
   }
 
   async act(number: number): Promise<void> {
@@ -149,7 +151,8 @@ class Loop {
     const { txid } = await this.#encoder.call<{ txid: string }>('broadcast_tx', { tx_hex: hex });
     const { vsize } = (await rpc.call('getmempoolentry', [txid])) as { readonly vsize: number };
     const wanted = (feePerKb * vsize) / 1000;
-    this.#worstFee = Math.max(this.#worstFee, Math.abs(Number(fee) - wanted) / wanted);
+    const off = Math.abs(Number(fee) - wanted) / wanted;
+    if (off > this.#worstFee.off) this.#worstFee = { off, of: `${fee} satoshis for ${vsize} bytes at ${feePerKb}` };
     return txid;
   }
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { createBase58check } from '@scure/base';
 import { writeBase } from '../../src/coin/raw/transaction-form.ts';
 import { scriptOf } from '../../src/coin/script/address.ts';
-import type { PrivateLitecoind } from '../../src/devnet/litecoin.ts';
+import type { PrivateLitecoind } from '../../src/devnet/processes/litecoin.ts';
 import { LOOP_NETWORK } from '../support/encoder/service.ts';
 
 const base58check = createBase58check((bytes: Uint8Array) => hash('sha256', bytes, 'buffer'));

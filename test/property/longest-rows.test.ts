@@ -7,7 +7,7 @@ import { allowsBulkLoad, loadBatch } from '../../src/db/replica/load/bulk-load.t
 import { deleteReceived, selectByIdentity } from '../../src/db/replica/row-statements.ts';
 import { canonicalRow, readReplicaSchema } from '../../src/db/replica/schema.ts';
 import { readSnapshot } from '../../src/sync/snapshot/snapshot-reader.ts';
-import type { WireRow } from '../../src/wire/messages.ts';
+import type { WireRow } from '../../src/wire/data/messages.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 
 /** The default of MAX_ROW_BYTES. */

@@ -7,7 +7,7 @@ import { planRollback, rollBack } from '../../src/db/replica/apply/rollback.ts';
 import { readReplicaSchema } from '../../src/db/replica/schema.ts';
 import { openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
 import { openWriter } from '../../src/db/replica/writer-connection.ts';
-import type { TableSpans, WireRow } from '../../src/wire/messages.ts';
+import type { TableSpans, WireRow } from '../../src/wire/data/messages.ts';
 import fc from '../support/fast-check.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { block } from '../support/sync/small-replica.ts';

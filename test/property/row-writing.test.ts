@@ -8,7 +8,7 @@ import { deleteReceived, deleteRows, insertRows, selectWhere } from '../../src/d
 import { canonicalRow, type ReplicaTable, readReplicaSchema } from '../../src/db/replica/schema.ts';
 import { ChunkWriter } from '../../src/sync/snapshot/chunk-writer.ts';
 import { RowEncoder } from '../../src/sync/snapshot/row-encoder.ts';
-import type { WireRow } from '../../src/wire/messages.ts';
+import type { WireRow } from '../../src/wire/data/messages.ts';
 import fc from '../support/fast-check.ts';
 import { createDatabase } from '../support/mariadb.ts';
 

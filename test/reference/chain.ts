@@ -4,12 +4,14 @@ import type { Rules } from '../../src/indexer/rules/rules.ts';
 import { TEST_RULES } from '../support/indexer-ledger.ts';
 import { REFERENCE_ACTIONS } from './ledger.ts';
 import { Random } from './random.ts';
-import { addressesOf, type RecentAction, type Scene, Writer } from './texts.ts';
+import { addressesOf, type RecentAction, type Scene, signerOf, Writer } from './texts.ts';
+
+const POOL = 'E999999';
 
 /** A regtest of Bitcoin whose addresses are a capital letter of the first five and the number of a season. */
 export const CHAIN_RULES: Rules = {
   ...TEST_RULES,
-  rewardPool: 'E0',
+  rewardPool: POOL,
   isActive: (action) => REFERENCE_ACTIONS.has(action),
   isAddress: (text) => /^[A-E]\d{1,6}$/.test(text)
 };
@@ -22,11 +24,13 @@ export interface BranchPoint {
 }
 
 const SEASON_BLOCKS = 120;
+/** Of a season; by then the last stakes of the season before count, so that they can end. */
+const CLOSING_BLOCK = 6;
 const BLOCK_SECONDS = 600;
 const FIRST_TIME = 1_700_000_000;
 const MOST_TRANSACTIONS = 8;
 /** It issues the gas token and gives each season some. */
-const BANK = 'A0';
+const BANK = 'A999999';
 
 /** Blocks with actions of every kind, valid ones and others: the same for a seed. */
 export class ChainMaker {
@@ -44,11 +48,17 @@ export class ChainMaker {
     const time = FIRST_TIME + BLOCK_SECONDS * height + jitter;
     const season = Math.floor(height / SEASON_BLOCKS);
     const scene: Scene = { random: this.#random, season, height, time, recent };
-    const texts = height % SEASON_BLOCKS === 0 ? opening(season) : this.#texts(scene);
+    const texts = this.#textsAt(height % SEASON_BLOCKS, scene);
     const transactions = texts.map(([source, text], place): ChainTransaction => {
       return { hash: this.#hash(place + 1), source, fee: place * 10, ...contentOf(text, season) };
     });
     return { height, time, hash: this.#hash(0), transactions };
+  }
+
+  #textsAt(place: number, scene: Scene): readonly (readonly [source: string, text: string])[] {
+    if (place === 0) return opening(scene.season);
+    if (place === CLOSING_BLOCK && scene.season > 0) return closing(scene.season - 1);
+    return this.#texts(scene);
   }
 
   #texts(scene: Scene): (readonly [source: string, text: string])[] {
@@ -72,10 +82,16 @@ function opening(season: number): (readonly [source: string, text: string])[] {
   const [a, b, , , e] = addressesOf(season);
   const gas = [
     ...(season === 0 ? [[BANK, 'ISSUE|0|GAS|0|0|8||1000000000'] as const] : []),
-    [BANK, `SEND|1|GAS|200|${a}|60|${b}|20|C${season}|5|${e}`] as const
+    [BANK, `SEND|1|GAS|20000|${a}|6000|${b}|3000|C${season}|5|${e}|20|${POOL}`] as const
   ];
+  const stakes = [
+    [a!, `STAKE|1|3000|${signerOf('A', season).pubkey}`],
+    [b!, `STAKE|1|1500|${signerOf('B', season).pubkey}`],
+    [`C${season}`, `STAKE|1|1000|${signerOf('C', season).pubkey}`]
+  ] as const;
   return [
     ...gas,
+    ...stakes,
     [a!, `ISSUE|0|TOKA${season}|0|50|2||500`],
     [b!, `ISSUE|0|TOKB${season}|0|20|0||500`],
     [a!, `ISSUE|4|TOKA${season}|${season * SEASON_BLOCKS + 60}|GAS|0.01`],
@@ -84,6 +100,15 @@ function opening(season: number): (readonly [source: string, text: string])[] {
     [b!, `SEND|1|TOKB${season}|100|${a}|50|C${season}|hello`],
     [a!, `SEND|1|TOKA${season}|100|${b}|50|D${season}`]
   ];
+}
+
+/** A little later the stakes of the season before end, so that those who sign now are most. */
+function closing(season: number): (readonly [source: string, text: string])[] {
+  return ['A', 'B', 'C'].flatMap((staker) =>
+    ['A', 'B', 'C', 'D', 'E', 'a'].map(
+      (letter) => [`${staker}${season}`, `UNSTAKE|0|${signerOf(letter, season).pubkey}`] as const
+    )
+  );
 }
 
 /** `PAY|address|amount` is a payment alone; a COINPAY pays everybody. */

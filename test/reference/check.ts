@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ChainBlock } from '../../src/indexer/block/block.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { dumpTables } from '../support/indexer-database.ts';
 import { CHAIN_RULES } from './chain.ts';
 import { Random } from './random.ts';
@@ -54,10 +54,17 @@ export async function checkIndex({ seed, blocks, forks, databases, log }: CheckO
   }
   const fresh = await open(databases.fresh);
   try {
+    let writing: Promise<unknown> = Promise.resolve();
     for (let at = 0; at < run.chain.length; at += BLOCKS_PER_GROUP) {
-      const hashes = await fresh.addBlocks(run.chain.slice(at, at + BLOCKS_PER_GROUP));
+      const blocks = run.chain.slice(at, at + BLOCKS_PER_GROUP);
+      const prepared = fresh.prepare(blocks); // beside the writing of those before
+      const [{ executed }] = await Promise.all([prepared, writing]);
+      const hashes = executed.map((block) => block.hashes);
       assert.deepEqual(hashes, run.hashes.slice(at, at + BLOCKS_PER_GROUP), `fresh index, blocks from ${at}`);
+      writing = fresh.addBlocks(blocks, run.chain.length, prepared);
+      writing.catch(() => undefined); // told where it is waited for
     }
+    await writing;
   } finally {
     fresh.close();
   }

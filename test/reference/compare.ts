@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { formatAmount } from '../../src/consensus/amount.ts';
 import type { ExecutedBlock } from '../../src/indexer/block/block.ts';
-import { pairKey, splitPair } from '../../src/indexer/state/state.ts';
+import { pairKey, splitPair } from '../../src/indexer/state/keys.ts';
 import type { MemoryLedger } from '../support/indexer-ledger.ts';
 import type { ReferenceLedger, ReferenceOutput } from './ledger.ts';
 
@@ -34,8 +34,11 @@ function differences(ours: readonly string[], theirs: readonly string[]): string
   return [...lines('+', ours, theirs), ...lines('-', theirs, ours)].join('\n');
 }
 
-function outputOf({ view }: MemoryLedger, { rows }: ExecutedBlock): Pick<ReferenceOutput, 'verdicts' | 'movements'> {
-  const verdicts: string[] = [];
+function outputOf(
+  { view }: MemoryLedger,
+  { rows, refusals }: ExecutedBlock
+): Pick<ReferenceOutput, 'verdicts' | 'movements'> {
+  const verdicts = refusals.map(({ actionIndex, table, status }) => `${actionIndex} ${table} ${status}`);
   const movements: string[] = [];
   for (const { table, columns } of rows) {
     const { action_index: index, status_id: status } = columns;
@@ -51,12 +54,12 @@ function outputOf({ view }: MemoryLedger, { rows }: ExecutedBlock): Pick<Referen
 /** Balances, owners and supplies that the block changed and that the reference has otherwise. */
 function wrongSums({ view }: MemoryLedger, reference: ReferenceLedger): string[] {
   const { pairs, tokens } = view.takeChanged();
-  const balances = [...pairs].flatMap((pair) => {
+  const balances = [...pairs.keys()].flatMap((pair) => {
     const [tick, address] = splitPair(pair);
     const [ours, theirs] = [view.get('balance', pair), reference.held(tick, address)];
     return ours === theirs ? [] : `${pair}: ${formatAmount(ours)}, not ${formatAmount(theirs)}`;
   });
-  const changed = [...tokens].flatMap((key) => {
+  const changed = [...tokens.keys()].flatMap((key) => {
     const [ours, theirs] = [view.get('token', key)!, reference.token(key)];
     const isEqual = ours.owner === theirs?.owner && ours.supply === theirs.supply;
     return isEqual ? [] : `${key}: ${ours.owner} ${formatAmount(ours.supply)}, not ${theirs?.owner} ${theirs?.supply}`;

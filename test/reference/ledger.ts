@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { hasSigned, readMessage } from './signatures.ts';
 
 /*
  * The ledger as docs/actions.md tells it, slow and plain. It shares no code with the indexer. Change it from the
@@ -32,6 +33,8 @@ export interface ReferenceRules {
   readonly isAddress: (text: string, coin: string) => boolean;
   readonly stakeDelay: number;
   readonly unstakeCooldown: number;
+  /** The address of the role REWARD. */
+  readonly rewardPool: string | undefined;
 }
 
 interface Lists {
@@ -124,6 +127,25 @@ interface Stake {
   from: number;
   to: number | null;
 }
+interface Poll {
+  index: number;
+  source: string;
+  token: Token;
+  end: number;
+  options: number;
+  most: number;
+  isSplit: boolean;
+  weighing: string;
+  quorum: bigint;
+  minVoters: number;
+  minBalance: bigint;
+  threshold: bigint | null;
+  deposit: bigint;
+  isOpen: boolean;
+  ballots: Map<string, { option: number; share: number }[]>;
+  /** Of the newest ballot. */
+  block: number;
+}
 interface Row {
   action_index: number;
   address: string;
@@ -151,6 +173,15 @@ const COINS = ['BTC', 'LTC', 'DOGE'];
 const FIATS = 'AUD BRL CAD CHF CNY EUR GBP HKD INR JPY KRW MXN NOK NZD PLN RUB SEK SGD TRY USD ZAR'.split(' ');
 const LOCKS = 'MAX_SUPPLY MAX_MINT DESCRIPTION SLEEP CALLBACK MINT MINT_SUPPLY'.split(' ');
 const CLASSES = ['transfer', 'trade', 'burn', 'mint', 'stake', 'ownership', 'all'];
+/** Units of the gas token that a key needs for each. */
+const CAPABILITIES: Record<string, bigint> = {
+  price: 1_000n,
+  cross_chain: 5_000n,
+  oracle_publish: 500n,
+  attestation: 1_000n,
+  full_node: 2_000n
+};
+const ENGINES: Record<string, string> = { price: 'oracle', attestation: 'attest', cross_chain: 'xchain' };
 const DAY = 86_400;
 
 /** Every action of the wire. */
@@ -169,6 +200,7 @@ const ALIASES: Record<string, string> = {
 const KNOWN: Record<string, { table: string; formats: number[] }> = {
   ADDRESS: { table: 'addresses', formats: [0, 1] },
   AIRDROP: { table: 'airdrops', formats: [0, 1, 2, 3] },
+  ATTEST: { table: 'attests', formats: [1] },
   BATCH: { table: 'batches', formats: [0] },
   BROADCAST: { table: 'broadcasts', formats: [0, 1, 2, 3] },
   CALLBACK: { table: 'callbacks', formats: [0] },
@@ -185,12 +217,15 @@ const KNOWN: Record<string, { table: string; formats: number[] }> = {
   MESSAGE: { table: 'messages', formats: [0, 1, 2, 3] },
   MINT: { table: 'mints', formats: [0] },
   ORDER: { table: 'orders', formats: [0, 1, 2] },
+  PRICE: { table: 'prices', formats: [0, 1] },
   SEND: { table: 'sends', formats: [0, 1, 2, 3] },
+  SLASH: { table: 'capability_slash_events', formats: [0] },
   SLEEP: { table: 'sleeps', formats: [0, 1] },
   STAKE: { table: 'stakes', formats: [1, 2] },
   SWAP: { table: 'swaps', formats: [0, 1, 2] },
   SWEEP: { table: 'sweeps', formats: [0] },
-  UNSTAKE: { table: 'unstakes', formats: [0] }
+  UNSTAKE: { table: 'unstakes', formats: [0] },
+  VOTE: { table: 'polls', formats: [0, 1, 3] }
 };
 /** The actions that this file knows. */
 export const REFERENCE_ACTIONS: ReadonlySet<string> = new Set(Object.keys(KNOWN));
@@ -206,6 +241,8 @@ const ISSUE_FIELDS = [
 ];
 const TRADE_FIELDS =
   'GIVE_COIN GIVE_TICK GIVE_AMOUNT GIVE_OWNERSHIP GET_COIN GET_TICK GET_AMOUNT GET_OWNERSHIP GET_ADDRESS EXPIRATION ALLOW_LIST BLOCK_LIST MEMO';
+const POLL_FIELDS =
+  'TICK END_BLOCK OPTIONS MAX_SELECTIONS TALLY_MODE WEIGHT_MODE QUORUM MIN_VOTERS MIN_VOTE_BALANCE DECIDE_THRESHOLD QUESTION DEPOSIT CALLBACK_CONTRACT';
 const DISPENSER_FIELDS =
   'GIVE_COIN GIVE_TICK GIVE_AMOUNT GIVE_OWNERSHIP GIVE_ESCROW GET_COIN GET_TICK GET_AMOUNT GET_ADDRESS FIAT_CODE FIAT_AMOUNT ORACLE_ADDRESS EXPIRATION ALLOW_LIST BLOCK_LIST MEMO';
 
@@ -236,6 +273,42 @@ function divide(dividend: bigint, divisor: bigint, places: number): bigint {
   const step = 10n ** BigInt(18 - places);
   const [whole, rest] = [dividend / (divisor * step), dividend % (divisor * step)];
   return (rest * 2n >= divisor * step ? whole + 1n : whole) * step;
+}
+
+/** A count from 1 to 100. */
+function readCount(text = ''): number | null {
+  const count = readWhole(text);
+  return count !== null && count >= 1 && count <= 100 ? count : null;
+}
+
+interface Signatures {
+  count: number | null;
+  sigs: { key: string; sig: string }[];
+}
+
+/** A count, then a key and a signature that many times. */
+function readSignatures(fields: readonly string[], place: number): Signatures {
+  const count = readCount(fields[place]);
+  const sigs: { key: string; sig: string }[] = [];
+  for (let at = place + 1; sigs.length < (count ?? 0); at += 2)
+    sigs.push({ key: (fields[at] ?? '').toLowerCase(), sig: fields[at + 1] ?? '' });
+  return { count, sigs };
+}
+
+function signatureTests({ count, sigs }: Signatures): Test[] {
+  return [
+    () => count === null && 'SIG_COUNT (format)',
+    () => sigs.some(({ key }) => !/^[0-9a-f]{64}$/.test(key)) && 'PUBKEY (format)',
+    () => sigs.some(({ sig }) => !/^[0-9a-f]{128}$/i.test(sig)) && 'SIG (format)'
+  ];
+}
+
+/** A square root cut down to a whole number, digit by digit. */
+function rootOf(square: bigint): bigint {
+  let root = 0n;
+  for (let step = 10n ** BigInt(Math.ceil(String(square).length / 2)); step > 0n; step /= 10n)
+    while ((root + step) * (root + step) <= square) root += step;
+  return root;
 }
 
 const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
@@ -308,9 +381,16 @@ export class ReferenceLedger {
   readonly #owed: Owed[] = [];
   readonly #stakes: Stake[] = [];
   readonly #delegations: Omit<Stake, 'amount'>[] = [];
-  readonly #revoked = new Set<string>();
-  readonly #coolsUntil = new Map<string, number>();
-  #cooling: { index: number; source: string; amount: bigint; block: number }[] = [];
+  /** From which block on a stake's own key signs no more. */
+  readonly #revoked = new Map<string, number>();
+  readonly #barred = new Set<string>();
+  #cooling: { index: number; key: string; source: string; amount: bigint; block: number }[] = [];
+  readonly #rounds = new Set<number>();
+  readonly #polls: Poll[] = [];
+  /** Who votes for a holder, by token. */
+  readonly #proxies = new Map<Token, Map<string, string>>();
+  /** What was earned and not claimed. */
+  readonly #unclaimed = new Map<string, bigint>();
   readonly #spent = new Map<string, bigint>();
   readonly #times: number[] = [];
   #lastAction = 0;
@@ -468,6 +548,14 @@ export class ReferenceLedger {
       case 'ORDER':
       case 'SWAP':
         return doing.format === 0 ? this.#trade(name, doing) : this.#changeTrade(name, doing);
+      case 'ATTEST':
+        return this.#attest(doing);
+      case 'PRICE':
+        return doing.format === 0 ? this.#priceRound(doing) : this.#tokenPrice(doing);
+      case 'SLASH':
+        return this.#slash(doing);
+      case 'VOTE':
+        return doing.format === 0 ? this.#poll(doing) : doing.format === 1 ? this.#ballot(doing) : this.#proxy(doing);
       case 'STAKE':
         return this.#stake(doing);
       case 'UNSTAKE':
@@ -504,6 +592,7 @@ export class ReferenceLedger {
     for (const one of dispensers) this.#endDispenser(one, 'DISPENSER_EXPIRE', 'expired');
     for (const one of owed) this.#expireOwed(one);
     for (const one of closing) this.#endDispenser(one, 'DISPENSER_CLOSE', 'cancelled');
+    for (const poll of this.#polls.filter(({ isOpen }) => isOpen)) this.#maybeClose(poll);
     const back = this.#cooling.filter(({ block }) => block === this.#height).sort((a, b) => a.index - b.index);
     this.#cooling = this.#cooling.filter(({ block }) => block !== this.#height);
     for (const { source, amount } of back) {
@@ -941,6 +1030,7 @@ export class ReferenceLedger {
         .map((command) => parse(command).fields[0] ?? '');
       if (name === 'BATCH') return true;
       if (name === 'ISSUE') return ticks.filter((tick) => tick.startsWith('^') || !tick.includes('.')).length > 1;
+      if (name === 'FILE') return ticks.length > 1;
       if (name === 'MINT') return new Set(ticks.map((tick) => this.#token(tick))).size < ticks.length;
       return false;
     };
@@ -1573,6 +1663,7 @@ export class ReferenceLedger {
       () => give.text !== '' && give.amount === null && 'GIVE_AMOUNT (format)',
       () => escrow === null && 'GIVE_ESCROW (format)',
       () => !['', '0', '1'].includes(give.mark) && 'GIVE_OWNERSHIP (format)',
+      () => give.isOwnership && give.text !== '' && 'GIVE_AMOUNT (must be empty when GIVE_OWNERSHIP=1)',
       () => give.isOwnership && get('GIVE_ESCROW') !== '' && 'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)',
       ...this.#ownershipTests(doing, give),
       () => want.text !== '' && want.amount === null && 'GET_AMOUNT (format)',
@@ -1606,8 +1697,7 @@ export class ReferenceLedger {
       });
       this.#note(index, 'dispenser_statuses', 'open');
     }
-    this.#meetIfAddress(getAddress);
-    this.#meetIfAddress(oracle);
+    for (const address of [getAddress, oracle].sort(byBytes)) this.#meetIfAddress(address);
     return this.#judge(doing, 'dispensers', refusal);
   }
 
@@ -1739,22 +1829,50 @@ export class ReferenceLedger {
 
   /** Stakes of a key that count and have no end. */
   #open(key: string): Stake[] {
+    if (this.#barred.has(key)) return [];
     return this.#stakes.filter((one) => one.key === key && one.from <= this.#height && one.to === null);
   }
 
   #isStaked(key: string): boolean {
     const isOpen = this.#stakes.some((one) => one.key === key && one.to === null);
-    return isOpen || this.#revoked.has(key) || (this.#coolsUntil.get(key) ?? 0) > this.#height;
+    const cools = this.#cooling.some((one) => one.key === key && one.block > this.#height);
+    return isOpen || cools || this.#revoked.has(key) || this.#barred.has(key);
   }
 
   #isDelegated(key: string): boolean {
     return this.#delegations.some((one) => one.key === key && (one.to === null || one.to > this.#height));
   }
 
+  #counts({ from, to }: { from: number; to: number | null }, height = this.#height): boolean {
+    return from <= height && (to === null || to > height);
+  }
+
+  #stakedBy(source: string, height = this.#height): bigint {
+    const own = this.#stakes.filter((one) => one.source === source && this.#counts(one, height));
+    return own.reduce((sum, { amount }) => sum + amount, 0n);
+  }
+
   #hasStake(source: string): boolean {
-    return this.#stakes.some(
-      (one) => one.source === source && one.from <= this.#height && (one.to === null || one.to > this.#height)
-    );
+    return this.#stakedBy(source) > 0n;
+  }
+
+  /** Who stands behind a key in a block, and with how much; null where nobody does. */
+  #behind(key: string, height: number): { key: string; source: string; weight: bigint } | null {
+    if (this.#barred.has(key)) return null;
+    const delegation = this.#delegations.find((one) => one.key === key && this.#counts(one, height));
+    if (delegation) return { key, source: delegation.source, weight: this.#stakedBy(delegation.source, height) };
+    const own = this.#stakes.filter((one) => one.key === key && this.#counts(one, height));
+    if (own.length === 0 || (this.#revoked.get(key) ?? Infinity) <= height) return null;
+    return { key, source: own[0]!.source, weight: own.reduce((sum, { amount }) => sum + amount, 0n) };
+  }
+
+  /** The keys of a capability in a block. */
+  #capable(capability: string, height: number) {
+    const keys = new Set([...this.#stakes, ...this.#delegations].map(({ key }) => key));
+    return [...keys]
+      .sort()
+      .flatMap((key) => this.#behind(key, height) ?? [])
+      .filter(({ weight }) => weight >= CAPABILITIES[capability]! * E18);
   }
 
   #stake(doing: Doing): boolean {
@@ -1805,8 +1923,7 @@ export class ReferenceLedger {
         this.#note(index, 'stakes', 'valid');
       }
       const block = this.#height + this.#rules.unstakeCooldown;
-      this.#coolsUntil.set(key, block);
-      this.#cooling.push({ index, source, amount: amount!, block });
+      this.#cooling.push({ index, key, source, amount: amount!, block });
     }
     return this.#judge(doing, 'unstakes', refusal);
   }
@@ -1832,20 +1949,334 @@ export class ReferenceLedger {
       if (!isRevoke) this.#delegations.push({ key, source, from: block, to: null });
       else if (own) own.to = block;
       else {
-        this.#revoked.add(key);
+        this.#revoked.set(key, block);
         this.#note(index, 'stake_key_revocations', 'valid');
       }
     }
     return this.#judge(doing, 'delegations', refusal);
   }
 
-  /** Nothing that this file knows earns a reward. */
   #collect(doing: Doing): boolean {
+    const { source } = doing;
+    const [text = ''] = doing.fields;
+    const unclaimed = this.#unclaimed.get(source) ?? 0n;
+    const amount = text === '' ? unclaimed : readAmount(text, 8);
+    const pool = this.#rules.rewardPool;
     const refusal = firstOf([
-      () => !this.#hasStake(doing.source) && 'no active stake',
+      () => !this.#hasStake(source) && 'no active stake',
       this.#sourceSleeps(doing),
-      () => 'no unclaimed rewards'
+      () => unclaimed === 0n && 'no unclaimed rewards',
+      () => amount === null && 'AMOUNT (format)',
+      () => amount === 0n && 'AMOUNT (must be greater than 0)',
+      () => amount! > unclaimed && 'AMOUNT (exceeds unclaimed rewards)',
+      () => (pool === undefined || this.#balance(this.#gas, pool) < amount!) && 'insufficient reward pool'
     ]);
+    if (refusal === null) {
+      this.#unclaimed.set(source, unclaimed - amount!);
+      this.#transfer(doing, this.#gas!, pool!, source, amount!);
+    }
     return this.#judge(doing, 'reward_claims', refusal);
+  }
+
+  // Validators
+
+  /** Nobody has asked. */
+  #attest(doing: Doing): boolean {
+    const get = named('REQUEST_ID PROVIDER_ID RESPONSE_PAYLOAD STATUS META SIG_COUNT', doing.fields);
+    const signed = readSignatures(doing.fields, 5);
+    const refusal = firstOf([
+      () => !/^[0-9a-f]{64}$/i.test(get('REQUEST_ID')) && 'REQUEST_ID (format)',
+      () => !/^[A-Za-z0-9_.:-]{1,32}$/.test(get('PROVIDER_ID')) && 'PROVIDER_ID (format)',
+      () => points(get('RESPONSE_PAYLOAD')) > 65_536 && 'RESPONSE_PAYLOAD (length)',
+      () =>
+        !['ok', 'timeout', 'no_quorum', 'provider_error'].includes(get('STATUS').toLowerCase()) && 'STATUS (format)',
+      () => points(get('META')) > 256 && 'META (length)',
+      ...signatureTests(signed),
+      this.#sourceSleeps(doing),
+      () => 'REQUEST_ID (unknown)'
+    ]);
+    return this.#judge(doing, 'attests', refusal);
+  }
+
+  #priceRound(doing: Doing): boolean {
+    const { source, fields } = doing;
+    const [round, timestamp, height] = [0, 1, 2].map((place) => readWhole(fields[place] ?? ''));
+    const pairCount = readCount(fields[3]);
+    const pairs: { pair: string; price: string }[] = [];
+    for (let at = 4; pairs.length < (pairCount ?? 0); at += 2)
+      pairs.push({ pair: fields[at] ?? '', price: fields[at + 1] ?? '' });
+    const { count, sigs } = readSignatures(fields, 4 + 2 * (pairCount ?? 0));
+    const all = () => this.#capable('price', height!);
+    const signed = () => {
+      const sorted = [...pairs].sort((a, b) => byBytes(a.pair, b.pair));
+      const told = Buffer.from(JSON.stringify({ round, timestamp, btc_block_height: height, pairs: sorted }));
+      const isSigner = (key: string) => {
+        const own = sigs.findLast((one) => one.key === key);
+        return own !== undefined && hasSigned(told, key, own.sig);
+      };
+      return all().filter(({ key }) => isSigner(key));
+    };
+    const weigh = (some: readonly { source: string; weight: bigint }[]) => {
+      const most = new Map<string, bigint>();
+      for (const { source, weight } of some) if (weight > (most.get(source) ?? 0n)) most.set(source, weight);
+      return [...most.values()].reduce((sum, weight) => sum + weight, 0n);
+    };
+    const isPrice = (text: string) =>
+      /^[0-9]{1,11}(\.[0-9]{1,8})?$/.test(text) &&
+      readAmount(text, 8)! > 0n &&
+      readAmount(text, 8)! <= 10n ** 10n * E18;
+    const refusal = firstOf([
+      () => round === null && 'ROUND (format)',
+      () => timestamp === null && 'TIMESTAMP (format)',
+      () => height === null && 'BTC_BLOCK_HEIGHT (format)',
+      () => pairCount === null && 'PAIR_COUNT (format)',
+      () =>
+        (pairs.some(({ pair }) => !/^[A-Z0-9]{2,10}[/_-]?[A-Z]{3}$/.test(pair)) ||
+          pairs.some(({ pair }, place) => pairs.findIndex((one) => one.pair === pair) !== place)) &&
+        'PAIR (format)',
+      () => pairs.some(({ price }) => !isPrice(price)) && 'PRICE (format)',
+      ...signatureTests({ count, sigs }),
+      this.#sourceSleeps(doing),
+      () => (height! > this.#height || height! < this.#height - 144) && 'BTC_BLOCK_HEIGHT (block index)',
+      () => this.#rounds.has(round!) && 'ROUND (already finalized)',
+      () => this.#stakedBy(source) < 500n * E18 && 'SOURCE (not qualified)',
+      () => weigh(signed()) * 3n <= weigh(all()) * 2n && 'SIG (no quorum)'
+    ]);
+    if (refusal === null) {
+      this.#rounds.add(round!);
+      const earners = new Set(signed().map((one) => one.source));
+      const share = cut((10n * E18) / BigInt(earners.size), 8);
+      for (const earner of earners) this.#unclaimed.set(earner, (this.#unclaimed.get(earner) ?? 0n) + share);
+    }
+    return this.#judge(doing, 'prices', refusal);
+  }
+
+  #tokenPrice(doing: Doing): boolean {
+    const get = named('COIN TICK FIAT VALUE FEE MEMO', doing.fields);
+    const value = readAmount(get('VALUE'), 8);
+    const refusal = firstOf([
+      () => !COINS.includes(get('COIN').toUpperCase()) && 'COIN (unsupported COIN network)',
+      () => get('COIN').toUpperCase() !== 'BTC' && 'COIN (network)',
+      () => this.#token(get('TICK')) === null && 'TICK (unknown)',
+      () => !FIATS.includes(get('FIAT').toUpperCase()) && 'FIAT (unsupported FIAT)',
+      () => value === null && 'VALUE (format)',
+      () => value === 0n && 'VALUE (must be positive)',
+      () => get('FEE') !== '' && readAmount(get('FEE'), 8) === null && 'FEE (format)',
+      this.#sourceSleeps(doing),
+      ...memoTests(get('MEMO'))
+    ]);
+    return this.#judge(doing, 'prices', refusal);
+  }
+
+  #slash(doing: Doing): boolean {
+    const get = named('CAPABILITY OFFENDER_PUBKEY MSG_A SIG_A MSG_B SIG_B', doing.fields);
+    const capability = get('CAPABILITY').toLowerCase();
+    const key = get('OFFENDER_PUBKEY').toLowerCase();
+    const [a, b] = [readMessage(get('MSG_A')), readMessage(get('MSG_B'))];
+    const isHex = (field: string) => /^[0-9a-f]{128}$/i.test(get(field));
+    const had = (height: number) =>
+      height <= this.#height && this.#capable(capability, height).some((one) => one.key === key);
+    const refusal = firstOf([
+      () => !Object.keys(CAPABILITIES).includes(capability) && 'CAPABILITY (unknown)',
+      () => !/^[0-9a-f]{64}$/.test(key) && 'OFFENDER_PUBKEY (format)',
+      () => a === null && 'MSG_A (format)',
+      () => !isHex('SIG_A') && 'SIG_A (format)',
+      () => b === null && 'MSG_B (format)',
+      () => !isHex('SIG_B') && 'SIG_B (format)',
+      this.#sourceSleeps(doing),
+      () => ENGINES[capability] !== a!.engine && 'ENGINE_TAG (not slashable)',
+      () => a!.slot !== b!.slot && 'MSG_B (other slot)',
+      () => a!.content === b!.content && 'MSG_B (same content)',
+      () => this.#barred.has(key) && 'OFFENDER_PUBKEY (already slashed)',
+      () => (!had(a!.height) || !had(b!.height)) && 'OFFENDER_PUBKEY (not in snapshot)',
+      () => !hasSigned(a!.bytes, key, get('SIG_A')) && 'SIG_A (not signed)',
+      () => !hasSigned(b!.bytes, key, get('SIG_B')) && 'SIG_B (not signed)'
+    ]);
+    if (refusal === null) this.#takeBond(doing, key, [a!.height, b!.height]);
+    return this.#judge(doing, 'capability_slash_events', refusal);
+  }
+
+  /** Takes what stands behind a key, and bars it. */
+  #takeBond(doing: Doing, key: string, slots: readonly number[]): void {
+    const delegations = this.#delegations.filter(
+      (one) => one.key === key && slots.some((slot) => this.#counts(one, slot))
+    );
+    const isLost = (one: { key: string; source: string }) =>
+      one.key === key || delegations.some(({ source }) => source === one.source);
+    let taken = 0n;
+    const take = (source: string, amount: bigint) => {
+      taken += amount;
+      if (amount > 0n) this.#move(doing, 'escrows', this.#gas!, source, -amount);
+    };
+    for (const one of this.#stakes.filter(isLost)) {
+      if (one.to !== null && one.to <= this.#height) continue;
+      if (one.to === null) take(one.source, one.amount);
+      one.amount = 0n;
+    }
+    for (const one of this.#cooling.filter(isLost)) take(one.source, one.amount);
+    this.#cooling = this.#cooling.filter((one) => !isLost(one));
+    this.#barred.add(key);
+    if (taken === 0n) return;
+    let bounty = cut(taken / 20n, 8);
+    if (bounty < 50n * E18) bounty = 50n * E18;
+    bounty = min(min(bounty, 1_000n * E18), taken);
+    this.#move(doing, 'credits', this.#gas!, doing.source, bounty);
+    const pool = this.#rules.rewardPool;
+    if (pool !== undefined && taken > bounty) this.#move(doing, 'credits', this.#gas!, pool, taken - bounty);
+  }
+
+  // Votes
+
+  #poll(doing: Doing): boolean {
+    const { source, index } = doing;
+    const get = named(POLL_FIELDS, doing.fields);
+    const token = this.#token(get('TICK'));
+    const end = readWhole(get('END_BLOCK'));
+    const options = get('OPTIONS')
+      .split(',')
+      .map((text) => text.trim());
+    const areOptions =
+      options.length >= 2 &&
+      options.length <= 32 &&
+      new Set(options).size === options.length &&
+      options.every((text) => points(text) >= 1 && points(text) <= 64);
+    const most = get('MAX_SELECTIONS') === '' ? 1 : readWhole(get('MAX_SELECTIONS'));
+    const tally = get('TALLY_MODE').toLowerCase() || 'approval';
+    const weighing = get('WEIGHT_MODE').toLowerCase() || 'balance';
+    const given = (field: string, places: number) => (get(field) === '' ? 0n : readAmount(get(field), places));
+    const quorum = given('QUORUM', 18);
+    const minVoters = get('MIN_VOTERS') === '' ? 0 : readWhole(get('MIN_VOTERS'));
+    const minBalance = given('MIN_VOTE_BALANCE', token?.decimals ?? 18);
+    const threshold = get('DECIDE_THRESHOLD') === '' ? null : readAmount(get('DECIDE_THRESHOLD'), 18) || 0n;
+    const deposit = given('DEPOSIT', 8);
+    const refusal = firstOf([
+      () => token === null && 'TICK (unknown)',
+      () => end === null && 'END_BLOCK (format)',
+      () => !areOptions && 'OPTIONS (format)',
+      () => (most === null || most < 1 || most > options.length) && 'MAX_SELECTIONS (format)',
+      () => !['approval', 'split'].includes(tally) && 'TALLY_MODE (format)',
+      () => !['balance', 'stake', 'flat', 'quadratic'].includes(weighing) && 'WEIGHT_MODE (format)',
+      () => quorum === null && 'QUORUM (format)',
+      () => minVoters === null && 'MIN_VOTERS (format)',
+      () => minBalance === null && 'MIN_VOTE_BALANCE (format)',
+      () => threshold === 0n && 'DECIDE_THRESHOLD (format)',
+      () => points(get('QUESTION')) > 1_000 && 'QUESTION (length)',
+      () => deposit === null && 'DEPOSIT (format)',
+      () => get('CALLBACK_CONTRACT') !== '' && 'CALLBACK_CONTRACT (unknown)',
+      this.#sourceSleeps(doing),
+      () => (end! <= this.#height || end! > this.#height + 105_120) && 'END_BLOCK (block index)',
+      () => this.#balance(token, source) === 0n && 'insufficient funds (TICK)',
+      () => this.#balance(this.#gas, source) < deposit! && 'insufficient funds (DEPOSIT)'
+    ]);
+    if (refusal === null) {
+      if (deposit! > 0n) {
+        this.#move(doing, 'debits', this.#gas!, source, deposit!);
+        this.#move(doing, 'escrows', this.#gas!, source, deposit!);
+      }
+      this.#polls.push({
+        ...{ index, source, token: token!, end: end!, options: options.length, most: most!, weighing },
+        ...{ isSplit: tally === 'split', quorum: quorum!, minVoters: minVoters!, minBalance: minBalance!, threshold },
+        ...{ deposit: deposit!, isOpen: true, ballots: new Map(), block: 0 }
+      });
+    }
+    return this.#judge(doing, 'polls', refusal);
+  }
+
+  #ballot(doing: Doing): boolean {
+    const { source } = doing;
+    const get = named('POLL_REF BALLOT MEMO', doing.fields);
+    const number = readWhole(get('POLL_REF'));
+    const poll = this.#polls.find(({ index }) => index === number);
+    const choices = get('BALLOT')
+      .split(',')
+      .map((part) => {
+        const [option = '', share = '1', ...more] = part.trim().split(':');
+        const isGood =
+          /^[0-9]{1,2}$/.test(option) && /^[0-9]{1,7}$/.test(share) && more.length === 0 && Number(share) > 0;
+        return { option: isGood ? Number(option) : 99, share: Number(share), isPlain: !part.includes(':') };
+      });
+    const isBallot = () =>
+      choices.length <= poll!.most &&
+      new Set(choices.map(({ option }) => option)).size === choices.length &&
+      choices.every(
+        ({ option, share, isPlain }) => option < poll!.options && share <= 1_000_000 && (poll!.isSplit || isPlain)
+      );
+    const refusal = firstOf([
+      () => number === null && 'POLL_REF (format)',
+      () => !poll && 'POLL_REF (unknown)',
+      () => !isBallot() && 'BALLOT (format)',
+      this.#sourceSleeps(doing),
+      ...memoTests(get('MEMO')),
+      () => !poll!.isOpen && 'poll closed',
+      () => {
+        const held = this.#balance(poll!.token, source);
+        return (held === 0n || held < poll!.minBalance) && 'insufficient funds (TICK)';
+      }
+    ]);
+    if (refusal === null) {
+      poll!.ballots.set(source, choices);
+      poll!.block = this.#height;
+    }
+    const rows = poll && isBallot() ? choices.length : 1;
+    for (let row = 0; row < rows; row++) this.#judge(doing, 'votes', refusal);
+    return refusal === null;
+  }
+
+  #proxy(doing: Doing): boolean {
+    const { source } = doing;
+    const get = named('TICK DELEGATE_TO MEMO', doing.fields);
+    const token = this.#token(get('TICK'));
+    const to = this.#resolve(get('DELEGATE_TO'));
+    const isEnd = to === '' || to === source;
+    const refusal = firstOf([
+      () => to === null && 'DELEGATE_TO (unresolvable ^id)',
+      () => token === null && 'TICK (unknown)',
+      () => !isEnd && !this.#isAddress(to!) && 'DELEGATE_TO (format)',
+      this.#sourceSleeps(doing),
+      ...memoTests(get('MEMO'))
+    ]);
+    if (refusal === null) {
+      const proxies = this.#proxies.get(token!) ?? new Map<string, string>();
+      this.#proxies.set(token!, proxies);
+      if (isEnd) proxies.delete(source);
+      else proxies.set(source, to!);
+    }
+    this.#meetIfAddress(to);
+    return this.#judge(doing, 'vote_delegations', refusal);
+  }
+
+  #voteOf({ token, minBalance, weighing }: Poll, holder: string): bigint {
+    const held = this.#balance(token, holder);
+    if (held === 0n || held < minBalance) return 0n;
+    if (weighing === 'flat') return E18;
+    if (weighing === 'stake') return this.#stakedBy(holder);
+    return weighing === 'balance' ? held : rootOf(held * E18);
+  }
+
+  #maybeClose(poll: Poll): void {
+    const isEnd = poll.end <= this.#height;
+    if (!isEnd && (poll.threshold === null || poll.block !== this.#height)) return;
+    const options = Array.from({ length: poll.options }, () => 0n);
+    let [all, voters] = [0n, 0];
+    for (const [voter, choices] of poll.ballots) {
+      let weight = this.#voteOf(poll, voter);
+      for (const [from, to] of this.#proxies.get(poll.token) ?? [])
+        if (to === voter && !poll.ballots.has(from)) weight += this.#voteOf(poll, from);
+      if (weight === 0n) continue;
+      all += weight;
+      voters += 1;
+      const shares = BigInt(choices.reduce((sum, { share }) => sum + share, 0));
+      for (const { option, share } of choices)
+        options[option]! += poll.isSplit ? (weight * BigInt(share)) / shares : weight;
+    }
+    const isGood = all > 0n && all >= poll.quorum && voters >= poll.minVoters;
+    if (!isEnd && !(isGood && options.some((weight) => weight >= poll.threshold!))) return;
+    const doing = this.#system('VOTE', poll.source);
+    for (const _ of options) this.#note(doing.index, 'poll_results', 'valid');
+    poll.isOpen = false;
+    if (poll.deposit === 0n) return;
+    this.#move(doing, 'escrows', this.#gas!, poll.source, -poll.deposit);
+    const to = isGood ? poll.source : this.#rules.rewardPool;
+    if (to !== undefined) this.#move(doing, 'credits', this.#gas!, to, poll.deposit);
   }
 }

@@ -50,17 +50,27 @@ export class ReferenceRun {
     compareHoldings(this.#memory, this.#reference);
   }
 
-  #remember({ rows }: ExecutedBlock): void {
+  #remember({ rows, refusals }: ExecutedBlock): void {
+    for (const { table, status } of refusals) this.#count(`${table} ${status}`);
+    const polls = new Set(
+      rows.flatMap(({ table, columns }) =>
+        table === 'polls' && columns['status_id'] === 'valid' ? [columns['action_index']] : []
+      )
+    );
     const recent = rows.flatMap(({ table, columns }): RecentAction[] => {
       if (table !== 'actions') return [];
       const source = this.#memory.view.get('address', String(columns['source_id']));
-      return [{ index: Number(columns['action_index']), name: String(columns['action_id']), source: source ?? '' }];
+      const name = polls.has(columns['action_index']!) ? 'POLL' : String(columns['action_id']);
+      return [{ index: Number(columns['action_index']), name, source: source ?? '' }];
     });
     this.#recent = [...this.#recent, ...recent].slice(-RECENT_ACTIONS);
     for (const { table, columns } of rows) {
       if (typeof columns['status_id'] !== 'string') continue;
-      const key = `${table} ${columns['status_id']}`;
-      this.statuses.set(key, (this.statuses.get(key) ?? 0) + 1);
+      this.#count(`${table} ${columns['status_id']}`);
     }
+  }
+
+  #count(status: string): void {
+    this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
   }
 }

@@ -1,3 +1,4 @@
+import { priceText, slotMessage, type TestSigner, testSigner } from '../support/indexer-signers.ts';
 import type { Random } from './random.ts';
 
 /** An action of the recent past. */
@@ -20,6 +21,16 @@ export interface Scene {
 /** Addresses of a season. */
 export function addressesOf(season: number): string[] {
   return ['A', 'B', 'C', 'D', 'E'].map((letter) => `${letter}${season}`);
+}
+
+const signers = new Map<string, TestSigner>();
+
+/** The key of a letter in a season. */
+export function signerOf(letter: string, season: number): TestSigner {
+  const name = `${letter}${season}`;
+  const known = signers.get(name) ?? testSigner(name);
+  signers.set(name, known);
+  return known;
 }
 
 const AMOUNTS = ['1', '2', '3', '0.5', '2.5', '10', '4', '7.25'];
@@ -164,7 +175,7 @@ export class Writer {
   #key(address: string): string {
     const { season } = this.#scene;
     const letter = this.#rarely(8) ? this.#one('a', 'B') : address.charAt(0);
-    return this.#rarely(12) ? this.#one('', 'x', 'a'.repeat(63)) : `${letter}${season}`.padStart(64, '0');
+    return this.#rarely(12) ? this.#one('', 'x', 'a'.repeat(63)) : signerOf(letter, season).pubkey;
   }
 
   #command(source: string): string {
@@ -176,6 +187,8 @@ export class Writer {
       () => this.#offer(source),
       () => this.#offer(source),
       () => this.#stake(source),
+      () => (this.#rarely(2) ? this.#validator(source) : this.#stake(source)),
+      () => this.#vote(source),
       () => this.#nonsense()
     ];
     return this.#random.one(groups)();
@@ -409,17 +422,111 @@ export class Writer {
   }
 
   #stake(source: string): string {
-    const amount = () => this.#one('5', '2.5', '10', '0', '1.123456789', '1');
+    const amount = () => this.#one('5', '2.5', '1000', '1500', '600', '0', '1.123456789', '1');
     const fields = this.#random.one([
       () => ['STAKE', '1', amount(), this.#key(source)],
       () => ['STAKE', this.#one('1', '2', '2', '3'), amount(), this.#key(source)],
-      () => ['UNSTAKE', '0', this.#key(source), this.#one('', '', '2', '1', '5', '0', 'x')],
-      () => ['UNSTAKE', this.#one('0', '1'), this.#key(source)],
+      () => ['UNSTAKE', '0', this.#key(source), this.#rarely(6) ? '' : this.#one('2', '20', '100', '5', '0', 'x')],
+      () => ['UNSTAKE', this.#rarely(6) ? '0' : '1', this.#key(source)],
       () => ['DELEGATE', '0', this.#key(this.#one('C', 'D'))],
       () => ['DELEGATE', this.#one('2', '2', '1'), this.#key(this.#one('A', 'C', 'D'))],
-      () => ['COLLECT', '0', this.#amount()]
+      () => ['COLLECT', '0', this.#one('', '', this.#amount(), '3.33333333')]
     ])();
     return fields.join('|');
+  }
+
+  #validator(source: string): string {
+    const { season, height } = this.#scene;
+    const letters = ['A', 'B', 'C', 'D'].filter(() => !this.#rarely(5));
+    const pair = () => [this.#one('BTC/USD', 'LTC/USD', 'DOGEEUR'), this.#one('60000.5', '90', '0.1')] as const;
+    const round = { round: height * 10 + this.#random.below(12), height: height - this.#random.below(3) };
+    const fields = this.#random.one([
+      () => [
+        priceText(
+          { ...round, pairs: this.#rarely(3) ? [pair(), pair()] : [pair()] },
+          letters.map((letter) => signerOf(letter, season))
+        )
+      ],
+      () => [
+        priceText(
+          { ...round, pairs: [pair()] },
+          ['A', 'B', 'C'].map((letter) => signerOf(letter, season))
+        )
+      ],
+      () => ['PRICE', '1', this.#one('BTC', 'BTC', 'btc', 'LTC', 'x'), this.#tick(), this.#fiat(), ...this.#value()],
+      () => ['PRICE', this.#one('0', '1', '2'), this.#height(), this.#height(), this.#height(), this.#amount()],
+      () => [this.#slash(source)],
+      () => [
+        ...[
+          'ATTEST',
+          this.#one('1', '1', '1', '0'),
+          this.#key(source),
+          this.#one('http', 'x y', 'dns:1'),
+          this.#memo()
+        ],
+        ...[this.#one('ok', 'OK', 'timeout', 'expired'), this.#memo(), this.#one('1', '2', '0'), this.#key(source)],
+        'ab'.repeat(64)
+      ]
+    ])();
+    return fields.join('|');
+  }
+
+  #fiat(): string {
+    return this.#one('USD', 'eur', 'USD', 'XXX', '');
+  }
+
+  #value(): string[] {
+    return [this.#one('1.5', '2', '0', 'x', '1.123456789'), this.#one('', '0.1', '-1'), this.#memo()];
+  }
+
+  #newestPoll(): string {
+    const found = this.#scene.recent.findLast(({ name }) => name === 'POLL');
+    return found && !this.#rarely(6) ? String(found.index) : this.#index('POLL');
+  }
+
+  #vote(source: string): string {
+    const { height } = this.#scene;
+    const options = () => this.#one('yes,no', 'red,green,blue', 'a, b ,c,d', 'a,a', 'one', '', 'x,');
+    const weighing = () => this.#one('', 'balance', 'stake', 'FLAT', 'quadratic', 'flat', 'time_weighted');
+    const end = () => this.#one(String(height + 2), String(height + 5), String(height + 9), this.#height());
+    const ballot = () => this.#one('0', '1', '0,1', '0:3,1:1', '2', '1:7', '1,0', '3', '', '0:0', 'x', '0,0', '0:1:1');
+    const fields = this.#random.one([
+      () => [
+        ...['VOTE', '0', this.#own(source), end(), options(), this.#one('', '1', '2', '2', '9', '0')],
+        ...[this.#one('', 'approval', 'split', 'SPLIT', 'x'), weighing(), this.#one('', '', '1', '100', 'x')],
+        ...[
+          this.#one('', '', '1', '2', 'x'),
+          this.#one('', '', '1', '0.5', '-1'),
+          this.#one('', '', '1', '50', '0', 'x')
+        ],
+        ...[this.#memo(), this.#one('', '1', '2.5', '0.123456789', '99999'), this.#rarely(12) ? 'C' : '']
+      ],
+      () => ['VOTE', '0', this.#own(source), String(height + 25), 'a,b,c', '2', this.#one('split', ''), weighing()],
+      () => ['VOTE', '1', this.#newestPoll(), ballot(), this.#memo()],
+      () => ['VOTE', '1', this.#newestPoll(), ballot()],
+      () => ['VOTE', '1', this.#newestPoll(), ballot()],
+      () => ['VOTE', this.#one('3', '3', '3', '2'), this.#tick(), this.#rarely(4) ? '' : this.#address(), this.#memo()]
+    ])();
+    return fields.join('|');
+  }
+
+  /** A proof of two messages; mostly one that proves nothing. */
+  #slash(source: string): string {
+    const { season, height } = this.#scene;
+    const letter = this.#rarely(3) ? this.#one('A', 'B', 'C', 'D') : source.charAt(0);
+    const offender = signerOf(letter, season);
+    const isGood = this.#rarely(3);
+    const slot = () =>
+      isGood ? 'EQUIV|oracle|1|0||' : `EQUIV|${this.#one('oracle', 'attest')}|1|${this.#one('0', '1')}||`;
+    const at = () => (isGood ? height - 1 : height - this.#random.below(5) + 1);
+    const message = (n: number) =>
+      slotMessage(
+        isGood ? offender : signerOf(this.#one(letter, letter, 'D'), season),
+        { btc_block_height: at(), n: isGood ? n : this.#random.below(2) },
+        slot()
+      );
+    const capability = isGood ? 'price' : this.#one('price', 'price', 'attestation', 'full_node', 'x');
+    return ['SLASH', '0', capability, offender.pubkey, ...message(1), ...message(2)].join('|');
   }
 
   #nonsense(): string {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Random } from '../../src/devnet/random.ts';
-import type { WireRow } from '../../src/wire/messages.ts';
+import type { WireRow } from '../../src/wire/data/messages.ts';
 
 export interface Hashes {
   readonly ledger_hash: string;

@@ -1,6 +1,6 @@
-import { type DigestQuery, MAX_RANGES, type RangeDigest } from '../../src/wire/digest.ts';
-import type { WireRow } from '../../src/wire/messages.ts';
-import type { TableClass } from '../../src/wire/schema.ts';
+import { type DigestQuery, MAX_RANGES, type RangeDigest } from '../../src/wire/data/digest.ts';
+import type { WireRow } from '../../src/wire/data/messages.ts';
+import type { TableClass } from '../../src/wire/data/schema.ts';
 import { above, type Block, blockRow, transfersOf } from './chain.ts';
 import { position as positionOf, word } from './database/checksums.ts';
 

@@ -1,4 +1,4 @@
-import type { BlockMessage, WireRow } from '../../src/wire/messages.ts';
+import type { BlockMessage, WireRow } from '../../src/wire/data/messages.ts';
 import { type Block, type Hashes, nameOf, transfersOf } from './chain.ts';
 import type { Content } from './content.ts';
 

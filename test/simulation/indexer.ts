@@ -1,5 +1,5 @@
 import { format } from 'mysql2';
-import type { WireRow } from '../../src/wire/messages.ts';
+import type { WireRow } from '../../src/wire/data/messages.ts';
 import { above, type Block, blockRow, fork, transfersOf } from './chain.ts';
 import type { MemoryServer } from './database/memory-server.ts';
 import { TABLES } from './database/replica-database.ts';

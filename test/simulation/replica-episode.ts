@@ -4,7 +4,7 @@ import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import { connect } from '../../src/db/core/connection.ts';
 import { silentLogger } from '../../src/log.ts';
 import type { SyncActorAsks, SyncActors } from '../../src/sync/actors.ts';
-import type { DatabaseReport } from '../../src/wire/report.ts';
+import type { DatabaseReport } from '../../src/wire/state/report.ts';
 import balanceTops from '../../workers/sync/balance-tops.ts';
 import merkleEpochs from '../../workers/sync/merkle-epochs.ts';
 import { makeReplica } from './database/replica-database.ts';

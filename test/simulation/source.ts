@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import { DIGEST_ALGORITHM, type DigestQuery } from '../../src/wire/digest.ts';
-import type { WireRow, WireRows } from '../../src/wire/messages.ts';
+import { DIGEST_ALGORITHM, type DigestQuery } from '../../src/wire/data/digest.ts';
+import type { WireRow, WireRows } from '../../src/wire/data/messages.ts';
 import { above, at, type Block, blockRow, fork, sharedByName, transfersOf } from './chain.ts';
 import { sha256 } from './database/checksums.ts';
 import { answerDigest, type DigestLie } from './digests.ts';

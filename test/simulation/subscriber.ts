@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { BlockMessage, ServerMessage, StatusMessage } from '../../src/wire/messages.ts';
+import type { BlockMessage, ServerMessage, StatusMessage } from '../../src/wire/data/messages.ts';
 import { at, type Block, type BlockBook, type Hashes, nameOf } from './chain.ts';
 import { contentOf, differences } from './content.ts';
 import { applied, type Held, heldAt, textsOf } from './held-rows.ts';

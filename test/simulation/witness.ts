@@ -1,5 +1,5 @@
 import type { ReplicaPhase } from '../../src/db/replica/state.ts';
-import type { DatabaseReport } from '../../src/wire/report.ts';
+import type { DatabaseReport } from '../../src/wire/state/report.ts';
 import { above, at, type Block, BlockBook, type Hashes, nameOf } from './chain.ts';
 import { type Content, contentOf, differences, readContent } from './content.ts';
 import type { MemoryConnection } from './database/memory-connection.ts';

@@ -1,6 +1,6 @@
 import { createRandom } from '../../src/devnet/random.ts';
 import type { SyncActors } from '../../src/sync/actors.ts';
-import type { DatabaseCoordinates, DatabaseId } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../../src/wire/data/database.ts';
 import { resetChain } from './chain.ts';
 import type { MemoryConnection } from './database/memory-connection.ts';
 import { MemoryServer } from './database/memory-server.ts';

@@ -1,7 +1,7 @@
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import type { ChainBlock } from '../../src/indexer/block/block.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import fc from './fast-check.ts';
 import { anyBlocks } from './indexer-actions.ts';
 import { TEST_RULES } from './indexer-ledger.ts';

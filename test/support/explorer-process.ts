@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../src/devnet/free-port.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { atEnd } from './cleanup.ts';
 import { databaseEnv, startServiceProcess } from './service-process.ts';
 import { sql } from './sql.ts';
@@ -35,11 +35,18 @@ async function withGrants({ decoder, indexer }: Databases): Promise<Databases> {
 /** Starts `platform-node explorer` for a bitcoin regtest as a process of its own; it ends with the test file. */
 export async function startExplorer(databases: Databases, env: Readonly<Record<string, string>> = {}) {
   const { decoder, indexer } = await withGrants(databases);
-  const port = await freePort();
-  const { child, exited, output } = startServiceProcess('explorer', {
+  return await runExplorer({
     NETWORK: 'RBTC',
     ...databaseEnv('DECODER', decoder),
     ...databaseEnv('INDEXER', indexer),
+    ...env
+  });
+}
+
+/** The same with nothing set that names a database. */
+export async function runExplorer(env: Readonly<Record<string, string>>) {
+  const port = await freePort();
+  const { child, exited, output } = startServiceProcess('explorer', {
     EXPLORER_API_HOST: '127.0.0.1',
     EXPLORER_API_PORT: String(port),
     ...env
@@ -55,5 +62,5 @@ export async function startExplorer(databases: Databases, env: Readonly<Record<s
     assert.ok(Date.now() < deadline && child.exitCode === null, output());
     await sleep(100);
   }
-  return { url, port, stop, output };
+  return { url, port, stop, output, pid: child.pid! };
 }

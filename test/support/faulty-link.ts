@@ -1,5 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { atEnd } from './cleanup.ts';
 
 const COM_QUERY = 3;

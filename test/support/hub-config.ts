@@ -1,6 +1,6 @@
-import { type HubConfig, hubVariables } from '../../src/config/hub.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { type HubConfig, hubVariables } from '../../src/config/services/hub.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 
 /** The settings of a hub on the loopback, on a free port. @param env further variables, as an operator sets them */
 export function hubConfigOf(

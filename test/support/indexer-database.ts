@@ -1,23 +1,35 @@
 import { connect, rows } from '../../src/db/core/connection.ts';
 import { TABLES } from '../../src/indexer/store/schema.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 
 /** Columns that hold the id of a text whose ids a rollback leaves as they are: the texts are compared. */
 const TEXT_OF: Readonly<Record<string, string>> = {
   action_id: 'index_actions.action',
   coin1_id: 'index_coins.coin',
   coin2_id: 'index_coins.coin',
+  coin_id: 'index_coins.coin',
+  fiat_id: 'index_fiats.code',
   memo_id: 'index_memos.memo',
   signing_pubkey_id: 'index_pubkeys.pubkey',
   status_id: 'index_statuses.status',
   tx_hash_id: 'index_transactions.hash',
   ledger_hash_id: 'index_transactions.hash',
   actions_hash_id: 'index_transactions.hash',
-  contract_hash_id: 'index_transactions.hash'
+  contract_hash_id: 'index_transactions.hash',
+  state_hash_id: 'index_transactions.hash'
 };
 /** What tells how a database came about. */
 const HISTORY: ReadonlySet<string> = new Set([
-  ...['events', 'push_generations', 'index_actions', 'index_coins', 'index_memos', 'index_mime_types', 'index_pubkeys'],
+  ...[
+    'events',
+    'push_generations',
+    'index_actions',
+    'index_coins',
+    'index_fiats',
+    'index_memos',
+    'index_mime_types',
+    'index_pubkeys'
+  ],
   ...['index_statuses', 'index_transactions']
 ]);
 

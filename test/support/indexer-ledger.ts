@@ -1,12 +1,15 @@
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
 import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
-import { BlockExecution, type BlockHashes, type ExecutedBlock } from '../../src/indexer/block/block.ts';
+import type { BlockHashes, ExecutedBlock } from '../../src/indexer/block/block.ts';
+import { BlockExecution } from '../../src/indexer/block/execution.ts';
 import { medianTime } from '../../src/indexer/block/median-time.ts';
 import type { Offer } from '../../src/indexer/offers/offer.ts';
 import { isBuilt } from '../../src/indexer/rules/handlers.ts';
 import type { Rules } from '../../src/indexer/rules/rules.ts';
 import { Effects } from '../../src/indexer/state/effects.ts';
-import { LOCKS, pairKey, splitPair, type Token, tickKey, View } from '../../src/indexer/state/state.ts';
+import { pairKey, splitPair, tickKey } from '../../src/indexer/state/keys.ts';
+import { LOCKS, type Token } from '../../src/indexer/state/token.ts';
+import { View } from '../../src/indexer/state/view.ts';
 
 /** Rules of a Bitcoin regtest whose addresses are single capital letters. */
 export const TEST_RULES: Rules = {
@@ -108,7 +111,7 @@ export class MemoryLedger {
   /** All balances that are not zero, by token. */
   balances(): Map<string, bigint> {
     const { pairs } = this.view.takeChanged();
-    return new Map([...pairs].map((pair) => [pair, this.view.get('balance', pair)]));
+    return new Map([...pairs.keys()].map((pair) => [pair, this.view.get('balance', pair)]));
   }
 
   supply(tick: string): string {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { type LitecoinOptions, type PrivateLitecoind, startLitecoind } from '../../src/devnet/litecoin.ts';
+import { type LitecoinOptions, type PrivateLitecoind, startLitecoind } from '../../src/devnet/processes/litecoin.ts';
 
 /** A litecoind of the calling test file's own, and the directory to start it from again. */
 export interface TestLitecoind {

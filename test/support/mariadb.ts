@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../src/db/core/connection.ts';
-import { PRIVATE_ACCOUNT, type PrivateMariaDb, startMariaDb } from '../../src/devnet/mariadb.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import { PRIVATE_ACCOUNT, type PrivateMariaDb, startMariaDb } from '../../src/devnet/processes/mariadb.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { atEnd } from './cleanup.ts';
 
 type Server = Omit<DatabaseCoordinates, 'name'>;
@@ -36,9 +36,9 @@ export async function startOwnServer(options: readonly string[] = []): Promise<P
   return starting;
 }
 
-/** An empty database with a name of its own, dropped after the test file. */
-export async function createDatabase(label = 'db'): Promise<DatabaseCoordinates> {
-  const server = await testServer();
+/** An empty database with a name of its own, dropped after the test file. @param on default: the test run's MariaDB */
+export async function createDatabase(label = 'db', on?: Server): Promise<DatabaseCoordinates> {
+  const server = on ?? (await testServer());
   const name = `t_${label}_${randomBytes(5).toString('hex')}`;
   const connection = await connect(server);
   await connection.query(`CREATE DATABASE \`${name}\``);

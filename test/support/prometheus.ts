@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { findProgram } from '../../src/config/programs.ts';
-import { freePort } from '../../src/devnet/free-port.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { atEnd } from './cleanup.ts';
 import { eventually, temporaryDirectory } from './sync/sync-process.ts';
 

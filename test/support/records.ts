@@ -2,10 +2,10 @@ import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, linkSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { decoderVariables } from '../../src/config/decoder.ts';
-import { hubVariables } from '../../src/config/hub.ts';
-import { syncVariables } from '../../src/config/sync.ts';
-import { PRIVATE_ACCOUNT } from '../../src/devnet/mariadb.ts';
+import { decoderVariables } from '../../src/config/services/decoder.ts';
+import { hubVariables } from '../../src/config/services/hub.ts';
+import { syncVariables } from '../../src/config/services/sync.ts';
+import { PRIVATE_ACCOUNT } from '../../src/devnet/processes/mariadb.ts';
 import { atEnd } from './cleanup.ts';
 
 /*

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { atEnd } from './cleanup.ts';
 import { recordPipes } from './records.ts';
 
@@ -33,6 +33,11 @@ export function startProgram(program: string, args: readonly string[], env: Envi
 /** Starts a service as an operator does, without its guardian. */
 export function startServiceProcess(name: string, env: Environment, options: readonly string[] = []): StartedProcess {
   return startProgram(process.execPath, [MAIN, name, '--no-guardian', ...options], env);
+}
+
+/** The same with its guardian: the process is the guardian's. */
+export function startGuardedService(name: string, env: Environment): StartedProcess {
+  return startProgram(process.execPath, [MAIN, name], { PLATFORM_NODE_NO_TELEMETRY: '1', ...env });
 }
 
 /** The variables of a database. @param prefix such as DECODER */

@@ -1,5 +1,5 @@
 import { connect, rows, type SqlRow } from '../../src/db/core/connection.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 
 /** Runs statements one after another on a connection of their own. @returns the rows of the last one */
 export async function sql(to: DatabaseCoordinates, ...statements: readonly string[]): Promise<SqlRow[]> {

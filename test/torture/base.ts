@@ -1,4 +1,4 @@
-import type { DbType } from '../../src/wire/database.ts';
+import type { DbType } from '../../src/wire/data/database.ts';
 
 const ID = 'id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY';
 const SUM = `address_id BIGINT UNSIGNED NOT NULL, tick_id BIGINT UNSIGNED NOT NULL, amount VARCHAR(250) CHARACTER SET latin1 NOT NULL`;

@@ -1,5 +1,5 @@
 import { type Connection, connect, quoteName } from '../../src/db/core/connection.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { definitionsOf } from '../support/tables-in-use/create-tables.ts';
 import { createLedger, FIRST_HEIGHT, type Ledger } from '../support/tables-in-use/ledger.ts';
 import { type Case, randomAt, type Step } from './plan.ts';

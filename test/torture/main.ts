@@ -8,11 +8,12 @@ import { type Outcome, runCase } from './run.ts';
 import { shrink } from './shrink.ts';
 
 /*
- * npm run torture -- --blocks N --seed S [--seeds COUNT] [--db indexer|decoder|both] [--tables in-use|invented|both]
+ * npm run torture -- --blocks N --seed S [--seeds COUNT] [--db indexer|decoder|both] [--tables in-use|invented|ledger|both|all]
  *                    [--without a,b] [--shrink] [--keep]
  *
- * `--seeds` runs so many cases, with the seeds S, S + 1, …; with `--db both` every third is a decoder's, and with
- * `--tables both` every second has an invented schema, the others the tables of databases in use. `--without` leaves out tables (t3),
+ * `--seeds` runs so many cases, with the seeds S, S + 1, …; with `--db both` every third is a decoder's. With `--tables both` every
+ * second has an invented schema, the others the tables of databases in use; with `all` every fourth is written by the indexer
+ * itself, which carries out real actions, is cut off amid them, and is compared with the reference. `--without` leaves out tables (t3),
  * operations (rekey), late changes (stakeSlashed), steps (reorg) and disturbances (killClient). A case fails when replica and source differ at
  * a comparison, when the replica stops, and when it had to mend itself by a repair or a new bootstrap.
  *
@@ -21,20 +22,20 @@ import { shrink } from './shrink.ts';
  * or SET with four-byte text, which MariaDB itself tells as '?'; drop tables and columns.
  */
 const options = readArguments(
-  'npm run torture -- [--blocks 100] [--seed 1] [--seeds 1] [--db indexer|decoder|both] [--tables in-use|invented|both] [--without a,b] [--shrink] [--keep]',
+  'npm run torture -- [--blocks 100] [--seed 1] [--seeds 4] [--db indexer|decoder|both] [--tables in-use|invented|ledger|both|all] [--without a,b] [--shrink] [--keep]',
   {
     blocks: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
-    seeds: { type: 'string', default: '1' },
+    seeds: { type: 'string', default: '4' },
     db: { type: 'string', default: 'indexer' },
-    tables: { type: 'string', default: 'both' },
+    tables: { type: 'string', default: 'all' },
     without: { type: 'string', default: '' },
     shrink: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false }
   },
   ({ blocks, seeds, ...others }) => {
     oneOf('--db', others.db, ['indexer', 'decoder', 'both']);
-    oneOf('--tables', others.tables, ['in-use', 'invented', 'both']);
+    oneOf('--tables', others.tables, ['in-use', 'invented', 'ledger', 'both', 'all']);
     return {
       ...others,
       blocks: readNumber('--blocks', blocks, 1, 1_000_000),
@@ -59,13 +60,20 @@ function* cases(): Generator<Case> {
   for (let index = 0; index < count; index += 1) {
     const seed = count === 1 ? options.seed : String(Number(options.seed) + index);
     const isDecoder = options.db === 'decoder' || (options.db === 'both' && index % 3 === 2);
-    const isInvented = options.tables === 'invented' || (options.tables === 'both' && index % 2 === 1);
     yield {
       ...{ seed, blocks, without },
       dbType: isDecoder ? 'decoder' : 'indexer',
-      schema: isInvented ? 'invented' : 'in-use'
+      schema: schemaOf(index, isDecoder)
     };
   }
+}
+
+/** Of the case with this number. A decoder database has no ledger. */
+function schemaOf(index: number, isDecoder: boolean): Case['schema'] {
+  const { tables } = options;
+  const isLedger = tables === 'ledger' || (tables === 'all' && index % 4 === 3);
+  if (isLedger && !isDecoder) return 'ledger';
+  return tables === 'invented' || (tables !== 'in-use' && index % 2 === 1) ? 'invented' : 'in-use';
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;

@@ -1,5 +1,5 @@
 import { createRandom, type Random } from '../../src/devnet/random.ts';
-import type { DbType } from '../../src/wire/database.ts';
+import type { DbType } from '../../src/wire/data/database.ts';
 
 export const DISTURBANCES = ['killSource', 'killReplica', 'killServer', 'killClient', 'cutLink', 'holdLink'] as const;
 export type Disturbance = (typeof DISTURBANCES)[number];
@@ -35,8 +35,8 @@ export type Step =
 export interface Case {
   readonly seed: string;
   readonly dbType: DbType;
-  /** Tables that are made up, or those that databases in use have. */
-  readonly schema: 'invented' | 'in-use';
+  /** Tables that are made up, those that databases in use have, or those that this project's indexer writes with real actions. */
+  readonly schema: 'invented' | 'in-use' | 'ledger';
   /** Blocks that are written, those that a reorg takes back included. */
   readonly blocks: number;
   /** Tables, operations or kinds of late changes, kinds of steps and disturbances that are left out. */

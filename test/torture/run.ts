@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasCode } from '../../src/errors.ts';
 import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { type Link, openLink } from '../support/link.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import { type SyncProcess, temporaryDirectory } from '../support/sync/sync-process.ts';
 import { InUseWriter } from './in-use-writer.ts';
+import { LedgerWriter } from './ledger-writer.ts';
 import { type Case, type Disturbance, planSteps, randomAt } from './plan.ts';
 import { InventedWriter } from './writer.ts';
 
@@ -19,6 +20,8 @@ const KILL_WINDOW_MS = 300_000;
 const LOG_TAIL = Number(process.env['TORTURE_TAIL'] ?? 6_000);
 /** What a client logs when it repairs, or gives itself up: nothing that a source writes may lead to that. */
 const MENDED = /differed from its source: repaired|the replica contradicts its source/;
+
+const WRITERS = { invented: InventedWriter, 'in-use': InUseWriter, ledger: LedgerWriter } as const;
 
 export interface Outcome {
   readonly blocks: number;
@@ -42,7 +45,7 @@ export interface Failure {
 export async function runCase(of: Case, tell: (line: string) => void = () => undefined): Promise<Outcome> {
   const startedAt = performance.now();
   const source = await createDatabase('torture');
-  const writer = await (of.schema === 'invented' ? InventedWriter : InUseWriter).open(of, source);
+  const writer = await WRITERS[of.schema].open(of, source);
   const stage = await Stage.open(of, source);
   let settled = 0;
   let failure: Failure | null = null;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Connection, connect, quoteName, rows } from '../../src/db/core/connection.ts';
 import type { Random } from '../../src/devnet/random.ts';
-import type { DatabaseCoordinates } from '../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { BASE_SCOPED, BASE_TABLES } from './base.ts';
 import { changeTable, type Place } from './operations.ts';
 import { type Case, OPERATIONS, randomAt, type Step } from './plan.ts';

@@ -8,11 +8,11 @@ import { readSnapshotChecksums } from '../../src/db/source/snapshot-checksums.ts
 import { planSnapshot, type SnapshotPlan } from '../../src/db/source/snapshot-plan.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { BuildInput, BuildProgress, BuildResult, MissedAnswer } from '../../src/sync/snapshot/build-messages.ts';
-import { openCompressor } from '../../src/sync/snapshot/coding.ts';
+import { openCompressor } from '../../src/sync/snapshot/coding/coding.ts';
 import { snapshotHeaders } from '../../src/sync/snapshot/snapshot-headers.ts';
 import { type TableSource, writeSnapshot } from '../../src/sync/snapshot/snapshot-writer.ts';
-import { SCHEMA_VERSION } from '../../src/wire/database.ts';
-import type { MissedChanges } from '../../src/wire/snapshot.ts';
+import { SCHEMA_VERSION } from '../../src/wire/data/database.ts';
+import type { MissedChanges } from '../../src/wire/data/snapshot.ts';
 
 /** A read that yields no row and no byte for this long is ended. */
 const PROGRESS_TIMEOUT_MS = 120_000;

@@ -1,32 +1,36 @@
 import { fetchBlocks, withRawChain } from '../../src/chain/fetch-blocks.ts';
 import type { BlockRange, ScannedRange } from '../../src/chain/range-feed.ts';
 import type { NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
-import { type BlockChanges, readChanges } from '../../src/tracker/changes.ts';
+import { type BlockChanges, type BlockPlace, ChangesWriter } from '../../src/tracker/coins/changes.ts';
 
 /** A range of blocks of one node. */
 export interface ScanCoinsInput {
   readonly node: NodeRpcOptions;
   readonly range: BlockRange;
-  readonly isMergeMined: boolean;
+  readonly rules: Pick<BlockPlace, 'isMergeMined' | 'coinbaseMaturity'>;
 }
 
-/** A range ends early when its blocks are larger than its planner knew. */
-const MAX_BYTES = 32 * 2 ** 20;
+/** A range ends early when its blocks, or what they make and spend, are larger than its planner knew. */
+const MAX_BYTES = 64 * 2 ** 20;
 
 /** Fetches blocks of a coin node and reads which outputs they make and spend: one attempt, no retries. */
-export default async function scanBlocks({
-  node,
-  range,
-  isMergeMined
-}: ScanCoinsInput): Promise<ScannedRange<BlockChanges>> {
+export default async function scanBlocks({ node, range, rules }: ScanCoinsInput): Promise<ScannedRange<BlockChanges>> {
   return await withRawChain(node, async (chain) => {
-    const blocks: BlockChanges[] = [];
+    const writer = new ChangesWriter();
+    const found: ReturnType<ChangesWriter['addBlock']>[] = [];
     let sizeBytes = 0;
     for await (const { hash, bytes } of fetchBlocks(chain, range)) {
-      blocks.push(readChanges(bytes, { height: range.from + blocks.length, hash, isMergeMined }));
+      found.push(writer.addBlock(bytes, { height: range.from + found.length, hash, ...rules }));
       sizeBytes += bytes.length;
-      if (sizeBytes >= MAX_BYTES) break;
+      if (Math.max(sizeBytes, writer.sizeBytes) >= MAX_BYTES) break;
     }
+    // Views on the same bytes: they are copied to the caller's thread once.
+    const { made, spent } = writer.records;
+    const blocks = found.map(({ madeEnd, spentEnd, ...block }, at) => ({
+      ...block,
+      made: made.subarray(found[at - 1]?.madeEnd ?? 0, madeEnd),
+      spent: spent.subarray(found[at - 1]?.spentEnd ?? 0, spentEnd)
+    }));
     return { blocks, sizeBytes };
   });
 }

@@ -8,7 +8,7 @@ import type { SinceQuery, SourceStatus } from '../../../src/sync/client/source-c
 import type { OpenResponse } from '../../../src/sync/client/source-connection.ts';
 import { steadily } from '../../../src/sync/client/steady.ts';
 import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';
-import { unknownHashes } from '../../../src/wire/database.ts';
+import { unknownHashes } from '../../../src/wire/data/database.ts';
 import { withinHeap } from '../../runtime/thread/heap-share.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
@@ -38,7 +38,7 @@ export class SinceCatchUp {
     this.#sourceQuorum = sourceQuorum;
   }
 
-  /** @returns what the sources say of the block that it would end at; only what they agree on is applied */
+  /** @returns the sources' verdict on the last block of the snapshot; it is applied only when they agree */
   async apply(state: ReplicaState, status: SourceStatus, whole: boolean, signal: AbortSignal): Promise<Verdict> {
     const since = state.height!;
     const tip = status.height!;

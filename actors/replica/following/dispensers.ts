@@ -1,7 +1,7 @@
 import { replaceTable } from '../../../src/db/replica/load/replace-table.ts';
 import type { ReplicaTable } from '../../../src/db/replica/schema.ts';
 import { hasCode, PlatformError } from '../../../src/errors.ts';
-import type { Dispensers } from '../../../src/wire/pages.ts';
+import type { Dispensers } from '../../../src/wire/data/pages.ts';
 import type { Replica } from '../parts/replica.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;

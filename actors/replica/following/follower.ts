@@ -1,7 +1,7 @@
 import type { Outcome } from '../../../machines/sync/replica.ts';
 import { hasCode, type PlatformError } from '../../../src/errors.ts';
-import { type BlockHashes, blockText, hashesOf, sameBlock } from '../../../src/wire/database.ts';
-import type { BlockMessage, StatusMessage } from '../../../src/wire/messages.ts';
+import { type BlockHashes, blockText, hashesOf, sameBlock } from '../../../src/wire/data/database.ts';
+import type { BlockMessage, StatusMessage } from '../../../src/wire/data/messages.ts';
 import { ownHashes } from '../parts/own-hashes.ts';
 import type { Replica } from '../parts/replica.ts';
 import type { SourceQuorum, Verdict } from '../quorum/source-quorum.ts';

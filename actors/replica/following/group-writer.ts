@@ -3,8 +3,8 @@ import { applyBlocks, type LiveGroup } from '../../../src/db/replica/apply/block
 import { describes } from '../../../src/db/replica/schema.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { count, recordSpan } from '../../../src/observe/counters.ts';
-import { hashesOf } from '../../../src/wire/database.ts';
-import { type BlockMessage, countRows } from '../../../src/wire/messages.ts';
+import { hashesOf } from '../../../src/wire/data/database.ts';
+import { type BlockMessage, countRows } from '../../../src/wire/data/messages.ts';
 import type { Replica } from '../parts/replica.ts';
 import { followSourceSchema } from '../parts/source-schema.ts';
 import type { ReplicaAudit } from '../verifying/audit.ts';

@@ -1,6 +1,6 @@
 import { MOST_GROUPS } from '../../../src/db/replica/apply/block-writer.ts';
-import { type BlockHashes, type DbType, hashesOf, sameBlock } from '../../../src/wire/database.ts';
-import { type BlockMessage, type Group, previousHashes } from '../../../src/wire/messages.ts';
+import { type BlockHashes, type DbType, hashesOf, sameBlock } from '../../../src/wire/data/database.ts';
+import { type BlockMessage, type Group, previousHashes } from '../../../src/wire/data/messages.ts';
 
 /** Blocks of one group that wait for its last; a larger backlog is fetched as a snapshot. */
 const MAX_GROUP_BLOCKS = 5_000;

@@ -5,7 +5,7 @@ import { STATEMENT_LIMIT_S } from '../../../src/db/replica/writer-connection.ts'
 import { hasCode, PlatformError } from '../../../src/errors.ts';
 import { Download } from '../../../src/sync/client/download.ts';
 import type { SourceSize } from '../../../src/sync/client/source-client.ts';
-import { type BlockHashes, blockText, sameBlock } from '../../../src/wire/database.ts';
+import { type BlockHashes, blockText, sameBlock } from '../../../src/wire/data/database.ts';
 import { fileOf, type Replica } from '../parts/replica.ts';
 import type { SourceQuorum } from '../quorum/source-quorum.ts';
 import { checkBalances, checkBlocks, checkCounts, checkReferences, refusal } from './snapshot-check.ts';

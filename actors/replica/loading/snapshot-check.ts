@@ -5,7 +5,7 @@ import { logBlocks } from '../../../src/db/replica/written-blocks.ts';
 import { type BlockHead, readHeadPages } from '../../../src/db/tables/block-hashes.ts';
 import type { LoggedBlock } from '../../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../../src/errors.ts';
-import { type BlockHashes, blockText, sameBlock } from '../../../src/wire/database.ts';
+import { type BlockHashes, blockText, sameBlock } from '../../../src/wire/data/database.ts';
 import type { Replica } from '../parts/replica.ts';
 
 /** The stored rows differ from what the source sent. */

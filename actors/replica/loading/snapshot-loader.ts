@@ -8,8 +8,8 @@ import { type BootstrapProgress, writeReplicaState } from '../../../src/db/repli
 import { PlatformError } from '../../../src/errors.ts';
 import type { Download } from '../../../src/sync/client/download.ts';
 import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';
-import { SCHEMA_VERSION } from '../../../src/wire/database.ts';
-import type { WireRow } from '../../../src/wire/messages.ts';
+import { SCHEMA_VERSION } from '../../../src/wire/data/database.ts';
+import type { WireRow } from '../../../src/wire/data/messages.ts';
 import type { Replica } from '../parts/replica.ts';
 import { Pace } from './pace.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Halt } from '../../../src/wire/report.ts';
+import type { Halt } from '../../../src/wire/state/report.ts';
 
 /** Keeps a halt that the database did not take: it blocks the next start too. Durable when it returns. */
 export async function writeHaltFile(path: string, halt: Halt): Promise<void> {

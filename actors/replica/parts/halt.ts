@@ -4,8 +4,8 @@ import type { Connection } from '../../../src/db/core/connection.ts';
 import { clearHalt, readHalt, writeHalt, writeReplicaState } from '../../../src/db/replica/state.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
-import { type HaltReason, haltOf, remedyOf } from '../../../src/wire/halts.ts';
-import type { Halt } from '../../../src/wire/report.ts';
+import { type HaltReason, haltOf, remedyOf } from '../../../src/wire/state/halts.ts';
+import type { Halt } from '../../../src/wire/state/report.ts';
 import { readHaltFile, removeHaltFile, writeHaltFile } from './halt-file.ts';
 
 /** Its operator has confirmed the reorg by clearing it: no undo reaches that far. */

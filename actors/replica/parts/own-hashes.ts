@@ -1,6 +1,6 @@
 import { readGroupsAbove } from '../../../src/db/replica/apply/undo-journal.ts';
 import { readBlockHeads } from '../../../src/db/tables/block-hashes.ts';
-import type { BlockHashes } from '../../../src/wire/database.ts';
+import type { BlockHashes } from '../../../src/wire/data/database.ts';
 import type { Replica } from './replica.ts';
 
 /** The hashes of one of the replica's own blocks; null where it has none. */

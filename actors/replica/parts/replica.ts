@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
-import { databaseKey } from '../../../src/wire/database.ts';
+import { databaseKey } from '../../../src/wire/data/database.ts';
 import type { ReplicaCommitment } from '../../commitment/replica-commitment.ts';
 import type { ReplicaActorData } from '../../protocol.ts';
 import { FollowedMemory } from './followed-memory.ts';

@@ -1,7 +1,7 @@
 import { PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
 import { SourceClient } from '../../../src/sync/client/source-client.ts';
-import { databaseKey } from '../../../src/wire/database.ts';
+import { databaseKey } from '../../../src/wire/data/database.ts';
 import type { ReplicaActorData } from '../../protocol.ts';
 
 /** A source that was followed at an actor's death is avoided for this long, while there is another source. */
@@ -107,7 +107,8 @@ export class SourceSet {
     const restUntil = performance.now() + 1000 * retryAfterS;
     Object.assign(this.followed, { state, error: fault.message, restUntil });
     this.#followNext();
-    if (this.restMs > 0) this.#log.warn({ waitS: Math.ceil(this.restMs / 1000) }, `${this.client.url} asks to wait`);
+    if (this.restMs > 0)
+      this.#log.warn({ waitS: Math.ceil(this.restMs / 1000) }, `${this.client.url} asks the client to wait`);
     if (!this.#records.every((record) => record.state === 'unserved')) return fault;
     const urls = this.clients.map(({ url }) => url).join(', ');
     const reason = `no source serves ${databaseKey(this.#data.id)}: ${urls} answered 404`;

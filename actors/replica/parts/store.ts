@@ -6,7 +6,7 @@ import { isForeign, openReplicaState, type ReplicaState, readReplicaState } from
 import { openWriter } from '../../../src/db/replica/writer-connection.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
-import { INFRA_TABLES } from '../../../src/wire/messages.ts';
+import { INFRA_TABLES } from '../../../src/wire/data/messages.ts';
 import type { ReplicaActorData } from '../../protocol.ts';
 
 /** The replica's database: its one writer, the marker as last read, and its schema. */

@@ -4,8 +4,8 @@ import { ACCEPT_SNAPSHOT, codingOf } from '../../../src/sync/client/snapshot-hea
 import type { SourceClient, SourceStatus } from '../../../src/sync/client/source-client.ts';
 import { steadily } from '../../../src/sync/client/steady.ts';
 import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';
-import { type BlockHashes, sameBlock } from '../../../src/wire/database.ts';
-import type { WireRow } from '../../../src/wire/messages.ts';
+import { type BlockHashes, sameBlock } from '../../../src/wire/data/database.ts';
+import type { WireRow } from '../../../src/wire/data/messages.ts';
 import type { Replica } from '../parts/replica.ts';
 
 type Parts = Pick<Replica, 'data' | 'store' | 'sources'>;

@@ -3,8 +3,8 @@ import { hasCode } from '../../../src/errors.ts';
 import { askHashes } from '../../../src/sync/client/ask-hashes.ts';
 import type { SourceClient } from '../../../src/sync/client/source-client.ts';
 import { Subscription } from '../../../src/sync/client/subscription.ts';
-import { type BlockHashes, blockText, hashesOf } from '../../../src/wire/database.ts';
-import type { Announcement } from '../../../src/wire/messages.ts';
+import { type BlockHashes, blockText, hashesOf } from '../../../src/wire/data/database.ts';
+import type { Announcement } from '../../../src/wire/data/messages.ts';
 import { readBlockRows } from './heads.ts';
 
 const WAIT_MS = 30_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { askHashes } from '../../../src/sync/client/ask-hashes.ts';
-import { blockText } from '../../../src/wire/database.ts';
+import { blockText } from '../../../src/wire/data/database.ts';
 import type { Replica } from '../parts/replica.ts';
 import type { SourceRecord } from '../parts/source-set.ts';
 import { type HashReport, SourceListener } from './source-listener.ts';
@@ -9,7 +9,7 @@ type Parts = Pick<Replica, 'data' | 'progress' | 'sources'>;
 
 /** What sources said of one block, by their URLs. */
 export type HashReports = Map<string, string>;
-type Report = (source: string, hash: string | null) => void;
+export type Report = (source: string, hash: string | null) => void;
 
 /** Between two looks at sources that have not reported the awaited block. */
 export const LOOK_MS = 500;
@@ -120,12 +120,10 @@ export class SourceListeners {
   }
 
   /** Until a listener speaks, or for a while. */
-  async wait(contested: boolean, signal: AbortSignal): Promise<void> {
-    const patience = sleep(LOOK_MS, undefined, { signal });
-    if (contested) return patience;
+  async wait(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    patience.then(resolve, resolve);
+    sleep(LOOK_MS, undefined, { signal }).then(resolve, resolve);
     await promise;
     this.#wake = undefined;
     signal.throwIfAborted();

@@ -1,13 +1,15 @@
-import { createActor, type InspectionEvent } from 'xstate';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createActor, type InspectionEvent, waitFor } from 'xstate';
 import { dissenters, hashQuorumMachine } from '../../../machines/sync/hash-quorum.ts';
 import { PlatformError } from '../../../src/errors.ts';
-import { type BlockHashes, blockText } from '../../../src/wire/database.ts';
+import { type BlockHashes, blockText } from '../../../src/wire/data/database.ts';
+import { Effects } from '../../runtime/thread/effects.ts';
 import type { Replica } from '../parts/replica.ts';
 import type { SourceRecord } from '../parts/source-set.ts';
 import { Contradictions } from './contradictions.ts';
 import { DoubtedSources } from './doubted-sources.ts';
 import type { HashReport } from './source-listener.ts';
-import { type HashReports, LOOK_MS, SourceListeners } from './source-listeners.ts';
+import { type HashReports, LOOK_MS, type Report, SourceListeners } from './source-listeners.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt'>;
 
@@ -143,72 +145,80 @@ export class SourceQuorum {
     fits: (report: string) => boolean,
     signal: AbortSignal
   ): Promise<Decision> {
-    const { data } = this.#replica;
     const { client: source, records: sources } = this.#replica.sources;
     const reports: HashReports = new Map();
-    let contested = false;
-    let contestedAt = 0;
-    let isFollowedMute = false;
-    const askAgain = () => {
-      contested = true;
+    let contestedAt: number | null = null;
+    const tellContest = () => {
       contestedAt = performance.now();
       this.#mismatch(height, Object.fromEntries(reports));
     };
-    const observe = this.#inspect();
-    const judge = createActor(hashQuorumMachine.provide({ actions: { askAgain } }), {
-      input: {
-        sources: sources.map(({ url }) => url),
-        doubted: this.#doubted.urls,
-        confirmTimeoutMs: data.hashConfirmTimeoutMs
-      },
-      inspect: (event) => contested && observe(event)
-    });
     const report = (name: string, hash: string | null) => {
       if (hash === null) return;
       reports.set(name, hash);
       judge.send({ type: 'hash.reported', source: name, hash });
     };
+    const effects = new Effects({ toFault: (caught) => PlatformError.from(caught) });
+    const gather = effects.effect('gather', this.#looks(height, reports, fits, report));
+    const askAgain = effects.effect<void>('askAgain', async (left) => {
+      await this.#listeners.askAll(height, said, report, left);
+      judge.send({ type: 'round.ended' });
+      await sleep(LOOK_MS, undefined, { signal: left });
+      return null;
+    });
+    const observe = this.#inspect();
+    const judge = createActor(hashQuorumMachine.provide({ actors: { gather, askAgain }, actions: { tellContest } }), {
+      input: {
+        sources: sources.map(({ url }) => url),
+        doubted: this.#doubted.urls,
+        confirmTimeoutMs: this.#replica.data.hashConfirmTimeoutMs
+      },
+      inspect: (event) => contestedAt !== null && observe(event)
+    });
     judge.start();
     try {
       report(source.url, said);
       this.#listeners.tell(height, report);
-      const began = performance.now();
-      for (let askAt = this.#listeners.isDeaf ? began : began + LOOK_MS; judge.getSnapshot().hasTag('hold'); ) {
-        if (contested) {
-          await this.#listeners.askAll(height, said, report, signal);
-          judge.send({ type: 'round.ended' });
-        } else if (performance.now() >= askAt) {
-          isFollowedMute = await this.#listeners.askSilent(height, reports, isFollowedMute, report, signal);
-          if (judge.getSnapshot().matches('gathering')) {
-            const waitedMs = performance.now() - began;
-            if ([...reports.values()].every(fits) && this.#isUntold(height, reports, isFollowedMute, waitedMs))
-              return 'untold';
-            this.#checkPatience(height, waitedMs);
-          }
-          askAt = performance.now() + LOOK_MS;
-        }
-        if (!judge.getSnapshot().hasTag('hold')) break;
-        await this.#listeners.wait(contested, signal);
-        if (contested) continue;
-        this.#listeners.tell(height, report);
-      }
-      const { context } = judge.getSnapshot();
+      const { value, context } = await waitFor(judge, (now) => !now.hasTag('hold'), { signal });
+      if (value === 'failed') throw context.fault;
+      if (value === 'untold') return 'untold';
       if (context.agreed === null) {
         await this.#halt(height, reports);
         return 'halted';
       }
+      const askedMs = contestedAt === null ? 0 : performance.now() - contestedAt;
       this.#remember(height, context.agreed);
-      this.#doubted.weigh(height, context.agreed, reports, contested ? performance.now() - contestedAt : 0);
-      this.#judge(height, dissenters(context), reports, contested);
+      this.#doubted.weigh(height, context.agreed, reports, askedMs);
+      this.#judge(height, dissenters(context), reports, contestedAt !== null);
       return { agreed: context.agreed };
     } finally {
       judge.stop();
     }
   }
 
+  /** One look at sources that have not named a block after the other. @returns an effect that ends when no majority ever will */
+  #looks(height: number, reports: HashReports, fits: (report: string) => boolean, report: Report) {
+    const began = performance.now();
+    let askAt = this.#listeners.isDeaf ? began : began + LOOK_MS;
+    let isFollowedMute = false;
+    return async (left: AbortSignal): Promise<'untold' | null> => {
+      if (performance.now() >= askAt) {
+        isFollowedMute = await this.#listeners.askSilent(height, reports, isFollowedMute, report, left);
+        left.throwIfAborted(); // what they said has decided
+        const waitedMs = performance.now() - began;
+        if ([...reports.values()].every(fits) && this.#isUntold(height, reports, isFollowedMute, waitedMs))
+          return 'untold';
+        this.#checkPatience(height, waitedMs);
+        askAt = performance.now() + LOOK_MS;
+      }
+      await this.#listeners.wait(left);
+      this.#listeners.tell(height, report);
+      return null;
+    };
+  }
+
   /**
-   * True when no majority will ever name a block: those that have named it, and those that have passed it and cannot name it any
-   * more, are a majority together. One that fails or says nothing is waited for, and never counts.
+   * True when no majority will ever name a block: the sources that named it, and those beyond it that cannot name it any more, are a
+   * majority together. A source that fails or is silent is waited for and never counts.
    */
   #isUntold(height: number, reports: HashReports, isFollowedMute: boolean, waitedMs: number): boolean {
     const { log, data } = this.#replica;
@@ -221,7 +231,7 @@ export class SourceQuorum {
     if (this.#untold !== height)
       log.warn(
         { block: height, sources: mute },
-        `those that have passed block ${height} cannot name it any more: the next block that a majority of the sources names settles it`
+        `sources beyond block ${height} cannot name it any more; the next block that a majority of the sources names decides`
       );
     this.#untold = height;
     return true;

@@ -10,7 +10,7 @@ import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { hasCode, PlatformError } from '../../../src/errors.ts';
 import { count } from '../../../src/observe/counters.ts';
 import type { SourceClient } from '../../../src/sync/client/source-client.ts';
-import type { Verification } from '../../../src/wire/report.ts';
+import type { Verification } from '../../../src/wire/state/report.ts';
 import { untilAborted } from '../../runtime/thread/until-aborted.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';

@@ -2,7 +2,7 @@ import type { Outcome } from '../../../machines/sync/replica.ts';
 import { isQuorum, signedWeight } from '../../../src/consensus/quorum.ts';
 import { type BlockHead, headLayout, readBlockHeads } from '../../../src/db/tables/block-hashes.ts';
 import type { SourceClient } from '../../../src/sync/client/source-client.ts';
-import type { Checkpoint } from '../../../src/wire/checkpoint.ts';
+import type { Checkpoint } from '../../../src/wire/log/checkpoint.ts';
 import type { Replica } from '../parts/replica.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'halt'>;
@@ -91,7 +91,7 @@ export class ReplicaCheckpoints {
       const weight = signedWeight(record, signatures, this.#replica.data.checkpoints!.validators);
       const facts = { source: url, block: checkpoint.block_index, ...weight };
       if (!isQuorum(weight))
-        return log.warn(facts, `the checkpoint of ${url} is not signed by a quorum: it proves nothing`);
+        return log.warn(facts, `the checkpoint of ${url} is not signed by a quorum and is not used`);
       this.#anchors = [...this.#anchors, { checkpoint, source: url, contradictedAt: null }].slice(-MAX_AHEAD);
     } catch (caught) {
       if (!this.#stopping.signal.aborted)

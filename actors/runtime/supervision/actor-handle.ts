@@ -20,7 +20,9 @@ const CPU_PATIENCE_MS = 1_000;
 const END_PATIENCE_MS = 10_000;
 
 /** What the thread of a kind of actor starts from. */
-export function actorEntry(kind: 'decoder' | 'explorer' | 'indexer' | 'replica' | 'source' | 'tracker'): URL {
+export function actorEntry(
+  kind: 'decoder' | 'explorer' | 'hub' | 'indexer' | 'prices' | 'replica' | 'source' | 'tracker'
+): URL {
   return entryUrl(`actors/${kind}/actor`);
 }
 

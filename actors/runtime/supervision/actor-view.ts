@@ -1,6 +1,6 @@
 import type { ErrorCode, WireError } from '../../../src/errors.ts';
-import type { ActorKind, ActorName } from '../../../src/wire/actor.ts';
-import type { DatabaseId } from '../../../src/wire/database.ts';
+import type { DatabaseId } from '../../../src/wire/data/database.ts';
+import type { ActorKind, ActorName } from '../../../src/wire/state/actor.ts';
 import type { Beacon, Transition, Waiting } from '../notices.ts';
 
 /**

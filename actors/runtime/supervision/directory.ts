@@ -1,5 +1,5 @@
 import { PlatformError } from '../../../src/errors.ts';
-import { type DatabaseId, databaseKey } from '../../../src/wire/database.ts';
+import { type DatabaseId, databaseKey } from '../../../src/wire/data/database.ts';
 import type { Protocol } from '../channel.ts';
 import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState } from './actor-view.ts';

@@ -1,5 +1,5 @@
 import { type Connection, connect, databaseError, rows, statementTag } from '../../../src/db/core/connection.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 
 /** MariaDB's code for a thread that ended before it was killed. */
 const ER_NO_SUCH_THREAD = 1094;

@@ -5,8 +5,8 @@ import { type RestartInput, restartMachine } from '../../../machines/runtime/res
 import { PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
 import type { Counters } from '../../../src/observe/counters.ts';
-import { type ActorKind, type ActorName, actorKey } from '../../../src/wire/actor.ts';
-import type { DatabaseId } from '../../../src/wire/database.ts';
+import type { DatabaseId } from '../../../src/wire/data/database.ts';
+import { type ActorKind, type ActorName, actorKey } from '../../../src/wire/state/actor.ts';
 import type { Handlers, Listeners, Notices, Protocol } from '../channel.ts';
 import type { Beacon, SupervisedNotices, Transition, Waiting } from '../notices.ts';
 import { observeMachine } from '../observe.ts';
@@ -248,7 +248,10 @@ export class SupervisedActor<
     const { log, reap, reapDeadlineMs } = this.#context;
     const patience = new AbortController();
     const late = sleep(reapDeadlineMs, undefined, { signal: patience.signal, ref: false }).then(() => {
-      throw new PlatformError('ACTOR_TIMEOUT', { reason: 'reaping took too long', deadlineMs: reapDeadlineMs });
+      throw new PlatformError('ACTOR_TIMEOUT', {
+        reason: 'ending its statements at MariaDB took too long',
+        deadlineMs: reapDeadlineMs
+      });
     });
     try {
       await Promise.race([reap(generation), late]);

@@ -1,4 +1,4 @@
-import type { ActorName } from '../../../src/wire/actor.ts';
+import type { ActorName } from '../../../src/wire/state/actor.ts';
 import type { Exchange } from '../channel.ts';
 import type { Transition } from '../notices.ts';
 import type { Death } from './actor-view.ts';

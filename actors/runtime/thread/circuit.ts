@@ -1,7 +1,7 @@
 import { createActor, type InspectionEvent, waitFor } from 'xstate';
 import { type BreakerInput, circuitBreakerMachine } from '../../../machines/runtime/circuit-breaker.ts';
 import type { Logger } from '../../../src/log.ts';
-import type { Circuit } from '../../../src/wire/report.ts';
+import type { Circuit } from '../../../src/wire/state/report.ts';
 
 const SHOWN = { closed: 'closed', open: 'open', halfOpen: 'half-open', trial: 'half-open' } as const;
 
@@ -49,6 +49,9 @@ export class CircuitBreaker {
 
   /** Tells it of a call: each that has started ends well or fails. */
   tell(type: 'call.started' | 'call.succeeded' | 'call.failed'): void {
+    const { value, context } = this.#machine.getSnapshot();
+    // Nothing changes where all is well, and that is told twice for each read of an explorer.
+    if (value === 'closed' && context.failures === 0 && type !== 'call.failed') return;
     this.#machine.send({ type });
   }
 }

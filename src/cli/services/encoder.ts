@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { NodeChain } from '../../coin/node/node-chain.ts';
-import { type EncoderConfig, encoderChecks, encoderVariables } from '../../config/encoder.ts';
 import { placeOf } from '../../config/service.ts';
+import { type EncoderConfig, encoderChecks, encoderVariables, trackerUrlOf } from '../../config/services/encoder.ts';
 import { createEncoderApp } from '../../encoder/app.ts';
-import { NodeCoins } from '../../encoder/coins.ts';
+import { type CoinTracker, NodeCoins } from '../../encoder/coins.ts';
 import { NodePolicyReader } from '../../encoder/node-policy.ts';
 import { Reservations } from '../../encoder/reservations.ts';
 import { readTrackedCoins } from '../../encoder/tracker-coins.ts';
+import { readTrackerHealth } from '../../encoder/tracker-health.ts';
 import { hasCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Command, Environment } from '../command.ts';
@@ -38,7 +39,7 @@ const VERIFY_EVERY_MS = 5_000;
 /** Sees while it serves that the node is one of its network. */
 function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningService> {
   const { PLATFORM_PROFILE: profile, PAYLOAD_MAGIC, DUST_AMOUNT, ENCODER_MAX_FEE_RATE } = config;
-  const tracker = config.UTXO_TRACKER_URL;
+  const tracker = trackerOf(config);
   return startAtNode({
     name: 'encoder',
     config,
@@ -57,7 +58,8 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
         policy: new NodePolicyReader(rpc),
         coins: new NodeCoins(rpc, {
           coinbaseMaturity: network.coinbaseMaturity,
-          ...(tracker === undefined ? {} : { tracked: (scriptHex) => readTrackedCoins(tracker, scriptHex) })
+          hasExtensionBlocks: network.chain === 'litecoin',
+          ...(tracker && { tracker })
         }),
         reservations: new Reservations({
           ttlMs: config.ENCODER_RESERVATION_MS,
@@ -71,6 +73,16 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
       return { app, run };
     }
   });
+}
+
+/** The tracker that the settings name; undefined: none. */
+function trackerOf(config: EncoderConfig): CoinTracker | undefined {
+  const url = trackerUrlOf(config);
+  if (url === undefined) return undefined;
+  return {
+    coins: (scriptHex, height) => readTrackedCoins(url, scriptHex, height),
+    health: () => readTrackerHealth(url)
+  };
 }
 
 /** Asks until the node answers. @throws {PlatformError} NODE_MISMATCH when it is one of another chain */

@@ -1,27 +1,34 @@
 import type { Server } from 'node:http';
-import type { ExplorerActorData, ExplorerAsks } from '../../../actors/explorer/actor.ts';
+import type { ExplorerAsks } from '../../../actors/explorer/actor.ts';
+import { readNetwork } from '../../coin/find-network.ts';
+import { readConfigFile } from '../../config/config-file.ts';
 import { databaseOf } from '../../config/database.ts';
+import { hubsOf } from '../../config/hub-client.ts';
+import type { Sources } from '../../config/load.ts';
+import { placeOf } from '../../config/service.ts';
 import {
   type ExplorerConfig,
-  exploredNetwork,
   explorerChecks,
   explorerVariables,
   httpsPlaceOf
-} from '../../config/explorer.ts';
-import { placeOf } from '../../config/service.ts';
+} from '../../config/services/explorer.ts';
 import { createExplorerApp } from '../../explorer/app.ts';
 import { explorerPipeline } from '../../explorer/pipeline.ts';
 import { actorReportOf, type ExplorerReport } from '../../explorer/report.ts';
+import { createHubClient } from '../../hub/client.ts';
+import { warnOfChanges, watchHub } from '../../hub/hub-watch.ts';
 import type { Logger } from '../../log.ts';
-import type { FrontDoor } from '../../service/ingress/listen.ts';
+import type { HttpApp } from '../../service/ingress/listen.ts';
 import { listenTls } from '../../service/ingress/listen-tls.ts';
 import type { Command, Environment } from '../command.ts';
 import { readOptions } from '../options.ts';
-import { loadSettings } from '../settings.ts';
+import { HUB_TIMEOUT_MS, loadSettings } from '../settings.ts';
+import { exploredNetworks, needsHub } from './explored-networks.ts';
 import { type RunningService, runService } from './run-service.ts';
-import { startSupervised } from './supervised.ts';
+import { ServedCoins } from './served-coins.ts';
+import { openSupervised } from './supervised.ts';
 
-/** `platform-node explorer`: answers from the ledger of a network, until a signal ends it. */
+/** `platform-node explorer`: answers from the ledgers of a network, or of all that the hub names, until a signal ends it. */
 export const explorerCommand = {
   name: 'explorer',
   summary: 'answers for balances, tokens, actions and blocks from the ledger of an indexer',
@@ -30,19 +37,17 @@ export const explorerCommand = {
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     readOptions(argv, {});
+    const local = { env, file: readConfigFile() };
     const loaded = await loadSettings(explorerCommand, env);
-    return await runService('explorer', loaded, startExplorer);
+    return await runService('explorer', loaded, (config, log) => startExplorer(config, log, local));
   }
 } satisfies Command<typeof explorerVariables>;
 
-/** Of a question, beside what the read itself may take. */
-const PATIENCE_MS = 1_000;
-
-/** Starts it, and HTTPS beside it where a certificate is set. */
-async function startExplorer(config: ExplorerConfig, log: Logger): Promise<RunningService> {
+/** Starts it, and HTTPS beside it where a certificate is set. @param local what the environment and config.json say */
+async function startExplorer(config: ExplorerConfig, log: Logger, local: Sources): Promise<RunningService> {
   const https = httpsPlaceOf(config);
   let server: Server | undefined;
-  const running = await startHttp(config, log, (app) => {
+  const running = await startHttp(config, log, local, (app) => {
     server = app.server as Server;
   });
   if (!https) return running;
@@ -60,37 +65,78 @@ async function startExplorer(config: ExplorerConfig, log: Logger): Promise<Runni
   }
 }
 
-function startHttp(config: ExplorerConfig, log: Logger, onApp: (app: FrontDoor) => void): Promise<RunningService> {
-  const network = exploredNetwork(config);
-  const id = { kind: 'explorer', chain: network.chain, network: network.network } as const;
-  const readLimitMs = config.DB_QUERY_TIMEOUT;
-  const workerData: ExplorerActorData = {
-    chain: network.chain,
-    network: network.network,
-    decoder: databaseOf(config, 'DECODER'),
-    indexer: databaseOf(config, 'INDEXER'),
-    readLimitMs,
-    logLevel: config.LOG_LEVEL
-  };
-  return startSupervised<ExplorerReport, ExplorerAsks>({
-    id,
-    code: network.code,
-    config,
-    log,
-    workerData,
-    place: placeOf(config, 'EXPLORER'),
-    reportOf: actorReportOf,
-    pipeline: ({ report }) => explorerPipeline(id, report),
-    createApp: ({ supervisor, view, ...parts }) => {
-      const coin = {
-        network,
-        report: () => view().report,
-        read: (question: ExplorerAsks['read']['request']) =>
-          supervisor.handle(id).ask('read', question, { deadlineMs: readLimitMs + PATIENCE_MS })
-      };
-      const app = createExplorerApp({ ...parts, config, coins: () => [coin] });
+async function startHttp(
+  config: ExplorerConfig,
+  log: Logger,
+  local: Sources,
+  onApp: (app: HttpApp) => void
+): Promise<RunningService> {
+  let coins: ServedCoins | undefined;
+  let hubAnsweredAt: number | undefined;
+  const hubAgeS = () => (hubAnsweredAt === undefined ? null : Math.floor((performance.now() - hubAnsweredAt) / 1000));
+  const opened = await openSupervised<ExplorerReport, ExplorerAsks>({
+    ...{ kind: 'explorer', config, log, place: placeOf(config, 'EXPLORER'), reportOf: actorReportOf },
+    serves: (code) => coins?.list().some(({ network }) => network.code === code.toUpperCase()) ?? false,
+    pipeline: (id, { report }) => explorerPipeline(id, report),
+    createApp: (parts) => {
+      const app = createExplorerApp({ ...parts, config, coins: () => coins?.list() ?? [], hubAgeS });
       onApp(app);
       return app;
     }
   });
+  coins = new ServedCoins({
+    ...{ loops: opened, log, readLimitMs: config.DB_QUERY_TIMEOUT },
+    ...{ graceMs: config.SHUTDOWN_GRACE_MS, logLevel: config.LOG_LEVEL }
+  });
+  const only = config.NETWORK === undefined ? undefined : readNetwork(config.NETWORK);
+  if (only)
+    await coins.serve([
+      { network: only, indexer: databaseOf(config, 'INDEXER'), decoder: databaseOf(config, 'DECODER') }
+    ]);
+  if (hubsOf(config).length === 0 || !needsHub(local)) return opened;
+  const onAnswer = () => {
+    hubAnsweredAt = performance.now();
+  };
+  return followHub(opened, coins, { config, log, local, only, onAnswer });
+}
+
+interface Following {
+  readonly config: ExplorerConfig;
+  readonly log: Logger;
+  readonly local: Sources;
+  readonly only: ReturnType<typeof readNetwork> | undefined;
+  /** Called each time that the hub answers. */
+  readonly onAnswer: () => void;
+}
+
+/** Serves what the hub names, as it changes. */
+function followHub(
+  opened: RunningService & { readonly ended: Promise<void> },
+  coins: ServedCoins,
+  { config, log, local, only, onAnswer }: Following
+): RunningService {
+  const stopping = new AbortController();
+  const warn = warnOfChanges(log);
+  const hub = createHubClient({ hosts: hubsOf(config), apiKey: config.HUB_API_KEY, timeoutMs: HUB_TIMEOUT_MS });
+  const watching = watchHub({
+    ...{ hub, log, signal: stopping.signal },
+    repollMs: config.HUB_REPOLL_INTERVAL,
+    // With a network of its own it serves already; else it has nothing to serve before the first answer.
+    maxWaitMs: only ? Number.POSITIVE_INFINITY : config.MAX_HUB_WAIT_MS,
+    onAnswer: (answered) => void (answered && onAnswer()),
+    onConfigs: async (configs) => {
+      const { networks, incomplete, problems } = exploredNetworks(configs, local, only);
+      const nothing = networks.length + incomplete.length === 0;
+      warn(nothing ? ['the hub names no databases of an indexer and a decoder'] : problems);
+      await coins.serve(networks, incomplete);
+    }
+  });
+  return {
+    ended: Promise.race([opened.ended, watching]).then(() => undefined),
+    stop: async () => {
+      stopping.abort();
+      await watching.catch(() => undefined); // `ended` has reported it already
+      await opened.stop();
+    }
+  };
 }

@@ -1,4 +1,4 @@
-import { findHubFaults, HUB_PATTERNS, hubVariables } from '../../config/hub.ts';
+import { findHubFaults, HUB_PATTERNS, hubVariables } from '../../config/services/hub.ts';
 import { startHub } from '../../hub/server.ts';
 import type { Command, Environment } from '../command.ts';
 import { readOptions } from '../options.ts';

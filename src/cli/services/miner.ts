@@ -1,6 +1,6 @@
 import { NodeChain } from '../../coin/node/node-chain.ts';
-import { type MinerConfig, minerChecks, minerVariables } from '../../config/miner.ts';
 import { placeOf } from '../../config/service.ts';
+import { type MinerConfig, minerChecks, minerVariables } from '../../config/services/miner.ts';
 import type { Logger } from '../../log.ts';
 import { createMinerApp } from '../../miner/app.ts';
 import { Miner } from '../../miner/miner.ts';

@@ -5,7 +5,7 @@ import type { FrameConfig } from '../../config/service.ts';
 import type { Logger } from '../../log.ts';
 import { createMetrics } from '../../observe/metrics/metrics.ts';
 import { openServiceBase, type ServiceBase } from '../../service/base.ts';
-import { type FrontDoor, type ListenPlace, listen } from '../../service/ingress/listen.ts';
+import { type HttpApp, type ListenPlace, listen } from '../../service/ingress/listen.ts';
 import type { RpcAppDeps } from '../../service/rpc-frame.ts';
 import type { RunningService } from './run-service.ts';
 
@@ -25,7 +25,7 @@ export interface NodeService {
   readonly retries: number;
   /** Makes its front door, and what it does until the signal; it is rejected when it cannot go on. */
   readonly open: (parts: NodeServiceParts) => {
-    readonly app: FrontDoor;
+    readonly app: HttpApp;
     readonly run: (signal: AbortSignal) => Promise<void>;
   };
 }

@@ -1,12 +1,12 @@
-import { decoderChecks, decoderVariables } from '../../config/decoder.ts';
-import { encoderChecks, encoderVariables } from '../../config/encoder.ts';
-import { explorerChecks, explorerVariables } from '../../config/explorer.ts';
-import { hubVariables } from '../../config/hub.ts';
-import { indexerVariables } from '../../config/indexer.ts';
 import type { Checks } from '../../config/load.ts';
-import { minerChecks, minerVariables } from '../../config/miner.ts';
-import { syncVariables } from '../../config/sync.ts';
-import { trackerChecks, trackerVariables } from '../../config/tracker.ts';
+import { decoderChecks, decoderVariables } from '../../config/services/decoder.ts';
+import { encoderChecks, encoderVariables } from '../../config/services/encoder.ts';
+import { explorerChecks, explorerVariables } from '../../config/services/explorer.ts';
+import { hubVariables } from '../../config/services/hub.ts';
+import { indexerChecks, indexerVariables } from '../../config/services/indexer.ts';
+import { minerChecks, minerVariables } from '../../config/services/miner.ts';
+import { syncVariables } from '../../config/services/sync.ts';
+import { trackerChecks, trackerVariables } from '../../config/services/tracker.ts';
 import type { Environment, Variables } from '../../config/variables.ts';
 import { PlatformError } from '../../errors.ts';
 import { loadSettings } from '../settings.ts';
@@ -18,7 +18,7 @@ interface ServiceFace {
   readonly key: string;
   readonly variables: Variables;
   /** Of a service whose port may come from the hub. */
-  readonly networkOf?: Checks<Variables>['networkOf'];
+  readonly checks?: Pick<Checks<Variables>, 'networkOf' | 'networkFromHub'>;
 }
 
 const FACES: Readonly<Record<string, ServiceFace>> = {
@@ -27,31 +27,32 @@ const FACES: Readonly<Record<string, ServiceFace>> = {
   decoder: {
     ...{ host: 'DECODER_API_HOST', port: 'DECODER_API_PORT', key: 'DECODER_API_KEY' },
     variables: decoderVariables,
-    networkOf: decoderChecks.networkOf
+    checks: decoderChecks
   },
   indexer: {
     ...{ host: 'INDEXER_API_HOST', port: 'INDEXER_API_PORT', key: 'INDEXER_API_KEY' },
-    variables: indexerVariables
+    variables: indexerVariables,
+    checks: indexerChecks
   },
-  tracker: {
+  utxo: {
     ...{ host: 'UTXO_TRACKER_API_HOST', port: 'UTXO_TRACKER_API_PORT', key: 'UTXO_TRACKER_API_KEY' },
     variables: trackerVariables,
-    networkOf: trackerChecks.networkOf
+    checks: trackerChecks
   },
   encoder: {
     ...{ host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' },
     variables: encoderVariables,
-    networkOf: encoderChecks.networkOf
+    checks: encoderChecks
   },
   explorer: {
     ...{ host: 'EXPLORER_API_HOST', port: 'EXPLORER_API_PORT', key: 'EXPLORER_API_KEY' },
     variables: explorerVariables,
-    networkOf: explorerChecks.networkOf
+    checks: explorerChecks
   },
   miner: {
     ...{ host: 'REGTEST_MINER_API_HOST', port: 'REGTEST_MINER_API_PORT', key: 'MINER_API_KEY' },
     variables: minerVariables,
-    networkOf: minerChecks.networkOf
+    checks: minerChecks
   }
 };
 
@@ -75,10 +76,11 @@ export async function findService(name: string, env: Environment): Promise<Servi
     const known = Object.keys(FACES).join(', ');
     throw new PlatformError('COMMAND_INVALID', { reason: `--service ${name} must be one of ${known}, container` });
   }
+  const { networkOf, networkFromHub } = face.checks ?? {};
   const declared = {
     name: 'status',
     variables: ownVariables(face),
-    checks: face.networkOf ? { networkOf: face.networkOf } : {}
+    checks: { ...(networkOf && { networkOf }), ...(networkFromHub && { networkFromHub }) }
   };
   const quiet = { waits: false, log: { info: () => undefined, warn: () => undefined } };
   const values = (await loadSettings(declared, env, quiet)).values as Readonly<Record<string, unknown>>;

@@ -4,7 +4,7 @@ export const SERVICES: readonly string[] = [
   'hub',
   'decoder',
   'indexer',
-  'tracker',
+  'utxo',
   'explorer',
   'encoder',
   'miner'

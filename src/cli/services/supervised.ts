@@ -1,3 +1,4 @@
+import type { ResourceLimits } from 'node:worker_threads';
 import type { Protocol } from '../../../actors/runtime/channel.ts';
 import { actorEntry } from '../../../actors/runtime/supervision/actor-handle.ts';
 import { Supervisor } from '../../../actors/runtime/supervision/supervisor.ts';
@@ -5,12 +6,12 @@ import type { FrameConfig } from '../../config/service.ts';
 import type { Logger } from '../../log.ts';
 import { createMetrics } from '../../observe/metrics/metrics.ts';
 import { openServiceBase } from '../../service/base.ts';
-import { type FrontDoor, type ListenPlace, listen } from '../../service/ingress/listen.ts';
+import { type HttpApp, type ListenPlace, listen } from '../../service/ingress/listen.ts';
 import type { ServiceActors } from '../../service/routes/debug.ts';
 import type { RpcAppDeps } from '../../service/rpc-frame.ts';
-import type { ActorId } from '../../wire/actor.ts';
-import type { Pipeline } from '../../wire/pipeline.ts';
-import type { ActorReport } from '../../wire/report.ts';
+import { type ActorId, type ActorName, actorKey } from '../../wire/state/actor.ts';
+import type { Pipeline } from '../../wire/state/pipeline.ts';
+import type { ActorReport } from '../../wire/state/report.ts';
 import type { RunningService } from './run-service.ts';
 
 /** What is known of a loop from outside of its thread. */
@@ -29,24 +30,50 @@ type LoopSupervisor<Report, Asks extends Protocol> = Supervisor<
 >;
 
 /** What a service's front door is made of. */
-interface DoorParts<Report, Asks extends Protocol> extends RpcAppDeps {
-  readonly view: () => LoopView<Report>;
+interface AppParts<Report, Asks extends Protocol> extends RpcAppDeps {
+  readonly viewOf: (id: ActorId) => LoopView<Report>;
   readonly actors: ServiceActors;
   readonly supervisor: LoopSupervisor<Report, Asks>;
 }
 
-/** A service of one network: a loop in a thread of its own, and a front door that answers from what the loop last said. */
+type LoopKind = 'decoder' | 'explorer' | 'indexer' | 'tracker';
+type LoopId = ActorId & { readonly kind: LoopKind };
+
+/** A service of loops, each in a thread of its own, and a front door that answers from what they last said. */
 export interface SupervisedService<Report, Asks extends Protocol> {
-  readonly id: ActorId & { readonly kind: 'decoder' | 'explorer' | 'indexer' | 'tracker' };
-  /** The public code of its network, such as LTC. */
-  readonly code: string;
+  readonly kind: LoopKind;
+  /** Whether it serves the network with this public code, such as LTC. */
+  readonly serves: (code: string) => boolean;
   readonly config: Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
   readonly log: Logger;
   readonly place: Omit<ListenPlace, 'service' | 'log'>;
-  readonly workerData: object;
+  /** Of each loop's thread. */
+  readonly resourceLimits?: ResourceLimits;
   readonly reportOf: (report: Report) => ActorReport;
+  readonly pipeline: (id: ActorId, view: LoopView<Report>) => Pipeline;
+  readonly createApp: (parts: AppParts<Report, Asks>) => HttpApp;
+}
+
+/** A service of one network. */
+interface NetworkService<Report, Asks extends Protocol>
+  extends Omit<SupervisedService<Report, Asks>, 'kind' | 'serves' | 'pipeline' | 'createApp'> {
+  readonly id: LoopId;
+  /** The public code of its network. */
+  readonly code: string;
+  readonly workerData: object;
   readonly pipeline: (view: LoopView<Report>) => Pipeline;
-  readonly createApp: (parts: DoorParts<Report, Asks>) => FrontDoor;
+  readonly createApp: (
+    parts: Omit<AppParts<Report, Asks>, 'viewOf'> & { readonly view: () => LoopView<Report> }
+  ) => HttpApp;
+}
+
+/** A front door that listens, and the loops behind it. */
+export interface OpenService<Report, Asks extends Protocol> extends RunningService {
+  readonly ended: Promise<void>;
+  readonly supervisor: LoopSupervisor<Report, Asks>;
+  readonly viewOf: (id: ActorId) => LoopView<Report>;
+  /** Starts a loop, or one that was stopped again. @param workerData asked at each start of its thread */
+  startLoop(id: LoopId, workerData: object | (() => object)): void;
 }
 
 /**
@@ -55,60 +82,92 @@ export interface SupervisedService<Report, Asks extends Protocol> {
  * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID
  */
 export async function startSupervised<Report, Asks extends Protocol>(
-  service: SupervisedService<Report, Asks>
+  service: NetworkService<Report, Asks>
 ): Promise<RunningService> {
-  const { id, code, config, log, place, workerData, reportOf, pipeline, createApp } = service;
-  const fatal = Promise.withResolvers<void>();
-  let last: Report | null = null;
-  const reportNow = () => (last === null ? undefined : reportOf(last));
-  const metrics = createMetrics({
-    service: id.kind,
-    actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow() }))
+  const { id, code, workerData, pipeline, createApp } = service;
+  const opened = await openSupervised<Report, Asks>({
+    ...service,
+    kind: id.kind,
+    serves: (asked) => asked.toUpperCase() === code,
+    pipeline: (_, view) => pipeline(view),
+    createApp: ({ viewOf, ...parts }) => createApp({ ...parts, view: () => viewOf(id) })
   });
-  const base = await openServiceBase(id.kind, config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
+  opened.startLoop(id, workerData);
+  return opened;
+}
+
+/**
+ * Starts the front door of a service without its loops.
+ *
+ * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID
+ */
+export async function openSupervised<Report, Asks extends Protocol>(
+  service: SupervisedService<Report, Asks>
+): Promise<OpenService<Report, Asks>> {
+  const { kind, serves, config, log, place, reportOf, pipeline, createApp, resourceLimits = {} } = service;
+  const fatal = Promise.withResolvers<void>();
+  const reports = new Map<string, Report>();
+  const reportNow = (id: ActorName) => {
+    const last = reports.get(actorKey(id));
+    return last === undefined ? undefined : reportOf(last);
+  };
+  const metrics = createMetrics({
+    service: kind,
+    actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow(actor.id) }))
+  });
+  const base = await openServiceBase(kind, config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
   const supervisor = new Supervisor<Asks, Record<never, never>, { report: Report }, ActorId>({
     log,
     handlers: {},
     ...base.observers,
-    listeners: { report: (report: Report) => keepReport(report) },
+    listeners: { report: (report: Report, id: ActorId) => keepReport(report, id) },
     onFatal: fatal.reject
   });
-  const keepReport = (report: Report) => {
-    const before = reportNow()?.height ?? null;
-    last = report;
+  const keepReport = (report: Report, id: ActorId) => {
+    const before = reportNow(id)?.height ?? null;
+    reports.set(actorKey(id), report);
     const height = reportOf(report).height;
     if (before === null || height === null || height <= before) return;
     supervisor.timeline.add(id, { kind: 'blocks', at: Date.now(), direction: 'in', first: before + 1, last: height });
   };
-  const view = (): LoopView<Report> => {
-    const [actor] = supervisor.list();
-    return {
-      report: actor?.state === 'starting' ? null : last,
-      crash: actor?.state === 'starting' ? null : (actor?.reason?.message ?? null)
-    };
+  const started = new Set<string>();
+  const viewOf = (id: ActorId): LoopView<Report> => {
+    const key = actorKey(id);
+    const state = started.has(key) ? supervisor.state(id) : 'starting';
+    if (state === 'starting') return { report: null, crash: null };
+    const crash = state === 'running' ? null : (supervisor.view(id).reason?.message ?? null);
+    return { report: reports.get(key) ?? null, crash };
   };
   const app = createApp({
     ...base,
-    log,
-    view,
-    supervisor,
-    serves: (asked) => asked.toUpperCase() === code,
+    ...{ log, viewOf, supervisor, serves },
     actors: {
       list: () => supervisor.list(),
       timeline: supervisor.timeline,
       control: supervisor,
-      describe: () => ({ report: reportNow() ?? null }),
-      pipeline: () => pipeline(view())
+      describe: (id) => ({ report: reportNow(id) ?? null }),
+      pipeline: () => joinPipelines(supervisor.list().map(({ id }) => pipeline(id, viewOf(id))))
     }
   });
-  await listen(app, { ...place, service: id.kind, log });
-  supervisor.start({ id, kind: id.kind, entry: actorEntry(id.kind), workerData });
+  await listen(app, { ...place, service: kind, log });
   return {
+    ...{ supervisor, viewOf },
     ended: fatal.promise,
+    startLoop: (id, workerData) => {
+      supervisor.start({ id, kind: id.kind, entry: actorEntry(id.kind), workerData, resourceLimits });
+      started.add(actorKey(id));
+    },
     stop: async () => {
       await supervisor.stopAll(config.SHUTDOWN_GRACE_MS);
       await app.close();
       await base.close();
     }
+  };
+}
+
+function joinPipelines(pipelines: readonly Pipeline[]): Pipeline {
+  return {
+    nodes: pipelines.flatMap(({ nodes }) => nodes),
+    edges: pipelines.flatMap(({ edges }) => edges)
   };
 }

@@ -1,5 +1,5 @@
 import { hubsOf } from '../../config/hub-client.ts';
-import { type SyncConfig, sourcesOf } from '../../config/sync.ts';
+import { type SyncConfig, sourcesOf } from '../../config/services/sync.ts';
 import { connect, rows } from '../../db/core/connection.ts';
 import { isForeign, type ReplicaState, readReplicaState } from '../../db/replica/state.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
@@ -9,7 +9,7 @@ import { partOf, refuseUnmatched } from '../../sync/chain-settings.ts';
 import { SourceClient, type SourceSize } from '../../sync/client/source-client.ts';
 import { excludeDatabases } from '../../sync/exclusions.ts';
 import { readSourceCa } from '../../sync/source-ca.ts';
-import { type DatabaseCoordinates, type DatabaseId, type DbType, databaseKey } from '../../wire/database.ts';
+import { type DatabaseCoordinates, type DatabaseId, type DbType, databaseKey } from '../../wire/data/database.ts';
 
 /** A bulk load's usual pace, checks included: a figure for a plan, not a promise. */
 const ROWS_PER_SECOND = 60_000;

@@ -1,6 +1,6 @@
-import { findSyncFaults, findSyncWarnings, syncVariables } from '../../config/sync.ts';
+import { findSyncFaults, findSyncWarnings, syncVariables } from '../../config/services/sync.ts';
 import { startSync } from '../../sync/service.ts';
-import { type DatabaseId, databaseKey } from '../../wire/database.ts';
+import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
 import type { Command, Environment } from '../command.ts';
 import { readOptions } from '../options.ts';
 import { loadSettings } from '../settings.ts';

@@ -1,11 +1,15 @@
 import { OP_CHECKMULTISIG, OP_RETURN } from '../script/script.ts';
 import type { ScriptMarks } from '../script/script-marks.ts';
 import { ByteCursor } from './byte-cursor.ts';
-import { hashId, printId } from './hash-id.ts';
+import { hashTwice, printId } from './hash-id.ts';
 
 /** Bits of the flag byte behind the marker. */
 const WITNESSES = 1;
 const EXTENSION = 8;
+/** Blocks after which Litecoin's nodes let a coin be spent that came out of the extension block. @see PEGOUT_MATURITY of Litecoin Core */
+export const EXTENSION_MATURITY = 6;
+/** What the script begins with that holds a block's coins in the extension block. */
+const OP_8 = 0x58;
 
 const ID_BYTES = 32;
 /** An output's place: id and position. */
@@ -84,6 +88,11 @@ export class RawTransaction {
     return (this.#flags & EXTENSION) !== 0;
   }
 
+  /** It is the one by which a block pays out of its extension block; the first output holds what stays there. */
+  get isPayout(): boolean {
+    return this.hasExtension && this.output(0)?.script[0] === OP_8;
+  }
+
   /** It spends nothing that exists: it mints the block's reward, or its coins come from the extension block. */
   get isWithoutSource(): boolean {
     const { bytes } = this.#cursor;
@@ -94,11 +103,16 @@ export class RawTransaction {
 
   /** Hashes the transaction without its witnesses and extension. */
   get txid(): string {
+    return printId(this.idBytes);
+  }
+
+  /** The same as the 32 bytes that stand within transactions. */
+  get idBytes(): Buffer {
     const { bytes } = this.#cursor;
-    if (this.#flags === 0) return hashId(bytes.subarray(this.#start, this.#end));
+    if (this.#flags === 0) return hashTwice(bytes.subarray(this.#start, this.#end));
     const version = bytes.subarray(this.#start, this.#start + 4);
     const body = bytes.subarray(this.#inputsAt, this.#witnessesAt);
-    return hashId(Buffer.concat([version, body, bytes.subarray(this.#end - LOCK_TIME_BYTES, this.#end)]));
+    return hashTwice(Buffer.concat([version, body, bytes.subarray(this.#end - LOCK_TIME_BYTES, this.#end)]));
   }
 
   get inputs(): readonly RawInput[] {
@@ -131,6 +145,37 @@ export class RawTransaction {
       cursor.skip(4); // sequence
       return outpoint;
     });
+  }
+
+  /** Calls with the place of each input's outpoint, 36 bytes, in their order. */
+  visitOutpoints(visit: (bytes: Buffer, at: number) => void): void {
+    const cursor = this.#cursor;
+    cursor.offset = this.#inputsAt;
+    for (let left = cursor.varInt(); left > 0; left--) {
+      visit(cursor.bytes, cursor.offset);
+      cursor.skip(OUTPOINT_BYTES);
+      cursor.skip(cursor.varInt());
+      cursor.skip(4); // sequence
+    }
+    cursor.offset = this.#end;
+  }
+
+  /** Calls with the places of each output's amount and script, in their order. */
+  visitOutputs(
+    visit: (bytes: Buffer, amountAt: number, scriptAt: number, scriptEnd: number, vout: number) => void
+  ): void {
+    const cursor = this.#cursor;
+    cursor.offset = this.#outputsAt;
+    const count = cursor.varInt();
+    for (let vout = 0; vout < count; vout++) {
+      const amountAt = cursor.offset;
+      cursor.skip(8);
+      const scriptBytes = cursor.varInt();
+      const scriptAt = cursor.offset;
+      cursor.skip(scriptBytes);
+      visit(cursor.bytes, amountAt, scriptAt, cursor.offset, vout);
+    }
+    cursor.offset = this.#end;
   }
 
   /** Adds the marks of the outputs' scripts, in their order. */

@@ -5,6 +5,8 @@ import { idBytes, sized, uint32, uint64, varInt } from './byte-writer.ts';
 export interface Unlock {
   readonly script: Uint8Array;
   readonly witness: readonly Uint8Array[];
+  /** By how much it may weigh more once it is signed: some signers write a signature of one byte more. 0 when absent. */
+  readonly spareWeight?: number;
 }
 
 export interface FormInput {
@@ -29,7 +31,7 @@ export interface TransactionForm {
 
 const VERSION = 2;
 /** A byte counts four times outside of witnesses, once within. @see BIP 141 */
-const WITNESS_SCALE = 4;
+export const WITNESS_SCALE = 4;
 /** What nodes count for a unit of that cost, unless `bytespersigop` says otherwise. */
 const WEIGHT_PER_CHECK = 20;
 const MOST_KEYS = 20;
@@ -51,12 +53,24 @@ export function writeBase(form: TransactionForm): Buffer {
  * Virtual bytes of the transaction, rounded up, without writing it; more where it has so many signatures to check that nodes
  * count them instead.
  */
-export function virtualSize({ inputs, outputs }: TransactionForm): number {
+export function virtualSize(form: TransactionForm): number {
+  return sizeWith(form, 0);
+}
+
+/** Virtual bytes of the transaction when every signature is as long as it can be. */
+export function longestVirtualSize(form: TransactionForm): number {
+  return sizeWith(
+    form,
+    form.inputs.reduce((sum, { unlock }) => sum + (unlock.spareWeight ?? 0), 0)
+  );
+}
+
+function sizeWith({ inputs, outputs }: TransactionForm, spareWeight: number): number {
   const inputWeight = inputs.reduce((sum, { unlock }) => sum + weightOfInput(unlock), 0);
   const outputBytes = outputs.reduce((sum, { script }) => sum + 8 + sizedBytes(script.length), 0);
   const baseBytes = 8 + varIntBytes(inputs.length) + varIntBytes(outputs.length) + outputBytes;
   const markers = hasWitness(inputs) ? 2 + inputs.length : 0;
-  const weight = WITNESS_SCALE * baseBytes + inputWeight + markers;
+  const weight = WITNESS_SCALE * baseBytes + inputWeight + markers + spareWeight;
   return Math.ceil(Math.max(weight, WEIGHT_PER_CHECK * checkCost({ inputs, outputs })) / WITNESS_SCALE);
 }
 

@@ -1,4 +1,4 @@
-import type { TypedColumn } from '../../wire/schema.ts';
+import type { TypedColumn } from '../../wire/data/schema.ts';
 import { quoteName, type SqlRow } from './connection.ts';
 
 /** The single key of a binary value on the wire: `{"__xbin__": "<base64>"}`. */
@@ -92,7 +92,7 @@ const UNICODE = /^(utf8|ucs2|utf16|utf32|latin1$|ascii$)/;
 
 /**
  * The canonical text of a row, as SQL: equal for equal rows on any server, whatever the session's character set, and another one
- * for other rows of the same columns. Who changes it changes `DIGEST_ALGORITHM` and `FIGURE_ALGORITHM` too.
+ * for other rows of the same columns. A change of it changes `DIGEST_ALGORITHM` and `SUM_ALGORITHM` too.
  */
 export function canonicalTextSql(columns: readonly TypedColumn[], alias?: string): string {
   return columns.length === 0 ? "''" : `CONCAT_WS('|', ${partsSql(columns, alias).join(', ')})`;

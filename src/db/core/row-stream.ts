@@ -1,5 +1,5 @@
 import type { Connection as RawConnection } from 'mysql2';
-import type { TypedColumn } from '../../wire/schema.ts';
+import type { TypedColumn } from '../../wire/data/schema.ts';
 import { type Connection, databaseError, type SqlRow } from './connection.ts';
 import { isBinary, isFloating, toWireRows } from './row-codec.ts';
 

@@ -1,5 +1,5 @@
 import { PlatformError } from '../../errors.ts';
-import type { TypedColumn } from '../../wire/schema.ts';
+import type { TypedColumn } from '../../wire/data/schema.ts';
 import { BINARY_KEY, isBinary, isFloating } from './row-codec.ts';
 
 type Kind = 'integer' | 'year' | 'decimal' | 'float' | 'bit' | 'binary' | 'text' | 'json' | 'moment';
@@ -178,8 +178,11 @@ function hexOf(latin1: string): string {
   return Buffer.from(latin1, 'latin1').toString('hex');
 }
 
+const UNSAFE = /['\\\0]/;
+
 /** Text as a quoted SQL literal; safe for every string while backslashes escape, which the session settings ensure. */
 export function quoteText(text: string): string {
+  if (!UNSAFE.test(text)) return `'${text}'`;
   return `'${inParts(text, (part) => part.replace(/['\\]/g, '\\$&').replace(/\0/g, '\\0'))}'`;
 }
 

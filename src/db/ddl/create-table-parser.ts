@@ -1,5 +1,5 @@
 import { PlatformError } from '../../errors.ts';
-import { isTypedTable, type TypedForeignKey, type TypedKey, type TypedTable } from '../../wire/schema.ts';
+import { isTypedTable, type TypedForeignKey, type TypedKey, type TypedTable } from '../../wire/data/schema.ts';
 import { parseColumn } from './column-definition.ts';
 import { CreateTableTokens } from './create-table-tokens.ts';
 import { parseConstraint, parseKey } from './key-definition.ts';

@@ -1,4 +1,4 @@
-import { IDENTIFIER_PATTERN } from '../../wire/schema.ts';
+import { IDENTIFIER_PATTERN } from '../../wire/data/schema.ts';
 
 type TokenKind = 'name' | 'text' | 'number' | 'word' | 'symbol' | 'end';
 

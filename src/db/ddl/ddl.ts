@@ -1,5 +1,5 @@
 import { PlatformError } from '../../errors.ts';
-import type { TypedColumn, TypedForeignKey, TypedKey, TypedTable } from '../../wire/schema.ts';
+import type { TypedColumn, TypedForeignKey, TypedKey, TypedTable } from '../../wire/data/schema.ts';
 import { quoteName } from '../core/connection.ts';
 import { quoteText } from '../core/sql-literal.ts';
 import { reprintDefault, reprintExpression, reprintMoment, unescapeText } from './sql-expression.ts';
@@ -76,8 +76,8 @@ export function printAdditions(from: TypedTable, to: TypedTable): string[] {
 }
 
 /**
- * Prints the statements that make a table what a newer description says, whatever that takes. What its rows then hold in columns
- * that are new or of another type is the server's guess.
+ * Prints the statements that change a table into a newer description of it. MariaDB chooses the values of its rows in columns that
+ * are new or have another type.
  *
  * @throws {PlatformError} SCHEMA_REFUSED
  */

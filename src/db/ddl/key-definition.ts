@@ -1,4 +1,4 @@
-import type { TypedForeignKey, TypedKey } from '../../wire/schema.ts';
+import type { TypedForeignKey, TypedKey } from '../../wire/data/schema.ts';
 import type { CreateTableTokens } from './create-table-tokens.ts';
 
 /**

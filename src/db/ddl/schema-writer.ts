@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
-import type { DbType } from '../../wire/database.ts';
-import type { SchemaRecord, TypedTable } from '../../wire/schema.ts';
+import type { DbType } from '../../wire/data/database.ts';
+import type { SchemaRecord, TypedTable } from '../../wire/data/schema.ts';
 import { type Connection, databaseError, quoteName, refusalOf, rows } from '../core/connection.ts';
 import { classByName, classifyTables, UNSEEN } from '../tables/classify.ts';
 import { dependencyOrder, readTopology } from '../tables/topology.ts';
@@ -121,7 +121,7 @@ async function readMade(connection: Connection): Promise<string[]> {
   return found.map(({ TABLE_NAME }) => TABLE_NAME);
 }
 
-/** What MariaDB itself refuses is the schema's fault, or that of the rows which are here; a lost connection is not. */
+/** A refusal by MariaDB is a fault of the schema or of the present rows; a lost connection is not. */
 async function runDdl(
   connection: Connection,
   table: string,

@@ -1,4 +1,4 @@
-import { MAX_EXPRESSION } from '../../wire/schema.ts';
+import { MAX_EXPRESSION } from '../../wire/data/schema.ts';
 import { quoteName } from '../core/connection.ts';
 import { quoteText } from '../core/sql-literal.ts';
 

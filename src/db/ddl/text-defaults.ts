@@ -1,4 +1,4 @@
-import type { TypedColumn } from '../../wire/schema.ts';
+import type { TypedColumn } from '../../wire/data/schema.ts';
 
 /** What text is written in. */
 export interface TextDefaults {

@@ -1,4 +1,4 @@
-import type { TypedTable } from '../../wire/schema.ts';
+import type { TypedTable } from '../../wire/data/schema.ts';
 import { type Connection, quoteName, rows } from '../core/connection.ts';
 import { type ReplicaSchema, travels } from './schema.ts';
 

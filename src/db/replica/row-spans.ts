@@ -1,5 +1,5 @@
 import { PlatformError } from '../../errors.ts';
-import type { TableSpans } from '../../wire/messages.ts';
+import type { TableSpans } from '../../wire/data/messages.ts';
 import { quoteName } from '../core/connection.ts';
 import { contentSlotSql } from '../core/row-codec.ts';
 import { chunks, type Statements } from '../core/statement-batch.ts';

@@ -1,7 +1,7 @@
 import { PlatformError } from '../../errors.ts';
-import type { DbType } from '../../wire/database.ts';
-import type { WireRow, WireRows } from '../../wire/messages.ts';
-import type { TypedTable } from '../../wire/schema.ts';
+import type { DbType } from '../../wire/data/database.ts';
+import type { WireRow, WireRows } from '../../wire/data/messages.ts';
+import type { TypedTable } from '../../wire/data/schema.ts';
 import type { Connection } from '../core/connection.ts';
 import { type ColumnCodec, canonicalValue, columnCodec } from '../core/sql-literal.ts';
 import type { HeadLayout } from '../tables/block-hashes.ts';

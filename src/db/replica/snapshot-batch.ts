@@ -1,4 +1,4 @@
-import type { WireRow } from '../../wire/messages.ts';
+import type { WireRow } from '../../wire/data/messages.ts';
 
 /** Where in a snapshot body rows stand; `older_spans` has one of each table, which is no row of it. */
 export type Section = 'older_spans' | 'older_rows' | 'tables' | 'updated_rows';

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
-import type { BlockHashes, DbType } from '../../wire/database.ts';
-import type { Halt } from '../../wire/report.ts';
+import type { BlockHashes, DbType } from '../../wire/data/database.ts';
+import type { Halt } from '../../wire/state/report.ts';
 import { type Connection, rows } from '../core/connection.ts';
 import { type StatementBatch, type Statements, write } from '../core/statement-batch.ts';
 import { classByName } from '../tables/classify.ts';

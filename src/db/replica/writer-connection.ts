@@ -1,5 +1,5 @@
 import { PlatformError } from '../../errors.ts';
-import type { DatabaseCoordinates } from '../../wire/database.ts';
+import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { type Connection, connect, databaseError, quoteName, rows, statementTag } from '../core/connection.ts';
 
 /** Seconds a writer's statement may run, but while it bootstraps. */

@@ -1,6 +1,6 @@
 import { epochOf } from '../../consensus/epoch-tree.ts';
 import { PlatformError } from '../../errors.ts';
-import { type BlockHashes, hashesOf, sameBlock } from '../../wire/database.ts';
+import { type BlockHashes, hashesOf, sameBlock } from '../../wire/data/database.ts';
 import { type StatementBatch, type Statements, write } from '../core/statement-batch.ts';
 import { type BlockHead, type HeadLayout, readHeadPages } from '../tables/block-hashes.ts';
 import { commitEpoch } from '../tables/epochs.ts';

@@ -1,7 +1,7 @@
 import { findNetwork } from '../../coin/find-network.ts';
 import { PlatformError } from '../../errors.ts';
-import { CHECKPOINT_COLUMNS, type Checkpoint } from '../../wire/checkpoint.ts';
-import type { DatabaseId } from '../../wire/database.ts';
+import type { DatabaseId } from '../../wire/data/database.ts';
+import { CHECKPOINT_COLUMNS, type Checkpoint } from '../../wire/log/checkpoint.ts';
 import { type Connection, quoteName, rows } from '../core/connection.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 

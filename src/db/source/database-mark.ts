@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type BlockHashes, type DatabaseCoordinates, sameBlock } from '../../wire/database.ts';
+import { type BlockHashes, type DatabaseCoordinates, sameBlock } from '../../wire/data/database.ts';
 import { type Connection, quoteName, rows } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import { readBlockHeads } from '../tables/block-hashes.ts';

@@ -1,5 +1,5 @@
-import type { BlockHashes } from '../../wire/database.ts';
-import type { Group, WireRows } from '../../wire/messages.ts';
+import type { BlockHashes } from '../../wire/data/database.ts';
+import type { Group, WireRows } from '../../wire/data/messages.ts';
 import type { BlockHead } from '../tables/block-hashes.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 import type { Checksum, Value } from './changes/checksum-map.ts';

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
-import type { BlockHashes, DbType } from '../../wire/database.ts';
-import type { Group, WireRows } from '../../wire/messages.ts';
+import type { BlockHashes, DbType } from '../../wire/data/database.ts';
+import type { Group, WireRows } from '../../wire/data/messages.ts';
 import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import { StatementBatch, type Statements } from '../core/statement-batch.ts';

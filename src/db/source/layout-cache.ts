@@ -1,4 +1,4 @@
-import type { DbType } from '../../wire/database.ts';
+import type { DbType } from '../../wire/data/database.ts';
 import type { Connection } from '../core/connection.ts';
 import { readLayout, type SourceLayout } from '../tables/source-layout.ts';
 import type { TableFacts } from './changes/table-facts.ts';

@@ -1,4 +1,4 @@
-import { unknownHashes } from '../../wire/database.ts';
+import { unknownHashes } from '../../wire/data/database.ts';
 import type { Connection } from '../core/connection.ts';
 import { type BlockHead, readBlockHeads } from '../tables/block-hashes.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';

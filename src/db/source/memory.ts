@@ -1,5 +1,5 @@
-import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../../wire/database.ts';
-import type { MissedChanges } from '../../wire/snapshot.ts';
+import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../../wire/data/database.ts';
+import type { MissedChanges } from '../../wire/data/snapshot.ts';
 import type { Connection } from '../core/connection.ts';
 import type { BlockHead } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';

@@ -1,5 +1,5 @@
-import { type BlockHashes, sameBlock } from '../../wire/database.ts';
-import type { MissedChanges } from '../../wire/snapshot.ts';
+import { type BlockHashes, sameBlock } from '../../wire/data/database.ts';
+import type { MissedChanges } from '../../wire/data/snapshot.ts';
 import { mergeSpans, type Span } from './changes/spans.ts';
 import type { Fork, OlderChanges, RecentBlock } from './resume-point.ts';
 

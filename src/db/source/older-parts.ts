@@ -1,4 +1,4 @@
-import type { MissedChanges, OlderSpans } from '../../wire/snapshot.ts';
+import type { MissedChanges, OlderSpans } from '../../wire/data/snapshot.ts';
 import { type Connection, quoteName, rows } from '../core/connection.ts';
 import { selectList } from '../core/row-codec.ts';
 import type { TableRead } from '../core/row-stream.ts';

@@ -1,4 +1,4 @@
-import type { BlockHashes } from '../../wire/database.ts';
+import type { BlockHashes } from '../../wire/data/database.ts';
 import type { Span } from './changes/spans.ts';
 import type { KeptWatch } from './changes/table-watch.ts';
 import type { DatabaseMark } from './database-mark.ts';

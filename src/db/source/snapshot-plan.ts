@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
-import { INFRA_TABLES } from '../../wire/messages.ts';
-import type { MissedChanges, SnapshotOrder, SnapshotQuery } from '../../wire/snapshot.ts';
+import { INFRA_TABLES } from '../../wire/data/messages.ts';
+import type { MissedChanges, SnapshotOrder, SnapshotQuery } from '../../wire/data/snapshot.ts';
 import { type Connection, quoteName, rows } from '../core/connection.ts';
 import { selectList } from '../core/row-codec.ts';
 import type { TableRead } from '../core/row-stream.ts';

@@ -1,4 +1,4 @@
-import type { SweepReport } from '../../wire/report.ts';
+import type { SweepReport } from '../../wire/state/report.ts';
 import type { Connection } from '../core/connection.ts';
 import { quoteName, rows } from '../core/connection.ts';
 import type { TablePlan } from '../tables/classify.ts';

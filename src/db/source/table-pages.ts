@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
-import { SCHEMA_VERSION } from '../../wire/database.ts';
-import type { Dispensers, LookupPage } from '../../wire/pages.ts';
+import { SCHEMA_VERSION } from '../../wire/data/database.ts';
+import type { Dispensers, LookupPage } from '../../wire/data/pages.ts';
 import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';

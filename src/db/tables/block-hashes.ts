@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
-import type { BlockHashes, DbType } from '../../wire/database.ts';
-import type { TypedTable } from '../../wire/schema.ts';
+import type { BlockHashes, DbType } from '../../wire/data/database.ts';
+import type { TypedKey, TypedTable } from '../../wire/data/schema.ts';
 import { type Connection, quoteName, rows } from '../core/connection.ts';
 import { isBinary } from '../core/row-codec.ts';
 import type { Statements } from '../core/statement-batch.ts';
@@ -41,13 +41,16 @@ const HASHES = {
 } as const satisfies Record<DbType, readonly string[]>;
 const PARENT = 'previous_block_hash';
 const COMMITMENTS = ['state_hash', 'balances_root', 'block_merkle_root', 'state_root'] as const;
+/** Where an indexer keeps roots of its own beside `blocks`: a row for each block that has some. */
+const ROOTS_TABLE = 'state_tree_roots';
 /** Heights of which heads are read at once. */
 const HEADS_PAGE = 1_000;
 /** Blocks below the tip that show which hashes this chain fills in. */
 const TIP_SAMPLE = 20;
 
 /**
- * Finds where `blocks` keeps its hashes: a column of that name, or `<name>_id` into `index_transactions`.
+ * Finds where `blocks` keeps its hashes: a column of that name, or `<name>_id` into `index_transactions`. Roots may also stand in
+ * `state_tree_roots`, where that is made to be read by height.
  *
  * @returns null when there is no `blocks` table yet
  * @throws {PlatformError} DATABASE_UNUSABLE when `blocks` names no block by any hash
@@ -57,10 +60,17 @@ export function headLayout(tables: readonly TypedTable[], dbType: DbType): HeadL
   if (!blocks) return null;
   const column = (name: string) => blocks.columns.find((candidate) => candidate.name === name);
   const joins: string[] = [];
+  const roots = tables.find(({ name, keys }) => name === ROOTS_TABLE && keys.some(isByHeight));
+  const rootOf = (name: string): string => {
+    if (dbType !== 'indexer' || !roots?.columns.some((candidate) => candidate.name === name)) return 'NULL';
+    const join = `LEFT JOIN ${ROOTS_TABLE} roots ON roots.block_index = b.block_index`;
+    if (!joins.includes(join)) joins.push(join);
+    return `roots.${quoteName(name)}`;
+  };
   const hash = (name: string): string => {
     const direct = column(name);
     if (direct) return isBinary(direct) ? `LOWER(HEX(b.${quoteName(name)}))` : `b.${quoteName(name)}`;
-    if (!column(`${name}_id`)) return 'NULL';
+    if (!column(`${name}_id`)) return rootOf(name);
     joins.push(`LEFT JOIN index_transactions ${name} ON ${name}.id = b.${quoteName(`${name}_id`)}`);
     return `${name}.hash`;
   };
@@ -84,6 +94,10 @@ export function headLayout(tables: readonly TypedTable[], dbType: DbType): HeadL
     from: ['blocks b', ...joins].join(' '),
     tieBreak: column('id') ? ', b.id' : ''
   };
+}
+
+function isByHeight({ columns }: TypedKey): boolean {
+  return columns[0]?.name === 'block_index';
 }
 
 /** The heads of the heights from `from` to `to` that exist, ascending, whether their hashes are complete or not. */

@@ -1,5 +1,5 @@
-import type { DbType } from '../../wire/database.ts';
-import type { TableClass, TypedColumn, TypedKey, TypedTable } from '../../wire/schema.ts';
+import type { DbType } from '../../wire/data/database.ts';
+import type { TableClass, TypedColumn, TypedKey, TypedTable } from '../../wire/data/schema.ts';
 import HINTS from './topology-hints.json' with { type: 'json' };
 
 /** The columns that can tie a row to a block, in the order in which they are tried. */

@@ -1,6 +1,12 @@
 import { PlatformError } from '../../errors.ts';
-import { type DigestRange, MAX_RANGE_BYTES, MAX_RANGE_ROWS, MAX_RANGES, type RangeDigest } from '../../wire/digest.ts';
-import type { TableClass, TypedColumn, TypedTable } from '../../wire/schema.ts';
+import {
+  type DigestRange,
+  MAX_RANGE_BYTES,
+  MAX_RANGE_ROWS,
+  MAX_RANGES,
+  type RangeDigest
+} from '../../wire/data/digest.ts';
+import type { TableClass, TypedColumn, TypedTable } from '../../wire/data/schema.ts';
 import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { keyLiteral } from '../core/keys.ts';
 import { positionSql, selectList, slotSql, wordSql } from '../core/row-codec.ts';

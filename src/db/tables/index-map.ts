@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { IndexMapDigest } from '../../wire/index-map.ts';
+import type { IndexMapDigest } from '../../wire/data/index-map.ts';
 import { type Connection, rows } from '../core/connection.ts';
 
 const PAGE = 10_000;

@@ -1,4 +1,4 @@
-import type { TypedTable } from '../../wire/schema.ts';
+import type { TypedTable } from '../../wire/data/schema.ts';
 import { quoteName } from '../core/connection.ts';
 import type { TablePlan } from './classify.ts';
 

@@ -1,5 +1,5 @@
-import type { DbType } from '../../wire/database.ts';
-import type { TypedTable } from '../../wire/schema.ts';
+import type { DbType } from '../../wire/data/database.ts';
+import type { TypedTable } from '../../wire/data/schema.ts';
 import type { Connection } from '../core/connection.ts';
 import { type HeadLayout, headLayout } from './block-hashes.ts';
 import { classifyTables, type TablePlan } from './classify.ts';

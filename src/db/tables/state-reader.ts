@@ -2,7 +2,7 @@ import { balanceLeaf, type ChainNames, type LeafChange } from '../../consensus/b
 import { type ActionLeaf, blockRoot, LEDGER_KINDS, type LedgerLeaf } from '../../consensus/block-root.ts';
 import { type CommitmentHashes, toHex } from '../../consensus/commitment-hashes.ts';
 import { PlatformError } from '../../errors.ts';
-import type { TypedTable } from '../../wire/schema.ts';
+import type { TypedTable } from '../../wire/data/schema.ts';
 import { type Connection, rows } from '../core/connection.ts';
 import type { Statements } from '../core/statement-batch.ts';
 import type { TablePlan } from './classify.ts';

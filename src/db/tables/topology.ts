@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { TypedForeignKey, TypedKey, TypedTable } from '../../wire/schema.ts';
+import type { TypedForeignKey, TypedKey, TypedTable } from '../../wire/data/schema.ts';
 import { type Connection, rows } from '../core/connection.ts';
 
 /** How MariaDB prints that a column is stored compressed, which says nothing of its values. */

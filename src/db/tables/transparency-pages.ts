@@ -7,7 +7,7 @@ import type {
   NoEpoch,
   OpenEpoch,
   TransparencyPage
-} from '../../wire/transparency.ts';
+} from '../../wire/log/transparency.ts';
 import { type Connection, rows } from '../core/connection.ts';
 import { readEpochBlocks } from './epochs.ts';
 

@@ -49,12 +49,12 @@ export type RawRow = Readonly<Record<string, unknown>>;
 
 /** The row's fields as they are told. */
 export function readRow(columns: Columns, row: RawRow): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(columns).map(([name, { kind }]) => {
-      const value = row[name];
-      return [name, value === null || value === undefined ? null : tell(kind, value)];
-    })
-  );
+  const told: Record<string, unknown> = {};
+  for (const name in columns) {
+    const value = row[name];
+    told[name] = value === null || value === undefined ? null : tell(columns[name]!.kind, value);
+  }
+  return told;
 }
 
 function tell(kind: Kind, value: unknown): unknown {
@@ -86,7 +86,13 @@ function columnSchema({ kind, nullable, doc }: Column): TSchema {
 
 /** The columns as the list of a SELECT. */
 export function selectList(columns: Columns): string {
-  return Object.entries(columns)
+  const known = SELECTED.get(columns);
+  if (known !== undefined) return known;
+  const list = Object.entries(columns)
     .map(([name, { sql }]) => `${sql} AS \`${name}\``)
     .join(', ');
+  SELECTED.set(columns, list);
+  return list;
 }
+
+const SELECTED = new WeakMap<Columns, string>();

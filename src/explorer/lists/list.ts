@@ -16,6 +16,8 @@ export type Subject =
 export interface Way {
   /** Tables that the keys are read from, by an index in the order of `key`. */
   readonly from: string;
+  /** Names of indexes of the first of them that have the keys in order, the best first: a database may lack some. @see IndexHints */
+  readonly indexes?: readonly string[];
   readonly key: string;
   /** Each key comes once: then the first page need not read the others to tell. */
   readonly isUnique?: true;

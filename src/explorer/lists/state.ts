@@ -11,7 +11,7 @@ import {
   textOrNull,
   ticker
 } from './columns.ts';
-import type { List } from './list.ts';
+import type { List, Way } from './list.ts';
 import { every, keyed } from './ways.ts';
 
 const hash = (name: string) => looked('index_transactions', `b.${name}_hash_id`);
@@ -41,6 +41,16 @@ const TOKEN_COLUMNS: Columns = {
 const tickOf = '(SELECT i.tick FROM index_tickers i WHERE i.id = t.tick_id)';
 const field = (place: number) => `SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(t.data, '|'), '|', ${place}), '|', -1)`;
 
+/** In the order of tickers, which is that of their index. */
+const HELD: Way = {
+  from: 'balances t',
+  indexes: ['addr_tick'],
+  key: 't.tick_id',
+  isUnique: true,
+  where: 't.address_id = ?',
+  rows: 't.address_id = ?'
+};
+
 /** The lists of what stands now, by their methods. */
 export const STATE_LISTS = {
   blocks: {
@@ -59,8 +69,14 @@ export const STATE_LISTS = {
     joins: 'STRAIGHT_JOIN tokens t ON t.id = k.k',
     all: every('tokens t', 't.id'),
     types: {
-      address: keyed('address', 'tokens t', 't.id', 't.owner_id = ?'),
-      block: keyed('height', 'actions a JOIN tokens t ON t.action_index = a.action_index', 't.id', 'a.block_index = ?'),
+      address: keyed('address', 'tokens t', 't.id', 't.owner_id = ?', 'owner_id'),
+      block: keyed(
+        'height',
+        'actions a JOIN tokens t ON t.action_index = a.action_index',
+        't.id',
+        'a.block_index = ?',
+        'block_index'
+      ),
       token: keyed('pattern', 'tokens t', 't.id', `${tickOf} LIKE ?`),
       subtoken: keyed('children', 'tokens t', 't.id', `${tickOf} LIKE ?`)
     },
@@ -77,8 +93,8 @@ export const STATE_LISTS = {
       decimals: integerOrNull('o.decimals'),
       coin_price: textOrNull('o.coin_price')
     },
-    joins: 'STRAIGHT_JOIN balances t ON t.id = k.k LEFT JOIN tokens o ON o.tick_id = t.tick_id',
-    types: { address: keyed('address', 'balances t', 't.id', 't.address_id = ?') },
+    joins: 'STRAIGHT_JOIN balances t ON t.tick_id = k.k LEFT JOIN tokens o ON o.tick_id = t.tick_id',
+    types: { address: { takes: 'address', ways: [HELD] } },
     usual: 'address'
   },
   holders: {
@@ -86,7 +102,7 @@ export const STATE_LISTS = {
     summary: 'Who holds a token',
     columns: { address: address('t.address_id'), amount: amountOrNull('t.amount') },
     joins: 'STRAIGHT_JOIN balances t ON t.id = k.k',
-    types: { token: keyed('ticker', 'balances t', 't.id', 't.tick_id = ?') },
+    types: { token: keyed('ticker', 'balances t', 't.id', 't.tick_id = ?', 'tick_id') },
     usual: 'token'
   },
   mempool: {

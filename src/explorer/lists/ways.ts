@@ -1,10 +1,14 @@
 import type { Filter, Subject, Way } from './list.ts';
 
+/** By the column, then by the key; or by the column alone, where rows are stored in the order of the key. */
+const indexesOf = (column: string) => [`${column}_action_index`, column];
+
 /** Ways to the rows of a table that hang on an action; the rows are `t`, their actions `a`. */
 export function waysOf(table: string) {
   /** By a column of the table itself. */
   const own = (column: string): Way => ({
     from: `${table} t`,
+    indexes: column === 'tick_id' ? [`${table}_tick_action_amount`, ...indexesOf(column)] : indexesOf(column),
     key: 't.action_index',
     where: `t.${column} = ?`,
     rows: `t.${column} = ?`
@@ -12,6 +16,7 @@ export function waysOf(table: string) {
   /** By a column of `actions`. */
   const acted = (column: string): Way => ({
     from: 'actions a',
+    indexes: [column],
     key: 'a.action_index',
     isUnique: true,
     where: `a.${column} = ? AND EXISTS (SELECT 1 FROM ${table} t WHERE t.action_index = a.action_index)`,
@@ -35,21 +40,21 @@ const MAPPED = { address: 1, ticker: 2 } as const;
 /** Actions that touched an address or a ticker. */
 export function mapped(takes: keyof typeof MAPPED): Filter {
   const where = `m.type_id = ${MAPPED[takes]} AND m.id = ?`;
-  return { takes, ways: [{ from: 'mappings_actions m', key: 'm.action_index', where, rows: 'TRUE' }] };
+  const indexes = ['type_id_id_action_index'];
+  return { takes, ways: [{ from: 'mappings_actions m', indexes, key: 'm.action_index', where, rows: 'TRUE' }] };
 }
 
 /** Actions by a column of theirs. */
 export function actionsBy(takes: Subject, column: string, value = '?'): Filter {
   const condition = `a.${column} = ${value}`;
-  return {
-    takes,
-    ways: [{ from: 'actions a', key: 'a.action_index', isUnique: true, where: condition, rows: condition }]
-  };
+  const way = { from: 'actions a', indexes: [column], key: 'a.action_index', where: condition, rows: condition };
+  return { takes, ways: [{ ...way, isUnique: true }] };
 }
 
-/** Rows of a table with a key of their own, by a condition on them. */
-export function keyed(takes: Subject, from: string, key: string, where: string): Filter {
-  return { takes, ways: [{ from, key, isUnique: true, where, rows: 'TRUE' }] };
+/** Rows of a table with a key of their own, by a condition on them. @param index that has the keys in order */
+export function keyed(takes: Subject, from: string, key: string, where: string, index?: string): Filter {
+  const indexes = index === undefined ? {} : { indexes: [index] };
+  return { takes, ways: [{ from, ...indexes, key, isUnique: true, where, rows: 'TRUE' }] };
 }
 
 /** Every row, of which each has a key of its own. @param options `isDense`: the keys have no gaps, so they tell how many there are */

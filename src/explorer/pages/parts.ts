@@ -3,19 +3,28 @@ import { type Html, html } from './html.ts';
 /** One row of an answer. */
 export type Row = Readonly<Record<string, unknown>>;
 
+/** Where the pages of a network are. */
+export interface Site {
+  /** The network's name. */
+  readonly name: string;
+  /** Its public code; null for the pages that are of no network. */
+  readonly code: string | null;
+  /** What the paths of its pages begin with, such as `/LTC`; empty where only one network is served. */
+  readonly base: string;
+}
+
 /** A page of the explorer: its style is the console's. */
-export function layout(network: string, title: string, body: Html): string {
+export function layout({ name, code, base }: Site, title: string, body: Html): string {
   return `<!doctype html>
 ${
   html`<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>${title} · ${network}</title>
+<meta name="color-scheme" content="light dark"><title>${title} · ${name}</title>
 <link rel="stylesheet" href="/console/console.css"><link rel="stylesheet" href="/console/explorer.css">
 <link rel="icon" href="/console/icon.svg"><script type="module" src="/console/explorer.js"></script></head>
 <body class="explorer"><a class="skip" href="#main">Skip to the content</a>
-<header><h1><a href="/">${network}</a></h1>
-<form action="/search" role="search"><input name="q" type="search" required maxlength="250" aria-label="Search"
- placeholder="Address, token, block, transaction, action"><button>Search</button></form>
-<p id="tip" role="status"></p></header>
+<header><h1><a href="${base}/">${name}</a></h1>
+${code !== null && searchForm(base)}
+<p id="tip" role="status" data-code="${code}"></p></header>
 <main id="main" tabindex="-1">${body}</main>
 <footer><nav aria-label="More"><a href="/docs">API</a> <a href="/openapi.json">OpenAPI</a> <a href="/console">Console</a></nav></footer>
 </body></html>`.text
@@ -23,11 +32,29 @@ ${
 `;
 }
 
+function searchForm(base: string): Html {
+  return html`<form action="${base}/search" role="search"><input name="q" type="search" required maxlength="250" aria-label="Search"
+ placeholder="Address, token, block, transaction, action"><button>Search</button></form>`;
+}
+
+/** What has a page of its own. */
+export type Thing = 'address' | 'token' | 'block' | 'action' | 'transaction';
+
+/** The path of the page of a thing. */
+export const pathOf = (base: string, kind: Thing, name: string): string =>
+  `${base}/${kind}/${encodeURIComponent(name)}`;
+
 /** A link to the page of a thing. */
-export function linkTo(kind: 'address' | 'token' | 'block' | 'action' | 'transaction', name: unknown): Html {
-  if (name === null || name === undefined) return html`<span class="none">none</span>`;
-  const text = String(name);
-  return html`<a href="/${kind}/${encodeURIComponent(text)}">${kind === 'transaction' ? `${text.slice(0, 10)}…` : text}</a>`;
+export type LinkTo = (kind: Thing, name: unknown, label?: string) => Html;
+
+/** Links among the pages of a network. */
+export function linksIn(base: string): LinkTo {
+  return (kind, name, label) => {
+    if (name === null || name === undefined) return html`<span class="none">none</span>`;
+    const text = String(name);
+    const shown = label ?? (kind === 'transaction' ? `${text.slice(0, 10)}…` : text);
+    return html`<a href="${pathOf(base, kind, text)}">${shown}</a>`;
+  };
 }
 
 /** A time in Unix seconds. */
@@ -61,7 +88,7 @@ export function section(
 }
 
 /** Actions, each with who did it, where and when. */
-export function actionsSection(title: string, rows: readonly Row[], next: string | null = null): Html {
+export function actionsSection(linkTo: LinkTo, title: string, rows: readonly Row[], next: string | null = null): Html {
   const line = (row: Row) => [
     linkTo('action', row['action_index']),
     html`<b>${String(row['action'])}</b>`,

@@ -1,5 +1,16 @@
 import { type Html, html } from './html.ts';
-import { actionsSection, activityChart, facts, linkTo, type Row, section, timeOf, verdict } from './parts.ts';
+import {
+  actionsSection,
+  activityChart,
+  facts,
+  type LinkTo,
+  type Row,
+  type Site,
+  section,
+  type Thing,
+  timeOf,
+  verdict
+} from './parts.ts';
 
 /** Reads a method's answer for a page. @throws {PlatformError} as the route of the method does */
 export type ReadAnswer = (
@@ -13,18 +24,19 @@ export interface View {
   readonly body: Html;
 }
 
-/** What a page is made from: the name in its path, the cursor of its list, and what reads answers. */
+/** What a page is made from: the name in its path, the cursor of its list, what reads answers, and links to other pages. */
 interface Asked {
   readonly name: string;
   readonly cursor?: string;
   readonly read: ReadAnswer;
+  readonly linkTo: LinkTo;
 }
 
 const rowsOf = (data: unknown) => data as readonly Row[];
 const rowOf = (data: unknown) => data as Row;
 const textOf = (value: unknown) => (value === null || value === undefined ? null : String(value));
 
-async function homeView({ read }: Asked): Promise<View> {
+async function homeView({ read, linkTo }: Asked): Promise<View> {
   const [network, blocks, actions] = await Promise.all([
     read('network'),
     read('blocks', { limit: 8 }),
@@ -38,13 +50,13 @@ async function homeView({ read }: Asked): Promise<View> {
   ]);
   return {
     title: 'Explorer',
-    body: html`${facts(Object.entries(totals).map(([name, value]) => [name, textOf(value)]))}
+    body: html`<div data-live>${facts(Object.entries(totals).map(([name, value]) => [name, textOf(value)]))}
 ${section('Newest blocks', ['Block', 'Time', 'Ledger hash'], blockRows)}
-${actionsSection('Newest actions', rowsOf(actions.data))}`
+${actionsSection(linkTo, 'Newest actions', rowsOf(actions.data))}</div>`
   };
 }
 
-async function addressView({ name, cursor, read }: Asked): Promise<View> {
+async function addressView({ name, cursor, read, linkTo }: Asked): Promise<View> {
   const [address, balances, history] = await Promise.all([
     read('address', { query: name }),
     read('balances', { query: name, limit: 100 }),
@@ -64,11 +76,11 @@ ${facts([
   ['public key', textOf(pubkey) && html`<code>${textOf(pubkey)}</code>`]
 ])}
 ${section(balances.next === null ? 'Balances' : 'Balances (the newest 100)', ['Token', 'Amount', 'Supply'], held)}
-${actionsSection('History', rowsOf(history.data), history.next)}`
+${actionsSection(linkTo, 'History', rowsOf(history.data), history.next)}`
   };
 }
 
-async function tokenView({ name, cursor, read }: Asked): Promise<View> {
+async function tokenView({ name, cursor, read, linkTo }: Asked): Promise<View> {
   const token = rowOf((await read('token', { query: name })).data);
   const [info, supply, locks] = [rowOf(token['info']), rowOf(token['supply']), rowOf(token['locks'])];
   const tick = String(info['tick']);
@@ -87,7 +99,7 @@ async function tokenView({ name, cursor, read }: Asked): Promise<View> {
     body: html`<h2 class="name">Token <b>${tick}</b></h2>
 ${facts([
   ['supply', html`<span class="amount">${textOf(supply['supply'])}</span>`],
-  ['at most', textOf(supply['max_supply'])],
+  ['max supply', textOf(supply['max_supply'])],
   ['decimals', textOf(info['decimals'])],
   ['owner', linkTo('address', info['owner'])],
   ['issued by', linkTo('action', info['action_index'])],
@@ -96,11 +108,11 @@ ${facts([
 ])}
 ${activityChart(rowsOf(newest.data))}
 ${section('Newest holders', ['Address', 'Amount'], held)}
-${actionsSection('History', rowsOf(history.data), history.next)}`
+${actionsSection(linkTo, 'History', rowsOf(history.data), history.next)}`
   };
 }
 
-async function blockView({ name, cursor, read }: Asked): Promise<View> {
+async function blockView({ name, cursor, read, linkTo }: Asked): Promise<View> {
   const [block, newest] = await Promise.all([
     read('block', { query: name }).then(({ data }) => rowOf(data)),
     read('blocks', { limit: 1 }).then(({ data }) => rowsOf(data)[0])
@@ -111,19 +123,20 @@ async function blockView({ name, cursor, read }: Asked): Promise<View> {
     ...{ query: height, type: 'block', limit: 50 },
     ...(cursor === undefined ? {} : { cursor })
   });
-  const hashes = ['ledger_hash', 'actions_hash', 'contract_hash'].map(
-    (hash) => [hash.replace('_', ' '), html`<code>${textOf(block[hash])}</code>`] as const
-  );
+  const hashes = ['ledger_hash', 'actions_hash', 'contract_hash', 'state_hash'].flatMap((hash) => {
+    const text = textOf(block[hash]);
+    return text === null ? [] : [[hash.replace('_', ' '), html`<code>${text}</code>`] as const];
+  });
   return {
     title: `Block ${height}`,
     body: html`<h2 class="name">Block ${height}</h2>
 ${facts([['time', timeOf(block['timestamp'])], ['actions', textOf(block['actions'])], ['transactions', textOf(block['transactions'])], ...hashes])}
-<p><a rel="prev" href="/block/${Math.max(0, Number(height) - 1)}">Before</a>${!isNewest && html` · <a href="/block/${Number(height) + 1}">After</a>`}</p>
-${actionsSection('Actions', rowsOf(data), next)}`
+<p class="around">${linkTo('block', Math.max(0, Number(height) - 1), '← Before')}${!isNewest && linkTo('block', Number(height) + 1, 'After →')}</p>
+${actionsSection(linkTo, 'Actions', rowsOf(data), next)}`
   };
 }
 
-async function transactionView({ name, read }: Asked): Promise<View> {
+async function transactionView({ name, read, linkTo }: Asked): Promise<View> {
   const transaction = rowOf((await read('transaction', { query: name })).data);
   const actions = rowsOf(transaction['actions']).map(({ action_index, action }) => [
     linkTo('action', action_index),
@@ -141,14 +154,14 @@ ${section('Actions', ['Action', 'Kind'], actions)}`
   };
 }
 
-async function actionView({ name, read }: Asked): Promise<View> {
+async function actionView({ name, read, linkTo }: Asked): Promise<View> {
   const action = rowOf((await read('action', { query: name })).data);
   const statuses = action['statuses'] as readonly string[];
   return {
     title: `${textOf(action['action'])} ${name}`,
     body: html`<h2 class="name">${textOf(action['action'])} <small>action ${textOf(action['action_index'])}</small></h2>
 <p class="verdicts">${statuses.map(verdict)}</p>
-${movesOf(action)}
+${movesOf(action, linkTo)}
 ${facts([
   ['source', linkTo('address', action['source'])],
   ['block', linkTo('block', action['block_index'])],
@@ -160,7 +173,7 @@ ${facts([
 }
 
 /** What left which address or escrow, and where it arrived. */
-function movesOf(action: Row): Html {
+function movesOf(action: Row, linkTo: LinkTo): Html {
   const move = ({ address, tick, amount }: Row, sign: string, where = '') =>
     html`<li>${linkTo('address', address)} <span class="amount">${sign}${textOf(amount)?.replace('-', '')}</span> ${linkTo('token', tick)}${where}</li>`;
   const escrows = rowsOf(action['escrows']);
@@ -178,21 +191,23 @@ function movesOf(action: Row): Html {
 <ul aria-label="given to">${into}</ul></div>`;
 }
 
-/** What a search found; `only` is the path of the one thing, where there is one. */
-export async function searchView({ name, read }: Asked): Promise<View & { readonly only: string | null }> {
+interface Found {
+  readonly type: Thing;
+  readonly value: string;
+}
+
+/** What a search found; `only` is the one thing, where there is one. */
+export async function searchView({ name, read, linkTo }: Asked): Promise<View & { readonly only: Found | null }> {
   const { results } = rowOf((await read('search', { query: name })).data) as {
-    readonly results: readonly {
-      readonly type: 'address' | 'token' | 'block' | 'action' | 'transaction';
-      readonly value: string;
-    }[];
+    readonly results: readonly Found[];
   };
   const [first, ...others] = results;
   const isOne = first !== undefined && (others.length === 0 || (first.value === name && first.type === 'token'));
   const found = results.map(({ type, value }) => [type, linkTo(type, value)]);
   return {
     title: `Search ${name}`,
-    body: html`<h2 class="name">Search <code>${name}</code></h2>${section('Found', ['What', 'Name'], found)}`,
-    only: isOne ? `/${first.type}/${encodeURIComponent(first.value)}` : null
+    body: html`<h2 class="name">Search <code>${name}</code></h2>${found.length === 0 ? html`<p>Nothing has this name: no address, token, transaction, block or action.</p>` : section('Found', ['What', 'Name'], found)}`,
+    only: isOne ? first : null
   };
 }
 
@@ -207,6 +222,12 @@ export const VIEWS: Readonly<Record<string, (asked: Asked) => Promise<View>>> = 
 };
 
 /** A page that says why there is no other. */
-export function failureView(title: string, reason: string): View {
-  return { title, body: html`<h2 class="name">${title}</h2><p>${reason}</p><p><a href="/">Begin again</a></p>` };
+export function failureView(title: string, reason: string, base: string): View {
+  return { title, body: html`<h2 class="name">${title}</h2><p>${reason}</p><p><a href="${base}/">Begin again</a></p>` };
+}
+
+/** The front page of a service of several networks. */
+export function networksView(sites: readonly Site[]): View {
+  const rows = sites.map(({ name, base }) => [html`<a href="${base}/">${name}</a>`]);
+  return { title: 'Networks', body: section('Networks', ['Network'], rows) };
 }

@@ -11,16 +11,14 @@ import { readPast } from './past.ts';
 import type { Query } from './reader.ts';
 import { findAddress, readSubject } from './subject.ts';
 import { checkStanding, type Tip } from './tip.ts';
-import type { Totals } from './totals.ts';
 
 /** Reads what a question asks for, in one snapshot. @throws {PlatformError} by what was asked, or DATABASE_UNAVAILABLE */
 export async function answerQuestion(databases: Databases, question: Question): Promise<Reply> {
   const began = performance.now();
   const list = LISTS[question.method];
   if (!list) return await answerRecord(databases, question);
-  const undoDepth = databases.network.undoDepth;
   const read = async (query: Query, tip: Tip | null) =>
-    await readList({ query, list, question, tip, began, undoDepth, totals: databases.totals });
+    await readList({ query, list, question, tip, began, databases });
   if (list.database === 'indexer') return await databases.indexer(read);
   const tip = await databases.indexer(async (_, newest) => newest);
   return await databases.decoder((query) => read(query, tip));
@@ -49,16 +47,17 @@ interface ListRead {
   readonly tip: Tip | null;
   /** Milliseconds of the process's clock. */
   readonly began: number;
-  /** Blocks that a reorg can replace. */
-  readonly undoDepth: number;
-  readonly totals: Totals;
+  readonly databases: Databases;
 }
 
 async function readList(asked: ListRead): Promise<Reply> {
-  const { query, list, question, tip, began, undoDepth } = asked;
-  const { filter, text } = findFilter(list, question);
-  const mark = queryMark([question.method, question.query, question.type, question.order, text, ...pastOf(question)]);
-  const cursor = question.cursor === undefined ? null : readCursor(question.cursor, mark, list);
+  const { query, list, question, tip, began, databases } = asked;
+  const { undoDepth } = databases.network;
+  const { filter: plain, text } = findFilter(list, question);
+  const filter = list.database === 'indexer' ? await databases.hints.of(plain) : plain;
+  const { method, query: name, type, order } = question;
+  const mark = () => queryMark([method, name, type, order, text, ...pastOf(question)]);
+  const cursor = question.cursor === undefined ? null : readCursor(question.cursor, mark(), list);
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
   const value = await readSubject(query, filter.takes, text);
   const { limit, page, format } = question;
@@ -70,7 +69,7 @@ async function readList(asked: ListRead): Promise<Reply> {
   const { data, end } = found;
   const isCounted = format === 'json' && value !== null;
   const total = value === null ? 0 : isCounted ? (found.total ?? (await readTotal(asked, wanted, found))) : null;
-  const next = end && tip ? writeCursor(mark, tip, end) : null;
+  const next = end && tip ? writeCursor(mark(), tip, end) : null;
   const body =
     format === 'csv'
       ? encoder.encode(writeCsv(Object.keys(list.columns), data))
@@ -102,7 +101,7 @@ const isCountable = ({ database, textKeys }: List) => database === 'indexer' && 
 
 /** How many rows the list has: as its last page shows, as numbers without gaps tell, or as they were counted; null: not yet. */
 async function readTotal(
-  { query, list, question: { method, type, parameters }, tip, totals }: ListRead,
+  { query, list, question: { method, type, parameters }, tip, databases }: ListRead,
   { filter, value, cursor, offset }: Page,
   { data, end }: ReadPage
 ): Promise<number | null> {
@@ -116,7 +115,7 @@ async function readTotal(
   }
   if (tip === null || !isCountable(list)) return null;
   const name = JSON.stringify([method, type ?? null, Object.keys(parameters), value]);
-  return await totals.read(query, { list, filter, value, name }, tip);
+  return await databases.totals.read(query, { list, filter, value, name }, tip);
 }
 
 /** The filter that a question names, and the text that it takes. */

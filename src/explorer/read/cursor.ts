@@ -33,7 +33,7 @@ export interface Cursor extends Position {
 export function readCursor(cursor: string, query: string, { textKeys }: Pick<List, 'textKeys'>): Cursor {
   const parts = parse(cursor);
   if (!parts || !(textKeys || WHOLE_NUMBER.test(parts[4])))
-    throw new PlatformError('CURSOR_INVALID', { reason: 'cursor is none of this service: leave it out' });
+    throw new PlatformError('CURSOR_INVALID', { reason: 'this service did not make the cursor: leave it out' });
   const [, ofQuery, height, mark, key, given] = parts;
   if (ofQuery !== query)
     throw new PlatformError('CURSOR_INVALID', {

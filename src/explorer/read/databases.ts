@@ -1,7 +1,9 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
+import type { SqlRow } from '../../db/core/connection.ts';
 import type { Databases } from '../records/record.ts';
+import { IndexHints } from './index-hints.ts';
 import type { Reader } from './reader.ts';
-import { tipIn } from './tip.ts';
+import { type Tip, tipIn } from './tip.ts';
 import { Totals } from './totals.ts';
 
 /** Readers that begin with `NEWEST_BLOCK`, or `DECODER_TIP`. */
@@ -21,11 +23,23 @@ export function openDatabases(
   const reading =
     (reader: Reader): Databases['indexer'] =>
     (work) =>
-      reader.read((query, opened) => work(query, tipIn(opened)));
+      reader.read((query, opened) => work(query, tipOf(opened)));
   return {
     network,
     indexer: reading(indexer),
     decoder: (work) => decoder.read(work),
-    totals: new Totals(reading(aside), { undoDepth: network.undoDepth, ...limits })
+    totals: new Totals(reading(aside), { undoDepth: network.undoDepth, ...limits }),
+    hints: new IndexHints(reading(aside))
   };
+}
+
+const TIPS = new WeakMap<readonly SqlRow[], Tip | null>();
+
+/** The tip of a snapshot that many reads share. */
+function tipOf(opened: readonly SqlRow[]): Tip | null {
+  const known = TIPS.get(opened);
+  if (known !== undefined) return known;
+  const tip = tipIn(opened);
+  TIPS.set(opened, tip);
+  return tip;
 }

@@ -97,11 +97,17 @@ function keysOf(
 }
 
 /** The ways of a filter, whose `?` take the value that `readSubject` read. */
-export function boundWays({ takes, ways }: Filter): readonly Way[] {
-  if (takes !== 'address') return ways;
-  const inStatement = (condition: string) => condition.replaceAll('?', ADDRESS_ID);
-  return ways.map((way) => ({ ...way, where: inStatement(way.where), rows: inStatement(way.rows) }));
+export function boundWays(filter: Filter): readonly Way[] {
+  const known = BOUND.get(filter);
+  if (known) return known;
+  const inStatement = (condition: string) =>
+    filter.takes === 'address' ? condition.replaceAll('?', ADDRESS_ID) : condition;
+  const ways = filter.ways.map((way) => ({ ...way, where: inStatement(way.where), rows: inStatement(way.rows) }));
+  BOUND.set(filter, ways);
+  return ways;
 }
+
+const BOUND = new WeakMap<Filter, readonly Way[]>();
 
 /** The keys of a way, in no order yet, as `k`. */
 export const selectKeys = ({ from, key, where, isUnique }: Way): string =>
@@ -115,5 +121,7 @@ function keyValue(key: string): Value {
 
 /** The value once for each `?`. */
 export function fill(sql: string, value: Value): Value[] {
-  return Array.from({ length: sql.split('?').length - 1 }, () => value);
+  const values: Value[] = [];
+  for (let at = sql.indexOf('?'); at >= 0; at = sql.indexOf('?', at + 1)) values.push(value);
+  return values;
 }

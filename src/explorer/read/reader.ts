@@ -1,7 +1,7 @@
 import type { PoolConnection } from 'mysql2/promise';
 import { databaseError, openPool, type Pool, preparedRows, type SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
-import type { DatabaseCoordinates } from '../../wire/database.ts';
+import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { Snapshots } from './snapshots.ts';
 
 /** Runs one statement, which a connection prepares once. */

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { address, big, type Columns, integerOrNull, looked, rowSchema } from '../lists/columns.ts';
+import { address, big, bigOrNull, type Columns, integerOrNull, looked, rowSchema, text } from '../lists/columns.ts';
 import { BLOCK_COLUMNS } from '../lists/state.ts';
 import type { Query } from '../read/reader.ts';
 import { readHash, readHeight } from '../read/subject.ts';
@@ -74,8 +74,23 @@ const TOTALS: Columns = {
   tickers: big('(SELECT COALESCE(MAX(id), 0) FROM index_tickers)')
 };
 
+const PRICE: Columns = {
+  pair: text('p.coin_pair'),
+  price: text('p.price'),
+  round: big('p.round_number'),
+  reference_block: bigOrNull('p.reference_block', 'the block that the round was of'),
+  timestamp: integerOrNull('p.block_timestamp', 'Unix seconds')
+};
+
+/** Prices of the newest round that validators agreed on. */
+async function readPrices(query: Query) {
+  const from = "price_snapshots p WHERE p.status = 'finalized' ORDER BY p.round_number DESC, p.coin_pair DESC LIMIT ?";
+  const newest = await readRows(query, PRICE, from, [MAX_ROWS]);
+  return newest.filter(({ round }) => round === newest[0]?.['round']).reverse();
+}
+
 export const network: RecordMethod = {
-  summary: 'The network: its newest block, how much there is, and when an action is final',
+  summary: 'The network: its newest block, how much there is, prices, and when an action is final',
   tag: 'State',
   schema: Type.Object({
     coin: Type.String(),
@@ -83,6 +98,7 @@ export const network: RecordMethod = {
     network: Type.String(),
     tip: Type.Union([rowSchema(BLOCK_COLUMNS), Type.Null()]),
     totals: rowSchema(TOTALS),
+    prices: Type.Array(rowSchema(PRICE), { description: 'of the newest round that validators agreed on' }),
     finality: Type.Object({
       confirmations: Type.Integer({ description: 'after which other chains rely on an action' }),
       undo_depth: Type.Integer({ description: 'blocks that a reorg can replace' })
@@ -97,6 +113,7 @@ export const network: RecordMethod = {
     const [tip] = await readRows(query, BLOCK_COLUMNS, 'blocks b ORDER BY b.block_index DESC LIMIT 1', []);
     const [totals] = await readRows(query, TOTALS, 'DUAL', []);
     const finality = { confirmations, undo_depth: undoDepth };
-    return { coin: code, chain, network: name, tip: tip ?? null, totals, finality };
+    const prices = await readPrices(query);
+    return { coin: code, chain, network: name, tip: tip ?? null, totals, prices, finality };
   }
 };

@@ -3,6 +3,7 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import { PlatformError } from '../../errors.ts';
 import { type Columns, readRow, selectList } from '../lists/columns.ts';
 import type { Question } from '../question.ts';
+import type { IndexHints } from '../read/index-hints.ts';
 import type { Query } from '../read/reader.ts';
 import type { Tip } from '../read/tip.ts';
 import type { Totals } from '../read/totals.ts';
@@ -14,6 +15,8 @@ export interface Databases {
   readonly decoder: <T>(work: (query: Query) => Promise<T>) => Promise<T>;
   /** How long the lists of the ledger are. */
   readonly totals: Totals;
+  /** By which indexes they are read. */
+  readonly hints: IndexHints;
 }
 
 /** What a record is read by. */

@@ -26,6 +26,8 @@ export interface ApiDeps {
   /** Bytes of answers that are kept for each network until its next block. */
   readonly cacheBytes: number;
   readonly addressOf: AddressReader;
+  /** Seconds since a hub last said where databases are; null where none is asked. */
+  readonly hubAgeS: () => number | null;
 }
 
 /** One path of a method: the parts behind its name. */
@@ -36,8 +38,11 @@ interface Path {
   readonly querystring?: TSchema;
   readonly response?: TSchema;
   readonly doc?: RouteDoc;
-  readonly answer: (request: FastifyRequest, reply: FastifyReply, coin: Coin) => unknown;
+  readonly answer: (request: FastifyRequest, reply: FastifyReply, coinOf: () => Coin) => unknown;
 }
+
+/** They tell of the service, so they need no network in their path, however many it serves. */
+const OF_SERVICE: ReadonlySet<string | undefined> = new Set(['/api/ping', '/api/status']);
 
 type CacheOf = (coin: Coin) => AnswerCache;
 
@@ -50,13 +55,16 @@ const HEADERS = {
 const STATUSES = [400, 404, 429, 502, 503] as const;
 
 /** The routes of an explorer: `/{COIN}/api/{method}/{query}/{type}`, and the same without the code where one network is served. */
-export function apiRoutes(app: FastifyInstance, { coins, requestsPerMinute, cacheBytes, addressOf }: ApiDeps): void {
+export function apiRoutes(
+  app: FastifyInstance,
+  { coins, requestsPerMinute, cacheBytes, addressOf, hubAgeS }: ApiDeps
+): void {
   void app.register(async (plugin) => {
     const limit = createLimit(plugin, { name: 'explorer', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
     plugin.setErrorHandler(errorHandler({ withCode: true, names: PUBLIC_NAMES }));
     plugin.addHook('onRequest', async (request, reply) => {
       await limit.take(request, reply);
-      coinOf(request);
+      if (!OF_SERVICE.has(request.routeOptions.url)) coinOf(request);
     });
     const coinOf = ({ params }: FastifyRequest) => findCoin(coins(), (params as { coin?: string }).coin);
     const caches = new WeakMap<Coin, AnswerCache>();
@@ -66,7 +74,7 @@ export function apiRoutes(app: FastifyInstance, { coins, requestsPerMinute, cach
       return cache;
     };
     const paths = [
-      ...statePaths(coins),
+      ...statePaths(coins, hubAgeS),
       ...Object.entries(RECORDS).flatMap((record) => recordPaths(record, cacheOf)),
       ...Object.entries(LISTS).flatMap((list) => listPaths(list, cacheOf))
     ];
@@ -82,7 +90,7 @@ export function apiRoutes(app: FastifyInstance, { coins, requestsPerMinute, cach
               ...(response ? { response: { 200: response } } : {})
             }
           },
-          async (request, reply) => answer(request, reply, coinOf(request))
+          async (request, reply) => answer(request, reply, () => coinOf(request))
         );
       }
     }
@@ -93,7 +101,7 @@ export function apiRoutes(app: FastifyInstance, { coins, requestsPerMinute, cach
   });
 }
 
-function statePaths(coins: () => readonly Coin[]): Path[] {
+function statePaths(coins: ApiDeps['coins'], hubAgeS: ApiDeps['hubAgeS']): Path[] {
   const doc = { tag: 'State', headers: { RateLimit: HEADERS.RateLimit }, statuses: STATUSES } as const;
   const PingSchema = Type.Object({ status: Type.Literal('success') });
   return [
@@ -103,7 +111,7 @@ function statePaths(coins: () => readonly Coin[]): Path[] {
     },
     {
       ...{ method: 'status', parts: '', response: StatusSchema, doc: { ...doc, summary: 'How every network stands' } },
-      answer: () => statusOf(coins())
+      answer: () => statusOf(coins(), hubAgeS())
     }
   ];
 }
@@ -170,7 +178,8 @@ function missing(method: string, parts: Path['parts'], what: string): Path {
 
 /** Answers from the cache of the network, else from its actor. */
 function reader(cacheOf: CacheOf, method: string, list?: List): Path['answer'] {
-  return async (request, reply, coin) => {
+  return async (request, reply, coinOf) => {
+    const coin = coinOf();
     const { params, query, headers } = request;
     const format: Question['format'] = list && wantsCsv(headers) ? 'csv' : 'json';
     const question = { ...readQuestion(method, list, params as object, query as Record<string, string>), format };

@@ -34,8 +34,14 @@ export function liveRoutes(app: FastifyInstance, deps: ApiDeps & { readonly log:
     const sockets = acceptWebSockets(plugin);
     const streams = new Map<Coin, LiveStream>();
     const streamOf = (coin: Coin): LiveStream => {
-      const stream = streams.get(coin) ?? new LiveStream(coin, log);
+      const known = streams.get(coin);
+      if (known) return known;
+      const stream = new LiveStream(coin, log);
       streams.set(coin, stream);
+      coin.gone.addEventListener('abort', () => {
+        streams.delete(coin);
+        stream.close();
+      });
       return stream;
     };
     plugin.addHook('preClose', async () => {

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import { CHAIN_NETWORKS } from '../../coin/chains.ts';
 import { PlatformError } from '../../errors.ts';
 import { publicFailure } from '../../service/errors.ts';
 import { createLimit } from '../../service/limits.ts';
 import { type Coin, findCoin } from '../coins.ts';
-import { layout } from '../pages/parts.ts';
-import { failureView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
+import { layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
+import { failureView, networksView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
 import type { ApiDeps } from './api.ts';
 
 /** A page runs and asks what is this service's own, and sends its form nowhere else. */
@@ -13,41 +14,52 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const WINDOW_MS = 60_000;
 const NameSchema = Type.String({ minLength: 1, maxLength: 250, description: 'at most 250 letters' });
+const NamedSchema = Type.Object({ name: NameSchema });
 const CursorSchema = Type.Object({ cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024 })) });
 
-/** Pages for people, made here and whole without a script: `/`, `/search`, and one for each kind of thing. */
+const CODES = CHAIN_NETWORKS.flatMap(({ code }) => [code, code.toLowerCase()]);
+const CODE = `:coin(^(?:${CODES.join('|')})$)`;
+
+/**
+ * Pages for people, made here and whole without a script: `/`, `/search`, and one for each kind of thing; below `/{COIN}` too. Where several
+ * networks are served, `/` lists them.
+ */
 export function pageRoutes(app: FastifyInstance, { coins, requestsPerMinute, addressOf }: ApiDeps): void {
   void app.register(async (plugin) => {
     const limit = createLimit(plugin, { name: 'pages', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
     plugin.addHook('onRequest', limit.take);
-    plugin.setErrorHandler(async (caught, _, reply) => sendFailure(reply, coins(), caught));
-    for (const [kind, view] of Object.entries(VIEWS)) {
-      const doc = {
-        tag: 'Pages',
-        summary: `A page: ${kind || 'the newest blocks and actions'}`,
-        mediaType: 'text/html'
-      };
-      const params = kind === '' ? {} : { params: Type.Object({ name: NameSchema }) };
-      plugin.get(
-        kind === '' ? '/' : `/${kind}/:name`,
-        { config: { open: true, doc }, schema: { ...params, querystring: CursorSchema } },
-        async ({ params, query }, reply) => {
-          const coin = findCoin(coins(), undefined);
-          const { name = '' } = params as { name?: string };
-          return send(reply, coin, await view({ name, ...(query as { cursor?: string }), read: readerOf(coin) }));
-        }
-      );
-    }
-    plugin.get(
-      '/search',
-      { config: { open: true }, schema: { querystring: Type.Object({ q: NameSchema }) } },
-      async (request: FastifyRequest, reply) => {
-        const coin = findCoin(coins(), undefined);
-        const name = (request.query as { q: string }).q.trim() || '*';
-        const { only, ...view } = await searchView({ name, read: readerOf(coin) });
-        return only === null ? send(reply, coin, view) : reply.redirect(only, 303);
-      }
+    plugin.setErrorHandler(async (caught, request, reply) => sendFailure(reply, request, coins(), caught));
+    plugin.get(`/${CODE}`, { config: { open: true } }, async ({ params }, reply) =>
+      reply.redirect(`/${(params as { coin: string }).coin}/`, 303)
     );
+    for (const base of ['', `/${CODE}`]) {
+      for (const [kind, view] of Object.entries(VIEWS)) {
+        const doc = {
+          tag: 'Pages',
+          summary: `A page: ${kind || 'the newest blocks and actions'}`,
+          mediaType: 'text/html'
+        };
+        const schema = { ...(kind === '' ? {} : { params: NamedSchema }), querystring: CursorSchema };
+        const config = { open: true, ...(base === '' ? { doc } : {}) };
+        plugin.get(`${base}/${kind === '' ? '' : `${kind}/:name`}`, { config, schema }, async (request, reply) => {
+          if (kind === '' && base === '' && coins().length > 1)
+            return send(reply, NO_SITE, networksView(coins().map((coin) => siteOf(coin, coin.network.code))));
+          const asked = {
+            ...(request.query as { cursor?: string }),
+            name: (request.params as { name?: string }).name ?? ''
+          };
+          const { site, ...parts } = partsOf(request, coins());
+          return send(reply, site, await view({ ...asked, ...parts }));
+        });
+      }
+      const schema = { querystring: Type.Object({ q: NameSchema }) };
+      plugin.get(`${base}/search`, { config: { open: true }, schema }, async (request, reply) => {
+        const { site, ...parts } = partsOf(request, coins());
+        const name = (request.query as { q: string }).q.trim() || '*';
+        const { only, ...view } = await searchView({ name, ...parts });
+        return only === null ? send(reply, site, view) : reply.redirect(pathOf(site.base, only.type, only.value), 303);
+      });
+    }
   });
 }
 
@@ -60,17 +72,42 @@ function readerOf(coin: Coin): ReadAnswer {
   };
 }
 
-function send(reply: FastifyReply, { network }: Coin, { title, body }: View): FastifyReply {
-  return sendHtml(reply, layout(network.name, title, body));
+/** Of pages that are of no network. */
+const NO_SITE: Site = { name: 'explorer', code: null, base: '' };
+
+/** @param asked the code in the path; undefined where it has none */
+const siteOf = ({ network: { name, code } }: Coin, asked: string | undefined): Site => ({
+  ...{ name, code },
+  base: asked === undefined ? '' : `/${code}`
+});
+
+const codeIn = ({ params }: FastifyRequest): string | undefined => (params as { coin?: string }).coin;
+
+/** What the pages of a request's network are made with. @throws {PlatformError} COIN_UNKNOWN, COIN_NOT_AVAILABLE */
+function partsOf(request: FastifyRequest, coins: readonly Coin[]) {
+  const code = codeIn(request);
+  const coin = findCoin(coins, code);
+  const site = siteOf(coin, code);
+  return { site, read: readerOf(coin), linkTo: linksIn(site.base) };
+}
+
+function send(reply: FastifyReply, site: Site, { title, body }: View): FastifyReply {
+  return sendHtml(reply, layout(site, title, body));
 }
 
 /** What is wrong as a page, with the status that a program would get. */
-function sendFailure(reply: FastifyReply, coins: readonly Coin[], caught: unknown): FastifyReply {
+function sendFailure(
+  reply: FastifyReply,
+  request: FastifyRequest,
+  coins: readonly Coin[],
+  caught: unknown
+): FastifyReply {
   const error = PlatformError.from(caught);
   const title = error.status === 404 ? 'Not found' : error.status < 500 ? 'It cannot be shown' : 'Not now';
-  const name = coins[0]?.network.name ?? 'explorer';
-  const { body } = failureView(title, publicFailure(error));
-  return sendHtml(reply.code(error.status), layout(name, title, body));
+  const code = codeIn(request)?.toUpperCase();
+  const coin = code === undefined && coins.length === 1 ? coins[0] : coins.find(({ network }) => network.code === code);
+  const site = coin ? siteOf(coin, code) : NO_SITE;
+  return send(reply.code(error.status), site, failureView(title, publicFailure(error), site.base));
 }
 
 function sendHtml(reply: FastifyReply, page: string): FastifyReply {

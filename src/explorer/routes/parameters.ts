@@ -61,7 +61,7 @@ export function readQuestion(
     parameters: readParameters(list, paging)
   };
   if (height !== undefined && list && !list.hasPast)
-    throw new PlatformError('REQUEST_INVALID', { reason: `${method} is of now alone: leave height out` });
+    throw new PlatformError('REQUEST_INVALID', { reason: `${method} has no past values: leave height out` });
   if (page !== undefined && cursor !== undefined)
     throw new PlatformError('REQUEST_INVALID', { reason: 'send a page or a cursor, not both' });
   if ((question.page - 1) * question.limit > MAX_OFFSET) {

@@ -12,7 +12,10 @@ const CoinStatusSchema = Type.Object({
   stale: Type.Boolean({ description: 'whether the ledger is more than 3 blocks behind' }),
   last_block: HeightOrNull,
   decoder_tip: HeightOrNull,
-  decoder_lag_blocks: HeightOrNull
+  decoder_lag_blocks: HeightOrNull,
+  hub_config_age_seconds: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'since a hub last answered where databases are; null where none is asked'
+  })
 });
 
 /** Every public network by its code. */
@@ -22,11 +25,12 @@ const UNSUPPORTED = {
   ...{ supported: false, available: false, stale: false, last_block: null, decoder_tip: null, decoder_lag_blocks: null }
 };
 
-/** How every network stands by what its actor said last. */
-export function statusOf(coins: readonly Coin[]): Static<typeof StatusSchema> {
+/** How every network stands by what its actor said last. @param hubAgeS since a hub answered; null: none is asked */
+export function statusOf(coins: readonly Coin[], hubAgeS: number | null): Static<typeof StatusSchema> {
   const served = new Map(coins.map((coin) => [coin.network.code, coin.report()]));
   const data = CHAIN_NETWORKS.map(({ code }) => {
-    if (!served.has(code)) return [code, UNSUPPORTED] as const;
+    const hub = { hub_config_age_seconds: hubAgeS };
+    if (!served.has(code)) return [code, { ...UNSUPPORTED, ...hub }] as const;
     const report = served.get(code);
     const state = report?.state ?? 'unknown';
     const status = {
@@ -35,7 +39,8 @@ export function statusOf(coins: readonly Coin[]): Static<typeof StatusSchema> {
       stale: state === 'stale',
       last_block: report?.height ?? null,
       decoder_tip: report?.decoderTip ?? null,
-      decoder_lag_blocks: report ? lagOf(report) : null
+      decoder_lag_blocks: report ? lagOf(report) : null,
+      ...hub
     };
     return [code, status] as const;
   });

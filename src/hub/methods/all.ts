@@ -1,16 +1,17 @@
-import type { HubConfig } from '../../config/hub.ts';
+import type { HubConfig } from '../../config/services/hub.ts';
 import type { RpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { chainTipMethods } from './chain-tips.ts';
 import { configMethods } from './config.ts';
 import { crossChainMethods } from './cross-chain.ts';
+import { feeMethods } from './fees.ts';
 import { governanceMethods } from './governance.ts';
 import { type PriceSettings, priceMethods } from './prices.ts';
 import { reorgMethods } from './reorgs.ts';
 import { type OracleHealth, stateMethods } from './state.ts';
 import { validatorMethods } from './validators.ts';
 
-/** What the methods read of the settings: which ask for HUB_API_KEY beside the eight writes, how long voting takes, and whether prices are found here. */
+/** What the methods read of the settings: which ask for HUB_API_KEY beside the eight writes, how long voting takes, whether prices are found here, and what fees and stakes are made of. */
 export type HubMethodSettings = Pick<
   HubConfig,
   | 'HUB_SENSITIVE_READ_AUTH'
@@ -19,6 +20,8 @@ export type HubMethodSettings = Pick<
   | 'PRICE_SOURCES'
   | 'ORACLE_ROUND_INTERVAL'
   | 'ORACLE_STALENESS_THRESHOLD_S'
+  | 'PLATFORM_PROFILE'
+  | 'HUB_CAPABILITY_CONFIG'
 >;
 
 /** The methods of a standalone hub. @param onChange told of prices that were pushed @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
@@ -31,9 +34,10 @@ export function hubMethods(
   return {
     ...stateMethods(database, oracleHealthOf(settings)),
     ...configMethods(database, { readNeedsKey: settings.HUB_SENSITIVE_READ_AUTH }),
-    ...validatorMethods(database, push),
+    ...validatorMethods(database, { ...push, minimumStakes: settings.HUB_CAPABILITY_CONFIG }),
     ...chainTipMethods(database, push),
     ...priceMethods(database, { ...push, onChange }),
+    ...feeMethods(database, settings.PLATFORM_PROFILE),
     ...crossChainMethods(database),
     ...reorgMethods(database),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD })

@@ -1,6 +1,5 @@
 import Type from 'typebox';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
-import { selectTips, upsertTip } from '../store/chain-tips.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { CountSchema, DATABASE_ERRORS, NameSchema, Success, success } from './common.ts';
 
@@ -22,7 +21,7 @@ export function chainTipMethods(
       result: Type.Array(Tip),
       write: false,
       errors: DATABASE_ERRORS,
-      run: () => database.read(selectTips)
+      run: () => database.read('selectTips')
     }),
     pushchaintip: rpcMethod({
       summary: 'Says which block is the last one of a network',
@@ -32,7 +31,7 @@ export function chainTipMethods(
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
       async run({ coin, network = 'mainnet', block_height, block_time }) {
-        await database.push((connection) => upsertTip(connection, { coin, network, block_height, block_time }));
+        await database.push('upsertTip', { coin, network, block_height, block_time });
         return success;
       }
     })

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { PlatformError } from '../../errors.ts';
 
 /** What every method that asks the database may be refused with. */
 export const DATABASE_ERRORS = ['DATABASE_UNAVAILABLE', 'DATABASE_REFUSED'] as const;
@@ -13,8 +14,6 @@ export const closed = { additionalProperties: false } as const;
 
 /** `coin`, `network` and such, as the tree of the configuration spells them. */
 export const NameSchema = Type.String({ pattern: '^[A-Za-z0-9_-]{1,16}$' });
-/** The chains that are attested for one another, by their tickers. */
-export const ChainSchema = Type.Union([Type.Literal('BTC'), Type.Literal('LTC'), Type.Literal('DOGE')]);
 /** Ed25519, 64 hex digits. */
 export const PubkeySchema = Type.String({ pattern: '^[0-9A-Fa-f]{64}$' });
 /** Of a block. */
@@ -30,6 +29,18 @@ export const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schem
 /** One of a few words. */
 export const OneOf = <const W extends readonly string[]>(words: W) =>
   Type.Unsafe<W[number]>({ type: 'string', enum: [...words] });
+
+/** The chains that are attested for one another, by their tickers. */
+export const ChainSchema = OneOf(['BTC', 'LTC', 'DOGE']);
+
+/** Refuses texts that no database keeps as they are. @throws {PlatformError} REQUEST_INVALID naming the parameter */
+export function checkTexts(texts: Readonly<Record<string, string | null | undefined>>): void {
+  for (const [name, text] of Object.entries(texts))
+    if (text && !text.isWellFormed())
+      throw new PlatformError('REQUEST_INVALID', {
+        reason: `${name} holds half of a surrogate pair: it is no Unicode text`
+      });
+}
 
 /** How many of the newest rows a method answers with. */
 export const LimitSchema = Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'default 100' }));

@@ -3,7 +3,7 @@ import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { ByName } from '../../wire/by-name.ts';
 import { KeptConfigs } from '../kept-configs.ts';
-import { applyConfigEdits, type ConfigEdit } from '../store/configs.ts';
+import type { ConfigEdit } from '../store/configs.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { DATABASE_ERRORS, Success, success } from './common.ts';
 
@@ -56,7 +56,7 @@ export function configMethods(
       errors: DATABASE_ERRORS,
       async run({ config }) {
         const edits = [...editsOf(config)];
-        await database.write((connection) => applyConfigEdits(connection, edits));
+        await database.write('applyConfigEdits', edits);
         return success;
       }
     })
@@ -106,6 +106,10 @@ function textOf(value: unknown, place: string): string | null {
       reason: `${place} must be text, a number, a boolean, or null to remove it`
     });
   const text = String(value);
+  if (/\p{Cc}/u.test(text) || !text.isWellFormed()) {
+    const reason = `${place} holds control characters, or half of a surrogate pair: no service takes such a value`;
+    throw new PlatformError('REQUEST_INVALID', { reason });
+  }
   if (text.length > MAX_VALUE_LENGTH) {
     throw new PlatformError('REQUEST_INVALID', { reason: `${place} is longer than ${MAX_VALUE_LENGTH} characters` });
   }

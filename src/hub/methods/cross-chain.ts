@@ -1,16 +1,7 @@
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
-import {
-  ATTESTATION_STATES,
-  attest,
-  initiateSwap,
-  SWAP_STATES,
-  selectAttestation,
-  selectAttestations,
-  selectSwap,
-  selectSwaps
-} from '../store/cross-chain.ts';
+import { ATTESTATION_STATES, SWAP_STATES } from '../store/cross-chain.ts';
 import type { HubDatabase } from '../store/database.ts';
 import {
   ChainSchema,
@@ -60,7 +51,7 @@ export function crossChainMethods(database: HubDatabase): Readonly<Record<string
       errors: DATABASE_ERRORS,
       async run(params) {
         const action = actionOf(params);
-        return await database.write((connection) => attest(connection, action));
+        return await database.write('attest', action);
       }
     }),
     initiateswap: rpcMethod({
@@ -71,7 +62,7 @@ export function crossChainMethods(database: HubDatabase): Readonly<Record<string
       errors: [...DATABASE_ERRORS, 'SWAP_DIFFERS'],
       async run({ dest_action_index: destActionIndex = null, ...params }) {
         const action = { ...actionOf(params), destActionIndex };
-        await database.write((connection) => initiateSwap(connection, action));
+        await database.write('initiateSwap', action);
         return success;
       }
     }),
@@ -81,8 +72,7 @@ export function crossChainMethods(database: HubDatabase): Readonly<Record<string
       result: Type.Array(AttestationSchema),
       write: false,
       errors: DATABASE_ERRORS,
-      run: ({ status = null, limit = DEFAULT_LIMIT }) =>
-        database.read((connection) => selectAttestations(connection, { status, limit }))
+      run: ({ status = null, limit = DEFAULT_LIMIT }) => database.read('selectAttestations', { status, limit })
     }),
     getattestation: rpcMethod({
       summary: 'One attestation',
@@ -90,7 +80,7 @@ export function crossChainMethods(database: HubDatabase): Readonly<Record<string
       result: AttestationSchema,
       write: false,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
-      run: ({ attestation_id }) => database.read((connection) => selectAttestation(connection, attestation_id))
+      run: ({ attestation_id }) => database.read('selectAttestation', attestation_id)
     }),
     getswaps: rpcMethod({
       summary: 'The newest swaps',
@@ -98,8 +88,7 @@ export function crossChainMethods(database: HubDatabase): Readonly<Record<string
       result: Type.Array(SwapSchema),
       write: false,
       errors: DATABASE_ERRORS,
-      run: ({ status = null, limit = DEFAULT_LIMIT }) =>
-        database.read((connection) => selectSwaps(connection, { status, limit }))
+      run: ({ status = null, limit = DEFAULT_LIMIT }) => database.read('selectSwaps', { status, limit })
     }),
     getswap: rpcMethod({
       summary: 'The swap that an action began',
@@ -108,7 +97,7 @@ export function crossChainMethods(database: HubDatabase): Readonly<Record<string
       write: false,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
       async run({ source_chain: chain, source_action_index: index }) {
-        const swap = await database.read((connection) => selectSwap(connection, chain, index));
+        const swap = await database.read('selectSwap', chain, index);
         if (swap) return swap;
         throw new PlatformError('RECORD_UNKNOWN', { reason: `the action ${chain}:${index} began no swap` });
       }

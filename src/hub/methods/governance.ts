@@ -1,19 +1,20 @@
 import Type from 'typebox';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { PROPOSAL_STATES, THIS_HUB } from '../store/governance.ts';
 import {
-  insertProposal,
-  insertVote,
-  PROPOSAL_STATES,
-  selectProposal,
-  selectProposals,
-  selectVotes,
-  THIS_HUB
-} from '../store/governance.ts';
-import { CountSchema, closed, DATABASE_ERRORS, DEFAULT_LIMIT, LimitSchema, Nullable, OneOf } from './common.ts';
+  CountSchema,
+  checkTexts,
+  closed,
+  DATABASE_ERRORS,
+  DEFAULT_LIMIT,
+  LimitSchema,
+  Nullable,
+  OneOf
+} from './common.ts';
 
 const Parameter = Type.String({ pattern: '^[\\x21-\\x7e]{1,255}$' });
-const Value = Type.String({ maxLength: 255 });
+const Value = Type.String({ minLength: 1, maxLength: 255 });
 const ProposalId = Type.String({ minLength: 1, maxLength: 288 });
 const VoteWord = OneOf(['approve', 'reject']);
 
@@ -57,13 +58,12 @@ export function governanceMethods(
       write: true,
       errors: [...DATABASE_ERRORS, 'PROPOSAL_REFUSED'],
       async run({ parameter, current_value = null, proposed_value, rationale = null }) {
+        checkTexts({ current_value, proposed_value, rationale });
         const proposal = {
           ...{ parameter, currentValue: current_value, proposedValue: proposed_value, rationale },
           ...{ at: Date.now(), votingPeriodMs }
         };
-        const { proposalId, status, votingEnd, activationBlock } = await database.write((connection) =>
-          insertProposal(connection, proposal)
-        );
+        const { proposalId, status, votingEnd, activationBlock } = await database.write('insertProposal', proposal);
         return { proposalId, parameter, status, votingEnd, activationBlock };
       }
     }),
@@ -74,7 +74,7 @@ export function governanceMethods(
       write: true,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN', 'PROPOSAL_REFUSED'],
       async run({ proposal_id: proposalId, vote }) {
-        await database.write((connection) => insertVote(connection, proposalId, vote, Date.now()));
+        await database.write('insertVote', proposalId, vote, Date.now());
         return { proposalId, vote, voter: THIS_HUB };
       }
     }),
@@ -85,7 +85,7 @@ export function governanceMethods(
       write: false,
       errors: DATABASE_ERRORS,
       run: ({ status = null, limit = DEFAULT_LIMIT }) =>
-        database.read((connection) => selectProposals(connection, { status, limit, at: Date.now() }))
+        database.read('selectProposals', { status, limit, at: Date.now() })
     }),
     getproposal: rpcMethod({
       summary: 'One proposal',
@@ -93,7 +93,7 @@ export function governanceMethods(
       result: ProposalSchema,
       write: false,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
-      run: ({ proposal_id }) => database.read((connection) => selectProposal(connection, proposal_id, Date.now()))
+      run: ({ proposal_id }) => database.read('selectProposal', proposal_id, Date.now())
     }),
     getvotes: rpcMethod({
       summary: 'The votes on a proposal, in their order',
@@ -101,7 +101,7 @@ export function governanceMethods(
       result: Type.Array(Type.Object({ proposalId: ProposalId, voter: Type.String(), vote: VoteWord })),
       write: false,
       errors: DATABASE_ERRORS,
-      run: ({ proposal_id }) => database.read((connection) => selectVotes(connection, proposal_id))
+      run: ({ proposal_id }) => database.read('selectVotes', proposal_id)
     })
   };
 }

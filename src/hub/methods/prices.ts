@@ -1,22 +1,11 @@
-import Type, { type Static } from 'typebox';
-import { pbftQuorum } from '../../consensus/pbft-quorum.ts';
-import { countSigners } from '../../consensus/price-round.ts';
-import type { Connection } from '../../db/core/connection.ts';
+import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
-import type { HubDatabase, Work } from '../store/database.ts';
-import {
-  currentPrice,
-  insertOraclePrice,
-  insertRound,
-  newestSnapshots,
-  type PushOutcome,
-  type RemovedRows,
-  type StreamedTable
-} from '../store/prices.ts';
-import { selectValidators } from '../store/validators.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { PushOutcome, RemovedRows, StreamedTable } from '../store/prices.ts';
 import {
   CountSchema,
+  checkTexts,
   DATABASE_ERRORS,
   DEFAULT_LIMIT,
   LimitSchema,
@@ -81,8 +70,7 @@ export function priceMethods(
   database: HubDatabase,
   { pushNeedsKey, onChange }: PriceSettings
 ): Readonly<Record<string, RpcMethod>> {
-  const push = async (table: StreamedTable, work: Work<PushOutcome>) => {
-    const { refused, removed } = await database.push(work);
+  const tell = (table: StreamedTable, { refused, removed }: PushOutcome) => {
     if (refused !== null) return { accepted: false, reason: refused };
     onChange(table, removed);
     return { accepted: true };
@@ -95,7 +83,7 @@ export function priceMethods(
       write: false,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
       async run({ pair }) {
-        const price = await database.read((connection) => currentPrice(connection, pair));
+        const price = await database.read('currentPrice', pair);
         if (price) return price;
         throw new PlatformError('RECORD_UNKNOWN', { reason: `no price of ${pair} is finalized yet` });
       }
@@ -115,7 +103,7 @@ export function priceMethods(
       errors: DATABASE_ERRORS,
       async run({ limit = DEFAULT_LIMIT, status = 'finalized', with_watermark: withWatermark = false }) {
         const wanted = status === 'all' ? null : status;
-        const found = await database.read((connection) => newestSnapshots(connection, wanted, limit));
+        const found = await database.read('newestSnapshots', wanted, limit);
         return withWatermark ? { rows: found, watermark: Math.floor(Date.now() / 1000) } : found;
       }
     }),
@@ -126,7 +114,7 @@ export function priceMethods(
       write: true,
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
-      run: (pushed) => push('price_snapshots', (connection) => keepRound(connection, pushed))
+      run: async (pushed) => tell('price_snapshots', await database.push('keepRound', pushed))
     }),
     pushoracleprice: rpcMethod({
       summary: 'Keeps what an address says that a token costs; an update holds a day later',
@@ -148,31 +136,14 @@ export function priceMethods(
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
       async run({ source_chain, source_address, coin, tick, fiat, value, fee = null, memo = null, ...rest }) {
+        checkTexts({ tick, memo });
         const { block_time, action_index, push_generation } = rest;
         const price = {
           ...{ source_chain, source_address, coin, tick, fiat, value, fee, memo },
           ...{ block_time, action_index, push_generation }
         };
-        return await push('oracle_prices', (connection) => insertOraclePrice(connection, price));
+        return tell('oracle_prices', await database.push('insertOraclePrice', price));
       }
     })
   };
-}
-
-async function keepRound(connection: Connection, pushed: Static<typeof RoundSchema>): Promise<PushOutcome> {
-  const validators = (await selectValidators(connection)).map(({ signing_pubkey: key }) => key);
-  if (validators.length === 0) return { refused: 'validator snapshot unavailable', removed: [] };
-  const signers = countSigners(pushed, pushed.sigs, validators);
-  if (signers < pbftQuorum(validators.length)) return { refused: 'insufficient signatures', removed: [] };
-  return await insertRound(connection, {
-    round_number: pushed.round,
-    block_timestamp: pushed.timestamp,
-    reference_block: pushed.btc_block_height,
-    validator_count: signers,
-    consensus_proof: JSON.stringify(pushed.sigs),
-    source_chain: pushed.source_chain,
-    source_action_index: pushed.action_index,
-    push_generation: pushed.push_generation,
-    pairs: pushed.pairs
-  });
 }

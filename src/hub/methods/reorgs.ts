@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { insertReorg, REORG_STATES, selectReorgs } from '../store/reorgs.ts';
+import { REORG_STATES } from '../store/reorgs.ts';
 import {
   ChainSchema,
   CountSchema,
@@ -50,7 +50,7 @@ export function reorgMethods(database: HubDatabase): Readonly<Record<string, Rpc
         if (oldHash.toLowerCase() === newHash.toLowerCase())
           throw new PlatformError('REQUEST_INVALID', { reason: 'old_hash and new_hash are the same: nothing changed' });
         const report = { chain, reorgHeight, timestamp, oldHash, newHash };
-        await database.write((connection) => insertReorg(connection, report));
+        await database.write('insertReorg', report);
         return success;
       }
     }),
@@ -60,8 +60,7 @@ export function reorgMethods(database: HubDatabase): Readonly<Record<string, Rpc
       result: Type.Array(ReorgSchema),
       write: false,
       errors: DATABASE_ERRORS,
-      run: ({ chain = null, limit = DEFAULT_LIMIT }) =>
-        database.read((connection) => selectReorgs(connection, chain, limit))
+      run: ({ chain = null, limit = DEFAULT_LIMIT }) => database.read('selectReorgs', chain, limit)
     })
   };
 }

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { ageOfPrices } from '../store/prices.ts';
 
 const PingSchema = Type.Object({
   status: Type.Union([Type.Literal('success'), Type.Literal('degraded')]),
@@ -67,7 +66,7 @@ async function readHealth(
 /** Before the first round has prices their age is that of the search. */
 async function readPriceHealth(database: HubDatabase, oracle: OracleHealth | null) {
   if (oracle === null) return { oracle_last_finalized_age_s: null, oracle_stale: false };
-  const age = await database.readOnce(ageOfPrices);
+  const age = await database.readOnce('ageOfPrices');
   const searchS = (performance.now() - oracle.since) / 1_000;
   return { oracle_last_finalized_age_s: age, oracle_stale: (age ?? searchS) > oracle.thresholdS };
 }

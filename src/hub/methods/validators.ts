@@ -1,15 +1,9 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
+import { CAPABILITIES, type MinimumStakes } from '../../coin/capabilities.ts';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
-import {
-  insertRewards,
-  selectCapabilities,
-  selectValidator,
-  selectValidators,
-  upsertValidator
-} from '../store/validators.ts';
 import {
   CountSchema,
   closed,
@@ -22,8 +16,10 @@ import {
   TimeSchema
 } from './common.ts';
 
+/** 0 to 65535. */
+const PORT = '(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
 const Address = Type.String({
-  pattern: '^(?:wss?://)?(?:\\[[0-9A-Fa-f:]{2,45}\\]|[A-Za-z0-9._-]{1,200}):[0-9]{1,5}$',
+  pattern: `^(?:wss?://)?(?:\\[[0-9A-Fa-f:]{2,45}\\]|[A-Za-z0-9._-]{1,200}):${PORT}$`,
   description: 'host:port, or the same as ws:// or wss://'
 });
 const Registration = Type.Object({ signing_pubkey: PubkeySchema, addr: Address }, closed);
@@ -48,10 +44,17 @@ const CapabilitySchema = Type.Object({
   qualified_at_block: Nullable(Type.Number())
 });
 
-/** The methods about validators. @param pushNeedsKey HUB_PUSH_AUTH */
+export interface ValidatorSettings {
+  /** HUB_PUSH_AUTH. */
+  readonly pushNeedsKey: boolean;
+  /** HUB_CAPABILITY_CONFIG. */
+  readonly minimumStakes: MinimumStakes;
+}
+
+/** The methods about validators. */
 export function validatorMethods(
   database: HubDatabase,
-  { pushNeedsKey }: { readonly pushNeedsKey: boolean }
+  { pushNeedsKey, minimumStakes }: ValidatorSettings
 ): Readonly<Record<string, RpcMethod>> {
   return {
     getvalidators: rpcMethod({
@@ -59,7 +62,7 @@ export function validatorMethods(
       result: Type.Array(ValidatorSchema),
       write: false,
       errors: DATABASE_ERRORS,
-      run: () => database.read(selectValidators)
+      run: () => database.read('selectValidators')
     }),
     getvalidatorstatus: rpcMethod({
       summary: 'One validator, active or not',
@@ -68,7 +71,7 @@ export function validatorMethods(
       write: false,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
       async run({ signing_pubkey: pubkey }) {
-        const found = await database.read((connection) => selectValidator(connection, pubkey.toLowerCase()));
+        const found = await database.read('selectValidator', pubkey.toLowerCase());
         if (found) return found;
         throw new PlatformError('RECORD_UNKNOWN', { reason: `no validator has the key ${pubkey}` });
       }
@@ -79,8 +82,18 @@ export function validatorMethods(
       result: Type.Array(CapabilitySchema),
       write: false,
       errors: DATABASE_ERRORS,
-      run: ({ signing_pubkey: pubkey }) =>
-        database.read((connection) => selectCapabilities(connection, pubkey?.toLowerCase() ?? null))
+      run: ({ signing_pubkey: pubkey }) => database.read('selectCapabilities', pubkey?.toLowerCase() ?? null)
+    }),
+    getcapabilitythresholds: rpcMethod({
+      summary: 'The stake that a validator needs for each capability',
+      result: Type.Array(
+        Type.Object({
+          capability: OneOf(CAPABILITIES),
+          min_stake: Nullable(Type.String({ description: 'units of the gas token; null: it qualifies nobody' }))
+        })
+      ),
+      write: false,
+      run: () => CAPABILITIES.map((capability) => ({ capability, min_stake: minimumStakes[capability] ?? null }))
     }),
     registervalidator: rpcMethod({
       summary: 'Makes a validator active; another key at the same address is removed',
@@ -89,7 +102,7 @@ export function validatorMethods(
       write: true,
       errors: DATABASE_ERRORS,
       async run({ signing_pubkey, addr }) {
-        await database.write((connection) => upsertValidator(connection, signing_pubkey.toLowerCase(), addr));
+        await database.write('upsertValidator', signing_pubkey.toLowerCase(), addr);
         return success;
       }
     }),
@@ -101,10 +114,7 @@ export function validatorMethods(
       errors: DATABASE_ERRORS,
       async run({ validators }) {
         const usable = validators.filter((entry) => registration.Check(entry));
-        await database.write(async (connection) => {
-          for (const { signing_pubkey, addr } of usable)
-            await upsertValidator(connection, signing_pubkey.toLowerCase(), addr);
-        });
+        await database.write('upsertValidators', usable);
         return { ...success, skipped: validators.length - usable.length };
       }
     }),
@@ -127,7 +137,7 @@ export function validatorMethods(
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
       async run(pushed) {
-        const written = await database.push((connection) => insertRewards(connection, pushed));
+        const written = await database.push('insertRewards', pushed);
         return { written, skipped: pushed.rewards.length - written };
       }
     })

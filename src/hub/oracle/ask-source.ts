@@ -8,12 +8,13 @@ export interface AskOptions {
   readonly url: string;
   /** Key of its service. */
   readonly key?: string | undefined;
+  /** Of each attempt. */
+  readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
 /** All tickers of Kraken are some 500 KB. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
-const LIMIT_MS = 10_000;
 const TRIES = 3;
 const BAD_REQUEST = 400;
 const RETRY_STATUSES = new Set([429, 503]);
@@ -21,7 +22,7 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 
 /**
- * Asks a source for its prices: 10 seconds at most for each of three attempts; only 429 and 503 are tried again.
+ * Asks a source for its prices: `timeoutMs` at most for each of three attempts; only 429 and 503 are tried again.
  *
  * @throws an Error that says what came instead
  */
@@ -43,12 +44,16 @@ export async function askSource(source: PriceSource, options: AskOptions): Promi
   return prices;
 }
 
-async function ask(path: string, { headers }: PriceSource, { url, key, signal }: AskOptions): Promise<Response> {
+async function ask(
+  path: string,
+  { headers }: PriceSource,
+  { url, key, timeoutMs, signal }: AskOptions
+): Promise<Response> {
   for (let left = TRIES - 1, pauseMs = FIRST_PAUSE_MS; ; left--, pauseMs *= 2) {
     const response = await fetch(url + path, {
       redirect: 'error',
       headers: { accept: 'application/json', ...headers(key) },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)])
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
     });
     if (left === 0 || !RETRY_STATUSES.has(response.status)) return response;
     await response.body?.cancel();

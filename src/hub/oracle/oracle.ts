@@ -1,15 +1,10 @@
-import { createActor, fromPromise } from 'xstate';
+import { createActor, fromPromise, type InspectionEvent } from 'xstate';
 import { priceRoundMachine } from '../../../machines/hub/price-round.ts';
-import type { HubConfig, PriceSourceName } from '../../config/hub.ts';
-import type { Connection } from '../../db/core/connection.ts';
+import type { HubConfig, PriceSourceName } from '../../config/services/hub.ts';
 import type { Logger } from '../../log.ts';
 import { reasonOf } from '../../service/rpc/call-method.ts';
-import { selectTips } from '../store/chain-tips.ts';
-import type { HubDatabase } from '../store/database.ts';
-import { insertRound, lastPrices, newestSnapshots, type RemovedRows } from '../store/prices.ts';
 import { askSource } from './ask-source.ts';
-import { boundStep, formatPrice, medianPrice, readPrice } from './price.ts';
-import { COINS, FIATS, PRICE_SOURCES, type Prices } from './sources.ts';
+import { PRICE_SOURCES, type Prices } from './sources.ts';
 
 /** The settings of the oracle. */
 export type OracleSettings = Pick<
@@ -20,19 +15,30 @@ export type OracleSettings = Pick<
   | 'PRICE_SOURCE_COINMARKETCAP_URL'
   | 'COINMARKETCAP_API_KEY'
   | 'ORACLE_ROUND_INTERVAL'
+  | 'PRICE_FETCH_TIMEOUT'
 >;
+
+/** What the sources said in a round. */
+export interface FoundRound {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly intervalMs: number;
+  readonly found: readonly Prices[];
+}
 
 interface OracleDeps {
   readonly settings: OracleSettings;
-  readonly database: HubDatabase;
   readonly log: Logger;
-  /** Told of rows of `price_snapshots` when they are durable. */
-  readonly onChange: (removed: readonly RemovedRows[]) => void;
+  /** Sees the machine's changes of state. */
+  readonly inspect?: (inspection: InspectionEvent) => void;
+  /** Told each state of the machine. @param lastError why the last round has no price; null when it has */
+  readonly onState?: (phase: string, lastError: string | null) => void;
+  /** Keeps a round: durable when it returns. */
+  readonly record: (round: FoundRound) => Promise<void>;
 }
 
 /** Others' rounds begin at the same time: sources see them spread over three seconds. */
 const JITTER_MS = 3_000;
-const PAIRS = COINS.flatMap((coin) => FIATS.map((fiat) => `${coin}/${fiat}`));
 
 /**
  * Finds the prices of a standalone hub: each round asks every source once, and keeps of each pair the median. Where a source
@@ -40,30 +46,39 @@ const PAIRS = COINS.flatMap((coin) => FIATS.map((fiat) => `${coin}/${fiat}`));
  *
  * @returns what ends it
  */
-export function startOracle({ settings, database, log, onChange }: OracleDeps): () => void {
+export function startOracle({
+  settings,
+  log,
+  inspect = () => undefined,
+  onState = () => undefined,
+  record
+}: OracleDeps): () => void {
   const intervalMs = settings.ORACLE_ROUND_INTERVAL;
   let found: readonly Prices[] = [];
+  let lastError: string | null = null;
   const machine = priceRoundMachine.provide({
     actors: {
       fetch: fromPromise(async ({ signal }) => {
         const asked = await Promise.all((settings.PRICE_SOURCES ?? []).map((name) => ask(name, settings, log, signal)));
         found = asked.filter((prices) => prices !== null);
+        lastError = found.length > 0 ? null : 'no source gave a price';
         return found.length > 0;
       }),
       record: fromPromise(async () => {
-        const now = Date.now();
-        const { removed } = await database.push(async (connection) =>
-          recordRound(connection, { round: await roundAt(connection, now, intervalMs), now, found })
-        );
-        onChange(removed);
+        await record({ now: Date.now(), intervalMs, found });
       })
     },
     actions: {
-      tellFault: (_, { error }) => log.error({ error: reasonOf(error) }, 'the prices of this round were not kept')
+      tellFault: (_, { error }) => {
+        lastError = reasonOf(error);
+        log.error({ error: lastError }, 'the prices of this round were not kept');
+      }
     }
   });
   const untilDueMs = () => intervalMs - (Date.now() % intervalMs) + Math.random() * Math.min(JITTER_MS, intervalMs);
-  const rounds = createActor(machine, { input: { untilDueMs } }).start();
+  const rounds = createActor(machine, { input: { untilDueMs }, inspect });
+  rounds.subscribe(({ value }) => onState(String(value), lastError));
+  rounds.start();
   return () => rounds.send({ type: 'stop.requested' });
 }
 
@@ -82,48 +97,9 @@ async function ask(
   }[name];
   const key = name === 'coinmarketcap' ? settings.COINMARKETCAP_API_KEY : undefined;
   try {
-    return await askSource(source, { url: named ?? source.url, key, signal });
+    return await askSource(source, { url: named ?? source.url, key, timeoutMs: settings.PRICE_FETCH_TIMEOUT, signal });
   } catch (caught) {
-    if (!signal.aborted) log.warn({ source: name, reason: reasonOf(caught) }, `${name} says no prices in this round`);
+    if (!signal.aborted) log.warn({ source: name, reason: reasonOf(caught) }, `${name} gave no prices in this round`);
     return null;
   }
-}
-
-/**
- * The number of the round at a time in epoch milliseconds: rounds since 1970, or the number after the last one where that is not
- * higher, as after the interval was made longer. Within a round it is that of the one that is there.
- */
-async function roundAt(connection: Connection, now: number, intervalMs: number): Promise<number> {
-  const round = Math.floor(now / intervalMs);
-  const [last] = await newestSnapshots(connection, null, 1);
-  if (!last || last.round_number < round) return round;
-  const isOver = last.block_timestamp * 1_000 < round * intervalMs;
-  return last.round_number + (isOver ? 1 : 0);
-}
-
-async function recordRound(
-  connection: Connection,
-  { round, now, found }: { readonly round: number; readonly now: number; readonly found: readonly Prices[] }
-) {
-  const last = new Map(
-    (await lastPrices(connection, PAIRS)).map(({ coin_pair, price }) => [coin_pair, readPrice(price)])
-  );
-  const tips = await selectTips(connection);
-  const bitcoin = tips.find(({ coin, network }) => coin === 'BTC' && network === 'mainnet');
-  const pairs = PAIRS.map((pair) => {
-    const median = medianPrice(found.flatMap((prices) => prices.get(pair) ?? []));
-    if (median === null) return { pair, price: '0', status: 'skipped' as const };
-    return { pair, price: formatPrice(boundStep(median, last.get(pair) ?? null)) };
-  });
-  return await insertRound(connection, {
-    round_number: round,
-    block_timestamp: Math.floor(now / 1_000),
-    reference_block: bitcoin?.block_height ?? null,
-    validator_count: 1,
-    consensus_proof: null,
-    source_chain: null,
-    source_action_index: null,
-    push_generation: 0,
-    pairs
-  });
 }

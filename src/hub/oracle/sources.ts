@@ -1,4 +1,4 @@
-import type { PriceSourceName } from '../../config/hub.ts';
+import type { PriceSourceName } from '../../config/services/hub.ts';
 import { type Price, readPrice } from './price.ts';
 
 /** Coins and fiats that prices are found of: 36 pairs. */

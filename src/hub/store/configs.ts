@@ -1,5 +1,5 @@
 import { type Connection, rows } from '../../db/core/connection.ts';
-import type { ConfigEntry, ConfigTree } from '../config-tree.ts';
+import type { ConfigEntry, ConfigTree } from './config-tree.ts';
 
 /** What every write of the hub moves. */
 export interface ConfigMark {

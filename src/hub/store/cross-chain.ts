@@ -3,7 +3,7 @@ import { swapMachine } from '../../../machines/hub/swap.ts';
 import { findNetwork } from '../../coin/find-network.ts';
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
-import { stateAfter } from '../decide.ts';
+import { stateAfter } from './decide.ts';
 
 export const ATTESTATION_STATES = ['pending', 'attested', 'rejected', 'expired'] as const;
 export const SWAP_STATES = ['initiated', 'attested', 'executed', 'settled', 'failed'] as const;

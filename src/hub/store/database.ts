@@ -1,22 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createActor } from 'xstate';
+import { createActor, type InspectionEvent } from 'xstate';
 import { type BreakerInput, circuitBreakerMachine } from '../../../machines/runtime/circuit-breaker.ts';
 import { type Connection, databaseError, openPool, rows } from '../../db/core/connection.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { DatabaseCoordinates } from '../../wire/database.ts';
-import type { Circuit } from '../../wire/report.ts';
+import type { DatabaseCoordinates } from '../../wire/data/database.ts';
+import type { Circuit } from '../../wire/state/report.ts';
+import { type RunStatement, runStatement } from './statements.ts';
 import { createMissing } from './tables.ts';
 
-/** Statements on one connection of the hub's database. */
-export type Work<T> = (connection: Connection) => Promise<T>;
+type Work<T> = (connection: Connection) => Promise<T>;
 
 /**
- * The hub's database. Until `prepare` is done, every call is refused. Work that throws leaves nothing written.
+ * The hub's database, asked by the names of statements. Until it is ready every call is refused. What throws leaves nothing written.
  *
- * Calls throw DATABASE_UNAVAILABLE, DATABASE_REFUSED, and what their work throws.
+ * Calls throw DATABASE_UNAVAILABLE, DATABASE_REFUSED, and what their statement throws.
  */
 export interface HubDatabase {
+  /** Whether its tables are there. */
+  isReady(): boolean;
+  /** False when the database does not answer within 2 seconds, or the circuit is open. */
+  probe(): Promise<boolean>;
+  circuit(): Circuit;
+  /** Reads in one consistent snapshot. */
+  readonly read: RunStatement;
+  /** Runs one statement that reads; it needs no transaction to see one state. */
+  readonly readOnce: RunStatement;
+  /** One transaction and one `seq`, durable when it returns. Writers take turns. */
+  readonly write: RunStatement;
+  /** The same without a `seq`: for what indexers push with each block. */
+  readonly push: RunStatement;
+}
+
+/** The database in the thread that has its connections. */
+export interface OpenHubDatabase extends HubDatabase {
   /**
    * Makes the database and its tables where they are missing; waits for a MariaDB that is not there yet.
    *
@@ -24,24 +41,12 @@ export interface HubDatabase {
    * @throws {PlatformError} DATABASE_REFUSED: waiting does not help
    */
   prepare(signal: AbortSignal): Promise<void>;
-  /** Whether `prepare` is done. */
-  isReady(): boolean;
-  /** False when the database does not answer within 2 seconds, or the circuit is open. */
-  probe(): Promise<boolean>;
-  circuit(): Circuit;
-  /** Reads in one consistent snapshot. */
-  read<T>(work: Work<T>): Promise<T>;
-  /** Runs one statement that reads; it needs no transaction to see one state. */
-  readOnce<T>(work: Work<T>): Promise<T>;
-  /** One transaction and one `seq`, durable when it returns. Writers take turns. */
-  write<T>(work: Work<T>): Promise<T>;
-  /** The same without a `seq`: for what indexers push with each block. */
-  push<T>(work: Work<T>): Promise<T>;
   close(): Promise<void>;
 }
 
 const POOL_SIZE = 10;
-const CALL_LIMIT_MS = 30_000;
+/** Of one statement, the wait for a connection included. */
+export const CALL_LIMIT_MS = 30_000;
 const PROBE_LIMIT_MS = 2_000;
 const WRITE_LOCK_WAIT_S = 10;
 const RETRY_FIRST_MS = 500;
@@ -59,14 +64,27 @@ const PUSH = [
   "INSERT INTO consensus_state (key_name, value) VALUES ('last_seq', '0') ON DUPLICATE KEY UPDATE value = value"
 ];
 
-/** Opens no connection yet. @param breakerInput when the database is taken for down */
-export function openHubDatabase(database: DatabaseCoordinates, log: Logger, breakerInput = BREAKER): HubDatabase {
+export interface HubDatabaseOptions {
+  readonly log: Logger;
+  /** When the database is taken for down. */
+  readonly breaker?: BreakerInput | undefined;
+  readonly inspect?: (inspection: InspectionEvent) => void;
+  /** Called after each change of the circuit. */
+  readonly onCircuit?: () => void;
+}
+
+/** Opens no connection yet. */
+export function openHubDatabase(
+  database: DatabaseCoordinates,
+  { log, breaker: input = BREAKER, inspect = () => undefined, onCircuit = () => undefined }: HubDatabaseOptions
+): OpenHubDatabase {
   const pool = openPool(database, POOL_SIZE);
   pool.pool.on('connection', (raw) => {
     raw.query(`SET SESSION innodb_lock_wait_timeout = ${WRITE_LOCK_WAIT_S}`, () => undefined);
     raw.query(`SET SESSION max_statement_time = ${CALL_LIMIT_MS / 1000}`, () => undefined); // MySQL has none: `run` has a limit too
   });
-  const breaker = createActor(circuitBreakerMachine, { input: breakerInput });
+  const breaker = createActor(circuitBreakerMachine, { input, inspect });
+  breaker.subscribe(onCircuit);
   let isReady = false;
 
   /** Runs work on a pooled connection behind the breaker. Work that fails or is late takes its connection with it. */
@@ -97,10 +115,14 @@ export function openHubDatabase(database: DatabaseCoordinates, log: Logger, brea
       clearTimeout(timer);
     }
   };
-  const transact =
-    (begin: readonly string[]) =>
-    <T>(work: Work<T>) =>
-      run(CALL_LIMIT_MS, (connection) => inTransaction(connection, begin, work));
+  const statement =
+    (begin: readonly string[]): RunStatement =>
+    (name, ...given) =>
+      run(CALL_LIMIT_MS, (connection) =>
+        begin.length === 0
+          ? runStatement(connection, name, given)
+          : inTransaction(connection, begin, () => runStatement(connection, name, given))
+      );
 
   return {
     async prepare(signal) {
@@ -134,10 +156,10 @@ export function openHubDatabase(database: DatabaseCoordinates, log: Logger, brea
       return state === 'open' ? 'open' : state === 'closed' ? 'closed' : 'half-open';
     },
 
-    read: transact(SNAPSHOT),
-    readOnce: (work) => run(CALL_LIMIT_MS, work),
-    write: transact(WRITE),
-    push: transact(PUSH),
+    read: statement(SNAPSHOT),
+    readOnce: statement([]),
+    write: statement(WRITE),
+    push: statement(PUSH),
 
     async close() {
       breaker.stop();
@@ -150,10 +172,10 @@ export function openHubDatabase(database: DatabaseCoordinates, log: Logger, brea
 const isRefusal = (caught: unknown): boolean => caught instanceof PlatformError && caught.status < 500;
 
 /** A connection whose work failed otherwise is ended by the caller, and MariaDB rolls back. */
-async function inTransaction<T>(connection: Connection, begin: readonly string[], work: Work<T>): Promise<T> {
+async function inTransaction<T>(connection: Connection, begin: readonly string[], work: () => Promise<T>): Promise<T> {
   for (const statement of begin) await connection.query(statement);
   try {
-    const value = await work(connection);
+    const value = await work();
     await connection.query('COMMIT');
     return value;
   } catch (caught) {

@@ -2,7 +2,7 @@ import { proposalMachine } from '../../../machines/hub/proposal.ts';
 import { findChangeFault } from '../../consensus/parameter-change.ts';
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
-import { stateAfter } from '../decide.ts';
+import { stateAfter } from './decide.ts';
 
 export const PROPOSAL_STATES = ['voting', 'passed', 'failed', 'expired'] as const;
 

@@ -126,15 +126,15 @@ export async function currentPrice(connection: Connection, pair: string): Promis
   return found[0];
 }
 
-/** The last finalized price of each pair that has one. */
-export const lastPrices = (connection: Connection, pairs: readonly string[]) =>
+/** The last finalized price of each pair that has one. @param oldest epoch seconds: earlier ones do not count */
+export const lastPrices = (connection: Connection, pairs: readonly string[], oldest = 0) =>
   rows<Pick<PriceSnapshot, 'coin_pair' | 'price'>>(
     connection,
     `SELECT p.coin_pair, p.price FROM price_snapshots p JOIN (
        SELECT coin_pair, MAX(round_number) AS round FROM price_snapshots
         WHERE coin_pair IN (?) AND status = 'finalized' GROUP BY coin_pair) newest
-     ON p.coin_pair = newest.coin_pair AND p.round_number = newest.round`,
-    [pairs]
+     ON p.coin_pair = newest.coin_pair AND p.round_number = newest.round WHERE p.block_timestamp >= ?`,
+    [pairs, oldest]
   );
 
 /** Seconds since the last round that has a finalized price; null: none has. */

@@ -1,7 +1,7 @@
 import { reorgReportMachine } from '../../../machines/hub/reorg-report.ts';
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
-import { stateAfter } from '../decide.ts';
+import { stateAfter } from './decide.ts';
 
 export const REORG_STATES = ['reported', 'confirmed', 'rejected', 'expired'] as const;
 

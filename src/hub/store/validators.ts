@@ -55,6 +55,15 @@ export async function upsertValidator(connection: Connection, pubkey: string, ad
   );
 }
 
+/** Makes each of them active. @see upsertValidator */
+export async function upsertValidators(
+  connection: Connection,
+  validators: readonly { readonly signing_pubkey: string; readonly addr: string }[]
+): Promise<void> {
+  for (const { signing_pubkey, addr } of validators)
+    await upsertValidator(connection, signing_pubkey.toLowerCase(), addr);
+}
+
 /** What validators may do, by key and capability. @param pubkey null: of all */
 export const selectCapabilities = (connection: Connection, pubkey: string | null): Promise<ValidatorCapability[]> =>
   rows<ValidatorCapability>(

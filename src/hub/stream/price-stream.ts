@@ -4,7 +4,7 @@ import type { Logger } from '../../log.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { type StreamLimits, StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { highestId, pageOf, type RemovedRows, STREAMED_TABLES, type StreamedTable } from '../store/prices.ts';
+import { type RemovedRows, STREAMED_TABLES, type StreamedTable } from '../store/prices.ts';
 
 /** Of the rows that messages and snapshots carry. */
 export const SCHEMA_VERSION = 1;
@@ -47,6 +47,8 @@ export class PriceStream {
   readonly #subscribers = new Set<StreamSubscriber>();
   /** The last id that was sent; undefined before anyone subscribed. */
   readonly #sent = new Map<StreamedTable, number>();
+  /** What pushes took the place of, and subscribers were not told yet. */
+  #removed: RemovedRows[] = [];
   /** What is sent goes one after the other. */
   #turn: Promise<void> = Promise.resolve();
   readonly #timers: NodeJS.Timeout[];
@@ -65,10 +67,10 @@ export class PriceStream {
 
   /** Sends what a push changed. @param removed rows that it took the place of */
   changed(table: StreamedTable, removed: readonly RemovedRows[]): void {
+    this.#removed.push(...removed);
     this.#enqueue(async () => {
-      if (this.#subscribers.size === 0) return;
-      for (const rows of removed) this.#broadcast({ type: 'row:deleted', ...rows });
-      await this.#advance(table);
+      if (this.#subscribers.size === 0) this.#removed = [];
+      else await this.#advance(table);
     });
   }
 
@@ -118,7 +120,7 @@ export class PriceStream {
 
   async #resend(subscriber: StreamSubscriber, table: StreamedTable, since: number | undefined): Promise<void> {
     if (since === undefined) return;
-    const rows = await this.#database.read((connection) => pageOf(connection, table, since, MAX_ROWS + 1));
+    const rows = await this.#database.read('pageOf', table, since, MAX_ROWS + 1);
     if (rows.length > MAX_ROWS) subscriber.drop(`more than ${MAX_ROWS} rows of ${table}: take a snapshot first`);
     const sent = this.#sent.get(table) ?? 0;
     for (const row of rows) if (row.id <= sent) subscriber.send(rowMessage(table, row));
@@ -128,15 +130,23 @@ export class PriceStream {
   async #advance(table: StreamedTable): Promise<void> {
     const sent = this.#sent.get(table);
     if (sent === undefined) {
-      this.#sent.set(table, await this.#database.read((connection) => highestId(connection, table)));
+      this.#sent.set(table, await this.#database.read('highestId', table));
       return;
     }
-    const rows = await this.#database.read((connection) => pageOf(connection, table, sent, MAX_ROWS));
+    const rows = await this.#database.read('pageOf', table, sent, MAX_ROWS);
+    this.#tellRemoved();
     for (const [at, row] of rows.entries()) {
       if (at % SLICE === SLICE - 1) await this.#drain();
       this.#sent.set(table, row.id);
       this.#broadcastText(rowMessage(table, row));
     }
+  }
+
+  /** Before any row that was read after them: a look for an earlier push may find the rows of a later one. */
+  #tellRemoved(): void {
+    const removed = this.#removed;
+    this.#removed = [];
+    for (const rows of removed) this.#broadcast({ type: 'row:deleted', ...rows });
   }
 
   /** Lets readers take what they were sent: a burst must not look as though they had stopped. */

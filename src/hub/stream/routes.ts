@@ -7,7 +7,7 @@ import { oneOf, wholeNumber } from '../../service/parameters.ts';
 import { readSendBuffer } from '../../service/stream/send-buffer.ts';
 import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { latestOraclePrices, pageOf, STREAMED_TABLES, type StreamedTable } from '../store/prices.ts';
+import { STREAMED_TABLES, type StreamedTable } from '../store/prices.ts';
 import { MAX_ROWS, type PriceStream, type ResumeIds, SCHEMA_VERSION } from './price-stream.ts';
 
 interface StreamDeps {
@@ -56,15 +56,15 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
     const [sinceId, most] = [Number(since ?? 0), Number(limit ?? MAX_ROWS)];
     if (most > MAX_ROWS) throw new PlatformError('REQUEST_INVALID', { reason: `limit must be at most ${MAX_ROWS}` });
     const watermark = Math.floor(Date.now() / 1000);
-    const rows = await database.read((connection) =>
-      latest ? latestOraclePrices(connection, watermark, sinceId, most) : pageOf(connection, table, sinceId, most)
-    );
+    const rows = latest
+      ? await database.read('latestOraclePrices', watermark, sinceId, most)
+      : await database.read('pageOf', table, sinceId, most);
     return { table, rows, count: rows.length, watermark, schema_version: SCHEMA_VERSION };
   };
   app.get(
     '/hub-db/snapshot/price_snapshots',
     {
-      config: { doc: { tag, summary: 'Finalized prices by id' } },
+      config: { doc: { tag, summary: 'Prices of rounds by id; of pairs without a price too' } },
       schema: { querystring: Type.Object(Page), response: { 200: SnapshotSchema } }
     },
     async ({ query }) => await readPage('price_snapshots', query.since_id, query.limit)

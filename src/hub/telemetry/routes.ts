@@ -1,16 +1,17 @@
 import { createHmac } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import type { HubConfig } from '../../config/hub.ts';
+import type { HubConfig } from '../../config/services/hub.ts';
 import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../../service/address.ts';
 import { createAuthenticator } from '../../service/auth.ts';
 import { createLimit } from '../../service/limits.ts';
 import { wholeNumber } from '../../service/parameters.ts';
+import { SharedReads } from '../../service/shared-reads.ts';
 import { PingSchema } from '../../wire/telemetry.ts';
+import { type Census, modulesOf } from '../store/census.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { modulesOf, takeCensus } from './census.ts';
-import { insertPing, prunePings, selectOperators } from './pings.ts';
 import type { PlaceOf } from './places.ts';
 
 /** What the collector reads of the hub's settings. */
@@ -28,8 +29,9 @@ interface TelemetryDeps {
 
 const BODY_LIMIT_BYTES = 8_192;
 const PER_MINUTE = 10;
-const FIRST_PRUNING_MS = 60_000;
 const PRUNING_INTERVAL_MS = 24 * 3_600_000;
+const PRUNING_RETRY_MS = 60_000;
+const LOOK_MS = 1_000;
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 365;
 
@@ -74,17 +76,9 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     readers: config.TELEMETRY_ADMIN_KEY === undefined ? [] : [config.TELEMETRY_ADMIN_KEY]
   });
   const enabled = config.TELEMETRY_ENABLED;
+  const looks = new SharedReads<Census>();
 
-  const prune = async () => {
-    const batch = () => database.push((connection) => prunePings(connection, config.TELEMETRY_RETENTION_DAYS));
-    try {
-      while (await batch());
-    } catch (caught) {
-      app.log.warn({ err: caught }, 'old telemetry could not be deleted; it is tried again in a day');
-    }
-  };
-  const timers = [setTimeout(prune, FIRST_PRUNING_MS).unref(), setInterval(prune, PRUNING_INTERVAL_MS).unref()];
-  app.addHook('onClose', async () => timers.forEach(clearTimeout));
+  keepPruned(app, database, config.TELEMETRY_RETENTION_DAYS);
 
   app.post(
     '/telemetry',
@@ -101,7 +95,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
       const address = addressOf(raw);
       const sender = { ...placeOf(address), ip_hash: hashOf(address, config.TELEMETRY_IP_SALT) };
       await database
-        .push((connection) => insertPing(connection, body, sender))
+        .push('insertPing', body, sender)
         .catch((caught) => app.log.warn({ err: caught }, 'a usage ping could not be stored'));
       return { status: 'success' as const }; // whatever became of it: a sender has nothing to do about it
     }
@@ -119,8 +113,8 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     async ({ query }) => {
       if (!enabled) return { enabled };
       const days = daysOf(query.days);
-      const operators = await database.read((connection) => selectOperators(connection, days));
-      return { enabled, window_days: days, ...takeCensus(operators) };
+      const census = await looks.read(String(days), () => database.read('takeCensus', days));
+      return { enabled, window_days: days, ...census };
     }
   );
   app.get(
@@ -135,7 +129,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     },
     async ({ query }) => {
       const days = daysOf(query.days);
-      const found = await database.read((connection) => selectOperators(connection, days));
+      const found = await database.read('selectOperators', days);
       const operators = found.map((operator) => {
         const modules = modulesOf(operator);
         const chains = [...new Set(modules.flatMap(({ coin, network }) => (coin ? [`${coin}-${network ?? ''}`] : [])))];
@@ -145,6 +139,23 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     }
   );
 };
+
+/** Deletes old pings as soon as the database is there, then once a day. */
+function keepPruned(app: FastifyInstance, database: HubDatabase, days: number): void {
+  let dueAt = 0;
+  const prune = async () => {
+    if (performance.now() < dueAt || !database.isReady()) return;
+    dueAt = performance.now() + PRUNING_INTERVAL_MS;
+    try {
+      while (await database.push('prunePings', days));
+    } catch (caught) {
+      dueAt = performance.now() + PRUNING_RETRY_MS;
+      app.log.warn({ err: caught }, 'old telemetry could not be deleted; it is tried again in a minute');
+    }
+  };
+  const timer = setInterval(prune, LOOK_MS).unref();
+  app.addHook('onClose', async () => clearInterval(timer));
+}
 
 /** Without a salt anyone could try all addresses, so nothing is kept. */
 function hashOf(address: string, salt: string | undefined): string | null {

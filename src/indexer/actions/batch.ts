@@ -39,7 +39,7 @@ function countsOf({ commands, names }: Batch, name: string, { ledger }: Step): n
   return Math.max(0, ...counts.values());
 }
 
-const LIMITS: Readonly<Record<string, number>> = { BATCH: 0, MINT: 1, ISSUE: 1, DEPLOY: 1 };
+const LIMITS: Readonly<Record<string, number>> = { BATCH: 0, MINT: 1, ISSUE: 1, DEPLOY: 1, FILE: 1 };
 
 /** The first limited kind of command that appears too often is the status. */
 const limitChecks: readonly Check<Batch>[] = Object.keys(LIMITS).map((name) => [

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { IndexerConfig } from '../../config/indexer.ts';
+import type { IndexerConfig } from '../../config/services/indexer.ts';
 import type { ServiceDefinition } from '../../service/frame.ts';
 import { createRpcFrame, type RpcAppDeps } from '../../service/rpc-frame.ts';
 import { readinessOf } from './health.ts';

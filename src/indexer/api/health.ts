@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Readiness } from '../../service/readiness.ts';
-import type { ActorReport } from '../../wire/report.ts';
-import type { IndexerReport } from '../loop/loop.ts';
+import type { ActorReport } from '../../wire/state/report.ts';
+import type { IndexerReport } from '../loop/report.ts';
 
 /** What is known of the loop from outside of its thread. */
 export interface IndexerView {
@@ -17,6 +17,17 @@ const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
 const Circuit = Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('half-open')]);
 const CircuitOrNull = Type.Union([Circuit, Type.Null()]);
 
+const StateCommitmentSchema = Type.Object(
+  {
+    phase: Type.String({ description: 'ready: each block has its state roots' }),
+    percent: HeightOrNull,
+    height: HeightOrNull,
+    balances: HeightOrNull,
+    reason: Type.Union([Type.String(), Type.Null()])
+  },
+  { description: 'the tree over all balances' }
+);
+
 /** Result of `health`. */
 export const HealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]),
@@ -28,6 +39,8 @@ export const HealthSchema = Type.Object({
   lag: HeightOrNull,
   decoderDbCircuit: CircuitOrNull,
   indexerDbCircuit: CircuitOrNull,
+  pushFault: Type.Union([Type.String(), Type.Null()], { description: 'why pushes to the hub wait' }),
+  stateCommitment: Type.Union([StateCommitmentSchema, Type.Null()]),
   error: Type.Union([Type.String(), Type.Null()])
 });
 
@@ -53,6 +66,8 @@ export function healthOf({ report, crash }: IndexerView): Static<typeof HealthSc
     lag,
     decoderDbCircuit: report?.decoderDbCircuit ?? null,
     indexerDbCircuit: report?.indexerDbCircuit ?? null,
+    pushFault: report?.pushFault ?? null,
+    stateCommitment: report?.stateCommitment ?? null,
     error: crash ?? report?.haltReason ?? null
   };
 }

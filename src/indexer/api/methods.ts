@@ -1,38 +1,37 @@
 import Type from 'typebox';
 import type { ChainNetwork } from '../../coin/chains.ts';
+import type { Profile } from '../../coin/profile.ts';
 import { parseAmount } from '../../consensus/amount.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { CAPABILITIES } from '../staking/validators.ts';
+import type { PushedRewards } from '../store/pushed-rewards.ts';
 import { type ActionPlace, ConfirmationsSchema } from './confirmations.ts';
+import { feeMethods } from './fees.ts';
 import { HealthSchema, healthOf, type IndexerView, LatestBlockSchema, latestBlockOf } from './health.ts';
 import { SignerStakeSchema, type SignerStakes, type StakeQuestion } from './stakes.ts';
 
 /** What the methods of an indexer answer from. */
 export interface IndexerMethodDeps {
-  readonly network: Pick<ChainNetwork, 'ticker' | 'network'>;
+  readonly network: Pick<ChainNetwork, 'ticker' | 'network' | 'name'>;
   /** What is known of the loop at this moment. */
   readonly view: () => IndexerView;
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findAction: (actionIndex: number) => Promise<ActionPlace>;
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findStakes: (question: StakeQuestion) => Promise<SignerStakes>;
+  /** Keeps rewards for the next block. @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
+  readonly keepRewards: (pushed: PushedRewards) => Promise<number>;
+  readonly profile: Profile;
 }
-
-/** Units of the gas token that a key needs for each capability. */
-const CAPABILITIES = {
-  price: '1000',
-  cross_chain: '5000',
-  oracle_publish: '500',
-  attestation: '1000',
-  full_node: '2000'
-} as const;
 
 const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** The methods of an indexer. */
 export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string, RpcMethod>> {
-  const { network, view, findAction, findStakes } = deps;
+  const { network, view, findAction, findStakes, keepRewards, profile } = deps;
   return {
+    ...feeMethods(profile, network),
     ping: pingMethod,
     health: rpcMethod({
       summary: 'Where the indexer stands, and whether it is well',
@@ -98,6 +97,32 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
         const least = parseAmount(min_stake)!;
         const validators = signers.filter(({ stake }) => parseAmount(stake)! >= least);
         return { capability, block_index, min_stake, validators };
+      }
+    }),
+    pushvalidatorrewards: rpcMethod({
+      summary: 'Keeps what validators earned in a round of a hub, which COLLECT pays from the next block on; once each',
+      params: Type.Object({
+        round: Height,
+        reward_type: Type.String({ pattern: '^[A-Za-z0-9_-]{1,20}$' }),
+        block_index: Height,
+        rewards: Type.Array(
+          Type.Object({
+            pubkey: Type.String({ pattern: '^[0-9a-fA-F]{64}$' }),
+            amount: Type.String({ pattern: '^[0-9]{1,21}(?:\\.[0-9]{1,8})?$' })
+          }),
+          { maxItems: 1_000 }
+        )
+      }),
+      result: Type.Object({
+        written: Type.Integer(),
+        skipped: Type.Integer({ description: 'known already, or nobody stakes behind the key' })
+      }),
+      errors: ['DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT'],
+      write: true,
+      run: async ({ rewards, ...round }) => {
+        const spelled = rewards.map(({ pubkey, amount }) => ({ pubkey: pubkey.toLowerCase(), amount }));
+        const written = await keepRewards({ ...round, rewards: spelled });
+        return { written, skipped: rewards.length - written };
       }
     })
   };

@@ -1,7 +1,7 @@
-import { type ActorId, actorKey } from '../../wire/actor.ts';
-import { type Condition, loopCondition, peerCondition } from '../../wire/condition.ts';
-import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../../wire/pipeline.ts';
-import type { Circuit } from '../../wire/report.ts';
+import { type ActorId, actorKey } from '../../wire/state/actor.ts';
+import { type Condition, loopCondition, peerCondition } from '../../wire/state/condition.ts';
+import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../../wire/state/pipeline.ts';
+import type { Circuit } from '../../wire/state/report.ts';
 import { healthOf, type IndexerView } from './health.ts';
 
 /** The way of blocks as an indexer knows it: decoder database → indexer → ledger. */

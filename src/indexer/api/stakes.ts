@@ -27,7 +27,7 @@ export interface StakeQuestion {
 const ACTIVE = (row: string) =>
   `${row}.status_id = ${VALID_STATUS} AND ${row}.activation_block <= :h AND (${row}.deactivation_block IS NULL OR ${row}.deactivation_block > :h)`;
 
-/** A stake's own key with what is staked behind it; a delegated key with all that its source has staked. */
+/** A stake's own key with what is staked behind it; a delegated key with all that its source has staked. A barred key signs no more. */
 const STAKES = `SELECT k.pubkey, a.address AS source, SUM(CAST(s.amount AS DECIMAL(60,18))) AS stake FROM (
     SELECT o.signing_pubkey_id, o.source_id, o.amount FROM stakes o WHERE ${ACTIVE('o')}
       AND NOT EXISTS (SELECT 1 FROM stake_key_revocations r WHERE r.signing_pubkey_id = o.signing_pubkey_id
@@ -35,7 +35,8 @@ const STAKES = `SELECT k.pubkey, a.address AS source, SUM(CAST(s.amount AS DECIM
     UNION ALL SELECT d.signing_pubkey_id, o.source_id, o.amount FROM delegations d
       JOIN stakes o ON o.source_id = d.source_id WHERE ${ACTIVE('d')} AND ${ACTIVE('o')}) s
   JOIN index_pubkeys k ON k.id = s.signing_pubkey_id JOIN index_addresses a ON a.id = s.source_id
-  WHERE (:k IS NULL OR k.pubkey = :k) GROUP BY k.pubkey, a.address ORDER BY k.pubkey, a.address`;
+  WHERE (:k IS NULL OR k.pubkey = :k) AND NOT EXISTS (
+    SELECT 1 FROM capability_slash_events e WHERE e.signing_pubkey_id = s.signing_pubkey_id) GROUP BY k.pubkey, a.address ORDER BY k.pubkey, a.address`;
 
 /** Keys with the stakes that count in a block, by key. @throws whatever the driver throws */
 export async function readStakes(pool: Pick<Pool, 'query'>, { pubkey, height }: StakeQuestion): Promise<SignerStakes> {

@@ -1,4 +1,4 @@
-import type { DbType } from '../../wire/database.ts';
+import type { DbType } from '../../wire/data/database.ts';
 import TABLES from './tables-in-use.json' with { type: 'json' };
 
 /** One column: `type` names the character set and collation where they are not the table's. */

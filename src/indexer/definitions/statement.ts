@@ -26,7 +26,8 @@ export function foreignClause({ name, columns, parent, parentColumns, onUpdate, 
   return `CONSTRAINT ${quoteName(name)} FOREIGN KEY (${list(columns)}) REFERENCES ${quoteName(parent)} (${list(parentColumns)}) ON UPDATE ${onUpdate} ON DELETE ${onDelete}`;
 }
 
-function columnClause({ name, type, nullable, byDefault, extra }: ColumnDefinition): string {
+/** A column as CREATE TABLE and `ALTER TABLE … MODIFY` take it. */
+export function columnClause({ name, type, nullable, byDefault, extra }: ColumnDefinition): string {
   const quoted = quoteName(name);
   const { sqlType, isJson } = sqlTypeOf(type);
   if (extra.startsWith('generated: '))

@@ -2,7 +2,7 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import { type Connection, connect, databaseError, rows } from '../../db/core/connection.ts';
 import { inSnapshot } from '../../db/core/in-snapshot.ts';
 import { PlatformError } from '../../errors.ts';
-import type { DatabaseCoordinates } from '../../wire/database.ts';
+import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { ChainBlock, ChainTransaction } from '../block/block.ts';
 import type { Output } from '../offers/coinpay.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { IndexerEvent, Refusal } from '../../../machines/indexer/indexer.ts';
-import { hasCode } from '../../errors.ts';
+import type { Found, Opened, Read, Refusal } from '../../../machines/indexer/indexer.ts';
 import type { Logger } from '../../log.ts';
 import type { ChainBlock } from '../block/block.ts';
+import type { PreparedBlocks } from '../store/preparer.ts';
 import type { BlockRef, IndexerStore } from '../store/store.ts';
 import type { DecoderSource } from './decoder-source.ts';
 import { highestShared } from './fork.ts';
@@ -14,7 +14,20 @@ export interface IndexerWorkOptions {
   /** Blocks that a reorg may take back. */
   readonly maxRollbackDepth: number;
   readonly pollIntervalMs: number;
+  /** Called before groups of many blocks are written, and when there are no more of them. */
+  readonly setPace?: (pace: Pace) => void;
+  /** Called whenever there is no block to write, with the height of the newest one. */
+  readonly rest?: (height: number) => Promise<void>;
   readonly log: Logger;
+}
+
+export type Pace = 'catchUp' | 'tip';
+
+/** Blocks that are written in one transaction. */
+interface Group {
+  readonly blocks: readonly ChainBlock[];
+  /** When it was begun before its turn. */
+  readonly prepared?: Promise<PreparedBlocks>;
 }
 
 /** Where an indexer stands. */
@@ -30,14 +43,16 @@ const BLOCKS_PER_GROUP = 200;
 /** So near to the tip each block is a transaction of its own. */
 const NEAR_TIP_BLOCKS = 3;
 
-/** The effects of an indexer's states, each of which ends in the event that tells what came of it. */
+/** The effects of an indexer's states. */
 export class IndexerWork {
   readonly #options: IndexerWorkOptions;
   #source: DecoderSource | undefined;
   #store: IndexerStore | undefined;
   #tip: BlockRef | null = null;
   #decoderBlock: number | null = null;
-  #group: readonly ChainBlock[] = [];
+  #group: Group | undefined;
+  /** The group behind it, which is prepared while that one is being written. */
+  #next: Group | undefined;
   #haltReason: string | null = null;
 
   constructor(options: IndexerWorkOptions) {
@@ -47,7 +62,7 @@ export class IndexerWork {
   get facts(): IndexerFacts {
     return {
       lastIndexedBlock: this.#tip?.height ?? null,
-      inFlightBlock: this.#group[0]?.height ?? null,
+      inFlightBlock: this.#group?.blocks[0]?.height ?? null,
       decoderBlock: this.#decoderBlock,
       haltReason: this.#haltReason
     };
@@ -67,41 +82,40 @@ export class IndexerWork {
     this.#source ??= await this.#options.openSource();
   }
 
-  /** Ends `connecting`. */
-  async readHalt(): Promise<IndexerEvent> {
+  async readHalt(): Promise<Opened> {
     const halt = await this.#store!.readHalt();
     this.#haltReason = halt?.reason ?? null;
-    return { type: 'databases.opened', isHalted: halt !== null };
+    return { isHalted: halt !== null };
   }
 
   /** Lets go of a database after a failure; it is opened anew. */
   drop(database: 'decoder' | 'indexer'): void {
-    this.#group = [];
+    this.#group = undefined;
     if (database === 'decoder') {
       this.#source?.close();
       this.#source = undefined;
     } else {
+      this.#next = undefined;
       this.#store?.close();
       this.#store = undefined;
     }
   }
 
   /** Compares our newest block with the decoder's chain. */
-  async inspect(): Promise<IndexerEvent> {
+  async inspect(): Promise<Found> {
     const range = await this.#source!.readRange();
     this.#decoderBlock = range?.highest ?? null;
-    if (range === null) return { type: 'tip.reached' };
+    if (range === null) return 'tip';
     const tip = this.#tip;
-    if (tip === null) return { type: 'blocks.found' };
-    if (tip.hash === (await this.#source!.hashAt(tip.height)))
-      return { type: range.highest > tip.height ? 'blocks.found' : 'tip.reached' };
+    if (tip === null) return 'blocks';
+    if (tip.hash === (await this.#source!.hashAt(tip.height))) return range.highest > tip.height ? 'blocks' : 'tip';
     return await this.#locateFork(tip, range);
   }
 
   async #locateFork(
     tip: BlockRef,
     { lowest, highest }: { readonly lowest: number; readonly highest: number }
-  ): Promise<IndexerEvent> {
+  ): Promise<Found> {
     const [source, store] = [this.#source!, this.#store!];
     const shared = await highestShared(
       (height) => store.hashAt(height),
@@ -110,75 +124,106 @@ export class IndexerWork {
     );
     const depth = tip.height - shared;
     // A decoder that starts over is behind us for a while; its chain need not be another.
-    if (shared === highest && depth > this.#options.maxRollbackDepth) return { type: 'tip.reached' };
+    if (shared === highest && depth > this.#options.maxRollbackDepth) return 'tip';
     const isAllowed = await store.isRollbackAllowed();
-    return { type: 'fork.located', height: shared + 1, depth, isAllowed };
+    return { height: shared + 1, depth, isAllowed };
   }
 
   /** Reads the next group of blocks. */
-  async read(): Promise<IndexerEvent> {
-    const tip = this.#tip;
+  async read(): Promise<Read> {
+    if (this.#next && !(await this.#isOnChain(this.#next))) await this.#discardNext();
+    this.#group = this.#next ?? (await this.#readBehind(this.#tip));
+    this.#next = undefined;
+    return this.#group ? 'blocks' : 'fork';
+  }
+
+  /** The blocks behind one, or the first ones; undefined where the decoder's chain has none. */
+  async #readBehind(tip: BlockRef | null): Promise<Group | undefined> {
     const range = await this.#source!.readRange();
-    if (range === null) return { type: 'fork.detected' };
+    if (range === null) return undefined;
     const from = tip === null ? range.lowest : tip.height + 1;
     const limit = range.highest - from < NEAR_TIP_BLOCKS ? 1 : BLOCKS_PER_GROUP;
     const read = await this.#source!.readBlocks(from, limit);
-    if (read === null || (tip !== null && read.previousHash !== tip.hash)) return { type: 'fork.detected' };
-    this.#group = read.blocks;
-    return { type: 'blocks.read' };
+    return read === null || (tip !== null && read.previousHash !== tip.hash) ? undefined : { blocks: read.blocks };
   }
 
-  /** Carries the group out and writes it. */
-  async write(): Promise<IndexerEvent> {
-    const group = this.#group;
-    const last = group.at(-1);
-    if (!last) return { type: 'blocks.written' };
-    try {
-      await this.#store!.addBlocks(group);
-    } catch (caught) {
-      if (hasCode(caught, 'LEDGER_INSANE')) return this.#refused(caught.code, caught.message);
-      throw caught;
-    }
+  /** Carries the group out and writes it. @throws {PlatformError} LEDGER_INSANE when the sums then disagree; nothing is written */
+  async write(): Promise<void> {
+    const group = this.#group!;
+    const { blocks } = group;
+    this.#options.setPace?.(blocks.length > 1 ? 'catchUp' : 'tip');
+    const last = blocks.at(-1)!;
+    const store = this.#store!;
+    const { prepared } = group.prepared ? group : await this.#begin(blocks, store);
+    await prepared;
+    const writing = store.addBlocks(blocks, this.#decoderBlock ?? last.height, prepared);
+    await Promise.all([writing, prepared && this.#beginBehind(last, store)]);
     this.#tip = { height: last.height, hash: last.hash };
-    this.#group = [];
-    this.#options.log.debug({ first: group[0]!.height, last: last.height }, 'blocks written');
-    return { type: 'blocks.written' };
+    this.#group = undefined;
+    this.#options.log.debug({ first: blocks[0]!.height, last: last.height }, 'blocks written');
   }
 
-  async rollBack(height: number): Promise<IndexerEvent> {
-    try {
-      await this.#store!.rollBack(height);
-    } catch (caught) {
-      if (hasCode(caught, 'LEDGER_INSANE')) return this.#refused(caught.code, caught.message);
-      throw caught;
-    }
+  /** Begins to carry out a group of a catch-up; other blocks are carried out when they are written. */
+  async #begin(blocks: readonly ChainBlock[], store: IndexerStore): Promise<Group> {
+    if (blocks.length === 1 || !(await store.mayPrepare())) return { blocks };
+    const prepared = store.prepare(blocks);
+    prepared.catch(() => undefined); // it may never be waited for
+    return { blocks, prepared };
+  }
+
+  /** Begins the group behind a block. What fails of it is told when it is read or written. */
+  async #beginBehind(last: BlockRef, store: IndexerStore): Promise<void> {
+    const next = await this.#readBehind(last).catch(() => undefined); // the connection is closed: the next look at it fails
+    if (!next || this.#store !== store) return;
+    const begun = await this.#begin(next.blocks, store);
+    if (begun.prepared && this.#store === store) this.#next = begun;
+  }
+
+  /** @param height first block to take back @throws {PlatformError} LEDGER_INSANE when the sums then disagree */
+  async rollBack(height: number): Promise<void> {
+    await this.#discardNext();
+    await this.#store!.rollBack(height);
     this.#options.log.info({ from: this.#tip?.height, to: height - 1 }, 'blocks rolled back');
     [this.#tip = null] = await this.#store!.readNewest(1);
-    return { type: 'rollback.finished' };
+  }
+
+  /** Whether the decoder's chain still has what was read ahead. */
+  async #isOnChain({ blocks }: Group): Promise<boolean> {
+    const { height, hash } = blocks.at(-1)!;
+    return hash === (await this.#source!.hashAt(height));
+  }
+
+  /** Takes back what was prepared on a chain that the decoder has left. */
+  async #discardNext(): Promise<void> {
+    const next = this.#next;
+    this.#next = undefined;
+    if (!next) return;
+    await next.prepared?.catch(() => undefined); // the store must be done with it
+    try {
+      await this.#store!.discard();
+    } catch (caught) {
+      this.drop('indexer');
+      throw caught;
+    }
   }
 
   /** Makes a halt durable. */
-  async refuse(refusal: Refusal): Promise<IndexerEvent> {
+  async refuse(refusal: Refusal): Promise<void> {
     await this.openStore(); // the one that refused is closed
     await this.#store!.recordHalt(refusal);
     this.#haltReason = refusal.reason;
     this.#options.log.error({ code: refusal.code }, `halted: ${refusal.reason}`);
-    return { type: 'halt.recorded' };
   }
 
-  async wait(signal: AbortSignal): Promise<IndexerEvent> {
-    await sleep(this.#options.pollIntervalMs, undefined, { signal }).catch(() => undefined); // aborted: it stops
-    return signal.aborted ? { type: 'stop.requested' } : { type: 'poll.elapsed' };
+  /** Rests at the tip until the decoder is to be looked at again. @throws when the signal is aborted */
+  async wait(signal: AbortSignal): Promise<void> {
+    this.#options.setPace?.('tip');
+    if (this.#tip) await this.#options.rest?.(this.#tip.height);
+    await sleep(this.#options.pollIntervalMs, undefined, { signal });
   }
 
-  close(): IndexerEvent {
+  close(): void {
     this.drop('decoder');
     this.drop('indexer');
-    return { type: 'databases.closed' };
-  }
-
-  #refused(code: string, reason: string): IndexerEvent {
-    this.drop('indexer');
-    return { type: 'ledger.refused', refusal: { code, reason } };
   }
 }

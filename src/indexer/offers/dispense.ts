@@ -1,7 +1,7 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, statusText } from '../rules/action-definition.ts';
 import { isAllowed, isBlocked } from '../rules/checks.ts';
-import type { Token } from '../state/state.ts';
+import type { Token } from '../state/token.ts';
 import { closeDispenser } from './dispenser-end.ts';
 import { giveSide } from './escrow.ts';
 import { counterOf, type Dispenser, type DispenserLists } from './offer.ts';

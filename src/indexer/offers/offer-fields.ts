@@ -1,7 +1,8 @@
 import { parseTokenAmount } from '../../consensus/amount.ts';
 import type { Check, Step } from '../rules/action-definition.ts';
 import { orNull, readIndex } from '../rules/checks.ts';
-import { LIST_OF_ADDRESSES, type Token } from '../state/state.ts';
+import { LIST_OF_ADDRESSES } from '../state/facts.ts';
+import type { Token } from '../state/token.ts';
 
 const COIN_PLACES = 8;
 const DEFAULT_TERM_S = 90 * 86_400;

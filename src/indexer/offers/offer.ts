@@ -1,4 +1,4 @@
-import { tickKey } from '../state/tick-key.ts';
+import { tickKey } from '../state/keys.ts';
 
 /** What one side of an offer is about; the ownership of a token counts as one unit of it. */
 export interface Side {

@@ -2,7 +2,7 @@ import { formatAmount } from '../../consensus/amount.ts';
 import type { Step } from '../rules/action-definition.ts';
 import { orNull } from '../rules/checks.ts';
 import { COINS } from '../rules/rules.ts';
-import type { Token } from '../state/state.ts';
+import type { Token } from '../state/token.ts';
 import type { Side } from './offer.ts';
 import { readSideAmount } from './offer-fields.ts';
 import { ONE } from './units.ts';

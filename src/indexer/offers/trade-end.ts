@@ -57,5 +57,5 @@ function returnRest({ give, giveLeft, source }: Trade, to: string, step: Step): 
 }
 
 function isAwaited({ index }: Trade, { ledger }: Step): boolean {
-  return ledger.liveOffers('coinpay').some(({ seller, buyer }) => seller === index || buyer === index);
+  return ledger.liveOffers('coinpay', ({ seller, buyer }) => seller === index || buyer === index).length > 0;
 }

@@ -1,4 +1,6 @@
-import type { Action, Columns, Effects } from '../state/effects.ts';
+import type { Action } from '../state/action.ts';
+import type { Effects } from '../state/effects.ts';
+import type { Columns } from '../state/rows.ts';
 import type { Rules } from './rules.ts';
 
 /** What a handler is given. */
@@ -42,7 +44,11 @@ export interface ActionDefinition<Leg> {
   readonly read: (step: Step) => readonly Leg[];
   readonly checks: readonly Check<Leg>[];
   /** Columns of a leg's row beside `action_index` and `status_id`, also of one that is refused. */
-  readonly row: (leg: Leg, step: Step) => Columns;
+  readonly row: (leg: Leg, step: Step, isValid: boolean) => Columns;
+  /** Whether the table has valid legs alone, as one without a status has. */
+  readonly keepsValidOnly?: boolean;
+  /** Formats that read what any transfer reads and seldom more: to look for that needs no trial. */
+  readonly plainFormats?: readonly number[];
   /** Of a valid leg. */
   readonly apply?: (leg: Leg, step: Step) => void;
 }
@@ -54,6 +60,8 @@ export interface Handler {
   readonly formats: Readonly<Record<number, string>>;
   /** Its status texts in the order in which they are checked. */
   readonly statuses: readonly string[];
+  readonly keepsValidOnly: boolean;
+  readonly plainFormats: readonly number[];
   /** The handlers of its formats, where these have names and tables of their own. */
   readonly parts?: readonly Handler[];
   /** Judges and carries out one action. @returns whether any of it is valid */
@@ -69,19 +77,24 @@ export function statusText(refusal: string | undefined): string {
 
 /** Makes a handler of a definition. */
 export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
-  const { name, table, formats, checks, read, row, apply } = definition;
+  const { name, table, formats, checks, read, row, apply, keepsValidOnly = false, plainFormats = [] } = definition;
   const runLeg = (leg: Leg, step: Step): boolean => {
     const refusal = checks.find(([, fails]) => fails(leg, step))?.[0];
     const { action, ledger } = step;
-    if (refusal === undefined) apply?.(leg, step);
-    ledger.record(table, { action_index: action.index, ...row(leg, step), status_id: statusText(refusal) });
-    return refusal === undefined;
+    const isValid = refusal === undefined;
+    if (isValid) apply?.(leg, step);
+    const status = statusText(refusal);
+    if (keepsValidOnly && !isValid) ledger.refusals.push({ table, actionIndex: action.index, status });
+    else ledger.record(table, { action_index: action.index, ...row(leg, step, isValid), status_id: status });
+    return isValid;
   };
   return {
     name,
     table,
     formats,
     statuses: ['VERSION (unknown)', ...new Set(checks.map(([status]) => status))],
+    keepsValidOnly,
+    plainFormats,
     run: (step) => {
       const verdicts = read(step).map((leg) => runLeg(leg, step));
       return verdicts.some((isValid) => isValid);
@@ -97,6 +110,8 @@ export function byFormat(parts: readonly [Handler, ...Handler[]]): Handler {
     table,
     formats: Object.assign({}, ...parts.map(({ formats }) => formats)),
     statuses: [...new Set(parts.flatMap(({ statuses }) => statuses))],
+    keepsValidOnly: false,
+    plainFormats: [],
     parts,
     run: (step) => partOf(parts, step.action.format)!.run(step)
   };

@@ -1,7 +1,8 @@
 import { parseAmount, parseTokenAmount } from '../../consensus/amount.ts';
 import type { Effects } from '../state/effects.ts';
-import type { FactKey, Token } from '../state/state.ts';
-import { pairKey, sleeperKey, tickKey } from '../state/state.ts';
+import type { FactKey } from '../state/facts.ts';
+import { pairKey, sleeperKey, tickKey } from '../state/keys.ts';
+import type { Token } from '../state/token.ts';
 import type { Check, Step } from './action-definition.ts';
 
 const MAX_MEMO = 250;
@@ -106,10 +107,5 @@ export function transferFacts(tick: string, source: string, destination: string)
     { kind: 'balance', key: pairKey(tick, source) }
   ];
   if (destination === '') return facts;
-  return [
-    ...facts,
-    { kind: 'addressId', key: destination },
-    { kind: 'balance', key: pairKey(tick, destination) },
-    { kind: 'preferences', key: destination }
-  ];
+  return [...facts, { kind: 'balance', key: pairKey(tick, destination) }, { kind: 'preferences', key: destination }];
 }

@@ -74,6 +74,17 @@ export interface FormatFields {
 
 /** The fields of a text by the names of its format. */
 export function nameFields(all: readonly string[], format: string, rest: string): FormatFields {
-  const places = new Map(format.split('|').map((name, place) => [name, place]));
+  const places = placesOf(format);
   return { all, rest, get: (name) => all[places.get(name) ?? -1] ?? '' };
+}
+
+/** By format, of which there are as many as actions have. */
+const PLACES = new Map<string, ReadonlyMap<string, number>>();
+
+function placesOf(format: string): ReadonlyMap<string, number> {
+  const known = PLACES.get(format);
+  if (known) return known;
+  const places = new Map(format.split('|').map((name, place) => [name, place]));
+  PLACES.set(format, places);
+  return places;
 }

@@ -16,17 +16,21 @@ import { AIRDROP } from '../actions/transfers/airdrop.ts';
 import { DIVIDEND } from '../actions/transfers/dividend.ts';
 import { SEND } from '../actions/transfers/send.ts';
 import { SWEEP } from '../actions/transfers/sweep.ts';
+import { ATTEST } from '../actions/validators/attest.ts';
 import { COLLECT } from '../actions/validators/collect.ts';
 import { DELEGATE } from '../actions/validators/delegate.ts';
+import { PRICE } from '../actions/validators/price.ts';
+import { SLASH } from '../actions/validators/slash.ts';
 import { STAKE } from '../actions/validators/stake.ts';
 import { UNSTAKE } from '../actions/validators/unstake.ts';
+import { VOTE } from '../actions/votes/vote.ts';
 import type { Handler } from './action-definition.ts';
 
 /** What each action does, by its name. */
 export const HANDLERS: ReadonlyMap<string, Handler> = new Map(
   [
-    ...[ADDRESS, AIRDROP, BATCH, BROADCAST, CALLBACK, COLLECT, DELEGATE, DESTROY, DISPENSER, DIVIDEND],
-    ...[FILE, ISSUE, LINK, LIST, MESSAGE, MINT, ORDER, SEND, SLEEP, STAKE, SWAP, SWEEP, UNSTAKE]
+    ...[ADDRESS, AIRDROP, ATTEST, BATCH, BROADCAST, CALLBACK, COLLECT, DELEGATE, DESTROY, DISPENSER, DIVIDEND],
+    ...[FILE, ISSUE, LINK, LIST, MESSAGE, MINT, ORDER, PRICE, SEND, SLASH, SLEEP, STAKE, SWAP, SWEEP, UNSTAKE, VOTE]
   ].map((handler) => [handler.name, handler])
 );
 
@@ -38,11 +42,27 @@ export function isBuilt(name: string): boolean {
   return name === COINPAY || HANDLERS.has(name);
 }
 
-const TABLES: ReadonlyMap<string, string> = new Map(
-  [...HANDLERS.values()].flatMap((handler) => (handler.parts ?? [handler]).map(({ name, table }) => [name, table]))
+/** A table with rows of an action. */
+export interface ActionTable {
+  readonly name: string;
+  readonly keepsValidOnly: boolean;
+}
+
+const TABLES: ReadonlyMap<string, readonly ActionTable[]> = new Map(
+  [
+    ...Map.groupBy(
+      [...HANDLERS.values()].flatMap((handler) => handler.parts ?? [handler]),
+      ({ name }) => name
+    )
+  ].map(([name, handlers]) => [name, tablesOfAll(handlers)])
 );
 
-/** The table that holds the rows of an action by the name that it is recorded under; null when it has none. */
-export function tableOf(name: string): string | null {
-  return TABLES.get(name) ?? null;
+function tablesOfAll(handlers: readonly Handler[]): ActionTable[] {
+  const tables = handlers.map(({ table, keepsValidOnly }) => [table, { name: table, keepsValidOnly }] as const);
+  return [...new Map(tables).values()];
+}
+
+/** The tables that hold rows of an action by the name that it is recorded under. */
+export function tablesOf(name: string): readonly ActionTable[] {
+  return TABLES.get(name) ?? [];
 }

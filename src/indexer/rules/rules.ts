@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { CHAINS, type ChainNetwork, chainNetwork } from '../../coin/chains.ts';
 import { activationHeight, type Profile, ROLES } from '../../coin/profile.ts';
 import { isAddress } from '../../coin/script/address.ts';
@@ -28,6 +29,10 @@ export interface Rules {
   readonly isAddress: (text: string, coin: string) => boolean;
 }
 
+const MAX_REMEMBERED = 5_000;
+/** Characters of the longest address. */
+const LONGEST_REMEMBERED = 90;
+
 /** Coins that an action may name. */
 export const COINS: ReadonlySet<string> = new Set(CHAINS.map((chain) => chainNetwork(chain, 'mainnet').ticker));
 
@@ -40,7 +45,11 @@ export const FIATS: ReadonlySet<string> = new Set(
 export function rulesOf(profile: Profile, network: ChainNetwork, domain: string): Rules {
   const roles = profile.roles[network.name] ?? {};
   const ofCoin = new Map(
-    CHAINS.map((chain) => chainNetwork(chain, network.network)).map(({ ticker, addresses }) => [ticker, addresses])
+    CHAINS.map((chain) => chainNetwork(chain, network.network)).map(({ ticker, addresses }) => {
+      /** A rule asks for an address several times, and its checksum costs more than all else that is read of it. */
+      const checked = new LRUCache<string, boolean>({ max: MAX_REMEMBERED });
+      return [ticker, { addresses, checked }];
+    })
   );
   return {
     coin: network.ticker,
@@ -48,14 +57,20 @@ export function rulesOf(profile: Profile, network: ChainNetwork, domain: string)
     gasTick: profile.gasTick,
     gasIssuer: roles.GAS,
     rewardPool: roles.REWARD,
-    stakeDelay: network.activationDelayBlocks,
+    stakeDelay: profile.stakeDelays[network.name] ?? network.activationDelayBlocks,
     unstakeCooldown: network.unstakeCooldownBlocks,
     hashes: new CommitmentHashes(domain),
     roles: new Map(ROLES.flatMap((role) => (roles[role] === undefined ? [] : [[roles[role], role] as const]))),
     isActive: (action, height) => height >= activationHeight(profile, network, action),
     isAddress: (text, coin) => {
-      const versions = ofCoin.get(coin);
-      return versions !== undefined && isAddress(text, versions);
+      const its = ofCoin.get(coin);
+      if (!its) return false;
+      if (text.length > LONGEST_REMEMBERED) return isAddress(text, its.addresses);
+      const known = its.checked.get(text);
+      if (known !== undefined) return known;
+      const found = isAddress(text, its.addresses);
+      its.checked.set(text, found);
+      return found;
     }
   };
 }

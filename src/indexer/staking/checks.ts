@@ -5,6 +5,9 @@ import { isActive, readPubkey, type Signer } from './signer.ts';
 
 const STAKE_PLACES = 8;
 
+/** The one key of the fact that lists all keys. */
+export const ALL_KEYS = 'all';
+
 /** A key as it was written, and as it is stored. */
 export interface KeyField {
   readonly text: string;
@@ -32,12 +35,20 @@ export function signerOf({ pubkey }: KeyField, ledger: Effects): Signer {
   return ledger.get('signer', pubkey!);
 }
 
+/** Adds a key to those that were ever staked behind or delegated. */
+export function noteKey({ pubkey }: KeyField, ledger: Effects): void {
+  const keys = ledger.get('keys', ALL_KEYS);
+  if (!keys.includes(pubkey!)) ledger.set('keys', ALL_KEYS, [...keys, pubkey!]);
+}
+
 /** Whether an address has a stake that counts in a block. */
 export function hasStake(source: string, ledger: Effects, height: number): boolean {
   const keys = ledger.get('keysOf', source);
   ledger.want(keys.map((key) => ({ kind: 'signer', key })));
   return keys.some((key) =>
-    ledger.get('signer', key).stakes.some((stake) => stake.source === source && isActive(stake, height))
+    ledger
+      .get('signer', key)
+      .stakes.some((stake) => stake.source === source && stake.amount > 0n && isActive(stake, height))
   );
 }
 

@@ -13,26 +13,30 @@ export interface Stake {
 /** A valid row of `delegations`: a second key that signs for a stake. */
 export type Delegation = Omit<Stake, 'amount'>;
 
-/** All that the ledger knows of one key. */
-export interface Signer {
-  readonly stakes: readonly Stake[];
-  readonly delegations: readonly Delegation[];
-  /** Whether a stake's own key was taken back. */
-  readonly isRevoked: boolean;
-  /** The last block in which a stake of the key cools down; 0 when none ever did. */
-  readonly coolsUntil: number;
-}
-
-/** A key that nobody has named. */
-export const NO_SIGNER: Signer = { stakes: [], delegations: [], isRevoked: false, coolsUntil: 0 };
-
 /** Units on their way back to a staker. */
 export interface Cooling {
   /** Of the UNSTAKE. */
   readonly index: number;
   readonly source: string;
   readonly amount: bigint;
+  /** At whose end they are back. */
+  readonly until: number;
 }
+
+/** All that the ledger knows of one key. */
+export interface Signer {
+  readonly stakes: readonly Stake[];
+  readonly delegations: readonly Delegation[];
+  /** First block in which a stake's own key, once taken back, signs no more; null while nobody took it back. */
+  readonly revokedFrom: number | null;
+  /** Of stakes of the key; some may be back by now. */
+  readonly cooling: readonly Cooling[];
+  /** Whether a SLASH has barred it: it never signs or is staked behind again. */
+  readonly isBarred: boolean;
+}
+
+/** A key that nobody has named. */
+export const NO_SIGNER: Signer = { stakes: [], delegations: [], revokedFrom: null, cooling: [], isBarred: false };
 
 const PUBKEY = /^[0-9a-f]{64}$/;
 
@@ -48,13 +52,14 @@ export function isActive({ from, to }: Pick<Stake, 'from' | 'to'>, height: numbe
 }
 
 /** The stakes of a key that an UNSTAKE ends and a top-up joins: they count, and have no end. */
-export function openStakes({ stakes }: Signer, height: number): readonly Stake[] {
-  return stakes.filter((stake) => stake.to === null && isActive(stake, height));
+export function openStakes({ stakes, isBarred }: Signer, height: number): readonly Stake[] {
+  return isBarred ? [] : stakes.filter((stake) => stake.to === null && isActive(stake, height));
 }
 
-/** Whether a stake holds the key: one that has no end, one that cools down, or one whose key was taken back. */
-export function isStaked({ stakes, isRevoked, coolsUntil }: Signer, height: number): boolean {
-  return isRevoked || coolsUntil > height || stakes.some(({ to }) => to === null);
+/** Whether the key is taken: by a stake that has no end or cools down, or for ever when it was taken back or barred. */
+export function isStaked({ stakes, revokedFrom, cooling, isBarred }: Signer, height: number): boolean {
+  if (isBarred || revokedFrom !== null) return true;
+  return cooling.some(({ until }) => until > height) || stakes.some(({ to }) => to === null);
 }
 
 /** Whether a delegation holds the key: one that has not ended. */

@@ -1,4 +1,5 @@
 import { type Connection, rows } from '../../db/core/connection.ts';
+import { quoteText } from '../../db/core/sql-literal.ts';
 
 /** Lookup tables that are no part of the rules, with the column that holds the text. */
 const TEXTS = {
@@ -13,17 +14,22 @@ const TEXTS = {
 } as const;
 export type LookupTable = keyof typeof TEXTS;
 
-const MAX_REMEMBERED = 50_000;
+/** Hashes of transactions and blocks: known ones are those of blocks that were taken back. */
+const MOSTLY_NEW: ReadonlySet<LookupTable> = new Set(['index_transactions']);
+/** ER_DUP_ENTRY: nothing of the statement is done. */
+const DUPLICATE_KEY = 1062;
+/** Of each table. */
+const MAX_REMEMBERED = 20_000;
 const PER_STATEMENT = 1_000;
 
 /** Ids of texts, dealt densely. A rollback leaves them, as it does in compatible indexers. */
 export class Lookups {
-  readonly #known = new Map<string, number>();
+  readonly #known = new Map<LookupTable, Map<string, number>>();
   readonly #last = new Map<LookupTable, number>();
 
   /** The id of a text that the last `prepare` was told of. @throws {Error} for another, which may be forgotten */
   idOf(table: LookupTable, text: string): number {
-    const id = this.#known.get(`${table} ${text}`);
+    const id = this.#known.get(table)?.get(text);
     if (id === undefined) throw new Error(`${table} has not been asked for ${JSON.stringify(text.slice(0, 80))}`);
     return id;
   }
@@ -33,9 +39,10 @@ export class Lookups {
     connection: Pick<Connection, 'query'>,
     texts: ReadonlyMap<LookupTable, ReadonlySet<string>>
   ): Promise<void> {
-    if (this.#known.size > MAX_REMEMBERED) this.#known.clear();
     for (const [table, wanted] of texts) {
-      const unknown = [...wanted].filter((text) => !this.#known.has(`${table} ${text}`));
+      const known = this.#knownOf(table);
+      if (known.size > MAX_REMEMBERED) known.clear();
+      const unknown = [...wanted].filter((text) => !known.has(text));
       for (let at = 0; at < unknown.length; at += PER_STATEMENT) {
         await this.#prepareSome(connection, table, unknown.slice(at, at + PER_STATEMENT));
       }
@@ -43,20 +50,45 @@ export class Lookups {
   }
 
   async #prepareSome(connection: Pick<Connection, 'query'>, table: LookupTable, texts: readonly string[]) {
+    if (MOSTLY_NEW.has(table) && (await this.#insertAll(connection, table, texts))) return;
     const column = TEXTS[table];
     const found = await rows<{ id: number; text: string }>(
       connection,
       `SELECT id, ${column} AS text FROM ${table} WHERE ${column} IN (?)`,
       [texts]
     );
-    for (const { id, text } of found) this.#known.set(`${table} ${text}`, id);
-    const missing = texts.filter((text) => !this.#known.has(`${table} ${text}`));
+    const known = this.#knownOf(table);
+    for (const { id, text } of found) known.set(text, id);
+    const missing = texts.filter((text) => !known.has(text));
     if (missing.length === 0) return;
+    await this.#insert(connection, table, missing);
+  }
+
+  #knownOf(table: LookupTable): Map<string, number> {
+    const known = this.#known.get(table) ?? new Map<string, number>();
+    this.#known.set(table, known);
+    return known;
+  }
+
+  /** Whether none of the texts was there. */
+  async #insertAll(connection: Pick<Connection, 'query'>, table: LookupTable, texts: readonly string[]) {
+    try {
+      await this.#insert(connection, table, texts);
+      return true;
+    } catch (caught) {
+      if ((caught as { errno?: number }).errno === DUPLICATE_KEY) return false;
+      throw caught;
+    }
+  }
+
+  async #insert(connection: Pick<Connection, 'query'>, table: LookupTable, texts: readonly string[]) {
     let last = this.#last.get(table) ?? (await lastId(connection, table));
-    const values = missing.map((text) => [++last, text]);
-    await connection.query(`INSERT INTO ${table} (id, ${column}) VALUES ?`, [values]);
+    const ids = new Map(texts.map((text) => [text, ++last]));
+    const values = [...ids].map(([text, id]) => `(${id},${quoteText(text)})`);
+    await connection.query(`INSERT INTO ${table} (id, ${TEXTS[table]}) VALUES ${values.join(',')}`);
     this.#last.set(table, last);
-    for (const [id, text] of values) this.#known.set(`${table} ${text}`, Number(id));
+    const known = this.#knownOf(table);
+    for (const [text, id] of ids) known.set(text, id);
   }
 }
 

@@ -2,11 +2,13 @@ import { formatAmount, parseAmount } from '../../consensus/amount.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
 import { blankToken, type Issued, issuedToken } from '../actions/tokens/issue.ts';
 import { LIVE_STATUSES } from '../offers/offer.ts';
+import { retractPushes } from '../pushes/queue.ts';
 import { readIndex } from '../rules/checks.ts';
 import type { Rules } from '../rules/rules.ts';
 import { RELEASED } from '../staking/release.ts';
-import { LOCKS, type LockName, type Token } from '../state/state.ts';
-import { readToken } from './facts.ts';
+import { LOCKS, type LockName, type Token } from '../state/token.ts';
+import { readToken } from './facts/tokens.ts';
+import { releaseRewards } from './pushed-rewards.ts';
 import { checkSanity, readDecimal } from './sanity.ts';
 import { writeTokens } from './token-rows.ts';
 import { VALID_STATUS } from './valid-status.ts';
@@ -20,11 +22,17 @@ const BY_ACTION = [
     'coinpay_obligations',
     'coinpay_statuses',
     'coinpays',
+    'attests',
     'delegations',
+    'poll_results',
+    'polls',
+    'prices',
     'reward_claims',
     'stake_key_revocations',
     'stakes',
     'unstakes',
+    'vote_delegations',
+    'votes',
     'dispenser_cancels',
     'dispenser_closes'
   ],
@@ -47,6 +55,7 @@ const BY_ACTION = [
     'list_transfers',
     'lists',
     'mappings_actions',
+    'mappings_files',
     'messages',
     'mints',
     'orders',
@@ -56,7 +65,15 @@ const BY_ACTION = [
     'sweeps'
   ]
 ] as const;
-const BY_BLOCK = ['actions', 'transactions', 'blocks', 'chain_blocks', 'index_addresses', 'index_tickers'] as const;
+const BY_BLOCK = [
+  'actions',
+  'transactions',
+  'blocks',
+  'chain_blocks',
+  'state_tree_roots',
+  'index_addresses',
+  'index_tickers'
+] as const;
 
 /**
  * Takes back all blocks from a height on, inside the caller's transaction. Texts that were looked up keep their ids; addresses
@@ -81,8 +98,12 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
   ]);
   for (const table of BY_BLOCK) await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
   if (undo) await restore(connection, undo);
+  await reopenPolls(connection, height);
+  await undoSlashes(connection, height);
   await reopenStakes(connection, height, rules.stakeDelay);
   await restoreHeldOwnerships(connection);
+  await releaseRewards(connection, height);
+  await retractPushes(connection, action);
   await connection.query(
     'INSERT INTO push_generations VALUES (?, 1) ON DUPLICATE KEY UPDATE generation = generation + 1',
     [rules.coin]
@@ -99,6 +120,32 @@ async function reopenMatches(connection: Query, action: number): Promise<void> {
       [action]
     );
   }
+}
+
+/** Columns of a poll that say how it ended. */
+const OUTCOME = [
+  ...['winning_option', 'total_weight', 'total_voters', 'quorum_met', 'min_voters_met', 'fail_reason', 'decided_early'],
+  ...['effective_close_block', 'finalized_action_index', 'resolved_block', 'deposit_resolved']
+];
+
+/** Polls that a block taken back has closed are open again. */
+async function reopenPolls(connection: Query, height: number): Promise<void> {
+  const cleared = OUTCOME.map((column) => `${column} = NULL`).join(', ');
+  await connection.query(`UPDATE polls SET poll_status = 'open', ${cleared} WHERE resolved_block >= ?`, [height]);
+}
+
+/** What was taken from behind a key comes back, by the notes of what it was; the key is barred no more. */
+async function undoSlashes(connection: Query, height: number): Promise<void> {
+  for (const table of ['stakes', 'unstakes'] as const) {
+    const status = table === 'unstakes' ? `, r.status_id = ${VALID_STATUS}` : '';
+    await connection.query(
+      `UPDATE ${table} r JOIN capability_slash_debits d ON d.target_table = ? AND d.stake_action_index = r.action_index
+       SET r.amount = d.prev_amount${status} WHERE d.block_index >= ?`,
+      [table, height]
+    );
+  }
+  for (const table of ['capability_slash_debits', 'capability_slash_events'])
+    await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
 }
 
 /** Stakes and keys that a block taken back has ended count on, and what came back to stakers cools down again. */

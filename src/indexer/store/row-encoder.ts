@@ -1,6 +1,7 @@
+import { quoteText } from '../../db/core/sql-literal.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ColumnDefinition } from '../definitions/definition.ts';
-import type { Columns, TableRow, Value } from '../state/effects.ts';
+import type { Columns, TableRow, Value } from '../state/rows.ts';
 import type { Lookups, LookupTable } from './lookups.ts';
 import { TABLES } from './schema.ts';
 
@@ -19,7 +20,8 @@ const LOOKED_UP: Readonly<Record<string, LookupTable>> = {
   tx_hash_id: 'index_transactions',
   ledger_hash_id: 'index_transactions',
   actions_hash_id: 'index_transactions',
-  contract_hash_id: 'index_transactions'
+  contract_hash_id: 'index_transactions',
+  state_hash_id: 'index_transactions'
 };
 const MIME_TYPE_COLUMN = 'type_id';
 
@@ -32,7 +34,22 @@ const LONGEST: Readonly<Partial<Record<LookupTable, number>>> = {
 /** One table's rows as statements take them. */
 export interface EncodedRows {
   readonly columns: readonly string[];
-  readonly values: (string | number | bigint | null)[][];
+  /** Each row as `(value,…)`. */
+  readonly tuples: string[];
+}
+
+/** How a table takes the values of one column. */
+interface ColumnEncoder {
+  readonly name: string;
+  readonly isAuto: boolean;
+  readonly nullable: boolean;
+  /** What it has where a row says nothing: NULL where it may, else 0 or no text. */
+  readonly absent: string | number | null;
+  /** Where its text is looked up. */
+  readonly lookup: LookupTable | undefined;
+  readonly isNumber: boolean;
+  /** Highest value, or length in characters; of looked-up texts that of their table. */
+  readonly limit: number;
 }
 
 /**
@@ -42,34 +59,39 @@ export interface EncodedRows {
  * refused actions have such values.
  */
 export function encodeRows(rows: readonly TableRow[], lookups: Lookups): Map<string, EncodedRows> {
-  const encoded = new Map<string, EncodedRows & { readonly definitions: readonly ColumnDefinition[] }>();
+  const encoded = new Map<string, EncodedRows & { readonly encoders: readonly ColumnEncoder[] }>();
   for (const { table, columns } of rows) {
     let target = encoded.get(table);
     if (!target) {
-      const definitions = TABLES.get(table)?.columns.filter(({ extra, name }) => extra !== 'auto' || name in columns);
-      if (!definitions) throw new PlatformError('INTERNAL', { reason: `no table ${table}` });
-      target = { columns: definitions.map(({ name }) => name), definitions, values: [] };
+      const encoders = encodersOf(table).filter(({ isAuto, name }) => !isAuto || name in columns);
+      target = { columns: encoders.map(({ name }) => name), encoders, tuples: [] };
       encoded.set(table, target);
     }
-    target.values.push(
-      target.definitions.map((definition) => {
-        const value = columns[definition.name];
-        if (value == null) return value === undefined || !definition.nullable ? absentOf(definition) : null;
-        return encodeValue(table, definition, value, lookups);
-      })
-    );
+    const literals = target.encoders.map((encoder) => {
+      const value = columns[encoder.name];
+      const isAbsent = value === undefined || (value === null && !encoder.nullable);
+      return literalOf(isAbsent ? encoder.absent : encodeValue(encoder, value, lookups));
+    });
+    target.tuples.push(`(${literals.join(',')})`);
   }
   return encoded;
 }
 
+/** A row as INSERT takes it. */
+export function tupleOf(values: readonly Value[]): string {
+  return `(${values.map(literalOf).join(',')})`;
+}
+
+function literalOf(value: Value): string | number | bigint {
+  return typeof value === 'string' ? quoteText(value) : (value ?? 'NULL');
+}
+
 /** Columns of one row, by name. */
 export function encodeColumns(table: string, columns: Columns, lookups: Lookups): Record<string, Value> {
-  const definitions = TABLES.get(table)!.columns.filter(({ name }) => columns[name] !== undefined);
   return Object.fromEntries(
-    definitions.map((definition) => [
-      definition.name,
-      encodeValue(table, definition, columns[definition.name]!, lookups)
-    ])
+    encodersOf(table)
+      .filter(({ name }) => columns[name] !== undefined)
+      .map((encoder) => [encoder.name, encodeValue(encoder, columns[encoder.name]!, lookups)])
   );
 }
 
@@ -77,58 +99,62 @@ export function encodeColumns(table: string, columns: Columns, lookups: Lookups)
 export function textsOf(rows: readonly TableRow[]): Map<LookupTable, Set<string>> {
   const texts = new Map<LookupTable, Set<string>>();
   for (const { table, columns } of rows) {
-    for (const [column, value] of Object.entries(columns)) {
-      const lookup = lookupOf(table, column);
-      if (lookup === undefined || typeof value !== 'string') continue;
-      const known = texts.get(lookup);
-      const text = cut(value, LONGEST[lookup]);
+    for (const { name, lookup, limit } of lookedUpIn(table)) {
+      const value = columns[name];
+      if (typeof value !== 'string') continue;
+      const known = texts.get(lookup!);
+      const text = cut(value, limit);
       if (known) known.add(text);
-      else texts.set(lookup, new Set([text]));
+      else texts.set(lookup!, new Set([text]));
     }
   }
   return texts;
 }
 
-/** What a column has where a row says nothing: NULL where it may, else 0 or no text. */
-function absentOf({ byDefault, nullable, type }: ColumnDefinition): string | number | null {
-  if (byDefault !== null || nullable) return byDefault;
-  return columnOf(type).isNumber ? 0 : '';
+const encoderCache = new Map<string, readonly ColumnEncoder[]>();
+
+/** @throws {PlatformError} INTERNAL for a table that is none */
+function encodersOf(table: string): readonly ColumnEncoder[] {
+  const known = encoderCache.get(table);
+  if (known) return known;
+  const definition = TABLES.get(table);
+  if (!definition) throw new PlatformError('INTERNAL', { reason: `no table ${table}` });
+  const encoders = definition.columns.map((column) => encoderOf(table, column));
+  encoderCache.set(table, encoders);
+  return encoders;
 }
 
-function lookupOf(table: string, column: string): LookupTable | undefined {
-  return table === 'files' && column === MIME_TYPE_COLUMN ? 'index_mime_types' : LOOKED_UP[column];
+const HIGHEST: Readonly<Record<string, number>> = { tinyint: 127, smallint: 32_767, int: 2_147_483_647 };
+
+function encoderOf(table: string, { name, type, nullable, byDefault, extra }: ColumnDefinition): ColumnEncoder {
+  const lookup = table === 'files' && name === MIME_TYPE_COLUMN ? 'index_mime_types' : LOOKED_UP[name];
+  const [, word = '', size = Number.MAX_SAFE_INTEGER] = /^(\w+)(?:\((\d+)\))?/.exec(type) ?? [];
+  const isNumber = word.endsWith('int');
+  const own = isNumber ? (HIGHEST[word] ?? Number.MAX_SAFE_INTEGER) : Number(size);
+  const limit = lookup ? (LONGEST[lookup] ?? Number.MAX_SAFE_INTEGER) : own;
+  const absent = byDefault !== null || nullable ? byDefault : isNumber ? 0 : '';
+  return { name, isAuto: extra === 'auto', nullable, absent, lookup, isNumber, limit };
 }
 
-function encodeValue(
-  table: string,
-  { name, type }: ColumnDefinition,
-  value: Value,
-  lookups: Lookups
-): string | number | bigint | null {
-  if (value === null || typeof value === 'bigint') return value;
-  if (typeof value === 'number') return value;
-  const lookup = lookupOf(table, name);
-  if (lookup) return lookups.idOf(lookup, cut(value, LONGEST[lookup]));
-  const { isNumber, limit } = columnOf(type);
+const lookedUpCache = new Map<string, readonly ColumnEncoder[]>();
+
+/** The columns of a table whose text is looked up. */
+function lookedUpIn(table: string): readonly ColumnEncoder[] {
+  const known = lookedUpCache.get(table);
+  if (known) return known;
+  const found = encodersOf(table).filter(({ lookup }) => lookup !== undefined);
+  lookedUpCache.set(table, found);
+  return found;
+}
+
+function encodeValue({ lookup, isNumber, limit }: ColumnEncoder, value: Value, lookups: Lookups): Value {
+  if (typeof value !== 'string') return value;
+  if (lookup) return lookups.idOf(lookup, cut(value, limit));
   if (isNumber) return /^\d{1,15}$/.test(value) && Number(value) <= limit ? Number(value) : null;
   return cut(value, limit);
 }
 
-const HIGHEST: Readonly<Record<string, number>> = { tinyint: 127, smallint: 32_767, int: 2_147_483_647 };
-const columnCache = new Map<string, { readonly isNumber: boolean; readonly limit: number }>();
-
-/** Whether a type is one of numbers, with its highest value or its length in characters. */
-function columnOf(type: string): { readonly isNumber: boolean; readonly limit: number } {
-  const cached = columnCache.get(type);
-  if (cached) return cached;
-  const [, word = '', size] = /^(\w+)(?:\((\d+)\))?/.exec(type) ?? [];
-  const isNumber = word.endsWith('int');
-  const limit = isNumber ? (HIGHEST[word] ?? Number.MAX_SAFE_INTEGER) : Number(size ?? Number.MAX_SAFE_INTEGER);
-  columnCache.set(type, { isNumber, limit });
-  return { isNumber, limit };
-}
-
 /** The first characters of a text; a pair of surrogates is one. */
-function cut(text: string, length = Number.MAX_SAFE_INTEGER): string {
+function cut(text: string, length: number): string {
   return text.length <= length ? text : [...text].slice(0, length).join('');
 }

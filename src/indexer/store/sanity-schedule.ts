@@ -1,31 +1,61 @@
 import type { TickRows } from './sanity.ts';
 
-/** Tickers with fewer rows are checked after every group of blocks that moved some of them. */
-const SMALL_ROWS = 2_000;
-/** Groups between two checks of a ticker, for each row: a check costs a group no more than one that moves so many. */
-const ROWS_PER_GROUP = 500;
+/** How many rows checks may read. */
+interface Effort {
+  /** Tickers with at most so many rows are checked whenever they moved. */
+  readonly smallRows: number;
+  /** Of the others a check reads so many rows for each row that was moved since the last one. */
+  readonly readPerMoved: number;
+  /** Movements after which a ticker is due that no check has looked at yet. */
+  readonly firstAfter: number;
+}
+
+/** Of a block at the tip, where nothing is waiting. */
+const AT_THE_TIP: Effort = { smallRows: 200, readPerMoved: 10, firstAfter: 1 };
+/** Of a group of blocks. */
+const CATCH_UP: Effort = { smallRows: 0, readPerMoved: 4, firstAfter: 50 };
+
+/** What is known of one ticker. */
+interface Known {
+  /** Rows that its last check read; null before the first one. */
+  readonly size: number | null;
+  /** Movements since then. */
+  readonly moved: number;
+}
 
 /**
- * When the sums of a ticker are checked: small ones always, large ones the more rarely the more rows they have.
+ * When the sums over all rows of a ticker are checked: of small ones always, of large ones when enough was moved.
  *
- * So the cost of a block does not grow with the rows of the tickers that it moves.
+ * So what checks cost does not grow with the rows of the tickers that blocks move. Between two checks the sums change by what
+ * is compared with each group.
  */
 export class SanitySchedule {
-  /** By ticker id, the group in which it is due; what is not here is due. */
-  readonly #dueAt = new Map<number, number>();
-  #group = 0;
+  readonly #known = new Map<number, Known>();
 
-  /** Which of the tickers that a group moved are to be checked with it. */
-  begin(tickIds: readonly number[]): readonly number[] {
-    this.#group++;
-    return tickIds.filter((id) => (this.#dueAt.get(id) ?? 0) <= this.#group);
+  /**
+   * @param moved  movements of what is written, by ticker id
+   * @param isGroup whether that is a group of blocks, as in a catch-up
+   * @returns the tickers that are to be checked with it
+   */
+  begin(moved: ReadonlyMap<number, number>, isGroup: boolean): readonly number[] {
+    const effort = isGroup ? CATCH_UP : AT_THE_TIP;
+    const due: number[] = [];
+    for (const [id, rows] of moved) {
+      const { size, moved: before } = this.#known.get(id) ?? { size: null, moved: 0 };
+      this.#known.set(id, { size, moved: before + rows });
+      if (before + rows >= patience(size, effort)) due.push(id);
+    }
+    return due;
   }
 
   /** Takes note of a check that passed. */
   finish(checked: TickRows): void {
-    for (const [id, size] of checked) {
-      const pause = size < SMALL_ROWS ? 1 : Math.ceil(size / ROWS_PER_GROUP);
-      this.#dueAt.set(id, this.#group + pause);
-    }
+    for (const [id, size] of checked) this.#known.set(id, { size, moved: 0 });
   }
+}
+
+/** Movements after which a ticker is due. */
+function patience(size: number | null, { smallRows, readPerMoved, firstAfter }: Effort): number {
+  if (size === null) return firstAfter;
+  return size <= smallRows ? 1 : Math.ceil(size / readPerMoved);
 }

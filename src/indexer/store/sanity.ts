@@ -1,8 +1,9 @@
 import { formatAmount, parseAmount } from '../../consensus/amount.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
-
-const EXACT = 'CAST(amount AS DECIMAL(60,18))';
+import { splitPair } from '../state/keys.ts';
+import type { TickSums } from '../state/movements.ts';
+import type { Changed, View } from '../state/view.ts';
 
 /** A signed decimal of the database. */
 export function readDecimal(text: string | number): bigint {
@@ -11,44 +12,84 @@ export function readDecimal(text: string | number): bigint {
   return digits.startsWith('-') ? -amount : amount;
 }
 
+/** Sums of one ticker that must be equal: supply = credits - debits + escrows = balances + escrows. */
+interface Sums {
+  readonly supply: bigint;
+  /** Credits less debits. */
+  readonly ledger: bigint;
+  readonly balances: bigint;
+  readonly escrows: bigint;
+}
+
 /** Rows of each ticker that the sums of its check are made of. */
 export type TickRows = ReadonlyMap<number, number>;
 
+type Query = Pick<Connection, 'query'>;
+const TABLES = ['credits', 'debits', 'escrows', 'balances'] as const;
+const TICKS_PER_STATEMENT = 500;
+
 /**
- * For each ticker: supply = credits - debits + escrows = balances + escrows.
+ * Compares what blocks changed: of each ticker supply and balances, as they were and as they are, with what was moved. What was
+ * equal before is equal afterwards, without a look at rows that no block touched.
  *
  * @throws {PlatformError} LEDGER_INSANE naming the ticker and the sums; the caller rolls back
  */
-export async function checkSanity(
-  connection: Pick<Connection, 'query'>,
-  tickIds: readonly number[]
-): Promise<TickRows> {
-  if (tickIds.length === 0) return new Map();
-  const sumOf = (table: string) =>
-    `(SELECT COALESCE(SUM(${EXACT}), 0) FROM ${table} s WHERE s.tick_id = t.tick_id) AS ${table}`;
-  const countOf = (table: string) => `(SELECT COUNT(*) FROM ${table} c WHERE c.tick_id = t.tick_id)`;
-  const tables = ['credits', 'debits', 'escrows', 'balances'];
-  const found = await rows<Checked>(
-    connection,
-    `SELECT t.tick_id, i.tick, t.supply, ${tables.map(sumOf).join(', ')}, ${tables.map(countOf).join(' + ')} AS size
-     FROM tokens t JOIN index_tickers i ON i.id = t.tick_id WHERE t.tick_id IN (?)`,
-    [tickIds]
-  );
-  for (const row of found) compareSums(row);
-  return new Map(found.map(({ tick_id, size }) => [Number(tick_id), Number(size)]));
+export function checkChanges({ pairs, tokens }: Changed, moved: ReadonlyMap<string, TickSums>, view: View): void {
+  const balances = new Map<string, bigint>();
+  for (const [pair, before] of pairs) {
+    const [tick] = splitPair(pair);
+    balances.set(tick, (balances.get(tick) ?? 0n) + view.get('balance', pair) - before);
+  }
+  for (const tick of new Set([...balances.keys(), ...tokens.keys(), ...moved.keys()])) {
+    const { held = 0n, escrowed = 0n } = moved.get(tick) ?? {};
+    const supply = (view.get('token', tick)?.supply ?? 0n) - (tokens.get(tick)?.supply ?? 0n);
+    const changed = { supply: tokens.has(tick) ? supply : 0n, ledger: held, balances: balances.get(tick) ?? 0n };
+    compareSums(tick, { ...changed, escrows: escrowed }, 'what was added to the supply');
+  }
 }
 
-type Checked = Record<'tick' | 'supply' | 'credits' | 'debits' | 'escrows' | 'balances', string> &
-  Record<'tick_id' | 'size', number>;
+/**
+ * Compares the sums over all rows of some tickers.
+ *
+ * @throws {PlatformError} LEDGER_INSANE naming the ticker and the sums; the caller rolls back
+ */
+export async function checkSanity(connection: Query, tickIds: readonly number[]): Promise<TickRows> {
+  const sizes = new Map<number, number>();
+  for (let at = 0; at < tickIds.length; at += TICKS_PER_STATEMENT)
+    await checkSome(connection, tickIds.slice(at, at + TICKS_PER_STATEMENT), sizes);
+  return sizes;
+}
 
-function compareSums({ tick, ...sums }: Checked): void {
-  const [supply, credits, debits, escrows, balances] = [
-    ...[sums.supply, sums.credits, sums.debits, sums.escrows, sums.balances].map(readDecimal)
-  ] as [bigint, bigint, bigint, bigint, bigint];
-  const ledger = credits - debits + escrows;
-  const held = balances + escrows;
-  if (supply === ledger && supply === held) return;
-  const [name, sum] = supply === ledger ? ['balances and escrows', held] : ['the ledger', ledger];
-  const reason = `SANITY CHECK FAILED: supply of ${tick} is ${formatAmount(supply)}, ${name} ${formatAmount(sum)}`;
+async function checkSome(connection: Query, tickIds: readonly number[], sizes: Map<number, number>): Promise<void> {
+  const tokens = await rows<{ id: number; tick: string; supply: string }>(
+    connection,
+    'SELECT t.tick_id AS id, i.tick, t.supply FROM tokens t JOIN index_tickers i ON i.id = t.tick_id WHERE t.tick_id IN (?)',
+    [tickIds]
+  );
+  const sums = new Map<string, bigint>();
+  for (const table of TABLES) {
+    const found = await rows<{ id: number; sum: string; count: number }>(
+      connection,
+      `SELECT tick_id AS id, SUM(CAST(amount AS DECIMAL(60,18))) AS sum, COUNT(*) AS count FROM ${table}
+       WHERE tick_id IN (?) GROUP BY tick_id`,
+      [tickIds]
+    );
+    for (const { id, sum, count } of found) {
+      sums.set(`${table} ${id}`, readDecimal(sum));
+      sizes.set(id, (sizes.get(id) ?? 0) + Number(count));
+    }
+  }
+  for (const { id, tick, supply } of tokens) {
+    const [credits, debits, escrows, balances] = TABLES.map((table) => sums.get(`${table} ${id}`) ?? 0n) as [
+      ...[bigint, bigint, bigint, bigint]
+    ];
+    compareSums(tick, { supply: readDecimal(supply), ledger: credits - debits, balances, escrows }, 'supply');
+  }
+}
+
+function compareSums(tick: string, { supply, ledger, balances, escrows }: Sums, what: string): void {
+  if (supply === ledger + escrows && ledger === balances) return;
+  const [name, sum] = supply === ledger + escrows ? ['balances and escrows', balances] : ['the ledger', ledger];
+  const reason = `SANITY CHECK FAILED: ${what} of ${tick} is ${formatAmount(supply)}, ${name} ${formatAmount(sum + escrows)}`;
   throw new PlatformError('LEDGER_INSANE', { reason, tick });
 }

@@ -1,7 +1,7 @@
 import { type Connection, connect, quoteName, rows } from '../../db/core/connection.ts';
-import type { DatabaseCoordinates } from '../../wire/database.ts';
+import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { type KeyDefinition, TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
-import { createStatement, keyClause } from '../definitions/statement.ts';
+import { columnClause, createStatement, keyClause } from '../definitions/statement.ts';
 
 /** Texts of which two spellings are two: they are compared byte for byte. */
 const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -23,8 +23,13 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
     ['tick_id', 'action_index']
   ],
   destroys: [['tick_id', 'action_index']],
-  mappings_actions: [['type_id', 'id', 'action_index']]
+  mappings_actions: [['type_id', 'id', 'action_index']],
+  recovery_pending_rewards: [['applied'], ['validator_pubkey', 'reward_type', 'round_reference']],
+  state_tree_roots: [['block_index']]
 };
+
+/** Columns that tables in use always fill, and this indexer does not. */
+const OPTIONAL: Readonly<Record<string, string>> = { state_tree_roots: 'stakes_root' };
 
 /** Tables of a sync service, which makes them itself. */
 const NOT_OURS: ReadonlySet<string> = new Set(['sync_meta', 'merkle_epochs']);
@@ -43,7 +48,10 @@ const BLOCK_ROOT_TYPE = 'char(64) ascii ascii_bin';
 export const TABLES: ReadonlyMap<string, TableDefinition> = new Map(
   [...TABLES_IN_USE.indexer]
     .filter(([name]) => !NOT_OURS.has(name))
-    .map(([name, table]) => [name, withKeysOfReaders(name, withBlockRoot(name, withExactTexts(name, table)))])
+    .map(([name, table]) => [
+      name,
+      withKeysOfReaders(name, withOptional(name, withBlockRoot(name, withExactTexts(name, table))))
+    ])
 );
 
 function withKeysOfReaders(name: string, table: TableDefinition): TableDefinition {
@@ -60,6 +68,12 @@ function withBlockRoot(name: string, table: TableDefinition): TableDefinition {
   return { ...table, columns: [...table.columns, root] };
 }
 
+function withOptional(name: string, table: TableDefinition): TableDefinition {
+  const optional = OPTIONAL[name];
+  if (!optional) return table;
+  return { ...table, columns: table.columns.map((own) => (own.name === optional ? { ...own, nullable: true } : own)) };
+}
+
 function withExactTexts(name: string, table: TableDefinition): TableDefinition {
   const exact = EXACT_TEXTS[name];
   if (!exact) return table;
@@ -72,7 +86,7 @@ function withExactTexts(name: string, table: TableDefinition): TableDefinition {
  * @returns a connection to it  @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
 export async function openIndexerDatabase({ name, ...server }: DatabaseCoordinates): Promise<Connection> {
-  const connection = await connect(server);
+  const connection = await connect(server, { several: true });
   try {
     await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)} CHARACTER SET utf8mb4`);
     await connection.query(`USE ${quoteName(name)}`);
@@ -93,6 +107,7 @@ export async function createIndexerTables(connection: Pick<Connection, 'query'>)
       `ALTER TABLE blocks ADD COLUMN ${BLOCK_ROOT} CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL`
     );
   for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);
+  for (const [table, column] of Object.entries(OPTIONAL)) await makeOptional(connection, table, column);
 }
 
 /** Of a table that an earlier release made. */
@@ -103,4 +118,12 @@ async function addMissingKeys(connection: Pick<Connection, 'query'>, table: stri
   if (missing.length === 0) return;
   const added = missing.map((key) => `ADD ${keyClause(key)}`).join(', ');
   await connection.query(`ALTER TABLE ${quoteName(table)} ${added}`);
+}
+
+/** The same for a column that has to be filled there. */
+async function makeOptional(connection: Pick<Connection, 'query'>, table: string, column: string): Promise<void> {
+  const [found] = await rows<{ Null: string }>(connection, `SHOW COLUMNS FROM ${quoteName(table)} LIKE ?`, [column]);
+  const definition = TABLES.get(table)!.columns.find(({ name }) => name === column)!;
+  if (found?.Null === 'NO')
+    await connection.query(`ALTER TABLE ${quoteName(table)} MODIFY ${columnClause(definition)}`);
 }

@@ -1,20 +1,22 @@
-import { formatAmount } from '../../consensus/amount.ts';
-import { type Connection, databaseError, quoteName, rows } from '../../db/core/connection.ts';
+import type { ChainNames } from '../../consensus/balance-leaf.ts';
+import { type Connection, connect, databaseError, quoteName, rows } from '../../db/core/connection.ts';
+import { StatementBatch, write } from '../../db/core/statement-batch.ts';
 import { PlatformError } from '../../errors.ts';
-import type { DatabaseCoordinates } from '../../wire/database.ts';
+import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
-import { executeBlocks } from '../block/execute.ts';
+import { pricePushes, tipPush } from '../pushes/push.ts';
+import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
 import type { Rules } from '../rules/rules.ts';
-import type { TableRow } from '../state/effects.ts';
-import { splitPair, tickKey, View } from '../state/state.ts';
-import { factLoader } from './facts.ts';
 import { Lookups } from './lookups.ts';
-import { loadLiveOffers, readTimes } from './offer-facts.ts';
+import { type PreparedBlocks, Preparer } from './preparer.ts';
+import { applyRewards, hasRewards } from './pushed-rewards.ts';
 import { rollBack } from './rollback.ts';
-import { encodeColumns, encodeRows, textsOf } from './row-encoder.ts';
+import { encodeColumns, encodeRows, textsOf, tupleOf } from './row-encoder.ts';
+import { insert, writeBalances } from './row-writer.ts';
 import { checkSanity } from './sanity.ts';
 import { SanitySchedule } from './sanity-schedule.ts';
 import { createIndexerTables, openIndexerDatabase } from './schema.ts';
+import { type FollowedBalances, insertRoots } from './state-roots.ts';
 import { writeTokens } from './token-rows.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
@@ -30,11 +32,25 @@ export interface IndexerHalt {
   readonly reason: string;
 }
 
+/** What a hub is told of. */
+export interface PushOptions {
+  /** `mainnet`. */
+  readonly network: string;
+  /** Called when there is something new to tell, with how many of the oldest pushes had to go for it. */
+  readonly onQueued: (lost: number) => void;
+}
+
+/** What a store does beside the ledger. */
+export interface StoreExtras {
+  /** Names the state roots of blocks. Default: they have none. */
+  readonly roots?: { readonly names: ChainNames; readonly balances: FollowedBalances };
+  /** Queues what a hub is to be told. Default: nothing is. */
+  readonly pushes?: PushOptions;
+}
+
+/** So far behind the decoder, the newest block is nothing to tell a hub. */
+const TIP_WITHIN_BLOCKS = 100;
 const LOCK_WAIT_S = 2;
-const ROWS_PER_STATEMENT = 1_000;
-const PAIRS_PER_STATEMENT = 500;
-/** Facts that stay in memory between groups of blocks. */
-const MAX_FACTS = 100_000;
 
 /**
  * An indexer database and its one writer.
@@ -44,17 +60,21 @@ const MAX_FACTS = 100_000;
 export class IndexerStore {
   readonly #connection: Connection;
   readonly #rules: Rules;
+  readonly #extras: StoreExtras;
   readonly #lookups = new Lookups();
-  /** Ids of all tickers, by `tickKey`. */
-  readonly #tickers = new Map<string, number>();
-  #view = new View({ isWhole: false });
+  /** Reads what blocks need, while the ones before them are being written. */
+  readonly #reader: Connection;
+  readonly #preparer: Preparer;
   readonly #sanity = new SanitySchedule();
-  /** Whether all live offers are in the view. */
-  #hasOffers = false;
+  /** The hashing of the last group's balances. */
+  #rooting: Promise<unknown> = Promise.resolve();
 
-  private constructor(connection: Connection, rules: Rules) {
+  private constructor(connection: Connection, reader: Connection, rules: Rules, extras: StoreExtras) {
     this.#connection = connection;
+    this.#reader = reader;
+    this.#preparer = new Preparer(rules);
     this.#rules = rules;
+    this.#extras = extras;
   }
 
   /**
@@ -62,8 +82,14 @@ export class IndexerStore {
    *
    * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
    */
-  static async open(database: DatabaseCoordinates, rules: Rules, statementLimitS: number): Promise<IndexerStore> {
+  static async open(
+    database: DatabaseCoordinates,
+    rules: Rules,
+    statementLimitS: number,
+    extras: StoreExtras = {}
+  ): Promise<IndexerStore> {
     let connection: Connection | undefined;
+    let reader: Connection | undefined;
     try {
       connection = await openIndexerDatabase(database);
       const [lock] = await rows(connection, 'SELECT GET_LOCK(?, ?) AS taken', [
@@ -76,14 +102,17 @@ export class IndexerStore {
         });
       await createIndexerTables(connection);
       await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
-      const store = new IndexerStore(connection, rules);
+      reader = await connect(database, { statementLimitS });
+      const store = new IndexerStore(connection, reader, rules, extras);
       await store.#lookups.prepare(connection, new Map([['index_statuses', new Set(['valid'])]]));
       if (store.#lookups.idOf('index_statuses', 'valid') !== VALID_STATUS)
         throw new PlatformError('DATABASE_UNUSABLE', { reason: 'index_statuses: the first status is not "valid"' });
-      await store.#readTickers();
+      await store.#preparer.restart(connection);
+      extras.roots?.balances.align((await store.readNewest(1))[0]?.height ?? null);
       return store;
     } catch (caught) {
       connection?.destroy();
+      reader?.destroy();
       throw databaseError(caught, { database: database.name });
     }
   }
@@ -96,20 +125,89 @@ export class IndexerStore {
     );
   }
 
-  /** Carries out blocks that follow the newest one and writes them, all or none. @returns their hashes */
-  async addBlocks(blocks: readonly ChainBlock[]): Promise<readonly BlockHashes[]> {
-    return await this.#transaction(async () => {
-      const load = factLoader(this.#connection, this.#view, { ids: this.#tickers });
-      await load((['address', 'ticker', 'action', 'transaction'] as const).map((key) => ({ kind: 'counter', key })));
-      const view = this.#view;
-      if (!this.#hasOffers) await loadLiveOffers(this.#connection, view);
-      this.#hasOffers = true;
-      const below = { hashes: await this.#readHashes(), times: await readTimes(this.#connection, blocks[0]!.height) };
-      const executed = await executeBlocks({ view, rules: this.#rules, load }, blocks, below);
-      await this.#write(executed);
-      if (this.#view.size > MAX_FACTS) this.#forget();
+  /**
+   * Writes blocks that follow the newest one, all or none.
+   *
+   * @param decoderTip height of the chain's newest block
+   * @param prepared  what `prepare` began of these blocks; default: they are carried out now
+   * @returns the hashes of those written
+   */
+  async addBlocks(
+    blocks: readonly ChainBlock[],
+    decoderTip = blocks.at(-1)!.height,
+    prepared?: Promise<PreparedBlocks>
+  ): Promise<readonly BlockHashes[]> {
+    let lost: number | null = null;
+    try {
+      const { executed } = await this.#transaction(async () => {
+        const ready = await (prepared ?? this.#prepareNow(blocks));
+        await this.#write(ready);
+        lost = await this.#queuePushes(ready.executed, decoderTip);
+        return ready;
+      });
+      await this.#extras.roots?.balances.settle(true);
+      if (lost !== null) this.#extras.pushes?.onQueued(lost);
       return executed.map(({ hashes }) => hashes);
-    });
+    } catch (caught) {
+      await this.#rooting.catch(() => undefined); // told already, or because of what was told
+      await this.#extras.roots?.balances.settle(false);
+      throw caught;
+    }
+  }
+
+  /** Whether the next blocks may be prepared: pushed rewards are taken in with blocks that nobody prepared. */
+  async mayPrepare(): Promise<boolean> {
+    try {
+      return !(await hasRewards(this.#reader));
+    } catch (caught) {
+      throw faultOf(caught);
+    }
+  }
+
+  /**
+   * Begins blocks that follow those prepared last, to be written by `addBlocks`. Those before may still be being written; the
+   * ones before them must be written.
+   */
+  async prepare(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
+    try {
+      return await this.#preparer.prepare(blocks, this.#reader, this.#followedNames);
+    } catch (caught) {
+      throw faultOf(caught);
+    }
+  }
+
+  /** The same within the transaction that writes them. */
+  async #prepareNow(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
+    if (await applyRewards(this.#connection, blocks[0]!.height)) await this.#preparer.restart(this.#connection);
+    return await this.#preparer.prepare(blocks, this.#connection, this.#followedNames);
+  }
+
+  get #followedNames(): ChainNames | undefined {
+    const { roots } = this.#extras;
+    return roots?.balances.isFollowing ? roots.names : undefined;
+  }
+
+  /** Forgets what was prepared and is not written. Nothing may be under way. */
+  async discard(): Promise<void> {
+    try {
+      await this.#preparer.restart(this.#reader);
+    } catch (caught) {
+      throw faultOf(caught);
+    }
+  }
+
+  /** Prices that blocks told, then the newest block. @returns how many older ones had to go; null when there is nothing to tell */
+  async #queuePushes(executed: readonly ExecutedBlock[], decoderTip: number): Promise<number | null> {
+    const { pushes } = this.#extras;
+    if (!pushes) return null;
+    const { coin } = this.#rules;
+    const hasPrices = executed.some(({ rows: made }) => made.some(({ table }) => table === 'prices'));
+    const generation = hasPrices ? await readGeneration(this.#connection, coin) : 0;
+    const prices = executed.flatMap((block) => pricePushes(block, { coin, generation }));
+    const { block } = executed.at(-1)!;
+    const isNear = decoderTip - block.height <= TIP_WITHIN_BLOCKS;
+    const queued = [...prices, ...(isNear ? [tipPush(block, coin, pushes.network)] : [])];
+    return queued.length === 0 ? null : await enqueuePushes(this.#connection, queued);
   }
 
   /** Takes back all blocks from a height on. */
@@ -118,13 +216,8 @@ export class IndexerStore {
       await rollBack(this.#connection, height, this.#rules);
       await this.#recordEvent('REORG', { block_index: height });
     });
-    this.#forget();
-    await this.#readTickers();
-  }
-
-  #forget(): void {
-    this.#view = new View({ isWhole: false });
-    this.#hasOffers = false;
+    await this.discard();
+    await this.#extras.roots?.balances.rollBack(height - 1);
   }
 
   /** The hash of the block at a height; null where there is none. */
@@ -166,88 +259,47 @@ export class IndexerStore {
     return halt;
   }
 
-  /** Lets go of the connection and of the writer's lock. */
+  /** Lets go of the connections and of the writer's lock. */
   close(): void {
+    this.#reader.destroy();
     this.#connection.destroy();
   }
 
-  async #write(executed: readonly ExecutedBlock[]): Promise<void> {
-    const written = executed.flatMap(rowsOf);
-    for (const { table, columns } of written) {
-      if (table === 'index_tickers') this.#tickers.set(tickKey(String(columns['tick'])), Number(columns['id']));
-    }
-    const changes = executed.flatMap(({ rowChanges }) => rowChanges);
-    await this.#lookups.prepare(this.#connection, textsOf([...written, ...changes]));
-    const encoded = encodeRows(written, this.#lookups);
-    // One connection does them in order; the next statement is spelled out while the server is at the one before.
-    await Promise.all([...encoded].map(([table, { columns, values }]) => this.#insert(table, columns, values)));
+  async #write(prepared: PreparedBlocks): Promise<void> {
+    const { executed, rows: made, changes, tokens, balances, moved } = prepared;
+    const rooted = this.#advanceRoots(prepared);
+    await this.#lookups.prepare(this.#connection, textsOf([...made, ...changes]));
+    // In few messages: the server is busy with one while this thread carries out the next blocks.
+    const batch = new StatementBatch(this.#connection);
+    const written = [...encodeRows(made, this.#lookups)].map(([table, { columns, tuples }]) =>
+      insert(batch, table, columns, tuples)
+    );
+    await Promise.all(written);
     for (const { table, actionIndex, columns } of changes) {
       const values = encodeColumns(table, columns, this.#lookups);
-      await this.#query(`UPDATE ${quoteName(table)} SET ? WHERE action_index = ?`, [values, actionIndex]);
+      await write(batch, `UPDATE ${quoteName(table)} SET ? WHERE action_index = ?`, [values, actionIndex]);
     }
-    await this.#insert(
-      'chain_blocks',
-      ['block_index', 'block_hash'],
-      executed.map(({ block }) => [block.height, block.hash])
-    );
-    await this.#writeChanged();
-    const moved = new Set(executed.flatMap(({ movedTicks }) => [...movedTicks]));
-    const due = this.#sanity.begin([...moved].map((tick) => this.#tickers.get(tickKey(tick))!));
-    this.#sanity.finish(await checkSanity(this.#connection, due));
+    const chain = executed.map(({ block }) => tupleOf([block.height, block.hash]));
+    await insert(batch, 'chain_blocks', ['block_index', 'block_hash'], chain);
+    await writeTokens(batch, tokens);
+    await writeBalances(batch, balances);
+    this.#sanity.finish(await checkSanity(batch, this.#sanity.begin(moved, executed.length > 1)));
+    await batch.query('DO 0'); // what no answer was asked for is carried out by now
+    const root = await rooted;
+    if (root === null) return;
+    const { names } = this.#extras.roots!;
+    await insertRoots(this.#connection, { hashes: this.#rules.hashes, names }, executed.at(-1)!, root);
   }
 
-  /** Balances and tokens as the blocks left them. */
-  async #writeChanged(): Promise<void> {
-    const { pairs, tokens } = this.#view.takeChanged();
-    await writeTokens(
-      this.#connection,
-      [...tokens].flatMap((key) => this.#view.get('token', key) ?? [])
-    );
-    const values = [...pairs].map((pair) => {
-      const [tick, address] = splitPair(pair);
-      const amount = this.#view.get('balance', pair);
-      return [this.#view.get('addressId', address)!, this.#tickers.get(tick)!, formatAmount(amount)] as const;
-    });
-    const [gone, kept] = [
-      values.filter(([, , amount]) => amount === '0'),
-      values.filter(([, , amount]) => amount !== '0')
-    ];
-    const columns = ['address_id', 'tick_id', 'amount'];
-    await this.#insert('balances', columns, kept, 'ON DUPLICATE KEY UPDATE amount = VALUES(amount)');
-    for (let at = 0; at < gone.length; at += PAIRS_PER_STATEMENT) {
-      const wanted = gone.slice(at, at + PAIRS_PER_STATEMENT).map(([a, t]) => `SELECT ${a} AS a, ${t} AS t`);
-      await this.#query(
-        `DELETE b FROM (${wanted.join(' UNION ALL ')}) w STRAIGHT_JOIN balances b ON b.address_id = w.a AND b.tick_id = w.t`
-      );
-    }
-  }
-
-  async #insert(
-    table: string,
-    columns: readonly string[],
-    values: readonly (readonly unknown[])[],
-    onDuplicate = ''
-  ): Promise<void> {
-    const into = `INSERT INTO ${table} (${columns.map(quoteName).join(', ')}) VALUES ? ${onDuplicate}`;
-    const slices = Array.from({ length: Math.ceil(values.length / ROWS_PER_STATEMENT) }, (_, place) =>
-      values.slice(place * ROWS_PER_STATEMENT, (place + 1) * ROWS_PER_STATEMENT)
-    );
-    await Promise.all(slices.map((slice) => this.#query(into, [slice])));
-  }
-
-  async #readHashes(): Promise<BlockHashes | undefined> {
-    const [tip] = await this.#query<BlockHashes & Record<string, unknown>>(
-      `SELECT l.hash AS ledger, a.hash AS actions, c.hash AS contract FROM blocks b
-       JOIN index_transactions l ON l.id = b.ledger_hash_id JOIN index_transactions a ON a.id = b.actions_hash_id
-       JOIN index_transactions c ON c.id = b.contract_hash_id ORDER BY b.block_index DESC LIMIT 1`
-    );
-    return tip;
-  }
-
-  async #readTickers(): Promise<void> {
-    this.#tickers.clear();
-    for (const { id, tick } of await this.#query<{ id: number; tick: string }>('SELECT id, tick FROM index_tickers'))
-      this.#tickers.set(tickKey(tick), id);
+  /** Begins the hashing, which goes on while the rows are written. @returns the root as hex, null where there is none */
+  #advanceRoots({ executed, leaves }: PreparedBlocks): Promise<string | null> {
+    const { roots } = this.#extras;
+    if (!roots?.balances.isFollowing) return Promise.resolve(null);
+    const span = { base: executed[0]!.block.height - 1, last: executed.at(-1)!.block.height };
+    const root = roots.balances.advance(span, leaves, null);
+    root.catch(() => undefined); // told where it is waited for, unless something else fails before
+    this.#rooting = root;
+    return root;
   }
 
   async #recordEvent(code: string, data: object): Promise<void> {
@@ -265,7 +317,7 @@ export class IndexerStore {
       return result;
     } catch (caught) {
       this.#connection.destroy(); // the server rolls back, whatever state the connection is in
-      throw 'code' in Object(caught) ? databaseError(caught) : PlatformError.from(caught);
+      throw faultOf(caught);
     }
   }
 
@@ -278,26 +330,7 @@ export class IndexerStore {
   }
 }
 
-/** All rows of a block. New addresses and tickers bear its height. */
-function rowsOf({ block: { height, time }, hashes, root, rows: made }: ExecutedBlock): TableRow[] {
-  const stamped = made.map((row) =>
-    row.table === 'index_addresses' || row.table === 'index_tickers'
-      ? { table: row.table, columns: { ...row.columns, block_index: height } }
-      : row
-  );
-  return [
-    ...stamped,
-    {
-      table: 'blocks',
-      columns: {
-        block_index: height,
-        block_time: time,
-        ledger_hash_id: hashes.ledger,
-        actions_hash_id: hashes.actions,
-        contract_hash_id: hashes.contract,
-        state_hash_id: null,
-        block_merkle_root: root
-      }
-    }
-  ];
+/** What failed, by its code. */
+function faultOf(caught: unknown): PlatformError {
+  return 'code' in Object(caught) ? databaseError(caught) : PlatformError.from(caught);
 }

@@ -1,6 +1,6 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
-import { LOCKS, type Token } from '../state/state.ts';
+import { LOCKS, type Token } from '../state/token.ts';
 
 type Query = Pick<Connection, 'query'>;
 const PER_STATEMENT = 500;

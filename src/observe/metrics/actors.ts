@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
-import type { ActorName } from '../../wire/actor.ts';
-import type { ActorReport } from '../../wire/report.ts';
+import type { ActorName } from '../../wire/state/actor.ts';
+import type { ActorReport } from '../../wire/state/report.ts';
 import { DATABASE, labelsOf } from './labels.ts';
 
 /** One actor as the metrics see it. */

@@ -1,4 +1,4 @@
-import { type ActorName, subjectOf } from '../../wire/actor.ts';
+import { type ActorName, subjectOf } from '../../wire/state/actor.ts';
 
 /** The labels of one database's metrics. */
 export const DATABASE = ['db_type', 'chain', 'network'] as const;

@@ -13,7 +13,7 @@ export interface ClientLimiterOptions {
 /** The bucket of each address, one token a request, and its refill: some tenth of a core. */
 const BUCKET_TOKENS = 10_000;
 const TOKENS_PER_S = 1_000;
-/** Whatever it is, 64 KiB of it are read at once, and its connection was for nothing. */
+/** Of bytes that break the protocol: up to 64 KiB of them were read, and a connection was opened for them. */
 const FAULT_COST = 250;
 /** Its chunks may have a byte each, and the parser hands them over one by one. */
 export const CHUNKS_COST = 100;

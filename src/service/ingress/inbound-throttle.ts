@@ -19,7 +19,7 @@ class Queue {
     setImmediate(() => this.#turn());
   }
 
-  /** Who asks again meanwhile waits for the next turn. */
+  /** Sockets that ask during a turn wait for the next one. */
   #turn(): void {
     this.#isDue = false;
     const began = performance.now();

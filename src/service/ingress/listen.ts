@@ -3,7 +3,7 @@ import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 
 /** An app that can listen and end. */
-export type FrontDoor = Pick<FastifyInstance, 'listen' | 'server' | 'close'>;
+export type HttpApp = Pick<FastifyInstance, 'listen' | 'server' | 'close'>;
 
 /** Where a service listens, with the names of the variables that say so. */
 export interface ListenPlace {
@@ -33,7 +33,7 @@ const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
  * @returns the port
  * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID; both name the variable that is to be changed
  */
-export async function listen(app: Omit<FrontDoor, 'close'>, place: ListenPlace): Promise<number> {
+export async function listen(app: Omit<HttpApp, 'close'>, place: ListenPlace): Promise<number> {
   const { host, variables, log, service } = place;
   try {
     const listenTextResolver = (address: string) => `${service} listens on ${address}`;

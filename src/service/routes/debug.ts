@@ -1,15 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
 import type { Timeline } from '../../../actors/runtime/supervision/timeline.ts';
-import { ACTOR_SUBJECTS, type ActorName, actorKey, actorNamed, subjectOf } from '../../wire/actor.ts';
-import { DatabaseIdSchema } from '../../wire/database.ts';
-import type { Pipeline } from '../../wire/pipeline.ts';
-import type { ActorReport } from '../../wire/report.ts';
+import { DatabaseIdSchema } from '../../wire/data/database.ts';
+import { ACTOR_SUBJECTS, type ActorName, actorKey, actorNamed, subjectOf } from '../../wire/state/actor.ts';
+import type { Pipeline } from '../../wire/state/pipeline.ts';
+import type { ActorReport } from '../../wire/state/report.ts';
+import { type ServiceLook, ServiceLookSchema } from '../../wire/state/service-look.ts';
 import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
 import { createLimit } from '../limits.ts';
 import { oneOf, wholeNumber } from '../parameters.ts';
+import type { OtherServices } from '../platform/other-services.ts';
+import { platformView } from '../platform/platform-view.ts';
 import type { Readiness } from '../readiness.ts';
 
 /** What an operator may do to any actor. */
@@ -27,7 +31,7 @@ export interface ServiceActors {
   /** What happened to them. */
   readonly timeline: Pick<Timeline, 'seq' | 'since'>;
   readonly control: ActorControl;
-  /** What the service knows of one beside that: its last report, and what else the console shows of this kind. */
+  /** The last report of an actor, and further fields that the console shows for its kind. */
   describe(id: ActorName): { readonly report: ActorReport | null };
   /** The way of blocks as the service knows it. */
   pipeline(): Pipeline;
@@ -38,8 +42,11 @@ export interface DebugDeps {
   readonly service: string;
   /** `server` or `client` of sync; null where a service has no modes. */
   readonly mode: string | null;
+  /** Path of the console page. */
+  readonly console: string;
   readonly actors: ServiceActors;
   readonly readiness: () => Readiness | Promise<Readiness>;
+  readonly others: OtherServices;
   readonly addressOf: AddressReader;
   readonly authenticator: Authenticator;
 }
@@ -66,7 +73,8 @@ export const NEEDS_OPERATOR = "Needs an operator's key.";
 
 /**
  * `GET /debug/actors`: actors, machines, restarts and last transitions. `GET /debug/live?after=seq`: the same with reports
- * and what happened since, for the console. For an operator: `POST /debug/actors/:dbType/:chain/:network/ACTION`.
+ * and what happened since, for the console. `GET /debug/pipeline`: the way of blocks, for the consoles of other services. For an operator:
+ * `POST /debug/actors/:dbType/:chain/:network/ACTION`.
  */
 export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
   const { actors, addressOf } = deps;
@@ -102,8 +110,13 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
 };
 
 const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
-  const { version, service, mode, actors, addressOf, authenticator } = deps;
+  const { version, service, mode, console, actors, addressOf, authenticator, others } = deps;
   const { timeline } = actors;
+  const instance = randomUUID();
+  const lookAtService = async (): Promise<ServiceLook> => {
+    const readiness = await deps.readiness();
+    return { instance, service, version, mode, console, readiness, pipeline: actors.pipeline() };
+  };
   let look = { text: '', at: Number.NEGATIVE_INFINITY };
   const lookAtActors = () => {
     if (performance.now() - look.at < LOOK_MS) return look.text;
@@ -124,12 +137,15 @@ const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
   } as const;
   app.get('/debug/live', { config: { doc }, schema: { querystring: AfterSchema } }, async (request, reply) => {
     const entries = timeline.since(Number(request.query.after ?? 0)).slice(0, MAX_ENTRIES);
+    const told = others.list();
+    const own = told.length > 0 ? await lookAtService() : null;
     const head = {
       now: Date.now(),
       version,
       service,
       mode,
-      readiness: await deps.readiness(),
+      readiness: own?.readiness ?? (await deps.readiness()),
+      platform: own && platformView(own, told),
       operated: authenticator.admitsOperator(request.headers),
       seq: entries.length === MAX_ENTRIES ? entries.at(-1)!.seq : timeline.seq,
       entries
@@ -138,4 +154,14 @@ const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
       .type('application/json; charset=utf-8')
       .send(`${JSON.stringify(head).slice(0, -1)},${lookAtActors()}}`);
   });
+  app.get(
+    '/debug/pipeline',
+    {
+      config: {
+        doc: { tag: 'Operator', summary: 'The service and the way of blocks as it knows it', statuses: [429] }
+      },
+      schema: { response: { 200: ServiceLookSchema as TSchema } }
+    },
+    lookAtService
+  );
 };

@@ -35,11 +35,26 @@ export async function callMethod(
     MAX_BODY_BYTES,
     () => new Error(`answered more than ${MAX_BODY_BYTES} bytes`)
   );
-  if (!response.ok) throw new Error(`answered HTTP ${response.status}${errorIn(body)}`);
+  if (!response.ok) {
+    const error = errorIn(body);
+    throw new AnsweredError(`answered HTTP ${response.status}${error ? `: ${printError(error)}` : ''}`, codeOf(error));
+  }
   const reply: unknown = parseJson(body);
   if (typeof reply !== 'object' || reply === null) throw new Error('answered no JSON-RPC reply');
-  if ('error' in reply && reply.error) throw new Error(`answered ${printError(reply.error)}`);
+  if ('error' in reply && reply.error) {
+    throw new AnsweredError(`answered ${printError(reply.error)}`, codeOf(reply.error));
+  }
   return 'result' in reply ? reply.result : undefined;
+}
+
+/** What a service answered instead of a result; `code` is that of the JSON-RPC error where there is one. */
+export class AnsweredError extends Error {
+  readonly code: number | undefined;
+
+  constructor(message: string, code?: number) {
+    super(message);
+    this.code = code;
+  }
 }
 
 /** Why a call failed. fetch hides the interesting part in its cause. */
@@ -52,12 +67,16 @@ export function reasonOf(caught: unknown): string {
 
 const printError = (error: unknown): string => JSON.stringify(error).slice(0, MAX_ERROR_LETTERS);
 
-/** The error of a JSON-RPC reply under a status that is none of success; nothing where the body is no such reply. */
-function errorIn(body: Buffer): string {
+function codeOf(error: unknown): number | undefined {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === 'number' ? code : undefined;
+}
+
+/** The error of a JSON-RPC reply under a status that is none of success; undefined where the body is no such reply. */
+function errorIn(body: Buffer): unknown {
   try {
-    const { error } = Object(parseJson(body)) as { readonly error?: unknown };
-    return error ? `: ${printError(error)}` : '';
+    return (Object(parseJson(body)) as { readonly error?: unknown }).error;
   } catch {
-    return '';
+    return undefined;
   }
 }

@@ -79,8 +79,9 @@ async function run(method: Row | undefined, call: Call, id: Id, log: FastifyBase
 }
 
 /** What is wrong at the place that the fault names. */
-function reasonOf({ keyword, message }: TLocalizedValidationError): string {
-  return keyword === 'boolean' ? 'is unknown here: correct its name or leave it out' : message;
+function reasonOf(fault: TLocalizedValidationError): string {
+  if (fault.keyword === 'boolean') return 'is unknown here: correct its name or leave it out';
+  return fault.keyword === 'enum' ? `must be one of ${fault.params.allowedValues.join(', ')}` : fault.message;
 }
 
 /** The id that a reply to the call carries; null where it has none that can be read. */

@@ -6,6 +6,7 @@ import type { Authenticator } from '../auth.ts';
 import { createLimit } from '../limits.ts';
 import { idOf, MethodTable } from './calls.ts';
 import { readExactBody } from './exact-body.ts';
+import { JsonResult } from './json-result.ts';
 import { KeptResult } from './kept-result.ts';
 import { type RpcMethod, rpcMethod } from './method.ts';
 import { type OpenRpc, OpenRpcSchema } from './openrpc.ts';
@@ -97,7 +98,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document,
     if (replies.length === 0) return reply.code(204).send();
     if (isBatch) return reply.send(replies);
     const [only] = replies;
-    if (only && 'result' in only && only.result instanceof KeptResult)
+    if (only && 'result' in only && (only.result instanceof KeptResult || only.result instanceof JsonResult))
       return await sendKept(request, reply, only.result, only.id);
     return reply.code(outcomes[0]!.status).send(only);
   };
@@ -134,7 +135,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document,
 async function sendKept(
   { headers }: FastifyRequest,
   reply: FastifyReply,
-  result: KeptResult,
+  result: KeptResult | JsonResult,
   id: Id
 ): Promise<FastifyReply> {
   const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:\s*,|\s*$))/.test(String(headers['accept-encoding'] ?? ''));

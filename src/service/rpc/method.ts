@@ -1,5 +1,6 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.ts';
+import type { JsonResult } from './json-result.ts';
 import type { KeptResult } from './kept-result.ts';
 
 /** One row of a service's method table, which is also its documentation. */
@@ -17,7 +18,7 @@ export interface RpcMethod {
   /** What it may be refused with, beside the codes of every method. */
   readonly errors?: readonly ErrorCode[];
   /**
-   * @returns the result, a `KeptResult` of which many get the same bytes, or an `RpcAnswer` when the HTTP status is not 200
+   * @returns the result, a `KeptResult` of which many get the same bytes, a `JsonResult`, or an `RpcAnswer` when the HTTP status is not 200
    * @throws {PlatformError} REQUEST_INVALID becomes -32602, all else -32603; what the caller reads of it is `publicFailure`
    */
   run(params: unknown): unknown;
@@ -37,7 +38,7 @@ export function rpcMethod<R extends TSchema, P extends TObject = TObject>(
 /** @see RpcMethod.needsKey */
 export const needsKey = ({ needsKey, write }: RpcMethod): boolean => needsKey ?? write;
 
-type Answer<T> = T | RpcAnswer<T> | KeptResult<T>;
+type Answer<T> = T | RpcAnswer<T> | KeptResult<T> | JsonResult<T>;
 
 /** A result with an HTTP status of its own; the status counts for single calls only, a batch answers 200. */
 export class RpcAnswer<T = unknown> {

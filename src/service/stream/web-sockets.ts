@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import { SUBPROTOCOL } from '../auth.ts';
-import { hangUp } from '../ingress/front-door.ts';
+import { hangUp } from '../ingress/ingress.ts';
 
 const MAX_CLIENT_MESSAGE_BYTES = 4096;
 /** Pieces of one message at most: each keeps the whole 64 KiB buffer that it was read into. */

@@ -1,4 +1,4 @@
-import { type BlockHashes, hashesOf } from '../../wire/database.ts';
+import { type BlockHashes, hashesOf } from '../../wire/data/database.ts';
 import type { SourceClient } from './source-client.ts';
 
 const PAGE = 1_000;
@@ -13,7 +13,7 @@ export interface HashAnswer {
 }
 
 /**
- * What a source says of a block now, and of those that it names beside it, in the leanest way that it offers: its status, else
+ * The hashes that a source names for a block, and for others in the same answer, by the cheapest way that it offers: its status, else
  * an indexer's transparency log, else the headers of a snapshot.
  *
  * @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE

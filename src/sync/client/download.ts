@@ -216,7 +216,9 @@ export class Download {
     const { path } = this.#receipt;
     const { etag } = this.head;
     if (etag === null && this.#size > 0)
-      throw new PlatformError('SOURCE_TRUNCATED', { reason: 'the download broke, and its source cannot resume it' });
+      throw new PlatformError('SOURCE_TRUNCATED', {
+        reason: 'the download was interrupted, and its source cannot resume it'
+      });
     const headers =
       this.#size === 0 ? ACCEPT_SNAPSHOT : { ...ACCEPT_SNAPSHOT, range: `bytes=${this.#size}-`, 'if-range': etag! };
     const response = await this.#source.get(path, headers, this.#aborter.signal);

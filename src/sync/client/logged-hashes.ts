@@ -1,4 +1,4 @@
-import { type BlockHashes, hashesOf } from '../../wire/database.ts';
+import { type BlockHashes, hashesOf } from '../../wire/data/database.ts';
 import type { SourceClient } from './source-client.ts';
 
 const PAGE = 1_000;

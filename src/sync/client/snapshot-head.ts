@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
-import { type BlockHashes, blockText, type DbType, hashesOf, SCHEMA_VERSION } from '../../wire/database.ts';
-import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../../wire/snapshot.ts';
+import { type BlockHashes, blockText, type DbType, hashesOf, SCHEMA_VERSION } from '../../wire/data/database.ts';
+import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../../wire/data/snapshot.ts';
 
 /** Asks for a snapshot's body as zstd, which is smaller and costs less; a source that has none sends gzip. */
 export const ACCEPT_SNAPSHOT = { 'accept-encoding': 'zstd, gzip;q=0.5' } as const;

@@ -1,9 +1,7 @@
 import Type from 'typebox';
 import { hasCode, PlatformError } from '../../errors.ts';
 import { ByName } from '../../wire/by-name.ts';
-import { SourceSizesSchema } from '../../wire/catalog.ts';
-import { type Checkpoint, CheckpointSchema } from '../../wire/checkpoint.ts';
-import { type BlockHashes, type DatabaseId, hashesOf } from '../../wire/database.ts';
+import { type BlockHashes, type DatabaseId, hashesOf } from '../../wire/data/database.ts';
 import {
   type DatabaseDigest,
   DatabaseDigestSchema,
@@ -16,14 +14,16 @@ import {
   RangeRowsSchema,
   type TableRanges,
   TableRangesSchema
-} from '../../wire/digest.ts';
-import type { IndexMapDigest } from '../../wire/index-map.ts';
-import { type Dispensers, DispensersSchema } from '../../wire/pages.ts';
-import { type SchemaRecord, SchemaRecordSchema } from '../../wire/schema.ts';
-import { type Shape, shapeOf } from '../../wire/shape.ts';
-import { SNAPSHOT_HEADERS } from '../../wire/snapshot.ts';
-import { SourceStatusSchema } from '../../wire/status.ts';
-import { type LoggedBlock, LoggedBlocksSchema } from '../../wire/transparency.ts';
+} from '../../wire/data/digest.ts';
+import type { IndexMapDigest } from '../../wire/data/index-map.ts';
+import { type Dispensers, DispensersSchema } from '../../wire/data/pages.ts';
+import { type SchemaRecord, SchemaRecordSchema } from '../../wire/data/schema.ts';
+import { type Shape, shapeOf } from '../../wire/data/shape.ts';
+import { SNAPSHOT_HEADERS } from '../../wire/data/snapshot.ts';
+import { SourceSizesSchema } from '../../wire/log/catalog.ts';
+import { type Checkpoint, CheckpointSchema } from '../../wire/log/checkpoint.ts';
+import { type LoggedBlock, LoggedBlocksSchema } from '../../wire/log/transparency.ts';
+import { SourceStatusSchema } from '../../wire/state/status.ts';
 import type { HeartbeatBody } from '../../wire/validator.ts';
 import { readSnapshotHead, type SnapshotHead, wholeNumber } from './snapshot-head.ts';
 import { SourceConnection } from './source-connection.ts';

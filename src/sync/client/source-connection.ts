@@ -4,8 +4,8 @@ import { createGunzip } from 'node:zlib';
 import { Agent, type Dispatcher } from 'undici';
 import { PlatformError } from '../../errors.ts';
 import { readBounded } from '../../wire/bounded.ts';
+import type { Shape } from '../../wire/data/shape.ts';
 import { parseJson } from '../../wire/json.ts';
-import type { Shape } from '../../wire/shape.ts';
 import { steadily } from './steady.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -2,17 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
 import { PlatformError } from '../../errors.ts';
 import { count } from '../../observe/counters.ts';
-import { envelopeOf } from '../../wire/envelope.ts';
-import { parseJson } from '../../wire/json.ts';
 import {
   type Announcement,
   AnnouncementSchema,
   MAX_MESSAGE_BYTES,
   type ServerMessage,
   ServerMessageSchema
-} from '../../wire/messages.ts';
+} from '../../wire/data/messages.ts';
+import { type Shape, shapeOf } from '../../wire/data/shape.ts';
+import { envelopeOf } from '../../wire/envelope.ts';
+import { parseJson } from '../../wire/json.ts';
 import { MAX_TEXT_BYTES } from '../../wire/parsed-limit.ts';
-import { type Shape, shapeOf } from '../../wire/shape.ts';
 import { AUTH_HEADER, type AuthMessage, type HeartbeatMessage } from '../../wire/validator.ts';
 import type { SourceClient } from './source-client.ts';
 import { readRetryAfter, sourceError } from './source-connection.ts';

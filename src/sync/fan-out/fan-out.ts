@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
-import type { SyncConfig } from '../../config/sync.ts';
+import type { SyncConfig } from '../../config/services/sync.ts';
 import type { ResumePoint } from '../../db/source/resume-point.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
-import type { Broadcast } from '../../wire/broadcast.ts';
-import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/database.ts';
-import type { StatusMessage } from '../../wire/messages.ts';
-import type { DatabaseReport } from '../../wire/report.ts';
+import type { Broadcast } from '../../wire/data/broadcast.ts';
+import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/data/database.ts';
+import type { StatusMessage } from '../../wire/data/messages.ts';
+import type { DatabaseReport } from '../../wire/state/report.ts';
 import { Subscriber, type SubscriberView } from './subscriber.ts';
 import { ValidatorAuth } from './validator-auth.ts';
 import { ValidatorBook } from './validators.ts';
@@ -210,7 +210,7 @@ export class FanOut {
   }
 
   /** Since the start: messages and bytes handed to sockets, and subscribers dropped by reason; and the messages that wait now. */
-  get figures() {
+  get counts() {
     const queued = [...this.#topics.values()].reduce((sum, { queue }) => sum + queue.length, 0);
     return {
       messages: this.#messages,

@@ -1,7 +1,7 @@
 import { type ActorRefFrom, createActor } from 'xstate';
 import { type Heartbeat, heartbeatMachine } from '../../../machines/sync/heartbeat.ts';
 import { PlatformError } from '../../errors.ts';
-import { type DatabaseId, databaseKey } from '../../wire/database.ts';
+import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
 
 type Entry = ActorRefFrom<typeof heartbeatMachine>;
 

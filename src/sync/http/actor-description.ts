@@ -1,5 +1,5 @@
-import type { DatabaseId } from '../../wire/database.ts';
-import type { DatabaseReport } from '../../wire/report.ts';
+import type { DatabaseId } from '../../wire/data/database.ts';
+import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { SubscriberView } from '../fan-out/subscriber.ts';
 import type { AppDeps } from './deps.ts';
 

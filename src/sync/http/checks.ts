@@ -1,7 +1,7 @@
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import { PlatformError } from '../../errors.ts';
 import { databaseOf } from '../../service/parameters.ts';
-import { type DatabaseId, DB_TYPES, type DbType, databaseKey } from '../../wire/database.ts';
+import { type DatabaseId, DB_TYPES, type DbType, databaseKey } from '../../wire/data/database.ts';
 import type { ActorDirectory } from './deps.ts';
 
 /** What a route of sync declares beside what the frame knows. */

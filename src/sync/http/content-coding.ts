@@ -1,4 +1,4 @@
-import type { SnapshotCoding } from '../../wire/snapshot.ts';
+import type { SnapshotCoding } from '../../wire/data/snapshot.ts';
 
 const ENTRY = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/i;
 

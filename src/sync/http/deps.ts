@@ -2,14 +2,14 @@ import type { FastifyPluginCallback } from 'fastify';
 import type { ReplicaAsks, SourceAsks } from '../../../actors/protocol.ts';
 import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
 import type { Timeline } from '../../../actors/runtime/supervision/timeline.ts';
-import type { SyncConfig } from '../../config/sync.ts';
+import type { SyncConfig } from '../../config/services/sync.ts';
 import type { Logger } from '../../log.ts';
 import type { RequestMetrics } from '../../observe/metrics/metrics.ts';
 import type { ConsoleFile } from '../../service/console-files.ts';
 import type { ActorControl } from '../../service/routes/debug.ts';
-import type { Catalog } from '../../wire/catalog.ts';
-import type { DatabaseId } from '../../wire/database.ts';
-import type { DatabaseReport } from '../../wire/report.ts';
+import type { DatabaseId } from '../../wire/data/database.ts';
+import type { Catalog } from '../../wire/log/catalog.ts';
+import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { FanOut } from '../fan-out/fan-out.ts';
 import type { ArtifactStore } from '../snapshot/artifact-store.ts';
 
@@ -26,6 +26,8 @@ export type HttpConfig = Pick<
   | 'WS_MAX_PER_IP'
   | 'MAX_CONNECTIONS'
   | 'TRUST_PROXY'
+  | 'CONSOLE_SERVICES'
+  | 'CONSOLE_SERVICES_KEY'
   | 'CORS_ORIGINS'
   | 'READY_MAX_LAG'
   | 'SHUTDOWN_GRACE_MS'

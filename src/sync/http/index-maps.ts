@@ -1,5 +1,5 @@
-import { type DatabaseId, databaseKey } from '../../wire/database.ts';
-import type { IndexMapDigest } from '../../wire/index-map.ts';
+import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
+import type { IndexMapDigest } from '../../wire/data/index-map.ts';
 import type { ActorDirectory } from './deps.ts';
 
 const REFRESH_MS = 10_000;

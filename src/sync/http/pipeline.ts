@@ -1,6 +1,6 @@
 import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
-import { type Condition, conditionOf } from '../../wire/condition.ts';
-import { databaseKey } from '../../wire/database.ts';
+import { databaseKey } from '../../wire/data/database.ts';
+import { type Condition, conditionOf } from '../../wire/state/condition.ts';
 import {
   arrowOf,
   boundReason,
@@ -10,8 +10,8 @@ import {
   type PipelineEdge,
   type PipelineNode,
   type PipelineState
-} from '../../wire/pipeline.ts';
-import type { DatabaseReport } from '../../wire/report.ts';
+} from '../../wire/state/pipeline.ts';
+import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { SubscriberView } from '../fan-out/subscriber.ts';
 
 /** What a sync service knows of one database. */

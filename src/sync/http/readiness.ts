@@ -1,5 +1,5 @@
 import { type Readiness, worstOf } from '../../service/readiness.ts';
-import type { DatabaseId } from '../../wire/database.ts';
+import type { DatabaseId } from '../../wire/data/database.ts';
 import type { ActorDirectory } from './deps.ts';
 
 /** @param maxLag blocks that a database may be behind (READY_MAX_LAG) */

@@ -1,5 +1,5 @@
 import { PlatformError } from '../../errors.ts';
-import type { DatabaseId } from '../../wire/database.ts';
+import type { DatabaseId } from '../../wire/data/database.ts';
 import type { ActorAsks, ActorDirectory } from './deps.ts';
 
 /**

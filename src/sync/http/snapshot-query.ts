@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { databaseOf, oneOf, SYNC_MODE_NOTE, SYNC_MODES, wholeNumber } from '../../service/parameters.ts';
-import { IDENTIFIER_PATTERN } from '../../wire/schema.ts';
-import type { SnapshotQuery } from '../../wire/snapshot.ts';
+import { IDENTIFIER_PATTERN } from '../../wire/data/schema.ts';
+import type { SnapshotQuery } from '../../wire/data/snapshot.ts';
 
 /** As many as sources remember. */
 const OLDER_BLOCKS = 1_000;

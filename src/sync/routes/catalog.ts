@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { CatalogSchema } from '../../wire/catalog.ts';
+import { CatalogSchema } from '../../wire/log/catalog.ts';
 import type { AppDeps } from '../http/deps.ts';
 
 /** `GET /catalog`: the databases of this process with their sizes; kept for CATALOG_CACHE_MS, in both modes. */

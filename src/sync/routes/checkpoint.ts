@@ -4,7 +4,7 @@ import type { AddressReader } from '../../service/address.ts';
 import type { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
-import { CheckpointSchema } from '../../wire/checkpoint.ts';
+import { CheckpointSchema } from '../../wire/log/checkpoint.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';
 

@@ -6,7 +6,7 @@ import { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import { SharedReads } from '../../service/shared-reads.ts';
-import { databaseKey } from '../../wire/database.ts';
+import { databaseKey } from '../../wire/data/database.ts';
 import {
   DatabaseDigestSchema,
   DIGEST_KEY_PATTERN,
@@ -16,7 +16,7 @@ import {
   isOfPass,
   RangeRowsSchema,
   TableRangesSchema
-} from '../../wire/digest.ts';
+} from '../../wire/data/digest.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import type { Circuit } from '../../wire/report.ts';
+import type { Circuit } from '../../wire/state/report.ts';
 import type { AppDeps } from '../http/deps.ts';
 
 const HealthSchema = Type.Object({

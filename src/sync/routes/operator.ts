@@ -3,7 +3,7 @@ import Type from 'typebox';
 import type { AddressReader } from '../../service/address.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import { NEEDS_OPERATOR } from '../../service/routes/debug.ts';
-import { DatabaseIdSchema } from '../../wire/database.ts';
+import { DatabaseIdSchema } from '../../wire/data/database.ts';
 import type { AppDeps } from '../http/deps.ts';
 
 const ClearedSchema = Type.Object({

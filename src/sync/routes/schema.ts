@@ -3,9 +3,9 @@ import type { AddressReader } from '../../service/address.ts';
 import type { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
-import { databaseKey } from '../../wire/database.ts';
-import { SchemaRecordSchema } from '../../wire/schema.ts';
-import { SNAPSHOT_HEADERS } from '../../wire/snapshot.ts';
+import { databaseKey } from '../../wire/data/database.ts';
+import { SchemaRecordSchema } from '../../wire/data/schema.ts';
+import { SNAPSHOT_HEADERS } from '../../wire/data/snapshot.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';
 

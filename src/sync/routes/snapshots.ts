@@ -5,8 +5,13 @@ import type { AddressReader } from '../../service/address.ts';
 import type { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit, type Limit } from '../../service/limits.ts';
 import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
-import { SCHEMA_VERSION } from '../../wire/database.ts';
-import { SNAPSHOT_HEADERS, SnapshotBodySchema, type SnapshotCoding, type SnapshotQuery } from '../../wire/snapshot.ts';
+import { SCHEMA_VERSION } from '../../wire/data/database.ts';
+import {
+  SNAPSHOT_HEADERS,
+  SnapshotBodySchema,
+  type SnapshotCoding,
+  type SnapshotQuery
+} from '../../wire/data/snapshot.ts';
 import { chooseCoding } from '../http/content-coding.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';

@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { PlatformError } from '../../errors.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
-import { type DatabaseId, unknownHashes } from '../../wire/database.ts';
-import { remedyOf } from '../../wire/halts.ts';
-import type { DatabaseReport } from '../../wire/report.ts';
-import { type DatabaseStatus, SingleStatusSchema, StatusTreeSchema } from '../../wire/status.ts';
+import { type DatabaseId, unknownHashes } from '../../wire/data/database.ts';
+import { remedyOf } from '../../wire/state/halts.ts';
+import type { DatabaseReport } from '../../wire/state/report.ts';
+import { type DatabaseStatus, SingleStatusSchema, StatusTreeSchema } from '../../wire/state/status.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { IndexMaps } from '../http/index-maps.ts';
 

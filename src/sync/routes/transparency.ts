@@ -14,7 +14,7 @@ import {
   NoEpochSchema,
   OpenEpochSchema,
   TransparencyPageSchema
-} from '../../wire/transparency.ts';
+} from '../../wire/log/transparency.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';
 

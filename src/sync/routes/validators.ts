@@ -6,7 +6,7 @@ import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
 import { ByName } from '../../wire/by-name.ts';
-import type { DatabaseId } from '../../wire/database.ts';
+import type { DatabaseId } from '../../wire/data/database.ts';
 import { HeartbeatBodySchema, type Validators, ValidatorsSchema } from '../../wire/validator.ts';
 import type { AppDeps } from '../http/deps.ts';
 

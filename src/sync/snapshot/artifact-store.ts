@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { NO_TRACE, type Trace } from '../../observe/trace.ts';
-import { databaseKey } from '../../wire/database.ts';
-import type { SnapshotCoding, SnapshotOrder } from '../../wire/snapshot.ts';
+import { databaseKey } from '../../wire/data/database.ts';
+import type { SnapshotCoding, SnapshotOrder } from '../../wire/data/snapshot.ts';
 import { Artifact } from './artifact.ts';
 import { ArtifactShelf } from './artifact-shelf.ts';
 import { BuildSlots, type Slot } from './build-slots.ts';
@@ -127,8 +127,8 @@ export class ArtifactStore {
     return artifact.whenOpened();
   }
 
-  /** Figures since the start; `running`, `bytes` and `oldestBuildMs` are present values. */
-  get figures() {
+  /** Counts since the start; `running`, `bytes` and `oldestBuildMs` are present values. */
+  get counts() {
     const [built, failed, shared] = [this.#built, this.#failed, this.#shared];
     const { growing, bytes } = this.#shelf;
     const oldest = Math.min(performance.now(), ...[...growing].map(({ createdAt }) => createdAt));
@@ -154,7 +154,7 @@ export class ArtifactStore {
         return shared;
       }
       if (!slot || this.#closing.signal.aborted || reader.isGone)
-        throw new PlatformError('SNAPSHOT_BUSY', { reason: 'the build that it waited for has ended' });
+        throw new PlatformError('SNAPSHOT_BUSY', { reason: 'the shared snapshot build has ended' });
       if (!this.#shelf.makeRoom(this.#lastSizes.get(resourceOf(order)) ?? 0, reader.address))
         throw new PlatformError('SNAPSHOT_BUSY', {
           reason: 'readers of other snapshots use all of the snapshot space'

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { PlatformError } from '../../errors.ts';
-import type { SnapshotCoding } from '../../wire/snapshot.ts';
+import type { SnapshotCoding } from '../../wire/data/snapshot.ts';
 import type { Reader } from './reader.ts';
 import { type Block, SharedBlocks } from './shared-blocks.ts';
 

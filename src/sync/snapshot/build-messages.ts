@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { SnapshotChecksums } from '../../db/source/snapshot-checksums.ts';
-import type { BlockHashes } from '../../wire/database.ts';
-import type { MissedChanges, SnapshotCoding, SnapshotOrder } from '../../wire/snapshot.ts';
+import type { BlockHashes } from '../../wire/data/database.ts';
+import type { MissedChanges, SnapshotCoding, SnapshotOrder } from '../../wire/data/snapshot.ts';
 import type { ArtifactHeaders } from './artifact.ts';
 
 /** The input of the task `sync/build-snapshot`. */

@@ -50,9 +50,8 @@ const MAX_WAITING_PER_ADDRESS = 4;
  * Decides which callers may build a snapshot when there are fewer places than callers.
  *
  * Short builds have a place beside the long ones. A build that nobody reads gives way to one that another address waits for, and so
- * does one whose readers' addresses have two to an address that has none. Whoever still finds no place waits a moment: the address with the
- * fewest builds has the next one. Addresses that leave their builds come last, make nobody give way,
- * and share one place.
+ * does one whose readers' addresses have two to an address that has none. A caller without a place waits a moment; the address with the
+ * fewest builds gets the next one. Addresses that leave their builds come last, displace nobody, and share one place.
  */
 export class BuildSlots {
   readonly #maxBuilds: number;

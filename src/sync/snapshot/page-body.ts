@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { constants, gzip, zstdCompress } from 'node:zlib';
-import type { SnapshotCoding } from '../../wire/snapshot.ts';
+import type { SnapshotCoding } from '../../wire/data/snapshot.ts';
 
 const gzipped = promisify(gzip);
 const zstd = promisify(zstdCompress);

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { SnapshotOrder } from '../../wire/snapshot.ts';
+import type { SnapshotOrder } from '../../wire/data/snapshot.ts';
 
 /** A snapshot requested this much later contains a block that the source has and did not broadcast yet. */
 const MAX_AGE_MS = 25;

@@ -1,5 +1,5 @@
 import { BINARY_KEY, isFloating } from '../../db/core/row-codec.ts';
-import type { TypedColumn } from '../../wire/schema.ts';
+import type { TypedColumn } from '../../wire/data/schema.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 
 /** How the text that MariaDB sends for a value becomes JSON. */

@@ -2,8 +2,8 @@ import { MessageChannel, type Transferable } from 'node:worker_threads';
 import type { SnapshotChecksums } from '../../db/source/snapshot-checksums.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { databaseKey } from '../../wire/database.ts';
-import type { MissedChanges, SnapshotOrder } from '../../wire/snapshot.ts';
+import { databaseKey } from '../../wire/data/database.ts';
+import type { MissedChanges, SnapshotOrder } from '../../wire/data/snapshot.ts';
 import type { Artifact } from './artifact.ts';
 import type {
   BuildInput,

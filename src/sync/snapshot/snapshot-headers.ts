@@ -1,7 +1,7 @@
 import type { SnapshotPlan } from '../../db/source/snapshot-plan.ts';
-import { SCHEMA_VERSION } from '../../wire/database.ts';
-import type { SnapshotOrder } from '../../wire/snapshot.ts';
-import { SNAPSHOT_HEADERS } from '../../wire/snapshot.ts';
+import { SCHEMA_VERSION } from '../../wire/data/database.ts';
+import type { SnapshotOrder } from '../../wire/data/snapshot.ts';
+import { SNAPSHOT_HEADERS } from '../../wire/data/snapshot.ts';
 import type { ArtifactHeaders } from './artifact.ts';
 
 const HASH_HEADERS: Readonly<Record<string, string>> = {

@@ -2,9 +2,9 @@ import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import type { SnapshotBatch } from '../../db/replica/snapshot-batch.ts';
 import { PlatformError } from '../../errors.ts';
 import { count as addTo } from '../../observe/counters.ts';
+import type { WireRow } from '../../wire/data/messages.ts';
+import type { SnapshotCoding } from '../../wire/data/snapshot.ts';
 import { checkCost } from '../../wire/json.ts';
-import type { WireRow } from '../../wire/messages.ts';
-import type { SnapshotCoding } from '../../wire/snapshot.ts';
 import { RowSplitter, type SnapshotFacts, type SplitterLimits } from './row-splitter.ts';
 
 const CHUNK_BYTES = 256 * 1024;

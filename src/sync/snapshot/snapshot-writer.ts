@@ -1,8 +1,8 @@
 import type { TakeRowBytes } from '../../db/core/row-stream.ts';
-import type { TypedColumn } from '../../wire/schema.ts';
-import type { OlderSpans } from '../../wire/snapshot.ts';
+import type { TypedColumn } from '../../wire/data/schema.ts';
+import type { OlderSpans } from '../../wire/data/snapshot.ts';
 import { ChunkWriter } from './chunk-writer.ts';
-import type { Compressor } from './compressor.ts';
+import type { Compressor } from './coding/compressor.ts';
 import { RowEncoder } from './row-encoder.ts';
 
 /** A table's rows, as MariaDB's text protocol carries them, pushed one by one. */

@@ -3,7 +3,7 @@ import type { ActorView } from '../../../actors/runtime/supervision/actor-view.t
 import { Timeline, type TimelineEvent } from '../../../actors/runtime/supervision/timeline.ts';
 import { readWebFiles } from '../../../src/process/program.ts';
 import { prepareConsoleFiles } from '../../../src/service/console-files.ts';
-import type { DatabaseId } from '../../../src/wire/database.ts';
+import type { DatabaseId } from '../../../src/wire/data/database.ts';
 import { openHouse, reportOf } from '../../unit/sync/routes/house.ts';
 
 /** A front door with 18 actors to which something happens a thousand times a second. It tells its port, then its CPU time when asked. */

@@ -1,5 +1,5 @@
 import { connect } from '../../../src/db/core/connection.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { sql } from '../../support/sql.ts';
 import { createLedger } from '../../support/tables-in-use/ledger.ts';
 import type { DatasetSize } from './parts.ts';

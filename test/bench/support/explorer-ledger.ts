@@ -1,7 +1,8 @@
 import { connect } from '../../../src/db/core/connection.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
+import { withoutKeys } from './without-keys.ts';
 
 export interface LedgerSize {
   /** SENDs in all. */
@@ -41,13 +42,16 @@ export async function writeLedger(to: DatabaseCoordinates, { actions, busy }: Le
     ['mappings_actions (action_index, type_id, id)', `seq, 2, 1`]
   ] as const;
   const run = (statement: string) => connection.query(statement);
+  const tables = [...new Set(fills.map(([into]) => into.split(' ')[0]!))];
   try {
     await run('SET SESSION unique_checks = 0, foreign_key_checks = 0');
-    for (let from = 1; from <= actions; from += SLICE) {
-      const until = Math.min(from + SLICE - 1, actions);
-      for (const [into, values] of fills)
-        await run(`INSERT INTO ${into} SELECT ${values} FROM seq_${from}_to_${until}`);
-    }
+    await withoutKeys(connection, tables, async () => {
+      for (let from = 1; from <= actions; from += SLICE) {
+        const until = Math.min(from + SLICE - 1, actions);
+        for (const [into, values] of fills)
+          await run(`INSERT INTO ${into} SELECT ${values} FROM seq_${from}_to_${until}`);
+      }
+    });
     await run(`INSERT INTO blocks (block_index, block_time, ledger_hash_id, actions_hash_id, contract_hash_id)
       SELECT seq, 1700000000 + seq * 600, 1, 1, 1 FROM seq_1_to_${blocks}`);
     await run(

@@ -27,18 +27,23 @@ export function p99(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN;
 }
 
-/** Both sides of a ratio by turns, so that whatever else the machine does meets both. @returns the medians */
+/**
+ * Both sides of a ratio by turns, so that whatever else the machine does meets both.
+ *
+ * @param statistic of each side's runs; default: their median
+ */
 export async function alternate(
   runs: number,
   measured: () => Promise<number>,
-  reference: () => Promise<number>
+  reference: () => Promise<number>,
+  statistic: (values: readonly number[]) => number = median
 ): Promise<{ readonly measured: number; readonly reference: number }> {
   const [ours, theirs]: [number[], number[]] = [[], []];
   for (let run = 0; run < runs; run++) {
     theirs.push(await reference());
     ours.push(await measured());
   }
-  return { measured: median(ours), reference: median(theirs) };
+  return { measured: statistic(ours), reference: statistic(theirs) };
 }
 
 /** Prints the figures as a table and writes them as JSON. @param jsonFile default: below the system's temporary directory */

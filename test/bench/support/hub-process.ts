@@ -1,5 +1,5 @@
 import { silentLogger } from '../../../src/log.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runHub } from '../../support/hub/run-hub.ts';
 
 /** The database, made already, and settings as an operator has them. */

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import type { DigestKey } from '../../../src/wire/digest.ts';
+import type { DigestKey } from '../../../src/wire/data/digest.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { addEmptyBlock, sql } from '../../support/sql.ts';
 import { createIndexer } from '../../support/sync/generated-indexer.ts';

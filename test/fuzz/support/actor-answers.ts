@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { PlatformError } from '../../../src/errors.ts';
-import type { DigestQuery } from '../../../src/wire/digest.ts';
-import type { SnapshotQuery } from '../../../src/wire/snapshot.ts';
+import type { DigestQuery } from '../../../src/wire/data/digest.ts';
+import type { SnapshotQuery } from '../../../src/wire/data/snapshot.ts';
 
 const BODY = new TextEncoder().encode('{}');
 const isWhole = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;

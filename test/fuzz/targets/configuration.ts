@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { decoderChecks, decoderVariables } from '../../../src/config/decoder.ts';
 import { describeConfig } from '../../../src/config/describe.ts';
-import { HUB_PATTERNS, hubVariables } from '../../../src/config/hub.ts';
 import { type Checks, loadConfig } from '../../../src/config/load.ts';
-import { findSyncFaults, syncVariables } from '../../../src/config/sync.ts';
+import { decoderChecks, decoderVariables } from '../../../src/config/services/decoder.ts';
+import { HUB_PATTERNS, hubVariables } from '../../../src/config/services/hub.ts';
+import { findSyncFaults, syncVariables } from '../../../src/config/services/sync.ts';
 import type { Variables } from '../../../src/config/variables.ts';
 import { createAddressReader } from '../../../src/service/address.ts';
 import { hostileJson, hostileText, jsonLike, ODD_NUMBERS } from '../support/hostile.ts';

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { hubMethods } from '../../../src/hub/methods/all.ts';
-import type { HubDatabase, Work } from '../../../src/hub/store/database.ts';
+import type { HubDatabase } from '../../../src/hub/store/database.ts';
+import { type RunStatement, runStatement } from '../../../src/hub/store/statements.ts';
 import { openRpc } from '../../support/frame.ts';
 import { hostileJson, hostileText, jsonLike, mutatedText } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
@@ -44,15 +46,16 @@ const open = async () => {
       return [{ affectedRows: 0 }];
     }
   };
-  const run = <T>(work: Work<T>) => work(connection as unknown as Parameters<Work<T>>[0]);
+  const run: RunStatement = (name, ...given) =>
+    runStatement(connection as unknown as Parameters<typeof runStatement>[0], name, given);
   const database: HubDatabase = {
     ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed' },
-    ...{ prepare: async () => undefined, close: async () => undefined },
     ...{ read: run, readOnce: run, write: run, push: run }
   };
   const settings = {
     ...{ HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: true, GOV_VOTING_PERIOD: 1_000 },
-    ...{ PRICE_SOURCES: undefined, ORACLE_ROUND_INTERVAL: 600_000, ORACLE_STALENESS_THRESHOLD_S: undefined }
+    ...{ PRICE_SOURCES: undefined, ORACLE_ROUND_INTERVAL: 600_000, ORACLE_STALENESS_THRESHOLD_S: undefined },
+    ...{ PLATFORM_PROFILE: DEFAULT_PROFILE, HUB_CAPABILITY_CONFIG: {} }
   };
   const methods = hubMethods(database, settings, () => undefined);
   return { app: openRpc({ methods, requestsPerMinute: 1e9 }, { keys: { readers: [KEY] } }), written };

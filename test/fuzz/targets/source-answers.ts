@@ -7,7 +7,7 @@ import type { ErrorCode } from '../../../src/errors.ts';
 import { askHashes } from '../../../src/sync/client/ask-hashes.ts';
 import { readLoggedHashes } from '../../../src/sync/client/logged-hashes.ts';
 import { SourceClient } from '../../../src/sync/client/source-client.ts';
-import { DIGEST_ALGORITHM } from '../../../src/wire/digest.ts';
+import { DIGEST_ALGORITHM } from '../../../src/wire/data/digest.ts';
 import { hostileAnswer } from '../support/hostile-answer.ts';
 import { beyondGrammar } from '../support/printed-grammar.ts';
 import { RawPeer } from '../support/raw-peer.ts';

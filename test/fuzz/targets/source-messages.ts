@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { SourceClient } from '../../../src/sync/client/source-client.ts';
 import { Subscription } from '../../../src/sync/client/subscription.ts';
-import type { DatabaseId } from '../../../src/wire/database.ts';
+import type { DatabaseId } from '../../../src/wire/data/database.ts';
 import { hostileJson, hostileText, jsonLike, mutated } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';
 

@@ -10,7 +10,7 @@ import { silentLogger } from '../../../src/log.ts';
 import { Download } from '../../../src/sync/client/download.ts';
 import { SourceClient } from '../../../src/sync/client/source-client.ts';
 import { openValidatorIdentity } from '../../../src/sync/validator-key.ts';
-import type { DatabaseId } from '../../../src/wire/database.ts';
+import type { DatabaseId } from '../../../src/wire/data/database.ts';
 import { jsonLike, mutated } from '../support/hostile.ts';
 import { RawPeer } from '../support/raw-peer.ts';
 import { outcome, target } from '../support/target.ts';

@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile';
 import { parseCreateTable } from '../../../src/db/ddl/create-table-parser.ts';
 import { printAdditions, printChanges } from '../../../src/db/ddl/ddl.ts';
 import { planSchema } from '../../../src/db/ddl/schema-writer.ts';
-import { type SchemaRecord, SchemaRecordSchema } from '../../../src/wire/schema.ts';
+import { type SchemaRecord, SchemaRecordSchema } from '../../../src/wire/data/schema.ts';
 import { jsonLike } from '../support/hostile.ts';
 import { beyondGrammar } from '../support/printed-grammar.ts';
 import { outcome, target } from '../support/target.ts';

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../../src/devnet/free-port.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
@@ -80,7 +80,7 @@ async function eventually(what: string, isTrue: () => Promise<boolean>, said: { 
 const isDecoderUp = (port: number) => async () =>
   ((await (await fetch(`http://127.0.0.1:${port}/status`)).json()) as { db: boolean }).db === true;
 
-test('a decoder finds its database and its port at the hub; it waits for a hub, and for what the hub lacks', async (t) => {
+test('CF-03: a decoder finds its database and its port at the hub; it waits for a hub, and for what the hub lacks', async (t) => {
   const [hubPort, apiPort] = [await freePort(), await freePort()];
   const database = await createDatabase('decoder');
   const decoder = startService(t, 'decoder', {
@@ -100,7 +100,7 @@ test('a decoder finds its database and its port at the hub; it waits for a hub, 
   assert.ok(!decoder.said.text.includes(database.pass));
 });
 
-test('indexer, encoder and sync start by a hub alone: it has their databases and ports', async (t) => {
+test('CF-35: hubs are asked in their order; indexer, encoder and sync find their databases and ports there', async (t) => {
   const [hubPort, indexerPort, encoderPort] = [await freePort(), await freePort(), await freePort()];
   await startHub(t, hubPort);
   const moduleOf = ({ host, port, name, user, pass }: DatabaseCoordinates, service_port: number) => ({
@@ -133,7 +133,7 @@ test('indexer, encoder and sync start by a hub alone: it has their databases and
   }
 });
 
-test('--check-config shows the origin of each value, and none that is secret', async (t) => {
+test('CF-01, CF-02, CF-03: --check-config shows the origin of each value, and none that is secret', async (t) => {
   const hubPort = await freePort();
   await startHub(t, hubPort);
   const env = { ...NODE, HUB_VALIDATORS: `127.0.0.1:9,127.0.0.1:${hubPort}`, DECODER_DB_USER: 'mine' };

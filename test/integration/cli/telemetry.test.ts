@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Compile } from 'typebox/compile';
-import { freePort } from '../../../src/devnet/free-port.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { type Ping, PingSchema } from '../../../src/wire/telemetry.ts';
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -46,7 +46,8 @@ function openHome(t: TestContext) {
 
 /** Runs the command line in a home of its own, and ends a service after a while. */
 async function run(home: string, argv: readonly string[], env: Record<string, string>, until?: () => boolean) {
-  const child = spawn(process.execPath, [MAIN, ...argv], {
+  // An argument of Node's own, for a service takes none that could be secret.
+  const child = spawn(process.execPath, [`--title=${CANARY}`, MAIN, ...argv], {
     cwd: home,
     env: { PATH: process.env['PATH'], HOME: home, ...env },
     stdio: ['ignore', 'pipe', 'pipe']
@@ -73,7 +74,7 @@ const decoder = async (more: Record<string, string>) => ({
 const preferenceOf = (home: string) =>
   JSON.parse(readFileSync(join(home, '.platform-node', 'telemetry.json'), 'utf8')) as Record<string, unknown>;
 
-test('a service reports its start once a day, after one notice, and tells no secret', async (t) => {
+test('ETS-03, ETS-04, ETS-05, ETS-06, ETS-09, ETS-10, ETS-11, ETS-17: a service reports its start once a day, after one notice, and tells no secret', async (t) => {
   const [sink, home] = [await openSink(t), openHome(t)];
   const env = await decoder({ PLATFORM_NODE_TELEMETRY_URL: sink.url, [`SECRET_${CANARY}`]: CANARY });
   writeFileSync(join(home, 'config.json'), JSON.stringify({ NODE_URL: `http://${CANARY}.example` }));
@@ -93,7 +94,7 @@ test('a service reports its start once a day, after one notice, and tells no sec
   const kept = preferenceOf(home);
   assert.equal(kept['installId'], sent?.install_id);
 
-  const enough = Date.now() + 3_000;
+  const enough = Date.now() + 5_000;
   const again = await run(home, ['decoder'], env, () => Date.now() > enough);
   assert.equal(sink.pings.length, 1, 'twice in a day is told once');
   assert.ok(!again.err.includes('telemetry off'), 'the notice is shown once');
@@ -106,7 +107,7 @@ test('a service reports its start once a day, after one notice, and tells no sec
   assert.equal(sink.pings[2]?.event, 'update');
 });
 
-test('--no-telemetry is remembered; the variable is not; telemetry on and off are the switch', async (t) => {
+test('ETS-13, ETS-14, ETS-15: --no-telemetry is remembered; the variable is not; telemetry on and off are the switch', async (t) => {
   const [sink, home] = [await openSink(t), openHome(t)];
   const env = await decoder({ PLATFORM_NODE_TELEMETRY_URL: sink.url });
   const shown = await run(home, ['telemetry', 'show'], { ...env, PLATFORM_NODE_NO_TELEMETRY: '1' });
@@ -122,4 +123,59 @@ test('--no-telemetry is remembered; the variable is not; telemetry on and off ar
   assert.match((await run(home, ['telemetry', 'off'], env)).out, /not sent: it was turned off/);
   assert.equal((await run(home, ['telemetry', 'maybe'], env)).code, 64);
   assert.deepEqual(sink.pings, []);
+});
+
+test('ETS-12: a receiver that never answers delays no stop, and a service that ends at once is told by a later start', async (t) => {
+  const silent = createNetServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  t.after(() => silent.close());
+  let asked = 0;
+  silent.on('connection', (socket) => {
+    asked++;
+    t.after(() => socket.destroy());
+  });
+  const urlOf = (port: number) => ({ PLATFORM_NODE_TELEMETRY_URL: `http://127.0.0.1:${port}/telemetry` });
+  const home = openHome(t);
+  const away = urlOf((silent.address() as AddressInfo).port);
+  // It lacks all settings, so that it ends before anything is told.
+  const [without, ended] = [
+    await run(openHome(t), ['decoder'], { PLATFORM_NODE_NO_TELEMETRY: '1' }),
+    await run(home, ['decoder'], away)
+  ];
+  assert.equal(without.code, 78);
+  assert.deepEqual(ended, without);
+  assert.equal(asked, 0);
+  assert.ok(!existsSync(join(home, '.platform-node')));
+
+  let askedAt = Infinity;
+  const stopped = await run(home, ['decoder'], await decoder(away), () => {
+    if (asked > 0) askedAt = Math.min(askedAt, performance.now());
+    return asked > 0;
+  });
+  assert.equal(asked, 1, stopped.err);
+  assert.equal(stopped.code, 0, stopped.err);
+  assert.ok(performance.now() - askedAt < 4_000, 'the stop does not wait for the receiver');
+  assert.ok(preferenceOf(home)['lastPingAt'], 'a receiver that does not answer is asked once a day too');
+});
+
+test('ETS-12: a receiver that is away changes nothing that a service says', async (t) => {
+  const said = async (more: Record<string, string>) => {
+    const home = openHome(t);
+    mkdirSync(join(home, '.platform-node'), { mode: 0o700 });
+    writeFileSync(join(home, '.platform-node', 'telemetry.json'), '{"noticeShown":true}');
+    const enough = Date.now() + 4_000;
+    const { code, err } = await run(home, ['decoder'], await decoder(more), () => Date.now() > enough);
+    return {
+      code,
+      telemetry: err.split('\n').filter((line) => /telemetry|ping/i.test(line)),
+      told: preferenceOf(home)
+    };
+  };
+  const [away, off] = await Promise.all([
+    said({ PLATFORM_NODE_TELEMETRY_URL: `http://127.0.0.1:${await freePort()}/telemetry` }),
+    said({ PLATFORM_NODE_NO_TELEMETRY: '1' })
+  ]);
+  assert.deepEqual([away.code, away.telemetry], [0, []]);
+  assert.deepEqual([off.code, off.telemetry], [0, []]);
+  assert.ok(away.told['lastPingAt'] && !off.told['lastPingAt']);
 });

@@ -5,7 +5,7 @@ import { planSchema } from '../../../src/db/ddl/schema-writer.ts';
 import { examineForeign } from '../../../src/db/replica/apply/adoption.ts';
 import { isForeign, markAdopted, openReplicaState, readReplicaState } from '../../../src/db/replica/state.ts';
 import { readTopology } from '../../../src/db/tables/topology.ts';
-import type { SchemaRecord } from '../../../src/wire/schema.ts';
+import type { SchemaRecord } from '../../../src/wire/data/schema.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { createIndexer } from '../../support/sync/generated-indexer.ts';
 

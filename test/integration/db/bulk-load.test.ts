@@ -6,7 +6,7 @@ import { loadBatch } from '../../../src/db/replica/load/bulk-load.ts';
 import { LoaderPool } from '../../../src/db/replica/load/loader-pool.ts';
 import { readReplicaSchema } from '../../../src/db/replica/schema.ts';
 import type { PlatformError } from '../../../src/errors.ts';
-import type { WireRow } from '../../../src/wire/messages.ts';
+import type { WireRow } from '../../../src/wire/data/messages.ts';
 import { createDatabase, startOwnServer } from '../../support/mariadb.ts';
 
 async function tableIn(create: string) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import type { BlockMessage } from '../../../src/wire/messages.ts';
+import type { BlockMessage } from '../../../src/wire/data/messages.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { addEmptyBlock, sql } from '../../support/sql.ts';
 import { createComparedPair } from '../../support/sync/compared-pair.ts';

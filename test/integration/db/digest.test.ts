@@ -13,7 +13,7 @@ import {
 } from '../../../src/db/tables/digest.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import { hasCode } from '../../../src/errors.ts';
-import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
 import { createDecoder } from '../../support/sync/generated-decoder.ts';

@@ -11,8 +11,8 @@ import { memoryAtTip } from '../../../src/db/source/memory-start.ts';
 import { headLayout, readBlockHeads, readTip } from '../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import { hasCode } from '../../../src/errors.ts';
-import { blockMessage } from '../../../src/wire/block.ts';
-import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
+import { blockMessage } from '../../../src/wire/data/block.ts';
+import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { TEST_KEY } from '../../support/sync/source-thread.ts';
 

@@ -6,7 +6,7 @@ import { readGroup } from '../../../src/db/source/group-reader.ts';
 import { memoryAtTip } from '../../../src/db/source/memory-start.ts';
 import { readTip } from '../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
-import { blockMessage, encodeMessage } from '../../../src/wire/block.ts';
+import { blockMessage, encodeMessage } from '../../../src/wire/data/block.ts';
 import { atEnd } from '../../support/cleanup.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { addEmptyBlock, sql } from '../../support/sql.ts';

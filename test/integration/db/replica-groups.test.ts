@@ -7,7 +7,7 @@ import { readReplicaSchema } from '../../../src/db/replica/schema.ts';
 import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
 import { openReplicaState, readReplicaState, writeReplicaState } from '../../../src/db/replica/state.ts';
 import { openWriter } from '../../../src/db/replica/writer-connection.ts';
-import type { BlockMessage } from '../../../src/wire/messages.ts';
+import type { BlockMessage } from '../../../src/wire/data/messages.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import {
   apply,

@@ -5,7 +5,7 @@ import { applySince } from '../../../src/db/replica/apply/block-writer.ts';
 import { planRollback, rollBack } from '../../../src/db/replica/apply/rollback.ts';
 import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
 import { readReplicaState, writeReplicaState } from '../../../src/db/replica/state.ts';
-import type { BlockMessage, WireRow } from '../../../src/wire/messages.ts';
+import type { BlockMessage, WireRow } from '../../../src/wire/data/messages.ts';
 import { apply, batch, block, context, createReplica } from '../../support/sync/small-replica.ts';
 
 const TABLES = [

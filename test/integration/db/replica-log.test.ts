@@ -9,7 +9,7 @@ import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
 import { openReplicaState, readReplicaState, writeReplicaState } from '../../../src/db/replica/state.ts';
 import { openWriter } from '../../../src/db/replica/writer-connection.ts';
 import { hasCode } from '../../../src/errors.ts';
-import type { WireRow } from '../../../src/wire/messages.ts';
+import type { WireRow } from '../../../src/wire/data/messages.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { batch, block, ofBlocks } from '../../support/sync/small-replica.ts';
 

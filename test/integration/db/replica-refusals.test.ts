@@ -7,7 +7,7 @@ import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
 import { openReplicaState, readReplicaState } from '../../../src/db/replica/state.ts';
 import { openWriter } from '../../../src/db/replica/writer-connection.ts';
 import { PlatformError } from '../../../src/errors.ts';
-import type { BlockMessage } from '../../../src/wire/messages.ts';
+import type { BlockMessage } from '../../../src/wire/data/messages.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import {
   apply,

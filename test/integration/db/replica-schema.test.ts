@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile';
 import { connect } from '../../../src/db/core/connection.ts';
 import { finishTables, followSchema, planSchema, recreateTables } from '../../../src/db/ddl/schema-writer.ts';
 import { readTopology } from '../../../src/db/tables/topology.ts';
-import { type SchemaRecord, SchemaRecordSchema, type TypedTable } from '../../../src/wire/schema.ts';
+import { type SchemaRecord, SchemaRecordSchema, type TypedTable } from '../../../src/wire/data/schema.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { createIndexer } from '../../support/sync/generated-indexer.ts';
 

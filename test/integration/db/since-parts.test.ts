@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
 import { openWriter } from '../../../src/db/replica/writer-connection.ts';
-import type { WireRow } from '../../../src/wire/messages.ts';
+import type { WireRow } from '../../../src/wire/data/messages.ts';
 import { apply, applySnapshot, batch, content, createReplica, FIRST } from '../../support/sync/small-replica.ts';
 
 const spans = (column: string | null, ...list: ([number, number] | null)[]): WireRow => ({ column, spans: list });

@@ -4,7 +4,7 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import type { BlockRows } from '../../../src/decoder/block-rows.ts';
 import { readDispenser } from '../../../src/decoder/dispenser-action.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { query } from '../../support/decoder/loop.ts';
 import { rowsOf } from '../../support/decoder/rows.ts';
 import { createDatabase } from '../../support/mariadb.ts';

@@ -8,7 +8,7 @@ import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { MempoolPass } from '../../../src/decoder/mempool-pass.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import { silentLogger } from '../../../src/log.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import scanMempool from '../../../workers/decoder/scan-mempool.ts';
 import { query, scanRules } from '../../support/decoder/loop.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';

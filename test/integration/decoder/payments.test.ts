@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { query, startLoop } from '../../support/decoder/loop.ts';
 import { assertEqualRows } from '../../support/decoder/rows.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';

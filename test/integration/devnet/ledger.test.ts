@@ -5,7 +5,7 @@ import { connect, rows } from '../../../src/db/core/connection.ts';
 import { classifyTables } from '../../../src/db/tables/classify.ts';
 import { readTopology } from '../../../src/db/tables/topology.ts';
 import { compareDatabases } from '../../../src/verify/compare.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { appendBacklog, appendBlocks, createIndexer, reorg } from '../../support/devnet-ledger.ts';
 import { LEDGER_TABLES } from '../../support/ledger/schema.ts';
 import { LedgerWriter } from '../../support/ledger/writer.ts';

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
-import type { PrivateLitecoind } from '../../../src/devnet/litecoin.ts';
+import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { runLoop } from '../../loop/run.ts';
 import { type Account, openAccounts } from '../../loop/wallet.ts';
 import { startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
@@ -127,7 +127,13 @@ test('request_id: sent again, a request has the same answer; another one may not
 });
 
 const invalid: readonly (readonly [title: string, params: object, reason: RegExp])[] = [
-  ['data of more bytes than an action may have', { data: `FILE|${'x'.repeat(8_187)}` }, /at most 8192 bytes, not 8195/],
+  ['data of more bytes than an action may have', { data: `FILE|${'x'.repeat(8_185)}` }, /at most 8192 bytes, not 8193/],
+  ['an uncompressed key', { compressedPubKey: `04${'11'.repeat(64)}` }, /uncompressed/],
+  [
+    'a key of another address',
+    { compressedPubKey: `02${'79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798'}` },
+    /the key is not that of/
+  ],
   ['the character NUL', { data: 'SEND|\0' }, /NUL/],
   ['half of a surrogate pair', { data: 'SEND|\ud800' }, /surrogate/],
   ['an unknown action', { data: 'STEAL|0' }, /no known action: "STEAL"/],
@@ -232,7 +238,7 @@ test('CF-15: DUST_AMOUNT is a floor on top of what the form of an output needs',
   const frugal = await startTestEncoder(node, { dustFloor: 5_000 });
   try {
     const output = (value: number) => requestOf({ customOutputs: [{ address: account().address, value }] });
-    assert.match((await frugal.ask('create_tx', output(4_999))).error!.message, /from 5000 on/);
+    assert.match((await frugal.ask('create_tx', output(4_999))).error!.message, /at least 5000/);
     assert.ok((await frugal.ask('create_tx', output(5_000))).result);
   } finally {
     await frugal.close();

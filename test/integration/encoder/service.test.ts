@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePort } from '../../../src/devnet/free-port.ts';
+import { trackerUrlOf } from '../../../src/config/services/encoder.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 
@@ -18,10 +19,19 @@ test('NODE_MISMATCH: an encoder ends beside a node of another chain', async () =
   assert.match(stderr, /first block is that of another chain/);
 });
 
-test('CF-04: NETWORK says which node it asks; --check-config shows the usual ports', async () => {
+test('CF-04, PT-07: NETWORK says which node it asks; --check-config shows the usual ports', async () => {
   const settings = { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'password-of-the-test' };
   const { code, stdout } = await runCommandLine(['encoder', '--check-config'], settings);
   assert.equal(code, 0);
   assert.match(stdout, /ENCODER_API_PORT\s+= 3003/);
   assert.match(stdout, /NETWORK\s+= litecoin-regtest/);
+});
+
+test('CF-16, CF-17: UTXO_TRACKER_API_PORT is the port of a tracker whose URL names none', () => {
+  const of = (UTXO_TRACKER_URL: string | undefined, UTXO_TRACKER_API_PORT: number | undefined) =>
+    trackerUrlOf({ UTXO_TRACKER_URL, UTXO_TRACKER_API_PORT });
+  assert.equal(of('http://tracker', 3001), 'http://tracker:3001');
+  assert.equal(of('http://tracker:4000', 3001), 'http://tracker:4000');
+  assert.equal(of('https://tracker.example', undefined), 'https://tracker.example');
+  assert.equal(of(undefined, 3001), undefined, 'the port alone is that of a tracker with the same environment');
 });

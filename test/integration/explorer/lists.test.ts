@@ -69,12 +69,18 @@ async function walk(asked: Partial<Question> & Pick<Question, 'method'>): Promis
 const ACTED = `JOIN actions a ON a.action_index = t.action_index JOIN index_actions n ON n.id = a.action_id
   LEFT JOIN index_addresses s ON s.id = a.source_id LEFT JOIN transactions x ON x.tx_index = a.tx_index
   LEFT JOIN index_transactions h ON h.id = x.tx_hash_id JOIN blocks b ON b.block_index = a.block_index`;
-const COMMON = `CAST(a.action_index AS CHAR) action_index, n.action, s.address source, a.block_index, b.block_time timestamp,
+const COMMON = `CAST(a.action_index AS CHAR) action_index, n.action, a.action_format, s.address source, a.block_index, b.block_time timestamp,
   h.hash tx_hash, CAST(a.tx_index AS CHAR) tx_index`;
 const name = (table: string, column: string, id: string) =>
   `(SELECT ${column} FROM ${table} WHERE ${table}.id = t.${id})`;
 const tick = (id = 'tick_id') => name('index_tickers', 'tick', id);
 const at = (id: string) => name('index_addresses', 'address', id);
+const coin = (side: string) => `${name('index_coins', 'coin', `${side}_coin_id`)} ${side}_coin`;
+const number = (column: string) => `CAST(t.${column} AS CHAR) ${column}`;
+/** What orders, swaps and dispensers offer. */
+const OFFER = `${coin('give')}, ${tick('give_tick_id')} give_tick, t.give_amount, t.give_ownership, ${coin('get')},
+  ${tick('get_tick_id')} get_tick, t.get_amount, ${at('get_address_id')} get_address, ${number('expiration')},
+  ${number('allow_list')}, ${number('block_list')}`;
 const WORD = `${name('index_memos', 'memo', 'memo_id')} memo, ${name('index_statuses', 'status', 'status_id')} status`;
 
 /** Each list as plain SQL: its rows, and what `?` must equal for each type. */
@@ -100,7 +106,8 @@ const PLAIN: Readonly<Record<string, { rows: string; types: Readonly<Record<stri
     }
   },
   issues: {
-    rows: `SELECT ${COMMON}, ${tick()} tick, t.max_supply, ${at('transfer_id')} transfer, ${WORD}, 0 o FROM issues t ${ACTED}`,
+    rows: `SELECT ${COMMON}, ${tick()} tick, t.max_supply, t.max_mint, ${number('decimals')}, t.description, t.mint_supply,
+      ${at('transfer_id')} transfer, ${at('transfer_supply_id')} transfer_supply, ${WORD}, 0 o FROM issues t ${ACTED}`,
     types: {
       address: `? IN (s.address, ${at('transfer_id')}, ${at('transfer_supply_id')})`,
       source: 's.address = ?',
@@ -117,7 +124,12 @@ const PLAIN: Readonly<Record<string, { rows: string; types: Readonly<Record<stri
       table,
       {
         rows: `SELECT ${COMMON}, ${at('address_id')} address, ${tick()} tick, t.amount, CONCAT(LPAD(t.address_id, 9, '0'), LPAD(t.tick_id, 9, '0'), t.amount) o FROM ${table} t ${ACTED}`,
-        types: { address: `${at('address_id')} = ?`, token: `${tick()} = ?`, block: 'a.block_index = ?' }
+        types: {
+          address: `${at('address_id')} = ?`,
+          token: `${tick()} = ?`,
+          block: 'a.block_index = ?',
+          action: 't.action_index = ?'
+        }
       }
     ])
   ),
@@ -125,7 +137,11 @@ const PLAIN: Readonly<Record<string, { rows: string; types: Readonly<Record<stri
     (['order', 'swap', 'dispenser'] as const).map((kind) => [
       `${kind}s`,
       {
-        rows: `SELECT ${COMMON}, ${tick('give_tick_id')} give_tick, t.give_amount, ${tick('get_tick_id')} get_tick, t.get_amount, ${WORD},
+        rows: `SELECT ${COMMON}, ${OFFER}, ${WORD}, ${
+          kind === 'dispenser'
+            ? `t.give_escrow, ${name('index_fiats', 'code', 'fiat_id')} fiat, t.fiat_amount, ${at('oracle_address_id')} oracle_address`
+            : 't.get_ownership'
+        },
           (SELECT i.status FROM ${kind}_statuses z JOIN index_statuses i ON i.id = z.status_id WHERE z.${kind}_action_index = t.action_index
            AND z.action_index = (SELECT MAX(y.action_index) FROM ${kind}_statuses y WHERE y.${kind}_action_index = t.action_index)) state, 0 o
           FROM ${kind}s t ${ACTED}`,
@@ -139,11 +155,14 @@ const PLAIN: Readonly<Record<string, { rows: string; types: Readonly<Record<stri
     ])
   ),
   dispenses: {
-    rows: `SELECT ${COMMON}, CAST(t.dispenser_action_index AS CHAR) dispenser, t.give_amount, ${at('destination_id')} destination, 0 o FROM dispenses t ${ACTED}`,
+    rows: `SELECT ${COMMON}, CAST(t.dispenser_action_index AS CHAR) dispenser, ${coin('give')}, ${tick('give_tick_id')} give_tick, t.give_amount,
+      ${coin('get')}, ${tick('get_tick_id')} get_tick, t.get_amount, ${at('destination_id')} destination,
+      ${name('index_statuses', 'status', 'status_id')} status, 0 o FROM dispenses t ${ACTED}`,
     types: {
       address: `? IN (s.address, ${at('destination_id')})`,
       token: `? IN (${tick('give_tick_id')}, ${tick('get_tick_id')})`,
-      block: 'a.block_index = ?'
+      block: 'a.block_index = ?',
+      dispenser: 't.dispenser_action_index = ?'
     }
   },
   history: {
@@ -151,16 +170,21 @@ const PLAIN: Readonly<Record<string, { rows: string; types: Readonly<Record<stri
     types: {
       address: `EXISTS (SELECT 1 FROM mappings_actions m JOIN index_addresses i ON i.id = m.id WHERE m.action_index = t.action_index AND m.type_id = 1 AND i.address = ?)`,
       token: `EXISTS (SELECT 1 FROM mappings_actions m JOIN index_tickers i ON i.id = m.id WHERE m.action_index = t.action_index AND m.type_id = 2 AND i.tick = ?)`,
-      block: 'a.block_index = ?'
+      block: 'a.block_index = ?',
+      recent: "'all' = ?"
     }
   }
 };
+/** Sizes of one byte that are told as true and false. */
+const FLAGS = new Set(['give_ownership', 'get_ownership', 'lock_mint']);
 
 const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /** What to ask each type for. */
 function subjectsOf(type: string): string[] {
   if (type === 'token') return ['TOKA', 'TOKB', 'GAS'];
+  if (type === 'recent') return ['all'];
+  if (type === 'action' || type === 'dispenser') return Array.from({ length: 40 }, (_, place) => String(5 * place));
   if (type === 'block') return explored.blocks.map(({ height }) => String(height)).slice(0, 8);
   return ['A', 'B', 'C', 'E'];
 }
@@ -168,33 +192,36 @@ function subjectsOf(type: string): string[] {
 for (const [method, { rows, types }] of Object.entries(PLAIN)) {
   test(`EEX-10: ${method}, page after page, in both orders, what plain SQL finds`, async () => {
     let found = 0;
+    assert.deepEqual(Object.keys(types).sort(), Object.keys(LISTS[method]!.types).sort(), 'every type is compared');
     for (const [type, condition] of Object.entries(types)) {
       for (const subject of subjectsOf(type)) {
-        const value = type === 'block' ? subject : literal(subject);
+        const value = /^\d+$/.test(subject) ? subject : literal(subject);
         const plain = `${rows} WHERE ${condition.replaceAll('?', value)}`;
         for (const order of ['desc', 'asc'] as const) {
           const expected = await sql(explored.indexer, `${plain} ORDER BY a.action_index ${order}, o`);
           const walked = await walk({ method, type, query: subject, order, limit: 3 });
-          assert.deepEqual(
-            pick(walked, expected[0]),
-            expected.map(({ o: _, ...row }) => row),
-            `${type} ${subject} ${order}`
-          );
+          assert.deepEqual(pick(walked, expected[0]), expected.map(plainRow), `${type} ${subject} ${order}`);
           found += expected.length;
+          if (expected[0]) {
+            const compared = Object.keys(expected[0]).filter((each) => each !== 'o');
+            assert.deepEqual(compared.sort(), Object.keys(walked[0]!).sort(), 'every column is compared');
+          }
         }
         const expected = await sql(explored.indexer, `${plain} ORDER BY a.action_index DESC, o LIMIT 2 OFFSET 2`);
         const { data, total } = await ask({ method, type, query: subject, page: 2, limit: 2 });
-        assert.deepEqual(
-          pick(data, expected[0]),
-          expected.map(({ o: _, ...row }) => row),
-          `page 2 of ${type} ${subject}`
-        );
+        assert.deepEqual(pick(data, expected[0]), expected.map(plainRow), `page 2 of ${type} ${subject}`);
         const [counted] = await sql(explored.indexer, `SELECT COUNT(*) AS n FROM (${plain}) q`);
         assert.equal(total, String(counted?.['n']), `total of ${type} ${subject}`);
       }
     }
     assert.ok(found > 0, 'no row was compared');
   });
+}
+
+/** A row of plain SQL as it is told: without its order, and with true and false for what MariaDB has as 1 and 0. */
+function plainRow({ o: _, ...row }: Record<string, unknown>): Record<string, unknown> {
+  for (const flag of FLAGS) if (flag in row) row[flag] = Number(row[flag]) !== 0;
+  return row;
 }
 
 /** The columns that the plain rows have, for each row of an answer. */
@@ -205,44 +232,58 @@ function pick(rows: readonly Record<string, unknown>[], like: Record<string, unk
 
 test('blocks, actions, tokens, balances and holders: what plain SQL finds', async () => {
   const compare = async (asked: Partial<Question> & Pick<Question, 'method'>, plain: string) => {
-    const expected = await sql(explored.indexer, plain);
+    const expected = (await sql(explored.indexer, plain)).map(plainRow);
     const walked = await walk({ limit: 4, ...asked });
-    assert.deepEqual(pick(walked, expected[0]), expected, JSON.stringify(asked));
+    assert.deepEqual(walked.map(sorted), expected.map(sorted), JSON.stringify(asked));
     const { total } = await ask(asked);
     assert.equal(total, String(expected.length));
     return expected.length;
   };
-  const hash = (column: string) => `(SELECT hash FROM index_transactions i WHERE i.id = b.${column})`;
+  const hash = (of: string) => `(SELECT hash FROM index_transactions i WHERE i.id = b.${of}_hash_id) ${of}_hash`;
   await compare(
     { method: 'blocks' },
-    `SELECT block_index, block_time timestamp, ${hash('ledger_hash_id')} ledger_hash, ${hash('actions_hash_id')} actions_hash FROM blocks b ORDER BY block_index DESC`
+    `SELECT block_index, block_time timestamp, ${hash('ledger')}, ${hash('actions')}, ${hash('contract')}, ${hash('state')}
+     FROM blocks b ORDER BY block_index DESC`
   );
   const actions = `SELECT ${COMMON} FROM (SELECT action_index FROM actions) t ${ACTED}`;
   await compare({ method: 'actions' }, `${actions} ORDER BY t.action_index DESC`);
-  await compare(
-    { method: 'actions', parameters: { blockIndex: '2' } },
-    `${actions} WHERE a.block_index = 2 ORDER BY 1 + 0, t.action_index DESC`
-  );
-  const tokens = `SELECT i.tick, o.address owner, t.supply, CAST(t.action_index AS CHAR) action_index FROM tokens t
-    JOIN index_tickers i ON i.id = t.tick_id LEFT JOIN index_addresses o ON o.id = t.owner_id`;
+  const ofBlock = { method: 'actions', parameters: { blockIndex: '2' } };
+  await compare(ofBlock, `${actions} WHERE a.block_index = 2 ORDER BY t.action_index DESC`);
+  const [paid] = await sql(explored.indexer, `${actions} WHERE h.hash IS NOT NULL ORDER BY t.action_index LIMIT 1`);
+  const txid = String(paid?.['tx_hash']);
+  const ofHash = { method: 'actions', parameters: { txid } };
+  assert.ok((await compare(ofHash, `${actions} WHERE h.hash = '${txid}' ORDER BY t.action_index DESC`)) > 0);
+  const touched = PLAIN['history']!.types['token']!.replace('?', "'TOKA'");
+  const ofTick = { method: 'actions', parameters: { tick: 'TOKA' } };
+  assert.ok((await compare(ofTick, `${actions} WHERE ${touched} ORDER BY t.action_index DESC`)) > 0);
+
+  const tokens = `SELECT i.tick, o.address owner, t.supply, t.max_supply, t.decimals, t.description, t.lock_mint,
+    CAST(t.action_index AS CHAR) action_index FROM tokens t JOIN index_tickers i ON i.id = t.tick_id
+    LEFT JOIN index_addresses o ON o.id = t.owner_id JOIN actions a ON a.action_index = t.action_index`;
   assert.ok((await compare({ method: 'tokens' }, `${tokens} ORDER BY t.id DESC`)) > 2);
-  await compare(
-    { method: 'tokens', type: 'address', query: 'A' },
-    `${tokens} WHERE o.address = 'A' ORDER BY t.id DESC`
-  );
-  await compare({ method: 'tokens', query: 'TOK*' }, `${tokens} WHERE i.tick LIKE 'TOK%' ORDER BY t.id DESC`);
-  const balances = `SELECT i.tick, d.address, t.amount FROM balances t JOIN index_tickers i ON i.id = t.tick_id
-    JOIN index_addresses d ON d.id = t.address_id`;
+  for (const [type, query, condition] of [
+    ['address', 'A', "o.address = 'A'"],
+    ['token', 'TOK*', "i.tick LIKE 'TOK%'"],
+    ['subtoken', 'TOKA', "i.tick LIKE 'TOKA.%'"],
+    ...explored.blocks.slice(0, 3).map(({ height }) => ['block', String(height), `a.block_index = ${height}`])
+  ])
+    await compare({ method: 'tokens', type: type!, query: query! }, `${tokens} WHERE ${condition} ORDER BY t.id DESC`);
+
+  const balances = `FROM balances t JOIN index_tickers i ON i.id = t.tick_id JOIN index_addresses d ON d.id = t.address_id
+    LEFT JOIN tokens k ON k.tick_id = t.tick_id`;
   for (const holder of ['A', 'B', 'C'])
     await compare(
       { method: 'balances', query: holder },
-      `SELECT tick, amount FROM (${balances} WHERE d.address = '${holder}' ORDER BY t.id DESC LIMIT 99) q`
+      `SELECT i.tick, t.amount, k.supply, k.decimals, k.coin_price ${balances} WHERE d.address = '${holder}' ORDER BY t.tick_id DESC`
     );
   await compare(
     { method: 'holders', query: 'toka' },
-    `SELECT address, amount FROM (${balances} WHERE i.tick = 'TOKA' ORDER BY t.id DESC LIMIT 99) q`
+    `SELECT d.address, t.amount ${balances} WHERE i.tick = 'TOKA' ORDER BY t.id DESC`
   );
 });
+
+/** Its columns in one order. */
+const sorted = (row: Record<string, unknown>) => Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1));
 
 test('EEX-03: one action, transaction, token, block, address and what a search finds', async () => {
   const [send] = (await ask({ method: 'sends', type: 'token', query: 'TOKA', limit: 1 })).data;
@@ -261,8 +302,21 @@ test('EEX-03: one action, transaction, token, block, address and what a search f
   assert.ok(
     (results as { type: string; value: string }[]).some(({ type, value }) => type === 'token' && value === 'TOKA')
   );
-  const { tip } = await record('network');
+  const round = (number: number, pair: string, price: string, status = 'finalized') =>
+    `INSERT INTO price_snapshots (round_number, coin_pair, price, reference_block, block_timestamp, status, validator_count, consensus_round, consensus_proof)
+     VALUES (${number}, '${pair}', '${price}', 3, 1700000000, '${status}', 4, 1, '')`;
+  await sql(
+    explored.indexer,
+    ...[round(7, 'BTC/USD', '90000'), round(8, 'BTC/USD', '91000.5'), round(8, 'LTC/USD', '80')],
+    round(9, 'BTC/USD', '1', 'disputed')
+  );
+  const { tip, prices } = await record('network');
   assert.equal((tip as Record<string, unknown>)['block_index'], explored.blocks.length);
+  const agreed = { round: '8', reference_block: '3', timestamp: 1_700_000_000 };
+  assert.deepEqual(prices, [
+    { pair: 'BTC/USD', price: '91000.5', ...agreed },
+    { pair: 'LTC/USD', price: '80', ...agreed }
+  ]);
   for (const [method, query] of [
     ['action', '999999'],
     ['transaction', 'f'.repeat(64)],

@@ -52,7 +52,7 @@ test('a person finds a token, its holder, an action and its block', async () => 
   const expected = await sql(
     explored.indexer,
     `SELECT i.tick, b.amount FROM balances b JOIN index_tickers i ON i.id = b.tick_id JOIN index_addresses a ON a.id = b.address_id
-     WHERE a.address = '${address}' ORDER BY b.id DESC`
+     WHERE a.address = '${address}' ORDER BY b.tick_id DESC`
   );
   const balances = page.locator('section', { hasText: 'Balances' }).locator('tbody tr');
   assert.deepEqual(
@@ -83,6 +83,24 @@ test('a person finds a token, its holder, an action and its block', async () => 
   await page.locator('.facts a[href^="/block/"]').click();
   await page.waitForURL('**/block/*');
   assert.ok((await page.locator('section tbody tr').count()) > 0);
+  assert.deepEqual(faults, []);
+});
+
+test('the front page shows a new block as it comes, and takes back one that a reorg took', async () => {
+  const { page, faults } = await openPage({});
+  const newest = explored.blocks.at(-1)!;
+  const first = page.locator('section', { hasText: 'Newest blocks' }).locator('tbody tr').first();
+  const shows = async (height: number) => {
+    await first.getByRole('link', { name: String(height), exact: true }).waitFor();
+    assert.equal(await page.locator('#tip').textContent(), `block ${height}`);
+  };
+  await page.goto(explorer.url, { waitUntil: 'networkidle' });
+  await shows(newest.height);
+  await explored.store.rollBack(newest.height);
+  await shows(newest.height - 1);
+  await explored.store.addBlocks([newest]);
+  await shows(newest.height);
+  assert.equal(await first.getAttribute('class'), 'new');
   assert.deepEqual(faults, []);
 });
 

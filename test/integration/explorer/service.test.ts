@@ -8,10 +8,12 @@ import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { type ClientOptions, WebSocket } from 'ws';
-import { freePort } from '../../../src/devnet/free-port.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
+import { startProgram } from '../../support/service-process.ts';
 import { sql } from '../../support/sql.ts';
 
 let explored: Awaited<ReturnType<typeof createExplored>>;
@@ -29,7 +31,7 @@ async function get(path: string, init: RequestInit = {}) {
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
 }
 
-test('ADR-01, EEX-02, EEX-04, EEX-05: answers under its code and without it, and says how fresh it is', async () => {
+test('ADR-01, EEX-02, EEX-04, EEX-05, D-15: answers under its code and without it, and says how fresh it is', async () => {
   assert.deepEqual((await get('/RBTC/api/ping')).body, { status: 'success' });
   assert.deepEqual((await get('/api/ping')).body, { status: 'success' });
   const { status, headers, body } = await get('/rbtc/api/balances/A');
@@ -39,7 +41,7 @@ test('ADR-01, EEX-02, EEX-04, EEX-05: answers under its code and without it, and
   assert.match(headers.get('ratelimit') ?? '', /^"explorer";r=\d+;t=\d+$/);
   const expected = await sql(
     explored.indexer,
-    "SELECT amount FROM balances b JOIN index_addresses a ON a.id = b.address_id WHERE a.address = 'A' ORDER BY b.id DESC LIMIT 10"
+    "SELECT amount FROM balances b JOIN index_addresses a ON a.id = b.address_id WHERE a.address = 'A' ORDER BY b.tick_id DESC LIMIT 10"
   );
   assert.deepEqual(
     (body.data as { amount: string }[]).map(({ amount }) => amount),
@@ -52,8 +54,24 @@ test('SVC-08, ADR-05: status tells every public network, served or not', async (
   assert.deepEqual(Object.keys(data).sort(), ['BTC', 'DOGE', 'LTC', 'RBTC', 'RDOGE', 'RLTC', 'TBTC', 'TDOGE', 'TLTC']);
   assert.deepEqual(data['RBTC'], {
     ...{ supported: true, available: true, stale: false },
-    ...{ last_block: explored.blocks.length, decoder_tip: explored.blocks.length + 2, decoder_lag_blocks: 2 }
+    ...{ last_block: explored.blocks.length, decoder_tip: explored.blocks.length + 2, decoder_lag_blocks: 2 },
+    hub_config_age_seconds: null
   });
+});
+
+test('the example client, typed by /openapi.json, prints every balance of an address', async () => {
+  const path = (name: string) => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
+  const { exited, output } = startProgram(path('scripts/run-node'), [
+    ...[path('examples/holdings.ts'), explorer.url, 'RBTC', 'A']
+  ]);
+  assert.equal(await exited, 0, output());
+  const held = await sql(
+    explored.indexer,
+    `SELECT CONCAT(b.amount, ' ', t.tick) AS line FROM balances b JOIN index_addresses a ON a.id = b.address_id
+     JOIN index_tickers t ON t.id = b.tick_id WHERE a.address = 'A' ORDER BY b.tick_id DESC`
+  );
+  const lines = [...held.map(({ line }) => line), `at block ${explored.blocks.length}`];
+  assert.deepEqual(output().trim().split('\n'), lines);
 });
 
 test('pubkey and mempool come from the decoder', async () => {
@@ -97,7 +115,7 @@ const REFUSED: readonly (readonly [path: string, status: number, code: string])[
   [`/api/token/${'x'.repeat(251)}`, 400, 'BAD_REQUEST']
 ];
 for (const [path, status, code] of REFUSED)
-  test(`${ROWS[path] ?? ''}${path.slice(0, 60)} is refused with ${code}`, async () => {
+  test(`${ROWS[path] ?? 'D-13: '}${path.slice(0, 60)} is refused with ${code}`, async () => {
     const refused = await get(path);
     assert.deepEqual([refused.status, refused.body.code], [status, code], refused.body.error ?? path);
     assert.ok((refused.body.error ?? '').length > 5);
@@ -113,7 +131,7 @@ test('an answer is not sent again before the next block; what no reorg can reach
   for (const path of ['/api/balances/A', '/api/blocks', '/api/token/TOKA', '/api/network']) {
     const first = await fetch(explorer.url + path);
     const etag = first.headers.get('etag');
-    assert.match(etag ?? '', /^W\/"[0-9a-f]{16}-[0-9a-f]{16}"$/);
+    assert.match(etag ?? '', /^W\/"[0-9a-f]{16}-[0-9a-f]{8}"$/);
     assert.equal(first.headers.get('cache-control'), 'public, no-cache');
     const again = await fetch(explorer.url + path, { headers: { 'if-none-match': etag! } });
     assert.deepEqual([again.status, await again.text()], [304, ''], path);
@@ -196,7 +214,7 @@ test('HTTPS is served where a certificate is set, by the same routes; a pair tha
   }
 });
 
-test('RATE_LIMITED, ER-05, LI-01: the 501st request of a minute', async () => {
+test('RATE_LIMITED, ER-05, LI-01, D-24: the 501st request of a minute', async () => {
   const limited = await startExplorer(explored);
   const statuses: number[] = [];
   for (let at = 0; at < 501; at++) statuses.push((await fetch(`${limited.url}/api/ping`)).status);

@@ -9,11 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { exitCodeOf } from '../../../src/cli/exit-codes.ts';
 import { connect, rows } from '../../../src/db/core/connection.ts';
-import { freePort } from '../../../src/devnet/free-port.ts';
-import { PRIVATE_ACCOUNT, startMariaDb } from '../../../src/devnet/mariadb.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { PRIVATE_ACCOUNT, startMariaDb } from '../../../src/devnet/processes/mariadb.ts';
 import { startHub } from '../../../src/hub/server.ts';
 import { silentLogger } from '../../../src/log.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { hubConfigOf } from '../../support/hub-config.ts';
@@ -91,7 +91,7 @@ test('final exit and one line: wrong credentials', async (t) => {
   assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*DATABASE_REFUSED[^\n]*\n$/);
 });
 
-test('final exit and one line: the account may not create the database', async (t) => {
+test('ER-14: final exit and one line: the account may not create the database', async (t) => {
   const account = await createAccount(t, () => []);
   const hub = spawnHub(t, { ...account, name: 'hub_never_made' });
   assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
@@ -126,7 +126,7 @@ test('final exit and one line: the port is taken', async (t) => {
   );
 });
 
-test('final exit: every missing variable is named at once', async (t) => {
+test('CF-20, CF-21, CF-22, CF-23, CF-24: final exit: every missing variable is named at once', async (t) => {
   const hub = spawnHub(t);
   assert.equal(await hub.ended, exitCodeOf('CONFIG_INVALID'));
   for (const name of ['HUB_DB_HOST', 'HUB_DB_PORT', 'HUB_DB_NAME', 'HUB_DB_USER', 'HUB_DB_PASS']) {
@@ -134,7 +134,7 @@ test('final exit: every missing variable is named at once', async (t) => {
   }
 });
 
-test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it with 0', async (t) => {
+test('ER-02, ER-08: while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it with 0', async (t) => {
   const [hubPort, databasePort] = [await freePort(), await freePort()];
   const hub = spawnHub(t, { host: '127.0.0.1', port: databasePort, ...PRIVATE_ACCOUNT, name: 'hub' }, hubPort);
   await eventually('says that it waits twice', () => hub.said.out.split('waiting for MariaDB').length > 2);
@@ -145,7 +145,7 @@ test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it
   assert.equal(await hub.ended, 0);
 });
 
-test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circuit open, healthy; SIGINT ends it with 0', async (t) => {
+test('RHH-02, RHH-03, RHH-07: MariaDB comes, freezes, goes and comes back: ready, degraded with the circuit open, healthy; SIGINT ends it with 0', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
   let server = await startMariaDb(directory);
   t.after(async () => {
@@ -223,7 +223,7 @@ test('a request that is under way when the hub stops is finished, and the stop w
   await other.end();
 });
 
-test('78: P2P_VALIDATOR_ADDR asks for a mode that there is not; it is refused by name, not ignored', async () => {
+test('78, ST-30, CF-26: P2P_VALIDATOR_ADDR asks for a mode that there is not; it is refused by name, not ignored', async () => {
   const { host, port, user, pass } = await testServer();
   const env = {
     ...{ HUB_HOST: '127.0.0.1', HUB_PORT: '0', HUB_DB_NAME: 'hub_never_made' },

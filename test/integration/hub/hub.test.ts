@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import { createHubClient, discoverDatabases } from '../../../src/hub/client.ts';
 import { silentLogger } from '../../../src/log.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runHub as openHub } from '../../support/hub/run-hub.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
@@ -44,7 +44,7 @@ async function rawPost(port: number, body: unknown, coding: string) {
 const MODULE = { db_host: '127.0.0.1', db_port: 3306, name: 'Platform_BTC_Mainnet_Indexer', user: 'u', pass: 'p ' };
 const tree = (params: object) => ({ config: { bitcoin: { mainnet: { 'x-indexer': params } } } });
 
-test('what updateconfig wrote, getallconfigs returns and a client discovers, also after a restart', async (t) => {
+test('SVC-13, SVC-14, RHC-01, RHC-03, RHC-04, RHC-05, EHM-02, EHM-04, VE-03: what updateconfig wrote, getallconfigs returns and a client discovers, also after a restart', async (t) => {
   const database = await createDatabase('hub');
   const first = await runHub(t, database);
   assert.deepEqual((await first.call('getallconfigs')).json.result, { configs: {}, seq: 0, watermark: 0, entries: 0 });
@@ -54,6 +54,12 @@ test('what updateconfig wrote, getallconfigs returns and a client discovers, als
   const second = await runHub(t, database);
   const { result } = (await second.call('GetAllConfigs')).json;
   assert.deepEqual(result.configs, { bitcoin: { mainnet: { 'x-indexer': { ...MODULE, db_port: '3306' } } } });
+  const again =
+    "INSERT INTO configs SELECT 99, coin, network, module, param_name, 'other', updated_at FROM configs LIMIT 1";
+  await assert.rejects(
+    sql(database, again),
+    /Duplicate entry 'bitcoin-mainnet-x-indexer-[a-z_]+' for key 'configs_name'/
+  );
   assert.ok(Math.abs(result.watermark - Date.now() / 1000) < 60);
   const client = createHubClient({ hosts: [{ host: '127.0.0.1', port: second.port }], timeoutMs: 5000 });
   assert.deepEqual(discoverDatabases(await client.fetchConfigs()), {
@@ -67,7 +73,7 @@ test('what updateconfig wrote, getallconfigs returns and a client discovers, als
   });
 });
 
-test('since_updated_at returns what changed at that second or later; writing the same again is no change', async (t) => {
+test('RHC-07, RHC-08, RHC-09: since_updated_at returns what changed at that second or later; writing the same again is no change', async (t) => {
   const database = await createDatabase('hub');
   const hub = await runHub(t, database);
   await hub.call('updateconfig', tree(MODULE));
@@ -129,7 +135,7 @@ test('a change is never stamped older than one before it, though the clock steps
   assert.equal(delta.configs.bitcoin.testnet['x-indexer'].host, 'late');
 });
 
-test('every write is one seq; null removes a parameter, and a client that reads changes sees it go', async (t) => {
+test('RHC-06: every write is one seq; null removes a parameter, and a client that reads changes sees it go', async (t) => {
   const database = await createDatabase('hub');
   const hub = await runHub(t, database);
   const seq = async () => (await hub.call('getallconfigs')).json.result.seq;
@@ -149,7 +155,7 @@ test('every write is one seq; null removes a parameter, and a client that reads 
   assert.deepEqual(JSON.parse(JSON.stringify(await client.fetchConfigs())), left);
 });
 
-test('REQUEST_INVALID: each wrong input is named, and leaves nothing written', async (t) => {
+test('REQUEST_INVALID, RHC-02, ER-01: each wrong input is named, and leaves nothing written', async (t) => {
   const hub = await runHub(t, await createDatabase('hub'));
   const module = (params: object, name = 'm') => ({ config: { bitcoin: { mainnet: { [name]: params } } } });
   const cases: [method: string, params: object, reason: RegExp][] = [
@@ -159,6 +165,8 @@ test('REQUEST_INVALID: each wrong input is named, and leaves nothing written', a
       module({ host: 'fine', pass: { nested: 1 } }),
       /m\/pass must be text, a number, a boolean, or null/
     ],
+    ['updateconfig', module({ host: 'fine', pass: 'p\0' }), /m\/pass holds control characters/],
+    ['updateconfig', module({ host: 'fine', pass: '\ud800' }), /m\/pass holds control characters, or half of/],
     ['updateconfig', module({ host: 'fine', prot: 1 }), /unknown parameter "prot"; there are host, port/],
     ['updateconfig', module({ host: 'x' }, 'a b'), /module "a b" must be 1 to 64/],
     ['updateconfig', { config: { ['c'.repeat(17)]: { n: { m: { host: 'x' } } } } }, /coin "c{17}" must be 1 to 16/],
@@ -178,7 +186,7 @@ test('REQUEST_INVALID: each wrong input is named, and leaves nothing written', a
   assert.deepEqual([configs, seq], [{}, 0]);
 });
 
-test('HUB_SENSITIVE_READ_AUTH: getallconfigs needs the key too', async (t) => {
+test('D-05: HUB_SENSITIVE_READ_AUTH: getallconfigs needs the key too', async (t) => {
   const env = { HUB_API_KEY: 'k', HUB_SENSITIVE_READ_AUTH: 'true' };
   const hub = await runHub(t, await createDatabase('hub'), env);
   const refused = await hub.call('getallconfigs');
@@ -201,7 +209,7 @@ test('writers at the same time take turns: nothing is lost', async (t) => {
   assert.equal(Object.keys((await hub.call('getallconfigs')).json.result.configs.bitcoin.mainnet).length, 21);
 });
 
-test('with HUB_API_KEY writes need it, alone and in a batch; reads are open', async (t) => {
+test('SVC-18, AU-05: with HUB_API_KEY writes need it, alone and in a batch; reads are open', async (t) => {
   const hub = await runHub(t, await createDatabase('hub'), { HUB_API_KEY: 'k' });
   const write = { jsonrpc: '2.0', id: 'w', method: 'updateconfig', params: tree(MODULE) };
   const read = { jsonrpc: '2.0', id: 'r', method: 'getallconfigs' };
@@ -217,9 +225,14 @@ test('with HUB_API_KEY writes need it, alone and in a batch; reads are open', as
     ]
   );
   assert.equal(batch.json[1].result.configs.bitcoin.mainnet['x-indexer'].user, 'u');
+  const { id: _, ...notification } = read;
+  assert.deepEqual(
+    (await hub.post([notification, { ...read, id: 9 }])).json.map((reply: { id: number }) => reply.id),
+    [9]
+  );
 });
 
-test('the request above the limit of the minute gets HTTP 429 and -32029', async (t) => {
+test('ER-04, ER-06, LI-04: the request above the limit of the minute gets HTTP 429 and -32029', async (t) => {
   const hub = await runHub(t, await createDatabase('hub'), { HUB_RATE_LIMIT_RPM: '2' });
   const statuses = [await hub.call('ping'), await hub.call('ping'), await hub.call('ping')];
   assert.deepEqual(
@@ -229,7 +242,7 @@ test('the request above the limit of the minute gets HTTP 429 and -32029', async
   assert.equal(statuses[2]!.json.error.code, -32029);
 });
 
-test('ping and health of a hub whose database answers', async (t) => {
+test('EHM-01, EHM-12, RHH-01, RHH-04: ping and health of a hub whose database answers', async (t) => {
   const hub = await runHub(t, await createDatabase('hub'));
   assert.deepEqual((await hub.call('ping')).json.result, { status: 'success', db: true });
   assert.deepEqual(await hub.call('health'), {
@@ -249,7 +262,38 @@ test('ping and health of a hub whose database answers', async (t) => {
   });
 });
 
-test('a hub without a key that others can reach is warned about, loudly; on the loopback it is not', async (t) => {
+test('ADR-03, ADR-04, ADR-05, ADR-08: methods and their description are at the root and below each of nine codes', async (t) => {
+  const hub = await runHub(t, await createDatabase('hub'));
+  const ask = async (prefix: string) => {
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    };
+    const [answer, description] = await Promise.all([
+      fetch(`${hub.url}${prefix}/`, init),
+      fetch(`${hub.url}${prefix}/openrpc.json`)
+    ]);
+    const { openrpc } = (await description.json()) as { readonly openrpc?: string };
+    await answer.body?.cancel();
+    return [answer.status, description.status, openrpc];
+  };
+  for (const code of ['', '/BTC', '/TBTC', '/RBTC', '/LTC', '/TLTC', '/RLTC', '/DOGE', '/TDOGE', '/RDOGE'])
+    assert.deepEqual(await ask(code), [200, 200, '1.3.2'], code);
+  assert.deepEqual(await ask('/XMR'), [404, 404, undefined]);
+});
+
+test('CF-33: pages of CORS_ORIGIN may read its answers, and others may not', async (t) => {
+  const hub = await runHub(t, await createDatabase('hub'), { CORS_ORIGIN: 'https://console.example' });
+  const allowed = async (origin: string) => {
+    const { headers } = await fetch(`${hub.url}/openrpc.json`, { headers: { origin } });
+    return headers.get('access-control-allow-origin');
+  };
+  assert.equal(await allowed('https://console.example'), 'https://console.example');
+  assert.notEqual(await allowed('https://other.example'), 'https://other.example');
+});
+
+test('AU-04: a hub without a key that others can reach is warned about, loudly; on the loopback it is not', async (t) => {
   const database = await createDatabase('hub');
   const warnings: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(line) });

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import nacl from 'tweetnacl';
 import { Compile } from 'typebox/compile';
-import { connect, rows } from '../../../src/db/core/connection.ts';
 import type { OpenRpc } from '../../../src/service/rpc/openrpc.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+import { sql } from '../../support/sql.ts';
+import { temporaryDirectory } from '../../support/sync/sync-process.ts';
 
 const KEY = 'f'.repeat(64);
+const now = () => Math.floor(Date.now() / 1_000);
 const HASH = (digit: string) => digit.repeat(64);
 const REORG = {
   chain: 'BTC',
@@ -37,12 +41,14 @@ const CALLS: readonly (readonly [method: string, params?: object])[] = [
   ['getvalidators'],
   ['getvalidatorstatus', { signing_pubkey: KEY }],
   ['getvalidatorcapabilities', {}],
+  ['getcapabilitythresholds'],
   ['pushvalidatorrewards', REWARDS],
   ['pushchaintip', { coin: 'bitcoin', block_height: 800_000, block_time: 1_700_000_000 }],
   ['getchaintips'],
   ['pushoracleprice', PRICE],
   ['pushpriceround', ROUND],
   ['getpricesnapshots', { with_watermark: true }],
+  ['getfeequote', { action: 'issue', chain: 'LTC', subtoken: true }],
   ['requestattestation', ACTION],
   ['getattestations', { status: 'attested' }],
   ['getattestation', { attestation_id: 'BTC:5:LTC' }],
@@ -69,18 +75,12 @@ describe('the methods of a hub', () => {
     assert.ok(json.error, `${method} ${JSON.stringify(json.result)}`);
     return `${json.error.code} ${json.error.data.code} ${json.error.message}`;
   };
-  const sql = async (statement: string) => {
-    const connection = await connect(hub.database);
-    const found = await rows(connection, statement);
-    await connection.end();
-    return found;
-  };
   before(async () => {
     hub = await runHub();
   });
   after(() => hub.stop());
 
-  test('a client made from the description calls every method, and each answers what it says', async () => {
+  test('EHM-01 to EHM-16, SVC-19: a client made from the description calls every method, and each answers what it says', async () => {
     const { methods } = (await (await fetch(`${hub.url}/openrpc.json`)).json()) as OpenRpc;
     const called = new Set<string>();
     const callAndCheck = async (name: string, params: object = {}) => {
@@ -99,6 +99,7 @@ describe('the methods of a hub', () => {
     await callAndCheck('vote', { proposal_id, vote: 'approve' });
     await callAndCheck('getvotes', { proposal_id });
     await sql(
+      hub.database,
       "INSERT INTO price_snapshots SET round_number = 99, coin_pair = 'LTC/EUR', price = 80, block_timestamp = 1, validator_count = 0, status = 'finalized'"
     );
     await callAndCheck('getprice', { pair: 'LTC/EUR' });
@@ -106,7 +107,7 @@ describe('the methods of a hub', () => {
     for (const name of [...WRITES.split(' '), ...PUSHES.split(' ')]) assert.ok(called.has(name), name);
   });
 
-  test('each of the eight writes is one seq; pushes and refused writes are none', async () => {
+  test('RHC-06, ST-29: each of the eight writes is one seq; pushes and refused writes are none', async () => {
     const seq = async () => (await result('getallconfigs')).seq;
     const before = await seq();
     await result('pushchaintip', { coin: 'litecoin', block_height: 1, block_time: 1 });
@@ -116,7 +117,7 @@ describe('the methods of a hub', () => {
     assert.equal(await seq(), before + 1);
   });
 
-  test('a validator with a new key replaces the one at its address', async () => {
+  test('SVC-17, EHM-03, EHM-05, EHM-06: a validator with a new key replaces the one at its address', async () => {
     const [old, fresh] = [HASH('1'), HASH('2')];
     await result('registervalidator', { signing_pubkey: old.toUpperCase(), addr: 'same.example:1' });
     await result('registervalidator', { signing_pubkey: fresh, addr: 'same.example:1' });
@@ -127,7 +128,7 @@ describe('the methods of a hub', () => {
     assert.deepEqual(synced, { status: 'success', skipped: 3 });
   });
 
-  test('tips are no configuration: they move no watermark', async () => {
+  test('EHM-13: tips are no configuration: they move no watermark', async () => {
     const { watermark, entries } = await result('getallconfigs');
     await result('pushchaintip', { coin: 'dogecoin', network: 'testnet', block_height: 5, block_time: 6 });
     await result('pushchaintip', { coin: 'dogecoin', network: 'testnet', block_height: 4, block_time: 7 });
@@ -141,7 +142,7 @@ describe('the methods of a hub', () => {
     assert.deepEqual([after.watermark, after.entries], [watermark, entries]);
   });
 
-  test('SWAP_DIFFERS: a swap is attested with its action, whichever is told first; another one is refused', async () => {
+  test('SWAP_DIFFERS, EHM-07, EHM-08, LI-27, ST-34: a swap is attested with its action, whichever is told first; another one is refused', async () => {
     const first = { source_chain: 'LTC', source_action_index: 1, dest_chain: 'DOGE' };
     await result('initiateswap', first);
     assert.equal((await result('getswap', first)).status, 'initiated');
@@ -153,6 +154,9 @@ describe('the methods of a hub', () => {
     const second = { ...first, source_action_index: 2 };
     const attestation = await result('requestattestation', second);
     assert.deepEqual([attestation.confirmations, attestation.status, attestation.validatorCount], [3, 'attested', 0]);
+    const confirmations = async (source_chain: string, dest_chain: string) =>
+      (await result('requestattestation', { source_chain, source_action_index: 77, dest_chain })).confirmations;
+    assert.deepEqual([await confirmations('BTC', 'LTC'), await confirmations('DOGE', 'LTC')], [3, 6]);
     await result('initiateswap', { ...second, dest_action_index: 9 });
     assert.equal((await result('getswap', second)).status, 'attested');
     await result('initiateswap', second);
@@ -161,26 +165,27 @@ describe('the methods of a hub', () => {
     assert.match(await refusal('getswap', { source_chain: 'BTC', source_action_index: 404 }), /RECORD_UNKNOWN/);
   });
 
-  test('RATE_LIMITED: one reorg per chain and minute; the same report again is taken', async () => {
+  test('RATE_LIMITED, EHM-09: one reorg per chain and minute; the same report again is taken', async () => {
     const report = { ...REORG, chain: 'LTC' };
     await result('reportreorg', report);
     await result('reportreorg', report);
     assert.match(await refusal('reportreorg', { ...report, reorg_height: 9 }), /-32029 RATE_LIMITED .*taken in \d+ s/);
     await result('reportreorg', { ...report, chain: 'DOGE' });
-    await sql('UPDATE reorg_attestations SET created_at = created_at - INTERVAL 2 MINUTE');
+    await sql(hub.database, 'UPDATE reorg_attestations SET created_at = created_at - INTERVAL 2 MINUTE');
     await result('reportreorg', { ...report, reorg_height: 9 });
     const [newest] = await result('getreorghistory', { chain: 'LTC' });
     assert.deepEqual([newest.reorgHeight, newest.status, newest.affectedChains], [9, 'confirmed', 'DOGE']);
     assert.match(await refusal('reportreorg', { ...report, new_hash: HASH('A') }), /-32602 .*nothing changed/);
   });
 
-  test('PROPOSAL_REFUSED: open, out of bounds, another current value, over, rejected lately', async () => {
+  test('PROPOSAL_REFUSED, EHM-10, EHM-11, LI-23, LI-24, LI-26: open, out of bounds, another current value, over, rejected lately', async () => {
     const propose = (proposed_value: string, current_value?: string) => ({
       parameter: 'RATE',
       proposed_value,
       ...(current_value === undefined ? {} : { current_value })
     });
-    assert.match(await refusal('propose', propose('151', '100')), /PROPOSAL_REFUSED .*by \+50 % or -33 % at most/);
+    for (const value of ['151', '66'])
+      assert.match(await refusal('propose', propose(value, '100')), /PROPOSAL_REFUSED .*by \+50 % or -33 % at most/);
     const { proposalId, status, votingEnd } = await result('propose', propose('150', '100'));
     assert.equal(status, 'voting');
     assert.ok(Math.abs(votingEnd - Date.now() - 7 * 86_400_000) < 60_000);
@@ -195,16 +200,19 @@ describe('the methods of a hub', () => {
     const next = await result('propose', propose('200'));
     await result('vote', { proposal_id: next.proposalId, vote: 'reject' });
     assert.match(await refusal('propose', propose('200')), /was rejected; it can be proposed again from 20/);
-    await sql("UPDATE governance_proposals SET decided_at = decided_at - 15 * 86400000 WHERE status = 'failed'");
+    await sql(
+      hub.database,
+      "UPDATE governance_proposals SET decided_at = decided_at - 15 * 86400000 WHERE status = 'failed'"
+    );
     const last = await result('propose', propose('200'));
-    await sql(`UPDATE governance_proposals SET voting_end = 5 WHERE proposal_id = '${last.proposalId}'`);
+    await sql(hub.database, `UPDATE governance_proposals SET voting_end = 5 WHERE proposal_id = '${last.proposalId}'`);
     assert.equal((await result('getproposal', { proposal_id: last.proposalId })).status, 'expired');
     assert.deepEqual(await result('getproposals', { status: 'voting' }), []);
     await result('propose', propose('200'));
   });
 
-  test('a round of prices needs a quorum of validators; again it is a duplicate, later generations replace it', async () => {
-    await sql("UPDATE validators SET status = 'suspended'");
+  test('EHM-14, ST-35: a round of prices needs a quorum of validators; again it is a duplicate, later generations replace it', async () => {
+    await sql(hub.database, "UPDATE validators SET status = 'suspended'");
     assert.deepEqual(await result('pushpriceround', { ...ROUND, round: 50 }), {
       ...{ accepted: false, reason: 'validator snapshot unavailable' }
     });
@@ -235,30 +243,32 @@ describe('the methods of a hub', () => {
     assert.match(await refusal('pushpriceround', { ...round, pairs: [{ pair: 'BTC/USD', price: '0.0' }] }), /-32602/);
   });
 
-  test('the first price of a feed holds at once, an update a day later', async () => {
+  test('EHM-15: the first price of a feed holds at once, an update a day later', async () => {
     const feed = { ...PRICE, tick: 'NEW' };
     assert.deepEqual(await result('pushoracleprice', { ...feed, action_index: 20 }), { accepted: true });
     assert.deepEqual(await result('pushoracleprice', { ...feed, action_index: 21, value: '2' }), { accepted: true });
     assert.equal((await result('pushoracleprice', { ...feed, action_index: 21 })).reason, 'duplicate');
     const found = await sql(
+      hub.database,
       "SELECT effective_at - block_time AS delay FROM oracle_prices WHERE tick = 'NEW' ORDER BY id"
     );
     assert.deepEqual(found, [{ delay: 0 }, { delay: 86_400 }]);
   });
 
-  test('rewards are kept once per validator, round and type', async () => {
+  test('EHM-16: rewards are kept once per validator, round and type', async () => {
     const two = { ...REWARDS, round: 2, rewards: [...REWARDS.rewards, { pubkey: HASH('3'), amount: '2' }] };
     assert.deepEqual(await result('pushvalidatorrewards', two), { written: 2, skipped: 0 });
     assert.deepEqual(await result('pushvalidatorrewards', two), { written: 0, skipped: 2 });
   });
 
-  test('REQUEST_INVALID: texts beyond their column and unknown fields are named', async () => {
+  test('REQUEST_INVALID, ER-01: texts beyond their column and unknown fields are named', async () => {
     const cases: [method: string, params: object, reason: RegExp][] = [
       ['registervalidator', { signing_pubkey: 'f'.repeat(63), addr: 'x:1' }, /params\/signing_pubkey/],
       ['registervalidator', { signing_pubkey: KEY, addr: 'no port' }, /params\/addr/],
+      ['registervalidator', { signing_pubkey: KEY, addr: 'x:65536' }, /params\/addr/],
       ['registervalidator', { signing_pubkey: KEY, addr: 'x:1', stake: 5 }, /params\/stake is unknown here/],
       ['syncvalidators', { validators: [], all: true }, /params\/all is unknown here/],
-      ['requestattestation', { ...ACTION, source_chain: 'XMR' }, /params\/source_chain/],
+      ['requestattestation', { ...ACTION, source_chain: 'XMR' }, /source_chain must be one of BTC, LTC, DOGE$/],
       ['requestattestation', { ...ACTION, confirmations: 0 }, /params\/confirmations is unknown here/],
       ['initiateswap', { ...ACTION, source_action_index: 0 }, /params\/source_action_index/],
       ['initiateswap', { ...ACTION, amount: 1 }, /params\/amount is unknown here/],
@@ -266,6 +276,8 @@ describe('the methods of a hub', () => {
       ['reportreorg', { ...REORG, depth: 2 }, /params\/depth is unknown here/],
       ['propose', { parameter: 'x'.repeat(256), proposed_value: '1' }, /params\/parameter/],
       ['propose', { parameter: 'X', proposed_value: '1'.repeat(256) }, /params\/proposed_value/],
+      ['propose', { parameter: 'X', proposed_value: '' }, /params\/proposed_value/],
+      ['propose', { parameter: 'X', proposed_value: '\ud800' }, /proposed_value holds half of a surrogate pair/],
       ['propose', { parameter: 'X', proposed_value: '1', rationale: 'x'.repeat(2_001) }, /params\/rationale/],
       ['propose', { parameter: 'X', proposed_value: '1', quorum: 1 }, /params\/quorum is unknown here/],
       ['vote', { proposal_id: 'x', vote: 'abstain' }, /params\/vote/],
@@ -273,6 +285,7 @@ describe('the methods of a hub', () => {
       ['pushchaintip', { coin: 'x'.repeat(17), block_height: 1, block_time: 1 }, /params\/coin/],
       ['pushchaintip', { coin: 'bitcoin', block_height: 1, block_time: Date.now() }, /params\/block_time/],
       ['pushoracleprice', { ...PRICE, tick: 'x'.repeat(251) }, /params\/tick/],
+      ['pushoracleprice', { ...PRICE, memo: '\udfff' }, /memo holds half of a surrogate pair/],
       ['pushvalidatorrewards', { ...REWARDS, reward_type: 'x'.repeat(33) }, /params\/reward_type/]
     ];
     for (const [method, params, reason] of cases) {
@@ -283,7 +296,61 @@ describe('the methods of a hub', () => {
   });
 });
 
-test('UNAUTHORIZED: the eight writes need HUB_API_KEY; pushes need it with HUB_PUSH_AUTH; mixed batches are refused whole', async () => {
+test('SVC-15, CF-30, ST-25, ST-26: a fee is quoted by the schedule of the profile, in coins while prices are fresh; thresholds are those of the file', async (t) => {
+  const directory = temporaryDirectory('fees');
+  const [profile, capabilities] = ['profile.json', 'capabilities.json'].map((name) => join(directory, name)) as [
+    string,
+    string
+  ];
+  const roles = { 'BTC:mainnet': { GAS: 'issuer' } };
+  writeFileSync(
+    profile,
+    JSON.stringify({ name: 'fees', gasTick: 'FUEL', gas: { issue: 100_000, recipient: 100 }, roles })
+  );
+  writeFileSync(capabilities, JSON.stringify({ CAPABILITIES: { price: { MIN_STAKE: 1_000 }, attestation: {} } }));
+  const hub = await runHub({ PLATFORM_PROFILE: profile, HUB_CAPABILITY_CONFIG: capabilities });
+  t.after(hub.stop);
+  const quote = async (params: object) => (await hub.call('getfeequote', { chain: 'LTC', ...params })).json;
+  const issue = { action: 'ISSUE', chain: 'LTC', gasCost: 100_000, gasPrice: '0.00001', gasTokenAmount: '1.00000000' };
+  assert.deepEqual((await quote({ action: 'Issue' })).result, { ...issue, gasTokenUsd: null });
+  const feed = { ...PRICE, source_chain: 'BTC', coin: 'BTC', tick: 'FUEL', value: '2.5' };
+  await hub.call('pushoracleprice', { ...feed, source_address: 'stranger', value: '9', action_index: 1 });
+  await hub.call('pushoracleprice', { ...feed, source_address: 'issuer', action_index: 2 });
+  await hub.call('pushoracleprice', {
+    ...feed,
+    source_address: 'issuer',
+    value: '7',
+    block_time: now(),
+    action_index: 3
+  });
+  assert.deepEqual((await quote({ action: 'ISSUE' })).result, { ...issue, gasTokenUsd: '2.5', feeUsd: '2.50000000' });
+  const round = (number: number, timestamp: number, pair: string, price: number) =>
+    sql(
+      hub.database,
+      `INSERT INTO price_snapshots SET round_number = ${number}, coin_pair = '${pair}', price = ${price}, block_timestamp = ${timestamp}, validator_count = 1, status = 'finalized'`
+    );
+  await round(1, now() - 3_600, 'LTC/USD', 50);
+  assert.equal((await quote({ action: 'ISSUE' })).result.coinUsd, undefined, 'an hour old');
+  await round(2, now(), 'LTC/USD', 80);
+  assert.deepEqual((await quote({ action: 'ISSUE' })).result, {
+    ...{ ...issue, gasTokenUsd: '2.5', feeUsd: '2.50000000' },
+    ...{ coinUsd: '80.00000000', nativeCoinAmount: '0.03125000', nativeCoin: 'LTC' }
+  });
+  await round(2, now(), 'FUEL/USD', 4);
+  const drop = (await quote({ action: 'drop', recipients: 30 })).result;
+  assert.deepEqual(
+    [drop.action, drop.gasCost, drop.gasTokenUsd, drop.nativeCoinAmount],
+    ['AIRDROP', 3_000, '4.00000000', '0.00150000']
+  );
+  assert.match((await quote({ action: 'ISSUES' })).error.message, /unknown action "ISSUES"/);
+  const { result: thresholds } = (await hub.call('getcapabilitythresholds')).json;
+  assert.deepEqual(thresholds, [
+    { capability: 'price', min_stake: '1000' },
+    ...['cross_chain', 'oracle_publish', 'attestation'].map((capability) => ({ capability, min_stake: null }))
+  ]);
+});
+
+test('UNAUTHORIZED, AU-03, AU-05, ER-03: the eight writes need HUB_API_KEY; pushes need it with HUB_PUSH_AUTH; mixed batches are refused whole', async () => {
   const database = await (async () => {
     const open = await runHub({ HUB_API_KEY: 'k' });
     for (const method of WRITES.split(' ')) {

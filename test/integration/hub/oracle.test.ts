@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino } from 'pino';
 import { WebSocket } from 'ws';
+import { hubVariables } from '../../../src/config/services/hub.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { callMethod } from '../../../src/service/rpc/call-method.ts';
 import {
   coingeckoAnswer,
   coinmarketcapAnswer,
@@ -10,14 +12,20 @@ import {
   startPriceService
 } from '../../support/hub/price-service.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+import { databaseEnv, startServiceProcess } from '../../support/service-process.ts';
 import { sql } from '../../support/sql.ts';
 
+/** An actor as the console shows it. */
+interface Shown {
+  readonly id: { readonly kind: string };
+  readonly report: { readonly phase: string; readonly lastError: string | null } | null;
+}
+
 async function start(t: TestContext, env: Record<string, string>) {
-  const lines: string[] = [];
-  const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
-  const hub = await runHub(env, { log });
+  const hub = await runHub(env);
   t.after(hub.stop);
-  return { hub, lines };
+  return { hub };
 }
 
 async function until<T>(what: string, find: () => Promise<T | undefined>): Promise<T> {
@@ -32,7 +40,7 @@ const priceOf = async (hub: RunningHub, pair: string) => (await hub.call('getpri
 const rounds = (hub: RunningHub) =>
   sql(hub.database, 'SELECT COUNT(*) AS pairs, MIN(status) AS least FROM price_snapshots GROUP BY round_number');
 
-test('SVC-16: a round keeps the median of three sources of each pair; pairs without a price are skipped; readers get each row', async (t) => {
+test('SVC-16, RHH-05: a round keeps the median of three sources of each pair; pairs without a price are skipped; readers get each row', async (t) => {
   const said = (answer: object) => startPriceService((_, response) => response.end(JSON.stringify(answer)));
   const gecko = await said(coingeckoAnswer(64_000));
   const kraken = await said(krakenAnswer(64_100.5));
@@ -77,13 +85,16 @@ test('SVC-16: a round keeps the median of three sources of each pair; pairs with
   assert.ok(age >= 0 && age < 30);
 });
 
-test('a source that floods or redirects stalls nothing: the others count, and the log names it', async (t) => {
+test('a source that floods or redirects stalls nothing: the others count, and the log names it', async () => {
   const bad = await startPriceService(({ path }, response) => {
     if (path.startsWith('/0/')) response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end();
     else response.end('['.repeat(5_000_000));
   });
   const good = await startPriceService((_, response) => response.end(JSON.stringify(coinmarketcapAnswer(50_000))));
-  const { hub, lines } = await start(t, {
+  const port = await freePort();
+  const { output } = startServiceProcess('hub', {
+    ...databaseEnv('HUB', await createDatabase('hub')),
+    ...{ HUB_HOST: '127.0.0.1', HUB_PORT: String(port) },
     PRICE_SOURCES: 'coingecko,kraken,coinmarketcap',
     PRICE_SOURCE_COINGECKO_URL: bad.url,
     PRICE_SOURCE_KRAKEN_URL: bad.url,
@@ -91,13 +102,14 @@ test('a source that floods or redirects stalls nothing: the others count, and th
     COINMARKETCAP_API_KEY: 'cap-account-secret',
     ORACLE_ROUND_INTERVAL: '3600000'
   });
-  await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
-  const warned = lines.map((line) => JSON.parse(line)).filter(({ source }) => source !== undefined);
-  assert.deepEqual(warned.map(({ source }) => source).sort(), ['coingecko', 'kraken']);
-  assert.ok(!lines.join('').includes('cap-account-secret'));
+  const ask = () =>
+    callMethod(`http://127.0.0.1:${port}/`, 'getprice', { pair: 'BTC/USD' }, { signal: AbortSignal.timeout(5_000) });
+  await until('a price', () => ask().catch(() => undefined));
+  for (const source of ['coingecko', 'kraken']) assert.match(output(), new RegExp(`"msg":"${source} gave no prices`));
+  assert.ok(!/coinmarketcap gave no prices|cap-account-secret/.test(output()));
 });
 
-test('429 is asked again, three times in all; then the round is skipped, and after ORACLE_STALENESS_THRESHOLD_S health is 503 (RHH-06)', async (t) => {
+test('RHH-06: 429 is asked again, three times in all; then the round is skipped, and after ORACLE_STALENESS_THRESHOLD_S health is 503', async (t) => {
   const busy = await startPriceService((_, response) => response.writeHead(429, { 'retry-after': '0' }).end());
   const { hub } = await start(t, {
     PRICE_SOURCES: 'coingecko',
@@ -111,6 +123,13 @@ test('429 is asked again, three times in all; then the round is skipped, and aft
   );
   assert.deepEqual({ ...round }, { pairs: 36, least: 'skipped' });
   assert.equal(busy.requests.length, 3);
+  const shown = await until('the round is over', async () => {
+    const { databases } = (await (await fetch(`${hub.url}/debug/live`)).json()) as {
+      readonly databases: readonly Shown[];
+    };
+    return databases.find(({ id, report }) => id.kind === 'prices' && report?.phase === 'waiting');
+  });
+  assert.equal(shown.report?.lastError, 'no source gave a price');
   const { json } = await until('stale', async () => {
     const answer = await hub.call('health');
     return answer.status === 503 ? answer : undefined;
@@ -119,6 +138,20 @@ test('429 is asked again, three times in all; then the round is skipped, and aft
     [json.result.status, json.result.oracle_stale, json.result.oracle_last_finalized_age_s],
     ['degraded', true, null]
   );
+});
+
+test('LI-21, CF-34: a source that hangs costs a round PRICE_FETCH_TIMEOUT, and the others count', async (t) => {
+  const silent = await startPriceService(() => undefined);
+  const good = await startPriceService((_, response) => response.end(JSON.stringify(krakenAnswer(50_000))));
+  const began = performance.now();
+  const { hub } = await start(t, {
+    ...{ PRICE_SOURCES: 'coingecko,kraken', PRICE_SOURCE_COINGECKO_URL: silent.url, PRICE_SOURCE_KRAKEN_URL: good.url },
+    ...{ PRICE_FETCH_TIMEOUT: '1500', ORACLE_ROUND_INTERVAL: '3600000' }
+  });
+  await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
+  const tookMs = performance.now() - began;
+  assert.ok(tookMs >= 1_500 && tookMs < 9_000, String(tookMs));
+  assert.equal(hubVariables.PRICE_FETCH_TIMEOUT.fallback, 10_000);
 });
 
 test('rounds follow one another; a price moves by a quarter at most; a hub that starts again within a round keeps it', async (t) => {
@@ -152,7 +185,7 @@ test('rounds follow one another; a price moves by a quarter at most; a hub that 
 });
 
 test('CONFIG_INVALID: a source that is none, and coinmarketcap without its key', async () => {
-  const { findHubFaults } = await import('../../../src/config/hub.ts');
+  const { findHubFaults } = await import('../../../src/config/services/hub.ts');
   const { hubConfigOf } = await import('../../support/hub-config.ts');
   const to = { host: 'h', port: 1, name: 'n', user: 'u', pass: 'p' };
   assert.throws(() => hubConfigOf(to, { PRICE_SOURCES: 'coingeko' }), {

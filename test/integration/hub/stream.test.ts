@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import nacl from 'tweetnacl';
 import { WebSocket } from 'ws';
-import { connect } from '../../../src/db/core/connection.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+import { sql } from '../../support/sql.ts';
 
 interface Message {
   readonly type: string;
@@ -44,7 +45,7 @@ async function start(t: TestContext, env: Record<string, string> = {}) {
   return hub;
 }
 
-test('a subscriber is told where it begins, gets each row once and in order, and what a later generation replaced', async (t) => {
+test('EHD-03: a subscriber is told where it begins, gets each row once and in order, and what a later generation replaced', async (t) => {
   const hub = await start(t);
   await push(hub, 1);
   const { messages, ids, until } = await subscribe(t, hub);
@@ -60,6 +61,28 @@ test('a subscriber is told where it begins, gets each row once and in order, and
   const [deleted, inserted] = messages.slice(-2);
   assert.deepEqual([deleted?.type, deleted?.table, deleted?.from_action_index], ['row:deleted', 'oracle_prices', 5]);
   assert.equal(inserted?.row?.value, '9');
+});
+
+test('EV-12: a round of prices that validators signed reaches every subscriber', async (t) => {
+  const hub = await start(t);
+  const { publicKey, secretKey } = nacl.sign.keyPair();
+  const pubkey = Buffer.from(publicKey).toString('hex');
+  await hub.call('registervalidator', { signing_pubkey: pubkey, addr: 'validator.example:1' });
+  const body = {
+    ...{ round: 7, timestamp: 1_700_000_000, btc_block_height: 800_000 },
+    pairs: [{ pair: 'BTC/USD', price: '65000.5' }]
+  };
+  const sig = Buffer.from(nacl.sign.detached(Buffer.from(JSON.stringify(body)), secretKey)).toString('hex');
+  const readers = [await subscribe(t, hub), await subscribe(t, hub)];
+  const place = { source_chain: 'DOGE', action_index: 3, block_index: 9, push_generation: 0 };
+  const pushed = await hub.call('pushpriceround', { ...body, ...place, sigs: [{ pubkey, sig }] });
+  assert.deepEqual(pushed.json.result, { accepted: true });
+  for (const { messages, ids, until } of readers) {
+    await until('the round', () => ids().length === 1);
+    const { table, row } = messages.at(-1)!;
+    const { coin_pair, price, status } = row as unknown as Record<string, unknown>;
+    assert.deepEqual([table, coin_pair, price, status], ['price_snapshots', 'BTC/USD', '65000.50000000', 'finalized']);
+  }
 });
 
 test('a gap is closed by since_id, without a snapshot', async (t) => {
@@ -78,24 +101,26 @@ test('a gap is closed by since_id, without a snapshot', async (t) => {
   assert.deepEqual([resumed.ids(), plain.ids()], [[2, 3, 4], [4]]);
 });
 
-test('a reader that stops is closed with 1008 by the count of sends, and others go on', async (t) => {
-  const hub = await start(t);
-  const [stopped, other] = [await subscribe(t, hub), await subscribe(t, hub)];
-  stopped.socket.pause();
-  const connection = await connect(hub.database);
-  await connection.query(
-    `INSERT INTO oracle_prices (source_address, source_chain, coin, tick, fiat, value, memo, block_time, effective_at, action_index)
-     SELECT 'a', 'LTC', 'LTC', REPEAT('€', 250), 'USD', '1', REPEAT('€', 512), 1, 1, seq FROM seq_1_to_9000`
-  );
-  await connection.end();
-  await push(hub, 10_001);
-  await other.until('every row', () => other.ids().length === 9_001);
-  stopped.socket.resume();
-  const [code, reason] = await once(stopped.socket, 'close');
-  assert.deepEqual([code, String(reason)], [1008, 'Backpressure']);
+test('EHD-04: a reader that stops is closed with 1008, by the count of sends and by the bytes that wait, and others go on', async (t) => {
+  const limits = [{}, { WS_BACKPRESSURE_LIMIT: '1000000', WS_BACKPRESSURE_MAX_BYTES: '65536' }];
+  for (const limit of limits) {
+    const hub = await start(t, limit);
+    const [stopped, other] = [await subscribe(t, hub), await subscribe(t, hub)];
+    stopped.socket.pause();
+    await sql(
+      hub.database,
+      `INSERT INTO oracle_prices (source_address, source_chain, coin, tick, fiat, value, memo, block_time, effective_at, action_index)
+       SELECT 'a', 'LTC', 'LTC', REPEAT('€', 250), 'USD', '1', REPEAT('€', 512), 1, 1, seq FROM seq_1_to_9000`
+    );
+    await push(hub, 10_001);
+    await other.until('every row', () => other.ids().length === 9_001);
+    stopped.socket.resume();
+    const [code, reason] = await once(stopped.socket, 'close');
+    assert.deepEqual([code, String(reason)], [1008, 'Backpressure'], JSON.stringify(limit));
+  }
 });
 
-test('snapshots page by id; latest=1 is of each feed the row that holds', async (t) => {
+test('EHD-01, EHD-02: snapshots page by id; latest=1 is of each feed the row that holds', async (t) => {
   const hub = await start(t, { HUB_API_KEY: 'k' });
   for (const [index, value] of ['1', '2', '3'].entries()) await push(hub, index + 1, { value });
   await push(hub, 9, { tick: 'OTHER', block_time: 4_000_000_000 });

@@ -3,12 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import { writeAddressDatabase } from '../../support/hub/address-database.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
-import { temporaryDirectory } from '../../support/sync/sync-process.ts';
+import { startProgram } from '../../support/service-process.ts';
+import { eventually, temporaryDirectory } from '../../support/sync/sync-process.ts';
 
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const PING = {
   ...{ event: 'start', node_version: '1.2.3', os_platform: 'linux', os_release: '6.1', arch: 'x64' },
   modules: [{ module: 'sync', coin: 'litecoin', network: 'mainnet', version: '1.2.3', running: true }]
@@ -44,7 +47,7 @@ async function sql(hub: RunningHub, statement: string) {
   return found;
 }
 
-test('a ping is taken, and its installation counted once', async (t) => {
+test('ETC-01, ETC-03: a ping is taken, and its installation counted once', async (t) => {
   const hub = await start(t, { TELEMETRY_ADMIN_KEY: 'admin' });
   const first = ping();
   assert.deepEqual(await send(hub, first), { status: 200, json: { status: 'success' } });
@@ -58,7 +61,27 @@ test('a ping is taken, and its installation counted once', async (t) => {
   assert.deepEqual(events, [{ event: 'start' }, { event: 'heartbeat' }]);
 });
 
-test('REQUEST_INVALID: an id that is missing or no UUID v4, too much, and what is nested', async (t) => {
+test('ETS-01: a service reports its start to /telemetry of the hub that it asks', async (t) => {
+  const hub = await start(t);
+  const home = temporaryDirectory('home');
+  const { child } = startProgram(process.execPath, [MAIN, 'decoder'], {
+    ...{ HOME: home, HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port), NETWORK: 'LTC:testnet' },
+    DECODER_API_HOST: '127.0.0.1'
+  });
+  const pings = () => sql(hub, 'SELECT install_id, event, modules FROM telemetry_pings');
+  await eventually('the ping', 30_000, async () => (await pings()).length > 0);
+  child.kill('SIGTERM');
+  const [{ install_id, event, modules }] = (await pings()) as [Record<string, string>];
+  const kept = JSON.parse(readFileSync(join(home, '.platform-node', 'telemetry.json'), 'utf8'));
+  assert.deepEqual([install_id, event], [kept.installId, 'install']);
+  const running = JSON.parse(modules!).filter((module: { running: boolean }) => module.running);
+  assert.deepEqual(
+    running.map(({ module, coin, network }: Record<string, string>) => [module, coin, network]),
+    [['decoder', 'litecoin', 'testnet']]
+  );
+});
+
+test('REQUEST_INVALID, ETC-01: an id that is missing or no UUID v4, too much, and what is nested', async (t) => {
   const hub = await start(t);
   const cases: [body: unknown, status: number][] = [
     [PING, 400],
@@ -86,7 +109,7 @@ test('an address may send ten pings a minute', async (t) => {
   assert.equal((await send(hub, ping(), '203.0.113.8')).status, 200);
 });
 
-test('the census tells of no group of fewer than five', async (t) => {
+test('ETC-02: the census tells of no group of fewer than five', async (t) => {
   const hub = await start(t);
   const versions = [...Array.from({ length: 6 }, () => '1.0.0'), '0.9.0', '0.8.0'];
   for (const [at, node_version] of versions.entries())
@@ -105,7 +128,7 @@ test('the census tells of no group of fewer than five', async (t) => {
   assert.equal((await get(hub, 'summary?days=366')).status, 400);
 });
 
-test('UNAUTHORIZED: installations are told to TELEMETRY_ADMIN_KEY alone, and to nobody without one', async (t) => {
+test('UNAUTHORIZED, ETC-04, ETC-05, AU-06, ER-09: installations are told to TELEMETRY_ADMIN_KEY alone, and to nobody without one', async (t) => {
   const [open, keyed] = [await start(t, { HUB_API_KEY: 'k' }), await start(t, { TELEMETRY_ADMIN_KEY: 'admin' })];
   for (const key of ['', 'k', 'undefined'])
     assert.equal((await get(open, 'operators', { 'x-api-key': key })).status, 401);
@@ -113,14 +136,14 @@ test('UNAUTHORIZED: installations are told to TELEMETRY_ADMIN_KEY alone, and to 
   assert.equal((await get(keyed, 'operators', { 'x-api-key': 'admin' })).status, 200);
 });
 
-test('TELEMETRY_ENABLED=false rejects pings', async (t) => {
+test('ETS-18: TELEMETRY_ENABLED=false rejects pings', async (t) => {
   const hub = await start(t, { TELEMETRY_ENABLED: 'false' });
   assert.deepEqual(await send(hub, ping()), { status: 403, json: { status: 'disabled' } });
   assert.deepEqual((await get(hub, 'summary')).json, { enabled: false });
   assert.deepEqual(await sql(hub, 'SELECT 1 FROM telemetry_pings'), []);
 });
 
-test("country and region come from the operator's database of addresses; elsewhere both are null", async (t) => {
+test("ETS-07, ETS-20: country and region come from the operator's database of addresses; elsewhere both are null", async (t) => {
   const path = join(temporaryDirectory('geo'), 'city.mmdb');
   writeAddressDatabase(path, '203.0.113.0/24', { country: { iso_code: 'DE' }, subdivisions: [{ iso_code: 'BW' }] });
   const hub = await start(t, { TELEMETRY_GEO_DB: path, TELEMETRY_ADMIN_KEY: 'admin' });
@@ -142,6 +165,27 @@ test('CONFIG_INVALID: a database of addresses that is none is named', async (t) 
   }
 });
 
+test('ETS-19, LI-31: pings older than TELEMETRY_RETENTION_DAYS are deleted when a hub starts, and no others', async (t) => {
+  const first = await start(t);
+  const ages = [100, 91, 89, 0];
+  for (const days of ages) {
+    const { install_id } = ping();
+    await sql(
+      first,
+      `INSERT INTO telemetry_pings SET install_id = '${install_id}', modules = '[]', event = 'start', created_at = NOW() - INTERVAL ${days} DAY`
+    );
+  }
+  await first.stop();
+  const hub = await runHub({}, { database: first.database });
+  t.after(hub.stop);
+  const left = async () =>
+    (await sql(hub, 'SELECT DATEDIFF(NOW(), created_at) AS age FROM telemetry_pings ORDER BY id')).map(
+      ({ age }) => age
+    );
+  await eventually('the old ones are gone', 20_000, async () => (await left()).length < ages.length);
+  assert.deepEqual(await left(), [89, 0]);
+});
+
 /** Every file of some directories, those below them aside, that holds a text. */
 function filesWith(directories: string[], text: string): string[] {
   return directories
@@ -161,7 +205,7 @@ function readIfThere(path: string): Buffer | null {
   }
 }
 
-test('after 1,000 pings the address of the sender is in no log and no file of the database; its keyed hash is', async (t) => {
+test('ETS-08: after 1,000 pings the address of the sender is in no log and no file of the database; its keyed hash is', async (t) => {
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
   const hub = await start(t, { TELEMETRY_IP_SALT: 'salt-of-this-hub' }, log);

@@ -1,116 +1,13 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, rows } from '../../../src/db/core/connection.ts';
-import type { BlockRows } from '../../../src/decoder/block-rows.ts';
+import { connect } from '../../../src/db/core/connection.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
-import { freePort } from '../../../src/devnet/free-port.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { BOB, blocksOf, holdings, startIndexer } from '../../support/indexer-service.ts';
 import { createDatabase } from '../../support/mariadb.ts';
-import { databaseEnv, startServiceProcess } from '../../support/service-process.ts';
-import { sql } from '../../support/sql.ts';
+import { eventually } from '../../support/sync/sync-process.ts';
 
-/** Addresses of a litecoin regtest. */
-const [ALICE, BOB] = ['mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn', 'mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r'];
-const GENESIS = '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9';
-const hashOf = (height: number, branch: string) => (height === 0 ? GENESIS : `${branch}${height}`.padStart(64, '0'));
-
-/** Blocks of one branch from a height on, each with the given action texts of Alice. */
-function blocksOf(from: number, branch: string, texts: readonly (readonly string[])[], below = branch): BlockRows[] {
-  return texts.map((data, place) => ({
-    height: from + place,
-    time: 1_700_000_000 + from + place,
-    hash: hashOf(from + place, branch),
-    previousHash: from + place === 0 ? '' : hashOf(from + place - 1, place === 0 ? below : branch),
-    transactions: data.map((text, position) => ({
-      hash: `${branch}${from + place}f${position}`.padStart(64, 'e'),
-      source: ALICE,
-      data: text,
-      rawData: null,
-      pubkey: null,
-      outputs: [],
-      dispensers: { opened: null, extendedTo: null }
-    })),
-    findings: []
-  }));
-}
-
-interface Databases {
-  readonly decoder: DatabaseCoordinates;
-  readonly indexer: DatabaseCoordinates;
-}
-
-/** The same databases for an account that has the rights of docs/grants.md and no more. */
-async function withGrants(databases: Databases): Promise<Databases> {
-  const text = readFileSync(new URL('../../../docs/grants.md', import.meta.url), 'utf8');
-  const granted = [...text.matchAll(/^GRANT (.*) ON `Platform_LTC_Mainnet_(Decoder|Indexer)`\.\* TO 'indexer'@/gm)];
-  assert.equal(granted.length, 2);
-  const account = { user: databases.indexer.name, pass: 'indexer-account-secret' };
-  const to = `'${account.user}'@'%'`;
-  await sql(
-    databases.indexer,
-    `CREATE USER IF NOT EXISTS ${to} IDENTIFIED BY '${account.pass}'`,
-    ...granted.map(([, rights, name]) => {
-      const { name: database } = name === 'Decoder' ? databases.decoder : databases.indexer;
-      return `GRANT ${rights} ON \`${database}\`.* TO ${to}`;
-    })
-  );
-  return { decoder: { ...databases.decoder, ...account }, indexer: { ...databases.indexer, ...account } };
-}
-
-/** Starts `platform-node indexer` as a process of its own. */
-async function startIndexer(databases: Databases, env: Record<string, string> = {}, options: string[] = []) {
-  const { decoder, indexer } = await withGrants(databases);
-  const port = await freePort();
-  const started = startServiceProcess(
-    'indexer',
-    {
-      INDEXER_COIN: 'LTC',
-      INDEXER_NETWORK: 'regtest',
-      ...databaseEnv('DECODER', decoder),
-      ...databaseEnv('INDEXER', indexer),
-      INDEXER_API_HOST: '127.0.0.1',
-      INDEXER_API_PORT: String(port),
-      INDEXER_POLL_INTERVAL: '20',
-      ...env
-    },
-    options
-  );
-  const { child, output } = started;
-  const call = async (method: string, params = {}) => {
-    const body = JSON.stringify({ jsonrpc: '2.0', method, params, id: 5 });
-    const headers = { 'content-type': 'application/json' };
-    const response = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body, headers });
-    return ((await response.json()) as { result: Record<string, unknown> }).result;
-  };
-  return {
-    ...started,
-    call,
-    async until(isDone: (health: Record<string, unknown>) => boolean) {
-      const deadline = Date.now() + 30_000;
-      for (;;) {
-        const health: Record<string, unknown> = await call('health').catch(() => ({}));
-        if (isDone(health)) return health;
-        assert.ok(Date.now() < deadline && child.exitCode === null, `${JSON.stringify(health)}\n${output()}`);
-        await sleep(150);
-      }
-    }
-  };
-}
-
-async function holdings({ indexer }: Databases): Promise<string[]> {
-  const connection = await connect(indexer);
-  const found = await rows<{ address: string; tick: string; amount: string }>(
-    connection,
-    `SELECT a.address, i.tick, b.amount FROM balances b JOIN index_addresses a ON a.id = b.address_id
-     JOIN index_tickers i ON i.id = b.tick_id ORDER BY 1, 2`
-  );
-  await connection.end();
-  return found.map(({ address, tick, amount }) => `${address === ALICE ? 'Alice' : 'Bob'} ${amount} ${tick}`);
-}
-
-test('the service indexes a decoder database, follows its reorgs, survives kill -9, and answers for actions', async () => {
+test('SVC-05, SVC-06, SVC-07, ST-23: the service indexes a decoder database, follows its reorgs, survives kill -9, and answers for actions', async () => {
   const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
   const decoder = await openDecoderStore(databases.decoder);
   try {
@@ -128,6 +25,15 @@ test('the service indexes a decoder database, follows its reorgs, survives kill 
     assert.equal((await first.call('getownstake', { pubkey }))['stake'], '0');
     const { min_stake, validators } = await first.call('getcapabilityvalidators', { capability: 'price' });
     assert.deepEqual([min_stake, validators], ['1000', []]);
+
+    const rewards = [{ pubkey, amount: '1' }];
+    const pushed = { round: 1, reward_type: 'oracle', block_index: 2, rewards };
+    assert.deepEqual(await first.call('pushvalidatorrewards', pushed), { written: 0, skipped: 1 });
+    const schedule = { gas_tick: 'GAS', gas_price: '0.00001', fee_destination: null };
+    assert.deepEqual(await first.call('feequote', { action: 'issue' }), {
+      ...{ ...schedule, action: 'ISSUE', gas_cost: 0, fee: '0' }
+    });
+    assert.equal((await first.call('feeschedule'))['gas_tick'], 'GAS');
 
     await decoder.rollBackTip();
     await decoder.writeBlocks(blocksOf(2, 'b', [[`SEND|0|TOKA|1|${BOB}`], ['DESTROY|0|TOKA|9']], 'a'));
@@ -147,32 +53,33 @@ test('the service indexes a decoder database, follows its reorgs, survives kill 
   }
 });
 
-test('WATCHDOG_TIMEOUT: a lock that another session holds ends the process; the next start goes on', async () => {
+test('WATCHDOG_TIMEOUT, ER-16, LI-16: a lock that another session holds ends the process; the guardian starts it again, and it goes on', async () => {
   const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
   const decoder = await openDecoderStore(databases.decoder);
   const holder = await connect(databases.indexer);
   try {
     await decoder.writeBlocks(blocksOf(0, 'a', [[], ['ISSUE|0|TOKA|1000|0|2||100']]));
-    const held = await startIndexer(databases, { INDEXER_BLOCK_TIMEOUT: '3000' });
+    const held = await startIndexer(databases, { INDEXER_BLOCK_TIMEOUT: '3000' }, null);
     await held.until(({ lastIndexedBlock }) => lastIndexedBlock === 1);
     await holder.query('START TRANSACTION');
     await holder.query("UPDATE balances SET amount = '100'");
     await decoder.writeBlocks(blocksOf(2, 'a', [[`SEND|0|TOKA|1|${BOB}`]]));
-    assert.notEqual(await held.exited, 0);
-    assert.match(held.output(), /WATCHDOG TIMEOUT: block 2 took more than 3000 ms/);
+    await eventually('the process ends', 120_000, async () =>
+      /WATCHDOG TIMEOUT: block 2 took more than 3000 ms/.test(held.output())
+    );
     await holder.query('ROLLBACK');
-    const next = await startIndexer(databases);
-    await next.until(({ lastIndexedBlock }) => lastIndexedBlock === 2);
+    await held.until(({ lastIndexedBlock }) => lastIndexedBlock === 2);
+    assert.match(held.output(), /the service ended abnormally and will be restarted/);
     assert.deepEqual(await holdings(databases), ['Alice 99 TOKA', 'Bob 1 TOKA']);
-    next.child.kill('SIGTERM');
-    await next.exited;
+    held.child.kill('SIGTERM');
+    assert.equal(await held.exited, 0);
   } finally {
     await holder.end();
     await decoder.database.close();
   }
 });
 
-test('a balance changed by hand halts; a restart stays halted until an operator clears it', async () => {
+test('LEDGER_INSANE, ER-15: a balance changed by hand halts; a restart stays halted until an operator clears it', async () => {
   const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
   const decoder = await openDecoderStore(databases.decoder);
   const hand = await connect(databases.indexer);
@@ -184,12 +91,14 @@ test('a balance changed by hand halts; a restart stays halted until an operator 
     await first.exited;
     await hand.query("UPDATE balances SET amount = '500'");
     await decoder.writeBlocks(blocksOf(2, 'a', [[`SEND|0|TOKA|1|${BOB}`]]));
-    const second = await startIndexer(databases);
+    const second = await startIndexer(databases, { INDEXER_BLOCK_TIMEOUT: '3000' });
     const health = await second.until(({ error }) => error != null);
     assert.match(String(health['error']), /SANITY CHECK FAILED: supply of TOKA is 100/);
     assert.deepEqual([health['status'], health['running'], health['lastIndexedBlock']], ['unhealthy', false, 1]);
+    await sleep(3_500);
+    assert.match(String((await second.call('health'))['error']), /SANITY CHECK FAILED/, 'no block is under way');
     second.child.kill('SIGTERM');
-    await second.exited;
+    assert.equal(await second.exited, 0, second.output());
     await hand.query("UPDATE balances SET amount = '100'");
     const third = await startIndexer(databases);
     await third.until(({ running, error }) => running === false && error != null);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { connect, rows } from '../../../src/db/core/connection.ts';
 import type { BlockRows } from '../../../src/decoder/block-rows.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { hasCode } from '../../../src/errors.ts';
@@ -8,6 +9,7 @@ import { DecoderSource } from '../../../src/indexer/loop/decoder-source.ts';
 import { IndexerWork } from '../../../src/indexer/loop/work.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { silentLogger } from '../../../src/log.ts';
+import { dumpIndexer } from '../../support/indexer-database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
@@ -15,13 +17,19 @@ const network = chainNetwork('bitcoin', 'regtest');
 const hashOf = (height: number, branch: string) =>
   height === 0 ? network.genesisHash : `${branch}${height}`.padStart(64, '0');
 
-function blocks(from: number, to: number, branch: string, below = branch): BlockRows[] {
+/** @param action  its text, one in each block */
+function blocks(from: number, to: number, branch: string, below = branch, action?: string): BlockRows[] {
+  const transactionOf = (height: number, data: string) => ({
+    hash: `${branch}${height}`.padStart(64, 'e'),
+    ...{ source: 'A', data, rawData: null, pubkey: null, outputs: [] },
+    dispensers: { opened: null, extendedTo: null }
+  });
   return Array.from({ length: to - from + 1 }, (_, place) => ({
     height: from + place,
     time: 1_700_000_000,
     hash: hashOf(from + place, branch),
     previousHash: from + place === 0 ? '' : hashOf(from + place - 1, place === 0 ? below : branch),
-    transactions: [],
+    transactions: action === undefined ? [] : [transactionOf(from + place, action)],
     findings: []
   }));
 }
@@ -40,29 +48,80 @@ test('ROLLBACK_TOO_DEEP: a reorg is located to the block; a halt is cleared for 
     await decoder.writeBlocks(blocks(0, 9, 'a'));
     await work.openStore();
     await work.openSource();
-    while ((await work.inspect()).type === 'blocks.found') {
-      assert.equal((await work.read()).type, 'blocks.read');
-      assert.equal((await work.write()).type, 'blocks.written');
+    while ((await work.inspect()) === 'blocks') {
+      assert.equal(await work.read(), 'blocks');
+      await work.write();
     }
     assert.equal(work.facts.lastIndexedBlock, 9);
     for (let undone = 0; undone < 5; undone++) await decoder.rollBackTip();
-    assert.deepEqual(await work.inspect(), { type: 'tip.reached' }, 'a decoder that starts over is waited for');
+    assert.equal(await work.inspect(), 'tip', 'a decoder that starts over is waited for');
     await decoder.writeBlocks(blocks(5, 7, 'b', 'a'));
-    const located = { type: 'fork.located', height: 5, depth: 5 } as const;
+    const located = { height: 5, depth: 5 };
     assert.deepEqual(await work.inspect(), { ...located, isAllowed: false });
     await work.refuse({ code: 'ROLLBACK_TOO_DEEP', reason: 'deep' });
-    assert.deepEqual(await work.readHalt(), { type: 'databases.opened', isHalted: true });
+    assert.deepEqual(await work.readHalt(), { isHalted: true });
     work.drop('indexer');
     const operator = await IndexerStore.open(indexerDatabase, TEST_RULES, 30);
     await operator.clearHalt();
     operator.close();
     await work.openStore();
     assert.deepEqual(await work.inspect(), { ...located, isAllowed: true });
-    assert.deepEqual(await work.rollBack(5), { type: 'rollback.finished' });
+    await work.rollBack(5);
     assert.equal(work.facts.lastIndexedBlock, 4);
-    assert.deepEqual(await work.inspect(), { type: 'blocks.found' });
+    assert.equal(await work.inspect(), 'blocks');
   } finally {
     work.close();
+    await decoder.database.close();
+  }
+});
+
+test('a group that was prepared on a chain that the decoder has left is not written, nor remembered', async () => {
+  const decoderDatabase = await createDatabase('decoder');
+  const [followed, fresh] = [await createDatabase('indexer'), await createDatabase('indexer')];
+  const decoder = await openDecoderStore(decoderDatabase);
+  const workOn = (database: typeof followed) =>
+    new IndexerWork({
+      openSource: () => DecoderSource.open(decoderDatabase, network, 30),
+      openStore: () => IndexerStore.open(database, TEST_RULES, 30),
+      ...{ maxRollbackDepth: 3, pollIntervalMs: 10, log: silentLogger }
+    });
+  const step = async (work: IndexerWork) => {
+    assert.equal(await work.inspect(), 'blocks');
+    assert.equal(await work.read(), 'blocks');
+    await work.write();
+  };
+  const finish = async (work: IndexerWork) => {
+    while (work.facts.lastIndexedBlock !== 420) await step(work);
+    assert.equal(await work.inspect(), 'tip');
+    work.close();
+  };
+  try {
+    await decoder.writeBlocks([
+      ...blocks(0, 0, 'a', 'a', 'ISSUE|0|TOKA|0|0|0||1000'),
+      ...blocks(1, 410, 'a', 'a', 'SEND|0|TOKA|1|B')
+    ]);
+    const [work, other] = [workOn(followed), workOn(fresh)];
+    for (const each of [work, other]) {
+      await each.openStore();
+      await each.openSource();
+    }
+    await step(work);
+    assert.equal(work.facts.lastIndexedBlock, 199, 'blocks 200 to 399 are prepared');
+    work.drop('decoder');
+    await work.openSource();
+    for (let undone = 0; undone < 20; undone++) await decoder.rollBackTip();
+    await decoder.writeBlocks(blocks(391, 420, 'b', 'a', 'SEND|0|TOKA|2|C'));
+    await finish(work);
+    await finish(other);
+    assert.deepEqual(await dumpIndexer(followed), await dumpIndexer(fresh));
+    const connection = await connect(followed);
+    assert.deepEqual(
+      await rows(connection, "SELECT * FROM events WHERE code = 'REORG'"),
+      [],
+      'nothing was rolled back'
+    );
+    await connection.end();
+  } finally {
     await decoder.database.close();
   }
 });

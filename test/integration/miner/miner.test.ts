@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
-import { freePort } from '../../../src/devnet/free-port.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { createMinerApp } from '../../../src/miner/app.ts';
 import { Miner } from '../../../src/miner/miner.ts';
 import { MinerWallet } from '../../../src/miner/wallet.ts';
 import { createMetrics } from '../../../src/observe/metrics/metrics.ts';
+import { atEnd } from '../../support/cleanup.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { FRAME_CONFIG } from '../../support/frame.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
+import { nodeEnv, startProgram } from '../../support/service-process.ts';
 
 const NETWORK = chainNetwork('litecoin', 'regtest');
 const KEY = 'key-of-the-miner-in-tests';
@@ -83,7 +88,7 @@ test('a payment confirms within 2 s at IDLE_MINE_INTERVAL_MS=1000', async () => 
   await stop();
 });
 
-test('every method does what it says, and refuses what it cannot', async () => {
+test('SVC-22: every method does what it says, and refuses what it cannot', async () => {
   const { node, miner, url, ask, stop } = await startMiner();
   await until('ready', () => miner.state.isReady);
   assert.equal(await node.height(), 101);
@@ -120,9 +125,9 @@ test('every method does what it says, and refuses what it cannot', async () => {
 
   const foreign = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
   const refused = await ask('send_funds', { address: foreign, amount: '1' });
-  assert.match(JSON.stringify(refused.error), /none of litecoin-regtest/);
+  assert.match(JSON.stringify(refused.error), /is not an address of litecoin-regtest/);
   const misdirected = await ask('generate_blocks', { count: 1, address: foreign });
-  assert.match(JSON.stringify(misdirected.error), /none of litecoin-regtest/);
+  assert.match(JSON.stringify(misdirected.error), /is not an address of litecoin-regtest/);
   const address = await node.newAddress();
   const { result: paid } = await ask('generate_blocks', { count: 1, address });
   const block = JSON.stringify(await node.rpc.call('getblock', [paid.hashes[0], 2]));
@@ -140,6 +145,21 @@ test('every method does what it says, and refuses what it cannot', async () => {
   await stop();
 });
 
+test('a wallet that the node closed, as it does when it restarts, is opened again', async () => {
+  const { node, miner, ask, stop } = await startMiner({ idleMs: 1_000 });
+  await until('ready', () => miner.state.isReady);
+  await node.rpc.call('unloadwallet', ['platform']);
+  const before = await node.height();
+  await until('mined again', async () => (await node.height()) > before);
+  await node.rpc.call('createwallet', ['second']);
+  await until('it cannot choose', () => miner.state.consecutiveErrors > 1);
+  await assert.rejects(new MinerWallet(node.rpc, NETWORK).prepare(), /2 wallets open.*unloadwallet/);
+  await node.rpc.call('unloadwallet', ['second']);
+  await until('well again', () => miner.state.consecutiveErrors === 0);
+  assert.equal((await ask('send_funds', { address: 'nobody', amount: 1 })).error.code, -32602);
+  await stop();
+});
+
 test('it makes the payment that the first extension block of litecoin needs', async () => {
   const { node, miner, ask, stop } = await startMiner({ hasExtensionBlock: true });
   await until('ready', () => miner.state.isReady);
@@ -148,6 +168,45 @@ test('it makes the payment that the first extension block of litecoin needs', as
   assert.equal(await node.height(), 451);
   assert.equal(await node.rpc.call('getblockhash', [451]), result.hashes.at(-1));
   await stop();
+});
+
+/** A litecoind of the main network, which talks to nobody and knows the first block alone. */
+async function startMainnetNode(): Promise<{
+  readonly rpcPort: number;
+  readonly user: string;
+  readonly password: string;
+}> {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-test-main-'));
+  atEnd(async () => rmSync(directory, { recursive: true, force: true }));
+  const door = { rpcPort: await freePort(), user: 'main', password: 'password-of-the-main-node' };
+  const alone = ['-listen=0', '-connect=0', '-dnsseed=0', '-disablewallet=1', '-dbcache=4'];
+  const rpc = [`-rpcport=${door.rpcPort}`, `-rpcuser=${door.user}`, `-rpcpassword=${door.password}`, '-server=1'];
+  const { exited, output, child } = startProgram('litecoind', [`-datadir=${directory}`, ...alone, ...rpc], {
+    HOME: directory
+  });
+  const asked = new NodeRpc({ url: `http://127.0.0.1:${door.rpcPort}`, ...door, retries: 0 });
+  const answers = () =>
+    asked.call('getblockcount').then(
+      () => true,
+      () => false
+    );
+  await until('the node answers', answers).catch((caught: unknown) => assert.fail(`${String(caught)}: ${output()}`));
+  await asked.close();
+  atEnd(async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  return door;
+}
+
+test('NODE_MISMATCH: it does not mine on a node of mainnet, whatever NETWORK says', async () => {
+  const { code, stderr } = await runCommandLine(['miner', '--no-guardian'], {
+    ...nodeEnv(await startMainnetNode()),
+    REGTEST_MINER_API_HOST: '127.0.0.1',
+    REGTEST_MINER_API_PORT: String(await freePort())
+  });
+  assert.equal(code, 78);
+  assert.match(stderr, /NETWORK is litecoin-regtest, but the node serves the chain \\?"main\\?"/);
 });
 
 test('NODE_MISMATCH, CONFIG_INVALID: it refuses another chain, and mainnet', async () => {
@@ -165,4 +224,11 @@ test('NODE_MISMATCH, CONFIG_INVALID: it refuses another chain, and mainnet', asy
   const mainnet = await runCommandLine(['miner', '--no-guardian'], { ...settings, NETWORK: 'litecoin-mainnet' });
   assert.match(mainnet.stderr, /the miner serves regtest and testnet alone/);
   assert.equal(mainnet.code, 78);
+});
+
+test('PT-09: its usual port', async () => {
+  const settings = { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'password-of-the-test' };
+  const { code, stdout } = await runCommandLine(['miner', '--check-config'], settings);
+  assert.equal(code, 0);
+  assert.match(stdout, /REGTEST_MINER_API_PORT\s+= 3005/);
 });

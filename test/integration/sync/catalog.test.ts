@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLogger } from '../../../src/log.ts';
 import { CatalogCache } from '../../../src/sync/catalog.ts';
-import type { DatabaseCoordinates, DatabaseId } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../../../src/wire/data/database.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { startOwnServer } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';

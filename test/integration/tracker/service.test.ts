@@ -4,10 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { toBaseUnits } from '../../../src/coin/amount.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressScript } from '../../../src/coin/script/address-script.ts';
-import { freePort } from '../../../src/devnet/free-port.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { NodeCoins } from '../../../src/encoder/coins.ts';
 import { readTrackedCoins } from '../../../src/encoder/tracker-coins.ts';
+import { readTrackerHealth } from '../../../src/encoder/tracker-health.ts';
 import { hasCode } from '../../../src/errors.ts';
+import { writeTransaction } from '../../support/coin/raw-writer.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { databaseEnv, nodeEnv, startServiceProcess } from '../../support/service-process.ts';
@@ -41,9 +43,9 @@ before(async () => {
   const database = await createDatabase('tracker_service');
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
-  startServiceProcess('tracker', {
+  startServiceProcess('utxo', {
     ...nodeEnv(coin.node),
-    ...databaseEnv('UTXO_TRACKER', database),
+    ...databaseEnv('UTXO', database),
     UTXO_TRACKER_API_HOST: '127.0.0.1',
     UTXO_TRACKER_API_PORT: String(port),
     UTXO_TRACKER_POLL_INTERVAL: '20',
@@ -168,6 +170,88 @@ test('coins come in pages without an end to their number, and young rewards are 
   );
 });
 
+test('a page that was read ahead is read again when the mempool or a block has changed since', async () => {
+  const address = await coin.node.newAddress();
+  for (const amount of [1, 2, 3, 4]) await coin.node.rpc.call('sendtoaddress', [address, amount]);
+  await coin.node.mine(1);
+  await settle(async () => (await utxosOf(address)).length === 4);
+  const pageAfter = async (after: string | undefined) => (await rpc('get_utxos', { address, limit: 1, after })).result;
+  const first = await pageAfter(undefined);
+  const second = await pageAfter(first.nextCursor);
+  const [, , third, fourth] = await utxosOf(address);
+  await coin.node.mine(1);
+  await settle(async () => true);
+  const later = await pageAfter(second.nextCursor);
+  assert.deepEqual([later.utxos[0]?.txid, later.utxos[0]?.confirmations], [third!.txid, 2]);
+
+  const inputs = [{ txid: fourth!.txid, vout: fourth!.vout }];
+  const raw = await coin.node.rpc.call('createrawtransaction', [inputs, [{ [await coin.node.newAddress()]: 0.9 }]]);
+  const { hex } = (await coin.node.rpc.call('signrawtransactionwithwallet', [raw])) as { hex: string };
+  await coin.node.rpc.call('sendrawtransaction', [hex, 0]);
+  await settle(async () => (await utxosOf(address)).length === 3);
+  assert.deepEqual((await pageAfter(later.nextCursor)).utxos, []);
+});
+
+/** Scripts that no address stands for, by what they are called. The last one is not relayed: its miner alone has it. */
+const KEY = '79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798';
+const WHOLE_KEY = `04${KEY}483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8`;
+const BARE_SCRIPTS = {
+  'pay to public key': `2102${KEY}ac`,
+  'pay to uncompressed public key': `41${WHOLE_KEY}ac`,
+  'bare multisig': `512102${KEY}2103${KEY}52ae`,
+  'anyone can spend': '51'
+};
+
+test('PT-05: coins of public keys, bare multisig and odd scripts are told by script: and hex, as the node finds them', async () => {
+  const [relayed, odd] = [Object.values(BARE_SCRIPTS).slice(0, 3), ['51', '51']];
+  /** Pays to these scripts from a coin of the wallet's. @returns the transaction, signed */
+  const payTo = async (scripts: readonly string[]): Promise<string> => {
+    type Coin = { readonly txid: string; readonly vout: number; readonly amount: string };
+    const coins = (await coin.node.rpc.call('listunspent', [1])) as Coin[];
+    const { txid, vout, amount } = coins.find((each) => toBaseUnits(String(each.amount)) > 1_000_000n)!;
+    await coin.node.rpc.call('lockunspent', [false, [{ txid, vout }]]);
+    const each = (toBaseUnits(String(amount)) - 100_000n) / BigInt(scripts.length);
+    const outputs = scripts.map((hex) => ({ amount: each, script: Buffer.from(hex, 'hex') }));
+    const inputs = [{ txid, vout: Number(vout), script: Buffer.alloc(0) }];
+    const { bytes } = writeTransaction({ inputs, outputs, witnesses: [] });
+    const signed = await coin.node.rpc.call('signrawtransactionwithwallet', [bytes.toString('hex')]);
+    return (signed as { hex: string }).hex;
+  };
+  const told = async (script: string) =>
+    (await utxosOf(`script:${script}`)).map((each) => ({ ...each, confirmations: 0 }));
+  const txid = await coin.node.rpc.call('sendrawtransaction', [await payTo(relayed), 0]);
+  await settle(async () => (await told(relayed[0]!)).length === 1);
+  for (const script of relayed)
+    assert.deepEqual(
+      (await told(script)).map((each) => [each.txid, each.height, each.scriptPubKey]),
+      [[txid, null, script]]
+    );
+
+  await coin.node.rpc.call('generateblock', [await coin.node.newAddress(), [txid, await payTo(odd)]]);
+  await settle(async () => true);
+  for (const [name, script] of Object.entries(BARE_SCRIPTS)) {
+    type Found = { readonly unspents: readonly (Omit<Told, 'height'> & { readonly height: number })[] };
+    const { unspents } = (await coin.node.rpc.call('scantxoutset', ['start', [`raw(${script})`]])) as Found;
+    assert.equal(unspents.length, script === '51' ? 2 : 1, name);
+    const found = unspents.map(({ vout, height, amount, ...each }) => ({
+      txid: each.txid,
+      vout: Number(vout),
+      value: String(toBaseUnits(String(amount))),
+      height: Number(height),
+      confirmations: 0,
+      amount: String(amount),
+      scriptPubKey: each.scriptPubKey
+    }));
+    const inOrder = (coins: readonly Told[]) => [...coins].sort((a, b) => a.vout - b.vout);
+    assert.deepEqual(inOrder(await told(script)), inOrder(found), name);
+    const { body } = await get(`/utxos/script:${script.toUpperCase()}`);
+    assert.deepEqual(body.utxos, await utxosOf(`script:${script}`), 'the hex may have capital letters');
+    const worth = found.reduce((sum, { value }) => sum + BigInt(value), 0n);
+    assert.deepEqual((await get(`/balance/script:${script}`)).body, Number(worth));
+    assert.deepEqual((await get(`/firstseen/script:${script}`)).body, { height: await coin.node.height() });
+  }
+});
+
 test('CF-16: an encoder gets the same coins from it as from the node, and says which tracker it cannot ask', async () => {
   const address = await coin.node.newAddress();
   const script = addressScript(address, chainNetwork('litecoin', 'regtest'));
@@ -175,12 +259,18 @@ test('CF-16: an encoder gets the same coins from it as from the node, and says w
   await coin.node.mine(1);
   await settle(async () => true);
   const rules = { coinbaseMaturity: 100 };
-  const own = await new NodeCoins(coin.node.rpc, rules).confirmed(script);
-  const tracked = new NodeCoins(coin.node.rpc, { ...rules, tracked: (hex) => readTrackedCoins(url, hex) });
+  const tracker = {
+    coins: (hex: string, height: number) => readTrackedCoins(url, hex, height),
+    health: () => readTrackerHealth(url)
+  };
+  const own = await new NodeCoins(coin.node.rpc, rules).ofScript(script);
+  const tracked = new NodeCoins(coin.node.rpc, { ...rules, tracker });
   assert.equal(own.length, 3);
-  assert.deepEqual(await tracked.confirmed(script), own);
+  assert.deepEqual(await tracked.ofScript(script), own);
   assert.equal((await tracked.spendable(own)).length, 3);
-  await assert.rejects(readTrackedCoins('http://127.0.0.1:1', '51'), (fault) => hasCode(fault, 'TRACKER_UNAVAILABLE'));
+  await assert.rejects(readTrackedCoins('http://127.0.0.1:1', '51', 0), (fault) =>
+    hasCode(fault, 'TRACKER_UNAVAILABLE')
+  );
 });
 
 test('bad questions are refused by name: other networks, no script, no cursor, a page that is too long', async () => {

@@ -14,7 +14,7 @@ import type { LoggedBlock } from '../../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { readSnapshotHead, type SnapshotHead } from '../../../src/sync/client/snapshot-head.ts';
 import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';
-import { unknownHashes } from '../../../src/wire/database.ts';
+import { unknownHashes } from '../../../src/wire/data/database.ts';
 
 type Parts = Pick<Replica, 'data' | 'store' | 'sources'>;
 

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import type { AddressVersions } from '../../../src/coin/chains.ts';
 import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
-import { freePort } from '../../../src/devnet/free-port.ts';
-import { stopChild } from '../../../src/devnet/stop-child.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { stopChild } from '../../../src/devnet/processes/stop-child.ts';
 import { atEnd } from '../cleanup.ts';
 
 /** A private Bitcoin node on regtest, in memory: no wallet, no peers. */
@@ -45,7 +46,8 @@ export async function startTestBcoin(): Promise<TestBcoin> {
   let output = '';
   for (const pipe of [child.stdout, child.stderr])
     pipe.on('data', (chunk) => (output = `${output}${chunk}`.slice(-4_000)));
-  const [url, user, password] = [`http://127.0.0.1:${port}`, 'user', 'unused'];
+  // It asks for none; logs are searched for it.
+  const [url, user, password] = [`http://127.0.0.1:${port}`, 'user', randomBytes(12).toString('hex')];
   const rpc = new NodeRpc({ url, user, password, retries: 0 });
   atEnd(async () => {
     await rpc.close();

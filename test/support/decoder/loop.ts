@@ -8,7 +8,7 @@ import { BlockFeed } from '../../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../../src/decoder/block-scan.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import { silentLogger } from '../../../src/log.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
 import { runLoop } from '../chain/run-loop.ts';
 
@@ -49,7 +49,7 @@ export function startLoop({ database, node, network, magic, startBlock = 0 }: Te
     scan: (range) => scanBlocks({ node: { url, user, password }, range, rules })
   });
   const work = new ChainWork({
-    service: 'decoder',
+    command: 'decoder',
     network,
     startBlock,
     pollIntervalMs: 20,

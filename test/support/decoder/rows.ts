@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { query } from './loop.ts';
 
 /** Tables that blocks decide to the row, in the order of their keys. */

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { DEFAULT_PROFILE, type Profile } from '../../../src/coin/profile.ts';
-import type { PrivateLitecoind } from '../../../src/devnet/litecoin.ts';
+import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { createEncoderApp } from '../../../src/encoder/app.ts';
 import { NodeCoins } from '../../../src/encoder/coins.ts';
 import { NodePolicyReader } from '../../../src/encoder/node-policy.ts';

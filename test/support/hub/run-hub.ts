@@ -1,6 +1,6 @@
 import { startHub } from '../../../src/hub/server.ts';
 import { type Logger, silentLogger } from '../../../src/log.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { hubConfigOf } from '../hub-config.ts';
 import { createDatabase } from '../mariadb.ts';
 

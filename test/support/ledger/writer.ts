@@ -2,7 +2,7 @@ import { actionsHash, contractHash, ledgerHash } from '../../../src/consensus/le
 import { type Connection, connect, databaseError, quoteName, rows } from '../../../src/db/core/connection.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';
 import { PlatformError } from '../../../src/errors.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { parseActions, perform } from './actions.ts';
 import { BlockLedger } from './block-ledger.ts';
 import { addIncidents, changeInPlace, sqlTime, VALIDATORS } from './incidents.ts';

@@ -1,7 +1,7 @@
 import { ReplicaBootstrap } from '../../../actors/replica/loading/bootstrap.ts';
 import { SourceQuorum } from '../../../actors/replica/quorum/source-quorum.ts';
 import { PlatformError } from '../../../src/errors.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { testReplica } from './test-replica.ts';
 
 /** The actor's bootstrap, without the actor: one attempt; what an earlier one left is gone on with. */

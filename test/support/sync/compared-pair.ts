@@ -5,8 +5,8 @@ import { DigestComparison } from '../../../src/db/replica/compare/digest-compare
 import { repair } from '../../../src/db/replica/compare/repair.ts';
 import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { readTopology } from '../../../src/db/tables/topology.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
-import type { DigestQuery } from '../../../src/wire/digest.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
+import type { DigestQuery } from '../../../src/wire/data/digest.ts';
 import { createDatabase } from '../mariadb.ts';
 import { sql } from '../sql.ts';
 import { apply, content, context, createReplica, FIRST } from './small-replica.ts';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../../src/db/core/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { compareDatabases } from '../../../src/verify/compare.ts';
-import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import { atEnd } from '../cleanup.ts';
 import { createDatabase, dropAfterwards } from '../mariadb.ts';
 import { type StandInOptions, StandInServer } from '../stand-in/server.ts';

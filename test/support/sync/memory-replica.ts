@@ -3,8 +3,8 @@ import { connect, quoteName, rows, type SqlRow } from '../../../src/db/core/conn
 import { selectList } from '../../../src/db/core/row-codec.ts';
 import type { TablePlan } from '../../../src/db/tables/classify.ts';
 import { readLayout, type SourceLayout } from '../../../src/db/tables/source-layout.ts';
-import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
-import type { BlockMessage, ReorgMessage, WireRow } from '../../../src/wire/messages.ts';
+import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
+import type { BlockMessage, ReorgMessage, WireRow } from '../../../src/wire/data/messages.ts';
 
 type Tables = Map<string, WireRow[]>;
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { sql } from '../sql.ts';
 
 const NAMES = ['litecoin', 'regtest'];

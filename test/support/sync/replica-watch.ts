@@ -6,7 +6,7 @@ import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
 import { readSnapshotChecksums } from '../../../src/db/source/snapshot-checksums.ts';
 import { readTip } from '../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
-import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import { MemoryReplica } from './memory-replica.ts';
 import { SourceThread, TEST_KEY } from './source-thread.ts';
 

@@ -15,8 +15,8 @@ import {
   writeReplicaState
 } from '../../../src/db/replica/state.ts';
 import { openWriter } from '../../../src/db/replica/writer-connection.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
-import type { BlockMessage, TableSpans, WireRow } from '../../../src/wire/messages.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
+import type { BlockMessage, TableSpans, WireRow } from '../../../src/wire/data/messages.ts';
 import { createDatabase } from '../mariadb.ts';
 
 const TABLES = [

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../../src/devnet/free-port.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { startHub } from '../../../src/hub/server.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { compareDatabases, type Verdict } from '../../../src/verify/compare.ts';
-import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import { atEnd } from '../cleanup.ts';
 import { hubConfigOf } from '../hub-config.ts';
 import { createDatabase, dropAfterwards } from '../mariadb.ts';

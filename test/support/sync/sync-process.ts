@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../../src/devnet/free-port.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { atEnd } from '../cleanup.ts';
 import { recordFile } from '../records.ts';
 

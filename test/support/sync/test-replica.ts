@@ -1,6 +1,6 @@
 import { Replica } from '../../../actors/replica/parts/replica.ts';
 import { type Logger, silentLogger } from '../../../src/log.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { PAIR_KEY } from './sync-pair.ts';
 import { temporaryDirectory } from './sync-process.ts';
 

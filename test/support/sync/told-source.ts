@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { ServerMessage, WireRows } from '../../../src/wire/messages.ts';
-import type { TypedTable } from '../../../src/wire/schema.ts';
+import type { ServerMessage, WireRows } from '../../../src/wire/data/messages.ts';
+import type { TypedTable } from '../../../src/wire/data/schema.ts';
 import { atEnd } from '../cleanup.ts';
 
 /** What a source says, as a test may change it at any time. */

@@ -1,7 +1,7 @@
 import type { Connection } from '../../../src/db/core/connection.ts';
 import { TABLES_IN_USE, type TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { createStatement } from '../../../src/indexer/definitions/statement.ts';
-import type { DbType } from '../../../src/wire/database.ts';
+import type { DbType } from '../../../src/wire/data/database.ts';
 import { asMyIsam, asOld } from './ages.ts';
 
 /** Which variant of the definitions a database has. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../../src/db/core/connection.ts';
-import type { DatabaseCoordinates, DbType } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import type { RowsAndBlocks } from './history.ts';
 import { createLedger, type Ledger, openLedger } from './ledger.ts';
 

@@ -1,4 +1,4 @@
-import type { DbType } from '../../../src/wire/database.ts';
+import type { DbType } from '../../../src/wire/data/database.ts';
 import type { Setting } from './block-context.ts';
 import { addDecoderHistory, type DecoderSize } from './decoder-history.ts';
 import { addIndexerHistory, type IndexerSize } from './indexer-history.ts';

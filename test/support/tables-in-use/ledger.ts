@@ -1,5 +1,5 @@
 import type { Connection } from '../../../src/db/core/connection.ts';
-import type { DbType } from '../../../src/wire/database.ts';
+import type { DbType } from '../../../src/wire/data/database.ts';
 import type { ActionShape } from './actions.ts';
 import type { ChainName, Setting } from './block-context.ts';
 import { createTables, definitionsOf, type TableOptions } from './create-tables.ts';

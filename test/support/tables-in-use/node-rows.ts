@@ -1,6 +1,6 @@
 import { rows } from '../../../src/db/core/connection.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
-import type { DbType } from '../../../src/wire/database.ts';
+import type { DbType } from '../../../src/wire/data/database.ts';
 import { RowBuffer } from '../ledger/rows.ts';
 import type { Setting } from './block-context.ts';
 import { NODE_TABLES } from './tables.ts';

@@ -5,13 +5,14 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node/node-rpc.ts';
 import { silentLogger } from '../../../src/log.ts';
-import type { BlockChanges } from '../../../src/tracker/changes.ts';
+import type { BlockChanges } from '../../../src/tracker/coins/changes.ts';
 import { MOST_GROUP_BLOCKS, openTrackerStore, type TrackerStore } from '../../../src/tracker/store.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import scanBlocks from '../../../workers/tracker/scan-blocks.ts';
 import { runLoop } from '../chain/run-loop.ts';
 
 const NETWORK = chainNetwork('litecoin', 'regtest');
+const RULES = { isMergeMined: false, coinbaseMaturity: NETWORK.coinbaseMaturity };
 
 /** A tracker of the test's own, fast to poll and to retry; it is stopped after the test file. */
 export function startTracker(database: DatabaseCoordinates, { url, user, password }: NodeRpcOptions) {
@@ -21,17 +22,18 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
     parallelism: 2,
     retries: 0,
     mostBlocks: MOST_GROUP_BLOCKS,
-    scan: (range) => scanBlocks({ node, range, isMergeMined: false })
+    scan: (range) => scanBlocks({ node, range, rules: RULES })
   });
   const groups: number[] = [];
   const work: ChainWork<BlockChanges, TrackerStore> = new ChainWork({
-    service: 'tracker',
+    command: 'utxo',
     network: NETWORK,
     startBlock: 0,
     pollIntervalMs: 20,
     chain: new NodeChain(rpc),
     feed,
-    take: async (_, from, tip, signal) => {
+    take: async (store, from, tip, signal) => {
+      await store.prepare(tip);
       const { blocks } = await feed.take(from, tip, {}, signal);
       groups.push(blocks.length);
       return blocks;
@@ -41,10 +43,11 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
     log: silentLogger
   });
   const readTip = async () => String((await work.store?.readTip())?.hash);
-  const { reachTip, stop } = runLoop({ machine: trackerMachine, work, rpc, feed, readTip });
+  const { reachTip, stop, states } = runLoop({ machine: trackerMachine, work, rpc, feed, readTip });
   return {
     work,
     stop,
+    states,
     /** How many blocks were written at once, one number for each time. */
     groups,
     /** Waits until the node's block is the last one that was written. */

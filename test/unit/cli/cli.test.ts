@@ -15,7 +15,8 @@ const HUB = {
   HUB_DB_PASS: 'hunter2-hunter2'
 };
 
-test('--version prints the version, --help every command', async () => {
+test('VE-01: --version prints the version, a semantic one; --help every command', async () => {
+  assert.match(manifest.version, /^\d+\.\d+\.\d+$/);
   const [version, help] = await Promise.all([runCommandLine(['--version']), runCommandLine(['--help'])]);
   assert.deepEqual(version, { code: 0, stdout: `${manifest.version}\n`, stderr: '' });
   assert.equal(help.code, 0);
@@ -169,7 +170,7 @@ test('COMMAND_INVALID: status of a service that there is not, or of a container 
   assert.equal(code, 64);
   assert.match(
     stderr,
-    /--service hubb must be one of sync, hub, decoder, indexer, tracker, encoder, explorer, miner, container/
+    /--service hubb must be one of sync, hub, decoder, indexer, utxo, encoder, explorer, miner, container/
   );
   assert.equal(readContainerService('/opt/platform-node/platform-node\0hub\0--no-guardian\0'), 'hub');
   assert.equal(readContainerService('/sbin/docker-init\0--\0/opt/platform-node/platform-node\0decoder\0'), 'decoder');

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
 import { ACTIONS } from '../../../src/coin/actions.ts';
-import { encodePayload, MAX_ACTION_DATA_LENGTH } from '../../../src/coin/payload/payload.ts';
-import { readScript, writePush } from '../../../src/coin/script/script.ts';
+import { chunkScripts, envelopeScript, markerScript, multisigScripts } from '../../../src/coin/payload/lane-writer.ts';
+import { encodePayload, encryptPayload, MAX_ACTION_DATA_LENGTH } from '../../../src/coin/payload/payload.ts';
+import type { RawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
+import { pushSize, readScript, writePush } from '../../../src/coin/script/script.ts';
 import { carry, payloadOf, returnScript } from '../../support/coin/carriers.ts';
 import fc from '../../support/fast-check.ts';
 import VECTORS from './payload-vectors.json' with { type: 'json' };
@@ -101,11 +103,54 @@ test('text that is no UTF-8 arrives with replacement characters', () => {
   assert.equal(payloadOf(carryPayloads([encodePayload(TXID, 'SEND|\ufffdA')]))?.isUtf8, true);
 });
 
-test('MAX_ACTION_DATA_LENGTH: one byte more is refused on both ways', () => {
-  const longest = `FILE|${'x'.repeat(MAX_ACTION_DATA_LENGTH - 3 - 5)}`;
+test('RPC-01, RPC-03, RPC-04: MAX_ACTION_DATA_LENGTH is 8192 with the prefix of the push; one byte more is refused on both ways', () => {
+  assert.equal(MAX_ACTION_DATA_LENGTH, 8192);
+  const longest = `FILE|${'x'.repeat(8192 - 3 - 5)}`;
   assert.equal(payloadOf(carryPayloads([encodePayload(TXID, longest)]))?.action, longest);
   assert.throws(() => encodePayload(TXID, `${longest}x`), RangeError);
   assert.equal(payloadOf(carryPayloads([encodeRaw(writePush(Buffer.from(`${longest}x`)))])), undefined);
+});
+
+test('RPC-02: the bound holds in every lane', () => {
+  const key = Buffer.alloc(33, 2);
+  const input = { txid: TXID, vout: 0, script: Buffer.alloc(0) };
+  const lanes: Readonly<Record<string, (frame: Uint8Array) => RawTransaction>> = {
+    OP_RETURN: (frame) => carry([returnScript(encryptPayload(TXID, frame, 'PNOD'))], { txid: TXID }),
+    'bare multisig': (frame) => carry(multisigScripts(TXID, frame, key, 'PNOD'), { txid: TXID }),
+    P2SH: (frame) =>
+      carry([markerScript(TXID, 'p2sh', 'PNOD')], {
+        inputs: chunkScripts(frame, key.subarray(13)).map((redeem) => ({
+          ...input,
+          script: Buffer.concat([Buffer.alloc(71), key, redeem].map(writePush))
+        }))
+      }),
+    P2WSH: (frame) => {
+      const chunks = chunkScripts(frame, key.subarray(13));
+      return carry([markerScript(TXID, 'p2wsh', 'PNOD')], {
+        inputs: chunks.map(() => input),
+        witnesses: chunks.map((chunk) => [Buffer.alloc(71), key, chunk])
+      });
+    },
+    taproot: (frame) =>
+      carry([Buffer.alloc(22)], {
+        inputs: [input],
+        witnesses: [[Buffer.alloc(64), envelopeScript(frame, key.subarray(1), 'PNOD'), Buffer.alloc(33, 0xc0)]]
+      })
+  };
+  for (const [lane, carrying] of Object.entries(lanes)) {
+    const longest = `FILE|${'x'.repeat(8192 - 3 - 5)}`;
+    assert.equal(payloadOf(carrying(writePush(Buffer.from(longest))))?.action, longest, lane);
+    assert.equal(payloadOf(carrying(writePush(Buffer.from(`${longest}x`)))), undefined, lane);
+  }
+});
+
+test('RPC-05: a push of 256 to 65535 bytes has three bytes in front, as written and as counted', () => {
+  for (const [prefix, lengths] of Object.entries({ 1: [1, 75], 2: [76, 255], 3: [256, 8189, 65_535] }))
+    for (const length of lengths) {
+      assert.equal(writePush(Buffer.alloc(length)).length, length + Number(prefix));
+      assert.equal(pushSize(length), length + Number(prefix));
+    }
+  assert.throws(() => writePush(Buffer.alloc(65_536)), RangeError);
 });
 
 /** A payload around any frame, also one that `encodePayload` would not make. */

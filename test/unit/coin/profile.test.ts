@@ -21,6 +21,11 @@ test('the default profile asks no fee, names no role, and activates known action
   assert.deepEqual(DEFAULT_PROFILE.roles, {});
   for (const action of Object.keys(DEFAULT_PROFILE.activations)) assert.ok(ACTIONS.has(action), action);
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'SEND'), 0);
+  for (const later of ['ATTEST', 'PRICE', 'SLASH', 'VOTE'])
+    assert.deepEqual(
+      [BITCOIN, RLTC].map((network) => activationHeight(DEFAULT_PROFILE, network, later)),
+      [Number.POSITIVE_INFINITY, 0]
+    );
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'DEPLOY'), Number.POSITIVE_INFINITY);
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'TAPROOT_ENVELOPE'), Number.POSITIVE_INFINITY);
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'constructor'), Number.POSITIVE_INFINITY);
@@ -61,6 +66,7 @@ test('a profile that is wrong is refused with the place', () => {
     [{ name: 'x', gas: { issue: -1 } }, /\/gas\/issue/],
     [{ name: 'x', roles: { BTC: { BRUN: 'a' } } }, /\/roles\/BTC/],
     [{ name: 'x', roles: { 'BTC:signet': {} } }, /\/roles\/BTC:signet must be one of bitcoin-mainnet/],
+    [{ name: 'x', stakeDelays: { BTC: 0 } }, /\/stakeDelays\/BTC/],
     [{ name: 'x', activations: { SENT: 0 } }, /\/activations\/SENT is no action/],
     [{ name: 'x', activations: { SEND: -1 } }, /\/activations\/SEND/],
     [{ name: 'x', activations: { SEND: { moon: 1 } } }, /\/activations\/SEND\/moon must be one of/],

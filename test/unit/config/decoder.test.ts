@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decoderChecks, decoderVariables } from '../../../src/config/decoder.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { nodeRpcOf } from '../../../src/config/node.ts';
+import { decoderChecks, decoderVariables } from '../../../src/config/services/decoder.ts';
 
 const ENV = {
   NETWORK: 'litecoin-regtest',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadConfig } from '../../../src/config/load.ts';
-import { findSyncFaults, findSyncWarnings, sourcesOf, syncVariables } from '../../../src/config/sync.ts';
+import { findSyncFaults, findSyncWarnings, sourcesOf, syncVariables } from '../../../src/config/services/sync.ts';
 import fc from '../../support/fast-check.ts';
 
 const CLIENT = {

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readConfigFile } from '../../../src/config/config-file.ts';
-import { decoderVariables } from '../../../src/config/decoder.ts';
 import { describeConfig, helpTable } from '../../../src/config/describe.ts';
-import { hubVariables } from '../../../src/config/hub.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { nearest } from '../../../src/config/nearest.ts';
-import { syncVariables } from '../../../src/config/sync.ts';
+import { decoderVariables } from '../../../src/config/services/decoder.ts';
+import { hubVariables } from '../../../src/config/services/hub.ts';
+import { syncVariables } from '../../../src/config/services/sync.ts';
 import {
   choice,
   flag,

@@ -65,6 +65,14 @@ def block_root(domain, ledger, actions):
     return nodes[0].hex()
 
 
+def state_root(domain, balances, block, ledger, actions, contract, state):
+    return leaf(join(f"{domain}_STATE", balances, block, ledger, actions, contract, state or "")).hex()
+
+
+STATES = [
+    ["PLATFORM", *[digit * 64 for digit in "123456"]],
+    ["OTHER", *[digit * 64 for digit in "abcde"], None],
+]
 BALANCES = [
     ["PLATFORM", "litecoin", "regtest", []],
     ["PLATFORM", "litecoin", "regtest", [["addr", "GOLD", "0"], ["addr", "LEAD", "0.000"]]],
@@ -89,6 +97,7 @@ BLOCKS = [
 vectors = {
     "balances": [[*case, balances_root(*case)] for case in BALANCES],
     "blocks": [[*case, block_root(*case)] for case in BLOCKS],
+    "states": [[*case, state_root(*case)] for case in STATES],
 }
 path = pathlib.Path(__file__).with_suffix(".json")
 path.write_text(json.dumps(vectors, ensure_ascii=False, separators=(",", ":")) + "\n")

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { balanceLeaf, type LeafChange, plainAmount } from '../../../src/consensus/balance-leaf.ts';
 import { BalanceTree, computeTops } from '../../../src/consensus/balance-tree.ts';
-import { blockRoot, type LedgerLeaf } from '../../../src/consensus/block-root.ts';
+import { blockRoot, type LedgerLeaf, stateRoot } from '../../../src/consensus/block-root.ts';
 import { CommitmentHashes, toHex } from '../../../src/consensus/commitment-hashes.ts';
 import fc from '../../support/fast-check.ts';
 import VECTORS from './state-commitment-vectors.json' with { type: 'json' };
@@ -41,6 +41,17 @@ test('golden vectors: balances_root by all 256 levels', () => {
       balanceLeaf(own, { chain, network }, { address, tick, amount })
     );
     assert.equal(toHex(treeOf(leaves, own).root), root, `${domain} ${chain} ${balances.length}`);
+  }
+});
+
+test('golden vectors: state_root, with and without a state hash', () => {
+  for (const [domain, balancesRoot, blockMerkleRoot, ledger, actions, contract, state, root] of VECTORS.states as [
+    ...[string, string, string, string, string, string],
+    string | null,
+    string
+  ][]) {
+    const parts = { balancesRoot, blockMerkleRoot, ledger, actions, contract, state };
+    assert.equal(toHex(stateRoot(new CommitmentHashes(domain), parts)), root);
   }
 });
 
@@ -112,7 +123,7 @@ const changes = fc
     list.map(
       ([at, value]): LeafChange => ({
         path: paths[at % paths.length]!,
-        value: value === null ? null : hashes.leaf(Buffer.from(`${value}.${'0'.repeat(18)}`))
+        value: value === null ? null : hashes.leaf(`${value}.${'0'.repeat(18)}`)
       })
     )
   );

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { classifyTables, comparedColumns } from '../../../src/db/tables/classify.ts';
-import type { TypedColumn, TypedKey, TypedTable } from '../../../src/wire/schema.ts';
+import type { TypedColumn, TypedKey, TypedTable } from '../../../src/wire/data/schema.ts';
 
 interface Sketch {
   /** `name?` may be NULL, `name#` is AUTO_INCREMENT, `name=` is generated. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalValue, columnCodec, toField, toLiteral } from '../../../src/db/core/sql-literal.ts';
 import { hasCode } from '../../../src/errors.ts';
-import type { TypedColumn } from '../../../src/wire/schema.ts';
+import type { TypedColumn } from '../../../src/wire/data/schema.ts';
 import fc from '../../support/fast-check.ts';
 
 const codecOf = (type: string, json = false) =>

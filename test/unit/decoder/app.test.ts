@@ -14,7 +14,7 @@ const report = () => ({
 });
 
 /** A front door with a budget of three requests, behind one proxy. */
-function openDoor(view: () => DecoderView = () => ({ report: report(), crash: null })) {
+function openApp(view: () => DecoderView = () => ({ report: report(), crash: null })) {
   const app = createDecoderApp({
     ...definitionOf(),
     config: {
@@ -37,7 +37,7 @@ test('EDE-05, EDE-06, EDE-07, EDE-08, ER-07: the probes answer 503 while somethi
     [{ report: { ...good, failures: 20 }, crash: null }, 200, 503],
     [{ report: null, crash: null }, 503, 503]
   ] as const) {
-    const app = openDoor(() => view);
+    const app = openApp(() => view);
     const asked = await Promise.all(['/status', '/live'].map((url) => app.inject(url)));
     assert.deepEqual(
       asked.map(({ statusCode }) => statusCode),
@@ -48,7 +48,7 @@ test('EDE-05, EDE-06, EDE-07, EDE-08, ER-07: the probes answer 503 while somethi
 });
 
 test('D-40: probes from the same machine and of a listed proxy are not limited, those of others are', async () => {
-  const app = openDoor();
+  const app = openApp();
   const statusesOf = async (remoteAddress: string, headers: Record<string, string> = {}) => {
     const found: number[] = [];
     for (let asked = 0; asked < 5; asked++) {
@@ -66,7 +66,7 @@ test('D-40: probes from the same machine and of a listed proxy are not limited, 
 });
 
 test('LI-02, LI-03: a budget of calls by address, and bodies up to 100,000 bytes', async () => {
-  const app = openDoor();
+  const app = openApp();
   const call = async (remoteAddress: string, sizeBytes = 0) => {
     const body = JSON.stringify({ jsonrpc: '2.0', method: 'ping', id: 1 }).padEnd(sizeBytes);
     const headers = { 'content-type': 'application/json' };

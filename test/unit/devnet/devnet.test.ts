@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { holdDirectory } from '../../../src/devnet/directory.ts';
-import { planRounds } from '../../../src/devnet/miner.ts';
-import { type ServiceOrder, startService } from '../../../src/devnet/process.ts';
+import { planRounds } from '../../../src/devnet/processes/miner.ts';
+import { type ServiceOrder, startService } from '../../../src/devnet/processes/process.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
 import {
   clientOrder,
@@ -15,7 +15,8 @@ import {
   hubOrder,
   indexerOrder,
   minerOrder,
-  serverOrder
+  serverOrder,
+  trackerOrder
 } from '../../../src/devnet/services.ts';
 import type { DevnetSettings } from '../../../src/devnet/settings.ts';
 import fc from '../../support/fast-check.ts';
@@ -86,7 +87,7 @@ test("the caller's own variables configure no service of the devnet", () => {
     HUB_VALIDATORS: 'other:1',
     DECODER_DB_NAME: 'precious'
   };
-  const ports = { miner: 9, hub: 1, decoder: 2, indexer: 7, encoder: 8, explorer: 9, server: 3, client: 4 };
+  const ports = { miner: 9, hub: 1, decoder: 2, indexer: 7, tracker: 6, encoder: 8, explorer: 9, server: 3, client: 4 };
   const settings: DevnetSettings = { directory, seed: 's', ports, apiKey: 'k', shell, tell: () => undefined };
   const database = { host: '127.0.0.1', port: 5, user: 'u', pass: 'p' };
   const node = { host: '127.0.0.1', port: 6, user: 'u', password: 'p' };
@@ -95,6 +96,7 @@ test("the caller's own variables configure no service of the devnet", () => {
     minerOrder(settings, node),
     decoderOrder(settings, database, node),
     indexerOrder(settings, database),
+    trackerOrder(settings, database, node),
     encoderOrder(settings, node),
     explorerOrder(settings, database),
     serverOrder(settings),

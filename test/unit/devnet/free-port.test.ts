@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { freePort } from '../../../src/devnet/free-port.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 
 test('a free port is one that can be listened on, outside the range of outgoing connections', async () => {
   const [first, last] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/).map(Number);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
+import { p2tr } from '@scure/btc-signer/payment.js';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { writeFrame } from '../../../src/coin/payload/payload.ts';
 import { hashId } from '../../../src/coin/raw/hash-id.ts';
@@ -8,13 +9,13 @@ import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { virtualSize, writeTransaction } from '../../../src/coin/raw/transaction-form.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
-import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/compose.ts';
-import { dustAmount } from '../../../src/encoder/dust.ts';
-import { ENCODINGS } from '../../../src/encoder/encodings.ts';
-import { writePsbt } from '../../../src/encoder/psbt.ts';
 import { selfCheck } from '../../../src/encoder/self-check.ts';
-import { readSender, type Sender } from '../../../src/encoder/sender.ts';
 import { firstSpent, revealSpent } from '../../../src/encoder/spent.ts';
+import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/transaction/compose.ts';
+import { dustAmount } from '../../../src/encoder/transaction/dust.ts';
+import { ENCODINGS } from '../../../src/encoder/transaction/encodings.ts';
+import { writePsbt } from '../../../src/encoder/transaction/psbt.ts';
+import { readSender, type Sender } from '../../../src/encoder/transaction/sender.ts';
 import { payloadOf } from '../../support/coin/carriers.ts';
 import { publicKeyOf, signPsbt } from '../../support/encoder/signer.ts';
 import fc from '../../support/fast-check.ts';
@@ -30,7 +31,8 @@ const nested = payToScript(payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) }
 const SENDERS: readonly Sender[] = [
   KEY.toString('hex'),
   addressOf(payTo({ kind: 'keyHash', bytes: hash160(KEY) }), NETWORK.addresses)!,
-  addressOf(nested, NETWORK.addresses)!
+  addressOf(nested, NETWORK.addresses)!,
+  addressOf(Buffer.from(p2tr(KEY.subarray(1)).script), NETWORK.addresses)!
 ].map((text) => readSender(text, KEY.toString('hex'), NETWORK));
 
 /** Transactions that pay the sender. */
@@ -50,7 +52,7 @@ const orderOf = (order: Pick<Order, 'encoding' | 'frame' | 'sender'> & Partial<O
   outputs: [],
   feeOutputs: [],
   changeScript: order.sender.script,
-  fee: (virtualBytes) => RATE * BigInt(virtualBytes),
+  fee: (form) => RATE * BigInt(virtualSize(form)),
   dust: DUST,
   sequence: 0xffffffff,
   ...order
@@ -67,7 +69,7 @@ function signAll(order: Order, composed: Composed<ReturnType<typeof fund>[number
     amount: readRawTransaction(first).output(vout)!.amount,
     lock
   }));
-  const reveal = composed.reveal ?? composeReveal(order, { txid, locked });
+  const reveal = order.sender.isSegwit ? composed.reveal! : composeReveal(order, { txid, locked });
   assert.equal(
     reveal.funding.txid,
     txid,
@@ -197,7 +199,7 @@ test('REQUEST_INVALID: an output below dust', () => {
   const frame = writeFrame('COINPAY|0|1');
   const order = orderOf({ encoding: 'OP_RETURN', frame, sender: SENDERS[0]!, outputs: [output] });
   assert.throws(() => compose(order, fund(SENDERS[0]!, [1_000_000n])), {
-    message: /2939 satoshis is dust.* from 2940 on/
+    message: /2939 satoshis is dust: it must have at least 2940/
   });
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseEncoding, ENCODINGS, type EncodingFacts } from '../../../src/encoder/encodings.ts';
+import { chooseEncoding, ENCODINGS, type EncodingFacts } from '../../../src/encoder/transaction/encodings.ts';
 
 const key = Buffer.alloc(33, 2);
 const FACTS: EncodingFacts = {

@@ -9,7 +9,8 @@ test('a node that says what it relays is believed; estimates are no lower than i
     maxdatacarriersize: '100000',
     permitbaremultisig: false
   };
-  assert.deepEqual(policyOf(mempool, [1_500n, 3_000n, 20_000n]), {
+  const network = { relayfee: '0.00000100' };
+  assert.deepEqual(policyOf({ mempool, network }, [1_500n, 3_000n, 20_000n]), {
     leastRate: 2_000n,
     rates: { low: 2_000n, medium: 3_000n, high: 20_000n },
     source: 'estimate',
@@ -19,16 +20,31 @@ test('a node that says what it relays is believed; estimates are no lower than i
 });
 
 test('an older node relays 83 bytes of data and bare multisig; without estimates its relay fee is the rate', () => {
-  assert.deepEqual(policyOf({ mempoolminfee: '1e-05', minrelaytxfee: '0.00001000' }, [null, null, null]), {
-    leastRate: 1_000n,
-    rates: { low: 1_000n, medium: 1_000n, high: 1_000n },
-    source: 'relay fee',
-    dataCarrierBytes: 83,
-    permitsBareMultisig: true
-  });
+  assert.deepEqual(
+    policyOf({ mempool: { mempoolminfee: '0' }, network: { relayfee: '0.00100000' } }, [null, null, null]),
+    {
+      leastRate: 100_000n,
+      rates: { low: 100_000n, medium: 100_000n, high: 100_000n },
+      source: 'relay fee',
+      dataCarrierBytes: 83,
+      permitsBareMultisig: true
+    }
+  );
 });
 
-test('NODE_REFUSED: an answer that is no policy', () => {
-  for (const answer of [null, {}, { mempoolminfee: true }, { mempoolminfee: '0.1', maxdatacarriersize: -1 }])
-    assert.throws(() => policyOf(answer, []), { code: 'NODE_REFUSED' });
+test('who hurries pays no less than who waits', () => {
+  const answers = { mempool: { mempoolminfee: '0.00001' }, network: { relayfee: '0.00001' } };
+  assert.deepEqual(policyOf(answers, [9_000n, null, 4_000n]).rates, { low: 9_000n, medium: 9_000n, high: 9_000n });
+});
+
+test('NODE_REFUSED: answers that are no policy', () => {
+  const mempool = { mempoolminfee: '0.00001' };
+  const network = { relayfee: '0.00001' };
+  for (const answers of [
+    ...[null, {}, { mempoolminfee: true }, { mempoolminfee: 'much' }, { mempoolminfee: '0.000000001' }],
+    { mempoolminfee: '0.1', maxdatacarriersize: -1 }
+  ])
+    assert.throws(() => policyOf({ mempool: answers, network }, []), { code: 'NODE_REFUSED' });
+  for (const answers of [null, {}, { relayfee: 'much' }])
+    assert.throws(() => policyOf({ mempool, network: answers }, []), { code: 'NODE_REFUSED' });
 });

@@ -23,7 +23,7 @@ beforeEach(() => {
     reads++;
     return { body: new Uint8Array(100), height: 1, mark: written, isSettled: false, isProvisional: false, next: null };
   };
-  coin = { network: chainNetwork('litecoin', 'regtest'), report, read };
+  coin = { network: chainNetwork('litecoin', 'regtest'), report, read, gone: new AbortController().signal };
 });
 
 test('an answer is read once until the next block is reported', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../../../src/errors.ts';
 import { discoverDatabases } from '../../../src/hub/client.ts';
-import { entriesOf, mergeTrees, readConfigAnswer } from '../../../src/hub/config-tree.ts';
+import { entriesOf, mergeTrees, readConfigAnswer } from '../../../src/hub/store/config-tree.ts';
 import fc from '../../support/fast-check.ts';
 
 const PARAMS = {

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CHAIN_NETWORKS, chainNetwork } from '../../../src/coin/chains.ts';
-import { decoderVariables } from '../../../src/config/decoder.ts';
-import { freePort } from '../../../src/devnet/free-port.ts';
+import { nodeNetworkFromHub } from '../../../src/config/node.ts';
+import { decoderVariables } from '../../../src/config/services/decoder.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { createHubClient } from '../../../src/hub/client.ts';
-import { buildTree } from '../../../src/hub/config-tree.ts';
 import { fetchSettings, pickSettings } from '../../../src/hub/settings.ts';
+import { buildTree, type ConfigTree } from '../../../src/hub/store/config-tree.ts';
 import fc from '../../support/fast-check.ts';
 
 const RLTC = chainNetwork('litecoin', 'regtest');
 const PLACES = Object.fromEntries(
-  Object.entries(decoderVariables).flatMap(([name, { hub }]) => (hub ? [[name, hub] as const] : []))
+  Object.entries(decoderVariables).flatMap(([name, { hub }]) =>
+    hub?.service === 'decoder' ? [[name, hub] as const] : []
+  )
 );
 const entries = (coin: string, network: string, module: string, params: Readonly<Record<string, string>>) =>
   Object.entries(params).map(([param, value]) => ({ coin, network, module, param, value }));
@@ -57,6 +60,36 @@ test('a missing module and a second one are told', () => {
   assert.deepEqual(pickSettings(buildTree(twice), RLTC, PLACES).problems, [
     'the hub names 2 modules <prefix>-decoder of litecoin-regtest: a-decoder counts'
   ]);
+});
+
+test('a missing module is told where something is needed of it', () => {
+  assert.deepEqual(pickSettings(buildTree([]), RLTC, PLACES, []).problems, []);
+  const needed = pickSettings(buildTree([]), RLTC, PLACES, ['DECODER_DB_HOST']);
+  assert.match(needed.problems.join(), /no module <prefix>-decoder of litecoin-regtest/);
+});
+
+test('the network is the one of which the hub names a module of the service; of several none', async () => {
+  const decoders = (...networks: [coin: string, network: string][]) =>
+    buildTree([
+      ...networks.flatMap(([coin, network]) => entries(coin, network, 'a-decoder', DATABASE)),
+      ...entries('dogecoin', 'mainnet', 'a-indexer', DATABASE),
+      ...entries('monero', 'mainnet', 'a-decoder', DATABASE)
+    ]);
+  const ask = (tree: ConfigTree, maxWaitMs = 0) =>
+    fetchSettings({
+      hub: { fetchConfigs: async () => tree },
+      network: nodeNetworkFromHub('decoder'),
+      places: PLACES,
+      needed: ['NETWORK', 'DECODER_DB_HOST'],
+      maxWaitMs,
+      warn: assert.fail
+    });
+  const { texts, problems } = await ask(decoders(['LTC', 'regtest']));
+  assert.deepEqual([texts['NETWORK'], texts['DECODER_DB_HOST'], problems], ['litecoin-regtest', 'db', []]);
+  const reason = 'the hub names modules <prefix>-decoder of bitcoin-mainnet, litecoin-regtest';
+  const two = await ask(decoders(['RLTC', 'regtest'], ['bitcoin', 'mainnet']), 60_000); // it is not asked again
+  assert.deepEqual([two.texts, two.problems], [{}, [reason]]);
+  assert.deepEqual(await ask(decoders()), { texts: {}, problems: ['the hub names no module <prefix>-decoder'] });
 });
 
 test('a text that would not fit one line is left out, and told by its variable', () => {

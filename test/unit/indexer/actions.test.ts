@@ -35,6 +35,21 @@ test('issue, mint, send', () => {
   assert.equal(ledger.supply('TOKA'), '150');
 });
 
+test('RPC-06: a DEPLOY of 65,536 bytes and one of more: not yet activated, the row in actions is all', () => {
+  for (const bytes of [65_536, 65_537]) {
+    const ledger = new MemoryLedger();
+    ledger.run({
+      ...{ height: 100, time: 0, hash: '' },
+      transactions: [{ hash: 'a'.repeat(64), source: 'A', fee: null, data: `DEPLOY|0|${'x'.repeat(bytes)}` }]
+    });
+    const { rows } = ledger.blocks[0]!;
+    assert.deepEqual(rows.map(({ table }) => table).sort(), [
+      ...['actions', 'index_addresses', 'mappings_actions', 'transactions']
+    ]);
+    assert.equal(rows.find(({ table }) => table === 'actions')!.columns['action_id'], 'DEPLOY');
+  }
+});
+
 test('ownership and locks', () => {
   const ledger = new MemoryLedger();
   expectStatuses(ledger, [
@@ -201,6 +216,7 @@ test('batch', () => {
     ['A', 'BATCH|0|SEND|0|PARE|1|B;', 'ACTION (unknown)'],
     ['A', 'BATCH|0|BATCH|0|SEND|0|PARE|1|B', 'BATCH (limit)'],
     ['A', 'BATCH|0|send|0|PARE|1|B', 'ACTION (unknown)'],
+    ['A', 'BATCH|0|FILE|0|a;FILE|0|b', 'FILE (limit)'],
     ['A', 'BATCH|0|', 'COMMAND (unknown)'],
     ['A', `BATCH|0|${Array.from({ length: 251 }, () => 'SEND|0|PARE|1|B').join(';')}`, 'COMMAND (limit)'],
     ['A', `BATCH|0|${Array.from({ length: 11 }, () => 'DIVIDEND|0|PARE|PARE|1').join(';')}`, 'COMMAND (limit)']
@@ -294,4 +310,15 @@ test('an action of very many parts', () => {
   ledger.give('TOKA', 0, 'A', { A: '30000' });
   expectStatuses(ledger, [['A', `SEND|1|TOKA${'|1|B'.repeat(30_000)}`, OK]]);
   assert.equal(ledger.balance('TOKA', 'B'), '30000');
+});
+
+test('a valid FILE is mapped to its source, a refused one is not', () => {
+  const ledger = new MemoryLedger();
+  const mapped = (data: string) => {
+    ledger.act(['A', data]);
+    return ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === 'mappings_files' ? [columns] : []));
+  };
+  const id = ledger.view.get('counter', 'address') + 1;
+  assert.deepEqual(mapped('FILE|0|a.txt'), [{ action_index: 1, type_id: 1, id }]);
+  assert.deepEqual(mapped(`FILE|0|${'n'.repeat(251)}`), []);
 });

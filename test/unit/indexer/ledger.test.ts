@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAmount } from '../../../src/consensus/amount.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
-import { type FactKey, splitPair, View } from '../../../src/indexer/state/state.ts';
+import type { FactKey } from '../../../src/indexer/state/facts.ts';
+import { splitPair } from '../../../src/indexer/state/keys.ts';
+import { View } from '../../../src/indexer/state/view.ts';
 import fc from '../../support/fast-check.ts';
 import { anyBlocks } from '../../support/indexer-actions.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
@@ -95,6 +97,7 @@ test('a view that loads what is missing gives what a whole one gives, in groups 
 });
 
 function loadFrom(stored: View, view: View, kind: FactKey['kind'], key: string): void {
-  if (kind === 'holders' || kind === 'holdings' || kind === 'owned') view.loadSet(kind, key, stored.get(kind, key));
+  if (kind === 'holders' || kind === 'holdings' || kind === 'owned' || kind === 'voters')
+    view.loadSet(kind, key, stored.get(kind, key));
   else view.load(kind, key, stored.get(kind, key));
 }

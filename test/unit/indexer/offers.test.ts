@@ -140,3 +140,20 @@ test('a swap takes whole amounts only', () => {
   act(ledger, ['B', 'SWEEP|0|C|1|0|0|1'], ['C', 'SWAP|0|BTC|TOKB|8|0|BTC|TOKA|4']);
   assert.deepEqual([ledger.balance('TOKB', 'A'), ledger.balance('TOKA', 'C')], ['8', '4']);
 });
+
+test('an amount beside an ownership is refused before an escrow beside it', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  const verdict = (data: string) => ledger.act(['A', data])[0]![0];
+  const sold = (amount: string, escrow: string) => `DISPENSER|0|BTC|TOKA|${amount}|1|${escrow}|BTC||1`;
+  assert.equal(verdict(sold('1', '1')), 'invalid: GIVE_AMOUNT (must be empty when GIVE_OWNERSHIP=1)');
+  assert.equal(verdict(sold('', '1')), 'invalid: GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)');
+});
+
+test('the two new addresses of a dispenser get their ids in byte order', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.act(['A', 'DISPENSER|0|BTC|TOKA|1||1|BTC||1|Z|USD||Y']);
+  const [y, z] = ['Y', 'Z'].map((address) => ledger.view.get('addressId', address)!);
+  assert.equal(z! - y!, 1);
+});

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CHAINS, chainNetwork } from '../../../src/coin/chains.ts';
+import { DEFAULT_PROFILE, readProfile } from '../../../src/coin/profile.ts';
 import { parseAmount } from '../../../src/consensus/amount.ts';
+import { rulesOf } from '../../../src/indexer/rules/rules.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const [KEY, OTHER, THIRD] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];
@@ -42,6 +45,25 @@ test('a stake is held, ends, and comes back in the block where its cooldown ends
   assert.ok(rows.some(({ table, columns }) => table === 'actions' && columns['action_id'] === 'UNSTAKE_RELEASE'));
   pass(ledger, 10);
   assert.equal(ledger.balance('GAS', 'A'), '100', 'it comes back once');
+});
+
+test('LI-28: a stake counts after 6, 24 or 60 blocks, by its chain; an operator may say otherwise', () => {
+  const own = readProfile({ name: 'own', stakeDelays: { 'DOGE:mainnet': 3 } });
+  const delays = [DEFAULT_PROFILE, own].map((profile) =>
+    CHAINS.map((chain) => rulesOf(profile, chainNetwork(chain, 'mainnet'), 'PLATFORM').stakeDelay)
+  );
+  assert.deepEqual(delays, [
+    [6, 24, 60],
+    [6, 24, 3]
+  ]);
+  for (const delay of delays.flat()) {
+    const ledger = gasLedger({ ...TEST_RULES, stakeDelay: delay });
+    assert.equal(verdict(ledger, 'A', `STAKE|1|20|${KEY}`), 'valid');
+    pass(ledger, delay - 1);
+    assert.equal(verdict(ledger, 'A', `UNSTAKE|0|${KEY}`), 'invalid: SIGNING_PUBKEY (no active stake)');
+    pass(ledger, 1);
+    assert.equal(verdict(ledger, 'A', `UNSTAKE|0|${KEY}`), 'valid', `after ${delay} blocks`);
+  }
 });
 
 test('a part of a stake ends; the rest counts from where the whole ended, and only then can it end', () => {

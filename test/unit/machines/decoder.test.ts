@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as settled } from 'node:timers/promises';
-import { createActor, fromPromise, SimulatedClock } from 'xstate';
+import { createActor, SimulatedClock } from 'xstate';
 import { stateText } from '../../../actors/runtime/observe.ts';
 import { decoderMachine, type Fork, type Found, type Opened } from '../../../machines/chain/chain-writer.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { everyState } from './reach.ts';
+import { scripted } from './scripted.ts';
 
 /** What the effects of these names end with, one after the other; then they never end. */
 interface Script {
   readonly connect?: (Opened | PlatformError)[];
   readonly awaitNode?: (undefined | PlatformError)[];
   readonly takeBlocks?: (Found | PlatformError)[];
+  readonly load?: (true | PlatformError)[];
   readonly watchTip?: (Found | PlatformError)[];
   readonly locateFork?: (Fork | PlatformError)[];
   readonly rollBack?: (undefined | PlatformError)[];
@@ -25,24 +27,18 @@ const toFork = (): Script => ({ connect: [OPENED], awaitNode: [undefined], takeB
 
 /** Runs the chart over scripted effects. @returns the states it went through, its actor and its clock */
 async function run(script: Script) {
-  const play = <Output>(name: keyof Script) =>
-    fromPromise<Output, void>(() => {
-      const list = script[name] as (Output | PlatformError)[] | undefined;
-      if (!list?.length) return new Promise(() => undefined);
-      const next = list.shift()!;
-      return next instanceof PlatformError ? Promise.reject(next) : Promise.resolve(next);
-    });
   const clock = new SimulatedClock();
   const machine = decoderMachine.provide({
     actors: {
-      connect: play<Opened>('connect'),
-      awaitNode: play<void>('awaitNode'),
-      takeBlocks: play<Found>('takeBlocks'),
-      watchTip: play<Found>('watchTip'),
-      locateFork: play<Fork>('locateFork'),
-      rollBack: play<void>('rollBack'),
-      refuse: play<void>('refuse'),
-      close: fromPromise<void, void>(() => Promise.resolve())
+      connect: scripted<Opened>(script.connect),
+      awaitNode: scripted<void>(script.awaitNode),
+      takeBlocks: scripted<Found>(script.takeBlocks),
+      load: scripted<true>(script.load),
+      watchTip: scripted<Found>(script.watchTip),
+      locateFork: scripted<Fork>(script.locateFork),
+      rollBack: scripted<void>(script.rollBack),
+      refuse: scripted<void>(script.refuse),
+      close: scripted<void>([undefined])
     }
   });
   const actor = createActor(machine, { input, clock });
@@ -77,6 +73,15 @@ test('after a rollback the chain is followed again, from the tip as from behind 
   assert.deepEqual(states.slice(2), [behind, atTip, behind, atTip, 'locatingFork', 'rollingBack', behind]);
 });
 
+test('what a first sync gathered is loaded before the next blocks are taken; a lost database is opened for it again', async () => {
+  const opened = (): Script => ({ connect: [OPENED], awaitNode: [undefined] });
+  const { states } = await run({ ...opened(), takeBlocks: ['gathered', 'tip'], load: [true] });
+  const parsing = ['catchingUp', 'loading', 'catchingUp', 'caughtUp'].map((state) => `parsing.${state}`);
+  assert.deepEqual(states.slice(2), parsing);
+  const lost = await run({ ...opened(), takeBlocks: ['gathered'], load: [LOST] });
+  assert.equal(lost.states.at(-1), 'reconnecting');
+});
+
 test('a recorded halt outlives a restart: the node is not even asked', async () => {
   const { states } = await run({ connect: [{ isHalted: true }], awaitNode: [undefined] });
   assert.deepEqual(states, ['connecting', 'halted']);
@@ -106,6 +111,7 @@ test('every state is reached', async () => {
   assert.deepEqual(stopped.states.slice(-2), ['stopping', 'stopped']);
   const others: Script[] = [
     { connect: [OPENED], awaitNode: [undefined], takeBlocks: ['tip'] },
+    { connect: [OPENED], awaitNode: [undefined], takeBlocks: ['gathered'] },
     { ...toFork(), locateFork: [{ depth: 1, isAllowed: false }] },
     { connect: [LOST] },
     { connect: [new PlatformError('DATABASE_REFUSED', { reason: 'no account' })] }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { haltMachine } from '../../../machines/runtime/halt.ts';
-import type { Halt } from '../../../src/wire/report.ts';
+import type { Halt } from '../../../src/wire/state/report.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const halt = (reason: string): Halt => ({

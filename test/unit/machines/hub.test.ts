@@ -5,14 +5,14 @@ import { proposalMachine } from '../../../machines/hub/proposal.ts';
 import { reorgReportMachine } from '../../../machines/hub/reorg-report.ts';
 import { swapMachine } from '../../../machines/hub/swap.ts';
 import { pbftQuorum } from '../../../src/consensus/pbft-quorum.ts';
-import { stateAfter } from '../../../src/hub/decide.ts';
+import { stateAfter } from '../../../src/hub/store/decide.ts';
 import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const vote = (approves: boolean) => ({ type: 'vote.received', approves }) as const;
 const ENDED = { type: 'voting.ended' } as const;
 
-test('a proposal passes with two thirds, and fails as soon as they are out of reach', () => {
+test('LI-22: a proposal passes with two thirds, and fails as soon as they are out of reach', () => {
   const { actor, state } = onSimulatedClock(proposalMachine, { electorate: 4, approvals: 0, rejections: 0 });
   actor.send(vote(true));
   actor.send(vote(false));

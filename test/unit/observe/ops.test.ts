@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { loadCommand } from '../../../src/cli/commands.ts';
 import { EXIT } from '../../../src/cli/exit-codes.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { findSyncFaults, syncVariables } from '../../../src/config/sync.ts';
+import { findSyncFaults, syncVariables } from '../../../src/config/services/sync.ts';
 import { ALERTS_FILE, promtool, readRules } from '../../support/prometheus.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -53,6 +54,44 @@ test('the compose file starts a client with variables that there are', () => {
   for (const volume of services['sync']!.volumes) assert.ok(Object.hasOwn(volumes, volume.split(':')[0]!), volume);
   assert.ok(read('ops/grants.sql').length > 0);
 });
+
+interface ComposedService {
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string | number>>;
+  readonly ports?: readonly string[];
+}
+
+test('PT-04: the compose file of a whole network starts each service with variables that there are, and publishes the ports of the specification', async () => {
+  const { services } = parse(read('ops/docker-compose.platform.yml'), { merge: true }) as {
+    services: Readonly<Record<string, ComposedService>>;
+  };
+  const { mariadb, ...ours } = services;
+  assert.ok(mariadb);
+  assert.deepEqual(Object.keys(ours), ['hub', 'decoder', 'indexer', 'explorer', 'utxo', 'encoder']);
+  for (const [name, { command, environment, ports = [] }] of Object.entries(ours)) {
+    const { variables, checks } = await loadCommand(command[0]!);
+    for (const variable of Object.keys(environment))
+      assert.ok(Object.hasOwn(variables!, variable), `${name}: ${variable}`);
+    const env = Object.entries(environment).map(([variable, value]) => [variable, filledIn(String(value))]);
+    loadConfig(variables!, { env: Object.fromEntries(env), ...checks });
+    const usual = Object.entries(variables!).flatMap(([variable, { fallback }]) =>
+      /^(HUB|.+_API|EXPLORER_HTTPS)_PORT$/.test(variable) ? [String(fallback)] : []
+    );
+    for (const port of ports) assert.ok(usual.includes(port.split(':').at(-1)!), `${name} publishes ${port}`);
+  }
+  assert.deepEqual(ours['explorer']!.ports, ['18080:8080', '18081:8081']);
+  assert.match(read('ops/platform-grants.sql'), /^GRANT .* TO 'platform'/m);
+});
+
+/** A value of a compose file as it is with what its comments ask an operator to set. */
+function filledIn(value: string): string {
+  return value.replaceAll(
+    /\$\{(\w+)(?::-([^}]*)|:\?[^}]*)?\}/g,
+    (_, name: string, usual?: string) => usual ?? OPERATORS[name] ?? 'x'
+  );
+}
+
+const OPERATORS: Readonly<Record<string, string>> = { NODE_URL: '10.0.0.5' };
 
 test('the Kubernetes example starts a server with variables that there are, and probes paths that there are', () => {
   const { spec } = parse(read('ops/kubernetes.yaml')) as {

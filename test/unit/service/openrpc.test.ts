@@ -4,12 +4,14 @@ import * as standard from '@open-rpc/meta-schema';
 import { Ajv } from 'ajv';
 import type { FastifyInstance } from 'fastify';
 import { Compile } from 'typebox/compile';
+import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { createDecoderApp } from '../../../src/decoder/app.ts';
 import type { DecoderView } from '../../../src/decoder/health.ts';
 import { createHubApp } from '../../../src/hub/app.ts';
 import { openHubDatabase } from '../../../src/hub/store/database.ts';
 import { PriceStream } from '../../../src/hub/stream/price-stream.ts';
 import { silentLogger } from '../../../src/log.ts';
+import { NO_ACTORS } from '../../../src/service/no-actors.ts';
 import type { OpenRpc } from '../../../src/service/rpc/openrpc.ts';
 import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
 
@@ -54,7 +56,10 @@ const decoder = createDecoderApp({
   serves: (code) => code === 'LTC'
 });
 /** It is never entered: what its methods answer is asked of a real one, in test/integration/hub. */
-const database = openHubDatabase({ host: '127.0.0.1', port: 9, name: 'hub', user: 'u', pass: 'p' }, silentLogger);
+const database = openHubDatabase(
+  { host: '127.0.0.1', port: 9, name: 'hub', user: 'u', pass: 'p' },
+  { log: silentLogger }
+);
 const hub = createHubApp({
   ...definitionOf(),
   config: {
@@ -72,16 +77,19 @@ const hub = createHubApp({
     TELEMETRY_ADMIN_KEY: undefined,
     PRICE_SOURCES: undefined,
     ORACLE_ROUND_INTERVAL: 600_000,
-    ORACLE_STALENESS_THRESHOLD_S: undefined
+    ORACLE_STALENESS_THRESHOLD_S: undefined,
+    PLATFORM_PROFILE: DEFAULT_PROFILE,
+    HUB_CAPABILITY_CONFIG: {}
   },
   database,
+  actors: NO_ACTORS,
   stream: new PriceStream(database, silentLogger, { sends: 50, bytes: 1_000_000 }),
   placeOf: () => ({ country: null, region: null }),
   serves: (code) => code === 'LTC'
 });
 
 const HUB_METHODS =
-  'ping health getallconfigs updateconfig getvalidators getvalidatorstatus getvalidatorcapabilities registervalidator syncvalidators pushvalidatorrewards getchaintips pushchaintip getprice getpricesnapshots pushpriceround pushoracleprice requestattestation initiateswap getattestations getattestation getswaps getswap reportreorg getreorghistory propose vote getproposals getproposal getvotes';
+  'ping health getallconfigs updateconfig getvalidators getvalidatorstatus getvalidatorcapabilities getcapabilitythresholds registervalidator syncvalidators pushvalidatorrewards getchaintips pushchaintip getprice getpricesnapshots getfeequote pushpriceround pushoracleprice requestattestation initiateswap getattestations getattestation getswaps getswap reportreorg getreorghistory propose vote getproposals getproposal getvotes';
 
 for (const [name, app, methods] of [
   ['hub', hub, HUB_METHODS.split(' ').sort()],

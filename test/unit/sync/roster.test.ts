@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadConfig } from '../../../src/config/load.ts';
-import { findSyncFaults, findSyncWarnings, syncVariables } from '../../../src/config/sync.ts';
+import { findSyncFaults, findSyncWarnings, syncVariables } from '../../../src/config/services/sync.ts';
 import type { PlatformError } from '../../../src/errors.ts';
 import { partOf, refuseUnmatched } from '../../../src/sync/chain-settings.ts';
 import { excludeDatabases } from '../../../src/sync/exclusions.ts';
 import { Roster } from '../../../src/sync/roster.ts';
-import type { DbType } from '../../../src/wire/database.ts';
+import type { DbType } from '../../../src/wire/data/database.ts';
 
 function database(dbType: DbType, chain: string, network = 'mainnet', host = 'db1') {
   return {

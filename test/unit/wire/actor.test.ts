@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ACTOR_SUBJECTS, actorKey, actorNamed, subjectOf } from '../../../src/wire/actor.ts';
-import { DB_TYPES, databaseKey } from '../../../src/wire/database.ts';
+import { DB_TYPES, databaseKey } from '../../../src/wire/data/database.ts';
+import { ACTOR_SUBJECTS, actorKey, actorNamed, subjectOf } from '../../../src/wire/state/actor.ts';
 import fc from '../../support/fast-check.ts';
 
 const word = fc.stringMatching(/^[A-Za-z0-9_-]{1,32}$/);

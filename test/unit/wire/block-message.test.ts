@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { constants } from 'node:buffer';
 import { test } from 'node:test';
-import { encodeMessage } from '../../../src/wire/block.ts';
-import type { BlockMessage, WireRows } from '../../../src/wire/messages.ts';
+import { encodeMessage } from '../../../src/wire/data/block.ts';
+import type { BlockMessage, WireRows } from '../../../src/wire/data/messages.ts';
 import fc from '../../support/fast-check.ts';
 
 const HEAD = { type: 'block', chain: 'c', network: 'n', dbType: 'indexer', schema_version: 7 } as const;

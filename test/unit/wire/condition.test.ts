@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ConditionInput, conditionOf, waitOf } from '../../../src/wire/condition.ts';
-import { arrowOf, boxOf, PIPELINE_STATES } from '../../../src/wire/pipeline.ts';
+import { type ConditionInput, conditionOf, waitOf } from '../../../src/wire/state/condition.ts';
+import { arrowOf, boxOf, PIPELINE_STATES } from '../../../src/wire/state/pipeline.ts';
 import fc from '../../support/fast-check.ts';
 
 const report = (phase: string, changes: Partial<NonNullable<ConditionInput['report']>> = {}) => ({

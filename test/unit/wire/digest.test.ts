@@ -10,7 +10,7 @@ import {
   digestParameters,
   RangeRowsSchema,
   TableRangesSchema
-} from '../../../src/wire/digest.ts';
+} from '../../../src/wire/data/digest.ts';
 
 const KEY = 'ab'.repeat(16);
 const HEAD = { block_height: 7, block_hash: 'aa', fingerprint: 'f', algorithm: DIGEST_ALGORITHM, key: KEY };

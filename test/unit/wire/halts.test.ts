@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { HALTS, haltOf, remedyOf } from '../../../src/wire/halts.ts';
+import { HALTS, haltOf, remedyOf } from '../../../src/wire/state/halts.ts';
 
 test('each reason of a halt stands in docs/exactness.md as it is, and no other', () => {
   const text = readFileSync(new URL('../../../docs/exactness.md', import.meta.url), 'utf8');

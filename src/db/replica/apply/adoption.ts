@@ -1,5 +1,5 @@
 import { hasCode, PlatformError } from '../../../errors.ts';
-import type { TypedTable } from '../../../wire/schema.ts';
+import type { TypedTable } from '../../../wire/data/schema.ts';
 import { type Connection, databaseError, rows } from '../../core/connection.ts';
 import { printAdditions } from '../../ddl/ddl.ts';
 import type { SchemaPlan } from '../../ddl/schema-writer.ts';

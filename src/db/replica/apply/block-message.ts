@@ -1,5 +1,5 @@
 import { PlatformError } from '../../../errors.ts';
-import type { BlockMessage, WireRow } from '../../../wire/messages.ts';
+import type { BlockMessage, WireRow } from '../../../wire/data/messages.ts';
 import type { CarriedIds } from '../carried-ids.ts';
 import type { Span } from '../heights.ts';
 import {
@@ -80,7 +80,7 @@ export class GroupIntake {
     }
     for (const [table, list] of ordered(this.#schema, message.updated_rows)) {
       if (this.#derives && table.plan.class === 'derived') continue;
-      // What stands in a part that is sent whole stands here for clients that know no parts: equal rows would be doubled.
+      // Rows in a part that is sent whole also stand here, for clients that know no parts: applying both would double them.
       const isPart = message.ranges !== undefined && Object.hasOwn(message.ranges, table.name);
       if (isPart && (table.plan.scope !== null || table.identity === null)) continue;
       append(this.#of(table).upserts, canonicalRows(table, list));

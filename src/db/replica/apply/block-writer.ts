@@ -1,6 +1,6 @@
 import { PlatformError } from '../../../errors.ts';
-import { type BlockHashes, blockText, sameBlock } from '../../../wire/database.ts';
-import { type BlockMessage, previousHashes } from '../../../wire/messages.ts';
+import { type BlockHashes, blockText, sameBlock } from '../../../wire/data/database.ts';
+import { type BlockMessage, previousHashes } from '../../../wire/data/messages.ts';
 import { type Connection, databaseError, rows } from '../../core/connection.ts';
 import { StatementBatch, type Statements, write } from '../../core/statement-batch.ts';
 import { type BlockHead, readBlockHeads } from '../../tables/block-hashes.ts';

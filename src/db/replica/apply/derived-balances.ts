@@ -1,4 +1,4 @@
-import type { WireRows } from '../../../wire/messages.ts';
+import type { WireRows } from '../../../wire/data/messages.ts';
 import { quoteName, rows } from '../../core/connection.ts';
 import { toLiteral } from '../../core/sql-literal.ts';
 import type { Statements } from '../../core/statement-batch.ts';

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../../errors.ts';
-import { shapeOf } from '../../../wire/shape.ts';
-import { type OlderSpans, OlderSpansSchema } from '../../../wire/snapshot.ts';
+import { shapeOf } from '../../../wire/data/shape.ts';
+import { type OlderSpans, OlderSpansSchema } from '../../../wire/data/snapshot.ts';
 import type { Span } from '../heights.ts';
 import { differ, type RowDifference, union } from '../row-difference.ts';
 import {

@@ -1,4 +1,4 @@
-import type { TableSpans, WireRow } from '../../../wire/messages.ts';
+import type { TableSpans, WireRow } from '../../../wire/data/messages.ts';
 import type { RowDifference } from '../row-difference.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from '../schema.ts';
 

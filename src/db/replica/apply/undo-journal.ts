@@ -1,4 +1,4 @@
-import type { BlockHashes } from '../../../wire/database.ts';
+import type { BlockHashes } from '../../../wire/data/database.ts';
 import { rows } from '../../core/connection.ts';
 import { type Statements, write } from '../../core/statement-batch.ts';
 import type { CanonicalRow, ReplicaTable } from '../schema.ts';

@@ -1,4 +1,4 @@
-import type { DatabaseDigest, DigestKey, DigestRange, TableDigest } from '../../../wire/digest.ts';
+import type { DatabaseDigest, DigestKey, DigestRange, TableDigest } from '../../../wire/data/digest.ts';
 import type { CanonicalRow } from '../schema.ts';
 import type { RangeSource } from './range-difference.ts';
 

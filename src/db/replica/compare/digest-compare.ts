@@ -1,5 +1,5 @@
 import { PlatformError } from '../../../errors.ts';
-import type { DatabaseDigest, DigestRange, RangeDigest, TableDigest, TableRanges } from '../../../wire/digest.ts';
+import type { DatabaseDigest, DigestRange, RangeDigest, TableDigest, TableRanges } from '../../../wire/data/digest.ts';
 import type { Connection } from '../../core/connection.ts';
 import { type DigestPlan, digestPlans, readRanges, sumOf, wholeTable } from '../../tables/digest.ts';
 import type { ReplicaSchema } from '../schema.ts';

@@ -1,5 +1,5 @@
 import { hasCode, PlatformError } from '../../../errors.ts';
-import { type BlockHashes, sameBlock } from '../../../wire/database.ts';
+import { type BlockHashes, sameBlock } from '../../../wire/data/database.ts';
 import {
   type DigestKey,
   type DigestRange,
@@ -7,9 +7,9 @@ import {
   type RangeDigest,
   type RangeRows,
   type TableRanges
-} from '../../../wire/digest.ts';
-import type { WireRow } from '../../../wire/messages.ts';
-import type { TypedTable } from '../../../wire/schema.ts';
+} from '../../../wire/data/digest.ts';
+import type { WireRow } from '../../../wire/data/messages.ts';
+import type { TypedTable } from '../../../wire/data/schema.ts';
 import type { Connection } from '../../core/connection.ts';
 import { type DigestPlan, dividable, readRangeRows, readRanges } from '../../tables/digest.ts';
 import { differ } from '../row-difference.ts';

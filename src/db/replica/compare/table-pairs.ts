@@ -1,5 +1,5 @@
-import { type BlockHashes, sameBlock } from '../../../wire/database.ts';
-import type { DatabaseDigest, DigestKey, DigestRange, TableDigest, TableRanges } from '../../../wire/digest.ts';
+import { type BlockHashes, sameBlock } from '../../../wire/data/database.ts';
+import type { DatabaseDigest, DigestKey, DigestRange, TableDigest, TableRanges } from '../../../wire/data/digest.ts';
 import type { Connection } from '../../core/connection.ts';
 import {
   type DigestPlan,
@@ -61,7 +61,7 @@ export class TablePairs {
       throw caught;
     });
     const claims = said.tables.filter((table) => this.covers(table));
-    const here = new Map((await reading).map((figures) => [figures.table, figures]));
+    const here = new Map((await reading).map((digest) => [digest.table, digest]));
     const plans = new Map(digestPlans(this.layout, height).map((plan) => [plan.name, plan]));
     const pairs = claims.map((claimed) => {
       const plan = plans.get(claimed.table) ?? null;
@@ -165,10 +165,10 @@ function above(plan: DigestPlan, floor: number): DigestRange {
   return { ...wholeTable(plan), from: floor };
 }
 
-type Figures = Pick<TableDigest, 'rows' | 'digest'>;
+type RowsDigest = Pick<TableDigest, 'rows' | 'digest'>;
 
-/** Whether two figures are of the same rows. */
-export function isSame(a: Figures, b: Figures): boolean {
+/** Whether both are of the same rows. */
+export function isSame(a: RowsDigest, b: RowsDigest): boolean {
   return a.rows === b.rows && BigInt(a.digest) === BigInt(b.digest);
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ResultSetHeader } from 'mysql2/promise';
 import { PlatformError } from '../../../errors.ts';
-import type { WireRow } from '../../../wire/messages.ts';
+import type { WireRow } from '../../../wire/data/messages.ts';
 import { type Connection, databaseError, quoteName, refusalOf, rows } from '../../core/connection.ts';
 import { isByteKind, isFree, toField } from '../../core/sql-literal.ts';
 import { hasBytes, insertRows } from '../row-statements.ts';

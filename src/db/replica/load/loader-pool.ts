@@ -1,5 +1,5 @@
-import type { DatabaseCoordinates } from '../../../wire/database.ts';
-import type { WireRow } from '../../../wire/messages.ts';
+import type { DatabaseCoordinates } from '../../../wire/data/database.ts';
+import type { WireRow } from '../../../wire/data/messages.ts';
 import { type Connection, connect, quoteName, rows, statementTag } from '../../core/connection.ts';
 import { deleteReceived } from '../row-statements.ts';
 import { canonicalRow, type ReplicaTable } from '../schema.ts';

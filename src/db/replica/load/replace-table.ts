@@ -1,4 +1,4 @@
-import type { WireRow } from '../../../wire/messages.ts';
+import type { WireRow } from '../../../wire/data/messages.ts';
 import { type Connection, databaseError, quoteName } from '../../core/connection.ts';
 import { insertRows } from '../row-statements.ts';
 import { canonicalRow, type ReplicaTable } from '../schema.ts';

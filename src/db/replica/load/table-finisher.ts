@@ -1,4 +1,4 @@
-import type { DatabaseCoordinates } from '../../../wire/database.ts';
+import type { DatabaseCoordinates } from '../../../wire/data/database.ts';
 import { type Connection, connect, statementTag } from '../../core/connection.ts';
 
 type Work = (connection: Connection) => Promise<void>;

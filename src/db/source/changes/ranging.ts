@@ -1,4 +1,4 @@
-import type { TypedTable } from '../../../wire/schema.ts';
+import type { TypedTable } from '../../../wire/data/schema.ts';
 import { quoteName, rows, type SqlRow } from '../../core/connection.ts';
 import { FINDER_KEY } from '../../core/keys.ts';
 import { contentSlotSql, wordSql } from '../../core/row-codec.ts';

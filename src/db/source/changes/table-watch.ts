@@ -1,4 +1,4 @@
-import type { TypedTable } from '../../../wire/schema.ts';
+import type { TypedTable } from '../../../wire/data/schema.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { planSignature } from '../../tables/source-layout.ts';
 import { type Checksum, ChecksumMap, isSame, NO_ROWS, together, type Value } from './checksum-map.ts';

@@ -1,4 +1,4 @@
-import type { DbType } from '../../../wire/database.ts';
+import type { DbType } from '../../../wire/data/database.ts';
 import { quoteName, type SqlRow } from '../../core/connection.ts';
 import { BINARY_KEY } from '../../core/row-codec.ts';
 import { inCharset } from '../../core/sql-literal.ts';

@@ -1,3 +1,4 @@
+import { compareBytes } from '../../../consensus/byte-order.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import { cancelDispenser, setDispenserStatus } from '../../offers/dispenser-end.ts';
 import { holdSide } from '../../offers/escrow.ts';
@@ -26,8 +27,15 @@ import { ONE } from '../../offers/units.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
 import { isBarred, MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
 import { FIATS } from '../../rules/rules.ts';
-import type { Token } from '../../state/state.ts';
-import { amountFormat, COIN_CHECKS, MARKET_CHECKS, ownershipChecks, ownershipFormat } from './offer-checks.ts';
+import type { Token } from '../../state/token.ts';
+import {
+  amountFormat,
+  COIN_CHECKS,
+  MARKET_CHECKS,
+  ownershipAlone,
+  ownershipChecks,
+  ownershipFormat
+} from './offer-checks.ts';
 
 interface NewDispenser extends OfferFields, OfferSides {
   readonly escrowText: string;
@@ -64,7 +72,7 @@ function readEscrow({ action }: Step, token: Token | null): Pick<NewDispenser, '
   return { escrowText, escrow: escrowText === '' ? 0n : readSideAmount(escrowText, token) };
 }
 
-/** Prices of fiat dispensers come from PRICE and its oracles, of which there are none yet. */
+/** Dispensers for currencies are not built: they are refused as where no price is known. */
 const FIAT_CHECKS: readonly Check<NewDispenser>[] = [
   ['ORACLE_ADDRESS (no effective oracle price)', ({ oracle }) => oracle !== ''],
   ['FIAT_CODE (no price snapshot in the settlement window)', ({ fiat }) => fiat !== '']
@@ -103,6 +111,7 @@ const create = defineAction<NewDispenser>({
     amountFormat('give'),
     ['GIVE_ESCROW (format)', ({ escrow }) => escrow === null],
     ownershipFormat('give'),
+    ownershipAlone,
     [
       'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)',
       ({ give, escrowText }) => isOwnership(give) && escrowText !== ''
@@ -123,15 +132,21 @@ const create = defineAction<NewDispenser>({
       ({ give, escrow }, { action, ledger }) => ledger.balance(give.token!.tick, action.source) < escrow!
     ]
   ],
-  row: (leg, step) => ({
-    ...sideColumns(leg),
-    give_escrow: amountColumn(leg.escrow, leg.escrowText),
-    get_address_id: ownAddress(step, leg.getAddress),
-    fiat_id: FIATS.has(leg.fiat) ? leg.fiat : null,
-    fiat_amount: orNull(leg.fiatAmount),
-    oracle_address_id: leg.oracle === '' ? null : ownAddress(step, leg.oracle),
-    ...termColumns(leg, step)
-  }),
+  row: (leg, step) => {
+    const [getAddress, oracle] = [leg.getAddress, leg.oracle].map((address) => ownAddress(step, address));
+    // Both may be new: their ids are dealt in byte order.
+    for (const address of [getAddress, oracle].filter((one) => one != null).sort(compareBytes))
+      step.ledger.addressId(address);
+    return {
+      ...sideColumns(leg),
+      give_escrow: amountColumn(leg.escrow, leg.escrowText),
+      get_address_id: getAddress ?? null,
+      fiat_id: FIATS.has(leg.fiat) ? leg.fiat : null,
+      fiat_amount: orNull(leg.fiatAmount),
+      oracle_address_id: oracle ?? null,
+      ...termColumns(leg, step)
+    };
+  },
   apply: (leg, step) => {
     const { action, ledger } = step;
     const give = sideOf(leg.give);

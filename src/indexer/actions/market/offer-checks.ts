@@ -29,10 +29,14 @@ export const ownershipFormat = (side: 'give' | 'get'): Check<OfferSides> => [
 
 const givesOwnership = ({ give }: OfferSides) => isOwnership(give);
 
+/** No amount beside an ownership. */
+export const ownershipAlone: Check<OfferSides> = [
+  'GIVE_AMOUNT (must be empty when GIVE_OWNERSHIP=1)',
+  (leg) => givesOwnership(leg) && leg.give.amountText !== ''
+];
+
 /** What may be given: units, or an ownership that is the source's and free. */
 export const ownershipChecks: readonly Check<OfferSides>[] = [
-  ['GIVE_TICK (native coin has no ownership)', (leg) => givesOwnership(leg) && leg.give.token === null],
-  ['GIVE_AMOUNT (must be empty when GIVE_OWNERSHIP=1)', (leg) => givesOwnership(leg) && leg.give.amountText !== ''],
   ['SOURCE (not GIVE_TICK owner)', (leg, { action }) => givesOwnership(leg) && leg.give.token!.owner !== action.source],
   [
     'GIVE_TICK (ownership already escrowed)',

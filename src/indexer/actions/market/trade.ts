@@ -16,7 +16,14 @@ import { isOwnership, type OfferSides, readSides, sideColumns, sideOf } from '..
 import { endTrade } from '../../offers/trade-end.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
-import { amountFormat, COIN_CHECKS, MARKET_CHECKS, ownershipChecks, ownershipFormat } from './offer-checks.ts';
+import {
+  amountFormat,
+  COIN_CHECKS,
+  MARKET_CHECKS,
+  ownershipAlone,
+  ownershipChecks,
+  ownershipFormat
+} from './offer-checks.ts';
 
 type Kind = Trade['kind'];
 
@@ -62,6 +69,8 @@ function defineCreate(kind: Kind): Handler {
       expirationFormat,
       ownershipFormat('give'),
       ownershipFormat('get'),
+      ['GIVE_TICK (native coin has no ownership)', ({ give }) => isOwnership(give) && give.token === null],
+      ownershipAlone,
       ...ownershipChecks,
       ['GET_TICK (native coin has no ownership)', ({ get }) => isOwnership(get) && get.token === null],
       ['GET_AMOUNT (must be empty when GET_OWNERSHIP=1)', ({ get }) => isOwnership(get) && get.amountText !== ''],
@@ -133,10 +142,10 @@ function defineChange(
       [`${field} (${kind} not open)`, ({ trade }) => trade!.status !== 'open'],
       ...TERM_CHECKS
     ],
-    row: (change, step) => ({
+    row: (change, step, isValid) => ({
       [`${kind}_action_index`]: change.named ?? 0,
       memo_id: orNull(change.memo),
-      ...definition.row(change, step)
+      ...definition.row(change, step, isValid)
     }),
     apply: (change, step) => definition.apply(change.trade!, change, step)
   });

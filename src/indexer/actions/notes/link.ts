@@ -1,7 +1,7 @@
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
 import { COINS } from '../../rules/rules.ts';
-import type { Token } from '../../state/state.ts';
+import type { Token } from '../../state/token.ts';
 
 interface End {
   readonly coin: string;

@@ -1,7 +1,8 @@
+import { compareBytes } from '../../../consensus/byte-order.ts';
 import { type Check, defineAction, type Step, statusText } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
-import { compareBytes } from '../../state/effects.ts';
-import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, tickKey } from '../../state/state.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
+import { tickKey } from '../../state/keys.ts';
 
 interface ListAction {
   readonly type: string;

@@ -9,7 +9,7 @@ import {
   tickSleeps,
   tickUnknown
 } from '../../rules/checks.ts';
-import type { Token } from '../../state/state.ts';
+import type { Token } from '../../state/token.ts';
 
 interface Callback {
   readonly token: Token | null;

@@ -11,7 +11,8 @@ import {
   transferFacts
 } from '../../rules/checks.ts';
 import { groupFields, groupWithMemo } from '../../rules/grammar.ts';
-import { type Token, tickKey } from '../../state/state.ts';
+import { tickKey } from '../../state/keys.ts';
+import type { Token } from '../../state/token.ts';
 
 interface Leg {
   readonly token: Token | null;

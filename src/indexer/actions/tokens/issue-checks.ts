@@ -9,7 +9,9 @@ import {
   sourceSleeps
 } from '../../rules/checks.ts';
 import { COINS } from '../../rules/rules.ts';
-import { LIST_OF_ADDRESSES, LOCKS, tickKey } from '../../state/state.ts';
+import { LIST_OF_ADDRESSES } from '../../state/facts.ts';
+import { tickKey } from '../../state/keys.ts';
+import { LOCKS } from '../../state/token.ts';
 import { CONTROLLER_BINDING, CONTROLLER_KNOWN, type ControllerFields } from './controller.ts';
 import type { Issue } from './issue-request.ts';
 

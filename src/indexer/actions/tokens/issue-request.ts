@@ -1,6 +1,6 @@
 import type { Step } from '../../rules/action-definition.ts';
 import { orNull, readAmount, readIndex } from '../../rules/checks.ts';
-import { LOCKS, type LockName } from '../../state/state.ts';
+import { LOCKS, type LockName } from '../../state/token.ts';
 import { readController } from './controller.ts';
 
 /** What an ISSUE asks for, read once. Texts that are empty leave things as they are. */

@@ -1,6 +1,6 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { orNull, ownAddress } from '../../rules/checks.ts';
-import { LOCKS, type Token } from '../../state/state.ts';
+import { LOCKS, type Token } from '../../state/token.ts';
 import { ISSUE_CHECKS } from './issue-checks.ts';
 import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, readIssue } from './issue-request.ts';
 

@@ -13,7 +13,8 @@ import {
   tickUnknown,
   transferFacts
 } from '../../rules/checks.ts';
-import { pairKey, type Token } from '../../state/state.ts';
+import { pairKey } from '../../state/keys.ts';
+import type { Token } from '../../state/token.ts';
 
 interface Mint {
   readonly token: Token | null;

@@ -1,6 +1,7 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, ownershipEscrowed, sourceSleeps } from '../../rules/checks.ts';
-import { sleeperKey, type Token } from '../../state/state.ts';
+import { sleeperKey } from '../../state/keys.ts';
+import type { Token } from '../../state/token.ts';
 
 interface Sleep {
   readonly resumeBlock: string;

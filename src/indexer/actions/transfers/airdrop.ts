@@ -13,7 +13,8 @@ import {
   transferFacts
 } from '../../rules/checks.ts';
 import { groupFields, groupWithMemo } from '../../rules/grammar.ts';
-import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type Token } from '../../state/state.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
+import type { Token } from '../../state/token.ts';
 
 interface Leg {
   readonly token: Token | null;

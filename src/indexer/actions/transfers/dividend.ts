@@ -10,7 +10,7 @@ import {
   tickUnknown,
   transferFacts
 } from '../../rules/checks.ts';
-import type { Token } from '../../state/state.ts';
+import type { Token } from '../../state/token.ts';
 
 interface Dividend {
   readonly token: Token | null;

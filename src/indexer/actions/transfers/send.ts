@@ -15,7 +15,8 @@ import {
   transferFacts
 } from '../../rules/checks.ts';
 import { groupFields, groupWithMemo } from '../../rules/grammar.ts';
-import { type Token, tickKey } from '../../state/state.ts';
+import { tickKey } from '../../state/keys.ts';
+import type { Token } from '../../state/token.ts';
 
 interface Leg {
   readonly token: Token | null;
@@ -46,7 +47,9 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 function read(step: Step): Leg[] {
   const { action, ledger } = step;
   const groups = legsOf(step);
-  ledger.want(groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
+  // What a single transfer reads has been guessed already.
+  if (groups.length > 1)
+    ledger.want(groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
   const legs = new Map<string, Leg>();
   for (const [place, [tick, amountText, destination, memo]] of (groups.length > 0
     ? groups
@@ -73,6 +76,7 @@ export const SEND = defineAction<Leg>({
     2: '(TICK|AMOUNT|DESTINATION)+|MEMO',
     3: '(TICK|AMOUNT|DESTINATION|MEMO)+'
   },
+  plainFormats: [0],
   read,
   checks: [
     tickUnknown,

@@ -1,4 +1,5 @@
 import { cancelDispenser } from '../../offers/dispenser-end.ts';
+import type { Dispenser, Trade } from '../../offers/offer.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, ownAddress, sourceSleeps } from '../../rules/checks.ts';
@@ -35,19 +36,16 @@ function flagCheck(flag: Flag): Check<Sweep> {
 /** What is on offer follows at once, what dispensers hold when they close. */
 function sweepOffers(flags: Sweep['flags'], to: string, step: Step): void {
   const { action, ledger } = step;
+  const isOwn = ({ source, status }: Trade | Dispenser) => source === action.source && status === 'open';
   for (const [flag, kind] of [
     ['ORDERS', 'order'],
     ['SWAPS', 'swap']
   ] as const) {
     if (flags[flag] !== '1') continue;
-    const own = ledger.liveOffers(kind).filter(({ source, status }) => source === action.source && status === 'open');
-    for (const trade of own) endTrade(trade, 'cancelled', to, step);
+    for (const trade of ledger.liveOffers(kind, isOwn)) endTrade(trade, 'cancelled', to, step);
   }
   if (flags.DISPENSERS !== '1') return;
-  const own = ledger
-    .liveOffers('dispenser')
-    .filter(({ source, status }) => source === action.source && status === 'open');
-  for (const dispenser of own) cancelDispenser(dispenser, to, step);
+  for (const dispenser of ledger.liveOffers('dispenser', isOwn)) cancelDispenser(dispenser, to, step);
 }
 
 /** Moves all that the source has to another address. The lists of the tokens and their sleep are not asked. */

@@ -1,6 +1,6 @@
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly, hasStake, KEY_CHECKS, type KeyField, readKey, signerOf } from '../../staking/checks.ts';
+import { bitcoinOnly, hasStake, KEY_CHECKS, type KeyField, noteKey, readKey, signerOf } from '../../staking/checks.ts';
 import { type Delegation, isDelegated, isStaked, type Signer } from '../../staking/signer.ts';
 
 interface Delegating {
@@ -53,7 +53,7 @@ export const DELEGATE = defineAction<Delegating>({
       ({ key }, { action, ledger }) => {
         const signer = signerOf(key, ledger);
         const { delegation } = ownOf(signer, action.source, action.block.height);
-        return delegation ? delegation.to !== null : signer.isRevoked;
+        return delegation ? delegation.to !== null : signer.revokedFrom !== null;
       }
     ]),
     sourceSleeps
@@ -77,6 +77,7 @@ function delegate({ key }: Delegating, { action, ledger, rules }: Step): void {
   const signer = signerOf(key, ledger);
   const delegation: Delegation = { index, source, from: block.height + rules.stakeDelay, to: null };
   ledger.set('signer', key.pubkey!, { ...signer, delegations: [...signer.delegations, delegation] });
+  noteKey(key, ledger);
 }
 
 function revoke({ key }: Delegating, { action, ledger, rules }: Step): void {
@@ -98,5 +99,5 @@ function revoke({ key }: Delegating, { action, ledger, rules }: Step): void {
     deactivation_block: to,
     status_id: VALID
   });
-  ledger.set('signer', key.pubkey!, { ...signer, isRevoked: true });
+  ledger.set('signer', key.pubkey!, { ...signer, revokedFrom: to });
 }

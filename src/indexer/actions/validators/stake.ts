@@ -1,7 +1,7 @@
 import { formatAmount } from '../../../consensus/amount.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, readStake, signerOf } from '../../staking/checks.ts';
+import { bitcoinOnly, KEY_CHECKS, type KeyField, noteKey, readKey, readStake, signerOf } from '../../staking/checks.ts';
 import { isDelegated, isStaked, openStakes, type Stake } from '../../staking/signer.ts';
 
 interface Staking {
@@ -71,6 +71,7 @@ export const STAKE = defineAction<Staking>({
     const stake: Stake = { index, source, amount: amount!, from: block.height + rules.stakeDelay, to: null };
     const signer = signerOf(key, ledger);
     ledger.set('signer', key.pubkey!, { ...signer, stakes: [...signer.stakes, stake] });
+    noteKey(key, ledger);
     const keys = ledger.get('keysOf', source);
     if (!keys.includes(key.pubkey!)) ledger.set('keysOf', source, [...keys, key.pubkey!]);
   }

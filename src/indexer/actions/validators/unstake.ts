@@ -1,7 +1,7 @@
 import { formatAmount } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, readStake, signerOf } from '../../staking/checks.ts';
-import { openStakes, type Stake, sumOf } from '../../staking/signer.ts';
+import { type Cooling, openStakes, type Stake, sumOf } from '../../staking/signer.ts';
 
 interface Unstaking {
   readonly key: KeyField;
@@ -43,16 +43,16 @@ export const UNSTAKE = defineAction<Unstaking>({
     block_index: action.block.height
   }),
   apply: (unstaking, step) => {
-    endStakes(unstaking, step);
     const { action, ledger, rules } = step;
-    const end = String(action.block.height + rules.unstakeCooldown);
-    const cooling = { index: action.index, source: action.source, amount: unstaking.amount! };
-    ledger.set('cooling', end, [...ledger.get('cooling', end), cooling]);
+    const until = action.block.height + rules.unstakeCooldown;
+    const cooling: Cooling = { index: action.index, source: action.source, amount: unstaking.amount!, until };
+    endStakes(unstaking, cooling, step);
+    ledger.set('cooling', String(until), [...ledger.get('cooling', String(until)), cooling]);
   }
 });
 
 /** The open stakes end; what an UNSTAKE leaves of them begins where they end. */
-function endStakes({ key, amount, open }: Unstaking, { action, ledger, rules }: Step): void {
+function endStakes({ key, amount, open }: Unstaking, cooling: Cooling, { action, ledger, rules }: Step): void {
   const { index, source, block } = action;
   const to = block.height + rules.stakeDelay;
   const signer = signerOf(key, ledger);
@@ -71,6 +71,9 @@ function endStakes({ key, amount, open }: Unstaking, { action, ledger, rules }: 
       status_id: 'valid'
     });
   }
-  const coolsUntil = block.height + rules.unstakeCooldown;
-  ledger.set('signer', key.pubkey!, { ...signer, stakes: [...ended, ...rest], coolsUntil });
+  ledger.set('signer', key.pubkey!, {
+    ...signer,
+    stakes: [...ended, ...rest],
+    cooling: [...signer.cooling, cooling]
+  });
 }

@@ -1,4 +1,4 @@
-import type { DatabaseReport } from '../../../wire/report.ts';
+import type { DatabaseReport } from '../../../wire/state/report.ts';
 import type { MeasuredActor } from '../actors.ts';
 
 /** One database as the metrics see it. */

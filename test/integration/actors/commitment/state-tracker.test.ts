@@ -7,7 +7,7 @@ import { type Connection, connect } from '../../../../src/db/core/connection.ts'
 import { readLeafPages, readLeaves } from '../../../../src/db/tables/state-reader.ts';
 import { hasCode } from '../../../../src/errors.ts';
 import { silentLogger } from '../../../../src/log.ts';
-import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { plainRoots } from '../../../support/sync/plain-roots.ts';
@@ -168,7 +168,7 @@ test('a group that is not kept leaves no trace, and a database that went on by i
   await bench.finishTree();
   const root = await bench.trueRoot();
   const { hashes } = bench.tracker;
-  const path = hashes.leaf(Buffer.from('anywhere'));
+  const path = hashes.leaf('anywhere');
   await assert.rejects(bench.tracker.advance({ base: 10, last: 11 }, [{ path, value: path }], root), {
     code: 'STATE_ROOT_MISMATCH'
   });

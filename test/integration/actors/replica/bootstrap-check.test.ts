@@ -6,7 +6,7 @@ import { type Connection, connect } from '../../../../src/db/core/connection.ts'
 import { readReplicaState } from '../../../../src/db/replica/state.ts';
 import { readTopology } from '../../../../src/db/tables/topology.ts';
 import { silentLogger } from '../../../../src/log.ts';
-import type { WireRows } from '../../../../src/wire/messages.ts';
+import type { WireRows } from '../../../../src/wire/data/messages.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { testReplica } from '../../../support/sync/test-replica.ts';
 import { startToldSource, type Told } from '../../../support/sync/told-source.ts';

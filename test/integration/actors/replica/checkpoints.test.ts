@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import nacl from 'tweetnacl';
 import { canonicalJson } from '../../../../src/consensus/canonical-json.ts';
-import { freePort } from '../../../../src/devnet/free-port.ts';
+import { freePort } from '../../../../src/devnet/processes/free-port.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePort } from '../../../../src/devnet/free-port.ts';
-import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
+import { freePort } from '../../../../src/devnet/processes/free-port.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WireRow } from '../../../../src/wire/messages.ts';
+import type { WireRow } from '../../../../src/wire/data/messages.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { INFRA_TABLES } from '../../../../src/wire/messages.ts';
+import { INFRA_TABLES } from '../../../../src/wire/data/messages.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { addEmptyBlock, sql } from '../../../support/sql.ts';
 import * as decoder from '../../../support/sync/generated-decoder.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hasCode } from '../../../../src/errors.ts';
-import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import type {
   DatabaseDigest,
   DigestKey,
@@ -9,7 +9,7 @@ import type {
   DigestRange,
   RangeRows,
   TableRanges
-} from '../../../../src/wire/digest.ts';
+} from '../../../../src/wire/data/digest.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { addEmptyBlock, sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';

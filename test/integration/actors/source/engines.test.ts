@@ -4,7 +4,7 @@ import { SourceFeed } from '../../../../actors/source/feed.ts';
 import { type Connection, connect } from '../../../../src/db/core/connection.ts';
 import { SerialConnection } from '../../../../src/db/core/serial-connection.ts';
 import { silentLogger } from '../../../../src/log.ts';
-import type { BlockMessage } from '../../../../src/wire/messages.ts';
+import type { BlockMessage } from '../../../../src/wire/data/messages.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';

@@ -7,7 +7,7 @@ import { readGroup } from '../../../../src/db/source/group-reader.ts';
 import { memoryAtTip, resumeMemory } from '../../../../src/db/source/memory-start.ts';
 import { readTip } from '../../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
-import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { addEmptyBlock, sql } from '../../../support/sql.ts';
 import { appendBacklog, appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { SourceAsks } from '../../../../actors/protocol.ts';
 import { hasCode } from '../../../../src/errors.ts';
-import type { Dispensers, LookupPage } from '../../../../src/wire/pages.ts';
+import type { Dispensers, LookupPage } from '../../../../src/wire/data/pages.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { createDecoder } from '../../../support/sync/generated-decoder.ts';

@@ -12,7 +12,7 @@ import { createControlTables } from '../../../../src/db/tables/control-tables.ts
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
 import type { LoggedBlock } from '../../../../src/db/tables/transparency-log.ts';
 import { hasCode } from '../../../../src/errors.ts';
-import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { createDatabase, testServer } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer, reorg } from '../../../support/sync/generated-indexer.ts';

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import type { FanOut } from '../../../../src/sync/fan-out/fan-out.ts';
-import type { Broadcast } from '../../../../src/wire/broadcast.ts';
+import type { Broadcast } from '../../../../src/wire/data/broadcast.ts';
 import { type Listener, listen, subscribe, until } from '../../../support/listener.ts';
 import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from '../../../unit/sync/routes/house.ts';
 
@@ -222,7 +222,7 @@ describe('a reader slower than the stall window takes for all that waits', () =>
     );
     await until(() => slow.heard.at(-1)?.block_index === 7 + BLOCKS || slow.socket.readyState !== 1, 'the last block');
     assert.deepEqual(heights(slow), range(8, 7 + BLOCKS));
-    assert.deepEqual(house.fanOut.figures.drops, {});
+    assert.deepEqual(house.fanOut.counts.drops, {});
     assert.equal(house.fanOut.subscribers(INDEXER).length, 1);
     assert.ok(performance.now() - began > 2 * STALL_MS, 'it took much longer than the window');
   });
@@ -271,7 +271,7 @@ test('a message that is larger than may be is sent to nobody: those whom it is f
   assert.equal((await back.closed).code, 1008);
   await until(() => heights(infra).length === 4, 'the other has all');
   assert.deepEqual(heights(infra), range(8, 11));
-  assert.deepEqual(house.fanOut.figures.drops, { 'the message is larger than clients take': 2 });
+  assert.deepEqual(house.fanOut.counts.drops, { 'the message is larger than clients take': 2 });
 });
 
 test('refusals come as HTTP before the upgrade: 401, 400, 404, 429, 503', async () => {

@@ -7,7 +7,7 @@ import { Heartbeats } from '../../../../src/sync/client/heartbeats.ts';
 import { SourceClient } from '../../../../src/sync/client/source-client.ts';
 import { Subscription } from '../../../../src/sync/client/subscription.ts';
 import { authMessage, validatorIdentity } from '../../../../src/sync/client/validator-identity.ts';
-import type { Broadcast } from '../../../../src/wire/broadcast.ts';
+import type { Broadcast } from '../../../../src/wire/data/broadcast.ts';
 import { type Listener, listen, subscribe, until } from '../../../support/listener.ts';
 import { type House, INDEXER, INDEXER_HASHES, openHouse } from '../../../unit/sync/routes/house.ts';
 

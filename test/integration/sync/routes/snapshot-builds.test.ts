@@ -13,7 +13,7 @@ import {
   type SnapshotSource
 } from '../../../../src/sync/snapshot/artifact-store.ts';
 import type { BuildProgress } from '../../../../src/sync/snapshot/build-messages.ts';
-import type { DatabaseCoordinates } from '../../../../src/wire/database.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { openHouse } from '../../../unit/sync/routes/house.ts';
 import {
   closeGate,

@@ -4,7 +4,7 @@ import { connect, rows } from '../../../../src/db/core/connection.ts';
 import { lookupDigest } from '../../../../src/db/tables/lookup-digest.ts';
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
 import type { PlatformError } from '../../../../src/errors.ts';
-import type { DatabaseCoordinates, DatabaseId } from '../../../../src/wire/database.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../../../../src/wire/data/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
 import { build, openPool, orderOf, type SnapshotBody } from './support.ts';

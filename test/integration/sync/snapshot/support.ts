@@ -8,9 +8,14 @@ import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { TaskPool } from '../../../../actors/runtime/task-pool.ts';
 import type { BuildInput, BuildProgress, SnapshotHead } from '../../../../src/sync/snapshot/build-messages.ts';
-import type { DatabaseCoordinates, DatabaseId } from '../../../../src/wire/database.ts';
-import type { WireRows } from '../../../../src/wire/messages.ts';
-import type { MissedChanges, SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../../../../src/wire/snapshot.ts';
+import type { DatabaseCoordinates, DatabaseId } from '../../../../src/wire/data/database.ts';
+import type { WireRows } from '../../../../src/wire/data/messages.ts';
+import type {
+  MissedChanges,
+  SnapshotCoding,
+  SnapshotOrder,
+  SnapshotQuery
+} from '../../../../src/wire/data/snapshot.ts';
 import type { SyncTasks } from '../../../../workers/sync/tasks.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';
 

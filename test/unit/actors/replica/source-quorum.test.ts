@@ -10,7 +10,7 @@ import { SourceQuorum } from '../../../../actors/replica/quorum/source-quorum.ts
 import { hasCode } from '../../../../src/errors.ts';
 import { askHashes } from '../../../../src/sync/client/ask-hashes.ts';
 import { SourceClient } from '../../../../src/sync/client/source-client.ts';
-import type { DatabaseId } from '../../../../src/wire/database.ts';
+import type { DatabaseId } from '../../../../src/wire/data/database.ts';
 import { eventually } from '../../../support/sync/sync-process.ts';
 
 const ID: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
@@ -188,7 +188,7 @@ test('a block that the others have passed and cannot name is left to a later one
     await sourceQuorum.confirmOwnBlock(7, hashes('z'), { said: hashes('x'), hasBlock: false }, signal),
     'untold'
   );
-  const told = lines.filter(({ msg }) => msg.startsWith('those that have passed block 7 cannot name it'));
+  const told = lines.filter(({ msg }) => msg.startsWith('sources beyond block 7 cannot name it'));
   assert.deepEqual(
     told.map((line) => (line as { sources?: unknown }).sources),
     [[b.url]]

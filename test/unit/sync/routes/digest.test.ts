@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PlatformError } from '../../../../src/errors.ts';
-import type { DigestQuery } from '../../../../src/wire/digest.ts';
+import type { DigestQuery } from '../../../../src/wire/data/digest.ts';
 import { INDEXER, openHouse, reportOf } from './house.ts';
 
 const AT = 'bitcoin/regtest';

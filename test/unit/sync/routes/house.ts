@@ -10,10 +10,10 @@ import type { ConsoleFile } from '../../../../src/service/console-files.ts';
 import { type ActorAsks, createApp, type HttpConfig } from '../../../../src/sync/app.ts';
 import { FanOut, type FanOutOptions } from '../../../../src/sync/fan-out/fan-out.ts';
 import { ArtifactStore, type RunBuild } from '../../../../src/sync/snapshot/artifact-store.ts';
-import { actorKey } from '../../../../src/wire/actor.ts';
-import type { Catalog } from '../../../../src/wire/catalog.ts';
-import { type DatabaseId, databaseKey } from '../../../../src/wire/database.ts';
-import type { DatabaseReport } from '../../../../src/wire/report.ts';
+import { type DatabaseId, databaseKey } from '../../../../src/wire/data/database.ts';
+import type { Catalog } from '../../../../src/wire/log/catalog.ts';
+import { actorKey } from '../../../../src/wire/state/actor.ts';
+import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
 import { atEnd } from '../../../support/cleanup.ts';
 
 export const INDEXER: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
@@ -88,6 +88,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     MAX_CONNECTIONS: 10_000,
     TRUST_PROXY: undefined,
     CORS_ORIGINS: undefined,
+    CONSOLE_SERVICES: undefined,
+    CONSOLE_SERVICES_KEY: undefined,
     READY_MAX_LAG: 3,
     SHUTDOWN_GRACE_MS: 1_000,
     WS_MAX_PER_IP: 100,
@@ -129,8 +131,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     timeline: options.timeline ?? new Timeline(),
     metrics: createSyncMetrics({
       mode: config.SYNC_MODE,
-      fanOut: () => fanOut.figures,
-      snapshots: () => artifacts.figures,
+      fanOut: () => fanOut.counts,
+      snapshots: () => artifacts.counts,
       hubIsUp: () => true,
       waitingTasks: () => 0,
       freeBytes: async () => ({ state: 1 }),

@@ -17,6 +17,17 @@ test('403 WRONG_MODE in client mode for what only a server has, after 400 and be
   assert.equal((await app.inject(`/snapshot/indexer/${AT}/since/5`)).statusCode, 403);
 });
 
+test('VE-02: no path without its dbType, as paths were once, is answered', async () => {
+  const { app } = await openHouse({ reports: [reportOf(INDEXER)] });
+  const paths = ['schema', 'snapshot', 'status', 'digest', 'subscribe', 'validator-status'].map(
+    (path) => `/${path}/${AT}`
+  );
+  for (const path of [...paths, `/snapshot/${AT}/since/5`, `/transparency/${AT}/sth`]) {
+    const { statusCode } = await app.inject(path);
+    assert.ok(statusCode === 404 || statusCode === 400, `${path}: ${statusCode}`);
+  }
+});
+
 test('subscribe without an upgrade is 400, a wrong sync_mode too', async () => {
   const { app } = await openHouse();
   assert.equal((await app.inject(`/subscribe/indexer/${AT}`)).statusCode, 400);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DatabaseReport } from '../../../../src/wire/report.ts';
+import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
 import { DECODER, type HouseOptions, INDEXER, openHouse, reportOf } from './house.ts';
 
 type Replica = NonNullable<DatabaseReport['replica']>;

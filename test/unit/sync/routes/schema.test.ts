@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SnapshotQuery } from '../../../../src/wire/snapshot.ts';
+import type { SnapshotQuery } from '../../../../src/wire/data/snapshot.ts';
 import { INDEXER, openHouse } from './house.ts';
 
 const PATH = `/schema/${INDEXER.dbType}/${INDEXER.chain}/${INDEXER.network}`;

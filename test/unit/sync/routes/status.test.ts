@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DatabaseId } from '../../../../src/wire/database.ts';
-import type { DatabaseReport } from '../../../../src/wire/report.ts';
+import type { DatabaseId } from '../../../../src/wire/data/database.ts';
+import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
 import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from './house.ts';
 
 const AT = 'bitcoin/regtest';

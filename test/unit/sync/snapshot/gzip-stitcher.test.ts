@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, inflateRawSync } from 'node:zlib';
-import { GzipStitcher } from '../../../../src/sync/snapshot/gzip-stitcher.ts';
+import { GzipStitcher } from '../../../../src/sync/snapshot/coding/gzip-stitcher.ts';
 import fc from '../../../support/fast-check.ts';
 
 /** Compresses chunks and gathers the file. */

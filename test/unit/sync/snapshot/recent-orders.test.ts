@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RecentOrders } from '../../../../src/sync/snapshot/recent-orders.ts';
-import type { SnapshotOrder } from '../../../../src/wire/snapshot.ts';
+import type { SnapshotOrder } from '../../../../src/wire/data/snapshot.ts';
 
 /** Orders, and how often their source was asked. */
 function counted() {

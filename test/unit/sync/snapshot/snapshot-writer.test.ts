@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { ChunkWriter } from '../../../../src/sync/snapshot/chunk-writer.ts';
-import { openCompressor } from '../../../../src/sync/snapshot/coding.ts';
+import { openCompressor } from '../../../../src/sync/snapshot/coding/coding.ts';
 import { RowEncoder } from '../../../../src/sync/snapshot/row-encoder.ts';
 import {
   type SnapshotContent,
   type TableSource,
   writeSnapshot
 } from '../../../../src/sync/snapshot/snapshot-writer.ts';
-import type { TypedColumn } from '../../../../src/wire/schema.ts';
-import type { SnapshotCoding } from '../../../../src/wire/snapshot.ts';
+import type { TypedColumn } from '../../../../src/wire/data/schema.ts';
+import type { SnapshotCoding } from '../../../../src/wire/data/snapshot.ts';
 import fc from '../../../support/fast-check.ts';
 
 /** A row as MariaDB's text protocol carries it, with bytes around it that are not its own. */

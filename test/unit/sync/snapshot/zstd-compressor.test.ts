@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdDecompressSync } from 'node:zlib';
+import { ZstdCompressor } from '../../../../src/sync/snapshot/coding/zstd-compressor.ts';
 import { readSnapshot } from '../../../../src/sync/snapshot/snapshot-reader.ts';
-import { ZstdCompressor } from '../../../../src/sync/snapshot/zstd-compressor.ts';
 
 const LIMITS = { maxRowBytes: 2 ** 20, batchBytes: 2 ** 16 };
 

@@ -1,0 +1,45 @@
+import { workerData } from 'node:worker_threads';
+import { type OracleSettings, startOracle } from '../../src/hub/oracle/oracle.ts';
+import type { PricesNotices } from '../../src/hub/store/asks.ts';
+import { openHubDatabase } from '../../src/hub/store/database.ts';
+import { createLogger } from '../../src/log.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { hostActor } from '../runtime/thread/actor-host.ts';
+
+/** What the thread of a prices actor is started with. */
+export interface PricesActorData {
+  readonly database: DatabaseCoordinates;
+  readonly settings: OracleSettings;
+  readonly logLevel: string;
+}
+
+const data = workerData as PricesActorData;
+const log = createLogger('hub', data.logLevel).child({ database: data.database.name });
+const stopping = new AbortController();
+let stopOracle: () => void = () => undefined;
+const host = hostActor<Record<never, never>, Record<never, never>, PricesNotices>({
+  handlers: {},
+  stop: async () => {
+    stopping.abort();
+    stopOracle();
+    await database.close();
+  },
+  log
+});
+const database = openHubDatabase(data.database, { log, inspect: host.observe('circuitBreaker') });
+
+try {
+  await database.prepare(stopping.signal);
+  stopOracle = startOracle({
+    settings: data.settings,
+    log,
+    inspect: host.observe('priceRound'),
+    onState: (phase, lastError) => host.tell('pricing', { phase, lastError }),
+    record: async (round) => {
+      const { removed } = await database.push('recordRound', round);
+      host.tell('priced', removed);
+    }
+  });
+} catch (caught) {
+  if (!stopping.signal.aborted) host.fail(caught);
+}

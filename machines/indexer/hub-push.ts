@@ -1,0 +1,58 @@
+import { assign, setup } from 'xstate';
+import { effect } from '../runtime/effect.ts';
+
+export interface HubPushInput {
+  /** Pause after the first failure; each further one doubles it. In milliseconds, as the next two. */
+  readonly firstPauseMs: number;
+  readonly longestPauseMs: number;
+  /** Time after which the queue is looked at although nobody said that there is something. */
+  readonly lookMs: number;
+}
+
+interface HubPushContext extends HubPushInput {
+  /** Attempts that failed since one last went well. */
+  readonly failures: number;
+}
+
+export type HubPushEvent = { readonly type: 'push.queued' } | { readonly type: 'stop.requested' };
+
+/**
+ * Tells a hub what waits in the queue, one push after the other: idle -> sending -> idle, or resting after a failure.
+ *
+ * The caller provides the effect `send`, which ends when nothing waits.
+ */
+export const hubPushMachine = setup({
+  types: {
+    input: {} as HubPushInput,
+    context: {} as HubPushContext,
+    events: {} as HubPushEvent
+  },
+  actors: { send: effect<void>('send') },
+  actions: {
+    countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
+    forgetFailures: assign({ failures: 0 })
+  },
+  delays: {
+    look: ({ context }) => context.lookMs,
+    pause: ({ context: { firstPauseMs, longestPauseMs, failures } }) =>
+      Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(30, failures - 1))
+  }
+}).createMachine({
+  id: 'hubPush',
+  context: ({ input }) => ({ ...input, failures: 0 }),
+  initial: 'sending',
+  on: { 'stop.requested': '.stopped' },
+  states: {
+    idle: { on: { 'push.queued': 'sending' }, after: { look: 'sending' } },
+    sending: {
+      invoke: {
+        id: 'send',
+        src: 'send',
+        onDone: { target: 'idle', actions: 'forgetFailures' },
+        onError: { target: 'resting', actions: 'countFailure' }
+      }
+    },
+    resting: { after: { pause: 'sending' } },
+    stopped: { type: 'final' }
+  }
+});

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig } from '../../src/config/load.ts';
+import { explorerVariables } from '../../src/config/services/explorer.ts';
+import { createExplorerApp } from '../../src/explorer/app.ts';
+import { silentLogger } from '../../src/log.ts';
+import { createMetrics } from '../../src/observe/metrics/metrics.ts';
+import { openServiceBase } from '../../src/service/base.ts';
+import { NO_ACTORS } from '../../src/service/no-actors.ts';
+import { ROOT } from '../root.ts';
+
+/** The types of every request and answer of an explorer, for clients. */
+export const TYPES_FILE = join(ROOT, 'examples', 'explorer-api.ts');
+
+/** It needs an older compiler than this project, so it is no dependency: npm fetches both when the types are made. */
+const PACKAGES = ['openapi-typescript@7.13.0', 'typescript@5.9.3'];
+
+/** What `/openapi.json` of an explorer answers. */
+export async function explorerDocument(): Promise<string> {
+  const { values: config } = loadConfig(explorerVariables, {
+    env: { NETWORK: 'LTC' },
+    unneeded: () => Object.keys(explorerVariables)
+  });
+  const base = await openServiceBase('explorer', undefined, createMetrics({ service: 'explorer', actors: () => [] }));
+  const app = createExplorerApp({
+    ...base,
+    config,
+    log: silentLogger,
+    actors: NO_ACTORS,
+    coins: () => [],
+    hubAgeS: () => null
+  });
+  const { body } = await app.inject('/openapi.json');
+  await app.close();
+  await base.close();
+  return body;
+}
+
+/** The file's first line, which says what it was made from; another version of the program alone makes no other types. */
+export function headOf(document: string): string {
+  const { info: _, ...described } = JSON.parse(document) as Record<string, unknown>;
+  const digest = createHash('sha256').update(JSON.stringify(described)).digest('hex');
+  return `// Made by \`npm run client\` from the document with the SHA-256 ${digest}.\n`;
+}
+
+async function writeTypes(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-client-'));
+  try {
+    const [source, made] = [join(directory, 'openapi.json'), join(directory, 'types.ts')];
+    const document = await explorerDocument();
+    writeFileSync(source, document);
+    const packages = PACKAGES.map((name) => `--package=${name}`);
+    execFileSync('npm', ['exec', '--yes', ...packages, '--', 'openapi-typescript', source, '--output', made], {
+      cwd: directory,
+      stdio: ['ignore', 'inherit', 'inherit']
+    });
+    writeFileSync(TYPES_FILE, headOf(document) + readFileSync(made, 'utf8'));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.main) await writeTypes();

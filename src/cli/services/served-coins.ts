@@ -1,0 +1,87 @@
+import type { ExplorerActorData, ExplorerAsks } from '../../../actors/explorer/actor.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import type { Coin } from '../../explorer/coins.ts';
+import type { ExplorerReport } from '../../explorer/report.ts';
+import type { Logger } from '../../log.ts';
+import type { ExploredNetwork } from './explored-networks.ts';
+import type { OpenService } from './supervised.ts';
+
+interface Served {
+  readonly coin: Coin;
+  readonly end: AbortController;
+  where: ExploredNetwork;
+}
+
+interface ServedCoinsOptions {
+  readonly loops: Pick<OpenService<ExplorerReport, ExplorerAsks>, 'supervisor' | 'viewOf' | 'startLoop'>;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+  /** How long one read may take. */
+  readonly readLimitMs: number;
+  readonly graceMs: number;
+  readonly logLevel: string;
+}
+
+/** Of a question, beside what the read itself may take. */
+const PATIENCE_MS = 1_000;
+
+const idOf = ({ chain, network }: ChainNetwork) => ({ kind: 'explorer', chain, network }) as const;
+
+/** The networks that an explorer serves now, an actor each. */
+export class ServedCoins {
+  readonly #options: ServedCoinsOptions;
+  /** By the network's public code. */
+  readonly #served = new Map<string, Served>();
+
+  constructor(options: ServedCoinsOptions) {
+    this.#options = options;
+  }
+
+  list(): Coin[] {
+    return [...this.#served.values()].map(({ coin }) => coin);
+  }
+
+  /** Serves these networks; those of `left` stay as they are, all others end. */
+  async serve(networks: readonly ExploredNetwork[], left: readonly ChainNetwork[] = []): Promise<void> {
+    const stay = new Set([...networks.map(({ network }) => network), ...left].map(({ code }) => code));
+    for (const [code, served] of [...this.#served]) if (!stay.has(code)) await this.#end(code, served);
+    for (const where of networks) {
+      const served = this.#served.get(where.network.code);
+      if (!served) this.#begin(where);
+      else if (JSON.stringify(served.where) !== JSON.stringify(where)) await this.#move(served, where);
+    }
+  }
+
+  #begin(where: ExploredNetwork): void {
+    const { loops, log, readLimitMs, logLevel } = this.#options;
+    const { network } = where;
+    const id = idOf(network);
+    const end = new AbortController();
+    const coin: Coin = {
+      network,
+      gone: end.signal,
+      report: () => loops.viewOf(id).report,
+      read: (question) => loops.supervisor.handle(id).ask('read', question, { deadlineMs: readLimitMs + PATIENCE_MS })
+    };
+    this.#served.set(network.code, { coin, end, where });
+    log.info({ network: network.name }, 'network is served');
+    loops.startLoop(id, (): ExplorerActorData => {
+      const { indexer, decoder } = this.#served.get(network.code)?.where ?? where;
+      return { chain: network.chain, network: network.network, indexer, decoder, readLimitMs, logLevel };
+    });
+  }
+
+  async #move(served: Served, where: ExploredNetwork): Promise<void> {
+    const { loops, log, graceMs } = this.#options;
+    served.where = where;
+    log.info({ network: where.network.name }, 'the hub names other databases or accounts; the actor starts again');
+    await loops.supervisor.restart(idOf(where.network), graceMs);
+  }
+
+  async #end(code: string, { coin, end }: Served): Promise<void> {
+    const { loops, log, graceMs } = this.#options;
+    this.#served.delete(code);
+    end.abort();
+    log.warn({ network: coin.network.name }, 'the hub no longer names the databases of this network; its actor stops');
+    await loops.supervisor.stop(idOf(coin.network), graceMs);
+  }
+}

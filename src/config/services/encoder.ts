@@ -1,0 +1,65 @@
+import { hubClientVariables } from '../hub-client.ts';
+import { findNodeFaults, findNodeNetwork, nodeNetworkFromHub, nodeVariables } from '../node.ts';
+import { magicVariable, profileVariable } from '../profile.ts';
+import { serviceVariables } from '../service.ts';
+import { integer, parsed, port, type Values } from '../variables.ts';
+
+/** Every variable of the encoder. @see the section "Shared configuration" of the specification */
+export const encoderVariables = {
+  ...nodeVariables,
+  ...serviceVariables('ENCODER', { service: 'encoder', usualPort: 3003 }),
+  ENCODER_RATE_LIMIT_RPM: integer({ default: 60, min: 1, doc: 'requests per minute and address' }),
+  ENCODER_MAX_FEE_RATE: integer({
+    default: 10_000,
+    min: 1,
+    max: 1_000_000_000,
+    doc: 'satoshis per virtual byte above which a fee is taken for a mistake'
+  }),
+  ENCODER_RESERVATION_MS: integer({
+    default: 600_000,
+    min: 1_000,
+    max: 86_400_000,
+    doc: 'ms for which the coins of a transaction that was handed out are given to no other call'
+  }),
+  ENCODER_MAX_RESERVATIONS: integer({ default: 100_000, min: 1, doc: 'coins that may be reserved at once' }),
+  UTXO_TRACKER_URL: parsed(readTrackerUrl, {
+    doc: 'a UTXO tracker of the same network, asked for coins in place of the node: milliseconds for an address instead of seconds',
+    example: 'http://127.0.0.1:3001'
+  }),
+  UTXO_TRACKER_API_PORT: port({ doc: 'its port, where UTXO_TRACKER_URL names none', example: '3001' }),
+  DUST_AMOUNT: integer({
+    default: 0,
+    max: 1_000_000_000_000,
+    doc: 'satoshis that an output of a transaction has at least, beside what nodes ask for its form'
+  }),
+  ...hubClientVariables,
+  PLATFORM_PROFILE: profileVariable,
+  PAYLOAD_MAGIC: magicVariable
+} as const;
+
+/** The origin of a tracker. */
+function readTrackerUrl(entry: string): string {
+  const url = URL.canParse(entry) ? new URL(entry) : null;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new Error('must be an http or https URL');
+  return url.origin;
+}
+
+export type EncoderConfig = Values<typeof encoderVariables>;
+
+/** Where the tracker is; undefined where there is none. */
+export function trackerUrlOf({
+  UTXO_TRACKER_URL,
+  UTXO_TRACKER_API_PORT
+}: Pick<EncoderConfig, 'UTXO_TRACKER_URL' | 'UTXO_TRACKER_API_PORT'>): string | undefined {
+  if (UTXO_TRACKER_URL === undefined) return undefined;
+  const url = new URL(UTXO_TRACKER_URL);
+  if (url.port === '' && UTXO_TRACKER_API_PORT !== undefined) url.port = String(UTXO_TRACKER_API_PORT);
+  return url.origin;
+}
+
+export const encoderChecks = {
+  prefixes: ['ENCODER_'],
+  findFaults: findNodeFaults,
+  networkOf: findNodeNetwork,
+  networkFromHub: nodeNetworkFromHub('encoder')
+} as const;

@@ -1,0 +1,83 @@
+import { readNetwork } from '../../coin/find-network.ts';
+import { PlatformError } from '../../errors.ts';
+import { databaseVariables } from '../database.ts';
+import { hubClientVariables, hubsOf } from '../hub-client.ts';
+import { findNodeNetwork } from '../node.ts';
+import { serviceVariables } from '../service.ts';
+import { integer, parsed, port, text, type Values } from '../variables.ts';
+
+/** Every variable of the explorer. @see the section "Shared configuration" of the specification */
+export const explorerVariables = {
+  NETWORK: parsed((spelling) => readNetwork(spelling).name, {
+    doc: 'chain and network, in any spelling: litecoin-regtest, LTC:regtest, RLTC; unset: every network whose databases the hub names',
+    example: 'litecoin-regtest'
+  }),
+  ...databaseVariables('INDEXER', {
+    of: 'of the indexer, which is read',
+    name: 'Platform_LTC_Regtest_Indexer',
+    service: 'indexer'
+  }),
+  ...databaseVariables('DECODER', {
+    of: 'of the decoder, which is read',
+    name: 'Platform_LTC_Regtest_Decoder',
+    service: 'decoder'
+  }),
+  DB_QUERY_TIMEOUT: integer({ default: 4_000, min: 100, max: 60_000, doc: 'ms that one read may take' }),
+  ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080 }),
+  EXPLORER_RATE_LIMIT_RPM: integer({ default: 500, min: 1, doc: 'requests per minute and address' }),
+  EXPLORER_TLS_CERT: text({
+    doc: 'PEM file of a certificate with those it was signed by; with it HTTPS is served too',
+    example: '/etc/ssl/explorer.pem'
+  }),
+  EXPLORER_TLS_KEY: text({ doc: 'PEM file of the key of EXPLORER_TLS_CERT', example: '/etc/ssl/explorer.key' }),
+  EXPLORER_HTTPS_PORT: port({ default: 8081, doc: 'port of HTTPS, where EXPLORER_TLS_CERT is set' }),
+  EXPLORER_CACHE_MB: integer({
+    default: 32,
+    min: 0,
+    max: 4_096,
+    doc: 'MB of answers that are kept until the next block; 0: none'
+  }),
+  ...hubClientVariables,
+  HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between requests to the hub for databases' })
+} as const;
+
+export type ExplorerConfig = Values<typeof explorerVariables>;
+
+/** Each network has its own; the accounts may be the same. */
+const OF_ONE_NETWORK = ['INDEXER_DB_HOST', 'INDEXER_DB_NAME', 'DECODER_DB_HOST', 'DECODER_DB_NAME'] as const;
+const FROM_HUB = [...OF_ONE_NETWORK, 'INDEXER_DB_USER', 'INDEXER_DB_PASS', 'DECODER_DB_USER', 'DECODER_DB_PASS'];
+
+export const explorerChecks = {
+  prefixes: ['EXPLORER_'],
+  networkOf: findNodeNetwork,
+  unneeded: (textOf: (name: string) => string | undefined) => (textOf('NETWORK') === undefined ? FROM_HUB : []),
+  findFaults: findExplorerFaults
+};
+
+/** @returns one sentence a fault */
+function findExplorerFaults(values: ExplorerConfig): string[] {
+  if (values.NETWORK !== undefined) return [];
+  const alone = OF_ONE_NETWORK.filter((name) => values[name] !== undefined);
+  if (alone.length > 0) return [`${alone.join(', ')}: of one network; set NETWORK too, or leave them to the hub`];
+  return hubsOf(values).length > 0
+    ? []
+    : [
+        'missing required environment variable NETWORK: chain and network, or HUB_API_HOST, of a hub that names databases; example: NETWORK=litecoin-regtest'
+      ];
+}
+
+/** Where it listens for HTTPS; null where no certificate is set. @throws {PlatformError} CONFIG_INVALID */
+export function httpsPlaceOf(config: ExplorerConfig) {
+  const { EXPLORER_TLS_CERT: certificate, EXPLORER_TLS_KEY: key } = config;
+  if (certificate === undefined && key === undefined) return null;
+  if (certificate === undefined || key === undefined)
+    throw new PlatformError('CONFIG_INVALID', {
+      reason: 'set both of EXPLORER_TLS_CERT and EXPLORER_TLS_KEY, or none'
+    });
+  return {
+    host: config.EXPLORER_API_HOST,
+    port: config.EXPLORER_HTTPS_PORT,
+    ...{ certificate, key, maxConnections: config.MAX_CONNECTIONS },
+    variables: { port: 'EXPLORER_HTTPS_PORT', certificate: 'EXPLORER_TLS_CERT', key: 'EXPLORER_TLS_KEY' }
+  };
+}

@@ -1,0 +1,132 @@
+import { type MinimumStakes, readMinimumStakes } from '../../coin/capabilities.ts';
+import { databaseVariables } from '../database.ts';
+import { readJsonFile } from '../json-file.ts';
+import { profileVariable } from '../profile.ts';
+import { frameVariables, readOrigin } from '../service.ts';
+import { flag, integer, list, parsed, port, readBaseUrl, text, unsupported, type Values } from '../variables.ts';
+
+/** Where prices come from. */
+export const PRICE_SOURCE_NAMES = ['coingecko', 'kraken', 'coinmarketcap'] as const;
+export type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number];
+
+function readSourceName(entry: string): PriceSourceName {
+  const found = PRICE_SOURCE_NAMES.find((name) => name === entry.toLowerCase());
+  if (!found) throw new Error(`must be of ${PRICE_SOURCE_NAMES.join(', ')}, not "${entry}"`);
+  return found;
+}
+
+const sourceUrl = (name: PriceSourceName, example: string) =>
+  parsed(readBaseUrl, { doc: `base URL that ${name} is asked at; unset: its own`, example });
+
+/** Every variable of the hub. @see the section "Shared configuration" of the specification */
+export const hubVariables = {
+  HUB_HOST: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
+  HUB_PORT: port({ default: 10_000, doc: 'port of the JSON-RPC interface' }),
+  ...databaseVariables('HUB', { of: 'of the hub; the database is made when it is missing', name: 'Platform_Hub' }),
+  HUB_DB_PORT: port({ required: true, doc: 'its port', example: '3306' }),
+  HUB_API_KEY: text({
+    doc: 'key for writing and for reading /metrics and /debug; unset: anyone may write',
+    secret: true
+  }),
+  HUB_SENSITIVE_READ_AUTH: flag({
+    default: false,
+    doc: 'true: getallconfigs, which has database passwords, needs HUB_API_KEY too'
+  }),
+  HUB_PUSH_AUTH: flag({
+    default: false,
+    doc: 'true: what indexers and trackers push (push...) needs HUB_API_KEY too'
+  }),
+  GOV_VOTING_PERIOD: integer({
+    default: 604_800_000,
+    min: 1,
+    max: 31_536_000_000,
+    doc: 'ms for which a proposal can be voted on'
+  }),
+  PRICE_SOURCES: list(readSourceName, {
+    doc: 'where this hub finds the prices of coins: coingecko, kraken, coinmarketcap; unset: it finds none',
+    example: 'coingecko,kraken'
+  }),
+  PRICE_SOURCE_COINGECKO_URL: sourceUrl('coingecko', 'https://api.coingecko.com/api/v3'),
+  PRICE_SOURCE_KRAKEN_URL: sourceUrl('kraken', 'https://api.kraken.com'),
+  PRICE_SOURCE_COINMARKETCAP_URL: sourceUrl('coinmarketcap', 'https://pro-api.coinmarketcap.com'),
+  COINMARKETCAP_API_KEY: text({ doc: 'key that coinmarketcap is asked with', secret: true }),
+  PRICE_FETCH_TIMEOUT: integer({
+    default: 10_000,
+    min: 100,
+    max: 60_000,
+    doc: 'ms that one question to a source of prices may take'
+  }),
+  ORACLE_ROUND_INTERVAL: integer({
+    default: 600_000,
+    min: 1_000,
+    max: 86_400_000,
+    doc: 'ms from one round of prices to the next'
+  }),
+  ORACLE_STALENESS_THRESHOLD_S: integer({
+    min: 1,
+    max: 604_800,
+    doc: 'seconds after which prices are stale, and health is 503; unset: two rounds',
+    example: '1200'
+  }),
+  PLATFORM_PROFILE: profileVariable,
+  HUB_CAPABILITY_CONFIG: parsed((path) => readMinimumStakes(readJsonFile(path)), {
+    default: {} as MinimumStakes,
+    doc: 'JSON file with the least stake of each capability; a capability without one qualifies nobody',
+    example: '/etc/platform-node/capabilities.json',
+    show: (stakes) => JSON.stringify(stakes)
+  }),
+  HUB_RATE_LIMIT_RPM: integer({ default: 100, min: 1, doc: 'requests per minute and address' }),
+  WS_BACKPRESSURE_LIMIT: integer({
+    default: 50,
+    min: 1,
+    doc: 'messages in a row that may find the send buffer of a subscriber of /hub-db/subscribe not empty'
+  }),
+  WS_BACKPRESSURE_MAX_BYTES: integer({
+    default: 16 * 2 ** 20,
+    min: 65_536,
+    doc: 'bytes that may wait in the send buffer of such a subscriber'
+  }),
+  TELEMETRY_ENABLED: flag({ default: true, doc: 'false: usage pings are rejected' }),
+  TELEMETRY_RETENTION_DAYS: integer({ default: 90, min: 1, max: 3_650, doc: 'days for which usage pings are kept' }),
+  TELEMETRY_IP_SALT: text({
+    doc: "secret by which the address of a ping's sender is hashed; unset: nothing of it is kept",
+    secret: true
+  }),
+  TELEMETRY_GEO_DB: text({
+    doc: "file in MaxMind's format (.mmdb) by which the country and region of a ping's sender are found; unset: neither is kept",
+    example: '/var/lib/geo/city.mmdb'
+  }),
+  TELEMETRY_ADMIN_KEY: text({
+    doc: 'key for GET /telemetry/operators; unset: nobody may read it',
+    secret: true
+  }),
+  P2P_VALIDATOR_ADDR: unsupported({
+    doc: 'refused: this hub has no validator mode yet',
+    reason: 'this hub has no validator mode yet: its writes would go to its own database without consensus; unset it'
+  }),
+  CORS_ORIGIN: list(readOrigin, {
+    doc: 'such an origin beside those of CORS_ORIGINS, under the name that other hubs have for it',
+    example: 'https://console.example'
+  }),
+  ...frameVariables
+} as const;
+
+/** What no single value shows: keys that are missing. */
+export function findHubFaults({ HUB_API_KEY, ...others }: HubConfig): readonly string[] {
+  const needsKey = others.PRICE_SOURCES?.includes('coinmarketcap') && others.COINMARKETCAP_API_KEY === undefined;
+  return [
+    ...(HUB_API_KEY === undefined ? closedGates(others) : []),
+    ...(needsKey ? ['PRICE_SOURCES names coinmarketcap, which needs COINMARKETCAP_API_KEY'] : [])
+  ];
+}
+
+function closedGates(gates: Pick<HubConfig, 'HUB_SENSITIVE_READ_AUTH' | 'HUB_PUSH_AUTH'>): readonly string[] {
+  return (['HUB_SENSITIVE_READ_AUTH', 'HUB_PUSH_AUTH'] as const)
+    .filter((gate) => gates[gate])
+    .map((gate) => `${gate}=true needs HUB_API_KEY: without a key nothing is closed`);
+}
+
+export type HubConfig = Values<typeof hubVariables>;
+
+/** Names beginning with HUB_ that services beside the hub read; no reason to warn. */
+export const HUB_PATTERNS = [/^HUB_(?:API_HOST|VALIDATORS|REPOLL_INTERVAL)$/] as const;

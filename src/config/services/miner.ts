@@ -1,0 +1,50 @@
+import { hubClientVariables } from '../hub-client.ts';
+import { findNodeFaults, findNodeNetwork, type NodeConfig, nodeNetworkFromHub, nodeVariables } from '../node.ts';
+import { serviceVariables } from '../service.ts';
+import { integer, type Values } from '../variables.ts';
+
+/** The bounds of every time that the miner waits for, in milliseconds. */
+export const WAIT_BOUNDS_MS = { min: 1_000, max: 3_600_000 } as const;
+
+const { REGTEST_MINER_API_KEY: key, ...listening } = serviceVariables('REGTEST_MINER', {
+  service: 'regtest-miner',
+  usualPort: 3005
+});
+
+/** Every variable of the miner. @see the section "Shared configuration" of the specification */
+export const minerVariables = {
+  ...nodeVariables,
+  ...listening,
+  MINER_API_KEY: {
+    ...key,
+    doc: 'key for /metrics, /debug and every method but ping, status and health; of several (OLD,NEW) all are accepted; unset: everyone may mine and take coins'
+  },
+  IDLE_MINE_INTERVAL_MS: integer({
+    default: 0,
+    max: WAIT_BOUNDS_MS.max,
+    doc: 'ms after the last block until one is mined though no payment asks for it, from 1000; 0: never'
+  }),
+  MINER_RATE_LIMIT_RPM: integer({ default: 600, min: 1, doc: 'requests per minute and address' }),
+  ...hubClientVariables
+} as const;
+
+export type MinerConfig = Values<typeof minerVariables>;
+
+/** What one variable alone cannot tell. @returns one sentence a fault */
+function findFaults(config: NodeConfig & Pick<MinerConfig, 'IDLE_MINE_INTERVAL_MS'>): string[] {
+  const { NETWORK, IDLE_MINE_INTERVAL_MS: idleMs } = config;
+  return [
+    ...findNodeFaults(config),
+    ...(NETWORK?.endsWith('-mainnet') ? [`NETWORK is ${NETWORK}: the miner serves regtest and testnet alone`] : []),
+    ...(idleMs > 0 && idleMs < WAIT_BOUNDS_MS.min
+      ? [`IDLE_MINE_INTERVAL_MS is ${idleMs}: it must be 0 or at least ${WAIT_BOUNDS_MS.min}`]
+      : [])
+  ];
+}
+
+export const minerChecks = {
+  prefixes: ['REGTEST_MINER_', 'MINER_'],
+  findFaults,
+  networkOf: findNodeNetwork,
+  networkFromHub: nodeNetworkFromHub('regtest-miner')
+} as const;

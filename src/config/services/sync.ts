@@ -1,0 +1,328 @@
+import { join } from 'node:path';
+import { hubClientVariables, hubsOf } from '../hub-client.ts';
+import { readPinnedValidators } from '../pinned-validators.ts';
+import { frameVariables } from '../service.ts';
+import { readTokenPlaces, readTokens } from '../tokens.ts';
+import {
+  choice,
+  flag,
+  integer,
+  json,
+  list,
+  parsed,
+  perChain,
+  port,
+  readBaseUrl,
+  text,
+  type Values
+} from '../variables.ts';
+
+/** Root keeps state in /var/lib, others where the XDG base directory specification says. */
+function defaultStateDirectory(env: Readonly<Record<string, string | undefined>>): string {
+  if (process.getuid?.() === 0) return '/var/lib/platform-node';
+  // In a container a user may have neither a name nor a home.
+  return join(env['XDG_STATE_HOME'] || join(env['HOME'] || '/', '.local', 'state'), 'platform-node');
+}
+
+/** An Ed25519 public key, or the seed of a private one. */
+function readKey(entry: string): string {
+  if (!/^[0-9a-fA-F]{64}$/.test(entry)) throw new Error('must be 64 hex digits');
+  return entry.toLowerCase();
+}
+
+/** What a source lists a validator under. */
+function readValidatorId(entry: string): string {
+  if ([...entry].length > 256) throw new Error('must be at most 256 characters');
+  return entry;
+}
+
+/** Every variable of the sync service. @see the specification's "Configuration variables" */
+export const syncVariables = {
+  SYNC_MODE: choice(['server', 'client'], {
+    required: true,
+    doc: 'server: serve the local databases; client: keep replicas of remote ones'
+  }),
+  SYNC_API_PORT: port({ default: 3006, doc: 'port of REST and WebSocket' }),
+  SYNC_API_HOST: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
+  ...hubClientVariables,
+  HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between requests to the hub for new databases' }),
+  SYNC_API_KEY: parsed(readTokens, {
+    doc: 'Bearer token that callers must send and that is sent to the sources; of several (OLD,NEW) all are accepted and the first is sent',
+    secret: true
+  }),
+  SYNC_OPERATOR_KEY: parsed(readTokens, {
+    doc: 'Bearer token that clears halts, ends and restarts actors; unset: SYNC_API_KEY does',
+    secret: true
+  }),
+  SYNC_SOURCES: list(readBaseUrl, {
+    doc: 'client: base URLs of sync servers',
+    example: 'http://sync1:3006,http://sync2:3006'
+  }),
+  SYNC_SOURCE_CA: text({
+    doc: "client: PEM file of further authorities for the sources' certificates, in addition to the system's",
+    example: '/etc/ssl/private-ca.pem'
+  }),
+  SYNC_SOURCE_API_KEYS: parsed(readTokenPlaces, {
+    doc: 'client: Bearer token for each of SYNC_SOURCES, in their order (a,,c: the second gets none); SYNC_API_KEY is then sent to no source',
+    secret: true
+  }),
+  VERIFY_HASHES: flag({
+    default: false,
+    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES names its hashes; verified only when a strict majority has the same rows'
+  }),
+  HASH_CONFIRM_TIMEOUT: integer({
+    default: 10_000,
+    min: 100,
+    doc: 'client: ms to ask disagreeing sources again before replication halts'
+  }),
+  VERIFY_CHECKPOINT_QUORUM: flag({
+    default: false,
+    doc: 'client: compare indexer replicas with checkpoints that PINNED_VALIDATORS signed; a difference halts'
+  }),
+  CHECKPOINT_VERIFY_INTERVAL: integer({
+    default: 50,
+    min: 1,
+    doc: 'client: applied blocks between two requests for a newer checkpoint'
+  }),
+  INDEX_MAP_PARITY_CHECK: flag({
+    default: false,
+    doc: "client: compare the index of addresses with the source's; differences are logged and counted and never halt"
+  }),
+  PINNED_VALIDATORS: json(readPinnedValidators, {
+    doc: 'client: validators that sign checkpoints; a checkpoint needs more than two thirds of their weight, each source counted once',
+    example: '[{"pubkey":"d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a","weight":1,"source":"one"}]'
+  }),
+  REPLICA_DB_HOST: text({
+    doc: "client: MariaDB of the replicas; server: read from this host instead of the hub's",
+    example: '127.0.0.1'
+  }),
+  REPLICA_DB_PORT: port({ default: 3306, doc: 'its port' }),
+  REPLICA_DB_USER: text({ doc: 'its user', example: 'sync' }),
+  REPLICA_DB_PASS: text({ doc: 'its password', secret: true }),
+  REPLICA_DB_PREFIX: text({ default: '', doc: "client: prefix of each replica's database name", example: 'replica_' }),
+  REPLICA_DB_READONLY: flag({ default: false, doc: 'server: write nothing to the databases' }),
+  SYNC_EXCLUDE: list((entry) => entry, {
+    default: [],
+    doc: 'client: databases not to follow, as COIN:network:dbType',
+    example: 'DOGE:testnet:indexer'
+  }),
+  'SYNC_BOOTSTRAP_DEPTH_<CHAIN>_<NETWORK>': perChain(
+    integer({
+      min: 1,
+      doc: 'client: number of blocks below the tip at which an empty replica begins; needs VERIFY_STATE_COMMITMENT=false',
+      example: '10000'
+    })
+  ),
+  'SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>': perChain(
+    choice(['full', 'infra-only'], {
+      doc: 'client: infra-only keeps ten tables of an indexer; needs VERIFY_STATE_COMMITMENT=false',
+      example: 'infra-only'
+    })
+  ),
+  SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that are never replicated' }),
+  SYNC_STATE_DIR: text({
+    default: defaultStateDirectory(process.env),
+    doc: 'private directory for artifacts, downloads and the last broadcast heights'
+  }),
+  SYNC_SINCE_INCLUSIVE: flag({
+    default: false,
+    doc: 'server: since N includes block N, for fleets of compatible clients that expect it'
+  }),
+  SNAPSHOT_RATE_FULL: integer({ default: 12, min: 1, doc: 'full snapshots per hour and address' }),
+  SNAPSHOT_RATE_INCR: integer({ default: 600, min: 1, doc: 'incremental snapshots per hour and address' }),
+  SNAPSHOT_CACHE_DIR: text({ doc: 'directory of artifacts; default: below SYNC_STATE_DIR' }),
+  SNAPSHOT_CACHE_MAX_BYTES: integer({
+    default: 4 * 2 ** 30,
+    min: 2 ** 20,
+    doc: 'bytes of all artifacts, with those being read'
+  }),
+  SNAPSHOT_BUILD_BUDGET_MS: integer({
+    default: 1_800_000,
+    min: 1_000,
+    doc: 'ms that a snapshot build may take; while it reads, MariaDB purges no older row versions'
+  }),
+  ACTOR_MEMORY_MB: integer({
+    default: 2_048,
+    min: 64,
+    max: 65_536,
+    doc: "MiB of heap of one database's thread; above it the thread ends and is restarted"
+  }),
+  MAX_CONCURRENT_SNAPSHOTS: integer({
+    default: 2,
+    min: 1,
+    max: 64,
+    doc: 'simultaneous snapshot builds, in addition to a short one'
+  }),
+  MAX_ROW_BYTES: integer({
+    default: 64 * 2 ** 20,
+    min: 1024,
+    doc: 'client: longest row accepted from a source, in bytes'
+  }),
+  WS_MAX_PER_IP: integer({ default: 100, min: 1, doc: 'WebSocket connections per address' }),
+  WS_MAX_MESSAGE_BYTES: integer({
+    default: 256 * 2 ** 20,
+    min: 65_536,
+    max: 256 * 2 ** 20,
+    doc: 'bytes of a message; a larger one disconnects its subscribers, which catch up by snapshot'
+  }),
+  WS_BACKPRESSURE_MAX_BYTES: integer({
+    default: 16 * 2 ** 20,
+    min: 65_536,
+    doc: 'bytes that may wait in the send buffer of a subscriber'
+  }),
+  WS_BACKPRESSURE_STALL_MS: integer({
+    default: 30_000,
+    min: 10,
+    doc: 'ms without progress of a non-empty send buffer before its subscriber is cut'
+  }),
+  WS_STATUS_INTERVAL: integer({ default: 60_000, min: 10, doc: 'ms between status messages' }),
+  WS_PING_INTERVAL: integer({ default: 30_000, min: 10, doc: 'ms between pings' }),
+  VALIDATOR_HEARTBEAT_TTL: integer({
+    default: 60_000,
+    min: 10,
+    doc: 'ms that a validator is listed after its last heartbeat'
+  }),
+  SYNC_PUBLIC_HOSTS: list((host) => host.toLowerCase(), {
+    doc: 'server: hosts by which clients reach it, with a port if it is not the default; an `auth` for another host is ignored. Unset: the Host of the request',
+    example: 'sync.example.org,10.0.0.5:8080'
+  }),
+  VALIDATOR_PUBKEYS: list(readKey, {
+    doc: 'server: public keys of the validators that get blocks first; unset: any valid key',
+    example: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+  }),
+  SYNC_VALIDATOR_SEED: parsed(readKey, {
+    doc: 'client: seed of the Ed25519 key that it signs with; unset: the one kept in SYNC_STATE_DIR',
+    example: 'the output of: openssl rand -hex 32',
+    secret: true
+  }),
+  SYNC_VALIDATOR_ID: parsed(readValidatorId, {
+    doc: 'client: name of its heartbeats by REST; unset: its public key',
+    example: 'validator-7'
+  }),
+  BLOCK_POLL_INTERVAL: integer({
+    default: 250,
+    min: 5,
+    doc: 'server: ms from one poll for new blocks to the next, half as long while polls are cheap; each group is followed by another at once'
+  }),
+  MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of the transparency log' }),
+  MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),
+  SYNC_STATE_ROOTS: flag({
+    default: true,
+    doc: 'server: compute the state roots of indexers whose tables lack them; some 110 bytes of memory a balance'
+  }),
+  VERIFY_STATE_COMMITMENT: flag({
+    default: true,
+    doc: "client: compute the state roots of each block and halt when they differ from the source's"
+  }),
+  COMMITMENT_DOMAIN: text({ default: 'PLATFORM', doc: 'domain tag of state roots, the same for source and replica' }),
+  CLIENT_RECONNECT_DELAY: integer({ default: 5000, min: 10, doc: 'client: ms before reconnecting' }),
+  CIRCUIT_FAILURES: integer({ default: 10, min: 1, doc: 'consecutive failures that open a circuit' }),
+  CIRCUIT_COOLDOWN_MS: integer({ default: 30_000, min: 10, doc: 'ms a circuit stays open' }),
+  CATALOG_CACHE_MS: integer({ default: 30_000, doc: 'ms for which an answer of /catalog is cached' }),
+  READY_MAX_LAG: integer({ default: 3, doc: 'blocks that a database may be behind while /readyz answers ready' }),
+  ...frameVariables
+} as const;
+
+export type SyncConfig = Values<typeof syncVariables>;
+
+/** Settings that leave a replica without a part of its source. */
+function partialSettings(config: SyncConfig): { readonly variable: string; readonly what: string }[] {
+  const infraOnly = config['SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>'].filter(({ value }) => value === 'infra-only');
+  return [
+    ...config['SYNC_BOOTSTRAP_DEPTH_<CHAIN>_<NETWORK>'].map(({ variable }) => ({
+      variable,
+      what: 'a truncated replica lacks the older balances'
+    })),
+    ...infraOnly.map(({ variable }) => ({ variable, what: 'an infra-only replica has no balances' }))
+  ];
+}
+
+/**
+ * Each of SYNC_SOURCES with the one token that is sent to it: its own where SYNC_SOURCE_API_KEYS is set, else the first of
+ * SYNC_API_KEY. A source that is named twice comes once: it has one vote.
+ */
+export function sourcesOf({
+  SYNC_SOURCES = [],
+  SYNC_SOURCE_API_KEYS: own,
+  SYNC_API_KEY: shared
+}: Pick<SyncConfig, 'SYNC_SOURCES' | 'SYNC_SOURCE_API_KEYS' | 'SYNC_API_KEY'>): {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+}[] {
+  return SYNC_SOURCES.map((url, index) => ({ url, apiKey: own ? (own[index] ?? undefined) : shared?.[0] })).filter(
+    ({ url }, index) => SYNC_SOURCES.indexOf(url) === index
+  );
+}
+
+/** @returns one sentence for each setting that does less than it seems to */
+export function findSyncWarnings(config: SyncConfig): string[] {
+  const warnings: string[] = [];
+  if (config.SYNC_MODE === 'client' && config.VERIFY_HASHES && new Set(config.SYNC_SOURCES).size < 2) {
+    warnings.push('VERIFY_HASHES compares nothing: SYNC_SOURCES names fewer than two sources');
+  }
+  if (config.SYNC_API_KEY && !config.SYNC_OPERATOR_KEY) {
+    const sent =
+      config.SYNC_MODE === 'client' && !config.SYNC_SOURCE_API_KEYS ? ', and each of the sources gets it' : '';
+    warnings.push(
+      `SYNC_OPERATOR_KEY is not set: whoever reads with SYNC_API_KEY may also clear halts and end actors${sent}`
+    );
+  }
+  return warnings;
+}
+
+function findKeyFaults({ SYNC_API_KEY = [], SYNC_OPERATOR_KEY = [], ...client }: SyncConfig): string[] {
+  const faults: string[] = [];
+  const [keys, sources] = [client.SYNC_SOURCE_API_KEYS?.length, client.SYNC_SOURCES?.length];
+  if (client.SYNC_MODE === 'client' && keys !== undefined && sources !== undefined && keys !== sources)
+    faults.push(
+      `SYNC_SOURCE_API_KEYS has ${keys} places for the ${sources} SYNC_SOURCES: one for each, in their order; an empty place sends no key; example: SYNC_SOURCE_API_KEYS=key-of-a,,key-of-c`
+    );
+  if (SYNC_OPERATOR_KEY.some((key) => SYNC_API_KEY.includes(key)))
+    faults.push('SYNC_OPERATOR_KEY=[secret] must differ from SYNC_API_KEY: whoever reads could operate');
+  return faults;
+}
+
+function findCheckpointFaults(config: SyncConfig): string[] {
+  const infraOnly = config['SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>'].filter(({ value }) => value === 'infra-only');
+  const faults = infraOnly.map(
+    ({ variable }) => `${variable} needs VERIFY_CHECKPOINT_QUORUM=false: an infra-only replica has no blocks to compare`
+  );
+  if (config.PINNED_VALIDATORS === undefined) {
+    const { doc, example } = syncVariables.PINNED_VALIDATORS;
+    faults.push(
+      `missing required environment variable PINNED_VALIDATORS: ${doc}; example: PINNED_VALIDATORS=${example}`
+    );
+  }
+  return faults;
+}
+
+/** What one variable alone cannot tell. @returns one sentence a fault; empty when all is well */
+export function findSyncFaults(config: SyncConfig): string[] {
+  const faults = findKeyFaults(config);
+  if (hubsOf(config).length === 0) {
+    faults.push(
+      'missing required environment variable HUB_API_HOST: the hub says which chains exist; example: HUB_API_HOST=127.0.0.1'
+    );
+  }
+  if (config.SYNC_MODE === 'client') {
+    for (const { variable, what } of partialSettings(config))
+      if (config.VERIFY_STATE_COMMITMENT)
+        faults.push(
+          `${variable} needs VERIFY_STATE_COMMITMENT=false: ${what}, so the roots recomputed from it would differ and halt it`
+        );
+    if (config.VERIFY_CHECKPOINT_QUORUM) faults.push(...findCheckpointFaults(config));
+    for (const name of ['SYNC_SOURCES', 'REPLICA_DB_HOST', 'REPLICA_DB_USER'] as const) {
+      const value = config[name];
+      if (value === undefined || value.length === 0)
+        faults.push(
+          `missing required environment variable ${name}: ${syncVariables[name].doc}; example: ${name}=${syncVariables[name].example}`
+        );
+    }
+  }
+  if (config.SYNC_MODE === 'server' && config.REPLICA_DB_HOST && !config.REPLICA_DB_USER) {
+    faults.push(
+      "missing required environment variable REPLICA_DB_USER: REPLICA_DB_HOST replaces the hub's coordinates; example: REPLICA_DB_USER=sync"
+    );
+  }
+  return faults;
+}

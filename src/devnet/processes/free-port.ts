@@ -1,0 +1,43 @@
+import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { PlatformError } from '../../errors.ts';
+
+const LOWEST = 10_000;
+const USUAL_EPHEMERAL_START = 32_768;
+const MOST_TRIES = 200;
+
+/**
+ * A loopback port on which nobody listens, outside the range from which the kernel takes the ports of
+ * outgoing connections. A port of that range could be in use again before its service starts.
+ *
+ * @throws {PlatformError} PORT_IN_USE when 200 ports, chosen at random, are all in use
+ */
+export async function freePort(): Promise<number> {
+  const end = ephemeralStart();
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const port = randomInt(LOWEST, end);
+    if (await canListen(port)) return port;
+  }
+  throw new PlatformError('PORT_IN_USE', {
+    reason: `no port of 127.0.0.1 is free among ${MOST_TRIES} tried from ${LOWEST} to ${end - 1}`
+  });
+}
+
+/** Where the kernel's range for outgoing connections begins; Linux's default where it is unknown or begins too low. */
+function ephemeralStart(): number {
+  try {
+    const start = Number.parseInt(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'), 10);
+    return start > LOWEST + MOST_TRIES ? start : USUAL_EPHEMERAL_START;
+  } catch {
+    return USUAL_EPHEMERAL_START; // not Linux
+  }
+}
+
+function canListen(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const probe = createServer();
+  probe.once('error', () => resolve(false));
+  probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  return promise;
+}

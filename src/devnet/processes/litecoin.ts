@@ -1,0 +1,282 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { toBaseUnits, toDecimal } from '../../coin/amount.ts';
+import { NodeRpc } from '../../coin/node/node-rpc.ts';
+import { encodePayload } from '../../coin/payload/payload.ts';
+import { findProgram } from '../../config/programs.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import { freePort } from './free-port.ts';
+import { stopChild } from './stop-child.ts';
+
+export interface LitecoinOptions {
+  /** A free one when absent; give it to come back where a stopped node was. */
+  readonly rpcPort?: number;
+  /** Made up when absent. */
+  readonly user?: string;
+  readonly password?: string;
+  /** Marks payloads; the default magic when absent. */
+  readonly magic?: string;
+  /** Lets the extension block activate at height 432: nothing can then be mined before a first payment into it waits. */
+  readonly hasExtensionBlock?: boolean;
+}
+
+/** One payment: an action in an OP_RETURN output, and coins to whom it may concern. */
+export interface Payment {
+  readonly action: string;
+  readonly rawData?: Uint8Array;
+  readonly outputs?: readonly { readonly address: string; readonly amount: bigint }[];
+  /** Spends a coin of this address, also one that is not confirmed; any coin when absent. */
+  readonly from?: string;
+}
+
+export interface SentPayment extends Payment {
+  readonly txid: string;
+  /** The address that the first input spends from. */
+  readonly source: string;
+}
+
+/** A private litecoind on regtest: own data directory, one loopback port, no peers, a wallet. */
+export interface PrivateLitecoind {
+  readonly pid: number;
+  readonly rpcPort: number;
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  readonly rpc: NodeRpc;
+  /** A new bech32 address of the wallet. */
+  newAddress(): Promise<string>;
+  /** Mines blocks with what waits in the mempool, to a new address unless one is given. @returns their hashes, oldest first */
+  mine(count: number, address?: string): Promise<readonly string[]>;
+  /** Mines one block without any waiting transaction. @returns its hash */
+  mineEmpty(): Promise<string>;
+  /** Mines until the wallet has so many coins to pay with, one for each payment of a block. */
+  fund(coins: number): Promise<void>;
+  /** The addresses that `fund` gave coins to, in byte order; a payment leaves its change where its coin was. */
+  accounts(): Promise<readonly string[]>;
+  /** Sends one payment to the mempool. @throws {PlatformError} NODE_REFUSED, also when the wallet has no coin left */
+  pay(payment: Payment): Promise<SentPayment>;
+  height(): Promise<number>;
+  /** Takes the newest blocks off the chain; their transactions return to the mempool. Mine more than that to other addresses. */
+  invalidate(depth: number): Promise<void>;
+  /** Stops it and waits until the process is gone. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+const START_DEADLINE_MS = 60_000;
+const FEE = 10_000n;
+const LEAST_COIN = 1_000_000n;
+const REFILL = 100_000_000n;
+const MATURITY = 100;
+const MOST_CONFIRMATIONS = 9_999_999;
+/** Outputs of one splitting transaction. */
+const SPLIT = 200;
+/** Marks in the wallet the addresses that payments come from. */
+const ACCOUNT = 'account';
+
+/** Keeps the extension block off. */
+const WITHOUT_MWEB = 'vbparams=mweb:9999999999:9999999999';
+
+/**
+ * Starts a private litecoind in a directory and opens its wallet, making both the first time.
+ *
+ * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED
+ */
+export async function startLitecoind(directory: string, options: LitecoinOptions = {}): Promise<PrivateLitecoind> {
+  const { rpcPort, magic, user = 'platform', password = randomBytes(12).toString('hex') } = options;
+  const program = findProgram('litecoind', ['/usr/bin/litecoind', '/usr/local/bin/litecoind']);
+  const dataDirectory = join(directory, 'data');
+  const logFile = join(directory, 'litecoind.log');
+  mkdirSync(dataDirectory, { recursive: true });
+  const port = rpcPort ?? (await freePort());
+  writeFileSync(join(dataDirectory, 'litecoin.conf'), configuration(port, user, password, options), { mode: 0o600 });
+  const child = spawn(program, [`-datadir=${dataDirectory}`, '-printtoconsole=0'], {
+    stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')],
+    detached: true
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const rpc = new NodeRpc({ url, user, password, retries: 0 });
+  try {
+    await waitUntilReady(child, rpc, logFile);
+    await openWallet(rpc);
+  } catch (caught) {
+    await stopChild(child, 'SIGKILL');
+    throw caught;
+  }
+  return {
+    pid: child.pid!,
+    rpcPort: port,
+    url,
+    user,
+    password,
+    rpc,
+    ...miner(rpc),
+    ...payer(rpc, magic),
+    stop: async (signal) => {
+      await rpc.close();
+      await stopChild(child, signal);
+    }
+  };
+}
+
+function configuration(port: number, user: string, password: string, { hasExtensionBlock }: LitecoinOptions): string {
+  return [
+    'regtest=1',
+    'server=1',
+    'txindex=1',
+    'fallbackfee=0.0002',
+    'datacarriersize=9000',
+    'rest=1',
+    ...(hasExtensionBlock ? [] : [WITHOUT_MWEB]),
+    '[regtest]',
+    'rpcbind=127.0.0.1',
+    'rpcallowip=127.0.0.1',
+    `rpcport=${port}`,
+    `rpcuser=${user}`,
+    `rpcpassword=${password}`,
+    'listen=0',
+    ''
+  ].join('\n');
+}
+
+function miner(rpc: NodeRpc) {
+  const height = async () => Number(await rpc.call('getblockcount'));
+  const mine = async (count: number, address?: string) =>
+    (await rpc.call('generatetoaddress', [count, address ?? (await newAddress(rpc))])) as string[];
+  return {
+    newAddress: () => newAddress(rpc),
+    height,
+    mine,
+    mineEmpty: async () => {
+      const { hash } = (await rpc.call('generateblock', [await newAddress(rpc), []])) as { hash: string };
+      return hash;
+    },
+    fund: async (coins: number) => {
+      const from = await newAddress(rpc);
+      await mine(Math.max(0, MATURITY + 1 - (await height())) + Math.ceil(coins / SPLIT), from);
+      for (let left = coins; left > 0; left -= SPLIT) await split(rpc, Math.min(SPLIT, left));
+      await mine(1);
+    },
+    /** Those that have a coin: an earlier start may have been ended between naming and funding them. */
+    accounts: async () => {
+      type Listed = { readonly address: string; readonly label?: string };
+      const coins = (await rpc.call('listunspent', [0])) as Listed[];
+      const funded = coins.filter(({ label }) => label === ACCOUNT).map(({ address }) => address);
+      return [...new Set(funded)].sort();
+    },
+    invalidate: async (depth: number) => {
+      const lowest = (await height()) - depth + 1;
+      await rpc.call('invalidateblock', [await rpc.call('getblockhash', [lowest])]);
+    }
+  };
+}
+
+async function newAddress(rpc: NodeRpc, label = ''): Promise<string> {
+  return String(await rpc.call('getnewaddress', [label, 'bech32']));
+}
+
+interface Coin {
+  readonly txid: string;
+  readonly vout: number;
+  readonly address: string;
+  readonly amount: bigint;
+}
+
+/** The wallet's coins or one address's, largest first: the confirmed ones, so that payments do not hang on each other; else all. */
+async function listCoins(rpc: NodeRpc, from?: string): Promise<readonly Coin[]> {
+  type Listed = Omit<Coin, 'amount'> & { readonly amount: string; readonly confirmations: number };
+  const coins = (
+    (await rpc.call('listunspent', from === undefined ? [0] : [0, MOST_CONFIRMATIONS, [from]])) as Listed[]
+  )
+    .map((coin) => ({ ...coin, amount: toBaseUnits(coin.amount) }))
+    .filter(({ amount }) => amount >= LEAST_COIN)
+    .sort((a, b) => Number(b.amount - a.amount));
+  const confirmed = coins.filter(({ confirmations }) => confirmations > 0);
+  if (coins.length > 0) return confirmed.length > 0 ? confirmed : coins;
+  throw new PlatformError('NODE_REFUSED', { reason: `${from ?? 'the wallet'} has no coin to pay with: fund it` });
+}
+
+/** A coin of an address, the largest. Who was paid from the wallet may have got its coins: then it is paid itself. */
+async function coinAt(rpc: NodeRpc, address: string): Promise<Coin> {
+  const own = await listCoins(rpc, address).catch((caught: unknown) => {
+    if (hasCode(caught, 'NODE_REFUSED')) return [];
+    throw caught;
+  });
+  if (own[0]) return own[0];
+  await rpc.call('sendtoaddress', [address, toDecimal(REFILL)]);
+  return (await listCoins(rpc, address))[0]!;
+}
+
+function payer(rpc: NodeRpc, magic: string | undefined) {
+  /** Listing takes the node a tenth of a second, so that it is done only when the last list is used up. */
+  let coins: Coin[] = [];
+  const payOnce = async (payment: Payment): Promise<SentPayment> => {
+    const { action, rawData, outputs = [], from } = payment;
+    if (coins.length === 0 && from === undefined) coins = [...(await listCoins(rpc))];
+    const coin = from === undefined ? coins.shift()! : await coinAt(rpc, from);
+    const payload = encodePayload(coin.txid, action, { rawData: rawData ?? null, ...(magic ? { magic } : {}) });
+    const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
+    const change = coin.amount - paid - FEE - 10n * BigInt(payload.length);
+    const isPaid = outputs.some(({ address }) => address === coin.address); // no address twice
+    const changeAddress = isPaid ? await newAddress(rpc) : coin.address;
+    const txid = await send(rpc, coin, [
+      { data: Buffer.from(payload).toString('hex') },
+      ...outputs.map(({ address, amount }) => ({ [address]: toDecimal(amount) })),
+      { [changeAddress]: toDecimal(change) }
+    ]);
+    return { ...payment, txid, source: coin.address };
+  };
+  return {
+    pay: async (payment: Payment): Promise<SentPayment> => {
+      try {
+        return await payOnce(payment);
+      } catch (caught) {
+        if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
+        coins = []; // a reorg may have taken the coin
+        return await payOnce(payment);
+      }
+    }
+  };
+}
+
+async function split(rpc: NodeRpc, parts: number): Promise<void> {
+  const coin = (await listCoins(rpc))[0]!;
+  const share = (coin.amount - FEE * BigInt(parts + 1)) / BigInt(parts);
+  const outputs: Record<string, string>[] = [];
+  for (let part = 0; part < parts; part++) {
+    outputs.push({ [await newAddress(rpc, ACCOUNT)]: toDecimal(share) });
+  }
+  await send(rpc, coin, outputs);
+}
+
+async function send(rpc: NodeRpc, { txid, vout }: Coin, outputs: readonly Record<string, string>[]): Promise<string> {
+  const raw = await rpc.call('createrawtransaction', [[{ txid, vout }], outputs]);
+  const { hex } = (await rpc.call('signrawtransactionwithwallet', [raw])) as { hex: string };
+  return String(await rpc.call('sendrawtransaction', [hex]));
+}
+
+async function openWallet(rpc: NodeRpc): Promise<void> {
+  const { wallets } = (await rpc.call('listwalletdir')) as { wallets: { name: string }[] };
+  const loaded = (await rpc.call('listwallets')) as string[];
+  if (loaded.length > 0) return;
+  await rpc.call(wallets.some(({ name }) => name === 'platform') ? 'loadwallet' : 'createwallet', ['platform']);
+}
+
+async function waitUntilReady(child: ChildProcess, rpc: NodeRpc, logFile: string): Promise<void> {
+  const deadline = Date.now() + START_DEADLINE_MS;
+  for (;;) {
+    if (child.exitCode !== null) {
+      const reason = 'litecoind ended at start';
+      throw new PlatformError('PROCESS_EXITED', { reason, exitCode: child.exitCode, logFile });
+    }
+    try {
+      await rpc.call('getblockchaininfo');
+      return;
+    } catch (caught) {
+      if (Date.now() > deadline) throw PlatformError.from(caught, 'PROCESS_EXITED', { logFile });
+      await sleep(50);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { type PlannedPayment, planIssues, planPayment } from '../payments.ts';
+import { createRandom } from '../random.ts';
+
+/** What the miner does next: payments into the mempool, then a reorg of some depth or none, then one block. */
+export interface Round {
+  readonly payments: readonly PlannedPayment[];
+  /** Blocks that a rival branch replaces; 0 in most rounds. */
+  readonly reorgDepth: number;
+  /** Part of the mean block interval to wait before, from 0.5 to 1.5. */
+  readonly pause: number;
+}
+
+/** The coin node as the miner needs it. */
+export interface MinedNode {
+  getHeight(): Promise<number>;
+  /** The wallet's addresses that payments come from; none before it is funded. */
+  accounts(): Promise<readonly string[]>;
+  /** Mines until each account has a coin to pay with. */
+  fund(): Promise<void>;
+  mineBlocks(count: number): Promise<void>;
+  /** A payment into the mempool. */
+  pay(payment: PlannedPayment): Promise<void>;
+  /** Replaces the last blocks by a branch that is one block longer. */
+  reorg(depth: number): Promise<void>;
+}
+
+/** Below this height no coinbase may be spent; a funded wallet is a few blocks above. */
+export const FUNDING_BLOCKS = 101;
+const REORG_ODDS = 1 / 25;
+const EMPTY_BLOCK_ODDS = 1 / 6;
+const MAX_REORG_DEPTH = 4;
+
+/** The miner's plan: endless, and the same for the same seed and accounts. */
+export function* planRounds(seed: string, accounts: readonly string[]): Generator<Round, never> {
+  const random = createRandom(`miner ${seed}`);
+  const issues = planIssues(accounts);
+  for (;;) {
+    const payments = random.next() < EMPTY_BLOCK_ODDS ? 0 : random.between(1, 3);
+    yield {
+      payments: Array.from({ length: payments }, () => issues.shift() ?? planPayment(random, accounts)),
+      reorgDepth: random.next() < REORG_ODDS ? random.between(1, MAX_REORG_DEPTH) : 0,
+      pause: 0.5 + random.next()
+    };
+  }
+}
+
+/** Gives the wallet coins unless an earlier start did. @returns its accounts */
+export async function fundWallet(node: MinedNode): Promise<readonly string[]> {
+  if ((await node.accounts()).length === 0) {
+    await node.fund();
+    await node.mineBlocks(MAX_REORG_DEPTH); // no reorg takes the coins back
+  }
+  return await node.accounts();
+}
+
+/** Payments and the block that holds them. */
+export async function mineRound(node: MinedNode, { payments }: Pick<Round, 'payments'>): Promise<void> {
+  for (const payment of payments) await node.pay(payment);
+  await node.mineBlocks(1);
+}

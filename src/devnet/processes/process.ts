@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Environment } from '../../config/variables.ts';
+import { PlatformError } from '../../errors.ts';
+
+/** A service of the devnet to start as a process of its own. */
+export interface ServiceOrder {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Environment;
+  /** Working directory: a config.json of the caller's must not be read. */
+  readonly directory: string;
+  /** Standard output and error are appended here. */
+  readonly logFile: string;
+  /** True or a plain return once it serves; anything else is asked again. */
+  readonly isReady: () => Promise<boolean>;
+}
+
+/** A running service. */
+export interface Service {
+  readonly name: string;
+  readonly pid: number;
+  /** Rejects with PROCESS_EXITED when the process ends though nobody stopped it; never resolves. */
+  readonly death: Promise<never>;
+  /** Returns when the process is gone. Bounded: what does not end by SIGTERM is killed. */
+  stop(): Promise<void>;
+}
+
+const READY_DEADLINE_MS = 60_000;
+const READY_INTERVAL_MS = 100;
+const STOP_PATIENCE_MS = 20_000;
+const LAST_LINES = 12;
+
+/** Ends the child when this process is killed outright (Linux); elsewhere Ctrl-C and SIGTERM still do. */
+const DEATH_SIGNAL = '/usr/bin/setpriv';
+
+/**
+ * Starts a process and waits until it is ready.
+ *
+ * @param signal ends the wait; the process is stopped then
+ * @throws {PlatformError} PROCESS_EXITED with the path and the last lines of its log
+ */
+export async function startService(order: ServiceOrder, signal: AbortSignal): Promise<Service> {
+  mkdirSync(order.directory, { recursive: true });
+  mkdirSync(dirname(order.logFile), { recursive: true });
+  const child = launch(order);
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()).once('error', () => resolve()));
+  let stopping = false;
+  const death = exited.then((): Promise<never> => {
+    if (stopping) return new Promise(() => undefined);
+    const ending = child.signalCode ?? `exit code ${child.exitCode}`;
+    throw new PlatformError('PROCESS_EXITED', {
+      reason: `${order.name} ended with ${ending}; its log is ${order.logFile}, which ends with:\n${lastLines(order.logFile)}\n`
+    });
+  });
+  death.catch(() => undefined); // who waits for it learns it
+  const stop = async () => {
+    stopping = true;
+    if (!isRunning(child)) return;
+    child.kill('SIGTERM');
+    const patience = setTimeout(() => killGroup(child), STOP_PATIENCE_MS);
+    await exited;
+    clearTimeout(patience);
+  };
+  const decided = new AbortController();
+  try {
+    await Promise.race([waitUntilReady(order, AbortSignal.any([signal, decided.signal])), death]);
+  } catch (caught) {
+    await stop();
+    throw caught;
+  } finally {
+    decided.abort();
+  }
+  return { name: order.name, pid: child.pid!, death, stop };
+}
+
+/** In a process group of its own: Ctrl-C in the terminal reaches the devnet only, which then stops all in order. */
+function launch({ command, args, env, directory, logFile }: ServiceOrder): ChildProcess {
+  const log = openSync(logFile, 'a');
+  const line = [command, ...args];
+  const guarded = existsSync(DEATH_SIGNAL) ? [DEATH_SIGNAL, '--pdeathsig', 'TERM', '--', ...line] : line;
+  try {
+    return spawn(guarded[0]!, guarded.slice(1), { cwd: directory, env, stdio: ['ignore', log, log], detached: true });
+  } finally {
+    closeSync(log);
+  }
+}
+
+async function waitUntilReady({ name, isReady, logFile }: ServiceOrder, signal: AbortSignal): Promise<void> {
+  const deadline = Date.now() + READY_DEADLINE_MS;
+  let last: unknown;
+  while (Date.now() < deadline) {
+    try {
+      if (await isReady()) return;
+    } catch (caught) {
+      last = caught;
+    }
+    await sleep(READY_INTERVAL_MS, undefined, { signal });
+  }
+  const reason = `${name} is not ready after ${READY_DEADLINE_MS / 1000} s; its log is ${logFile}, which ends with:\n${lastLines(logFile)}\n`;
+  throw new PlatformError('PROCESS_EXITED', { reason }, { cause: last });
+}
+
+function isRunning(child: ChildProcess): boolean {
+  return child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+}
+
+function killGroup(child: ChildProcess): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code !== 'ESRCH') throw caught;
+  }
+}
+
+function lastLines(logFile: string): string {
+  return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-LAST_LINES).join('\n');
+}
+
+const WATCH_INTERVAL_MS = 500;
+
+/** Watches a process that another module started. `death` rejects with PROCESS_EXITED once it is gone, until `end`. */
+export function watchProcess(
+  name: string,
+  pid: number,
+  logFile: string
+): { readonly death: Promise<never>; readonly end: () => void } {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => undefined); // who waits for it learns it
+  const timer = setInterval(() => {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      clearInterval(timer);
+      const reason = `${name} ended; its log is ${logFile}, which ends with:\n${lastLines(logFile)}\n`;
+      reject(new PlatformError('PROCESS_EXITED', { reason }));
+    }
+  }, WATCH_INTERVAL_MS);
+  return { death: promise, end: () => clearInterval(timer) };
+}

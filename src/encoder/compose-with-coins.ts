@@ -1,0 +1,133 @@
+import { virtualSize } from '../coin/raw/transaction-form.ts';
+import { hasCode, PlatformError } from '../errors.ts';
+import { type NodeCoins, unusable } from './coins.ts';
+import type { Added } from './mempool-room.ts';
+import { keyOf, type Outpoint, type Reservations } from './reservations.ts';
+import { needsTransactions, type SourcedCoin } from './spent.ts';
+import { type Composed, compose, type Order } from './transaction/compose.ts';
+import { MAX_INPUTS } from './transaction/select-coins.ts';
+import type { Sender } from './transaction/sender.ts';
+
+/** Which coins a caller lets a transaction spend. */
+export interface WantedCoins {
+  /** The only ones, the first one as first input; empty: any of the sender's. */
+  readonly places: readonly Outpoint[];
+  /** Those that no block has yet, too. */
+  readonly unconfirmed: boolean;
+}
+
+export interface CoinDeps {
+  readonly coins: NodeCoins;
+  readonly reservations: Reservations;
+}
+
+/** A coin that cannot be spent now. */
+interface Obstacle {
+  readonly coin: SourcedCoin;
+  readonly reason: string;
+}
+
+/** Others may spend chosen coins at the same moment; each time others are chosen. */
+const TRIES = 5;
+
+/**
+ * Chooses coins and reserves them in one go, then sees whether nodes let them be spent now.
+ *
+ * @throws {PlatformError} COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL, and what the node's or tracker's coins may throw; then nothing stays reserved
+ */
+export async function composeWithCoins(
+  order: Order,
+  wanted: WantedCoins,
+  deps: CoinDeps
+): Promise<Composed<SourcedCoin>> {
+  const { places } = wanted;
+  const candidates = await findCandidates(order.sender, wanted, deps);
+  const gone = new Map<string, Obstacle>();
+  for (let left = TRIES; left > 0; left--) {
+    const free = places.length > 0 ? candidates : takeFree(candidates, gone, deps.reservations);
+    const composed = composeOrSay(order, free, gone);
+    const chosen = composed.first.coins;
+    deps.reservations.take(chosen);
+    try {
+      const { obstacles, sourced } = await examine(composed, order.sender, wanted, deps.coins);
+      if (obstacles.length === 0) return { ...composed, first: { ...composed.first, coins: sourced } };
+      if (places.length > 0) throw unusable(obstacles[0]!.coin, obstacles[0]!.reason);
+      for (const obstacle of obstacles) gone.set(keyOf(obstacle.coin), obstacle);
+    } catch (caught) {
+      deps.reservations.release(chosen);
+      throw caught;
+    }
+    deps.reservations.release(chosen);
+  }
+  throw new PlatformError('COINS_INSUFFICIENT', { reason: `${TRIES} choices of coins failed; ${told(gone)}` });
+}
+
+function composeOrSay(order: Order, free: readonly SourcedCoin[], gone: ReadonlyMap<string, Obstacle>) {
+  try {
+    return compose(order, free);
+  } catch (caught) {
+    if (gone.size === 0 || !hasCode(caught, 'COINS_INSUFFICIENT')) throw caught;
+    const reason = `${String(caught.detail['reason'])}; ${told(gone)}`;
+    throw new PlatformError('COINS_INSUFFICIENT', { reason }, { cause: caught });
+  }
+}
+
+/** Why the last coin was left out. */
+function told(gone: ReadonlyMap<string, Obstacle>): string {
+  const { coin, reason } = [...gone.values()].at(-1)!;
+  return `left out: ${keyOf(coin)}: ${reason}`;
+}
+
+async function findCandidates(
+  { script }: Sender,
+  { places, unconfirmed }: WantedCoins,
+  { coins }: CoinDeps
+): Promise<readonly SourcedCoin[]> {
+  if (places.length > 0) return await coins.sourced(places, script);
+  const known = await coins.ofScript(script);
+  return unconfirmed ? known : known.filter(({ height }) => height !== null);
+}
+
+/** As many as one transaction may spend. */
+function takeFree(
+  candidates: readonly SourcedCoin[],
+  gone: ReadonlyMap<string, Obstacle>,
+  reservations: Reservations
+): readonly SourcedCoin[] {
+  const free: SourcedCoin[] = [];
+  for (const coin of candidates) {
+    if (!gone.has(keyOf(coin)) && !reservations.has(coin)) free.push(coin);
+    if (free.length === MAX_INPUTS) break;
+  }
+  return free;
+}
+
+/** Asks the node for what hinders the chosen coins, and for what signers need of them. */
+async function examine(
+  { first, reveal }: Composed<SourcedCoin>,
+  sender: Sender,
+  { unconfirmed }: WantedCoins,
+  coins: NodeCoins
+): Promise<{ readonly obstacles: readonly Obstacle[]; readonly sourced: readonly SourcedCoin[] }> {
+  const chosen = first.coins;
+  const [spendable, sourced] = await Promise.all([
+    coins.spendable(chosen),
+    needsTransactions(sender) ? coins.sourced(chosen, sender.script) : chosen
+  ]);
+  const young = spendable.filter(({ confirmations }) => confirmations === 0);
+  const added: Added = {
+    count: reveal ? 2 : 1,
+    sizeBytes: virtualSize(first.form) + (reveal ? virtualSize(reveal.form) : 0)
+  };
+  const crowded = new Set((unconfirmed ? await coins.crowded(young, added) : young).map(keyOf));
+  const alive = new Set(spendable.map(keyOf));
+  const obstacles = chosen.flatMap((coin): readonly Obstacle[] => {
+    if (!alive.has(keyOf(coin))) return [{ coin, reason: 'it is spent, or too young to be spent' }];
+    if (!crowded.has(keyOf(coin))) return [];
+    const reason = unconfirmed
+      ? 'too many unconfirmed transactions hang together with it: nodes let nobody spend it before a block'
+      : 'no block has it yet, and unconfirmed is false';
+    return [{ coin, reason }];
+  });
+  return { obstacles, sourced };
+}

@@ -1,0 +1,151 @@
+import { markerScript, multisigScripts, returnScript } from '../../coin/payload/lane-writer.ts';
+import { hashId } from '../../coin/raw/hash-id.ts';
+import { type FormInput, type FormOutput, writeBase } from '../../coin/raw/transaction-form.ts';
+import { PlatformError } from '../../errors.ts';
+import { type DustRules, dustAmount } from './dust.ts';
+import type { Encoding } from './encodings.ts';
+import { type Lock, locksOf, type TwoStepEncoding } from './locks.ts';
+import {
+  type Coin,
+  type FeeRule,
+  isRelayable,
+  type Selected,
+  type Settled,
+  selectCoins,
+  settle
+} from './select-coins.ts';
+import type { Sender } from './sender.ts';
+
+/** Stands for a transaction whose id is not known yet. */
+const ANY_TXID = '11'.repeat(32);
+
+/** What a transaction is to say, and by whose coins. */
+export interface Order {
+  readonly encoding: Encoding;
+  readonly frame: Uint8Array;
+  readonly magic: string;
+  readonly sender: Sender;
+  /** Outputs that belong to the action; in two steps the second transaction has them. */
+  readonly outputs: readonly FormOutput[];
+  /** What the protocol asks for the action; in two steps the first transaction pays it. */
+  readonly feeOutputs: readonly FormOutput[];
+  readonly changeScript: Uint8Array;
+  readonly fee: FeeRule;
+  readonly dust: DustRules;
+  readonly sequence: number;
+}
+
+/** Outputs with locks that a transaction has or will have. */
+export interface Funding {
+  readonly txid: string;
+  readonly locked: readonly { readonly vout: number; readonly amount: bigint; readonly lock: Lock }[];
+}
+
+/** The transaction that reveals what locked outputs hold. */
+export interface Reveal extends Settled {
+  readonly funding: Funding;
+}
+
+/** The transactions that carry an action. */
+export interface Composed<C extends Coin> {
+  /** The only one, or the one that funds the reveal. */
+  readonly first: Selected<C>;
+  readonly locks: readonly Lock[];
+  /** Null in one step. Where signatures will change the first transaction's id it spends from another one, and shows only its size. */
+  readonly reveal: Reveal | null;
+}
+
+/**
+ * Composes the transactions of an order; nothing is signed.
+ *
+ * @param coins  as `selectCoins` takes them
+ * @throws {PlatformError} COINS_INSUFFICIENT, REQUEST_INVALID for outputs below dust
+ */
+export function compose<C extends Coin>(order: Order, coins: readonly C[]): Composed<C> {
+  refuseDust([...order.outputs, ...order.feeOutputs], order.dust);
+  const { encoding } = order;
+  if (encoding !== 'OP_RETURN' && encoding !== 'MULTISIGN') return composeTwoSteps({ ...order, encoding }, coins);
+  const outputsFor = (txid: string) => [...dataOutputs(order, txid), ...order.outputs, ...order.feeOutputs];
+  return { first: select(order, coins, outputsFor), locks: [], reveal: null };
+}
+
+/** The reveal of a payload whose first transaction is there. @throws {PlatformError} COINS_INSUFFICIENT */
+export function composeReveal(order: Order, funding: Funding): Reveal {
+  const { inputs, outputs } = revealParts(order, funding);
+  const held = funding.locked.reduce((sum, { amount }) => sum + amount, 0n);
+  const paid = order.outputs.reduce((sum, { amount }) => sum + amount, 0n);
+  const settled = settle(inputs, outputs, held - paid, changeOf(order));
+  if (settled) return { ...settled, funding };
+  const reason = `the first transaction left ${held} satoshis, which do not pay for the second one at this fee`;
+  throw new PlatformError('COINS_INSUFFICIENT', { reason });
+}
+
+/** The locks of an order in two steps. */
+export function orderLocks({ encoding, frame, sender, magic }: Order & { encoding: TwoStepEncoding }): readonly Lock[] {
+  return locksOf(encoding, frame, sender, magic);
+}
+
+function composeTwoSteps<C extends Coin>(order: Order & { encoding: TwoStepEncoding }, coins: readonly C[]) {
+  const locks = orderLocks(order);
+  const amounts = fundingAmounts(order, locks);
+  const funded = locks.map(({ script }, position) => ({ amount: amounts[position]!, script }));
+  const first = select(order, coins, () => [...funded, ...order.feeOutputs]);
+  const txid = order.sender.isSegwit ? hashId(writeBase(first.form)) : ANY_TXID;
+  const locked = locks.map((lock, vout) => ({ vout, amount: amounts[vout]!, lock }));
+  return { first, locks, reveal: composeReveal(order, { txid, locked }) };
+}
+
+/** What each locked output holds: together the exact cost of the reveal, or as much more as makes its change no dust. */
+function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[] {
+  const least = locks.map(({ script }) => dustAmount(script, order.dust));
+  const leastTotal = least.reduce((sum, amount) => sum + amount, 0n);
+  const locked = locks.map((lock, vout) => ({ vout, amount: 0n, lock }));
+  const { inputs, outputs } = revealParts(order, { txid: ANY_TXID, locked });
+  const paid = order.outputs.reduce((sum, { amount }) => sum + amount, 0n);
+  const { changeScript, changeDust, fee } = changeOf(order);
+  const exact = paid + fee({ inputs, outputs });
+  const changed = { inputs, outputs: [...outputs, { amount: 0n, script: changeScript }] };
+  const withChange = paid + fee(changed) + changeDust;
+  const isExact = isRelayable({ inputs, outputs }) && leastTotal <= exact;
+  const total = isExact ? exact : leastTotal > withChange ? leastTotal : withChange;
+  return [least[0]! + total - leastTotal, ...least.slice(1)];
+}
+
+function revealParts(order: Order, { txid, locked }: Funding) {
+  const { encoding, sequence, magic } = order;
+  const inputs: FormInput[] = locked.map(({ vout, lock }) => ({ txid, vout, sequence, unlock: lock.unlock }));
+  const marker = encoding === 'TAPROOT' ? [] : [markerScript(txid, encoding === 'P2SH' ? 'p2sh' : 'p2wsh', magic)];
+  return { inputs, outputs: [...marker.map((script) => ({ amount: 0n, script })), ...order.outputs] };
+}
+
+/** Outputs that carry the frame themselves. */
+function dataOutputs({ encoding, frame, sender, magic, dust }: Order, firstTxid: string): readonly FormOutput[] {
+  const scripts =
+    encoding === 'OP_RETURN'
+      ? [returnScript(firstTxid, frame, magic)]
+      : multisigScripts(firstTxid, frame, sender.publicKey!, magic);
+  return scripts.map((script) => ({ amount: dustAmount(script, dust), script }));
+}
+
+function select<C extends Coin>(
+  order: Order,
+  coins: readonly C[],
+  outputsFor: (firstTxid: string) => readonly FormOutput[]
+): Selected<C> {
+  const { sender, sequence } = order;
+  const inputOf = ({ txid, vout }: Coin): FormInput => ({ txid, vout, sequence, unlock: sender.unlock });
+  return selectCoins(coins, { ...changeOf(order), outputsFor, inputOf });
+}
+
+function changeOf({ changeScript, fee, dust }: Order) {
+  return { changeScript, fee, changeDust: dustAmount(changeScript, dust) };
+}
+
+function refuseDust(outputs: readonly FormOutput[], dust: DustRules): void {
+  for (const { amount, script } of outputs) {
+    const least = dustAmount(script, dust);
+    if (amount >= least) continue;
+    const reason = `an output of ${amount} satoshis is dust: it must have at least ${least}`;
+    throw new PlatformError('REQUEST_INVALID', { reason });
+  }
+}

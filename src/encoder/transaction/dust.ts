@@ -1,0 +1,23 @@
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { readProgram } from '../../coin/script/pay-scripts.ts';
+import { OP_RETURN } from '../../coin/script/script.ts';
+
+/** What decides below which amount nodes refuse an output. */
+export interface DustRules extends Pick<ChainNetwork, 'dustRelayRate' | 'dustFloor'> {
+  /** DUST_AMOUNT: satoshis that every output of ours has at least. */
+  readonly floor: number;
+}
+
+/** Bytes of the output beside its script, and of the input that spends it: a witness costs a quarter. */
+const OUTPUT_BYTES = 9;
+const INPUT_BYTES = 148;
+const WITNESS_INPUT_BYTES = 67;
+
+/** The least satoshis that an output with this script may hold; none for data. */
+export function dustAmount(script: Uint8Array, { dustRelayRate, dustFloor, floor }: DustRules): bigint {
+  if (script[0] === OP_RETURN) return 0n;
+  const kind = readProgram(script)?.kind;
+  const isWitness = kind === 'witnessKeyHash' || kind === 'witnessScriptHash' || kind === 'taproot';
+  const sizeBytes = OUTPUT_BYTES + script.length + (isWitness ? WITNESS_INPUT_BYTES : INPUT_BYTES);
+  return BigInt(Math.max(Math.ceil((sizeBytes * dustRelayRate) / 1000), dustFloor, floor));
+}

@@ -1,0 +1,68 @@
+import { p2tr, TAP_LEAF_VERSION } from '@scure/btc-signer/payment.js';
+import { TaprootControlBlock, type TransactionInputUpdate } from '@scure/btc-signer/psbt.js';
+import { TAPROOT_UNSPENDABLE_KEY } from '@scure/btc-signer/utils.js';
+import { chunkScripts, envelopeScript } from '../../coin/payload/lane-writer.ts';
+import type { Unlock } from '../../coin/raw/transaction-form.ts';
+import { payToScript } from '../../coin/script/pay-scripts.ts';
+import { writePush } from '../../coin/script/script.ts';
+import { type Sender, SIGNATURE, SPARE_WEIGHT, TAPROOT_SIGNATURE } from './sender.ts';
+
+/** An output that holds a part of a payload, which the input that spends it reveals. */
+export interface Lock {
+  readonly script: Buffer;
+  /** What the reveal's PSBT tells a signer. */
+  readonly fields: Pick<
+    TransactionInputUpdate,
+    'redeemScript' | 'witnessScript' | 'tapLeafScript' | 'tapInternalKey' | 'tapMerkleRoot'
+  >;
+  readonly unlock: Unlock;
+  /** Its PSBT needs the whole transaction that it spends from. */
+  readonly isLegacy: boolean;
+}
+
+export type TwoStepEncoding = 'P2SH' | 'P2WSH' | 'TAPROOT';
+
+const NO_BYTES = Buffer.alloc(0);
+const UNKNOWN_KEY = Buffer.alloc(33);
+
+/** The outputs that hold a frame, in the order in which they are to be spent. The sender's key spends them. */
+export function locksOf(encoding: TwoStepEncoding, frame: Uint8Array, sender: Sender, magic: string): readonly Lock[] {
+  if (encoding === 'TAPROOT') return [envelopeLock(frame, sender.publicKey!, magic)];
+  return chunkScripts(frame, sender.keyHash!).map((script) => chunkLock(encoding, script, sender));
+}
+
+function chunkLock(encoding: 'P2SH' | 'P2WSH', inner: Buffer, { publicKey }: Sender): Lock {
+  const items = [SIGNATURE, publicKey ?? UNKNOWN_KEY, inner];
+  return encoding === 'P2SH'
+    ? {
+        script: payToScript(inner, 'p2sh'),
+        fields: { redeemScript: inner },
+        unlock: { script: Buffer.concat(items.map(writePush)), witness: [], spareWeight: SPARE_WEIGHT.inScript },
+        isLegacy: true
+      }
+    : {
+        script: payToScript(inner, 'p2wsh'),
+        fields: { witnessScript: inner },
+        unlock: { script: NO_BYTES, witness: items, spareWeight: SPARE_WEIGHT.inWitness },
+        isLegacy: false
+      };
+}
+
+function envelopeLock(frame: Uint8Array, publicKey: Buffer, magic: string): Lock {
+  const key = publicKey.subarray(1);
+  const leaf = envelopeScript(frame, key, magic);
+  // A key that nobody has: a signer could otherwise spend without revealing the leaf.
+  const { script, tapLeafScript, tapInternalKey, tapMerkleRoot } = p2tr(
+    TAPROOT_UNSPENDABLE_KEY,
+    { script: leaf, leafVersion: TAP_LEAF_VERSION },
+    undefined,
+    true
+  );
+  const [controlBlock] = tapLeafScript![0]!;
+  return {
+    script: Buffer.from(script),
+    fields: { tapLeafScript: tapLeafScript!, tapInternalKey, tapMerkleRoot },
+    unlock: { script: NO_BYTES, witness: [TAPROOT_SIGNATURE, leaf, TaprootControlBlock.encode(controlBlock)] },
+    isLegacy: false
+  };
+}

@@ -1,0 +1,104 @@
+import { type FormInput, type FormOutput, type TransactionForm, writeBase } from '../../coin/raw/transaction-form.ts';
+import { PlatformError } from '../../errors.ts';
+
+/** Satoshis for a transaction. */
+export type FeeRule = (form: TransactionForm) => bigint;
+
+export interface Coin {
+  readonly txid: string;
+  readonly vout: number;
+  /** Satoshis. */
+  readonly amount: bigint;
+}
+
+/** What coins are selected for. */
+export interface Payment {
+  /** By the id of the transaction that the first input spends, which is the key of what they carry. */
+  readonly outputsFor: (firstTxid: string) => readonly FormOutput[];
+  readonly inputOf: (coin: Coin) => FormInput;
+  readonly fee: FeeRule;
+  readonly changeScript: Uint8Array;
+  /** The least change. */
+  readonly changeDust: bigint;
+}
+
+/** Nodes relay no transaction of fewer bytes without its witnesses. @see CVE-2017-12842 */
+const LEAST_BASE_BYTES = 82;
+
+/** Whether a transaction has outputs, and is not too small to be relayed. */
+export function isRelayable(form: TransactionForm): boolean {
+  return form.outputs.length > 0 && writeBase(form).length >= LEAST_BASE_BYTES;
+}
+
+/** A transaction whose fee is paid. */
+export interface Settled {
+  readonly form: TransactionForm;
+  readonly fee: bigint;
+  /** Satoshis of the last output; null where nothing comes back. */
+  readonly change: bigint | null;
+  /** The fee is the one that was asked for. */
+  readonly isExact: boolean;
+}
+
+export interface Selected<C extends Coin> extends Settled {
+  readonly coins: readonly C[];
+}
+
+/** Inputs of one transaction. */
+export const MAX_INPUTS = 500;
+
+/**
+ * Takes coins in their order until they pay outputs and fee; the first one stays the first input. What is too little for
+ * change makes it take another coin, and goes to the miner only when there is none.
+ *
+ * @param coins  largest first, or as the caller wants them spent
+ * @throws {PlatformError} COINS_INSUFFICIENT
+ */
+export function selectCoins<C extends Coin>(coins: readonly C[], payment: Payment): Selected<C> {
+  const [first] = coins;
+  if (!first) throw new PlatformError('COINS_INSUFFICIENT', { reason: 'the address has no coin to spend' });
+  const outputs = payment.outputsFor(first.txid);
+  const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
+  const inputs: FormInput[] = [];
+  let [total, missing] = [0n, 0n];
+  let leftOver: Selected<C> | undefined;
+  for (const [position, coin] of coins.slice(0, MAX_INPUTS).entries()) {
+    inputs.push(payment.inputOf(coin));
+    total += coin.amount;
+    const fits = settle(inputs, outputs, total - paid, payment);
+    if (fits) {
+      const selected = { coins: coins.slice(0, position + 1), ...fits };
+      if (fits.isExact) return selected;
+      leftOver ??= selected;
+    }
+    missing = paid + payment.fee({ inputs, outputs }) - total;
+  }
+  if (leftOver) return leftOver;
+  const reason = `the coins of the address hold ${total} satoshis that can be spent now; ${missing} more are needed`;
+  throw new PlatformError('COINS_INSUFFICIENT', { reason });
+}
+
+/**
+ * Completes a transaction with change where that is worth it; undefined when the coins are too few.
+ *
+ * @param left  satoshis that the inputs hold beyond the outputs
+ */
+export function settle(
+  taken: readonly FormInput[],
+  outputs: readonly FormOutput[],
+  left: bigint,
+  { fee, changeScript, changeDust }: Pick<Payment, 'fee' | 'changeScript' | 'changeDust'>
+): Settled | undefined {
+  const inputs = [...taken];
+  const plain = { inputs, outputs };
+  const plainFee = fee(plain);
+  if (left < plainFee) return undefined;
+  const changed = { inputs, outputs: [...outputs, { amount: 0n, script: changeScript }] };
+  const change = left - fee(changed);
+  if (change < changeDust) {
+    if (!isRelayable(plain)) return undefined;
+    return { form: plain, fee: left, change: null, isExact: left === plainFee };
+  }
+  const form = { inputs, outputs: [...outputs, { amount: change, script: changeScript }] };
+  return { form, fee: left - change, change, isExact: true };
+}

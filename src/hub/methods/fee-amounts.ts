@@ -1,0 +1,54 @@
+import { parseAmount } from '../../consensus/amount.ts';
+
+/** What a fee is made of; prices are decimals, null where none is known. */
+export interface FeeParts {
+  readonly gasCost: number;
+  /** Of one gas, in the gas token. */
+  readonly gasPrice: string;
+  /** Of one gas token. */
+  readonly gasTokenUsd: string | null;
+  /** Of one coin. */
+  readonly coinUsd: string | null;
+  /** Ticker of the coin that may pay instead. */
+  readonly coin: string;
+}
+
+/** What a fee is, as decimals with 8 places; what is unknown is absent. */
+export interface FeeAmounts {
+  readonly gasTokenAmount: string;
+  readonly gasTokenUsd: string | null;
+  readonly feeUsd?: string;
+  readonly coinUsd?: string;
+  readonly nativeCoinAmount?: string;
+  readonly nativeCoin?: string;
+}
+
+const UNIT = 10n ** 18n;
+const STEP = 10n ** 10n;
+
+/** The amounts of a fee, rounded up: what is quoted is never too little. A fee of nothing needs no price. */
+export function feeAmounts({ gasCost, gasPrice, gasTokenUsd, coinUsd, coin }: FeeParts): FeeAmounts {
+  const amount = roundUp(BigInt(gasCost) * amountOf(gasPrice));
+  const perToken = priceOf(gasTokenUsd);
+  const perCoin = priceOf(coinUsd);
+  const usd = amount === 0n ? 0n : perToken && amount * perToken;
+  const native = amount === 0n ? 0n : usd !== null && perCoin ? divideUp(usd, perCoin) : null;
+  return {
+    gasTokenAmount: fixed(amount),
+    gasTokenUsd,
+    ...(usd === null ? {} : { feeUsd: fixed(roundUp(divideUp(usd, UNIT))) }),
+    ...(coinUsd === null ? {} : { coinUsd }),
+    ...(native === null ? {} : { nativeCoinAmount: fixed(roundUp(native)), nativeCoin: coin })
+  };
+}
+
+const amountOf = (text: string): bigint => parseAmount(text) ?? 0n;
+
+/** Null for a price that is none, such as 0. */
+function priceOf(text: string | null): bigint | null {
+  return (text === null ? null : parseAmount(text)) || null;
+}
+
+const divideUp = (amount: bigint, by: bigint): bigint => (amount + by - 1n) / by;
+const roundUp = (amount: bigint): bigint => divideUp(amount, STEP) * STEP;
+const fixed = (amount: bigint): string => `${amount / UNIT}.${((amount % UNIT) / STEP).toString().padStart(8, '0')}`;

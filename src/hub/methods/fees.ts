@@ -1,0 +1,68 @@
+import Type from 'typebox';
+import { findAction } from '../../coin/actions.ts';
+import { gasOf } from '../../coin/gas.ts';
+import type { Profile } from '../../coin/profile.ts';
+import { PlatformError } from '../../errors.ts';
+import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { ChainSchema, CountSchema, DATABASE_ERRORS, Nullable } from './common.ts';
+import { feeAmounts } from './fee-amounts.ts';
+
+/** A price that is older says nothing of a fee. */
+const OLDEST_PRICE_S = 1_800;
+
+const Amount = Type.String({ description: 'decimal with 8 places' });
+const Many = Type.Optional(
+  Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'default: as few as there are' })
+);
+const Whether = Type.Optional(Type.Boolean({ description: 'default: false' }));
+
+/** The method that says what an action costs. @param profile its gas schedule, and who may say what the gas token costs */
+export function feeMethods(database: HubDatabase, profile: Profile): Readonly<Record<string, RpcMethod>> {
+  const issuers = Object.entries(profile.roles).flatMap(([network, { GAS }]) =>
+    GAS !== undefined && network.startsWith('bitcoin-') ? [GAS] : []
+  );
+  return {
+    getfeequote: rpcMethod({
+      summary: 'What an action costs: gas, gas tokens, and the coin of its chain where prices are known',
+      params: Type.Object({
+        action: Type.String({ minLength: 1, maxLength: 32, description: 'in any case, or an alias' }),
+        chain: ChainSchema,
+        subtoken: Whether,
+        recipients: Many,
+        items: Many,
+        days: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, description: 'for which an offer is open' })),
+        ownership: Whether,
+        edit: Whether
+      }),
+      result: Type.Object({
+        action: Type.String(),
+        chain: Type.String(),
+        gasCost: CountSchema,
+        gasPrice: Type.String({ description: 'of one gas, in the gas token' }),
+        gasTokenAmount: Amount,
+        gasTokenUsd: Nullable(Type.String({ description: 'null: not known' })),
+        feeUsd: Type.Optional(Amount),
+        coinUsd: Type.Optional(Amount),
+        nativeCoinAmount: Type.Optional(Amount),
+        nativeCoin: Type.Optional(Type.String())
+      }),
+      write: false,
+      errors: DATABASE_ERRORS,
+      async run({ action: written, chain, ...subject }) {
+        const action = findAction(written);
+        if (!action)
+          throw new PlatformError('REQUEST_INVALID', {
+            reason: `unknown action ${JSON.stringify(written)}: use a name or alias such as ISSUE or SEND`
+          });
+        const { gasPrice, gasTick } = profile;
+        const now = Math.floor(Date.now() / 1_000);
+        const asked = { gasTick, chain, issuers, now, oldest: now - OLDEST_PRICE_S };
+        const { gasTokenUsd, coinUsd } = await database.read('selectFeePrices', asked);
+        const gasCost = gasOf(profile, action, subject);
+        const amounts = feeAmounts({ gasCost, gasPrice, gasTokenUsd, coinUsd, coin: chain });
+        return { action, chain, gasCost, gasPrice, ...amounts };
+      }
+    })
+  };
+}

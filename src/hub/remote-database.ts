@@ -1,0 +1,38 @@
+import { PlatformError } from '../errors.ts';
+import type { HubAsks, HubDatabaseState, Way } from './store/asks.ts';
+import { CALL_LIMIT_MS, type HubDatabase } from './store/database.ts';
+import type { RunStatement } from './store/statements.ts';
+
+/** The way to the actor that has the database. */
+export interface DatabaseActor {
+  /** @throws {PlatformError} ACTOR_NOT_READY, ACTOR_TIMEOUT, ACTOR_BUSY, and what the statement throws */
+  ask<K extends keyof HubAsks>(
+    type: K,
+    body: HubAsks[K]['request'],
+    options: { readonly deadlineMs: number }
+  ): Promise<HubAsks[K]['reply']>;
+  /** What it told last. */
+  state(): HubDatabaseState;
+}
+
+/** Of a question, beside what the statement may take. */
+const PATIENCE_MS = 1_000;
+const PROBE_LIMIT_MS = 3_000;
+
+/** The hub's database as its main thread has it: each statement is run by the actor. */
+export function remoteDatabase({ ask, state }: DatabaseActor): HubDatabase {
+  const run = (way: Way): RunStatement => {
+    const statement = async (name: Parameters<RunStatement>[0], ...given: unknown[]) => {
+      if (!state().isReady)
+        throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database has not answered yet' });
+      return await ask('statement', { way, name, given }, { deadlineMs: CALL_LIMIT_MS + PATIENCE_MS });
+    };
+    return statement as RunStatement;
+  };
+  return {
+    isReady: () => state().isReady,
+    circuit: () => state().circuit,
+    probe: async () => state().isReady && (await ask('probe', {}, { deadlineMs: PROBE_LIMIT_MS }).catch(() => false)),
+    ...{ read: run('read'), readOnce: run('readOnce'), write: run('write'), push: run('push') }
+  };
+}

@@ -1,0 +1,37 @@
+import type { WireError } from '../../errors.ts';
+import type { Circuit } from '../../wire/state/report.ts';
+import type { HubDatabase } from './database.ts';
+import type { RemovedRows } from './prices.ts';
+import type { StatementName } from './statements.ts';
+
+/** How a statement is run: one of the four ways of a HubDatabase. */
+export type Way = keyof Pick<HubDatabase, 'read' | 'readOnce' | 'write' | 'push'>;
+
+/** What the actor that has the database is asked. */
+export type HubAsks = {
+  statement: {
+    request: { readonly way: Way; readonly name: StatementName; readonly given: readonly unknown[] };
+    reply: unknown;
+  };
+  probe: { request: Record<never, never>; reply: boolean };
+};
+
+/** How the database is. */
+export interface HubDatabaseState {
+  readonly isReady: boolean;
+  readonly circuit: Circuit;
+}
+
+/** What it tells: each change, and a refusal at the first start, which waiting does not mend. */
+export type HubNotices = { state: HubDatabaseState; refused: WireError };
+
+/** How the search for prices stands. */
+export interface PricesState {
+  /** The machine's state, such as `waiting`. */
+  readonly phase: string;
+  /** Why the last round has no price; null when it has. */
+  readonly lastError: string | null;
+}
+
+/** What the actor that finds prices tells: how it stands; that a round is durable, and the rows that it took the place of. */
+export type PricesNotices = { pricing: PricesState; priced: readonly RemovedRows[] };

@@ -1,0 +1,41 @@
+import { type Connection, rows } from '../../db/core/connection.ts';
+import { lastPrices } from './prices.ts';
+
+/** Whose prices are asked for; times in epoch seconds. */
+export interface FeePricesAsked {
+  readonly gasTick: string;
+  /** Ticker of the coin. */
+  readonly chain: string;
+  /** Addresses that may say what the gas token costs where no round of prices does. */
+  readonly issuers: readonly string[];
+  readonly now: number;
+  /** Rounds of before say nothing. */
+  readonly oldest: number;
+}
+
+/** Prices in USD as decimals; null where none is known. */
+export interface FeePrices {
+  readonly gasTokenUsd: string | null;
+  readonly coinUsd: string | null;
+}
+
+/** What the gas token and a coin cost. */
+export async function selectFeePrices(connection: Connection, asked: FeePricesAsked): Promise<FeePrices> {
+  const [token, coin] = [`${asked.gasTick}/USD`, `${asked.chain}/USD`];
+  const found = await lastPrices(connection, [token, coin], asked.oldest);
+  const priceOf = (pair: string) => found.find(({ coin_pair }) => coin_pair === pair)?.price ?? null;
+  return { gasTokenUsd: priceOf(token) ?? (await selectFeed(connection, asked)), coinUsd: priceOf(coin) };
+}
+
+/** What the issuer of the gas token says that it costs. */
+async function selectFeed(connection: Connection, { gasTick, issuers, now }: FeePricesAsked): Promise<string | null> {
+  if (issuers.length === 0) return null;
+  const [feed] = await rows<{ value: string }>(
+    connection,
+    `SELECT value FROM oracle_prices
+      WHERE source_address IN (?) AND source_chain = 'BTC' AND tick = ? AND fiat = 'USD' AND effective_at <= ?
+      ORDER BY effective_at DESC, id DESC LIMIT 1`,
+    [issuers, gasTick, now]
+  );
+  return feed?.value ?? null;
+}

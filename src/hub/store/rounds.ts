@@ -1,0 +1,33 @@
+import { pbftQuorum } from '../../consensus/pbft-quorum.ts';
+import { type PriceRound, signersOf } from '../../consensus/price-round.ts';
+import type { Signature } from '../../consensus/quorum.ts';
+import type { Connection } from '../../db/core/connection.ts';
+import { insertRound, type PushOutcome } from './prices.ts';
+import { selectValidators } from './validators.ts';
+
+/** A round as an indexer pushes it. */
+export interface SignedRound extends PriceRound {
+  readonly sigs: readonly Signature[];
+  readonly source_chain: string;
+  readonly action_index: number;
+  readonly push_generation: number;
+}
+
+/** Keeps a round that more than a quorum of the active validators signed. */
+export async function keepRound(connection: Connection, pushed: SignedRound): Promise<PushOutcome> {
+  const validators = (await selectValidators(connection)).map(({ signing_pubkey: key }) => key);
+  if (validators.length === 0) return { refused: 'validator snapshot unavailable', removed: [] };
+  const signers = signersOf(pushed, pushed.sigs, validators).length;
+  if (signers < pbftQuorum(validators.length)) return { refused: 'insufficient signatures', removed: [] };
+  return await insertRound(connection, {
+    round_number: pushed.round,
+    block_timestamp: pushed.timestamp,
+    reference_block: pushed.btc_block_height,
+    validator_count: signers,
+    consensus_proof: JSON.stringify(pushed.sigs),
+    source_chain: pushed.source_chain,
+    source_action_index: pushed.action_index,
+    push_generation: pushed.push_generation,
+    pairs: pushed.pairs
+  });
+}

@@ -1,0 +1,64 @@
+import type { Connection } from '../../db/core/connection.ts';
+import { takeCensus } from './census.ts';
+import { selectTips, upsertTip } from './chain-tips.ts';
+import { applyConfigEdits, countConfigs, selectConfigMark, selectConfigState } from './configs.ts';
+import { attest, initiateSwap, selectAttestation, selectAttestations, selectSwap, selectSwaps } from './cross-chain.ts';
+import { selectFeePrices } from './fee-prices.ts';
+import { insertProposal, insertVote, selectProposal, selectProposals, selectVotes } from './governance.ts';
+import { insertPing, prunePings, selectOperators } from './pings.ts';
+import {
+  ageOfPrices,
+  currentPrice,
+  highestId,
+  insertOraclePrice,
+  latestOraclePrices,
+  newestSnapshots,
+  pageOf
+} from './prices.ts';
+import { recordRound } from './record-round.ts';
+import { insertReorg, selectReorgs } from './reorgs.ts';
+import { keepRound } from './rounds.ts';
+import {
+  insertRewards,
+  selectCapabilities,
+  selectValidator,
+  selectValidators,
+  upsertValidator,
+  upsertValidators
+} from './validators.ts';
+
+/** All that the hub asks of its database, by name: each runs on one connection, in the thread that has the database. */
+export const STATEMENTS = {
+  ...{ selectTips, upsertTip },
+  ...{ applyConfigEdits, countConfigs, selectConfigMark, selectConfigState },
+  ...{ attest, initiateSwap, selectAttestation, selectAttestations, selectSwap, selectSwaps },
+  ...{ selectFeePrices },
+  ...{ insertProposal, insertVote, selectProposal, selectProposals, selectVotes },
+  ...{ insertPing, prunePings, selectOperators, takeCensus },
+  ...{ ageOfPrices, currentPrice, highestId, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf },
+  ...{ insertReorg, selectReorgs },
+  ...{ keepRound, recordRound },
+  ...{ insertRewards, selectCapabilities, selectValidator, selectValidators, upsertValidator, upsertValidators }
+} as const;
+
+type Statements = typeof STATEMENTS;
+export type StatementName = keyof Statements;
+
+type ArgumentsOf<F> = F extends (connection: Connection, ...given: infer Given) => unknown ? Given : never;
+type AnswerOf<F> = F extends (...given: never[]) => Promise<infer Answer> ? Answer : never;
+
+/** Runs a statement. Arguments and answer cross threads: they are plain data. */
+export type RunStatement = <N extends StatementName>(
+  name: N,
+  ...given: ArgumentsOf<Statements[N]>
+) => Promise<AnswerOf<Statements[N]>>;
+
+/** @see RunStatement */
+export async function runStatement<N extends StatementName>(
+  connection: Connection,
+  name: N,
+  given: ArgumentsOf<Statements[N]>
+): Promise<AnswerOf<Statements[N]>> {
+  const statement = STATEMENTS[name] as (connection: Connection, ...given: unknown[]) => Promise<unknown>;
+  return (await statement(connection, ...(given as unknown[]))) as AnswerOf<Statements[N]>;
+}

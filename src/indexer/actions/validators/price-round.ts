@@ -1,0 +1,154 @@
+import { formatAmount, parseAmount } from '../../../consensus/amount.ts';
+import { type PriceRound, signersOf } from '../../../consensus/price-round.ts';
+import { defineAction, type Step } from '../../rules/action-definition.ts';
+import { readIndex, sourceSleeps } from '../../rules/checks.ts';
+import { bitcoinOnly } from '../../staking/checks.ts';
+import {
+  readCount,
+  readCouples,
+  readSigned,
+  SIGNED_CHECKS,
+  type Signed,
+  signedColumn
+} from '../../staking/signatures.ts';
+import { isQuorum, leastWeight, stakedBy, type Validator, validatorsAt } from '../../staking/validators.ts';
+
+/** A round as its text says it; null for what is badly formed. */
+interface Round extends Signed {
+  readonly round: number | null;
+  readonly timestamp: number | null;
+  readonly height: number | null;
+  /** Null when it is no count from 1 to 100. */
+  readonly pairCount: number | null;
+  readonly pairs: PriceRound['pairs'];
+  /** Who signed it, of the validators at its height, when its form is right; signatures are checked once. */
+  readonly votes: () => Votes;
+}
+
+interface Votes {
+  readonly signers: readonly Validator[];
+  readonly all: readonly Validator[];
+}
+
+const MOST_PAIRS = 100;
+/** How far below its block the validators of a round may have been counted: a day of Bitcoin. */
+const OLDEST_SNAPSHOT = 144;
+const HIGHEST_PRICE = parseAmount('10000000000')!;
+const PAIR = /^[A-Z0-9]{2,10}[/_-]?[A-Z]{3}$/;
+/** Units of the gas token that the signers of a round share. */
+const ROUND_REWARD = parseAmount('10')!;
+/** Counts of 10^-18 in the last of eight places. */
+const REWARD_STEP = 10n ** 10n;
+const FIRST_PAIR = 4;
+
+function read(step: Step): Round[] {
+  const { get, all } = step.action.fields;
+  const pairCount = readCount(get('PAIR_COUNT'), MOST_PAIRS);
+  const told = {
+    round: readIndex(get('ROUND')),
+    timestamp: readIndex(get('TIMESTAMP')),
+    height: readIndex(get('BTC_BLOCK_HEIGHT')),
+    pairCount,
+    pairs: readCouples(all, FIRST_PAIR, pairCount).map(([pair, price]) => ({ pair, price })),
+    ...readSigned(all, FIRST_PAIR + 2 * (pairCount ?? 0))
+  };
+  let counted: Votes | undefined;
+  return [{ ...told, votes: () => (counted ??= count(told, step)) }];
+}
+
+function isPrice(text: string): boolean {
+  const price = /^\d{1,11}(?:\.\d{1,8})?$/.test(text) ? parseAmount(text)! : 0n;
+  return price > 0n && price <= HIGHEST_PRICE;
+}
+
+/** Whether each names another pair. */
+function areDistinct(pairs: PriceRound['pairs']): boolean {
+  return new Set(pairs.map(({ pair }) => pair)).size === pairs.length;
+}
+
+/** The validators for prices that signed, and all that could have. */
+function count({ round, timestamp, height, pairs, sigs }: Omit<Round, 'votes'>, { ledger }: Step): Votes {
+  const all = validatorsAt('price', ledger, height!);
+  // All that the reward reads is asked for first: a fact that is met later would have every signature checked again.
+  const sources = [...new Set(all.map(({ source }) => source))];
+  ledger.want(sources.flatMap((key) => [{ kind: 'unclaimed', key } as const, { kind: 'addressId', key } as const]));
+  const told: PriceRound = { round: round!, timestamp: timestamp!, btc_block_height: height!, pairs };
+  const keys = all.map(({ pubkey }) => pubkey);
+  const signed = new Set(signersOf(told, sigs, keys));
+  return { signers: all.filter(({ pubkey }) => signed.has(pubkey)), all };
+}
+
+/** Prices that the validators agreed on. */
+export const PRICE_ROUND = defineAction<Round>({
+  name: 'PRICE',
+  table: 'prices',
+  formats: { 0: 'ROUND|TIMESTAMP|BTC_BLOCK_HEIGHT|PAIR_COUNT|(PAIR|PRICE)+|SIG_COUNT|(PUBKEY|SIG)+' },
+  read,
+  checks: [
+    bitcoinOnly,
+    ['ROUND (format)', ({ round }) => round === null],
+    ['TIMESTAMP (format)', ({ timestamp }) => timestamp === null],
+    ['BTC_BLOCK_HEIGHT (format)', ({ height }) => height === null],
+    ['PAIR_COUNT (format)', ({ pairCount }) => pairCount === null],
+    ['PAIR (format)', ({ pairs }) => !pairs.every(({ pair }) => PAIR.test(pair)) || !areDistinct(pairs)],
+    ['PRICE (format)', ({ pairs }) => !pairs.every(({ price }) => isPrice(price))],
+    ...SIGNED_CHECKS,
+    sourceSleeps,
+    [
+      'BTC_BLOCK_HEIGHT (block index)',
+      ({ height }, { action: { block } }) => height! > block.height || height! < block.height - OLDEST_SNAPSHOT
+    ],
+    ['ROUND (already finalized)', ({ round }, { ledger }) => ledger.get('pricedRound', String(round))],
+    [
+      'SOURCE (not qualified)',
+      (_, { action, ledger }) => stakedBy(action.source, ledger, action.block.height) < leastWeight('oracle_publish')
+    ],
+    [
+      'SIG (no quorum)',
+      ({ votes }) => {
+        const { signers, all } = votes();
+        return !isQuorum(signers, all);
+      }
+    ]
+  ],
+  row: (round, { action }, isValid) => ({
+    version: action.format,
+    source_id: action.source,
+    round_number: round.round,
+    round_timestamp: round.timestamp,
+    btc_block_height: round.height, // no column has it: a hub is told
+    pair_count: round.pairCount,
+    pairs_json: round.pairs.every(({ pair, price }) => PAIR.test(pair) && isPrice(price))
+      ? JSON.stringify(round.pairs)
+      : null,
+    sig_count: round.sigCount,
+    sigs_json: signedColumn(round),
+    validation_status: isValid ? 'valid' : 'invalid'
+  }),
+  apply: (round, step) => {
+    step.ledger.set('pricedRound', String(round.round), true);
+    reward(round, step);
+  }
+});
+
+/** The sources of the signers share the reward of a round; each gets it for its first key in byte order. */
+function reward({ round, votes }: Round, { action, ledger }: Step): void {
+  const bySource = new Map<string, string>();
+  for (const { source, pubkey } of votes().signers) {
+    if (!bySource.has(source)) bySource.set(source, pubkey);
+  }
+  const share = (ROUND_REWARD / BigInt(bySource.size) / REWARD_STEP) * REWARD_STEP;
+  for (const [source, pubkey] of bySource) {
+    ledger.record('validator_rewards', {
+      source_id: source,
+      signing_pubkey_id: pubkey,
+      reward_type: 'oracle_round',
+      round_reference: round,
+      round_qualifier: 0,
+      amount: formatAmount(share),
+      block_index: action.block.height,
+      derive_block_index: action.block.height
+    });
+    ledger.set('unclaimed', source, ledger.get('unclaimed', source) + share);
+  }
+}

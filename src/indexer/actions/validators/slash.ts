@@ -1,0 +1,115 @@
+import { formatAmount, parseAmount } from '../../../consensus/amount.ts';
+import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
+import { sourceSleeps } from '../../rules/checks.ts';
+import { type Bond, bondOf, cutBond } from '../../staking/bond.ts';
+import { bitcoinOnly, type KeyField, readKey, signerOf } from '../../staking/checks.ts';
+import { isSignedBy, isSlashable, readSlotMessage, type SlotMessage } from '../../staking/equivocation.ts';
+import { isCapability, leastWeight, validatorOf } from '../../staking/validators.ts';
+
+/** Two messages of one slot by one key. */
+interface Proof {
+  readonly capability: string;
+  readonly key: KeyField;
+  /** Null for what is no message of a slot. */
+  readonly a: SlotMessage | null;
+  readonly b: SlotMessage | null;
+  readonly sigA: string;
+  readonly sigB: string;
+  /** What the key loses, when the proof is good; counted once. */
+  readonly bond: () => Bond;
+}
+
+const SIGNATURE = /^[0-9a-f]{128}$/i;
+/** The submitter gets a twentieth, within these. */
+const BOUNTY_PART = 20n;
+const [LEAST_BOUNTY, MOST_BOUNTY] = [parseAmount('50')!, parseAmount('1000')!];
+/** Counts of 10^-18 in the last of eight places. */
+const BOUNTY_STEP = 10n ** 10n;
+
+function read(step: Step): Proof[] {
+  const { action, ledger } = step;
+  const { get } = action.fields;
+  const key = readKey(step, 'OFFENDER_PUBKEY');
+  const [a, b] = [readSlotMessage(get('MSG_A')), readSlotMessage(get('MSG_B'))];
+  let bond: Bond | undefined;
+  return [
+    {
+      capability: get('CAPABILITY').toLowerCase(),
+      ...{ key, a, b, sigA: get('SIG_A'), sigB: get('SIG_B') },
+      bond: () => (bond ??= bondOf(key.pubkey!, [a!.height, b!.height], ledger, action.block.height))
+    }
+  ];
+}
+
+/** What the submitter gets: never more than the bond. */
+function bountyOf({ total }: Bond): bigint {
+  const part = (total / BOUNTY_PART / BOUNTY_STEP) * BOUNTY_STEP;
+  const wanted = part < LEAST_BOUNTY ? LEAST_BOUNTY : part > MOST_BOUNTY ? MOST_BOUNTY : part;
+  return wanted < total ? wanted : total;
+}
+
+/** Whether the key had the capability at the height that a message names. */
+function hadCapability(pubkey: string, message: SlotMessage, proof: Proof, { action, ledger }: Step): boolean {
+  if (!isCapability(proof.capability) || message.height > action.block.height) return false;
+  const validator = validatorOf(pubkey, ledger, message.height);
+  return validator !== null && validator.weight >= leastWeight(proof.capability);
+}
+
+const signatureForm = (name: 'SIG_A' | 'SIG_B', of: (proof: Proof) => string): Check<Proof> => [
+  `${name} (format)`,
+  (proof) => !SIGNATURE.test(of(proof))
+];
+
+/** Takes what is staked behind a key that signed two messages for one slot, and bars the key for ever. */
+export const SLASH = defineAction<Proof>({
+  name: 'SLASH',
+  table: 'capability_slash_events',
+  keepsValidOnly: true,
+  formats: { 0: 'CAPABILITY|OFFENDER_PUBKEY|MSG_A|SIG_A|MSG_B|SIG_B' },
+  read,
+  checks: [
+    bitcoinOnly,
+    ['CAPABILITY (unknown)', ({ capability }) => !isCapability(capability)],
+    ['OFFENDER_PUBKEY (format)', ({ key }) => key.pubkey === null],
+    ['MSG_A (format)', ({ a }) => a === null],
+    signatureForm('SIG_A', ({ sigA }) => sigA),
+    ['MSG_B (format)', ({ b }) => b === null],
+    signatureForm('SIG_B', ({ sigB }) => sigB),
+    sourceSleeps,
+    ['ENGINE_TAG (not slashable)', ({ capability, a }) => isCapability(capability) && !isSlashable(a!, capability)],
+    ['MSG_B (other slot)', ({ a, b }) => a!.header !== b!.header],
+    ['MSG_B (same content)', ({ a, b }) => a!.content === b!.content],
+    ['OFFENDER_PUBKEY (already slashed)', ({ key }, { ledger }) => signerOf(key, ledger).isBarred],
+    [
+      'OFFENDER_PUBKEY (not in snapshot)',
+      (proof, step) => ![proof.a!, proof.b!].every((message) => hadCapability(proof.key.pubkey!, message, proof, step))
+    ],
+    ['SIG_A (not signed)', ({ key, a, sigA }) => !isSignedBy(a!, key.pubkey!, sigA)],
+    ['SIG_B (not signed)', ({ key, b, sigB }) => !isSignedBy(b!, key.pubkey!, sigB)]
+  ],
+  row: ({ capability, key, a, bond }, { action, rules }) => {
+    const [total, bounty] = [bond().total, bountyOf(bond())];
+    return {
+      slash_action_index: action.index,
+      signing_pubkey_id: key.pubkey,
+      capability,
+      equiv_key: a!.header,
+      amount: formatAmount(total),
+      bounty_amount: formatAmount(bounty),
+      treasury_amount: formatAmount(rules.rewardPool === undefined ? 0n : total - bounty),
+      submitter_id: action.source,
+      destination_id: rules.rewardPool ?? null,
+      block_index: action.block.height
+    };
+  },
+  apply: ({ bond }, { action, ledger, rules }) => {
+    const { total } = bond();
+    cutBond(bond(), action, ledger, rules.gasTick);
+    const gas = ledger.token(rules.gasTick);
+    if (gas === null || total === 0n) return;
+    const bounty = bountyOf(bond());
+    ledger.credit(gas, action.source, bounty);
+    // Without a pool the rest is burned: nobody holds it, and the supply falls.
+    if (rules.rewardPool !== undefined && total > bounty) ledger.credit(gas, rules.rewardPool, total - bounty);
+  }
+});

@@ -1,0 +1,51 @@
+import { defineAction, type Step } from '../../rules/action-definition.ts';
+import { MEMO_CHECKS, ownAddress, sourceSleeps, tickUnknown } from '../../rules/checks.ts';
+import { tickKey } from '../../state/keys.ts';
+import type { Token } from '../../state/token.ts';
+
+interface Delegating {
+  readonly token: Token | null;
+  /** Empty ends a delegation; null: the `^id` names nothing. */
+  readonly delegate: string | null;
+  readonly memo: string;
+}
+
+function read({ action, ledger }: Step): Delegating[] {
+  const { get } = action.fields;
+  const delegate = ledger.addressOf(get('DELEGATE_TO'));
+  return [
+    {
+      token: ledger.token(get('TICK')),
+      delegate: delegate === action.source ? '' : delegate,
+      memo: get('MEMO')
+    }
+  ];
+}
+
+/** Lets another vote with what the source holds of a token, in the polls in which it does not vote itself. */
+export const VOTE_DELEGATION = defineAction<Delegating>({
+  name: 'VOTE',
+  table: 'vote_delegations',
+  formats: { 3: 'TICK|DELEGATE_TO|MEMO' },
+  read,
+  checks: [
+    ['DELEGATE_TO (unresolvable ^id)', ({ delegate }) => delegate === null],
+    tickUnknown,
+    ['DELEGATE_TO (format)', ({ delegate }, step) => delegate !== '' && ownAddress(step, delegate) === null],
+    sourceSleeps,
+    ...MEMO_CHECKS
+  ],
+  row: ({ token, delegate }, step) => ({
+    block_index: step.action.block.height,
+    tick_id: token?.tick ?? null,
+    delegator_address_id: step.action.source,
+    delegate_address_id: ownAddress(step, delegate)
+  }),
+  apply: ({ token, delegate }, { action, ledger }) => {
+    const key = tickKey(token!.tick);
+    const delegates = new Map(ledger.get('voteDelegates', key));
+    if (delegate === '') delegates.delete(action.source);
+    else delegates.set(action.source, delegate!);
+    ledger.set('voteDelegates', key, delegates);
+  }
+});

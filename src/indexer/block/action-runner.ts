@@ -1,0 +1,119 @@
+import { ACTIONS } from '../../coin/actions.ts';
+import { recordedName, type SystemAction, statusText } from '../rules/action-definition.ts';
+import { type Command, nameFields, parseCommand } from '../rules/grammar.ts';
+import { HANDLERS, isBuilt } from '../rules/handlers.ts';
+import type { Rules } from '../rules/rules.ts';
+import type { Action } from '../state/action.ts';
+import type { Effects } from '../state/effects.ts';
+import type { CommandUnit, Outcome, SystemUnit } from './unit.ts';
+
+/** Carries out the actions of one block, one at a time, on the effects that it is given. */
+export class ActionRunner {
+  readonly #rules: Rules;
+  readonly #block: Action['block'];
+
+  /** @param block its time in epoch seconds is the one that rules count by */
+  constructor(rules: Rules, block: Action['block']) {
+    this.#rules = rules;
+    this.#block = block;
+  }
+
+  /** What nobody asked for: what follows from another action, or is due. @returns null when it came to nothing */
+  system({ act, txIndex }: SystemUnit, effects: Effects): Outcome | null {
+    const action: Action = {
+      index: effects.deal('action'),
+      txIndex: act.hasTransaction ? txIndex : null,
+      name: act.name,
+      format: act.format ?? null,
+      source: act.source,
+      fields: nameFields([], '', ''),
+      block: this.#block
+    };
+    const next: SystemAction[] = [];
+    this.#recordAction(effects, action, act.vout);
+    if (!act.run({ action, ledger: effects, rules: this.#rules, next })) return null;
+    return {
+      next: next.map((following) => ({ kind: 'system', act: following, txIndex })),
+      ...this.#settle(action, effects)
+    };
+  }
+
+  /** One action: judged, carried out, settled. */
+  command(unit: CommandUnit, effects: Effects): Outcome {
+    const { command, txIndex, transaction } = unit;
+    const { source } = transaction;
+    const index = effects.deal('action');
+    const action = this.actionOf(command, index, txIndex, source);
+    this.#recordAction(effects, action);
+    effects.addressId(source);
+    const refusal = this.#refusalOf(command);
+    const handler = HANDLERS.get(command.name);
+    const next: SystemAction[] = [];
+    if (refusal !== undefined && handler?.keepsValidOnly)
+      effects.refusals.push({ table: handler.table, actionIndex: index, status: statusText(refusal) });
+    else if (refusal !== undefined && handler)
+      effects.record(handler.table, {
+        action_index: index,
+        source_id: source,
+        block_index: this.#block.height,
+        status_id: statusText(refusal)
+      });
+    const isValid = refusal === undefined && handler!.run({ action, ledger: effects, rules: this.#rules, next });
+    if (isValid && command.name !== 'ISSUE') effects.set('past', String(index), { name: action.name, tick: null });
+    const following = [
+      ...next.map((act) => ({ kind: 'system', act, txIndex }) as const),
+      ...effects.commands.map((text) => ({ ...unit, command: parseCommand(text) }))
+    ];
+    return { next: following, ...this.#settle(action, effects) };
+  }
+
+  /** An action as it was read. */
+  actionOf({ name, format, fields, rest }: Command, index: number, txIndex: number, source: string): Action {
+    const handler = HANDLERS.get(name);
+    const known = handler?.formats[format ?? -1] ?? '';
+    return {
+      index,
+      txIndex,
+      name: handler ? recordedName(handler, format) : ACTIONS.has(name) ? name : 'UNKNOWN',
+      format,
+      source,
+      fields: nameFields(fields, known, rest),
+      block: this.#block
+    };
+  }
+
+  /** Adds the rows of what an action moved, touched and caused. */
+  #settle(action: Action, effects: Effects): Pick<Outcome, 'actions' | 'moved'> {
+    const moved = effects.settle(action.index);
+    effects.addMappings(action.index);
+    for (const caused of effects.caused) this.#recordAction(effects, { ...caused, txIndex: action.txIndex });
+    const actions = [action, ...effects.caused].map(({ index, name }) => {
+      return { action_index: index, tx_index: action.txIndex, action: name };
+    });
+    return { actions, moved };
+  }
+
+  #recordAction(
+    effects: Effects,
+    action: Pick<Action, 'index' | 'name' | 'format' | 'source' | 'txIndex'>,
+    vout?: number
+  ): void {
+    effects.record('actions', {
+      action_index: action.index,
+      block_index: this.#block.height,
+      tx_index: action.txIndex,
+      tx_vout: vout ?? null,
+      action_id: action.name,
+      action_format: action.format,
+      source_id: action.source
+    });
+  }
+
+  /** Why an action is refused before its handler reads it. */
+  #refusalOf({ name, format }: Command): string | undefined {
+    if (!ACTIONS.has(name)) return 'Unknown ACTION';
+    const handler = HANDLERS.get(name);
+    if (!isBuilt(name) || !this.#rules.isActive(name, this.#block.height)) return 'ACTION is not yet activated';
+    return format === null || handler?.formats[format] === undefined ? 'VERSION (unknown)' : undefined;
+  }
+}

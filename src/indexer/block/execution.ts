@@ -1,0 +1,210 @@
+import {
+  type ActionRow,
+  actionsHash,
+  contractHash,
+  type HashPosition,
+  ledgerHash
+} from '../../consensus/ledger-hashes.ts';
+import { payMatch } from '../offers/coinpay.ts';
+import { dispense } from '../offers/dispense.ts';
+import { dueActions } from '../offers/due.ts';
+import { duePolls } from '../polls/close.ts';
+import { OPEN_POLLS } from '../polls/poll.ts';
+import type { SystemAction } from '../rules/action-definition.ts';
+import { readIndex, transferFacts } from '../rules/checks.ts';
+import { parseCommand } from '../rules/grammar.ts';
+import { COINPAY, HANDLERS } from '../rules/handlers.ts';
+import type { Rules } from '../rules/rules.ts';
+import { dueReleases } from '../staking/release.ts';
+import { Effects } from '../state/effects.ts';
+import { type FactKey, Missing } from '../state/facts.ts';
+import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
+import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
+import { Scouting } from '../state/scouting.ts';
+import type { View } from '../state/view.ts';
+import { ActionRunner } from './action-runner.ts';
+import type { BlockHashes, ChainBlock, ChainTransaction, ExecutedBlock } from './block.ts';
+import { rootOf } from './block-root.ts';
+import { ChangedState } from './changed-state.ts';
+import { type CommandUnit, commandsOf, type Moved, type Outcome, type Unit } from './unit.ts';
+
+/** Carries one block out, action by action, on a view that it changes. */
+export class BlockExecution {
+  readonly #view: View;
+  readonly #rules: Rules;
+  readonly #block: ChainBlock;
+  readonly #pending: Unit[];
+  readonly #runner: ActionRunner;
+  /** Epoch seconds that rules count by. */
+  readonly #time: number;
+  readonly #rows: TableRow[] = [];
+  readonly #rowChanges: RowChange[] = [];
+  readonly #refusals: Refusal[] = [];
+  readonly #actions: ActionRow[] = [];
+  readonly #moved: Moved = { debits: [], credits: [], escrows: [] };
+  readonly #changed = new ChangedState();
+  readonly #sums: MovedSums = new Map();
+  /** Transactions that need not be scouted again: what they lacked was all that they read, or they lacked nothing. */
+  readonly #scouted = new Set<ChainTransaction>();
+
+  /** @param medianTime  of the block and up to ten below it */
+  constructor(view: View, rules: Rules, block: ChainBlock, medianTime: number) {
+    this.#view = view;
+    this.#rules = rules;
+    this.#block = block;
+    this.#time = medianTime;
+    this.#runner = new ActionRunner(rules, { height: block.height, time: medianTime });
+    this.#pending = [
+      ...block.transactions.map((transaction) => ({ kind: 'transaction', transaction }) as const),
+      { kind: 'end' }
+    ];
+  }
+
+  /** Goes on until the block is done or a fact is not in the view. @returns what to load before it can go on */
+  advance(): readonly FactKey[] | null {
+    for (let unit = this.#pending[0]; unit; unit = this.#pending[0]) {
+      const effects = new Effects(this.#view);
+      try {
+        const outcome = this.#carryOut(unit, effects);
+        if (outcome !== null) this.#commit(effects, outcome);
+        this.#pending.splice(0, 1, ...(outcome?.next ?? []));
+      } catch (caught) {
+        if (!(caught instanceof Missing)) throw caught;
+        return caught.keys;
+      }
+    }
+    return null;
+  }
+
+  #commit(effects: Effects, { actions = [], moved }: Outcome): void {
+    this.#view.commit(effects.changes);
+    this.#changed.add(effects.changes);
+    append(this.#rows, effects.rows);
+    append(this.#rowChanges, effects.rowChanges);
+    append(this.#refusals, effects.refusals);
+    append(this.#actions, actions);
+    addSums(this.#sums, effects.sums);
+    if (moved) for (const movement of MOVEMENTS) append(this.#moved[movement], moved[movement]);
+  }
+
+  /**
+   * The facts that the block's next transactions lack, each judged by itself on the view as it is. Once they are loaded, some
+   * may lack further ones, which they did not come to.
+   */
+  scout(): FactKey[] {
+    const lacking = [
+      ...this.#view.missing([
+        { kind: 'cooling', key: String(this.#block.height) },
+        { kind: 'openPolls', key: OPEN_POLLS }
+      ])
+    ];
+    for (const unit of this.#pending) {
+      if (unit.kind !== 'transaction' || this.#scouted.has(unit.transaction)) continue;
+      const commands = commandsOf(unit.transaction);
+      const missing = commands.flatMap((command) => this.#missingOf(command));
+      if (missing.length === 0 || commands.every(isGuessed)) this.#scouted.add(unit.transaction);
+      append(lacking, missing);
+    }
+    return lacking;
+  }
+
+  /** @param previous hashes of the block below; undefined for the first block of a ledger */
+  finish(previous: BlockHashes | undefined): ExecutedBlock {
+    const position = (previousHash: string | undefined): HashPosition => {
+      return { blockIndex: this.#block.height, previousHash };
+    };
+    return {
+      block: this.#block,
+      root: rootOf(this.#rules.hashes, this.#moved, this.#actions),
+      rows: this.#rows,
+      rowChanges: this.#rowChanges,
+      refusals: this.#refusals,
+      sums: this.#sums,
+      hashes: {
+        ledger: ledgerHash(this.#moved, position(previous?.ledger), this.#rules.roles),
+        actions: actionsHash(this.#actions, position(previous?.actions)),
+        contract: contractHash({}, position(previous?.contract)),
+        state: previous?.state === null ? null : this.#changed.hash(this.#view, position(previous?.state), this.#rules)
+      }
+    };
+  }
+
+  #missingOf(unit: CommandUnit): readonly FactKey[] {
+    const { source } = unit.transaction;
+    const { fields } = this.#runner.actionOf(unit.command, 0, 0, source);
+    const tick = fields.get('TICK') || fields.get('GIVE_TICK');
+    const destination = fields.get('DESTINATION');
+    const guessed = this.#view.missing([
+      { kind: 'addressId', key: source },
+      ...(destination === '' ? [] : [{ kind: 'addressId', key: destination } as const]),
+      ...(tick === '' ? [] : transferFacts(tick, source, destination))
+    ]);
+    if (isGuessed(unit) || this.#paymentsOf(unit) !== null) return guessed;
+    const scouting = new Scouting(this.#view);
+    try {
+      this.#runner.command(unit, scouting);
+    } catch (caught) {
+      if (!(caught instanceof Missing)) throw caught;
+    }
+    return [...guessed, ...scouting.lacking];
+  }
+
+  /** @returns null when it came to nothing */
+  #carryOut(unit: Unit, effects: Effects): Outcome | null {
+    switch (unit.kind) {
+      case 'transaction':
+        return { next: this.#begin(unit.transaction, effects) };
+      case 'command': {
+        const payments = this.#paymentsOf(unit);
+        return payments ? { next: payments } : this.#runner.command(unit, effects);
+      }
+      case 'system':
+        return this.#runner.system(unit, effects);
+      default:
+        return { next: this.#due(effects).map((act) => ({ kind: 'system', act, txIndex: null })) };
+    }
+  }
+
+  /** What ends with the block: offers and payments by their times, then polls and cooldowns by its height. */
+  #due(effects: Effects): SystemAction[] {
+    const { height } = this.#block;
+    return [...dueActions(effects, this.#time), ...duePolls(effects, height), ...dueReleases(effects, height)];
+  }
+
+  #begin(transaction: ChainTransaction, effects: Effects): Unit[] {
+    const txIndex = effects.deal('transaction');
+    const { hash, source, fee, data, outputs = [] } = transaction;
+    effects.record('transactions', {
+      tx_index: txIndex,
+      block_index: this.#block.height,
+      tx_hash_id: hash,
+      source_id: source,
+      fee,
+      data
+    });
+    if (data !== '') return [{ kind: 'command', transaction, command: parseCommand(data), txIndex }];
+    if (!this.#rules.isActive('DISPENSER', this.#block.height)) return [];
+    return outputs.map(({ address, amount }) => {
+      const payment = { payer: source, payee: address, tick: null, amount };
+      return { kind: 'system', act: dispense(payment), txIndex };
+    });
+  }
+
+  /** What a COINPAY asks of each output; null for any other command. */
+  #paymentsOf({ command: { name, format, fields }, transaction, txIndex }: CommandUnit): Unit[] | null {
+    if (name !== COINPAY || format !== 0 || !this.#rules.isActive(name, this.#block.height)) return null;
+    const { source, hash: txid, outputs = [] } = transaction;
+    const match = readIndex(fields[0] ?? '');
+    return outputs.map((output) => ({ kind: 'system', act: payMatch(match, output, { source, txid }), txIndex }));
+  }
+}
+
+/** Whether what a command reads is guessed, without a trial. */
+function isGuessed({ command: { name, format } }: CommandUnit): boolean {
+  return HANDLERS.get(name)?.plainFormats.includes(format ?? -1) ?? false;
+}
+
+/** Adds to a list what may be too long for the arguments of one call. */
+function append<T>(list: T[], more: readonly T[]): void {
+  for (const item of more) list.push(item);
+}

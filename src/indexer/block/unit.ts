@@ -1,0 +1,44 @@
+import type { ActionRow, LedgerRow } from '../../consensus/ledger-hashes.ts';
+import type { SystemAction } from '../rules/action-definition.ts';
+import { type Command, parseCommand } from '../rules/grammar.ts';
+import type { Movement } from '../state/movements.ts';
+import type { ChainTransaction } from './block.ts';
+
+export interface CommandUnit {
+  readonly kind: 'command';
+  readonly transaction: ChainTransaction;
+  readonly command: Command;
+  readonly txIndex: number;
+}
+export interface SystemUnit {
+  readonly kind: 'system';
+  readonly act: SystemAction;
+  readonly txIndex: number | null;
+}
+
+/** A transaction that begins, one command of it, what follows from one, or what is due when all are done. */
+export type Unit =
+  | { readonly kind: 'transaction'; readonly transaction: ChainTransaction }
+  | CommandUnit
+  | SystemUnit
+  | { readonly kind: 'end' };
+
+/** The rows of what was moved. */
+export type Moved = Record<Movement, LedgerRow[]>;
+
+/** What a unit came to. */
+export interface Outcome {
+  /** What it leaves to be done next, in order. */
+  readonly next: readonly Unit[];
+  /** What the hashes of the block cover. */
+  readonly actions?: readonly ActionRow[];
+  readonly moved?: Moved;
+}
+
+/** The command of a transaction, and those that it would run after itself. */
+export function commandsOf(transaction: ChainTransaction): CommandUnit[] {
+  if (transaction.data === '') return [];
+  const first = parseCommand(transaction.data);
+  const texts = first.name === 'BATCH' ? first.rest.split(';').filter((text) => text !== '') : [];
+  return [first, ...texts.map(parseCommand)].map((command) => ({ kind: 'command', transaction, command, txIndex: 0 }));
+}

@@ -1,0 +1,76 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
+import type { Effects } from '../state/effects.ts';
+import { OPEN_POLLS, type Poll } from './poll.ts';
+import { countVotes, type Tally } from './tally.ts';
+
+/** The polls that close with a block, oldest first: those that end, and those that the ballots of the block may have decided. */
+export function duePolls(ledger: Effects, height: number): SystemAction[] {
+  const open = ledger.get('openPolls', OPEN_POLLS);
+  ledger.want(open.map((index) => ({ kind: 'poll', key: String(index) })));
+  return [...open]
+    .sort((a, b) => a - b)
+    .map((index) => ledger.get('poll', String(index))!)
+    .filter(
+      ({ endBlock, threshold, lastBallot }) => endBlock <= height || (threshold !== null && lastBallot === height)
+    )
+    .map((poll) => closePoll(poll));
+}
+
+function closePoll(poll: Poll): SystemAction {
+  return {
+    name: 'VOTE',
+    format: 2,
+    source: poll.source,
+    run: (step) => {
+      const { height } = step.action.block;
+      const tally = countVotes(poll, step.ledger, height);
+      if (poll.endBlock > height && !isDecided(poll, tally)) return false;
+      writeOutcome(poll, tally, step);
+      return true;
+    }
+  };
+}
+
+function isDecided({ threshold }: Poll, { options, leader, isQuorum, hasVoters }: Tally): boolean {
+  return isQuorum && hasVoters && threshold !== null && options[leader]!.weight >= threshold;
+}
+
+function writeOutcome(poll: Poll, tally: Tally, step: Step): void {
+  const { action, ledger } = step;
+  const { height } = action.block;
+  const isFinal = tally.isQuorum && tally.hasVoters;
+  const failReason = tally.isQuorum ? 'min_voters' : tally.hasVoters ? 'quorum' : 'both';
+  for (const [option_index, { weight, voters }] of tally.options.entries()) {
+    ledger.record('poll_results', {
+      ...{ action_index: action.index, block_index: height, poll_index: poll.index, option_index },
+      ...{ total_weight: formatAmount(weight), voter_count: voters, resolved_block: height, status_id: VALID }
+    });
+  }
+  ledger.change('polls', poll.index, {
+    poll_status: isFinal ? 'finalized' : 'failed_quorum',
+    winning_option: isFinal ? tally.leader : null,
+    total_weight: formatAmount(tally.weight),
+    total_voters: tally.voters,
+    quorum_met: Number(tally.isQuorum),
+    min_voters_met: Number(tally.hasVoters),
+    fail_reason: isFinal ? null : failReason,
+    decided_early: Number(poll.endBlock > height),
+    effective_close_block: height,
+    finalized_action_index: action.index,
+    resolved_block: height,
+    deposit_resolved: poll.deposit === 0n ? null : isFinal ? 'refunded' : 'forfeited'
+  });
+  if (poll.deposit > 0n) releaseDeposit(poll, isFinal, step);
+  ledger.set('poll', String(poll.index), { ...poll, isOpen: false });
+  const others = ledger.get('openPolls', OPEN_POLLS).filter((index) => index !== poll.index);
+  ledger.set('openPolls', OPEN_POLLS, others);
+}
+
+/** Back to who made the poll; of a poll that failed to the pool of rewards, or burned where there is none. */
+function releaseDeposit({ source, deposit }: Poll, isFinal: boolean, { ledger, rules }: Step): void {
+  const gas = ledger.token(rules.gasTick)!;
+  const to = isFinal ? source : rules.rewardPool;
+  ledger.escrow(gas, source, -deposit);
+  if (to !== undefined) ledger.credit(gas, to, deposit);
+}

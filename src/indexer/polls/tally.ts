@@ -1,0 +1,96 @@
+import { parseAmount } from '../../consensus/amount.ts';
+import { stakedBy } from '../staking/validators.ts';
+import type { Effects } from '../state/effects.ts';
+import { pairKey, tickKey } from '../state/keys.ts';
+import { type Ballot, ballotKey, type Poll } from './poll.ts';
+
+/** What an option or a poll has got. */
+export interface Votes {
+  readonly weight: bigint;
+  readonly voters: number;
+}
+
+/** The votes of a poll as they stand. */
+export interface Tally extends Votes {
+  readonly options: readonly Votes[];
+  /** The option with the greatest weight, of equal ones the first. */
+  readonly leader: number;
+  readonly isQuorum: boolean;
+  readonly hasVoters: boolean;
+}
+
+const ONE = parseAmount('1')!;
+
+/** Counts the newest ballot of each voter, by what stands behind it now. */
+export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
+  const ballots = ballotsOf(poll, ledger);
+  const weights = weightsOf(poll, ballots, ledger, height);
+  const options = Array.from({ length: poll.options }, () => ({ weight: 0n, voters: 0 }));
+  let [total, voters] = [0n, 0];
+  for (const [voter, ballot] of ballots) {
+    const weight = weights.get(voter) ?? 0n;
+    if (weight === 0n) continue;
+    total += weight;
+    voters += 1;
+    const shares = ballot.reduce((sum, { share }) => sum + share, 0);
+    for (const { option, share } of ballot) {
+      options[option]!.weight += poll.tallyMode === 'split' ? (weight * BigInt(share)) / BigInt(shares) : weight;
+      options[option]!.voters += 1;
+    }
+  }
+  const most = options.reduce((best, { weight }) => (weight > best ? weight : best), 0n);
+  return {
+    ...{ options, weight: total, voters },
+    leader: options.findIndex(({ weight }) => weight === most),
+    isQuorum: total > 0n && total >= poll.quorum,
+    hasVoters: voters >= poll.minVoters
+  };
+}
+
+function ballotsOf({ index }: Poll, ledger: Effects): Map<string, Ballot> {
+  const voters = [...ledger.get('voters', String(index))];
+  ledger.want(voters.map((voter) => ({ kind: 'ballot', key: ballotKey(index, voter) })));
+  return new Map(voters.map((voter) => [voter, ledger.get('ballot', ballotKey(index, voter))!]));
+}
+
+/** The weight behind each ballot: the voter's own, and that of those who let him vote for them and did not vote. */
+function weightsOf(
+  poll: Poll,
+  ballots: ReadonlyMap<string, Ballot>,
+  ledger: Effects,
+  height: number
+): Map<string, bigint> {
+  const delegated = [...ledger.get('voteDelegates', tickKey(poll.tick))].filter(
+    ([from, to]) => ballots.has(to) && !ballots.has(from)
+  );
+  const behind = [...[...ballots.keys()].map((voter) => [voter, voter] as const), ...delegated];
+  ledger.want(behind.map(([holder]) => ({ kind: 'balance', key: pairKey(poll.tick, holder) })));
+  if (poll.weightMode === 'stake') ledger.want(behind.map(([holder]) => ({ kind: 'keysOf', key: holder })));
+  const weights = new Map<string, bigint>();
+  for (const [holder, voter] of behind)
+    weights.set(voter, (weights.get(voter) ?? 0n) + weightOf(holder, poll, ledger, height));
+  return weights;
+}
+
+function weightOf(holder: string, { tick, weightMode, minBalance }: Poll, ledger: Effects, height: number): bigint {
+  const balance = ledger.balance(tick, holder);
+  if (balance === 0n || balance < minBalance) return 0n;
+  switch (weightMode) {
+    case 'flat':
+      return ONE;
+    case 'quadratic':
+      return squareRoot(balance * ONE);
+    case 'stake':
+      return stakedBy(holder, ledger, height);
+    default:
+      return balance;
+  }
+}
+
+/** The greatest whole number whose square is not above another. */
+export function squareRoot(square: bigint): bigint {
+  if (square < 2n) return square;
+  let root = 1n << BigInt(Math.ceil(square.toString(2).length / 2));
+  for (let next = (root + square / root) >> 1n; next < root; next = (root + square / root) >> 1n) root = next;
+  return root;
+}

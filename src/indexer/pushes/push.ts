@@ -1,0 +1,67 @@
+import type { ExecutedBlock } from '../block/block.ts';
+import { VALID } from '../rules/action-definition.ts';
+import type { Columns } from '../state/rows.ts';
+
+/** What a hub is told, by the method that takes it. */
+export const PUSH_METHODS = ['pushchaintip', 'pushpriceround', 'pushoracleprice'] as const;
+export type PushMethod = (typeof PUSH_METHODS)[number];
+
+/** One call of a hub. */
+export interface Push {
+  readonly method: PushMethod;
+  /** Of the action that it tells of; 0 for a tip. A rollback below it takes it back. */
+  readonly actionIndex: number;
+  readonly params: object;
+}
+
+/** Which chain pushes, and how often it was rolled back: a hub refuses what an older generation says of the same. */
+export interface PushOrigin {
+  /** `BTC`. */
+  readonly coin: string;
+  readonly generation: number;
+}
+
+/** The last block of a network. */
+export function tipPush({ height, time }: ExecutedBlock['block'], coin: string, network: string): Push {
+  const params = { coin, network, block_height: height, block_time: time };
+  return { method: 'pushchaintip', actionIndex: 0, params };
+}
+
+/** The prices that valid actions of a block told, in the order of the actions. */
+export function pricePushes({ rows, block }: ExecutedBlock, { coin, generation }: PushOrigin): Push[] {
+  return rows
+    .filter(({ table, columns }) => table === 'prices' && columns['status_id'] === VALID)
+    .map(({ columns }) => {
+      const actionIndex = Number(columns['action_index']);
+      const place = { source_chain: coin, action_index: actionIndex, push_generation: generation };
+      const isRound = Number(columns['version']) === 0;
+      return isRound
+        ? { method: 'pushpriceround', actionIndex, params: { ...place, ...roundOf(columns, block.height) } }
+        : { method: 'pushoracleprice', actionIndex, params: { ...place, ...priceOf(columns, block.time) } };
+    });
+}
+
+function roundOf(columns: Columns, height: number) {
+  return {
+    round: Number(columns['round_number']),
+    timestamp: Number(columns['round_timestamp']),
+    btc_block_height: Number(columns['btc_block_height']),
+    pairs: JSON.parse(String(columns['pairs_json'])) as unknown,
+    sigs: JSON.parse(String(columns['sigs_json'])) as unknown,
+    block_index: height
+  };
+}
+
+function priceOf(columns: Columns, time: number) {
+  const text = (name: string) => (columns[name] == null ? null : String(columns[name]));
+  return {
+    source_address: text('source'),
+    coin: text('coin_id'),
+    tick: text('tick'),
+    fiat: text('fiat_id'),
+    value: text('value'),
+    fee: text('fee'),
+    memo: text('memo_id'),
+    block_time: time
+  };
+}

@@ -1,0 +1,96 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import type { Action } from '../state/action.ts';
+import type { Effects } from '../state/effects.ts';
+import { type Cooling, isActive, type Stake, sumOf } from './signer.ts';
+
+/** Status of an UNSTAKE whose units a SLASH took. */
+export const SLASHED = 'slashed';
+
+/** What a staker loses: rows of `stakes` and of `unstakes` of one key. */
+interface BondPart {
+  readonly pubkey: string;
+  /** All that count or will. */
+  readonly stakes: readonly Stake[];
+  readonly cooling: readonly Cooling[];
+}
+
+/** All that stands behind a key. */
+export interface Bond {
+  readonly pubkey: string;
+  readonly parts: readonly BondPart[];
+  /** What the stakers lose, in counts of 10^-18. */
+  readonly total: bigint;
+}
+
+/**
+ * What stands behind a key: its stakes, and all of the source that it was delegated to in one of some blocks.
+ *
+ * @param slots  heights of those blocks
+ */
+export function bondOf(pubkey: string, slots: readonly number[], ledger: Effects, height: number): Bond {
+  const { delegations } = ledger.get('signer', pubkey);
+  const sources = new Set(
+    delegations.filter((one) => slots.some((slot) => isActive(one, slot))).map(({ source }) => source)
+  );
+  const keys = new Set([pubkey, ...[...sources].flatMap((source) => ledger.get('keysOf', source))]);
+  ledger.want([...keys].map((key) => ({ kind: 'signer', key })));
+  const parts = [...keys].map((key): BondPart => {
+    const { stakes, cooling } = ledger.get('signer', key);
+    const isLost = ({ source, amount }: Pick<Stake, 'source' | 'amount'>) =>
+      amount > 0n && (key === pubkey || sources.has(source));
+    return {
+      pubkey: key,
+      stakes: stakes.filter((stake) => isLost(stake) && (stake.to === null || stake.to > height)),
+      cooling: cooling.filter((one) => isLost(one) && one.until >= height)
+    };
+  });
+  const ends = parts.flatMap((part) => part.cooling.map(({ until }) => String(until)));
+  ledger.want(ends.map((key) => ({ kind: 'cooling', key })));
+  return { pubkey, parts, total: parts.reduce((sum, part) => sum + sumOf(heldBy(part)), 0n) };
+}
+
+/** The rows whose units are still held: those of an ended stake are in its UNSTAKE and in what that left. */
+function heldBy({ stakes, cooling }: BondPart): readonly Pick<Stake, 'source' | 'amount'>[] {
+  return [...stakes.filter(({ to }) => to === null), ...cooling];
+}
+
+/** Cuts every row of a bond to 0, lets the units go from their stakers' escrows, and bars the key. */
+export function cutBond({ pubkey, parts }: Bond, action: Action, ledger: Effects, gasTick: string): void {
+  for (const part of parts) {
+    const signer = ledger.get('signer', part.pubkey);
+    ledger.set('signer', part.pubkey, {
+      ...signer,
+      stakes: signer.stakes.map((stake) => (part.stakes.includes(stake) ? { ...stake, amount: 0n } : stake)),
+      cooling: signer.cooling.filter((one) => !part.cooling.includes(one))
+    });
+    for (const stake of part.stakes) {
+      ledger.change('stakes', stake.index, { amount: '0' });
+      recordCut(ledger, action, 'stakes', stake);
+    }
+    for (const one of part.cooling) {
+      const ends = String(one.until);
+      const others = ledger.get('cooling', ends).filter(({ index }) => index !== one.index);
+      ledger.set('cooling', ends, others);
+      ledger.change('unstakes', one.index, { amount: '0', status_id: SLASHED });
+      recordCut(ledger, action, 'unstakes', one);
+    }
+    for (const { source, amount } of heldBy(part)) ledger.escrow(ledger.token(gasTick)!, source, -amount);
+  }
+  ledger.set('signer', pubkey, { ...ledger.get('signer', pubkey), isBarred: true });
+}
+
+function recordCut(
+  ledger: Effects,
+  action: Action,
+  table: 'stakes' | 'unstakes',
+  { index, amount }: Pick<Stake, 'index' | 'amount'>
+): void {
+  ledger.record('capability_slash_debits', {
+    slash_action_index: action.index,
+    target_table: table,
+    stake_action_index: index,
+    prev_amount: formatAmount(amount),
+    amount: '0',
+    block_index: action.block.height
+  });
+}

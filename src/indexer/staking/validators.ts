@@ -1,0 +1,78 @@
+import { parseAmount } from '../../consensus/amount.ts';
+import type { Effects } from '../state/effects.ts';
+import { ALL_KEYS } from './checks.ts';
+import { isActive, type Signer, sumOf } from './signer.ts';
+
+/** Units of the gas token that a key needs for each capability. */
+export const CAPABILITIES = {
+  price: '1000',
+  cross_chain: '5000',
+  oracle_publish: '500',
+  attestation: '1000',
+  full_node: '2000'
+} as const;
+export type Capability = keyof typeof CAPABILITIES;
+
+/** A key that may sign in a block, with what is staked behind it. */
+export interface Validator {
+  readonly pubkey: string;
+  readonly source: string;
+  readonly weight: bigint;
+}
+
+/** Whether a text names a capability. */
+export function isCapability(text: string): text is Capability {
+  return Object.hasOwn(CAPABILITIES, text);
+}
+
+/** The least weight of a capability, in counts of 10^-18. */
+export function leastWeight(capability: Capability): bigint {
+  return parseAmount(CAPABILITIES[capability])!;
+}
+
+/** What an address has staked, behind all its keys, that counts in a block. */
+export function stakedBy(source: string, ledger: Effects, height: number): bigint {
+  const keys = ledger.get('keysOf', source);
+  ledger.want(keys.map((key) => ({ kind: 'signer', key })));
+  const stakes = keys.flatMap((key) => ledger.get('signer', key).stakes);
+  return sumOf(stakes.filter((stake) => stake.source === source && isActive(stake, height)));
+}
+
+/** The keys that have a capability in a block, in byte order. Of past blocks too: a key that is barred by now had none. */
+export function validatorsAt(capability: Capability, ledger: Effects, height: number): Validator[] {
+  const keys = ledger.get('keys', ALL_KEYS);
+  ledger.want(keys.map((key) => ({ kind: 'signer', key })));
+  const least = leastWeight(capability);
+  return [...keys]
+    .sort()
+    .flatMap((pubkey) => validatorOf(pubkey, ledger, height) ?? [])
+    .filter(({ weight }) => weight >= least);
+}
+
+/** A key with what stood behind it in a block: a stake's own key with the stake, a delegated one with all of its source. */
+export function validatorOf(pubkey: string, ledger: Effects, height: number): Validator | null {
+  const signer: Signer = ledger.get('signer', pubkey);
+  if (signer.isBarred) return null;
+  const delegation = signer.delegations.find((one) => isActive(one, height));
+  if (delegation) return { pubkey, source: delegation.source, weight: stakedBy(delegation.source, ledger, height) };
+  const isRevoked = signer.revokedFrom !== null && signer.revokedFrom <= height;
+  const stakes = signer.stakes.filter((stake) => isActive(stake, height));
+  if (isRevoked || stakes.length === 0) return null;
+  return { pubkey, source: stakes[0]!.source, weight: sumOf(stakes) };
+}
+
+/**
+ * Whether some of the validators are more than two thirds of all by weight. Of each source the key with the greatest weight
+ * counts, among all and among those that signed.
+ */
+export function isQuorum(signers: readonly Validator[], all: readonly Validator[]): boolean {
+  return weightOf(signers) * 3n > weightOf(all) * 2n;
+}
+
+function weightOf(validators: readonly Validator[]): bigint {
+  const heaviest = new Map<string, bigint>();
+  for (const { source, weight } of validators) {
+    if (weight > (heaviest.get(source) ?? 0n)) heaviest.set(source, weight);
+  }
+  return [...heaviest.values()].reduce((sum, weight) => sum + weight, 0n);
+}

@@ -1,0 +1,132 @@
+import { compareBytes } from '../../consensus/byte-order.ts';
+import { isLive, type Offer, type OfferKind } from '../offers/offer.ts';
+import { readReference } from '../rules/grammar.ts';
+import { FactTable } from './fact-table.ts';
+import type { FactKey, Facts, Kind, List, Preferences, Reader } from './facts.ts';
+import { pairKey, sleeperKey, tickKey } from './keys.ts';
+import type { Token } from './token.ts';
+import type { View } from './view.ts';
+
+type OfferOf<K extends OfferKind> = Extract<Offer, { readonly kind: K }> | (Offer & { readonly kind: K });
+
+/**
+ * What one action reads: a view that it leaves as it is, its own changes on top.
+ *
+ * Every method may throw `Missing`; the action is then run again from its start.
+ */
+export class ActionState implements Reader {
+  readonly changes = new FactTable();
+  protected readonly view: View;
+
+  constructor(view: View) {
+    this.view = view;
+  }
+
+  get<K extends Kind>(kind: K, key: string): Facts[K] {
+    const changed = this.changes.get(kind, key);
+    return changed === undefined ? this.read(kind, key) : changed;
+  }
+
+  /** A fact as it was before the action. */
+  protected read<K extends Kind>(kind: K, key: string): Facts[K] {
+    return this.view.get(kind, key);
+  }
+
+  /** Asks for several facts at once. They may be very many: all that an action names, all holders of a token. */
+  want(keys: readonly FactKey[]): void {
+    this.view.want(keys);
+  }
+
+  /** The address that a field names, as text or by `^id`; null when the id names none. */
+  addressOf(field: string): string | null {
+    const id = readReference(field);
+    return id === null ? field : this.get('address', String(id));
+  }
+
+  /** The token that a field names, as ticker or by `^id`. */
+  token(field: string): Token | null {
+    const id = readReference(field);
+    const tick = id === null ? field : this.get('tick', String(id));
+    return tick === null || tick === '' ? null : this.get('token', tickKey(tick));
+  }
+
+  balance(tick: string, address: string): bigint {
+    return this.get('balance', pairKey(tick, address));
+  }
+
+  /** Who holds some of a token, in byte order. */
+  holders({ tick }: Token): { readonly address: string; readonly amount: bigint }[] {
+    const prefix = `${tickKey(tick)}|`;
+    const changed = [...this.changes.of('balance').keys()].filter((key) => key.startsWith(prefix));
+    const names = new Set([...this.get('holders', tickKey(tick)), ...changed.map((key) => key.slice(prefix.length))]);
+    this.want([...names].map((address) => ({ kind: 'balance', key: prefix + address }) as const));
+    return [...names]
+      .map((address) => ({ address, amount: this.balance(tick, address) }))
+      .filter(({ amount }) => amount > 0n)
+      .sort((a, b) => compareBytes(a.address, b.address));
+  }
+
+  /** The tokens that an address holds some of, tickers in byte order. */
+  holdings(address: string): { readonly token: Token; readonly amount: bigint }[] {
+    const ticks = [...this.get('holdings', address)];
+    this.want(
+      ticks.flatMap((tick) => [
+        { kind: 'balance', key: pairKey(tick, address) } as const,
+        { kind: 'token', key: tick } as const
+      ])
+    );
+    return ticks
+      .map((tick) => ({ token: this.get('token', tick)!, amount: this.balance(tick, address) }))
+      .filter(({ amount }) => amount > 0n)
+      .sort((a, b) => compareBytes(a.token.tick, b.token.tick));
+  }
+
+  /** The tokens of an owner, tickers in byte order. */
+  owned(address: string): Token[] {
+    return [...this.get('owned', address)]
+      .map((tick) => this.get('token', tick)!)
+      .filter(({ owner }) => owner === address)
+      .sort((a, b) => compareBytes(a.tick, b.tick));
+  }
+
+  /** A list as it is now, by the action that made it or an edit of it. */
+  list(actionIndex: number): { readonly root: number; readonly list: List } | null {
+    const root = this.get('listRoot', String(actionIndex));
+    const list = root === null ? null : this.get('list', String(root));
+    return root === null || list === null ? null : { root, list };
+  }
+
+  isAsleep(type: 'address' | 'tick', name: string, height: number): boolean {
+    const wakes = this.get('sleep', sleeperKey(type, name));
+    return wakes !== null && (wakes === -1 || wakes > height);
+  }
+
+  /** An offer of a kind by the index of its action, also one that has ended. */
+  offer<K extends OfferKind>(kind: K, index: number): OfferOf<K> | null {
+    const offer = this.get('offer', String(index));
+    return offer?.kind === kind ? (offer as OfferOf<K>) : null;
+  }
+
+  /** The live offers of a kind that meet a condition, oldest first. */
+  liveOffers<K extends OfferKind>(kind: K, isMeant: (offer: OfferOf<K>) => boolean): OfferOf<K>[] {
+    const changed = [...this.changes.of('offer').keys()].map(Number);
+    return this.#live(new Set([...this.view.offersOf(kind), ...changed]))
+      .filter((offer): offer is OfferOf<K> => offer.kind === kind && isMeant(offer as OfferOf<K>))
+      .sort((a, b) => a.index - b.index);
+  }
+
+  /** The live offers at a market or counter, oldest first. None moves, and what an action makes it does not meet there. */
+  offersAt(place: string): Offer[] {
+    return this.#live(this.view.offersAt(place)).sort((a, b) => a.index - b.index);
+  }
+
+  #live(indexes: Iterable<number>): Offer[] {
+    return Array.from(indexes, (index) => this.get('offer', String(index))).filter(
+      (offer): offer is Offer => offer !== null && isLive(offer)
+    );
+  }
+
+  preferences(address: string): Preferences | null {
+    return this.get('preferences', address);
+  }
+}

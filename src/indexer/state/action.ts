@@ -1,0 +1,13 @@
+import type { FormatFields } from '../rules/grammar.ts';
+
+/** One action, as it was read and before it is judged. */
+export interface Action {
+  readonly index: number;
+  /** Null for what no transaction asked for. */
+  readonly txIndex: number | null;
+  readonly name: string;
+  readonly format: number | null;
+  readonly source: string;
+  readonly fields: FormatFields;
+  readonly block: { readonly height: number; readonly time: number };
+}

@@ -1,0 +1,37 @@
+import { tickKey } from './keys.ts';
+import type { Token } from './token.ts';
+
+export type Movement = 'debits' | 'credits' | 'escrows';
+export const MOVEMENTS: readonly Movement[] = ['debits', 'credits', 'escrows'];
+
+/** What was moved of tickers, by `tickKey`. */
+export type MovedSums = Map<string, TickSums>;
+export interface TickSums {
+  /** Credits less debits. */
+  readonly held: bigint;
+  readonly escrowed: bigint;
+  /** Movements that the sums are made of. */
+  readonly rows: number;
+}
+
+/** Adds sums to others. */
+export function addSums(to: MovedSums, more: ReadonlyMap<string, TickSums>): void {
+  for (const [tick, sums] of more) add(to, tick, sums);
+}
+
+/** Adds one movement of a token to sums. */
+export function addMovement(to: MovedSums, movement: Movement, { tick }: Token, amount: bigint): void {
+  const [held, escrowed] = movement === 'escrows' ? [0n, amount] : [movement === 'debits' ? -amount : amount, 0n];
+  add(to, tickKey(tick), { held, escrowed, rows: 1 });
+}
+
+function add(to: MovedSums, tick: string, more: TickSums): void {
+  const before = to.get(tick);
+  if (!before) to.set(tick, more);
+  else
+    to.set(tick, {
+      held: before.held + more.held,
+      escrowed: before.escrowed + more.escrowed,
+      rows: before.rows + more.rows
+    });
+}

@@ -1,4 +1,0 @@
-/** Tickers are looked up without regard to case. */
-export function tickKey(tick: string): string {
-  return tick.toLowerCase();
-}

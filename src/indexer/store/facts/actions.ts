@@ -1,0 +1,84 @@
+import { compareBytes } from '../../../consensus/byte-order.ts';
+import { rows } from '../../../db/core/connection.ts';
+import { tablesOf } from '../../rules/handlers.ts';
+import type { List } from '../../state/facts.ts';
+import { splitPair } from '../../state/keys.ts';
+import { VALID_STATUS } from '../valid-status.ts';
+import { addressIds } from './addresses.ts';
+import type { Loading, Query } from './loading.ts';
+
+export async function readList(connection: Query, root: number): Promise<List | undefined> {
+  const [made] = await rows<{ type: string; source: string; owner: string | null; newest: number }>(
+    connection,
+    `SELECT l.type, s.address AS source,
+       (SELECT a.address FROM list_transfers t JOIN index_addresses a ON a.id = t.destination_id
+        WHERE t.list_action_index = l.action_index ORDER BY t.action_index DESC LIMIT 1) AS owner,
+       (SELECT COALESCE(MAX(e.action_index), l.action_index) FROM lists e
+        WHERE e.list_action_index = l.action_index AND e.edit IS NOT NULL AND e.status_id = ${VALID_STATUS}) AS newest
+     FROM lists l JOIN actions x ON x.action_index = l.action_index JOIN index_addresses s ON s.id = x.source_id
+     WHERE l.action_index = ? AND l.status_id = ${VALID_STATUS}`,
+    [root]
+  );
+  if (!made) return undefined;
+  const [table, column] = made.type === '1' ? ['index_tickers', 'tick'] : ['index_addresses', 'address'];
+  const items = await rows<{ item: string }>(
+    connection,
+    `SELECT i.${column} AS item FROM list_items l JOIN ${table} i ON i.id = l.item_id WHERE l.action_index = ?`,
+    [made.newest]
+  );
+  return {
+    type: Number(made.type),
+    owner: made.owner ?? made.source,
+    items: items.map(({ item }) => item).sort(compareBytes)
+  };
+}
+
+/** Few addresses and tokens ever slept: their rows are few, and lead to the actions. */
+export async function loadSleeps(keys: readonly string[], loading: Loading): Promise<void> {
+  const { connection, view, tickers } = loading;
+  const named = keys.map(splitPair);
+  const addresses = await addressIds(
+    loading,
+    named.flatMap(([type, name]) => (type === 'address' ? [name] : []))
+  );
+  const ids = (wanted: readonly (number | undefined)[]) => [0, ...wanted.filter((id) => id !== undefined)];
+  const found = await rows<{ type: number; id: number; resume_block: string }>(
+    connection,
+    `SELECT s.action_index, 1 AS type, x.source_id AS id, s.resume_block FROM sleeps s
+       STRAIGHT_JOIN actions x ON x.action_index = s.action_index
+       WHERE s.type = 1 AND s.status_id = ${VALID_STATUS} AND x.source_id IN (?)
+     UNION ALL SELECT action_index, 2, tick_id, resume_block FROM sleeps
+       WHERE type = 2 AND status_id = ${VALID_STATUS} AND tick_id IN (?) ORDER BY action_index`,
+    [
+      ids([...addresses.values()]),
+      ids(named.map(([type, name]) => (type === 'tick' ? tickers.ids.get(name) : undefined)))
+    ]
+  );
+  const newest = new Map(found.map(({ type, id, resume_block }) => [`${type} ${id}`, Number(resume_block)]));
+  for (const [place, [type, name]] of named.entries()) {
+    const id = type === 'tick' ? `2 ${tickers.ids.get(name)}` : `1 ${addresses.get(name)}`;
+    view.load('sleep', keys[place]!, newest.get(id));
+  }
+}
+
+/** @returns the action when any row of it is valid */
+export async function readPast(index: number, connection: Query) {
+  const [action] = await rows<{ name: string }>(
+    connection,
+    'SELECT i.action AS name FROM actions x JOIN index_actions i ON i.id = x.action_id WHERE x.action_index = ?',
+    [index]
+  );
+  for (const { name, keepsValidOnly } of action ? tablesOf(action.name) : []) {
+    const isIssue = name === 'issues';
+    // Rows of a table without statuses are all valid.
+    const where = keepsValidOnly ? 'r.slash_action_index = ?' : `r.action_index = ? AND r.status_id = ${VALID_STATUS}`;
+    const [valid] = await rows<{ tick: string | null }>(
+      connection,
+      `SELECT ${isIssue ? 'i.tick' : 'NULL AS tick'} FROM ${name} r
+       ${isIssue ? 'LEFT JOIN index_tickers i ON i.id = r.tick_id' : ''} WHERE ${where} LIMIT 1`,
+      [index]
+    );
+    if (valid) return { name: action!.name, tick: valid.tick };
+  }
+  return undefined;
+}

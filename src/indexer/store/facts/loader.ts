@@ -1,0 +1,151 @@
+import { rows } from '../../../db/core/connection.ts';
+import type { FactLoader } from '../../block/execute.ts';
+import type { Kind } from '../../state/facts.ts';
+import type { View } from '../../state/view.ts';
+import { VALID_STATUS } from '../valid-status.ts';
+import { loadSleeps, readList, readPast } from './actions.ts';
+import { addressIds, addressNames, hasServed, loadPreferences } from './addresses.ts';
+import type { Loader, Query, Tickers } from './loading.ts';
+import { readOffers } from './offers.ts';
+import { readBallots, readOpenPolls, readPolls, readVoteDelegates, readVoters } from './polls.ts';
+import { readCooling, readKeys, readKeysOf, readPricedRounds, readSigners, readUnclaimed } from './signers.ts';
+import { BALANCES, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.ts';
+
+const KEYS_PER_STATEMENT = 500;
+
+/** A loader that reads an indexer database, a statement for each kind and some hundred keys. */
+export function factLoader(connection: Query, view: View, tickers: Tickers): FactLoader {
+  return async (asked) => {
+    const byKind = Map.groupBy(asked, ({ kind }) => kind);
+    const ids = byKind.get('addressId') ?? [];
+    byKind.delete('addressId');
+    // First, because the statements of most other kinds are about ids.
+    for (const [kind, facts] of [['addressId', ids] as const, ...byKind]) {
+      const keys = [...new Set(facts.map(({ key }) => key))];
+      for (let at = 0; at < keys.length; at += KEYS_PER_STATEMENT) {
+        await LOADERS[kind](keys.slice(at, at + KEYS_PER_STATEMENT), { connection, view, tickers });
+      }
+    }
+  };
+}
+
+const LOADERS: Readonly<Record<Kind, Loader>> = {
+  addressId: async (keys, loading) => {
+    await addressIds(loading, keys);
+  },
+  address: async (keys, { connection, view }) => {
+    const names = await addressNames(connection, keys.map(Number));
+    for (const key of keys) view.load('address', key, names.get(Number(key)));
+  },
+  tick: async (keys, { connection, view }) => {
+    const found = await rows<{ id: number; tick: string }>(
+      connection,
+      'SELECT id, tick FROM index_tickers WHERE id IN (?)',
+      [keys.map(Number)]
+    );
+    const names = new Map(found.map(({ id, tick }) => [id, tick]));
+    for (const key of keys) view.load('tick', key, names.get(Number(key)));
+  },
+  token: loadTokens,
+  balance: (keys, loading) => loadPairs(keys, loading, 'balance', BALANCES),
+  minted: (keys, loading) => loadPairs(keys, loading, 'minted', MINTED),
+  holders: async (keys, { connection, view, tickers }) => {
+    for (const key of keys) {
+      const found = await rows<{ name: string }>(
+        connection,
+        'SELECT a.address AS name FROM balances b JOIN index_addresses a ON a.id = b.address_id WHERE b.tick_id = ?',
+        [tickers.ids.get(key) ?? 0]
+      );
+      view.loadSet(
+        'holders',
+        key,
+        found.map(({ name }) => name)
+      );
+    }
+  },
+  holdings: (keys, loading) => loadTickSets(keys, loading, 'holdings', 'balances b', 'b.address_id'),
+  owned: (keys, loading) => loadTickSets(keys, loading, 'owned', 'tokens b', 'b.owner_id'),
+  listRoot: async (keys, { connection, view }) => {
+    const found = await rows<{ action_index: number; root: number }>(
+      connection,
+      `SELECT action_index, COALESCE(list_action_index, action_index) AS root FROM lists l
+       WHERE action_index IN (?) AND status_id = ${VALID_STATUS}
+         AND NOT EXISTS (SELECT 1 FROM list_transfers t WHERE t.action_index = l.action_index)`,
+      [keys.map(Number)]
+    );
+    const roots = new Map(found.map(({ action_index, root }) => [action_index, Number(root)]));
+    for (const key of keys) view.load('listRoot', key, roots.get(Number(key)));
+  },
+  list: async (keys, { connection, view }) => {
+    for (const key of keys) view.load('list', key, await readList(connection, Number(key)));
+  },
+  sleep: loadSleeps,
+  preferences: loadPreferences,
+  past: async (keys, loading) => {
+    for (const key of keys) loading.view.load('past', key, await readPast(Number(key), loading.connection));
+  },
+  offer: async (keys, { connection, view }) => {
+    const offers = await readOffers(connection, keys.map(Number));
+    for (const key of keys) view.loadOffer(key, offers.get(Number(key)));
+  },
+  served: async (keys, loading) => {
+    for (const key of keys) loading.view.load('served', key, await hasServed(loading, key.split('|')));
+  },
+  signer: async (keys, { connection, view }) => {
+    const signers = await readSigners(connection, keys);
+    for (const key of keys) view.load('signer', key, signers.get(key));
+  },
+  keysOf: async (keys, { connection, view }) => {
+    const found = await readKeysOf(connection, keys);
+    for (const key of keys) view.load('keysOf', key, found.get(key));
+  },
+  keys: async (keys, { connection, view }) => {
+    for (const key of keys) view.load('keys', key, await readKeys(connection));
+  },
+  poll: async (keys, { connection, view }) => {
+    const found = await readPolls(connection, keys.map(Number));
+    for (const key of keys) view.load('poll', key, found.get(Number(key)));
+  },
+  openPolls: async (keys, { connection, view }) => {
+    for (const key of keys) view.load('openPolls', key, await readOpenPolls(connection));
+  },
+  ballot: async (keys, { connection, view }) => {
+    const found = await readBallots(connection, keys);
+    for (const key of keys) view.load('ballot', key, found.get(key));
+  },
+  voters: async (keys, { connection, view }) => {
+    for (const key of keys) view.loadSet('voters', key, await readVoters(connection, Number(key)));
+  },
+  voteDelegates: async (keys, { connection, view, tickers }) => {
+    for (const key of keys)
+      view.load('voteDelegates', key, await readVoteDelegates(connection, tickers.ids.get(key) ?? 0));
+  },
+  pricedRound: async (keys, { connection, view }) => {
+    const found = await readPricedRounds(connection, keys.map(Number));
+    for (const key of keys) view.load('pricedRound', key, found.has(Number(key)));
+  },
+  unclaimed: async (keys, { connection, view }) => {
+    const found = await readUnclaimed(connection, keys);
+    for (const key of keys) view.load('unclaimed', key, found.get(key));
+  },
+  cooling: async (keys, { connection, view }) => {
+    const found = await readCooling(connection, keys.map(Number));
+    for (const key of keys) view.load('cooling', key, found.get(Number(key)));
+  },
+  spent: async (keys, { view }) => {
+    for (const key of keys) view.load('spent', key, undefined); // of the block in work, which has spent nothing yet
+  },
+  counter: async (keys, { connection, view }) => {
+    for (const key of keys) {
+      const [last] = await rows<{ last: number }>(connection, `SELECT COALESCE(MAX(${COUNTERS[key]}`);
+      view.load('counter', key, Number(last!.last));
+    }
+  }
+};
+
+const COUNTERS: Readonly<Record<string, string>> = {
+  address: 'id), 0) AS last FROM index_addresses',
+  ticker: 'id), 0) AS last FROM index_tickers',
+  action: 'action_index), 0) AS last FROM actions',
+  transaction: 'tx_index), 0) AS last FROM transactions'
+};

@@ -1,0 +1,276 @@
+import { parseAmount } from '../../../consensus/amount.ts';
+import { type Connection, rows } from '../../../db/core/connection.ts';
+import { MEDIAN_BLOCKS, medianTime } from '../../block/median-time.ts';
+import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
+import {
+  type Dispenser,
+  type DispenserLists,
+  LIVE_STATUSES,
+  type Obligation,
+  type Offer,
+  type Side,
+  type Trade
+} from '../../offers/offer.ts';
+import { ONE } from '../../offers/units.ts';
+import type { View } from '../../state/view.ts';
+import { VALID_STATUS } from '../valid-status.ts';
+
+type Query = Pick<Connection, 'query'>;
+type Row = Record<string, string | number | null>;
+
+const PER_STATEMENT = 500;
+const STATUS_TABLES = { order: 'order', swap: 'swap', dispenser: 'dispenser', coinpay: 'coinpay' } as const;
+
+/** Times of the blocks below a height, oldest first: as many as a median takes. */
+export async function readTimes(connection: Query, height: number): Promise<number[]> {
+  const found = await rows<{ time: number }>(
+    connection,
+    'SELECT block_time AS time FROM blocks WHERE block_index BETWEEN ? AND ? ORDER BY block_index',
+    [height - MEDIAN_BLOCKS, height - 1]
+  );
+  return found.map(({ time }) => Number(time));
+}
+
+/** Puts every live offer of a database into a view. */
+export async function loadLiveOffers(connection: Query, view: View): Promise<void> {
+  for (const kind of Object.keys(STATUS_TABLES)) {
+    const found = await rows<{ offer: number }>(
+      connection,
+      `SELECT s.${kind}_action_index AS offer FROM ${kind}_statuses s
+       JOIN index_statuses i ON i.id = s.status_id
+       WHERE i.status IN (?) AND NOT EXISTS (SELECT 1 FROM ${kind}_statuses n
+         WHERE n.${kind}_action_index = s.${kind}_action_index AND n.action_index > s.action_index)`,
+      [LIVE_STATUSES]
+    );
+    for (let at = 0; at < found.length; at += PER_STATEMENT) {
+      const indexes = found.slice(at, at + PER_STATEMENT).map(({ offer }) => Number(offer));
+      for (const [index, offer] of await readOffers(connection, indexes)) view.loadOffer(String(index), offer);
+    }
+  }
+}
+
+/** Offers by the index of the action that made them. */
+export async function readOffers(connection: Query, indexes: readonly number[]): Promise<Map<number, Offer>> {
+  const offers = [
+    ...(await readTrades(connection, 'order', indexes)),
+    ...(await readTrades(connection, 'swap', indexes)),
+    ...(await readDispensers(connection, indexes)),
+    ...(await readObligations(connection, indexes))
+  ];
+  return new Map(offers.map((offer) => [offer.index, offer]));
+}
+
+const statusOf = (kind: string, of: string) =>
+  `(SELECT i.status FROM ${kind}_statuses n JOIN index_statuses i ON i.id = n.status_id
+    WHERE n.${kind}_action_index = ${of} ORDER BY n.action_index DESC LIMIT 1) AS status`;
+const SIDES = `s.address AS source, g.tick AS give_tick, t.tick AS get_tick, a.address AS get_address`;
+const JOINS = `JOIN actions x ON x.action_index = o.action_index JOIN index_addresses s ON s.id = x.source_id
+  LEFT JOIN index_tickers g ON g.id = o.give_tick_id LEFT JOIN index_tickers t ON t.id = o.get_tick_id
+  JOIN index_addresses a ON a.id = o.get_address_id`;
+
+function sideOf(row: Row, name: 'give' | 'get'): Side {
+  const isOwnership = row[`${name}_ownership`] === 1;
+  return {
+    tick: textOf(row[`${name}_tick`]),
+    amount: isOwnership ? ONE : amountOf(row[`${name}_amount`]),
+    isOwnership
+  };
+}
+
+const textOf = (value: string | number | null | undefined) => (value == null ? null : String(value));
+const amountOf = (value: string | number | null | undefined) => parseAmount(String(value ?? '')) ?? 0n;
+const numberOf = (value: string | number | null | undefined) => (value == null ? null : Number(value));
+/** NULL leaves a list as it was, 0 takes it away. */
+const editedList = (before: number | null, value: string | number | null | undefined) =>
+  value == null ? before : Number(value) || null;
+
+async function readTrades(connection: Query, kind: Trade['kind'], indexes: readonly number[]): Promise<Trade[]> {
+  const found = await rows<Row>(
+    connection,
+    `SELECT o.*, ${SIDES}, ${statusOf(kind, 'o.action_index')} FROM ${kind}s o ${JOINS}
+     WHERE o.action_index IN (?) AND o.status_id = ${VALID_STATUS}`,
+    [indexes]
+  );
+  if (found.length === 0) return [];
+  const [edits, matches] = [
+    await readEdits(connection, kind, indexes),
+    await rows<Row>(
+      connection,
+      `SELECT * FROM ${kind}_matches WHERE give_action_index IN (?) OR get_action_index IN (?)`,
+      [indexes, indexes]
+    )
+  ];
+  return found.map((row) => {
+    const index = Number(row['action_index']);
+    const [give, get] = [sideOf(row, 'give'), sideOf(row, 'get')];
+    const trade: Trade = {
+      kind,
+      index,
+      source: String(row['source']),
+      status: String(row['status']),
+      give,
+      get,
+      giveLeft: give.amount - usedOf(matches, index, give, { asMaker: 'get_amount', asTaker: 'give_amount' }),
+      getLeft: get.amount - usedOf(matches, index, get, { asMaker: 'give_amount', asTaker: 'get_amount' }),
+      getAddress: String(row['get_address']),
+      expiration: Number(row['expiration']),
+      allowList: numberOf(row['allow_list']),
+      blockList: numberOf(row['block_list'])
+    };
+    return (edits.get(index) ?? []).reduce(editTrade, trade);
+  });
+}
+
+function editTrade(trade: Trade, edit: Row): Trade {
+  return {
+    ...trade,
+    expiration: numberOf(edit['expiration']) ?? trade.expiration,
+    allowList: editedList(trade.allowList, edit['allow_list']),
+    blockList: editedList(trade.blockList, edit['block_list'])
+  };
+}
+
+/** A match names its maker first: what the taker gives is what the maker gets. */
+function usedOf(
+  matches: readonly Row[],
+  index: number,
+  { isOwnership }: Side,
+  { asMaker, asTaker }: { readonly asMaker: string; readonly asTaker: string }
+): bigint {
+  return matches.reduce((sum, match) => {
+    const column =
+      match['give_action_index'] === index ? asMaker : match['get_action_index'] === index ? asTaker : null;
+    if (column === null) return sum;
+    return sum + (isOwnership ? ONE : amountOf(match[column]));
+  }, 0n);
+}
+
+async function readEdits(connection: Query, kind: string, indexes: readonly number[]): Promise<Map<number, Row[]>> {
+  const found = await rows<Row>(
+    connection,
+    `SELECT e.*, x.block_index FROM ${kind}_edits e JOIN actions x ON x.action_index = e.action_index
+     WHERE e.${kind}_action_index IN (?) AND e.status_id = ${VALID_STATUS} ORDER BY e.action_index`,
+    [indexes]
+  );
+  return Map.groupBy(found, (edit) => Number(edit[`${kind}_action_index`]));
+}
+
+async function readDispensers(connection: Query, indexes: readonly number[]): Promise<Dispenser[]> {
+  const found = await rows<Row>(
+    connection,
+    `SELECT o.*, ${SIDES}, ${statusOf('dispenser', 'o.action_index')} FROM dispensers o ${JOINS}
+     WHERE o.action_index IN (?) AND o.status_id = ${VALID_STATUS}`,
+    [indexes]
+  );
+  if (found.length === 0) return [];
+  const edits = await readEdits(connection, 'dispenser', indexes);
+  const served = await rows<Row>(
+    connection,
+    `SELECT * FROM dispenses WHERE dispenser_action_index IN (?) AND status_id = ${VALID_STATUS} ORDER BY action_index`,
+    [indexes]
+  );
+  const cancels = await rows<Row>(
+    connection,
+    `SELECT n.dispenser_action_index AS offer, a.address AS heir, x.block_index FROM dispenser_statuses n
+     JOIN actions x ON x.action_index = n.action_index JOIN index_addresses a ON a.id = n.cancelled_by_id
+     WHERE n.dispenser_action_index IN (?)`,
+    [indexes]
+  );
+  const dispensers: Dispenser[] = [];
+  for (const row of found) {
+    const index = Number(row['action_index']);
+    const own = {
+      edits: edits.get(index) ?? [],
+      served: served.filter((dispense) => dispense['dispenser_action_index'] === index),
+      cancel: cancels.find(({ offer }) => offer === index)
+    };
+    dispensers.push(await dispenserOf(connection, row, own));
+  }
+  return dispensers;
+}
+
+async function dispenserOf(
+  connection: Query,
+  row: Row,
+  {
+    edits,
+    served,
+    cancel
+  }: { readonly edits: readonly Row[]; readonly served: readonly Row[]; readonly cancel: Row | undefined }
+): Promise<Dispenser> {
+  const give = sideOf(row, 'give');
+  const refills = edits.filter((edit) => amountOf(edit['give_escrow']) > 0n);
+  const lastRefill = Number(refills.at(-1)?.['action_index'] ?? 0);
+  const held = give.isOwnership ? ONE : amountOf(row['give_escrow']);
+  const added = refills.reduce((sum, edit) => sum + amountOf(edit['give_escrow']), 0n);
+  const sold = served.reduce((sum, dispense) => sum + (give.isOwnership ? ONE : amountOf(dispense['give_amount'])), 0n);
+  const source = String(row['source']);
+  const status = String(row['status']);
+  return {
+    kind: 'dispenser',
+    index: Number(row['action_index']),
+    source,
+    status,
+    give,
+    get: { tick: textOf(row['get_tick']), amount: amountOf(row['get_amount']) },
+    getAddress: String(row['get_address']),
+    left: held + added - sold,
+    refills: refills.length,
+    dispenses: served.filter((dispense) => Number(dispense['action_index']) > lastRefill).length,
+    expiration: edits.reduce((last, edit) => numberOf(edit['expiration']) ?? last, Number(row['expiration'])),
+    lists: await listsOf(connection, row, edits),
+    closesAt: cancel ? (await timeOf(connection, cancel)) + DISPENSER_DELAY_S : null,
+    heir: cancel ? String(cancel['heir']) : source
+  };
+}
+
+async function listsOf(connection: Query, row: Row, edits: readonly Row[]): Promise<DispenserLists[]> {
+  const lists: DispenserLists[] = [
+    { from: 0, allowList: numberOf(row['allow_list']), blockList: numberOf(row['block_list']) }
+  ];
+  for (const edit of edits.filter((edit) => edit['allow_list'] != null || edit['block_list'] != null)) {
+    const { allowList, blockList } = lists.at(-1)!;
+    lists.push({
+      from: (await timeOf(connection, edit)) + DISPENSER_DELAY_S,
+      allowList: editedList(allowList, edit['allow_list']),
+      blockList: editedList(blockList, edit['block_list'])
+    });
+  }
+  return lists;
+}
+
+/** The median time of the block of a row. */
+async function timeOf(connection: Query, row: Row): Promise<number> {
+  return medianTime(await readTimes(connection, Number(row['block_index']) + 1));
+}
+
+async function readObligations(connection: Query, indexes: readonly number[]): Promise<Obligation[]> {
+  const found = await rows<Row>(
+    connection,
+    `SELECT o.*, p.address AS payee, m.give_action_index AS maker, m.get_action_index AS taker, m.give_amount, m.get_amount,
+       m.give_tick_id AS taker_gives, ${statusOf('coinpay', 'o.action_index')}
+     FROM coinpay_obligations o JOIN order_matches m ON m.action_index = o.action_index
+     JOIN index_addresses p ON p.id = o.payee_address_id WHERE o.action_index IN (?)`,
+    [indexes]
+  );
+  if (found.length === 0) return [];
+  const sellers = found.map((row) => Number(row['taker_gives'] === 0 ? row['maker'] : row['taker']));
+  const orders = new Map((await readTrades(connection, 'order', sellers)).map((order) => [order.index, order]));
+  return found.map((row) => {
+    const makerSells = row['taker_gives'] === 0;
+    const [seller, buyer] = makerSells ? [row['maker'], row['taker']] : [row['taker'], row['maker']];
+    const { give } = orders.get(Number(seller))!;
+    const sold = amountOf(row[makerSells ? 'get_amount' : 'give_amount']);
+    return {
+      kind: 'coinpay',
+      index: Number(row['action_index']),
+      status: String(row['status']),
+      expiration: Number(row['expiration']),
+      payee: String(row['payee']),
+      coinAmount: amountOf(row['coin_amount']),
+      seller: Number(seller),
+      buyer: Number(buyer),
+      give: { ...give, amount: give.isOwnership ? ONE : sold }
+    };
+  });
+}

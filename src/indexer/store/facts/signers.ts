@@ -1,0 +1,149 @@
+import { parseAmount } from '../../../consensus/amount.ts';
+import { type Connection, rows } from '../../../db/core/connection.ts';
+import type { Cooling, Delegation, Signer, Stake } from '../../staking/signer.ts';
+import { readDecimal } from '../sanity.ts';
+import { VALID_STATUS } from '../valid-status.ts';
+
+type Query = Pick<Connection, 'query'>;
+type Row = Record<string, string | number | null>;
+
+/** Keys as the ledger has them, by their 64 hex digits; those that no action has named are missing. */
+export async function readSigners(connection: Query, pubkeys: readonly string[]): Promise<Map<string, Signer>> {
+  const named = await rows<{ id: number; pubkey: string }>(
+    connection,
+    'SELECT id, pubkey FROM index_pubkeys WHERE pubkey IN (?)',
+    [pubkeys]
+  );
+  if (named.length === 0) return new Map();
+  const ids = named.map(({ id }) => id);
+  const rowsOf = async (table: string) =>
+    Map.groupBy(
+      await rows<Row>(
+        connection,
+        `SELECT r.*, a.address AS source FROM ${table} r JOIN index_addresses a ON a.id = r.source_id
+         WHERE r.signing_pubkey_id IN (?) AND r.activation_block <> COALESCE(r.deactivation_block, 0)
+           AND r.status_id = ${VALID_STATUS} ORDER BY r.action_index`,
+        [ids]
+      ),
+      (row) => Number(row['signing_pubkey_id'])
+    );
+  const [stakes, delegations] = [await rowsOf('stakes'), await rowsOf('delegations')];
+  const ends = await rows<{ id: number; revoked: number | null; barred: number }>(
+    connection,
+    `SELECT k.id,
+       (SELECT MIN(r.deactivation_block) FROM stake_key_revocations r
+        WHERE r.signing_pubkey_id = k.id AND r.status_id = ${VALID_STATUS}) AS revoked,
+       EXISTS (SELECT 1 FROM capability_slash_events e WHERE e.signing_pubkey_id = k.id) AS barred
+     FROM index_pubkeys k WHERE k.id IN (?)`,
+    [ids]
+  );
+  const cooling = Map.groupBy(
+    await rows<Row>(
+      connection,
+      `SELECT u.*, a.address AS source FROM unstakes u JOIN index_addresses a ON a.id = u.source_id
+       WHERE u.signing_pubkey_id IN (?) AND u.status_id = ${VALID_STATUS} ORDER BY u.action_index`,
+      [ids]
+    ),
+    (row) => Number(row['signing_pubkey_id'])
+  );
+  const endOf = new Map(ends.map((end) => [end.id, end]));
+  return new Map(
+    named.map(({ id, pubkey }) => {
+      const { revoked = null, barred = 0 } = endOf.get(id) ?? {};
+      return [
+        pubkey,
+        {
+          stakes: (stakes.get(id) ?? []).map(stakeOf),
+          delegations: (delegations.get(id) ?? []).map(spanOf),
+          revokedFrom: revoked === null ? null : Number(revoked),
+          cooling: (cooling.get(id) ?? []).map(coolingOf),
+          isBarred: Number(barred) === 1
+        }
+      ];
+    })
+  );
+}
+
+/** Every key that was ever staked behind or delegated, in the order of their ids. */
+export async function readKeys(connection: Query): Promise<string[]> {
+  const found = await rows<{ pubkey: string }>(
+    connection,
+    `SELECT k.pubkey FROM index_pubkeys k
+     WHERE EXISTS (SELECT 1 FROM stakes s WHERE s.signing_pubkey_id = k.id AND s.status_id = ${VALID_STATUS})
+        OR EXISTS (SELECT 1 FROM delegations d WHERE d.signing_pubkey_id = k.id AND d.status_id = ${VALID_STATUS})
+     ORDER BY k.id`
+  );
+  return found.map(({ pubkey }) => pubkey);
+}
+
+/** Which rounds of prices are final, of some. */
+export async function readPricedRounds(connection: Query, rounds: readonly number[]): Promise<Set<number>> {
+  const found = await rows<{ round: number }>(
+    connection,
+    `SELECT round_number AS round FROM prices WHERE round_number IN (?) AND status_id = ${VALID_STATUS}`,
+    [rounds]
+  );
+  return new Set(found.map(({ round }) => Number(round)));
+}
+
+function spanOf(row: Row): Delegation {
+  return {
+    index: Number(row['action_index']),
+    source: String(row['source']),
+    from: Number(row['activation_block']),
+    to: row['deactivation_block'] == null ? null : Number(row['deactivation_block'])
+  };
+}
+
+function stakeOf(row: Row): Stake {
+  return { ...spanOf(row), amount: parseAmount(String(row['amount'])) ?? 0n };
+}
+
+function coolingOf(row: Row): Cooling {
+  return {
+    index: Number(row['action_index']),
+    source: String(row['source']),
+    amount: parseAmount(String(row['amount'])) ?? 0n,
+    until: Number(row['cooldown_end_block'])
+  };
+}
+
+/** The keys that addresses have ever staked behind, by address, in the order of their first stakes. */
+export async function readKeysOf(connection: Query, addresses: readonly string[]): Promise<Map<string, string[]>> {
+  const found = await rows<{ source: string; pubkey: string }>(
+    connection,
+    `SELECT a.address AS source, k.pubkey FROM index_addresses a JOIN stakes s ON s.source_id = a.id
+     JOIN index_pubkeys k ON k.id = s.signing_pubkey_id
+     WHERE a.address IN (?) AND s.status_id = ${VALID_STATUS} GROUP BY a.id, k.id ORDER BY MIN(s.action_index)`,
+    [addresses]
+  );
+  const keys = Map.groupBy(found, ({ source }) => source);
+  return new Map([...keys].map(([source, rows]) => [source, rows.map(({ pubkey }) => pubkey)]));
+}
+
+/** What addresses have earned and not yet claimed. */
+export async function readUnclaimed(connection: Query, addresses: readonly string[]): Promise<Map<string, bigint>> {
+  const sumOf = (table: string, where: string) =>
+    `(SELECT COALESCE(SUM(CAST(r.amount AS DECIMAL(60,18))), 0) FROM ${table} r WHERE r.source_id = a.id${where})`;
+  const found = await rows<{ address: string; earned: string; claimed: string }>(
+    connection,
+    `SELECT a.address, ${sumOf('validator_rewards', '')} AS earned,
+       ${sumOf('reward_claims', ` AND r.status_id = ${VALID_STATUS}`)} AS claimed
+     FROM index_addresses a WHERE a.address IN (?)`,
+    [addresses]
+  );
+  return new Map(found.map(({ address, earned, claimed }) => [address, readDecimal(earned) - readDecimal(claimed)]));
+}
+
+/** What comes back to stakers, by the height of the block. */
+export async function readCooling(connection: Query, heights: readonly number[]): Promise<Map<number, Cooling[]>> {
+  const found = await rows<Row>(
+    connection,
+    `SELECT u.action_index, u.cooldown_end_block, u.amount, a.address AS source FROM unstakes u
+     JOIN index_addresses a ON a.id = u.source_id
+     WHERE u.cooldown_end_block IN (?) AND u.status_id = ${VALID_STATUS}`,
+    [heights]
+  );
+  const byHeight = Map.groupBy(found, (row) => Number(row['cooldown_end_block']));
+  return new Map([...byHeight].map(([height, rows]) => [height, rows.map(coolingOf)]));
+}

@@ -1,0 +1,106 @@
+import { parseAmount } from '../../../consensus/amount.ts';
+import { rows } from '../../../db/core/connection.ts';
+import { splitPair, tickKey } from '../../state/keys.ts';
+import { LOCKS, type Token } from '../../state/token.ts';
+import { VALID_STATUS } from '../valid-status.ts';
+import { addressIds } from './addresses.ts';
+import type { Loading } from './loading.ts';
+
+type TokenRow = Readonly<Record<string, string | number | null>>;
+
+export async function loadTokens(keys: readonly string[], { connection, view, tickers }: Loading): Promise<void> {
+  const ids = keys.flatMap((key) => tickers.ids.get(key) ?? []);
+  const found =
+    ids.length === 0
+      ? []
+      : await rows<TokenRow>(
+          connection,
+          `SELECT t.*, i.tick, o.address AS owner, c.tick AS callback_tick FROM tokens t
+           JOIN index_tickers i ON i.id = t.tick_id JOIN index_addresses o ON o.id = t.owner_id
+           LEFT JOIN index_tickers c ON c.id = t.callback_tick_id WHERE t.tick_id IN (?)`,
+          [ids]
+        );
+  const tokens = new Map(found.map((row) => [tickKey(String(row['tick'])), readToken(row)]));
+  for (const key of keys) view.load('token', key, tokens.get(key));
+}
+
+/** A token from its row of `tokens`, with `tick`, `owner` and `callback_tick` as texts. */
+export function readToken(row: TokenRow): Token {
+  const number = (name: string) => (row[name] == null ? null : Number(row[name]));
+  const amount = (name: string) => parseAmount(String(row[name] ?? '')) ?? 0n;
+  return {
+    id: Number(row['tick_id']),
+    tick: String(row['tick']),
+    owner: String(row['owner']),
+    supply: amount('supply'),
+    maxSupply: amount('max_supply'),
+    maxMint: amount('max_mint'),
+    mintAddressMax: amount('mint_address_max'),
+    decimals: Number(row['decimals']),
+    description: row['description'] == null ? null : String(row['description']),
+    locks: Object.fromEntries(LOCKS.map((lock) => [lock, row[lock] === 1])) as Token['locks'],
+    callbackBlock: number('callback_block'),
+    callbackTick: row['callback_tick'] == null ? null : String(row['callback_tick']),
+    callbackAmount: row['callback_amount'] == null ? null : amount('callback_amount'),
+    allowList: number('allow_list'),
+    blockList: number('block_list'),
+    mintStartBlock: number('mint_start_block') ?? 0,
+    mintStopBlock: number('mint_stop_block') ?? 0,
+    actionIndex: Number(row['action_index']),
+    lastActionIndex: Number(row['last_action_index']),
+    escrowActionIndex: number('escrow_action_index')
+  };
+}
+
+export const BALANCES = `SELECT w.n, b.amount FROM w STRAIGHT_JOIN balances b ON b.address_id = w.a AND b.tick_id = w.t`;
+export const MINTED = `SELECT w.n, SUM(CAST(m.amount AS DECIMAL(60,18))) AS amount FROM w
+  STRAIGHT_JOIN actions x ON x.source_id = w.a STRAIGHT_JOIN mints m ON m.action_index = x.action_index AND m.tick_id = w.t
+  WHERE m.status_id = ${VALID_STATUS} GROUP BY w.n`;
+
+/** @param sql reads `n` and `amount` by a table `w` of numbered pairs */
+export async function loadPairs(
+  keys: readonly string[],
+  loading: Loading,
+  kind: 'balance' | 'minted',
+  sql: string
+): Promise<void> {
+  const { connection, view, tickers } = loading;
+  const pairs = keys.map(splitPair);
+  const ids = await addressIds(loading, [...new Set(pairs.map(([, address]) => address))]);
+  const wanted = pairs.flatMap(([tick, address], n) => {
+    const [a, t] = [ids.get(address), tickers.ids.get(tick)];
+    return a === undefined || t === undefined ? [] : [`(${n}, ${a}, ${t})`];
+  });
+  const found =
+    wanted.length === 0
+      ? []
+      : await rows<{ n: number; amount: string }>(
+          connection,
+          `WITH w (n, a, t) AS (VALUES ${wanted.join(', ')}) ${sql}`
+        );
+  const amounts = new Map(found.map(({ n, amount }) => [Number(n), parseAmount(String(amount)) ?? 0n]));
+  for (const [n, key] of keys.entries()) view.load(kind, key, amounts.get(n));
+}
+
+export async function loadTickSets(
+  keys: readonly string[],
+  loading: Loading,
+  kind: 'holdings' | 'owned',
+  table: string,
+  column: string
+): Promise<void> {
+  const { connection, view } = loading;
+  const ids = await addressIds(loading, keys);
+  for (const key of keys) {
+    const found = await rows<{ tick: string }>(
+      connection,
+      `SELECT i.tick FROM ${table} JOIN index_tickers i ON i.id = b.tick_id WHERE ${column} = ?`,
+      [ids.get(key) ?? 0]
+    );
+    view.loadSet(
+      kind,
+      key,
+      found.map(({ tick }) => tickKey(tick))
+    );
+  }
+}

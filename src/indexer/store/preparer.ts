@@ -1,0 +1,163 @@
+import { formatAmount } from '../../consensus/amount.ts';
+import type { ChainNames, LeafChange } from '../../consensus/balance-leaf.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
+import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
+import { type BlocksBelow, executeBlocks } from '../block/execute.ts';
+import { MEDIAN_BLOCKS } from '../block/median-time.ts';
+import type { Rules } from '../rules/rules.ts';
+import { splitPair, tickKey } from '../state/keys.ts';
+import { addSums, type MovedSums } from '../state/movements.ts';
+import type { RowChange, TableRow } from '../state/rows.ts';
+import type { Token } from '../state/token.ts';
+import { type Changed, View } from '../state/view.ts';
+import { factLoader } from './facts/loader.ts';
+import { loadLiveOffers, readTimes } from './facts/offers.ts';
+import { checkChanges } from './sanity.ts';
+import { leavesOf } from './state-roots.ts';
+
+type Query = Pick<Connection, 'query'>;
+
+/** Facts in memory, with which the view ages: as many older ones stay. A block at the tip reads few. */
+const MAX_FACTS = { catchUp: 15_000, tip: 2_000 };
+const COUNTERS = (['address', 'ticker', 'action', 'transaction'] as const).map(
+  (key) => ({ kind: 'counter', key }) as const
+);
+
+/** A balance as blocks leave it. */
+export interface BalanceRow {
+  readonly addressId: number;
+  readonly tickId: number;
+  readonly amount: string;
+  /** There was none before. */
+  readonly isNew: boolean;
+}
+
+/** Blocks that are carried out and not yet written. */
+export interface PreparedBlocks {
+  readonly executed: readonly ExecutedBlock[];
+  readonly rows: readonly TableRow[];
+  readonly changes: readonly RowChange[];
+  /** Tokens and balances as the blocks leave them; a balance of 0 is none. */
+  readonly tokens: readonly Token[];
+  readonly balances: readonly BalanceRow[];
+  /** Leaves of the balances; null where nobody asked for them, or where one has none. */
+  readonly leaves: readonly LeafChange[] | null;
+  /** Movements of each ticker, by its id. */
+  readonly moved: ReadonlyMap<number, number>;
+}
+
+/**
+ * Carries out blocks on what a ledger database holds, while those before them are still being written: what these changed is in
+ * memory, and what it reads of the database they did not change.
+ */
+export class Preparer {
+  readonly #rules: Rules;
+  /** Ids of all tickers, by `tickKey`. */
+  readonly #tickers = new Map<string, number>();
+  #view = new View({ isWhole: false });
+  /** Whether all live offers are in the view. */
+  #hasOffers = false;
+  /** Of the next blocks; undefined where only the database knows. */
+  #below: BlocksBelow | undefined;
+
+  constructor(rules: Rules) {
+    this.#rules = rules;
+  }
+
+  /** Forgets all that is in memory; what was prepared and not written never was. */
+  async restart(reader: Query): Promise<void> {
+    this.#view = new View({ isWhole: false });
+    this.#hasOffers = false;
+    this.#below = undefined;
+    this.#tickers.clear();
+    const tickers = await rows<{ id: number; tick: string }>(reader, 'SELECT id, tick FROM index_tickers');
+    for (const { id, tick } of tickers) this.#tickers.set(tickKey(tick), id);
+  }
+
+  /**
+   * Carries out blocks that follow those prepared last. These may still be being written; those before them must be written.
+   *
+   * @param reader sees what is committed, or the transaction that is to write them
+   * @param names of the chain, where leaves of balances are wanted
+   */
+  async prepare(blocks: readonly ChainBlock[], reader: Query, names?: ChainNames): Promise<PreparedBlocks> {
+    const view = this.#view;
+    // What is forgotten was changed by blocks that are written: the changes of those under way are newer.
+    if (view.size > (blocks.length > 1 ? MAX_FACTS.catchUp : MAX_FACTS.tip)) view.age();
+    const load = factLoader(reader, view, { ids: this.#tickers });
+    await load(view.missing(COUNTERS));
+    const below = this.#below ?? (await readBelow(reader, blocks[0]!.height));
+    if (!this.#hasOffers) await loadLiveOffers(reader, view);
+    this.#hasOffers = true;
+    const executed = await executeBlocks({ view, rules: this.#rules, load }, blocks, below);
+    const times = [...below.times, ...blocks.map(({ time }) => time)].slice(-MEDIAN_BLOCKS);
+    this.#below = { hashes: executed.at(-1)!.hashes, times };
+    return this.#collect(executed, names);
+  }
+
+  /** What executed blocks leave to be written, as the view now has it. */
+  #collect(executed: readonly ExecutedBlock[], names: ChainNames | undefined): PreparedBlocks {
+    const made = executed.flatMap(rowsOf);
+    for (const { table, columns } of made) {
+      if (table === 'index_tickers') this.#tickers.set(tickKey(String(columns['tick'])), Number(columns['id']));
+    }
+    const sums: MovedSums = new Map();
+    for (const block of executed) addSums(sums, block.sums);
+    const changed = this.#view.takeChanged();
+    checkChanges(changed, sums, this.#view);
+    return {
+      executed,
+      rows: made,
+      changes: executed.flatMap(({ rowChanges }) => rowChanges),
+      tokens: [...changed.tokens.keys()].flatMap((key) => this.#view.get('token', key) ?? []),
+      balances: this.#balancesOf(changed),
+      leaves: names ? leavesOf(this.#rules.hashes, names, this.#view, changed.pairs.keys()) : null,
+      moved: new Map([...sums].map(([tick, sum]) => [this.#tickers.get(tick)!, sum.rows]))
+    };
+  }
+
+  #balancesOf({ pairs }: Changed): BalanceRow[] {
+    return [...pairs].flatMap(([pair, before]) => {
+      const [tick, address] = splitPair(pair);
+      const amount = this.#view.get('balance', pair);
+      if (amount === before) return [];
+      const [addressId, tickId] = [this.#view.get('addressId', address)!, this.#tickers.get(tick)!];
+      return [{ addressId, tickId, amount: formatAmount(amount), isNew: before === 0n }];
+    });
+  }
+}
+
+async function readBelow(reader: Query, height: number): Promise<BlocksBelow> {
+  const [hashes] = await rows<BlockHashes & Record<string, unknown>>(
+    reader,
+    `SELECT l.hash AS ledger, a.hash AS actions, c.hash AS contract, s.hash AS state FROM blocks b
+     JOIN index_transactions l ON l.id = b.ledger_hash_id JOIN index_transactions a ON a.id = b.actions_hash_id
+     JOIN index_transactions c ON c.id = b.contract_hash_id LEFT JOIN index_transactions s ON s.id = b.state_hash_id
+     ORDER BY b.block_index DESC LIMIT 1`
+  );
+  return { hashes, times: await readTimes(reader, height) };
+}
+
+/** All rows of a block. New addresses and tickers bear its height. */
+function rowsOf({ block: { height, time }, hashes, root, rows: made }: ExecutedBlock): TableRow[] {
+  const stamped = made.map((row) =>
+    row.table === 'index_addresses' || row.table === 'index_tickers'
+      ? { table: row.table, columns: { ...row.columns, block_index: height } }
+      : row
+  );
+  return [
+    ...stamped,
+    {
+      table: 'blocks',
+      columns: {
+        block_index: height,
+        block_time: time,
+        ledger_hash_id: hashes.ledger,
+        actions_hash_id: hashes.actions,
+        contract_hash_id: hashes.contract,
+        state_hash_id: hashes.state,
+        block_merkle_root: root
+      }
+    }
+  ];
+}

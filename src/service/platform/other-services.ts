@@ -1,0 +1,66 @@
+import Value from 'typebox/value';
+import { readBounded } from '../../wire/bounded.ts';
+import { parseJson } from '../../wire/json.ts';
+import { type ServiceLook, ServiceLookSchema } from '../../wire/state/service-look.ts';
+import { reasonOf } from '../rpc/call-method.ts';
+
+/** What another service said last. */
+export interface ToldService {
+  /** Base URL, as it is configured. */
+  readonly url: string;
+  /** Null before its first answer. */
+  readonly look: ServiceLook | null;
+  /** Why its last answer was none; null when it answered, and before it was asked. */
+  readonly fault: string | null;
+}
+
+const ASK_EVERY_MS = 1_000;
+const TIMEOUT_MS = 2_000;
+const MAX_BODY_BYTES = 512 * 1024;
+const MAX_FAULT_LETTERS = 200;
+
+/** Other services of the platform, asked for their state while somebody looks at the console. */
+export class OtherServices {
+  readonly #key: string | undefined;
+  #told: readonly ToldService[];
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #isAsking = false;
+
+  /** @param urls base URLs @param key accepted by all of them */
+  constructor(urls: readonly string[], key: string | undefined) {
+    this.#told = urls.map((url) => ({ url, look: null, fault: null }));
+    this.#key = key;
+  }
+
+  /** What is known now; asks anew where that is older than a second. */
+  list(): readonly ToldService[] {
+    if (!this.#isAsking && performance.now() - this.#askedAt >= ASK_EVERY_MS) void this.#askAll();
+    return this.#told;
+  }
+
+  async #askAll(): Promise<void> {
+    this.#isAsking = true;
+    this.#told = await Promise.all(this.#told.map((before) => this.#ask(before)));
+    this.#askedAt = performance.now();
+    this.#isAsking = false;
+  }
+
+  /** Never throws. What was known stays, beside the fault. */
+  async #ask({ url, look }: ToldService): Promise<ToldService> {
+    try {
+      const response = await fetch(`${url}/debug/pipeline`, {
+        headers: this.#key === undefined ? {} : { 'x-api-key': this.#key },
+        redirect: 'error',
+        signal: AbortSignal.timeout(TIMEOUT_MS)
+      });
+      if (response.status === 401) throw new Error('it refused the key: set CONSOLE_SERVICES_KEY to its key');
+      if (response.status !== 200) throw new Error(`it answered HTTP ${response.status}`);
+      const tooLong = () => new Error(`it answered more than ${MAX_BODY_BYTES} bytes`);
+      const told = parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong));
+      if (!Value.Check(ServiceLookSchema, told)) throw new Error('it answered no state of a service');
+      return { url, look: told, fault: null };
+    } catch (caught) {
+      return { url, look, fault: reasonOf(caught).slice(0, MAX_FAULT_LETTERS) };
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import { findNetwork } from '../../coin/find-network.ts';
+import { arrowOf, type Pipeline, type PipelineNode, type PipelineState } from '../../wire/state/pipeline.ts';
+import type { ServiceLook } from '../../wire/state/service-look.ts';
+import type { ToldService } from './other-services.ts';
+
+/** One service of the platform, for one network or database. */
+export interface PlatformRow {
+  /** The service that is asked. */
+  readonly isSelf: boolean;
+  /** Its console page; null for what has none, such as a coin node. */
+  readonly url: string | null;
+  /** `decoder`, `sync server`; null while it never answered. */
+  readonly service: string | null;
+  readonly version: string | null;
+  /** The network or database that it works for; null where it works for all. */
+  readonly lane: string | null;
+  readonly state: PipelineState;
+  readonly doing: string;
+  readonly height: number | null;
+  readonly lag: number | null;
+  /** Why it is not well. */
+  readonly reason: string | null;
+}
+
+/** The platform as one service and those that it asks know it. */
+export interface PlatformView {
+  /** From coin node to replica, one lane per network. */
+  readonly pipeline: Pipeline;
+  readonly rows: readonly PlatformRow[];
+}
+
+/** From upstream to downstream; then those beside the way of blocks. */
+const ORDER = [
+  'coin node',
+  'decoder',
+  'indexer',
+  'sync server',
+  'replica',
+  'explorer',
+  'tracker',
+  'encoder',
+  'miner',
+  'hub'
+];
+const WAY = ORDER.slice(0, 5);
+const SYNC_ROLES = ['sync server', 'replica'];
+
+/** A box of a service, with the service that told of it. */
+interface Found {
+  readonly told: ToldOrOwn;
+  readonly node: PipelineNode;
+}
+
+type ToldOrOwn = Omit<ToldService, 'url'> & { readonly url: string | null };
+
+/** Puts together what services say of themselves. @param own of the service that is asked */
+export function platformView(own: ServiceLook, others: readonly ToldService[]): PlatformView {
+  const all: ToldOrOwn[] = [
+    { url: null, look: own, fault: null },
+    ...others.filter(({ look }) => look?.instance !== own.instance)
+  ];
+  const found = all.flatMap((told) => boxesOf(told).map((node): Found => ({ told, node })));
+  const silent = all.filter(({ look }) => look === null);
+  const rows = [...found].sort((a, b) => placeOf(a) - placeOf(b) || textOf(a).localeCompare(textOf(b))).map(rowOf);
+  return { pipeline: wayOf(found), rows: [...rows, ...silent.map(silentRow)] };
+}
+
+/** The boxes that are the service itself; a coin node is told of by its decoder. */
+function boxesOf({ look, fault }: ToldOrOwn): PipelineNode[] {
+  if (!look) return [];
+  const roles = look.service === 'sync' ? SYNC_ROLES : [look.service];
+  const own = look.pipeline.nodes.filter(({ role }) => roles.includes(role));
+  if (fault === null) return look.service === 'decoder' ? [...coinNodesOf(look), ...own] : own;
+  return own.map((node) => ({ ...node, state: 'failed', doing: 'does not answer', reason: fault }));
+}
+
+const coinNodesOf = ({ pipeline }: ServiceLook) => pipeline.nodes.filter(({ role }) => role === 'coin node');
+const placeOf = ({ node }: Found) => (ORDER.indexOf(node.role) + ORDER.length + 1) % (ORDER.length + 1);
+const textOf = ({ node }: Found) => `${node.lane ?? ''} ${node.name}`;
+
+function rowOf({ told, node }: Found): PlatformRow {
+  const { url, look } = told;
+  const { role, lane, state, doing, height, reason } = node;
+  const arriving = look?.pipeline.edges.filter(({ to }) => to === node.id) ?? [];
+  const lag = arriving.find((edge) => edge.lag !== null)?.lag ?? null;
+  const row = { service: role, lane: lane && worksFor(role, lane), state, doing, height, lag, reason };
+  if (role === 'coin node') return { ...row, isSelf: false, url: null, version: null };
+  return { ...row, isSelf: url === null, url: url && url + look!.console, version: look!.version };
+}
+
+/** Sync works for databases, `indexer/litecoin/regtest`; all others for a network, `litecoin/regtest`. */
+function worksFor(role: string, lane: string): string {
+  return SYNC_ROLES.includes(role) ? lane : networkIn(lane);
+}
+
+function silentRow({ url, fault }: ToldOrOwn): PlatformRow {
+  const nothing = { service: null, version: null, lane: null, height: null, lag: null };
+  const state = fault === null ? 'unknown' : 'failed';
+  return {
+    ...nothing,
+    isSelf: false,
+    url,
+    state,
+    doing: fault === null ? 'not heard of yet' : 'does not answer',
+    reason: fault
+  };
+}
+
+/** One box of each kind that a network has, joined in the order of the blocks. */
+function wayOf(found: readonly Found[]): Pipeline {
+  const networks = [...new Set(found.flatMap(({ node }) => networkOf(node) ?? []))].sort();
+  const lanes = networks.map((network) => {
+    const boxes = WAY.flatMap((role) => {
+      const first = found.find(({ node }) => node.role === role && networkOf(node) === network);
+      return first ? [boxOn(network, first)] : [];
+    });
+    const arrows = boxes.slice(1).map((box, at) => arrowOf(boxes[at]!, box, box, box.height));
+    return { boxes, arrows };
+  });
+  const drawn = lanes.filter(({ arrows }) => arrows.length > 1); // else a lane of the service itself says it
+  return { nodes: drawn.flatMap(({ boxes }) => boxes), edges: drawn.flatMap(({ arrows }) => arrows) };
+}
+
+/** `litecoin/regtest` for what stands on the way of the blocks of a ledger; undefined for all else. */
+function networkOf({ role, lane }: PipelineNode): string | undefined {
+  if (lane === null || !WAY.includes(role)) return undefined;
+  return SYNC_ROLES.includes(role) && !lane.startsWith('indexer/') ? undefined : networkIn(lane);
+}
+
+/** The network of a lane, such as `indexer/LTC/regtest` or `litecoin-regtest`: a hub may spell it in another way. */
+function networkIn(lane: string): string {
+  const words = lane.replace('-', '/').split('/').slice(-2);
+  const known = findNetwork(words.join(':'));
+  return known ? `${known.chain}/${known.network}` : words.join('/');
+}
+
+function boxOn(network: string, { told, node }: Found): PipelineNode {
+  const place = told.url === null ? 'this service' : (URL.parse(told.url)?.host ?? told.url);
+  const name = node.role === 'coin node' ? node.name : place;
+  return { ...node, id: `${network} ${node.role}`, lane: network, name };
+}

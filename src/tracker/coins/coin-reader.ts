@@ -1,0 +1,130 @@
+import type { Pool } from 'mysql2/promise';
+import { databaseError, rows, type SqlRow } from '../../db/core/connection.ts';
+import { streamRowBytes, type TakeRowBytes } from '../../db/core/row-stream.ts';
+import type { Digits } from './coin-json.ts';
+import { OUTPOINT_BYTES } from './records.ts';
+
+/** Takes the coins of a page as they are read. Bytes are valid during the call only. */
+export interface CoinTaker {
+  /** Called once, first. @param height of the last block; -1 before the first */
+  tip(height: number): void;
+  /** @param outpointAt where the outpoint is in the value's bytes */
+  coin(outpointAt: number, value: Digits, height: number): void;
+}
+
+/** What a script has and ever had. */
+export interface ScriptSummary {
+  /** Base units of confirmed coins that may be spent in the next block. */
+  readonly confirmed: bigint;
+  /** Base units of everything that was ever paid to it in blocks. */
+  readonly received: bigint;
+  readonly coins: number;
+  /** Height of the first block that paid to it; null: none did. */
+  readonly firstHeight: number | null;
+}
+
+/** Of coins that may be spent in the next block. */
+const MATURE = 'height + maturity <= (SELECT MAX(block_index) FROM blocks) + 1';
+
+/** The tip, then the coins: the union is sent as it is read. */
+const PAGE = {
+  table: 'coins',
+  columns: [],
+  sql: `(SELECT MAX(block_index) AS height, NULL AS outpoint, NULL AS value FROM blocks)
+    UNION ALL (SELECT height, outpoint, value FROM coins FORCE INDEX (coins_script)
+      WHERE script_hash = ? AND outpoint > ? AND ${MATURE} ORDER BY outpoint LIMIT ?)`
+};
+/** The length of a column that is null, in rows as MariaDB sends them. */
+const NULL = 0xfb;
+/** A statement's own limit ends it. */
+const NEVER = new AbortController().signal;
+
+export interface CoinPage {
+  readonly scriptHash: Buffer;
+  /** An outpoint; empty: from the first. */
+  readonly after: Buffer;
+  readonly limit: number;
+}
+
+/** Reads beside the writer: each statement sees whole groups of blocks. Every method may throw DATABASE_UNAVAILABLE. */
+export class CoinReader {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * Coins in the order of their outpoints, as of one moment.
+   */
+  async page({ scriptHash, after, limit }: CoinPage, taker: CoinTaker): Promise<void> {
+    const { coin, tip } = taker;
+    const takeRow: TakeRowBytes = (bytes, start) => {
+      const heightAt = start + 1;
+      const outpointAt = heightAt + bytes[start]! + 1;
+      if (bytes[start] === NULL) tip.call(taker, -1);
+      else if (bytes[outpointAt - 1] === NULL) tip.call(taker, numberIn(bytes, heightAt, outpointAt - 1));
+      else {
+        const valueAt = outpointAt + OUTPOINT_BYTES + 1;
+        const value = { bytes, from: valueAt, to: valueAt + bytes[valueAt - 1]! };
+        coin.call(taker, outpointAt, value, numberIn(bytes, heightAt, outpointAt - 1));
+      }
+      return undefined;
+    };
+    const connection = await this.#pool.getConnection().catch((caught: unknown) => {
+      throw databaseError(caught);
+    });
+    try {
+      await streamRowBytes(connection, { ...PAGE, values: [scriptHash, after, limit] }, takeRow, NEVER);
+      connection.release();
+    } catch (caught) {
+      connection.destroy();
+      throw caught;
+    }
+  }
+
+  async summary(scriptHash: Buffer): Promise<ScriptSummary> {
+    const [[sums], [script]] = await Promise.all([
+      this.#rows<{ value: string | null; coins: number }>(
+        `SELECT CAST(SUM(value) AS CHAR) AS value, COUNT(*) AS coins FROM coins FORCE INDEX (coins_script) WHERE script_hash = ? AND ${MATURE}`,
+        [scriptHash]
+      ),
+      this.#rows<{ first: number; received: string }>(
+        'SELECT first_height AS first, CAST(received AS CHAR) AS received FROM scripts WHERE script_hash = ?',
+        [scriptHash]
+      )
+    ]);
+    return {
+      confirmed: BigInt(sums?.value ?? 0),
+      received: BigInt(script?.received ?? 0),
+      coins: Number(sums?.coins ?? 0),
+      firstHeight: script?.first ?? null
+    };
+  }
+
+  /** Whose coins stand at these places, as far as they are stored. */
+  async owners(
+    outpoints: readonly Buffer[]
+  ): Promise<readonly { readonly outpoint: Buffer; readonly scriptHash: Buffer; readonly value: bigint }[]> {
+    if (outpoints.length === 0) return [];
+    const found = await this.#rows<{ outpoint: Buffer; scriptHash: Buffer; value: string }>(
+      'SELECT outpoint, script_hash AS scriptHash, CAST(value AS CHAR) AS value FROM coins WHERE outpoint IN (?)',
+      [outpoints]
+    );
+    return found.map(({ value, ...place }) => ({ ...place, value: BigInt(value) }));
+  }
+
+  async #rows<T extends object>(sql: string, values: readonly unknown[]): Promise<(T & SqlRow)[]> {
+    try {
+      return await rows<T & SqlRow>(this.#pool, sql, values);
+    } catch (caught) {
+      throw databaseError(caught);
+    }
+  }
+}
+
+function numberIn(bytes: Buffer, from: number, to: number): number {
+  let number = 0;
+  for (let at = from; at < to; at++) number = 10 * number + bytes[at]! - 0x30;
+  return number;
+}

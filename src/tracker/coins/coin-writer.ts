@@ -1,0 +1,80 @@
+import type { ChainDatabase } from '../../chain/database.ts';
+import { PlatformError } from '../../errors.ts';
+import { MADE, places, type RecordKind, SCRIPT, SPENT } from './records.ts';
+import { amountAt, type CoinChanges, type ReducedChanges } from './reduce.ts';
+
+/** Rows of one statement: some 400 kB of text. */
+const ROWS = 2_000;
+
+/** The statements that change stored coins. They belong into one transaction. */
+export class CoinWriter {
+  readonly #database: ChainDatabase;
+
+  constructor(database: ChainDatabase) {
+    this.#database = database;
+  }
+
+  /** @throws {PlatformError} DATABASE_UNUSABLE when a coin is spent that is not stored */
+  async apply({ made, spent, scripts }: ReducedChanges): Promise<void> {
+    await this.#spend(spent);
+    // Two rewards of the early Bitcoin chain have the ids of older ones, and took their place.
+    await this.insertCoins(made, 'ON DUPLICATE KEY UPDATE height = VALUES(height)');
+    await this.insertScripts(scripts, 'ON DUPLICATE KEY UPDATE received = received + VALUES(received)');
+  }
+
+  async insertCoins(made: Buffer, after = ''): Promise<void> {
+    for (const rows of lists(MADE, made, coinRow))
+      await this.#database.query(
+        `INSERT INTO coins (outpoint, script_hash, value, height, maturity) VALUES ${rows} ${after}`
+      );
+  }
+
+  async insertScripts(scripts: Buffer, after = ''): Promise<void> {
+    for (const rows of lists(SCRIPT, scripts, scriptRow))
+      await this.#database.query(`INSERT INTO scripts (script_hash, first_height, received) VALUES ${rows} ${after}`);
+  }
+
+  /** Keeps what a rollback of one block needs, before the coins that it spends go. @param spent without what the block itself made */
+  async keepUndo(height: number, made: Buffer, { spent }: Pick<CoinChanges, 'spent'>): Promise<void> {
+    for (const rows of lists(MADE, made, (records, at) => `(${height},${madeRow(records, at)})`))
+      await this.#database.query(`INSERT INTO made (block_index, outpoint, script_hash, value) VALUES ${rows}`);
+    for (const list of lists(SPENT, spent, outpointOf))
+      await this.#database.query(
+        `INSERT INTO spent (block_index, script_hash, outpoint, value, height, maturity)
+         SELECT ${height}, script_hash, outpoint, value, height, maturity FROM coins WHERE outpoint IN (${list})`
+      );
+  }
+
+  async #spend(spent: Buffer): Promise<void> {
+    let gone = 0;
+    for (const list of lists(SPENT, spent, outpointOf))
+      gone += await this.#database.change(`DELETE FROM coins WHERE outpoint IN (${list})`);
+    const missing = spent.length / SPENT.sizeBytes - gone;
+    if (missing > 0) throw coinsMissing(missing);
+  }
+}
+
+/** The chain spends coins that were never stored. */
+export function coinsMissing(count: number): PlatformError {
+  const reason = `the node's blocks spend ${count} coins that are not stored: drop the database, and the tracker then reads the chain again`;
+  return new PlatformError('DATABASE_UNUSABLE', { reason });
+}
+
+const outpointOf = (records: Buffer, at: number): string => `X'${records.toString('hex', at, at + SPENT.key)}'`;
+const hashOf = (records: Buffer, at: number): string =>
+  `X'${records.toString('hex', at + MADE.hashAt, at + MADE.valueAt)}'`;
+const madeRow = (records: Buffer, at: number): string =>
+  `${outpointOf(records, at)},${hashOf(records, at)},${records.readBigUInt64LE(at + MADE.valueAt)}`;
+const coinRow = (records: Buffer, at: number): string =>
+  `(${madeRow(records, at)},${records.readUInt32LE(at + MADE.heightAt)},${records[at + MADE.maturityAt]})`;
+const scriptRow = (records: Buffer, at: number): string =>
+  `(X'${records.toString('hex', at, at + SCRIPT.key)}',${records.readUInt32LE(at + SCRIPT.heightAt)},${amountAt(records, at)})`;
+
+/** The records as lists of SQL, so many in each. */
+function* lists(kind: RecordKind, records: Buffer, print: (records: Buffer, at: number) => string): Generator<string> {
+  const stepBytes = ROWS * kind.sizeBytes;
+  for (let from = 0; from < records.length; from += stepBytes) {
+    const part = records.subarray(from, from + stepBytes);
+    yield Array.from(places(kind, part), (at) => print(part, at)).join();
+  }
+}

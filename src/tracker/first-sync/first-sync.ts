@@ -1,0 +1,142 @@
+import type { ChainDatabase } from '../../chain/database.ts';
+import { databaseError, rows, type SqlRow } from '../../db/core/connection.ts';
+import { type CoinWriter, coinsMissing } from '../coins/coin-writer.ts';
+import { SPENT } from '../coins/records.ts';
+import type { ReducedChanges } from '../coins/reduce.ts';
+import { COINS_OF_SCRIPTS, SPOOL } from '../schema.ts';
+import { partByShards, type SpoolPart, shardsFor } from './shards.ts';
+
+/** How far a first sync is. */
+export interface FirstSyncProgress {
+  /** Blocks up to this one are gathered before any coin is stored. */
+  readonly lastBlock: number;
+  readonly shards: number;
+  /** Shards whose coins are stored. */
+  readonly loaded: number;
+}
+
+export interface FirstSyncDeps {
+  readonly database: ChainDatabase;
+  readonly writer: CoinWriter;
+  /** Takes long for many records, so it belongs into another thread. */
+  readonly reduce: (changes: ReducedChanges) => Promise<ReducedChanges>;
+}
+
+type Spooled = ReducedChanges & SqlRow;
+
+/** Text of one statement. */
+const STATEMENT_BYTES = 2 ** 20;
+
+/**
+ * The first sync of a long chain. Written block by block, coins would be put at random places of tables larger than memory, and most
+ * of them deleted soon after. So the blocks are gathered first: what each group of them makes and spends, by shards. Then each shard
+ * becomes the coins that are left of it, in the order of the table's key.
+ *
+ * Each step is one transaction; whoever opens the database after a kill goes on with the next one. No step needs more memory than one
+ * group of blocks, or two shards.
+ */
+export class FirstSync {
+  readonly #deps: FirstSyncDeps;
+  #progress: FirstSyncProgress;
+  #ahead: { readonly shard: number; readonly changes: Promise<ReducedChanges> } | undefined;
+
+  private constructor(deps: FirstSyncDeps, progress: FirstSyncProgress) {
+    this.#deps = deps;
+    this.#progress = progress;
+  }
+
+  /** The first sync that a database is in; null when it is in none. */
+  static async open(deps: FirstSyncDeps): Promise<FirstSync | null> {
+    const [found] = await deps.database.query<FirstSyncProgress & SqlRow>(
+      'SELECT last_block AS lastBlock, shards, loaded FROM first_sync'
+    );
+    return found ? new FirstSync(deps, { ...found }) : null;
+  }
+
+  /** Begins the first sync of an empty database. */
+  static async begin(deps: FirstSyncDeps, lastBlock: number): Promise<FirstSync> {
+    const { database } = deps;
+    const shards = shardsFor(lastBlock);
+    await database.query(SPOOL);
+    await database.query('INSERT INTO first_sync (id, last_block, shards, loaded) VALUES (1, ?, ?, 0)', [
+      lastBlock,
+      shards
+    ]);
+    return new FirstSync(deps, { lastBlock, shards, loaded: 0 });
+  }
+
+  get progress(): FirstSyncProgress {
+    return this.#progress;
+  }
+
+  /** Stores the records of a group of blocks, within the caller's transaction. @param height of its last block */
+  async gather(height: number, changes: ReducedChanges): Promise<void> {
+    let list: string[] = [];
+    let bytes = 0;
+    const write = async () => {
+      if (list.length > 0) await this.#deps.database.query(`INSERT INTO first_sync_spool VALUES ${list.join()}`);
+      [list, bytes] = [[], 0];
+    };
+    for (const part of partByShards(changes, this.#progress.shards)) {
+      const text = rowOf(height, part);
+      if (bytes + text.length > STATEMENT_BYTES) await write();
+      list.push(text);
+      bytes += text.length;
+    }
+    await write();
+  }
+
+  /**
+   * Stores the coins of the next shard; after the last one the index of scripts is made.
+   *
+   * @returns whether all is done
+   * @throws {PlatformError} DATABASE_UNAVAILABLE; DATABASE_UNUSABLE when a coin is spent that no block made
+   */
+  async loadNext(): Promise<boolean> {
+    const { database, writer } = this.#deps;
+    const { loaded: shard, shards } = this.#progress;
+    if (shard === shards) {
+      await this.#finish();
+      return true;
+    }
+    const { made, spent, scripts } = await this.#shard(shard);
+    if (spent.length > 0) throw coinsMissing(spent.length / SPENT.sizeBytes);
+    if (shard + 1 < shards) this.#shard(shard + 1).catch(() => undefined); // rethrown when it is its turn
+    await database.transaction(async () => {
+      await writer.insertCoins(made);
+      await writer.insertScripts(scripts);
+      await database.query('UPDATE first_sync SET loaded = ?', [shard + 1]);
+    });
+    this.#progress = { ...this.#progress, loaded: shard + 1 };
+    return false;
+  }
+
+  /** What is left of a shard's records; it is worked out once. */
+  #shard(shard: number): Promise<ReducedChanges> {
+    if (this.#ahead?.shard !== shard) this.#ahead = { shard, changes: this.#reduceShard(shard) };
+    return this.#ahead.changes;
+  }
+
+  async #reduceShard(shard: number): Promise<ReducedChanges> {
+    const { database, reduce } = this.#deps;
+    const sql = 'SELECT made, spent, scripts FROM first_sync_spool WHERE shard = ? ORDER BY block_index, part';
+    const parts = await rows<Spooled>(database.pool, sql, [shard]).catch((caught: unknown) => {
+      throw databaseError(caught);
+    });
+    return await reduce({
+      made: Buffer.concat(parts.map(({ made }) => made)),
+      spent: Buffer.concat(parts.map(({ spent }) => spent)),
+      scripts: Buffer.concat(parts.map(({ scripts }) => scripts))
+    });
+  }
+
+  async #finish(): Promise<void> {
+    const { database } = this.#deps;
+    await database.queryWithoutLimit(COINS_OF_SCRIPTS);
+    await database.queryWithoutLimit('DROP TABLE IF EXISTS first_sync_spool');
+    await database.query('DELETE FROM first_sync');
+  }
+}
+
+const rowOf = (height: number, { shard, part, made, spent, scripts }: SpoolPart): string =>
+  `(${shard},${height},${part},X'${made.toString('hex')}',X'${spent.toString('hex')}',X'${scripts.toString('hex')}')`;

@@ -1,0 +1,120 @@
+import Type, { type Static } from 'typebox';
+import { ByName } from '../by-name.ts';
+import { type BlockHashes, DatabaseIdSchema, HASH_FIELDS, hashesOf } from './database.ts';
+import { IDENTIFIER_PATTERN } from './schema.ts';
+
+/** A client ends a connection on which a longer message comes, and a server sends none. */
+export const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
+
+const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Hash = Type.Union([Type.String({ maxLength: 250 }), Type.Null()]);
+
+/** One row as it travels: column name to value; binary as `{"__xbin__": base64}`. */
+export type WireRow = Record<string, unknown>;
+/** Table name to rows; tables without rows are left out. */
+export type WireRows = Record<string, WireRow[]>;
+const Rows = ByName(Type.Array(ByName(Type.Unknown())));
+
+/** Sent on connection and every 60 seconds. */
+export const StatusMessageSchema = Type.Object({
+  type: Type.Literal('status'),
+  ...DatabaseIdSchema.properties,
+  block_height: Type.Union([Height, Type.Null()]),
+  block_time: Type.Union([Type.Number(), Type.Null()]),
+  ...HASH_FIELDS
+});
+export type StatusMessage = Static<typeof StatusMessageSchema>;
+
+/** First and last height of the blocks that were read in one snapshot; the mutable rows are in the last one's message. */
+export const GroupSchema = Type.Object({ first: Height, last: Height });
+export type Group = Static<typeof GroupSchema>;
+
+/** From and to, inclusive; the largest safe integers stand for no bound. Null: the rows in which the column is NULL. */
+const Span = Type.Union([Type.Tuple([Type.Integer(), Type.Integer()]), Type.Null()]);
+
+/** Parts of one table that are sent whole. */
+export const TableRangesMessageSchema = Type.Object({
+  /** An integer column; null: slots 0 to 4095, the first 12 bits of a row's hash. */
+  column: Type.Union([Type.String({ pattern: IDENTIFIER_PATTERN }), Type.Null()]),
+  spans: Type.Array(Span),
+  /** Every row that lies in one of the spans and in no block of the group; others there are gone. */
+  rows: Type.Array(ByName(Type.Unknown()))
+});
+export type TableSpans = Static<typeof TableRangesMessageSchema>;
+
+/**
+ * One block.
+ *
+ * `data` holds the rows of the block and new lookup rows. The rest says what changed elsewhere, in the last message of a group:
+ * `updated_rows` (upserts of mutable and derived rows), `deleted_rows` (identity columns of vanished mutable rows), and `ranges`:
+ * parts of tables whole, for what changed in older blocks, in rows without a block, and in tables whose rows have none.
+ */
+export const BlockMessageSchema = Type.Object({
+  type: Type.Literal('block'),
+  ...DatabaseIdSchema.properties,
+  schema_version: Type.Integer(),
+  block_index: Height,
+  block_time: Type.Union([Type.Number(), Type.Null()]),
+  ...HASH_FIELDS,
+  group: Type.Optional(GroupSchema),
+  previous_hash: Type.Optional(Type.Union([Type.Object(HASH_FIELDS), Type.String(), Type.Null()])),
+  state_hash: Type.Optional(Hash),
+  balances_root: Type.Optional(Hash),
+  block_merkle_root: Type.Optional(Hash),
+  state_root: Type.Optional(Hash),
+  data: Rows,
+  updated_rows: Type.Optional(Rows),
+  deleted_rows: Type.Optional(Rows),
+  ranges: Type.Optional(ByName(TableRangesMessageSchema)),
+  /** Schema fingerprint at this block; when it changes, a client fetches `/schema` before it applies. */
+  schema_fingerprint: Type.Optional(Type.String({ maxLength: 64 })),
+  sync_mode: Type.Optional(Type.String())
+});
+export type BlockMessage = Static<typeof BlockMessageSchema>;
+
+/** The block before a message's, as its source names it; null where it does not. */
+export function previousHashes({ dbType, previous_hash }: BlockMessage): BlockHashes | null {
+  if (previous_hash == null) return null;
+  return hashesOf(dbType, typeof previous_hash === 'string' ? { block_hash: previous_hash } : previous_hash);
+}
+
+/** Rows that a block brings. */
+export function countRows({ data, updated_rows = {} }: Pick<BlockMessage, 'data' | 'updated_rows'>): number {
+  return [data, updated_rows].flatMap((rows) => Object.values(rows)).reduce((sum, { length }) => sum + length, 0);
+}
+
+/** `block_index` is the first orphaned height; the new branch follows as block messages. */
+export const ReorgMessageSchema = Type.Object({
+  type: Type.Literal('reorg'),
+  ...DatabaseIdSchema.properties,
+  block_index: Height
+});
+export type ReorgMessage = Static<typeof ReorgMessageSchema>;
+
+/** What a message says before its rows: which block it is. */
+const BlockHeadSchema = Type.Object({
+  type: Type.Literal('block'),
+  ...DatabaseIdSchema.properties,
+  block_index: Height,
+  ...HASH_FIELDS
+});
+/** A message without its rows, for listeners that only compare a source's hashes. */
+export const AnnouncementSchema = Type.Union([StatusMessageSchema, BlockHeadSchema, ReorgMessageSchema]);
+export type Announcement = Static<typeof AnnouncementSchema>;
+
+export const ServerMessageSchema = Type.Union([StatusMessageSchema, BlockMessageSchema, ReorgMessageSchema]);
+export type ServerMessage = Static<typeof ServerMessageSchema>;
+
+/** The ten tables of an `infra-only` subscription. */
+export const INFRA_TABLES: ReadonlySet<string> = new Set([
+  'stakes',
+  'delegations',
+  'validator_rewards',
+  'prices',
+  'reward_claims',
+  'index_pubkeys',
+  'index_addresses',
+  'index_actions',
+  'index_statuses',
+  'index_fiats'
+]);

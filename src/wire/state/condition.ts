@@ -1,0 +1,97 @@
+import { remedyOf } from './halts.ts';
+import { boundReason, NEAR_BLOCKS, type PipelineNode, type PipelineState } from './pipeline.ts';
+import type { Circuit, Halt } from './report.ts';
+
+/** The fields of an actor that its condition depends on. */
+export interface ConditionInput {
+  /** The supervisor's: `running`, `backoff`, `parked` and so on. */
+  readonly state: string;
+  /** What put it where it is, while it is down. */
+  readonly reason: { readonly message: string } | null;
+  readonly report: {
+    readonly phase: string;
+    readonly circuit?: Circuit | null;
+    readonly lagBlocks: number | null;
+    readonly lastError: string | null;
+    readonly replica?: { readonly halt: Halt | null };
+  } | null;
+  readonly waiting: { readonly on: string | null } | null;
+}
+
+/** What state an actor is in, as its box shows it. */
+export type Condition = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
+
+const FOLLOWS = /^(?:live|verifying|caughtUp|inspecting|ready|available|(?:polling|parsing|indexing)\b.*)$/;
+const WAITS = new Set(['reconnecting', 'connecting', 'waitingForNode', 'waiting', 'unavailable']);
+const FAILED = new Set(['halted', 'refusing', 'failed']);
+/** For an actor whose thread does not run; in every other such state of the supervisor an operator must act. */
+const DOWN: Readonly<Record<string, readonly [PipelineState, string]>> = {
+  starting: ['working', 'starting'],
+  backoff: ['waiting', 'died, is restarted soon'],
+  paused: ['waiting', 'paused'],
+  stopped: ['waiting', 'stopped']
+};
+
+/** The fields of an actor that say what keeps it from its work. */
+export interface WaitInput extends Pick<ConditionInput, 'state' | 'reason' | 'waiting'> {
+  readonly restarts: { readonly causes: readonly { readonly reason: string }[] };
+}
+
+/** What an actor waits for, or the error that it is down with, also while it is started again; null while it works. */
+export function waitOf({ state, reason, waiting, restarts }: WaitInput): string | null {
+  if (state === 'running') return waiting?.on ?? null;
+  const why = reason?.message ?? restarts.causes.at(-1)?.reason ?? null;
+  return why ?? (state === 'starting' ? null : state);
+}
+
+/** An actor's state in one word, and why it is not well. */
+export function conditionOf({ state, reason, report, waiting }: ConditionInput): Condition {
+  if (state !== 'running') {
+    const [down, doing] = DOWN[state] ?? ['failed', phrase(state)];
+    return { state: down, doing, reason: boundReason(reason?.message) };
+  }
+  if (!report) return { state: 'unknown', doing: 'starting', reason: null };
+  const halt = report.replica?.halt;
+  if (halt) return { state: 'failed', doing: 'halted', reason: boundReason(`${halt.reason}; ${remedyOf(halt)}`) };
+  const isCut = report.circuit === 'open' || report.circuit === 'half-open';
+  const condition = isCut ? 'waiting' : phaseState(report.phase, report.lagBlocks);
+  const waits = waiting?.on ? `waits for ${waiting.on}` : null;
+  const why = report.lastError ?? (condition === 'well' ? null : waits);
+  return { state: condition, doing: phrase(report.phase), reason: boundReason(why) };
+}
+
+/** What the loop of a service tells of itself. */
+export interface LoopReport {
+  /** Where its machine is. */
+  readonly state: string;
+  readonly haltReason: string | null;
+  /** Attempts that failed since the last that did not. */
+  readonly failures: number;
+}
+
+/** The condition of a service's loop. @param crash why its thread is down @param report null: none came yet */
+export function loopCondition(crash: string | null, report: LoopReport | null, lagBlocks: number | null): Condition {
+  if (crash !== null) return { state: 'failed', doing: 'down', reason: boundReason(crash) };
+  const last = report && { phase: report.state, lagBlocks, lastError: report.haltReason };
+  const waiting = report?.failures ? { on: `the next attempt; ${report.failures} failed` } : null;
+  return conditionOf({ state: 'running', reason: null, report: last, waiting });
+}
+
+/** The condition of what a loop asks. @param answers null: it was not asked yet @param reason what to know while it does not */
+export function peerCondition(answers: boolean | null, reason: string): Condition {
+  if (answers === null) return { state: 'unknown', doing: 'not heard of yet', reason: null };
+  if (answers) return { state: 'well', doing: 'answers', reason: null };
+  return { state: 'failed', doing: 'does not answer', reason };
+}
+
+function phaseState(phase: string, lagBlocks: number | null): PipelineState {
+  if (FAILED.has(phase)) return 'failed';
+  if (WAITS.has(phase)) return 'waiting';
+  return FOLLOWS.test(phase) && (lagBlocks ?? 0) <= NEAR_BLOCKS ? 'well' : 'working';
+}
+
+/** `polling.caughtUp` is `caught up`, `bootstrapping.loading` is `bootstrapping: loading`. */
+export function phrase(phase: string): string {
+  const path = phase.replace(/^(?:polling|parsing)\./, '').split('.');
+  return path.map((name) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)).join(': ');
+}

@@ -1,0 +1,111 @@
+import type { BlockHashes, DatabaseId } from '../data/database.ts';
+
+/** How a database's circuit breaker stands. */
+export type Circuit = 'closed' | 'open' | 'half-open';
+
+/** Why a replica is halted, as recorded in `sync_halt`. */
+export interface Halt {
+  readonly block_index: number | null;
+  readonly reason: string;
+  readonly mismatches: unknown;
+  readonly sources: unknown;
+  readonly detected_at: string;
+}
+
+/** `pending`: no comparison came to an end yet; `unverified`: the source offers none, or it did not succeed. */
+export type Verification = 'pending' | 'verified' | 'unverified';
+
+/** How the tree over an indexer's balances stands. */
+export interface StateCommitment {
+  /** `off`: not wanted, or the source's own tables say the roots; `unsupported`: the tables are not as a tree needs them. */
+  readonly phase: 'off' | 'unsupported' | 'waiting' | 'building' | 'ready' | 'failed';
+  /** Of the first tree under way, 0 to 100. */
+  readonly percent: number | null;
+  /** The last block whose root was computed; at a replica also compared, if its source names one. */
+  readonly height: number | null;
+  /** Balances above zero. */
+  readonly balances: number | null;
+  /** Why there is no tree. */
+  readonly reason: string | null;
+}
+
+/** Progress of a source's sweep over rows that no block reported. */
+export interface SweepReport {
+  /** Passes over all tables since the start; the first one learns the existing rows. */
+  readonly passes: number;
+  /** Blocks that the last pass took; null before the first has ended. */
+  readonly blocks: number | null;
+}
+
+/** The fields that console and metrics read of the last report of any actor that follows a chain. */
+export interface ActorReport {
+  /** The machine's state, e.g. `polling.caughtUp` or `bootstrapping.loading`. */
+  readonly phase: string;
+  /** Null where its database is behind no circuit breaker. */
+  readonly circuit: Circuit | null;
+  /** The last block that is done with; of a server the last one sent. Null before the first. */
+  readonly height: number | null;
+  /** The last block that is known upstream. */
+  readonly tip: number | null;
+  readonly lagBlocks: number | null;
+  readonly lastError: string | null;
+}
+
+/** An actor's last report on its database. Routes answer from it, so a stuck database cannot stall them. */
+export interface DatabaseReport extends ActorReport {
+  readonly id: DatabaseId;
+  /** Database name, for `/catalog`. */
+  readonly dbName: string;
+  readonly mode: 'server' | 'client';
+  readonly circuit: Circuit;
+  readonly blockTime: number | null;
+  readonly hashes: BlockHashes | null;
+  /** Consecutive failed polls; 0 after a good one. */
+  readonly pollErrorCount: number;
+  readonly schemaFingerprint: string | null;
+  /** Indexer only. */
+  readonly stateCommitment?: StateCommitment;
+  /** Server only. */
+  readonly sweep?: SweepReport;
+  /** Client only. */
+  readonly replica?: {
+    readonly complete: boolean;
+    /** Of the bootstrap or catch-up under way, 0 to 100. */
+    readonly percent: number | null;
+    /** Of the bootstrap under way. */
+    readonly rowsPerSecond: number | null;
+    readonly etaSeconds: number | null;
+    readonly halt: Halt | null;
+    /** How the last comparison with the source ended. */
+    readonly verification: Verification;
+    /** Tables that no majority of the sources was found to have as the replica has them. */
+    readonly unconfirmed: readonly string[];
+    /** The last height at which all tables were found equal to the source's, and when that was. */
+    readonly verifiedHeight: number | null;
+    readonly verifiedAt: string | null;
+    /** As of when a decoder's dispensers are the source's; null: not known. */
+    readonly dispensers: { readonly height: number | null; readonly at: string } | null;
+    /** How often rows that differed from the source's were replaced. */
+    readonly repairs: number;
+    /** The source of each table's AUTO_INCREMENT ids; `*` stands for all other tables. */
+    readonly ids: Readonly<Record<string, 'source' | 'own'>>;
+    /** Lowest block of a truncated replica; null: it has the whole history. */
+    readonly floor: number | null;
+    readonly infraOnly: boolean;
+    /** The highest checkpoint of a quorum that the replica was found to agree with. */
+    readonly checkpointHeight: number | null;
+    /** How often the index of addresses was found to differ from the source's; null while it was not compared. */
+    readonly indexMapMismatches: number | null;
+    readonly sources: readonly {
+      readonly url: string;
+      readonly state: string;
+      readonly height: number | null;
+      readonly error: string | null;
+      /** How often it named another block, or had other rows, than the majority. */
+      readonly dissents: number;
+      /** How its tables compared with the replica's when they were compared last; null: they were not. */
+      readonly digests: string | null;
+    }[];
+    readonly reorgs: number;
+  };
+}

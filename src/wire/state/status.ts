@@ -1,0 +1,106 @@
+import Type, { type Static } from 'typebox';
+import { ByName } from '../by-name.ts';
+import { HASH_FIELDS } from '../data/database.ts';
+import { IndexMapSchema } from '../data/index-map.ts';
+
+const NumberOrNull = Type.Union([Type.Number(), Type.Null()]);
+const HeightOrNull = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
+const TextOrNull = Type.Union([Type.String(), Type.Null()]);
+
+const IndexMap = Type.Optional(Type.Union([IndexMapSchema, Type.Null()]));
+
+/** A source's status as a replica reads it; servers of other makes may have no more fields than these. */
+export const SourceStatusSchema = Type.Object({ block_height: HeightOrNull, ...HASH_FIELDS, index_map: IndexMap });
+
+/** One database in `/status`: the specification's fields, then the subscribers of a server or the state of a replica. */
+const DatabaseStatusSchema = Type.Object({
+  block_height: HeightOrNull,
+  block_time: NumberOrNull,
+  ...HASH_FIELDS,
+  lag_blocks: NumberOrNull,
+  poll_error_count: Type.Number(),
+  phase: TextOrNull,
+  waiting: Type.Union([Type.String(), Type.Null()], {
+    description: 'what its actor waits for, or the error that it is down with; a halt is told by `halted`'
+  }),
+  subscribers: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: Type.String(),
+        lastSentBlock: NumberOrNull,
+        appliedBlock: NumberOrNull,
+        lag: NumberOrNull,
+        nearLimit: Type.Optional(
+          Type.Object(
+            { limit: Type.Union([Type.Literal('ceiling'), Type.Literal('stall')]), percent: Type.Number() },
+            { description: 'the backpressure limit that will drop it first, from half of it on' }
+          )
+        )
+      })
+    )
+  ),
+  state_commitment: Type.Optional(
+    Type.Object({
+      phase: Type.String(),
+      percent: NumberOrNull,
+      height: NumberOrNull,
+      balances: NumberOrNull,
+      reason: TextOrNull
+    })
+  ),
+  sweep: Type.Optional(
+    Type.Object(
+      { passes: Type.Number(), blocks: NumberOrNull },
+      { description: 'passes over rows that no block told of, and the blocks that the last one took' }
+    )
+  ),
+  percent: Type.Optional(NumberOrNull),
+  rows_per_second: Type.Optional(NumberOrNull),
+  eta_seconds: Type.Optional(NumberOrNull),
+  last_error: Type.Optional(TextOrNull),
+  halted: Type.Optional(Type.Boolean()),
+  reason: Type.Optional(TextOrNull),
+  remedy: Type.Optional(TextOrNull),
+  verification: Type.Optional(TextOrNull),
+  unconfirmed: Type.Optional(Type.Array(Type.String())),
+  verified_height: Type.Optional(NumberOrNull),
+  verified_at: Type.Optional(TextOrNull),
+  repairs: Type.Optional(Type.Number()),
+  ids: Type.Optional(ByName(Type.String())),
+  dispensers: Type.Optional(
+    Type.Union([Type.Object({ block_height: NumberOrNull, as_of: Type.String({ format: 'date-time' }) }), Type.Null()])
+  ),
+  floor: Type.Optional(NumberOrNull),
+  sync_mode: Type.Optional(Type.String()),
+  checkpoint_height: Type.Optional(NumberOrNull),
+  index_map_mismatches: Type.Optional(NumberOrNull),
+  sources: Type.Optional(
+    Type.Array(
+      Type.Object({
+        url: Type.String(),
+        state: Type.String(),
+        height: NumberOrNull,
+        error: TextOrNull,
+        dissents: Type.Number(),
+        digests: TextOrNull
+      })
+    )
+  )
+});
+export type DatabaseStatus = Static<typeof DatabaseStatusSchema>;
+
+/** Body of `GET /status/:dbType/:chain/:network`. */
+export const SingleStatusSchema = Type.Object({
+  chain: Type.String(),
+  network: Type.String(),
+  dbType: Type.String(),
+  ...DatabaseStatusSchema.properties,
+  index_map: IndexMap,
+  last_updated: Type.String()
+});
+
+/** Body of `GET /status`: all databases nested chain, network, dbType. */
+export const StatusTreeSchema = Type.Object(
+  { last_updated: Type.String() },
+  { additionalProperties: ByName(ByName(DatabaseStatusSchema)) }
+);

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
+import { callMethod } from '../../src/service/rpc/call-method.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { runHub } from '../support/hub/run-hub.ts';
+import { startTestLitecoind } from '../support/litecoin.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { startServiceProcess } from '../support/service-process.ts';
+import { eventually } from '../support/sync/sync-process.ts';
+
+const PATIENCE_MS = 60_000;
+/** The coins of the first one may be spent. */
+const BLOCKS = 101;
+
+test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder and sync start by HUB_API_HOST alone, and work', async (t) => {
+  const { node } = await startTestLitecoind();
+  const miner = await node.newAddress();
+  await node.mine(BLOCKS, miner);
+  const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
+  const ports = { decoder: await freePort(), indexer: await freePort(), encoder: await freePort() };
+  const hub = await runHub();
+  t.after(hub.stop);
+  const moduleOf = ({ host, port, name, user, pass }: DatabaseCoordinates, service_port: number) => ({
+    ...{ db_host: host, db_port: port, name, user, pass, service_port }
+  });
+  const modules = {
+    'platform-node': { host: '127.0.0.1', port: node.rpcPort, user: node.user, pass: node.password },
+    'platform-decoder': moduleOf(databases.decoder, ports.decoder),
+    'platform-indexer': moduleOf(databases.indexer, ports.indexer),
+    'platform-encoder': { service_port: ports.encoder }
+  };
+  const told = await hub.call('updateconfig', { config: { litecoin: { regtest: modules } } });
+  assert.deepEqual(told.json.result, { status: 'success' }, JSON.stringify(told.json));
+
+  /** Its address is of the loopback here; an operator leaves that out too. */
+  const start = (name: string, more: Readonly<Record<string, string>> = {}) => {
+    const own = {
+      HUB_API_HOST: '127.0.0.1',
+      HUB_PORT: String(hub.port),
+      [`${name.toUpperCase()}_API_HOST`]: '127.0.0.1'
+    };
+    return startServiceProcess(name, { ...own, ...more });
+  };
+  const until = (what: string, { output }: ReturnType<typeof start>, isTrue: () => Promise<boolean>) =>
+    eventually(what, PATIENCE_MS, () => isTrue().catch(() => false)).catch((caught) => {
+      throw new Error(`${what}\n${output()}`, { cause: caught });
+    });
+  const call = async (port: number, method: string, params = {}) =>
+    (await callMethod(`http://127.0.0.1:${port}/`, method, params, {
+      signal: AbortSignal.timeout(5_000)
+    })) as Readonly<Record<string, unknown>>;
+
+  const decoder = start('decoder');
+  await until('blocks are decoded', decoder, async () => {
+    const { block_index, is_synced } = await call(ports.decoder, 'getlatestblock');
+    return block_index === BLOCKS && is_synced === true;
+  });
+  assert.match(
+    decoder.output(),
+    /settings taken from the hub: NETWORK, NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD, /
+  );
+
+  const indexer = start('indexer');
+  await until('blocks are indexed', indexer, async () => {
+    return (await call(ports.indexer, 'getlatestblock'))['block_index'] === BLOCKS;
+  });
+  assert.match(indexer.output(), /settings taken from the hub: INDEXER_COIN, INDEXER_NETWORK, /);
+
+  const encoder = start('encoder');
+  await until('the encoder finds the coins of the miner at the node', encoder, async () => {
+    const coins = await callMethod(
+      `http://127.0.0.1:${ports.encoder}/`,
+      'get_utxos',
+      { address: miner },
+      {
+        signal: AbortSignal.timeout(5_000)
+      }
+    );
+    return Array.isArray(coins) && coins.length > 0;
+  });
+
+  const explorerPort = await freePort();
+  const explorer = start('explorer', { EXPLORER_API_PORT: String(explorerPort) });
+  await until('the explorer knows the blocks', explorer, async () => {
+    const answer = await fetch(`http://127.0.0.1:${explorerPort}/RLTC/api/block/${BLOCKS}`);
+    return answer.status === 200 && JSON.stringify(await answer.json()).includes(`${BLOCKS}`);
+  });
+
+  const syncPort = await freePort();
+  const sync = start('sync', { SYNC_MODE: 'server', SYNC_API_PORT: String(syncPort) });
+  for (const dbType of ['decoder', 'indexer'])
+    await until(`sync serves the ${dbType}`, sync, async () => {
+      const answer = await fetch(`http://127.0.0.1:${syncPort}/status/${dbType}/litecoin/regtest`);
+      return answer.status === 200 && JSON.stringify(await answer.json()).includes(`:${BLOCKS}`);
+    });
+  const printed = [decoder, indexer, encoder, explorer, sync].map(({ output }) => output()).join('');
+  for (const secret of [node.password, databases.decoder.pass])
+    assert.ok(!printed.includes(secret), 'a secret is logged');
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { p2tr } from '@scure/btc-signer/payment.js';
+import { addressOf } from '../../../src/coin/script/address.ts';
+import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
+import { decodeBlock } from '../../loop/decode.ts';
+import { type Account, openAccounts } from '../../loop/wallet.ts';
+import { LOOP_NETWORK, startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
+import { publicKeyOf, signPsbt } from '../../support/encoder/signer.ts';
+import { startTestLitecoind } from '../../support/litecoin.ts';
+
+let node: PrivateLitecoind;
+let encoder: TestEncoder;
+let account: Account;
+
+before(async () => {
+  ({ node } = await startTestLitecoind());
+  encoder = await startTestEncoder(node);
+  account = (await openAccounts(node, 12, ['bech32']))[0]!;
+});
+after(() => encoder.close());
+
+interface Created {
+  readonly psbt: string;
+  readonly encoding: string;
+  readonly revealPsbt?: string;
+}
+
+/** Signs and sends what was created. @returns the id of the transaction that says it */
+async function send({ psbt, revealPsbt }: Created, key: Uint8Array): Promise<string> {
+  let txid = '';
+  for (const each of [psbt, ...(revealPsbt ? [revealPsbt] : [])])
+    ({ txid } = await encoder.call<{ txid: string }>('broadcast_tx', { tx_hex: signPsbt(each, key) }));
+  return txid;
+}
+
+const minedRows = async () => await decodeBlock(node, (await node.mine(1))[0]!);
+/** Of so many bytes when it is compiled, which takes three of them. */
+const actionOf = (compiledBytes: number) => `FILE|${'ä'.repeat(20)}${'x'.repeat(compiledBytes - 48)}`;
+
+for (const encoding of ['TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'])
+  test(`RPC-02: ${encoding} carries 8192 bytes, and 8193 are refused`, async () => {
+    const request = {
+      ...{ pubkey: account.address, compressedPubKey: account.publicKey, encoding },
+      options: { signerSupportsTapscript: true }
+    };
+    const created = await encoder.call<Created>('create_tx', { ...request, data: actionOf(8_192) });
+    assert.equal(created.encoding, encoding);
+    const txid = await send(created, account.privateKey);
+    assert.equal((await minedRows()).get(txid)?.data, actionOf(8_192));
+    const beforeIt = encoder.reservations.count;
+    const { error } = await encoder.ask('create_tx', { ...request, data: actionOf(8_193) });
+    assert.match(JSON.stringify(error), /REQUEST_INVALID.*at most 8192 bytes, not 8193/);
+    assert.equal(encoder.reservations.count, beforeIt);
+  });
+
+test('a taproot address sends by its key, with and without steps; a key of another address is refused', async () => {
+  const key = hash('sha256', 'a taproot key of a test', 'buffer');
+  const publicKey = publicKeyOf(key);
+  const pubkey = addressOf(Buffer.from(p2tr(publicKey.subarray(1)).script), LOOP_NETWORK.addresses)!;
+  const compressedPubKey = publicKey.toString('hex');
+  for (let coins = 0; coins < 5; coins++) await node.rpc.call('sendtoaddress', [pubkey, 0.3]);
+  await node.mine(1);
+  const options = { signerSupportsTapscript: true };
+  const request = { pubkey, compressedPubKey, options, data: `BROADCAST|0|${'y'.repeat(50)}` };
+  for (const encoding of ['OP_RETURN', 'TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN']) {
+    const created = await encoder.call<Created>('create_tx', { ...request, encoding });
+    const txid = await send(created, key);
+    const row = (await minedRows()).get(txid);
+    assert.deepEqual([row?.data, row?.source], [request.data, pubkey], encoding);
+  }
+  const unknown = await encoder.ask('create_tx', { ...request, compressedPubKey: undefined, encoding: 'P2WSH' });
+  assert.match(unknown.error!.message, /public key of \w+ is not known: send compressedPubKey/);
+  const foreign = await encoder.ask('create_tx', { ...request, compressedPubKey: account.publicKey });
+  assert.match(foreign.error!.message, /the key is not that of rltc1p/);
+});

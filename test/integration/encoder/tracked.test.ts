@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from '../../../src/db/core/connection.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { callMethod } from '../../../src/service/rpc/call-method.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
+import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+import { databaseEnv, nodeEnv, type StartedProcess, startServiceProcess } from '../../support/service-process.ts';
+
+const DEADLINE_MS = 30_000;
+let coin: TestLitecoind;
+let database: DatabaseCoordinates;
+let tracker: StartedProcess;
+let url: string;
+
+before(async () => {
+  coin = await startTestLitecoind();
+  await coin.node.fund(2);
+  database = await createDatabase('encoder_tracker');
+  const ports = { tracker: String(await freePort()), encoder: String(await freePort()) };
+  url = `http://127.0.0.1:${ports.encoder}`;
+  tracker = startServiceProcess('utxo', {
+    ...nodeEnv(coin.node),
+    ...databaseEnv('UTXO', database),
+    UTXO_TRACKER_API_HOST: '127.0.0.1',
+    UTXO_TRACKER_API_PORT: ports.tracker,
+    UTXO_TRACKER_POLL_INTERVAL: '20',
+    UTXO_TRACKER_MEMPOOL_INTERVAL: '100'
+  });
+  startServiceProcess('encoder', {
+    ...nodeEnv(coin.node),
+    ENCODER_API_HOST: '127.0.0.1',
+    ENCODER_API_PORT: ports.encoder,
+    ENCODER_RATE_LIMIT_RPM: '100000',
+    UTXO_TRACKER_URL: 'http://127.0.0.1',
+    UTXO_TRACKER_API_PORT: ports.tracker
+  });
+});
+
+interface Coin {
+  readonly txid: string;
+  readonly vout: number;
+  readonly height: number | null;
+  readonly confirmations: number;
+}
+
+const call = async <T>(method: string, params: object = {}): Promise<T> =>
+  (await callMethod(url, method, params, { signal: AbortSignal.timeout(DEADLINE_MS) })) as T;
+const health = async (): Promise<Readonly<Record<string, unknown>>> => {
+  const answer = await fetch(`${url}/status`);
+  return { http: answer.status, ...((await answer.json()) as object) };
+};
+
+/** Asks until the answer is as it shall be. */
+async function until<T>(what: string, ask: () => Promise<T>, isTrue: (answer: T) => boolean): Promise<T> {
+  for (const deadline = Date.now() + DEADLINE_MS; ; await sleep(50)) {
+    const answer = await ask().catch((caught: unknown) => caught as T);
+    if (!(answer instanceof Error) && isTrue(answer)) return answer;
+    assert.ok(Date.now() < deadline, `${what}: ${JSON.stringify(answer)} ${String(answer)}`);
+  }
+}
+const refusal = (params: object) => call('create_tx', params).then(() => '', String);
+
+test('CF-16, CF-17: coins of the mempool are spent too, after those that blocks hold', async () => {
+  await until('all serves', health, (told) => told['http'] === 200 && told['tracker_mempool_ready'] === true);
+  assert.deepEqual(await health(), {
+    ...{ http: 200, status: 'healthy', node_reachable: true, node_height: await coin.node.height() },
+    ...{ coin_source: 'tracker', reserved_coins: 0, tracker_mempool_ready: true },
+    ...{ tracker_reachable: true, tracker_synced: true, tracker_lag: 0, tracker_halted: false }
+  });
+  const address = await coin.node.newAddress();
+  const coinsOf = () => call<Coin[]>('get_utxos', { address });
+  await coin.node.rpc.call('sendtoaddress', [address, 0.5]);
+  await coin.node.mine(1);
+  const young = String(await coin.node.rpc.call('sendtoaddress', [address, 2]));
+  const coins = await until('two coins', coinsOf, ({ length }) => length === 2);
+  const height = await coin.node.height();
+  assert.deepEqual(
+    coins.map((each) => [each.height, each.confirmations]),
+    [
+      [height, 1],
+      [null, 0]
+    ]
+  );
+  const request = { pubkey: address, data: 'SEND|0|TOK|5|someone' };
+  const first = await call<{ inputs: Coin[] }>('create_tx', request);
+  assert.notEqual(first.inputs[0]?.txid, young);
+  assert.match(await refusal({ ...request, unconfirmed: false }), /COINS_INSUFFICIENT/);
+  const second = await call<{ inputs: Coin[] }>('create_tx', request);
+  assert.equal(second.inputs[0]?.txid, young);
+});
+
+test('the change of a transaction is spent as soon as a block has it, though coins were asked for just before', async () => {
+  const address = await coin.node.newAddress();
+  await coin.node.rpc.call('sendtoaddress', [address, 1]);
+  await coin.node.mine(1);
+  const request = { pubkey: address, data: 'SEND|0|TOK|5|someone', unconfirmed: false };
+  for (let round = 0; round < 3; round++) {
+    const { psbt } = await call<{ psbt: string }>('create_tx', request);
+    const signed = (await coin.node.rpc.call('walletprocesspsbt', [Buffer.from(psbt, 'hex').toString('base64')])) as {
+      psbt: string;
+    };
+    const { hex } = (await coin.node.rpc.call('finalizepsbt', [signed.psbt])) as { hex: string };
+    await call('broadcast_tx', { tx_hex: hex });
+    await coin.node.mine(1);
+  }
+});
+
+test('TRACKER_UNAVAILABLE: a tracker that is behind its node, and one that is gone; nothing stays reserved', async () => {
+  const address = await coin.node.newAddress();
+  await coin.node.rpc.call('sendtoaddress', [address, 1]);
+  await coin.node.mine(1);
+  const request = { pubkey: address, data: 'SEND|0|TOK|5|someone' };
+  await until(
+    'a coin',
+    () => call<Coin[]>('get_utxos', { address }),
+    ({ length }) => length === 1
+  );
+
+  const holder = await connect(database);
+  try {
+    await holder.query('LOCK TABLES coins READ, blocks READ'); // the tracker reads, and cannot write
+    await coin.node.mine(2);
+    await until(
+      'it is behind',
+      () => refusal(request),
+      (said) => said.includes('TRACKER_UNAVAILABLE')
+    );
+    const { http, status, tracker_synced, tracker_lag, reserved_coins } = await health();
+    assert.deepEqual([http, status, tracker_synced], [503, 'degraded', false]);
+    assert.ok(Number(tracker_lag) > 0, String(tracker_lag));
+    assert.match(await refusal(request), /TRACKER_UNAVAILABLE/);
+    assert.equal((await health())['reserved_coins'], reserved_coins);
+  } finally {
+    await holder.end();
+  }
+  const caughtUp = await until('it has caught up', health, (told) => told['http'] === 200);
+
+  tracker.child.kill('SIGKILL');
+  await tracker.exited;
+  assert.match(await refusal(request), /TRACKER_UNAVAILABLE/);
+  const gone = await health();
+  assert.deepEqual([gone['tracker_reachable'], gone['reserved_coins']], [false, caughtUp['reserved_coins']]);
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hubsOf } from '../../../src/config/hub-client.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { decoderVariables } from '../../../src/config/services/decoder.ts';
+import { hubVariables } from '../../../src/config/services/hub.ts';
+
+const DATABASE = {
+  ...{ HUB_DB_HOST: '127.0.0.1', HUB_DB_PORT: '3306', HUB_DB_NAME: 'Platform_Hub' },
+  ...{ HUB_DB_USER: 'hub', HUB_DB_PASS: 'hub' }
+};
+
+test('CF-18, CF-19, PT-01, LI-04, LI-21, LI-23, LI-31: what nobody sets of a hub is as specified', () => {
+  const { values } = loadConfig(hubVariables, { env: DATABASE });
+  assert.deepEqual([values.HUB_HOST, values.HUB_PORT, values.HUB_RATE_LIMIT_RPM], ['0.0.0.0', 10_000, 100]);
+  assert.deepEqual([values.GOV_VOTING_PERIOD, values.PRICE_FETCH_TIMEOUT], [7 * 86_400_000, 10_000]);
+  assert.deepEqual([values.TELEMETRY_ENABLED, values.TELEMETRY_RETENTION_DAYS], [true, 90]);
+  assert.equal(values.WS_BACKPRESSURE_LIMIT, 50);
+});
+
+test('CF-20, CF-21, CF-22, CF-23, CF-24: where its database is, and how to enter it, has to be said', () => {
+  for (const name of Object.keys(DATABASE)) {
+    const { [name]: _, ...env } = DATABASE as Record<string, string>;
+    assert.throws(() => loadConfig(hubVariables, { env }), { message: new RegExp(`variable ${name}:`) }, name);
+  }
+});
+
+test('CF-35, CF-36: hubs are those of HUB_VALIDATORS in their order, else HUB_API_HOST at HUB_PORT', () => {
+  const hubs = (env: Record<string, string>) => {
+    const required = {
+      NETWORK: 'RLTC',
+      NODE_USER: 'u',
+      NODE_PASSWORD: 'p',
+      DECODER_DB_HOST: 'h',
+      DECODER_DB_NAME: 'd'
+    };
+    const account = { DECODER_DB_USER: 'u', DECODER_DB_PASS: 'p' };
+    return hubsOf(loadConfig(decoderVariables, { env: { ...required, ...account, ...env } }).values);
+  };
+  const [b, a] = [
+    { host: 'b', port: 2 },
+    { host: 'a', port: 1 }
+  ];
+  assert.deepEqual(hubs({ HUB_VALIDATORS: 'b:2, a:1', HUB_API_HOST: 'c' }), [b, a]);
+  assert.deepEqual(hubs({ HUB_API_HOST: 'c' }), [{ host: 'c', port: 10_000 }]);
+  assert.deepEqual(hubs({ HUB_API_HOST: 'c', HUB_PORT: '7' }), [{ host: 'c', port: 7 }]);
+  assert.deepEqual(hubs({}), []);
+  for (const HUB_VALIDATORS of ['a', 'a:70000', 'http://a:1', 'a:1;b:2'])
+    assert.throws(() => hubs({ HUB_VALIDATORS }), { message: /HUB_VALIDATORS=.* must be host:port entries/ });
+});

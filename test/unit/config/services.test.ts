@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadConfig } from '../../../src/config/load.ts';
+import { nodeRpcOf } from '../../../src/config/node.ts';
+import { decoderChecks, decoderVariables } from '../../../src/config/services/decoder.ts';
+import { encoderVariables } from '../../../src/config/services/encoder.ts';
+import { explorerVariables } from '../../../src/config/services/explorer.ts';
+import { hubVariables } from '../../../src/config/services/hub.ts';
+import { indexedNetwork, indexerChecks, indexerVariables } from '../../../src/config/services/indexer.ts';
+import { minerVariables } from '../../../src/config/services/miner.ts';
+import { syncVariables } from '../../../src/config/services/sync.ts';
+import { trackerVariables } from '../../../src/config/services/tracker.ts';
+
+const INDEXER = {
+  ...{ INDEXER_COIN: 'DOGE', INDEXER_NETWORK: 'testnet' },
+  ...{ DECODER_DB_HOST: 'd.local', DECODER_DB_NAME: 'D', DECODER_DB_USER: 'du', DECODER_DB_PASS: 'dp' },
+  ...{ INDEXER_DB_HOST: 'i.local', INDEXER_DB_NAME: 'I', INDEXER_DB_USER: 'iu', INDEXER_DB_PASS: 'ip' }
+};
+const indexer = (env: Readonly<Record<string, string>>) =>
+  loadConfig(indexerVariables, { env, ...indexerChecks }).values;
+
+test('PT-01, PT-02, PT-03, PT-05, PT-06, PT-07, PT-08, PT-09, PT-10: every service has the port of the specification, and the address that says every interface', () => {
+  const ports = [
+    [hubVariables.HUB_PORT, 10_000],
+    [explorerVariables.EXPLORER_API_PORT, 8080],
+    [explorerVariables.EXPLORER_HTTPS_PORT, 8081],
+    [trackerVariables.UTXO_TRACKER_API_PORT, 3001],
+    [decoderVariables.DECODER_API_PORT, 3002],
+    [encoderVariables.ENCODER_API_PORT, 3003],
+    [indexerVariables.INDEXER_API_PORT, 3004],
+    [minerVariables.REGTEST_MINER_API_PORT, 3005],
+    [syncVariables.SYNC_API_PORT, 3006]
+  ] as const;
+  for (const [{ fallback, doc }, port] of ports) assert.equal(fallback, port, doc);
+  const hosts = [
+    ...[hubVariables.HUB_HOST, explorerVariables.EXPLORER_API_HOST, trackerVariables.UTXO_TRACKER_API_HOST],
+    ...[decoderVariables.DECODER_API_HOST, encoderVariables.ENCODER_API_HOST, indexerVariables.INDEXER_API_HOST],
+    minerVariables.REGTEST_MINER_API_HOST
+  ];
+  for (const { fallback, doc } of hosts) assert.equal(fallback, '0.0.0.0', doc);
+});
+
+test('PT-11, PT-12, PT-13: without NODE_PORT a coin node is asked at the usual port of its network', () => {
+  const ports = {
+    ...{ 'bitcoin-mainnet': 8332, 'bitcoin-testnet': 18332, 'bitcoin-regtest': 18443 },
+    ...{ 'litecoin-mainnet': 9332, 'litecoin-testnet': 19332, 'litecoin-regtest': 19443 },
+    ...{ 'dogecoin-mainnet': 22555, 'dogecoin-testnet': 44555, 'dogecoin-regtest': 18332 }
+  };
+  const rest = { NODE_USER: 'u', NODE_PASSWORD: 'p', AUX_POW: '1', ...INDEXER };
+  for (const [NETWORK, port] of Object.entries(ports)) {
+    const { values } = loadConfig(decoderVariables, { env: { NETWORK, ...rest }, ...decoderChecks });
+    assert.equal(nodeRpcOf(values).url, `http://127.0.0.1:${port}`, NETWORK);
+  }
+});
+
+test('CF-10, CF-11: INDEXER_COIN and INDEXER_NETWORK name one of nine networks', () => {
+  for (const [INDEXER_COIN, chain] of [
+    ['BTC', 'bitcoin'],
+    ['LTC', 'litecoin'],
+    ['DOGE', 'dogecoin']
+  ] as const)
+    for (const INDEXER_NETWORK of ['mainnet', 'testnet', 'regtest'])
+      assert.equal(
+        indexedNetwork(indexer({ ...INDEXER, INDEXER_COIN, INDEXER_NETWORK })).name,
+        `${chain}-${INDEXER_NETWORK}`
+      );
+  assert.throws(() => indexer({ ...INDEXER, INDEXER_COIN: 'XMR' }), { message: /INDEXER_COIN="XMR" must be one of/ });
+  assert.throws(() => indexer({ ...INDEXER, INDEXER_NETWORK: 'signet' }), { message: /INDEXER_NETWORK="signet" must/ });
+});
+
+test('SVC-25, LI-16: the indexer looks for a block every 5 s and gives one 5 minutes', () => {
+  const { INDEXER_POLL_INTERVAL, INDEXER_BLOCK_TIMEOUT } = indexer(INDEXER);
+  assert.deepEqual([INDEXER_POLL_INTERVAL, INDEXER_BLOCK_TIMEOUT], [5_000, 300_000]);
+});
+
+test('CF-12, CF-13, CF-14: the indexer reads DECODER_DB_*, writes INDEXER_DB_*, and listens on INDEXER_API_PORT', () => {
+  const values = indexer({ ...INDEXER, DECODER_DB_PORT: '3307', INDEXER_API_PORT: '3999' });
+  assert.deepEqual([values.DECODER_DB_HOST, values.DECODER_DB_PORT, values.DECODER_DB_NAME], ['d.local', 3307, 'D']);
+  assert.deepEqual([values.DECODER_DB_USER, values.DECODER_DB_PASS], ['du', 'dp']);
+  assert.deepEqual([values.INDEXER_DB_HOST, values.INDEXER_DB_PORT, values.INDEXER_DB_NAME], ['i.local', 3306, 'I']);
+  assert.deepEqual([values.INDEXER_DB_USER, values.INDEXER_DB_PASS], ['iu', 'ip']);
+  assert.equal(values.INDEXER_API_PORT, 3999);
+  for (const name of Object.keys(INDEXER) as (keyof typeof INDEXER)[]) {
+    const { [name]: _, ...env } = INDEXER;
+    assert.throws(() => indexer(env), { message: new RegExp(`missing required environment variable ${name}:`) });
+  }
+});

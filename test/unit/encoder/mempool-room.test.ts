@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findCrowded, readFamily } from '../../../src/encoder/mempool-room.ts';
+
+const id = (number: number) => number.toString(16).padStart(64, '0');
+const coin = (number: number, vout = 0) => ({ txid: id(number), vout });
+const entry = (descendantcount: number, descendantsize = 1_000, vsize = 200) => ({
+  ...{ vsize, descendantcount, descendantsize }
+});
+/** A transaction below so many others, each of which has so many below itself. */
+const family = (txid: number, ancestors: number, descendants: number) => {
+  const above = Object.fromEntries(
+    Array.from({ length: ancestors }, (_, at) => [id(1_000 * txid + at), entry(descendants)])
+  );
+  return [id(txid), readFamily(id(txid), entry(1), above)] as const;
+};
+const one = { count: 1, sizeBytes: 200 };
+
+test('a coin may be spent when at most 25 transactions hang together, the new ones included', () => {
+  const crowded = (ancestors: number, descendants: number, added = one) =>
+    findCrowded([coin(1)], new Map([family(1, ancestors, descendants)]), added).length > 0;
+  assert.equal(crowded(23, 2), false);
+  assert.equal(crowded(24, 2), true);
+  assert.equal(crowded(22, 2, { ...one, count: 2 }), false);
+  assert.equal(crowded(23, 2, { ...one, count: 2 }), true, 'a second transaction hangs below the first');
+  assert.equal(crowded(1, 24), false);
+  assert.equal(crowded(1, 25), true);
+  assert.equal(crowded(1, 24, { ...one, count: 2 }), true);
+});
+
+test('the virtual bytes that hang together are bounded too', () => {
+  const crowded = (descendantBytes: number, sizeBytes: number) => {
+    const read = readFamily(id(1), entry(1, descendantBytes, 50_000), {});
+    return findCrowded([coin(1)], new Map([[id(1), read]]), { count: 1, sizeBytes }).length > 0;
+  };
+  assert.equal(crowded(60_000, 41_000), false);
+  assert.equal(crowded(60_000, 41_001), true);
+  assert.equal(crowded(1_000, 51_001), true);
+});
+
+test('coins of several transactions are counted together; two of one transaction count once', () => {
+  const families = new Map([family(1, 11, 2), family(2, 11, 2)]);
+  assert.deepEqual(findCrowded([coin(1), coin(1, 1), coin(2)], families, one), []);
+  assert.deepEqual(findCrowded([coin(1), coin(2), coin(1, 1)], families, { ...one, count: 2 }), [coin(2)]);
+});
+
+test('what the node does not know any more has nothing above it', () => {
+  for (const answer of [null, {}, 'x', { vsize: 1, descendantcount: -1, descendantsize: 1 }])
+    assert.equal(readFamily(id(1), answer, {}).size, 0);
+  assert.equal(readFamily(id(1), entry(1), null).size, 1);
+});

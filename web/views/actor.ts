@@ -1,0 +1,178 @@
+import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
+import { waitOf } from '../../src/wire/state/condition.ts';
+import { count, duration, h, setText, Table } from '../dom.ts';
+import { Chart, eventText } from '../drawing/chart.ts';
+import { Frames } from '../drawing/frames.ts';
+import { keyOf } from '../drawing/lanes.ts';
+import { LaneView, laneOf } from '../drawing/pipeline.ts';
+import { Stories, storiesOf } from '../drawing/story.ts';
+import { ask, type LiveDatabase, type LiveState } from '../live.ts';
+import { why } from './overview.ts';
+import type { View } from './view.ts';
+
+/** Charts of each kind of actor, in this order. */
+export const CHARTS: Readonly<Record<string, readonly string[]>> = {
+  source: ['source', 'balanceTree', 'epochCommit', 'circuitBreaker', 'restart'],
+  replica: ['replica', 'audit', 'balanceTree', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
+  decoder: ['decoder', 'mempool', 'restart'],
+  tracker: ['tracker', 'mempool', 'restart'],
+  indexer: ['indexer', 'watchdog', 'balanceTree', 'hubPush', 'circuitBreaker', 'restart']
+};
+/** Machines that tell nothing until they leave the state that they begin in. */
+const AT_REST: Readonly<Record<string, string>> = { restart: 'running', circuitBreaker: 'closed' };
+const SHOWN_EVENTS = 30;
+
+/** One actor: its charts, what it waits for, why it was restarted, and what an operator may do. */
+export class ActorPage implements View {
+  readonly showsEntries = true;
+  readonly #frames = new Frames();
+  readonly element = h('section');
+  readonly #key: string;
+  readonly #facts = h('dl');
+  readonly #values = new Map<string, HTMLElement>();
+  readonly #buttons = h('div', { class: 'bar' });
+  readonly #answer = h('p', { role: 'status' });
+  readonly #charts = new Map<string, Chart>();
+  readonly #chartList = h('div', { class: 'columns' });
+  readonly #lane = new LaneView();
+  readonly #stories = new Stories();
+  readonly #deaths = new Table('Restarts', ['When', 'Start', 'Cause', 'Reason']);
+  readonly #events = new Table('Transitions and faults', ['When', 'Machine', 'Event', 'From', 'To', 'Context']);
+
+  constructor(key: string) {
+    this.#key = key;
+    this.element.append(
+      h('h2', {}, key),
+      h('div', { class: 'lane' }, this.#lane.element),
+      this.#buttons,
+      this.#answer,
+      h('div', { class: 'card' }, this.#facts),
+      this.#chartList,
+      h('h2', {}, 'Restarts'),
+      h('div', { class: 'card' }, this.#stories.element, this.#deaths.element),
+      h('h2', {}, 'Transitions and faults, newest first'),
+      h('div', { class: 'card' }, this.#events.element)
+    );
+  }
+
+  update(state: LiveState): void {
+    const database = state.database(this.#key);
+    if (!database) {
+      setText(this.#answer, state.last ? `there is no database ${this.#key}` : '');
+      return;
+    }
+    this.#showButtons(state.last!.operated, state.last!.mode);
+    this.#showFacts(database);
+    this.#lane.update(laneOf(state.last!.pipeline, this.#key));
+    const own = state.entries.filter((entry) => keyOf(entry) === this.#key);
+    this.#frames.run(
+      ...(CHARTS[database.kind] ?? Object.keys(database.machines)).map(
+        (machine) => () => this.#showChart(machine, database, own)
+      ),
+      () => this.#showDeaths(database),
+      () => this.#stories.update(storiesOf(own)),
+      () => this.#events.update(own.filter(isTold).slice(-SHOWN_EVENTS).reverse().map(describe))
+    );
+  }
+
+  #showDeaths(database: LiveDatabase): void {
+    this.#deaths.update(
+      database.restarts.causes.toReversed().map(({ at, generation, cause, reason }) => ({
+        key: `${generation} ${at}`,
+        cells: [new Date(at).toLocaleTimeString(), String(generation), cause, { text: reason, kind: 'wide' }]
+      }))
+    );
+  }
+
+  #showButtons(operated: boolean, mode: string | null): void {
+    if (!operated || this.#buttons.childElementCount > 0) return;
+    const act = (name: string, path: string, danger = false) =>
+      h('button', { type: 'button', class: danger ? 'danger' : null, click: () => void this.#act(name, path) }, name);
+    this.#buttons.append(
+      act('Restart actor', `/debug/actors/${this.#key}/restart`),
+      act('Kill actor', `/debug/actors/${this.#key}/kill`, true),
+      act('Pause', `/debug/actors/${this.#key}/pause`),
+      act('Resume', `/debug/actors/${this.#key}/restart`)
+    );
+    if (mode !== 'client') return;
+    this.#buttons.append(
+      act('Verify', `/debug/actors/${this.#key}/verify`),
+      act('Clear halt', `/halt/clear/${this.#key}`, true)
+    );
+  }
+
+  async #act(name: string, path: string): Promise<void> {
+    setText(this.#answer, `${name} …`);
+    const answer = await ask(path, 'POST').then(
+      (body) => (body as { message?: string }).message ?? 'done',
+      (fault: Error) => fault.message || 'the key is not accepted'
+    );
+    setText(this.#answer, `${name}: ${answer}`);
+  }
+
+  #showFacts(database: LiveDatabase): void {
+    const { state, beacon, waiting, report, restarts } = database;
+    const since = waiting?.on ? `, for ${duration(Date.now() - waiting.since)}` : '';
+    const waits = `${waitOf(database) ?? 'nothing'}${since}`;
+    const mailbox = beacon
+      ? `${beacon.mailboxDepth} in work, the oldest for ${duration(beacon.oldestMs)}`
+      : 'no thread';
+    const thread = beacon
+      ? `start ${restarts.total + 1}, heap ${count(Math.round(beacon.heapUsedBytes / 2 ** 20))} MiB, event loop delay ${beacon.eventLoopDelayMs} ms`
+      : 'down';
+    const facts: Record<string, string> = {
+      State: [state, report?.phase].filter(Boolean).join(', '),
+      Why: why(database) || 'all is well',
+      'Waits for': waits,
+      Mailbox: mailbox,
+      Thread: thread,
+      Height: `${count(report?.height)} of ${count(report?.tip)}`,
+      Restarts: `${restarts.inWindow} of ${restarts.budget} in the window, ${restarts.total} in all`,
+      ...Object.fromEntries((report?.replica?.sources ?? []).map((source) => [source.url, sourceText(source)]))
+    };
+    for (const [name, text] of Object.entries(facts)) {
+      const value = this.#values.get(name) ?? h('dd');
+      if (!this.#values.has(name)) this.#facts.append(h('dt', {}, name), value);
+      this.#values.set(name, value);
+      setText(value, text);
+    }
+  }
+
+  /** @param own what happened to this actor */
+  #showChart(machine: string, { machines, state }: LiveDatabase, own: readonly TimelineEntry[]): void {
+    const transitions = own.filter((entry) => entry.kind === 'transition' && entry.machine === machine);
+    const rest = AT_REST[machine] ?? null;
+    if (!machines[machine] && transitions.length === 0 && rest === null) return;
+    const chart = this.#charts.get(machine) ?? new Chart(machine);
+    if (!this.#charts.has(machine)) this.#chartList.append(chart.element);
+    this.#charts.set(machine, chart);
+    const shown = machines[machine]?.state ?? rest;
+    chart.update(state === 'running' || machine === 'restart' ? shown : null, transitions as never);
+  }
+}
+
+function sourceText({ state, height, error }: { state: string; height: number | null; error: string | null }): string {
+  return [state, height === null ? null : `at ${count(height)}`, error].filter(Boolean).join(', ');
+}
+
+const isTold = ({ kind }: TimelineEntry): boolean => kind !== 'message';
+
+function describe(entry: TimelineEntry) {
+  const when = new Date(entry.at).toLocaleTimeString();
+  const key = String(entry.seq);
+  if (entry.kind === 'transition') {
+    const facts = Object.entries(entry.context ?? {}).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+    const context = { text: facts.join(' '), kind: 'wide' } as const;
+    return { key, cells: [when, entry.machine, eventText(entry.event), entry.from ?? '', entry.to, context] };
+  }
+  const [what, text, kind] = fault(entry);
+  return { key, cells: [when, '', { text: what, kind }, '', '', { text, kind: 'wide' as const }] };
+}
+
+/** What is no transition, in words. */
+function fault(entry: TimelineEntry): [string, string, 'good' | 'bad' | 'quiet'] {
+  if (entry.kind === 'death') return ['died', `${entry.cause}: ${entry.reason}`, 'bad'];
+  if (entry.kind === 'blocks')
+    return [entry.direction === 'in' ? 'applied' : 'sent', `blocks ${entry.first} to ${entry.last}`, 'quiet'];
+  return ['started', entry.kind === 'start' ? `start ${entry.generation}` : '', 'good'];
+}

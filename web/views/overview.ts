@@ -1,0 +1,228 @@
+import { conditionOf } from '../../src/wire/state/condition.ts';
+import { PIPELINE_STATES, type Pipeline, type PipelineState } from '../../src/wire/state/pipeline.ts';
+import { type Cell, count, duration, h, Table } from '../dom.ts';
+import { Frames } from '../drawing/frames.ts';
+import { LaneView, laneOf, MARKS } from '../drawing/pipeline.ts';
+import { Plot } from '../drawing/plot.ts';
+import type { LiveDatabase, LiveState } from '../live.ts';
+import { Platform } from './platform.ts';
+import type { View } from './view.ts';
+
+const COLUMNS = [
+  'Database',
+  'State',
+  'Height',
+  'Lag',
+  'Blocks/min',
+  'Blocks',
+  'Progress',
+  'Circuit',
+  'Verified',
+  'Subscribers',
+  'Restarts left'
+];
+
+const ROWS_A_FRAME = 6;
+const LANES_A_FRAME = 1;
+/** Of a database, which has a page; other lanes have none. */
+const ACTOR_KEY = /^[^/]+\/[^/]+\/[^/]+$/;
+/** A part of everything, and what of it is counted first. */
+const WORST_FIRST: readonly PipelineState[] = ['failed', 'waiting', 'working', 'unknown', 'well'];
+const READY = {
+  ready: 'well',
+  behind: 'working',
+  starting: 'working',
+  halted: 'failed',
+  unavailable: 'failed'
+} as const;
+
+/** The way of blocks from upstream to downstream, then one row a database: how far, how long still, why not. */
+export class Overview implements View {
+  readonly element = h('section', { class: 'overview' });
+  readonly #chips = h('div', { class: 'chips', role: 'status' });
+  readonly #platform = new Platform();
+  readonly #lanes = h('div', { class: 'lanes' });
+  readonly #table = new Table('Databases', COLUMNS);
+  readonly #empty = h('div', { class: 'card empty', role: 'status' });
+  readonly #details = h('div', {}, h('h2', {}, 'Databases'), h('div', { class: 'card' }, this.#table.element));
+  readonly #frames = new Frames();
+  readonly #drawn = new Map<string, { readonly card: HTMLElement; readonly view: LaneView }>();
+  readonly #plots = new Map<string, Plot>();
+  readonly #links = new Map<string, HTMLAnchorElement>();
+
+  constructor() {
+    this.element.append(h('h2', { class: 'spoken' }, 'Pipeline'), this.#chips, this.#platform.element);
+    this.element.append(this.#lanes, this.#empty, this.#details);
+  }
+
+  update(state: LiveState): void {
+    if (!state.last) {
+      this.#showEmpty('Asking the service …', '');
+      return;
+    }
+    const { databases, pipeline, platform, readiness } = state.last;
+    const lanes = lanesOf(pipeline);
+    this.#details.hidden = databases.length === 0;
+    this.#empty.hidden = lanes.length > 0;
+    if (lanes.length === 0) {
+      const hub = pipeline.nodes.find(({ reason }) => reason !== null);
+      this.#showEmpty(
+        'No database yet',
+        hub?.reason ?? 'The service was given none: a database appears here once it is named.'
+      );
+    }
+    this.#showChips(pipeline, lanes, readiness);
+    this.#arrange(lanes);
+    const drawn = lanes.map((lane) => () => this.#drawn.get(lane ?? '')!.view.update(laneOf(pipeline, lane)));
+    const rows = databases.map((database) => ({ key: database.key, cells: () => this.#cells(database, state) }));
+    const drawPlatform = () => this.#platform.update(platform);
+    this.#frames.run(drawPlatform, ...inGroups(drawn, LANES_A_FRAME), ...this.#table.inParts(rows, ROWS_A_FRAME));
+  }
+
+  #showEmpty(title: string, text: string): void {
+    if (this.#empty.firstChild?.textContent === title) return;
+    this.#empty.replaceChildren(h('b', {}, title), h('p', { class: 'quiet' }, text));
+  }
+
+  /** What stands alone, and how many lanes are in which state. */
+  #showChips(pipeline: Pipeline, lanes: readonly (string | null)[], readiness: string): void {
+    const worst = lanes.map((lane) => worstOf(laneOf(pipeline, lane)));
+    const counts = PIPELINE_STATES.map((state) => ({ state, number: worst.filter((each) => each === state).length }));
+    const alone = pipeline.nodes.filter(({ lane }) => lane === null && !lanes.includes(null));
+    const chips: [PipelineState, string][] = [
+      [READY[readiness as keyof typeof READY] ?? 'unknown', readiness],
+      ...counts
+        .filter(({ number }) => number > 0)
+        .map(({ state, number }): [PipelineState, string] => [state, `${number} ${state}`]),
+      ...alone.map(({ state, name, doing }): [PipelineState, string] => [state, `${name} ${doing}`])
+    ];
+    const text = JSON.stringify(chips);
+    if (this.#chips.dataset['shown'] === text) return;
+    this.#chips.dataset['shown'] = text;
+    this.#chips.replaceChildren(...chips.map(([state, label]) => chip(state, label)));
+  }
+
+  #arrange(lanes: readonly (string | null)[]): void {
+    const keys = new Set(lanes.map((lane) => lane ?? ''));
+    for (const [key, { card }] of this.#drawn)
+      if (!keys.has(key)) {
+        card.remove();
+        this.#drawn.delete(key);
+      }
+    for (const key of keys) if (!this.#drawn.has(key)) this.#drawn.set(key, newLane(key));
+    const cards = [...keys].map((key) => this.#drawn.get(key)!.card);
+    if (cards.some((card, index) => this.#lanes.children[index] !== card)) this.#lanes.replaceChildren(...cards);
+  }
+
+  #cells(database: LiveDatabase, state: LiveState): Cell[] {
+    const { key, report, subscriber_count } = database;
+    const rate = state.rate(key);
+    const lag = report?.lagBlocks ?? null;
+    return [
+      this.#link(key),
+      stateCell(database),
+      count(report?.height),
+      lag === null ? '–' : { text: count(lag), kind: lag > 3 ? 'warn' : 'good' },
+      rate === null ? '–' : count(Math.round(rate * 10) / 10),
+      this.#plot(key, state),
+      progress(database, state),
+      circuitCell(database),
+      verified(database),
+      report?.mode === 'server' ? count(subscriber_count) : '–',
+      restartsLeft(database)
+    ];
+  }
+
+  #link(key: string): HTMLAnchorElement {
+    const link = this.#links.get(key) ?? h('a', { href: `#/actor/${key}` }, key);
+    this.#links.set(key, link);
+    return link;
+  }
+
+  #plot(key: string, state: LiveState): Element {
+    const plot = this.#plots.get(key) ?? new Plot(`blocks of ${key}`);
+    this.#plots.set(key, plot);
+    plot.update(state.samples.get(key) ?? []);
+    return plot.element;
+  }
+}
+
+/** The databases that have boxes; boxes of none are a lane of their own where arrows join them. */
+function lanesOf({ nodes, edges }: Pipeline): (string | null)[] {
+  const named = [...new Set(nodes.map(({ lane }) => lane).filter((lane) => lane !== null))].sort();
+  const isJoined = nodes.some(({ lane, id }) => lane === null && edges.some(({ from }) => from === id));
+  return isJoined ? [null, ...named] : named;
+}
+
+/** A lane is as well as its worst box. Subscribers and sources may be away as long as one is there. */
+function worstOf({ nodes, edges }: Pipeline): PipelineState {
+  const counted = nodes.filter(
+    ({ role, id }) => role !== 'subscribers' && !edges.some(({ from, carries }) => from === id && carries)
+  );
+  return WORST_FIRST.find((state) => counted.some((node) => node.state === state)) ?? 'unknown';
+}
+
+function newLane(key: string): { card: HTMLElement; view: LaneView } {
+  const view = new LaneView();
+  const title = ACTOR_KEY.test(key)
+    ? h('a', { href: `#/actor/${key}` }, key)
+    : h('span', {}, key === '' ? 'this service' : key);
+  return {
+    view,
+    card: h('article', { class: 'lane', 'aria-label': key || 'this service' }, h('h3', {}, title), view.element)
+  };
+}
+
+function chip(state: PipelineState, label: string): HTMLElement {
+  const mark = h('span', { class: 'mark', 'aria-hidden': 'true' }, MARKS[state]);
+  return h('span', { class: 'chip', 'data-state': state }, mark, ` ${label}`);
+}
+
+/** Steps that are run several at once. */
+function inGroups(steps: readonly (() => void)[], size: number): (() => void)[] {
+  return Array.from({ length: Math.ceil(steps.length / size) }, (_, group) => () => {
+    for (const step of steps.slice(group * size, (group + 1) * size)) step();
+  });
+}
+
+/** What an operator needs to know first; empty when all is well. */
+export function why(database: LiveDatabase): string {
+  const { state, doing, reason } = conditionOf(database);
+  if (state === 'failed' && reason) return `${doing}: ${reason}`;
+  return reason ?? (state === 'well' ? '' : doing);
+}
+
+function stateCell(database: LiveDatabase): Cell {
+  const { state, doing } = conditionOf(database);
+  const kind = state === 'failed' ? 'bad' : state === 'well' ? 'good' : state === 'working' ? 'busy' : 'warn';
+  return { text: doing, kind };
+}
+
+function circuitCell({ state, report }: LiveDatabase): Cell {
+  if (state !== 'running' || !report) return '–';
+  if (report.circuit === null) return '–';
+  return { text: report.circuit, kind: report.circuit === 'closed' ? 'good' : 'bad' };
+}
+
+function verified({ report }: LiveDatabase): Cell {
+  const replica = report?.replica;
+  if (!replica) return '–';
+  if (replica.verification !== 'verified') return { text: replica.verification, kind: 'warn' };
+  return { text: `at ${count(replica.verifiedHeight)}`, kind: 'good' };
+}
+
+function restartsLeft({ restarts }: LiveDatabase): Cell {
+  const left = Math.max(0, restarts.budget - restarts.inWindow);
+  return { text: `${left} of ${restarts.budget}`, kind: left === 0 ? 'bad' : left < 5 ? 'warn' : 'good' };
+}
+
+/** Percent of a bootstrap or catch-up with its rate, and the time that is left at it. */
+function progress({ key, report }: LiveDatabase, state: LiveState): string {
+  const { percent = null, rowsPerSecond = null, etaSeconds = null } = report?.replica ?? {};
+  const [rate, lag] = [state.rate(key), report?.lagBlocks ?? null];
+  const leftMs = etaSeconds !== null ? etaSeconds * 1_000 : rate && lag && rate > 0 ? (lag / rate) * 60_000 : null;
+  const left = leftMs === null ? null : `${duration(leftMs)} left`;
+  if (percent === null || percent >= 100) return lag === 0 ? 'caught up' : (left ?? '–');
+  const rows = rowsPerSecond === null ? null : `${count(Math.round(rowsPerSecond))} rows/s`;
+  return [`${percent.toFixed(0)} %`, rows, left].filter((part) => part !== null).join(', ');
+}

@@ -14,6 +14,8 @@ export class ActorRecord {
   #generation: number;
   #totalDeaths = 0;
   #waiting: Waiting | null = null;
+  /** Whether it waits for nothing of its own, but shows what it died of until its next thread gets further. */
+  #showsDeath = false;
   #beacon: (Beacon & { at: number }) | null = null;
 
   /** @param tell sees starts, transitions and deaths as they come */
@@ -41,10 +43,12 @@ export class ActorRecord {
     this.#transitions.push(transition);
     this.#tell({ kind: 'transition', ...transition });
     this.#machines[transition.machine] = { state: transition.to, since: transition.at };
+    const getsFurther = transition.machine !== 'restart' && transition.from !== null;
+    if (getsFurther && this.#showsDeath) this.#keepWait(null);
   }
 
   keepWaiting(waiting: Waiting): void {
-    this.#waiting = waiting.on === null ? null : waiting;
+    this.#keepWait(waiting.on === null ? null : waiting);
   }
 
   died(cause: Death['cause'], reason: string): void {
@@ -53,13 +57,19 @@ export class ActorRecord {
     this.#deaths.push(death);
     this.#tell({ kind: 'death', ...death });
     this.forgetThread();
+    this.#keepWait({ on: reason, since: death.at }, true);
   }
 
   /** What belonged to the thread goes with it; its transitions and its death stay. */
   forgetThread(): void {
     this.#machines = this.#machines['restart'] ? { restart: this.#machines['restart'] } : {};
-    this.#waiting = null;
+    this.#keepWait(null);
     this.#beacon = null;
+  }
+
+  #keepWait(wait: Waiting | null, isDeath = false): void {
+    this.#waiting = wait;
+    this.#showsDeath = isDeath;
   }
 
   view(inWindow: number, budget: number): Omit<ActorView, 'id' | 'kind' | 'state' | 'reason'> {

@@ -35,6 +35,7 @@ export interface ActorView<Id extends ActorName = DatabaseId> {
     readonly causes: readonly Death[];
   };
   readonly machines: Readonly<Record<string, { readonly state: string; readonly since: number }>>;
+  /** What its thread waits for; after a death, what it died of, until its next thread gets further than its start. */
   readonly waiting: Waiting | null;
   readonly beacon: (Beacon & { readonly at: number }) | null;
   /** Oldest first. */

@@ -32,16 +32,14 @@ const DOWN: Readonly<Record<string, readonly [PipelineState, string]>> = {
   stopped: ['waiting', 'stopped']
 };
 
-/** The fields of an actor that say what keeps it from its work. */
-export interface WaitInput extends Pick<ConditionInput, 'state' | 'reason' | 'waiting'> {
-  readonly restarts: { readonly causes: readonly { readonly reason: string }[] };
-}
-
 /** What an actor waits for, or the error that it is down with, also while it is started again; null while it works. */
-export function waitOf({ state, reason, waiting, restarts }: WaitInput): string | null {
-  if (state === 'running') return waiting?.on ?? null;
-  const why = reason?.message ?? restarts.causes.at(-1)?.reason ?? null;
-  return why ?? (state === 'starting' ? null : state);
+export function waitOf({
+  state,
+  reason,
+  waiting
+}: Pick<ConditionInput, 'state' | 'reason' | 'waiting'>): string | null {
+  if (state === 'running' || state === 'starting') return waiting?.on ?? null;
+  return reason?.message ?? state;
 }
 
 /** An actor's state in one word, and why it is not well. */

@@ -41,20 +41,18 @@ test('a halt is told with its remedy; what is waited for only while that holds t
   assert.equal(conditionOf({ ...report('live'), waiting }).reason, null);
 });
 
-test('a wait is what a running actor names, else the error that it is down with', () => {
-  const restarts = { causes: [{ reason: 'an older death' }, { reason: 'another client writes to it' }] };
-  const none = { causes: [] };
+test('a wait is the error that an actor is down with, else what it names', () => {
   const [reason, waiting] = [{ message: 'the account is refused' }, { on: 'the circuit breaker' }];
   const found = [
-    { state: 'running', reason: null, waiting, restarts },
-    { state: 'running', reason: null, waiting: null, restarts },
-    { state: 'parked', reason, waiting: null, restarts },
-    { state: 'starting', reason: null, waiting: null, restarts },
-    { state: 'starting', reason: null, waiting: null, restarts: none },
-    { state: 'paused', reason: null, waiting: null, restarts: none }
+    { state: 'running', reason: null, waiting },
+    { state: 'running', reason: null, waiting: null },
+    { state: 'parked', reason, waiting },
+    { state: 'starting', reason: null, waiting },
+    { state: 'starting', reason: null, waiting: null },
+    { state: 'paused', reason: null, waiting: null }
   ].map(waitOf);
   assert.deepEqual(found, [
-    ...['the circuit breaker', null, 'the account is refused', 'another client writes to it', null, 'paused']
+    ...['the circuit breaker', null, 'the account is refused', 'the circuit breaker', null, 'paused']
   ]);
 });
 

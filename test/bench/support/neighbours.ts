@@ -32,7 +32,8 @@ interface Look {
   /** Milliseconds until one caller of another address had its whole answer, each. */
   readonly snapshots: number[];
   readonly digests: number[];
-  readonly refused: number;
+  /** What came instead of each answer that was not there in time. */
+  readonly refused: readonly string[];
   readonly heldBytes: number;
 }
 
@@ -79,13 +80,14 @@ export async function measureNeighbours(): Promise<Figure[]> {
   const look = async (): Promise<Look> => {
     received.length = 0;
     const [snapshots, digests]: [number[], number[]] = [[], []];
-    let [refused, held] = [0, 0];
+    const refused: string[] = [];
+    let held = 0;
     const until = performance.now() + LOOK_MS;
-    const repeat = async (took: number[], ask: () => Promise<number | null>) => {
+    const repeat = async (took: number[], ask: () => Promise<number | string>) => {
       while (performance.now() < until) {
-        const ms = await ask();
-        if (ms === null) refused++;
-        else took.push(ms);
+        const found = await ask();
+        if (typeof found === 'string') refused.push(found);
+        else took.push(found);
         await sleep(PAUSE_MS);
       }
     };
@@ -115,7 +117,7 @@ export async function measureNeighbours(): Promise<Figure[]> {
   );
   const print = (what: string, seen: Look, answers = '') =>
     console.log(
-      `| ${what} | ${[median(seen.delays), p99(seen.delays), median(seen.snapshots), median(seen.digests)].map((ms) => `${Math.round(ms)} ms`).join(' | ')} | ${seen.refused} | ${Math.round(seen.heldBytes / 1e6)} MB | ${answers} |`
+      `| ${what} | ${[median(seen.delays), p99(seen.delays), median(seen.snapshots), median(seen.digests)].map((ms) => `${Math.round(ms)} ms`).join(' | ')} | ${seen.refused.join(', ') || 0} | ${Math.round(seen.heldBytes / 1e6)} MB | ${answers} |`
     );
   print('none', idle);
   const looks: (readonly [Neighbours, Look])[] = [];
@@ -140,20 +142,20 @@ export async function measureNeighbours(): Promise<Figure[]> {
   return figures;
 }
 
-/** Milliseconds until the whole answer, coming again when told to; null when that takes too long. */
-async function patiently(ask: () => Promise<Response>): Promise<number | null> {
+/** Milliseconds until the whole answer, coming again when told to; what came instead when that takes too long. */
+async function patiently(ask: () => Promise<Response>): Promise<number | string> {
   const began = performance.now();
+  const answers: string[] = [];
   while (performance.now() - began < PATIENCE_MS) {
     const response = await ask().catch(() => undefined);
-    const isWhole = await response?.arrayBuffer().then(
-      () => true,
-      () => false
-    );
-    if (isWhole && response?.status === 200) return performance.now() - began;
+    const body = await response?.arrayBuffer().catch(() => undefined);
+    if (body && response?.status === 200) return performance.now() - began;
+    const text = body ? Buffer.from(body).toString('utf8', 0, 120) : 'cut';
+    answers.push(response ? `${response.status} ${text}` : 'no answer');
     // Five blocks a second: the key of a digest was an older tip's.
     if (response?.status !== 409) await sleep(1_000);
   }
-  return null;
+  return [...new Set(answers)].join(' · ');
 }
 
 const WHAT: Readonly<Record<Neighbours, string>> = {
@@ -175,7 +177,7 @@ function figuresOf(what: Neighbours, seen: Look, idle: Look): Figure[] {
     { what: 'the same: p99', measured: p99(seen.delays), reference: p99(idle.delays), ...times },
     {
       what: 'snapshots and digests that another address had not within 15 s',
-      measured: seen.refused,
+      measured: seen.refused.length,
       reference: 0,
       unit: '',
       compare: 'above',

@@ -45,13 +45,16 @@ const LEFT_MS = 30_000;
 /** It does when its callers left at once so often, or when a build gave way because nobody read it. Clients open some only for their heads. */
 const LEAVES_OFTEN = 3;
 const MAX_WAITING_PER_ADDRESS = 4;
+/** That are remembered. */
+const MAX_ADDRESSES = 10_000;
 
 /**
  * Decides which callers may build a snapshot when there are fewer places than callers.
  *
  * Short builds have a place beside the long ones. A build that nobody reads gives way to one that another address waits for, and so
  * does one whose readers' addresses have two to an address that has none. A caller without a place waits a moment; the address with the
- * fewest builds gets the next one. Addresses that leave their builds come last, displace nobody, and share one place.
+ * fewest builds gets the next one, and of those the one that had none for longest, so that an address that was turned away and comes
+ * again is not overtaken by others that have been served. Addresses that leave their builds come last, displace nobody, and share one place.
  */
 export class BuildSlots {
   readonly #maxBuilds: number;
@@ -62,7 +65,10 @@ export class BuildSlots {
   #waiting: Waiting[] = [];
   #isServing = false;
   /** Addresses that left their builds: how often at once. */
-  readonly #left = new LRUCache<string, number>({ max: 10_000, ttl: LEFT_MS });
+  readonly #left = new LRUCache<string, number>({ max: MAX_ADDRESSES, ttl: LEFT_MS });
+  /** The number of the last place that an address was given; those without one have had none, or long ago. */
+  readonly #lastGrants = new LRUCache<string, number>({ max: MAX_ADDRESSES });
+  #grants = 0;
 
   constructor({ maxBuilds, patienceMs = PATIENCE_MS }: BuildSlotsOptions) {
     this.#maxBuilds = maxBuilds;
@@ -111,7 +117,8 @@ export class BuildSlots {
     const runs = (address: string) => [...this.#running].filter((slot) => slot.address === address).length;
     const rank = ({ isShort, reader: { address } }: Waiting) =>
       (this.#leaves(address) ? 1e6 : 0) + (isShort ? 0 : 1e3) + runs(address);
-    const ranked = this.#waiting.toSorted((a, b) => rank(a) - rank(b));
+    const lastGrant = ({ reader: { address } }: Waiting) => this.#lastGrants.get(address) ?? 0;
+    const ranked = this.#waiting.toSorted((a, b) => rank(a) - rank(b) || lastGrant(a) - lastGrant(b));
     for (const waiting of ranked) {
       if (waiting.reader.isGone) waiting.granted.reject(this.#busy());
       else if (waiting.isBegun()) waiting.granted.resolve(null);
@@ -124,6 +131,7 @@ export class BuildSlots {
   #grant({ server, reader, isShort }: SlotWish): Slot {
     const slot = { server, address: reader.address, isShort };
     this.#running.add(slot);
+    this.#lastGrants.set(slot.address, ++this.#grants);
     return slot;
   }
 

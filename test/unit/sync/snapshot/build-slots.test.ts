@@ -60,6 +60,21 @@ test('a short build has a place beside the long ones, and a second one takes non
   await second;
 });
 
+test('an address that had no place yet comes before one that has had one, though it asked later', async () => {
+  const { slots, build } = openSlots({ maxBuilds: 1, patienceMs: 5_000 });
+  const first = await build('a');
+  const order: string[] = [];
+  const next = async (address: string) => {
+    const slot = await build(address);
+    order.push(address);
+    slots.release(slot);
+  };
+  const waiting = [next('a'), next('b'), next('c')];
+  slots.release(first);
+  await Promise.all(waiting);
+  assert.deepEqual(order, ['b', 'c', 'a']);
+});
+
 test('a build that nobody reads gives way at once, also to one that waits already', async () => {
   const { slots, givenUp, build } = openSlots({ patienceMs: 5_000 });
   const readers = [new Reader('b')];

@@ -8,7 +8,7 @@ import { PlatformError } from '../errors.ts';
 import type { NodeCoins } from './coins.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
-import { type CreateRequest, readAction, readFee, readOutputs, readPlaces } from './request.ts';
+import { type CreateRequest, readAction, readFee, readFeeLimit, readOutputs, readPlaces } from './request.ts';
 import type { Reservations } from './reservations.ts';
 import { type ActionContent, selfCheck } from './self-check.ts';
 import { firstSpent, revealSpent, type SourcedCoin } from './spent.ts';
@@ -20,6 +20,7 @@ import {
   orderLocks,
   type Reveal
 } from './transaction/compose.ts';
+import { dustAmount } from './transaction/dust.ts';
 import { chooseEncoding, type Encoding, type EncodingFacts } from './transaction/encodings.ts';
 import type { TwoStepEncoding } from './transaction/locks.ts';
 import { writePsbt } from './transaction/psbt.ts';
@@ -145,14 +146,17 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
   const nextHeight = policy.height + 1;
   const isEnvelopeActive = nextHeight >= activationHeight(profile, network, 'TAPROOT_ENVELOPE');
   const { feeQuote, customOutputs = [], options = {} } = request;
+  const changeScript = request.change === undefined ? sender.script : addressScript(request.change, network);
+  const usualDust = dustAmount(changeScript, { ...network, floor: dustFloor });
   const order: Omit<Order, 'encoding'> = {
     frame,
     magic,
     sender,
     outputs: readOutputs(customOutputs, network),
     feeOutputs: readOutputs(feeQuote ? [{ address: feeQuote.address, value: feeQuote.amount }] : [], network),
-    changeScript: request.change === undefined ? sender.script : addressScript(request.change, network),
+    changeScript,
     fee: readFee(request, policy, mostFeeRate),
+    limitFee: readFeeLimit(request, { mostRate: mostFeeRate, usualDust }),
     dust: { ...network, floor: Math.max(dustFloor, request.dust ?? 0) },
     sequence: request.rbf ? REPLACEABLE : FINAL
   };

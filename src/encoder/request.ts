@@ -9,8 +9,10 @@ import type { NodePolicy } from './node-policy.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
 import type { ActionContent } from './self-check.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
-import { type FeeRule, MAX_INPUTS } from './transaction/select-coins.ts';
+import { type FeeLimit, type FeeRule, MAX_INPUTS } from './transaction/select-coins.ts';
 
+/** A tenth of a coin: what is less than `dust` may go to the miner. */
+const MAX_DUST = 10_000_000;
 const closed = { additionalProperties: false } as const;
 export const TXID = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const VOUT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
@@ -71,7 +73,7 @@ export const CreateParams = Type.Object(
     feeQuote: Type.Optional(Type.Object({ address: ADDRESS, amount: SATOSHIS }, closed)),
     fee: Type.Optional(SATOSHIS),
     feePerKb: Type.Optional(SATOSHIS),
-    dust: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e12, description: 'least satoshis of each output' })),
+    dust: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_DUST, description: 'least satoshis of each output' })),
     unconfirmed: Type.Optional(
       Type.Boolean({ description: 'whether coins that no block has yet may be spent; true when absent' })
     ),
@@ -161,6 +163,28 @@ export function readFee(
   check(rate, `feePerKb ${rate}`);
   // What the node takes at least, it takes of the longest signatures.
   return (form) => greater(feeOf(rate, virtualSize(form)), feeOf(leastRate, longestVirtualSize(form)));
+}
+
+/**
+ * The most that a transaction without change may pay: the most rate; and where `fee` names the whole, so little more that it would be
+ * dust without the request's own `dust`.
+ *
+ * @param mostRate  satoshis per 1000 virtual bytes
+ * @param usualDust  the least change where a request names no `dust`
+ */
+export function readFeeLimit(
+  { fee }: Pick<CreateRequest, 'fee'>,
+  { mostRate, usualDust }: { readonly mostRate: bigint; readonly usualDust: bigint }
+): FeeLimit {
+  return (form, paid) => {
+    const virtualBytes = virtualSize(form);
+    const told = `no output holds what is left over, and a fee of ${paid} satoshis for ${virtualBytes} bytes`;
+    const remedy = 'spend other coins, or lower dust';
+    if (paid > feeOf(mostRate, virtualBytes))
+      throw invalid(`${told} is above ${mostRate} satoshis per 1000 bytes, ENCODER_MAX_FEE_RATE: ${remedy}`);
+    if (fee !== undefined && paid - BigInt(fee) >= usualDust)
+      throw invalid(`${told} is ${paid - BigInt(fee)} more than the fee that was asked for: ${remedy}`);
+  };
 }
 
 const feeOf = (rate: bigint, virtualBytes: number) => (rate * BigInt(virtualBytes) + 999n) / 1000n;

@@ -7,6 +7,7 @@ import type { Encoding } from './encodings.ts';
 import { type Lock, locksOf, type TwoStepEncoding } from './locks.ts';
 import {
   type Coin,
+  type FeeLimit,
   type FeeRule,
   isRelayable,
   type Selected,
@@ -31,6 +32,8 @@ export interface Order {
   readonly feeOutputs: readonly FormOutput[];
   readonly changeScript: Uint8Array;
   readonly fee: FeeRule;
+  /** Is asked where there is no change. */
+  readonly limitFee: FeeLimit;
   readonly dust: DustRules;
   readonly sequence: number;
 }
@@ -59,7 +62,7 @@ export interface Composed<C extends Coin> {
  * Composes the transactions of an order; nothing is signed.
  *
  * @param coins  as `selectCoins` takes them
- * @throws {PlatformError} COINS_INSUFFICIENT, REQUEST_INVALID for outputs below dust
+ * @throws {PlatformError} COINS_INSUFFICIENT, REQUEST_INVALID for outputs below dust, and what `limitFee` throws
  */
 export function compose<C extends Coin>(order: Order, coins: readonly C[]): Composed<C> {
   refuseDust([...order.outputs, ...order.feeOutputs], order.dust);
@@ -69,13 +72,16 @@ export function compose<C extends Coin>(order: Order, coins: readonly C[]): Comp
   return { first: select(order, coins, outputsFor), locks: [], reveal: null };
 }
 
-/** The reveal of a payload whose first transaction is there. @throws {PlatformError} COINS_INSUFFICIENT */
+/** The reveal of a payload whose first transaction is there. @throws {PlatformError} COINS_INSUFFICIENT, and what `limitFee` throws */
 export function composeReveal(order: Order, funding: Funding): Reveal {
   const { inputs, outputs } = revealParts(order, funding);
   const held = funding.locked.reduce((sum, { amount }) => sum + amount, 0n);
   const paid = order.outputs.reduce((sum, { amount }) => sum + amount, 0n);
   const settled = settle(inputs, outputs, held - paid, changeOf(order));
-  if (settled) return { ...settled, funding };
+  if (settled) {
+    if (!settled.isExact) order.limitFee(settled.form, settled.fee);
+    return { ...settled, funding };
+  }
   const reason = `the first transaction left ${held} satoshis, which do not pay for the second one at this fee`;
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
 }
@@ -134,7 +140,9 @@ function select<C extends Coin>(
 ): Selected<C> {
   const { sender, sequence } = order;
   const inputOf = ({ txid, vout }: Coin): FormInput => ({ txid, vout, sequence, unlock: sender.unlock });
-  return selectCoins(coins, { ...changeOf(order), outputsFor, inputOf });
+  const selected = selectCoins(coins, { ...changeOf(order), outputsFor, inputOf });
+  if (!selected.isExact) order.limitFee(selected.form, selected.fee);
+  return selected;
 }
 
 function changeOf({ changeScript, fee, dust }: Order) {

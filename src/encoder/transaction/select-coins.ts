@@ -4,6 +4,9 @@ import { PlatformError } from '../../errors.ts';
 /** Satoshis for a transaction. */
 export type FeeRule = (form: TransactionForm) => bigint;
 
+/** Refuses a fee that a transaction pays because what is left over is too little for change. @throws {PlatformError} REQUEST_INVALID */
+export type FeeLimit = (form: TransactionForm, paid: bigint) => void;
+
 export interface Coin {
   readonly txid: string;
   readonly vout: number;

@@ -195,6 +195,28 @@ test('COIN_UNUSABLE: coins that do not exist, of others, spent, or reserved', as
   assert.match(await reasonFor([coin]), /spent/);
 });
 
+test('REQUEST_INVALID: what is left over goes to the miner only as far as it is dust, and below the greatest rate', async () => {
+  const [coin] = await encoder.call<Utxo[]>('get_utxos', { address: account().address });
+  const spend = async (more: object) => {
+    const value = Number(coin!.value) - 8_000_000;
+    const customOutputs = [{ address: account().address, value }];
+    return (await encoder.ask('create_tx', requestOf({ utxos: [coin], customOutputs, ...more }))).error;
+  };
+  const before = encoder.reservations.count;
+  assert.match((await spend({ dust: 1e9 }))!.message, /dust/);
+  const rate = await spend({ dust: 10_000_000 });
+  assert.equal(rate?.code, -32602);
+  assert.match(rate.message, /a fee of 8000000 satoshis .* ENCODER_MAX_FEE_RATE/);
+  const surplus = await spend({
+    dust: 10_000_000,
+    fee: 3_000,
+    customOutputs: [{ address: account().address, value: Number(coin!.value) - 1_000_000 }]
+  });
+  assert.equal(surplus?.code, -32602);
+  assert.match(surplus.message, /997000 more than the fee that was asked for/);
+  assert.equal(encoder.reservations.count, before);
+});
+
 test('ENCODING_UNAVAILABLE: too long for one output', async () => {
   const { error } = await encoder.ask(
     'create_tx',

@@ -53,6 +53,7 @@ const orderOf = (order: Pick<Order, 'encoding' | 'frame' | 'sender'> & Partial<O
   feeOutputs: [],
   changeScript: order.sender.script,
   fee: (form) => RATE * BigInt(virtualSize(form)),
+  limitFee: () => undefined,
   dust: DUST,
   sequence: 0xffffffff,
   ...order

@@ -3,6 +3,9 @@ import { errorCodes } from 'fastify';
 /** Taken for a body that does not say how long it is. */
 const FIRST_BYTES = 1_024;
 
+/** Keeps a byte order mark, which is no JSON. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** The parts of `JSON` that TypeScript's library does not declare yet. */
 interface ExactJson {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
@@ -17,7 +20,7 @@ export const isExactNumber = (value: unknown): value is object => exactJson.isRa
 /**
  * A request's body as JSON. Whole numbers beyond 2^53 keep their digits: see `isExactNumber`.
  *
- * @throws {SyntaxError} what is not JSON  @throws {Error} FST_ERR_CTP_BODY_TOO_LARGE
+ * @throws {SyntaxError} what is not JSON, or not UTF-8  @throws {Error} FST_ERR_CTP_BODY_TOO_LARGE
  */
 export async function readExactBody(
   body: AsyncIterable<Buffer>,
@@ -44,7 +47,16 @@ async function readText(body: AsyncIterable<Buffer>, length: string | undefined,
     }
     filled += piece.copy(whole, filled);
   }
-  return whole.toString('utf8', 0, filled);
+  return decode(whole.subarray(0, filled));
+}
+
+/** Bytes that are no UTF-8 are refused: replaced, they would make another request than was sent. */
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw new SyntaxError('the body is not UTF-8', { cause });
+  }
 }
 
 function parseJson(text: string): unknown {
@@ -55,6 +67,7 @@ function parseJson(text: string): unknown {
         : value
     );
   } catch (cause) {
-    throw cause instanceof SyntaxError ? cause : new SyntaxError('unreadable JSON', { cause }); // nested too deep
+    const reason = cause instanceof SyntaxError ? 'the body is not JSON' : 'the body is nested too deep';
+    throw new SyntaxError(reason, { cause });
   }
 }

@@ -54,7 +54,7 @@ export function refusalOf(
   caught: FastifyError | PlatformError,
   bodyLimitBytes: number
 ): readonly [status: number, Failure] {
-  if (caught instanceof SyntaxError) return [200, failure(null, 'PARSE_ERROR', 'parse error')];
+  if (caught instanceof SyntaxError) return [200, failure(null, 'PARSE_ERROR', `parse error: ${caught.message}`)];
   if (hasCode(caught, 'RATE_LIMITED')) {
     const { reason, retryAfterS } = caught.detail;
     return [429, failure(null, 'RATE_LIMITED', `rate limited: ${reason}`, { retry_after_s: Number(retryAfterS) })];

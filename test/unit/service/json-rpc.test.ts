@@ -65,7 +65,7 @@ function service(options: Partial<RpcOptions> & { readonly key?: string } = {}) 
 }
 
 async function post(app: FastifyInstance, body: unknown, headers: Record<string, string> = {}) {
-  const payload = typeof body === 'string' ? body : JSON.stringify(body);
+  const payload = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   const response = await app.inject({
     method: 'POST',
     url: '/',
@@ -83,6 +83,18 @@ test('-32700: what is not JSON, and JSON that is nested too deep', async () => {
     const { status, json } = await post(app, body);
     assert.deepEqual([status, json.error.code, json.id], [200, -32700, null]);
   }
+});
+
+test('-32700: a body that is not UTF-8 is refused, not repaired', async () => {
+  const { app } = service();
+  for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
+    const text = JSON.stringify(call('echo', { value: '?' })).split('?');
+    const body = Buffer.concat([Buffer.from(text[0]!), Buffer.from(bytes), Buffer.from(text[1]!)]);
+    const { json } = await post(app, body);
+    assert.deepEqual([json.error.code, json.error.message], [-32700, 'parse error: the body is not UTF-8']);
+  }
+  const { json } = await post(app, call('echo', { value: 'päivää €' }));
+  assert.equal(json.result, 'päivää €');
 });
 
 test('-32600: an empty batch, a batch above the cap, and what is no call', async () => {

@@ -186,6 +186,11 @@ export class NodeCoins {
     });
   }
 
+  /** A transaction by its id; undefined: the node knows none. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
+  async transaction(txid: string): Promise<Buffer | undefined> {
+    return (await this.#transactionsOf([{ txid, vout: 0 }])).get(txid);
+  }
+
   /** By their ids; those that the node does not know are missing. */
   async #transactionsOf(places: readonly Outpoint[]): Promise<ReadonlyMap<string, Buffer>> {
     const known = new Map<string, Buffer>();

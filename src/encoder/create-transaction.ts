@@ -77,7 +77,8 @@ const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
  */
 export async function createTransaction(request: CreateRequest, deps: EncoderDeps): Promise<Created> {
   const policy = await deps.policy.read();
-  if (request.p2shHex !== undefined) return createReveal(request, deps, policy);
+  const funding = await readFunding(request, deps.coins);
+  if (funding) return createReveal(request, funding, deps, policy);
   const facts = readRequest(request, deps, policy);
   const encoding = chooseEncoding(request.encoding ?? 'AUTO', facts.encodingFacts);
   if (request.fee !== undefined && TWO_STEPS.some((each) => each === encoding))
@@ -93,13 +94,23 @@ export async function createTransaction(request: CreateRequest, deps: EncoderDep
   }
 }
 
-/** The second transaction, of which the first is signed. */
-function createReveal(request: CreateRequest, deps: EncoderDeps, policy: NodePolicy): Created {
-  const bytes = readTransactionHex(request.p2shHex!);
+/** The signed first transaction that a request names by its bytes, or by its id; undefined when it names none. */
+async function readFunding({ p2shHash, p2shHex }: CreateRequest, coins: NodeCoins): Promise<Buffer | undefined> {
+  if (p2shHex === undefined) {
+    const known = p2shHash === undefined ? undefined : await coins.transaction(p2shHash);
+    if (known || p2shHash === undefined) return known;
+    throw invalid('the node knows no transaction p2shHash: broadcast it, or send its hex in p2shHex');
+  }
+  const bytes = readTransactionHex(p2shHex);
+  const { txid } = readRawTransaction(bytes);
+  if (p2shHash === undefined || p2shHash === txid) return bytes;
+  throw invalid(`p2shHex is the transaction ${txid}, not p2shHash`);
+}
+
+/** The second transaction. @param bytes  of the first one, signed */
+function createReveal(request: CreateRequest, bytes: Buffer, deps: EncoderDeps, policy: NodePolicy): Created {
   const funding = readRawTransaction(bytes);
   const { txid } = funding;
-  if (request.p2shHash !== undefined && request.p2shHash !== txid)
-    throw invalid(`p2shHex is the transaction ${txid}, not p2shHash`);
   const { planFor } = readRequest(request, deps, policy);
   const wanted = TWO_STEPS.filter((each) => [undefined, 'AUTO', each].includes(request.encoding));
   for (const encoding of wanted) {
@@ -118,7 +129,9 @@ function createReveal(request: CreateRequest, deps: EncoderDeps, policy: NodePol
       txid: encoding === 'P2SH' ? null : hashId(writeBase(reveal.form))
     };
   }
-  throw invalid('p2shHex has no outputs that hold this action: send data, pubkey and encoding as in the first call');
+  throw invalid(
+    'the first transaction has no outputs that hold this action: send data, pubkey and encoding as in the first call'
+  );
 }
 
 /** The outputs that hold an action, each lock with one of its own; undefined when one is missing. */
@@ -189,7 +202,7 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, d
   const carrierScripts = locks.map(({ script }) => script.toString('hex'));
   if (!sender.isSegwit) {
     const message =
-      'sign and broadcast psbt, then call create_tx again with its hex in p2shHex: that reveals the action';
+      'sign and broadcast psbt, then call create_tx again with its txid in p2shHash: that reveals the action';
     return { ...created, carrierScripts, warnings: [...(created.warnings ?? []), { code: 'REVEAL_NEEDED', message }] };
   }
   const revealPsbt = writePsbt(reveal.form, revealSpent(reveal.funding, writeBase(first.form))).toString('hex');

@@ -14,7 +14,8 @@ import { type FeeLimit, type FeeRule, MAX_INPUTS } from './transaction/select-co
 /** A tenth of a coin: what is less than `dust` may go to the miner. */
 const MAX_DUST = 10_000_000;
 const closed = { additionalProperties: false } as const;
-export const TXID = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const HASH = '^[0-9a-f]{64}$';
+export const TXID = Type.String({ pattern: HASH });
 const VOUT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
 const SATOSHIS = Type.Union([
   Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
@@ -86,7 +87,12 @@ export const CreateParams = Type.Object(
         description: "the caller's own; the same request sent again has the same answer, and reserves no other coins"
       })
     ),
-    p2shHash: Type.Optional(TXID),
+    p2shHash: Type.Optional(
+      Type.String({
+        pattern: HASH,
+        description: 'the first transaction, which the node has: builds the second one'
+      })
+    ),
     p2shHex: Type.Optional(TRANSACTION_HEX),
     options: Type.Optional(
       Type.Object(

@@ -55,6 +55,26 @@ for (const encoding of ['TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'])
     assert.equal(encoder.reservations.count, beforeIt);
   });
 
+test('the second transaction is built by the id of the first, which the node has, or by its hex', async () => {
+  const [legacy] = await openAccounts(node, 2, ['legacy']);
+  const { address, publicKey, privateKey } = legacy!;
+  const request = { pubkey: address, compressedPubKey: publicKey, encoding: 'P2SH', data: actionOf(500) };
+  const first = await encoder.call<Created>('create_tx', request);
+  assert.equal(first.revealPsbt, undefined);
+  const hex = signPsbt(first.psbt, privateKey);
+  const beforeIt = encoder.reservations.count;
+  const unknown = await encoder.ask('create_tx', { ...request, p2shHash: 'ab'.repeat(32) });
+  assert.deepEqual([unknown.error?.code, encoder.reservations.count], [-32602, beforeIt]);
+  assert.match(unknown.error!.message, /knows no transaction p2shHash: broadcast it, or send its hex in p2shHex/);
+  const { txid: p2shHash } = await encoder.call<{ txid: string }>('broadcast_tx', { tx_hex: hex });
+  const reveal = await encoder.call<Created>('create_tx', { ...request, p2shHash });
+  assert.deepEqual(reveal, await encoder.call<Created>('create_tx', { ...request, p2shHex: hex }));
+  const other = await encoder.ask('create_tx', { ...request, p2shHash, data: actionOf(501) });
+  assert.match(other.error!.message, /no outputs that hold this action/);
+  const txid = await send(reveal, privateKey);
+  assert.equal((await minedRows()).get(txid)?.data, request.data);
+});
+
 test('a taproot address sends by its key, with and without steps; a key of another address is refused', async () => {
   const key = hash('sha256', 'a taproot key of a test', 'buffer');
   const publicKey = publicKeyOf(key);

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hasCode } from '../errors.ts';
 import type { Platform } from './platform.ts';
 import { readPlatformState, stateLine } from './platform-state.ts';
-import { fundWallet, mineRound, planRounds } from './processes/miner.ts';
+import { fundWallet, type MinedNode, mineRound, planRounds, type Round } from './processes/miner.ts';
 import type { DevnetSettings } from './settings.ts';
 
 const STATUS_INTERVAL_MS = 5_000;
@@ -16,7 +17,10 @@ export async function runLive(
   await Promise.all([mine(platform, settings, blockIntervalMs, signal), report(platform, settings, signal)]);
 }
 
-/** The plan begins anew with each start; the height in its seed keeps two starts apart. */
+/**
+ * Callers may ask the miner for anything, so that what the node refuses ends nothing; the death of its process ends the devnet. The
+ * plan begins anew with each start; the height in its seed keeps two starts apart.
+ */
 async function mine(
   { node }: Platform,
   { seed, tell }: DevnetSettings,
@@ -26,12 +30,21 @@ async function mine(
   const accounts = await fundWallet(node);
   for (const round of planRounds(`${seed} ${await node.getHeight()}`, accounts)) {
     await sleep(blockIntervalMs * round.pause, undefined, { signal });
-    if (round.reorgDepth > 0) {
-      tell(`reorg of depth ${round.reorgDepth} at height ${await node.getHeight()}`);
-      await node.reorg(round.reorgDepth);
+    try {
+      await play(node, round, tell);
+    } catch (caught) {
+      if (!hasCode(caught, 'NODE_REFUSED') && !hasCode(caught, 'NODE_UNREACHABLE')) throw caught;
+      tell(`no block this time: ${caught.message}`);
     }
-    await mineRound(node, round);
   }
+}
+
+async function play(node: MinedNode, round: Round, tell: DevnetSettings['tell']): Promise<void> {
+  if (round.reorgDepth > 0) {
+    tell(`reorg of depth ${round.reorgDepth} at height ${await node.getHeight()}`);
+    await node.reorg(round.reorgDepth);
+  }
+  await mineRound(node, round, tell);
 }
 
 async function report({ watched }: Platform, { tell }: DevnetSettings, signal: AbortSignal): Promise<void> {

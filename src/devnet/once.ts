@@ -80,7 +80,7 @@ export async function runOnce(
   async function mineTo(height: number): Promise<void> {
     while ((await node.getHeight()) < height) {
       signal.throwIfAborted();
-      await mineRound(node, rounds.next().value);
+      await mineRound(node, rounds.next().value, tell);
     }
   }
 }

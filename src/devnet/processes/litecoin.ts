@@ -156,6 +156,7 @@ function miner(rpc: NodeRpc) {
     fund: async (coins: number) => {
       const from = await newAddress(rpc);
       await mine(Math.max(0, MATURITY + 1 - (await height())) + Math.ceil(coins / SPLIT), from);
+      if ((await findCoins(rpc)).length === 0) await mine(MATURITY, from); // they were paid away
       for (let left = coins; left > 0; left -= SPLIT) await split(rpc, Math.min(SPLIT, left));
       await mine(1);
     },
@@ -198,13 +199,17 @@ async function listCoins(rpc: NodeRpc, from?: string): Promise<readonly Coin[]> 
   throw new PlatformError('NODE_REFUSED', { reason: `${from ?? 'the wallet'} has no coin to pay with: fund it` });
 }
 
-/** A coin of an address, the largest. Who was paid from the wallet may have got its coins: then it is paid itself. */
-async function coinAt(rpc: NodeRpc, address: string): Promise<Coin> {
-  const own = await listCoins(rpc, address).catch((caught: unknown) => {
+async function findCoins(rpc: NodeRpc, from?: string): Promise<readonly Coin[]> {
+  return await listCoins(rpc, from).catch((caught: unknown) => {
     if (hasCode(caught, 'NODE_REFUSED')) return [];
     throw caught;
   });
-  if (own[0]) return own[0];
+}
+
+/** A coin of an address, the largest. Who was paid from the wallet may have got its coins: then it is paid itself. */
+async function coinAt(rpc: NodeRpc, address: string): Promise<Coin> {
+  const [own] = await findCoins(rpc, address);
+  if (own) return own;
   await rpc.call('sendtoaddress', [address, toDecimal(REFILL)]);
   return (await listCoins(rpc, address))[0]!;
 }

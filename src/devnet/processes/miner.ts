@@ -1,3 +1,4 @@
+import { hasCode } from '../../errors.ts';
 import { type PlannedPayment, planIssues, planPayment } from '../payments.ts';
 import { createRandom } from '../random.ts';
 
@@ -18,7 +19,9 @@ export interface MinedNode {
   /** Mines until each account has a coin to pay with. */
   fund(): Promise<void>;
   mineBlocks(count: number): Promise<void>;
-  /** A payment into the mempool. */
+  /** Mines a block whose reward the wallet gets. */
+  earn(): Promise<void>;
+  /** A payment into the mempool. @throws {PlatformError} NODE_REFUSED, also when the wallet has no coin left */
   pay(payment: PlannedPayment): Promise<void>;
   /** Replaces the last blocks by a branch that is one block longer. */
   reorg(depth: number): Promise<void>;
@@ -53,8 +56,18 @@ export async function fundWallet(node: MinedNode): Promise<readonly string[]> {
   return await node.accounts();
 }
 
-/** Payments and the block that holds them. */
-export async function mineRound(node: MinedNode, { payments }: Pick<Round, 'payments'>): Promise<void> {
-  for (const payment of payments) await node.pay(payment);
+/** Payments and the block that holds them. Where the wallet cannot pay, since callers of the miner may have its coins, it gets the reward. */
+export async function mineRound(
+  node: Pick<MinedNode, 'pay' | 'mineBlocks' | 'earn'>,
+  { payments }: Pick<Round, 'payments'>,
+  tell: (line: string) => void
+): Promise<void> {
+  try {
+    for (const payment of payments) await node.pay(payment);
+  } catch (caught) {
+    if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
+    tell(`a payment failed, and the wallet gets the reward of the next block: ${caught.detail['reason']}`);
+    return await node.earn();
+  }
   await node.mineBlocks(1);
 }

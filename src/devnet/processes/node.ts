@@ -40,9 +40,11 @@ async function minedNode(litecoind: PrivateLitecoind, miner: AskedService): Prom
     accounts: () => litecoind.accounts(),
     fund: () => litecoind.fund(ACCOUNTS),
     mineBlocks: async (count) => void (await askService(miner, 'generate_blocks', { count, address: addresses[0] })),
+    earn: async () => void (await askService(miner, 'generate_blocks', { count: 1 })),
     pay: async (payment) => void (await litecoind.pay(payment)),
     reorg: async (depth) => {
-      const block_hash = await rpc.call('getblockhash', [(await litecoind.height()) - depth + 1]);
+      const lowest = Math.max(1, (await litecoind.height()) - depth + 1); // callers of the miner may have taken blocks
+      const block_hash = await rpc.call('getblockhash', [lowest]);
       await askService(miner, 'invalidate_block', { block_hash });
       await askService(miner, 'generate_blocks', { count: depth + 1 });
     }

@@ -21,3 +21,21 @@ test('an account whose coin the wallet paid to somebody else is paid anew, and p
   const { tx } = (await node.rpc.call('getblock', [hash])) as { readonly tx: readonly string[] };
   assert.ok(tx.includes(txid));
 });
+
+test('a wallet whose coins were all paid away cannot pay, and is funded anew', async () => {
+  const { node } = await startTestLitecoind();
+  await node.fund(2);
+  const [from] = await node.accounts();
+  const nobody = String(Object(await node.rpc.call('decodescript', [`0014${'00'.repeat(20)}`])).addresses[0]);
+  await node.rpc.call('sendtoaddress', [nobody, await node.rpc.call('getbalance'), '', '', true]);
+  await assert.rejects(node.pay({ action: 'MINT|0|DEV1|1', from: from! }), { code: 'NODE_REFUSED' });
+  const coinbases = Number(await node.height());
+  await node.mine(coinbases, nobody); // the rewards of the wallet are old enough
+  await node.rpc.call('sendtoaddress', [nobody, await node.rpc.call('getbalance'), '', '', true]);
+  await node.mine(1, nobody);
+  assert.deepEqual(await node.accounts(), []);
+  await node.fund(2);
+  const accounts = await node.accounts();
+  assert.equal(accounts.length, 2);
+  await node.pay({ action: 'MINT|0|DEV1|1', from: accounts[0]! });
+});

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { toBaseUnits } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
-import { isAddress } from '../coin/script/address.ts';
+import { addressScript } from '../coin/script/address-script.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { DEFAULT_TIMES, type Miner } from './miner.ts';
@@ -83,7 +83,7 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       write: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
       run: async ({ address, amount }) => {
-        checkAddress(address, network);
+        addressScript(address, network);
         return await wallet.pay(address, readAmount(amount));
       }
     }),
@@ -99,20 +99,20 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       write: true,
       errors: NODE_ERRORS,
       run: async ({ count, address }) => {
-        if (address !== undefined) checkAddress(address, network);
+        if (address !== undefined) addressScript(address, network);
         const hashes = await wallet.mine(count, undefined, address);
         miner.noteMined(hashes.length);
         return { count: hashes.length, hashes: [...hashes] };
       }
     }),
     fill_mempool: rpcMethod({
-      summary: 'Sends small payments into the mempool; mines one block first, which makes their coins',
+      summary: 'Sends small payments into the mempool; mines a block for each thousand first, which makes their coins',
       params: Type.Object({ tx_quantity: Type.Integer({ minimum: 1, maximum: 50_000 }) }),
       result: Type.Object({ count: Type.Integer() }),
       write: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
       run: async ({ tx_quantity }) => {
-        await wallet.fill(tx_quantity);
+        miner.noteMined(await wallet.fill(tx_quantity));
         return { count: tx_quantity };
       }
     })
@@ -155,7 +155,7 @@ function timeMethods({ miner }: MinerMethodDeps): Readonly<Record<string, RpcMet
   };
 }
 
-function chainMethods({ wallet }: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
+function chainMethods({ wallet, network }: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
   return {
     set_mock_time: rpcMethod({
       summary: "Stops the node's clock; 0 lets it run again",
@@ -177,6 +177,8 @@ function chainMethods({ wallet }: MinerMethodDeps): Readonly<Record<string, RpcM
       write: true,
       errors: [...NODE_ERRORS, 'RECORD_UNKNOWN'],
       run: async ({ block_hash }) => {
+        if (block_hash === network.genesisHash)
+          throw invalid('block_hash: the first block of the chain cannot be taken off it');
         await wallet.invalidate(block_hash);
         return 'ok' as const;
       }
@@ -193,11 +195,6 @@ function chainMethods({ wallet }: MinerMethodDeps): Readonly<Record<string, RpcM
       }
     })
   };
-}
-
-function checkAddress(address: string, { addresses, name }: ChainNetwork): void {
-  if (!isAddress(address, addresses))
-    throw new PlatformError('REQUEST_INVALID', { reason: `address: "${address}" is not an address of ${name}` });
 }
 
 function statusOf({ state }: Miner): Static<typeof StatusSchema> {
@@ -224,13 +221,15 @@ function reasonOf({ state }: Miner): string | null {
   return state.isReady ? null : 'the wallet has no coins yet';
 }
 
+const invalid = (reason: string, cause?: unknown) => new PlatformError('REQUEST_INVALID', { reason }, { cause });
+
 /** @throws {PlatformError} REQUEST_INVALID for nothing, and for what is finer than a base unit */
 function readAmount(amount: string | number): bigint {
   try {
     const units = toBaseUnits(amount);
     if (units > 0n) return units;
   } catch (cause) {
-    throw new PlatformError('REQUEST_INVALID', { reason: `amount: ${(cause as Error).message}` }, { cause });
+    throw invalid(`amount: ${(cause as Error).message}`, cause);
   }
-  throw new PlatformError('REQUEST_INVALID', { reason: 'amount: must be more than 0' });
+  throw invalid('amount: must be more than 0');
 }

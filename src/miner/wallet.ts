@@ -2,6 +2,7 @@ import { toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { hasCode, PlatformError } from '../errors.ts';
+import { fillMempool } from './fill-mempool.ts';
 
 /** The calls of a coin node that the wallet is made of. */
 export type MinerRpc = Pick<NodeRpc, 'call' | 'batch'>;
@@ -11,13 +12,12 @@ const WALLET = 'platform';
 const FUNDED_HEIGHT = 101;
 /** Of one call: a node answers them well within its time. */
 const BLOCKS_AT_ONCE = 100;
-const OUTPUTS_AT_ONCE = 1_000;
-/** What a small payment of `fill` spends and pays, in base units; of dogecoin a thousand times as much. */
-const PART = 50_000n;
-const PART_FEE = 10_000n;
 const METHOD_UNKNOWN = -32_601;
+const TYPE_ERROR = -3;
 const INSUFFICIENT_FUNDS = -6;
 const NOT_FOUND = -5;
+/** How nodes call dust, under the code of missing coins. */
+const TOO_SMALL = /amount (?:is )?too small/i;
 
 /** The wallet of a regtest node, and what it mines. Every call may throw NODE_UNREACHABLE or NODE_REFUSED. */
 export class MinerWallet {
@@ -59,45 +59,43 @@ export class MinerWallet {
     return Number(size);
   }
 
-  /** Pays an address. @param amount base units @returns the txid @throws {PlatformError} COINS_INSUFFICIENT */
+  /**
+   * Pays an address.
+   *
+   * @param amount  base units
+   * @returns the txid
+   * @throws {PlatformError} COINS_INSUFFICIENT; REQUEST_INVALID for dust, and for more than there can be
+   */
   async pay(address: string, amount: bigint): Promise<string> {
-    const call = this.#rpc.call('sendtoaddress', [address, toDecimal(amount)]);
-    return String(await named(call, INSUFFICIENT_FUNDS, 'COINS_INSUFFICIENT'));
+    try {
+      return String(await this.#rpc.call('sendtoaddress', [address, toDecimal(amount)]));
+    } catch (caught) {
+      const [rpcCode, reason] = [rpcCodeOf(caught), reasonOf(caught)];
+      const isWrong = rpcCode === TYPE_ERROR || (rpcCode === INSUFFICIENT_FUNDS && TOO_SMALL.test(reason));
+      if (isWrong) throw new PlatformError('REQUEST_INVALID', { reason: `amount: ${reason}` }, { cause: caught });
+      if (rpcCode !== INSUFFICIENT_FUNDS) throw caught;
+      throw new PlatformError('COINS_INSUFFICIENT', { reason }, { cause: caught });
+    }
   }
 
-  /**
-   * Sends so many small payments into the mempool. Its coins are made by payments of their own, in a block that it mines.
-   *
-   * @throws {PlatformError} COINS_INSUFFICIENT; what was sent before stays
-   */
-  async fill(count: number): Promise<void> {
-    const coins: Part[] = [];
-    while (coins.length < count) coins.push(...(await this.#split(Math.min(OUTPUTS_AT_ONCE, count - coins.length))));
-    await this.mine(1);
-    const rest = toDecimal(this.#scaled(PART - PART_FEE));
-    for (let from = 0; from < coins.length; from += OUTPUTS_AT_ONCE) {
-      const parts = coins.slice(from, from + OUTPUTS_AT_ONCE);
-      const payments = parts.map(({ txid, vout, address }) => [[{ txid, vout }], { [address]: rest }]);
-      const raw = await this.#rpc.batch('createrawtransaction', payments);
-      const signed = (await this.#rpc.batch(
-        'signrawtransactionwithwallet',
-        raw.map((hex) => [hex])
-      )) as readonly { readonly hex: string }[];
-      await this.#rpc.batch(
-        'sendrawtransaction',
-        signed.map(({ hex }) => [hex])
-      );
-    }
+  /** @see fillMempool */
+  async fill(count: number): Promise<number> {
+    return await fillMempool(count, {
+      rpc: this.#rpc,
+      network: this.#network,
+      newAddress: () => this.newAddress(),
+      mineBlock: async () => (await this.mine(1)).length
+    });
   }
 
   /** Takes a block and all above it off the chain. @throws {PlatformError} RECORD_UNKNOWN */
   async invalidate(hash: string): Promise<void> {
-    await named(this.#rpc.call('invalidateblock', [hash]), NOT_FOUND, 'RECORD_UNKNOWN');
+    await ofBlock(this.#rpc.call('invalidateblock', [hash]));
   }
 
   /** Undoes `invalidate`. @throws {PlatformError} RECORD_UNKNOWN */
   async reconsider(hash: string): Promise<void> {
-    await named(this.#rpc.call('reconsiderblock', [hash]), NOT_FOUND, 'RECORD_UNKNOWN');
+    await ofBlock(this.#rpc.call('reconsiderblock', [hash]));
   }
 
   /** Stops the node's clock. @param timestamp seconds since 1970; 0 lets it run again */
@@ -149,48 +147,15 @@ export class MinerWallet {
   async #height(signal?: AbortSignal): Promise<number> {
     return Number(await this.#rpc.call('getblockcount', [], signal));
   }
-
-  async #split(count: number): Promise<readonly Part[]> {
-    const addresses = (await this.#rpc.batch(
-      'getnewaddress',
-      Array.from({ length: count }, () => [])
-    )) as readonly string[];
-    const part = toDecimal(this.#scaled(PART));
-    const outputs = Object.fromEntries(addresses.map((address) => [address, part]));
-    const txid = String(
-      await named(this.#rpc.call('sendmany', ['', outputs]), INSUFFICIENT_FUNDS, 'COINS_INSUFFICIENT')
-    );
-    const sent = (await this.#rpc.call('getrawtransaction', [txid, true])) as { readonly vout: readonly Output[] };
-    const own = new Set(addresses);
-    return sent.vout.flatMap(({ n, scriptPubKey }) => {
-      const address = scriptPubKey.address ?? scriptPubKey.addresses?.[0];
-      return address !== undefined && own.has(address) ? [{ txid, vout: Number(n), address }] : [];
-    });
-  }
-
-  #scaled(amount: bigint): bigint {
-    return this.#network.chain === 'dogecoin' ? amount * 1_000n : amount;
-  }
 }
 
-interface Part {
-  readonly txid: string;
-  readonly vout: number;
-  readonly address: string;
-}
-
-interface Output {
-  readonly n: number | string;
-  readonly scriptPubKey: { readonly address?: string; readonly addresses?: readonly string[] };
-}
-
-/** A call whose refusal with one code of the node has a name here. */
-async function named<T>(call: Promise<T>, rpcCode: number, code: 'COINS_INSUFFICIENT' | 'RECORD_UNKNOWN'): Promise<T> {
+/** A call that names a block. @throws {PlatformError} RECORD_UNKNOWN when the node has none of that name */
+async function ofBlock(call: Promise<unknown>): Promise<void> {
   try {
-    return await call;
+    await call;
   } catch (caught) {
-    if (rpcCodeOf(caught) !== rpcCode) throw caught;
-    throw new PlatformError(code, { reason: reasonOf(caught) }, { cause: caught });
+    if (rpcCodeOf(caught) !== NOT_FOUND) throw caught;
+    throw new PlatformError('RECORD_UNKNOWN', { reason: reasonOf(caught) }, { cause: caught });
   }
 }
 

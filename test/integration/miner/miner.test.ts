@@ -122,18 +122,26 @@ test('SVC-22: every method does what it says, and refuses what it cannot', async
   assert.equal(await node.height(), height);
   const unknown = await ask('invalidate_block', { block_hash: 'ab'.repeat(32) });
   assert.equal(unknown.error.data.code, 'RECORD_UNKNOWN');
+  const first = await ask('invalidate_block', { block_hash: NETWORK.genesisHash });
+  assert.deepEqual([first.error.code, await node.height()], [-32602, height]);
 
   const foreign = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
   const refused = await ask('send_funds', { address: foreign, amount: '1' });
-  assert.match(JSON.stringify(refused.error), /is not an address of litecoin-regtest/);
+  assert.match(JSON.stringify(refused.error), /is an address of bitcoin mainnet; this service serves litecoin regtest/);
   const misdirected = await ask('generate_blocks', { count: 1, address: foreign });
-  assert.match(JSON.stringify(misdirected.error), /is not an address of litecoin-regtest/);
+  assert.equal(misdirected.error.code, -32602);
   const address = await node.newAddress();
   const { result: paid } = await ask('generate_blocks', { count: 1, address });
   const block = JSON.stringify(await node.rpc.call('getblock', [paid.hashes[0], 2]));
   assert.ok(block.includes(address), 'the reward is its');
   assert.match(JSON.stringify((await ask('send_funds', { address, amount: '0' })).error), /more than 0/);
   assert.equal((await ask('send_funds', { address, amount: '9000000' })).error.data.code, 'COINS_INSUFFICIENT');
+  for (const amount of ['0.00000001', '84000001', '9999999999']) {
+    const { error } = await ask('send_funds', { address, amount });
+    assert.deepEqual([error.code, error.data.code], [-32602, 'REQUEST_INVALID'], JSON.stringify(error));
+    assert.match(error.message, /^amount: /);
+  }
+  assert.match((await ask('send_funds', { address: address.toUpperCase(), amount: '0.1' })).result, /^[0-9a-f]{64}$/);
   assert.equal((await ask('set_mock_time', { timestamp: 2_000_000_000 })).result, 'ok');
   assert.equal((await ask('set_mock_time', { timestamp: 0 })).result, 'ok');
 
@@ -142,6 +150,24 @@ test('SVC-22: every method does what it says, and refuses what it cannot', async
   await node.stop('SIGKILL');
   await until('stalled', async () => (await ask('health')).status === 503, 30_000);
   assert.match((await ask('health')).result.reason, /coin node/);
+  await stop();
+});
+
+test('fill_mempool: thousands of payments on a fresh chain, twice; COINS_INSUFFICIENT when there are no coins', async () => {
+  const { node, miner, ask, stop } = await startMiner();
+  await until('ready', () => miner.state.isReady);
+  await ask('pause_mining');
+  for (const count of [4_000, 1_000]) {
+    assert.deepEqual((await ask('fill_mempool', { tx_quantity: count })).result, { count });
+    assert.equal(Number(Object(await node.rpc.call('getmempoolinfo')).size), count);
+    await ask('generate_blocks', { count: 1 });
+  }
+  const paid = await ask('send_funds', { address: await node.newAddress(), amount: 0.5 });
+  assert.match(String(paid.result), /^[0-9a-f]{64}$/, JSON.stringify(paid.error));
+  const address = String(Object(await node.rpc.call('decodescript', [`0014${'00'.repeat(20)}`])).addresses[0]);
+  await node.rpc.call('sendtoaddress', [address, await node.rpc.call('getbalance'), '', '', true]);
+  const { error } = await ask('fill_mempool', { tx_quantity: 1 });
+  assert.deepEqual([error?.data.code, error?.code], ['COINS_INSUFFICIENT', -32603]);
   await stop();
 });
 

@@ -91,6 +91,20 @@ test('EEN-03, EEN-04: what is built is signed and sent; the second time it has t
   assert.deepEqual(await encoder.call('broadcast_tx', { tx_hex: hex }), { txid }, 'and once it is confirmed');
 });
 
+test('broadcast_tx: a confirmed transaction whose outputs are all spent is a success too', async () => {
+  const { psbt, txid } = await create();
+  const hex = signPsbt(psbt, account().privateKey);
+  await encoder.call('broadcast_tx', { tx_hex: hex });
+  await node.mine(1);
+  const coins = await encoder.call<Utxo[]>('get_utxos', { address: account().address });
+  const change = coins.find((coin) => coin.txid === txid)!;
+  const next = await create({ utxos: [change] });
+  await encoder.call('broadcast_tx', { tx_hex: signPsbt(next.psbt, account().privateKey) });
+  await node.mine(1);
+  assert.equal(await node.rpc.call('gettxout', [txid, change.vout]), null);
+  assert.deepEqual(await encoder.call('broadcast_tx', { tx_hex: hex }), { txid });
+});
+
 test('calls at once share no coin; when all are handed out, COINS_INSUFFICIENT; what failed keeps none', async () => {
   const before = encoder.reservations.count;
   const replies = await Promise.all(

@@ -217,7 +217,7 @@ export const ERRORS = {
     policy: 'restart',
     hint: "the reason is the node's; build the transaction again"
   },
-  /** Too many coins are reserved. */
+  /** Too many coins are reserved, or answers kept with them. */
   RESERVATIONS_FULL: { status: 503, policy: 'restart', hint: 'retry; reservations end by themselves' },
   /** The coin node's chain is not the one of NETWORK. */
   NODE_MISMATCH: { status: 500, policy: 'exit', hint: 'NETWORK and the node must name the same chain and network' },

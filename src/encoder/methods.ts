@@ -63,6 +63,10 @@ type EncoderHealth = Static<typeof EncoderHealthSchema>;
 /** Coins in one answer: the node is asked about each. */
 const MOST_LISTED = 10_000;
 
+/** Of requests with an id, which are kept as long as their coins are reserved. */
+const MOST_ANSWERS = 10_000;
+const MOST_ANSWER_BYTES = 64 * 2 ** 20;
+
 const NODE_ERRORS: readonly ErrorCode[] = [
   'NODE_UNREACHABLE',
   'NODE_REFUSED',
@@ -80,7 +84,12 @@ const CREATE_ERRORS: readonly ErrorCode[] = [
 
 /** The methods of an encoder; with a key, those that cost the node something need it. @see the specification's section on the encoder */
 export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string, RpcMethod>> {
-  const answered = new AnsweredRequests<Created>(deps.reservations.ttlMs);
+  const answered = new AnsweredRequests<Created>({
+    ttlMs: deps.reservations.ttlMs,
+    most: MOST_ANSWERS,
+    mostBytes: MOST_ANSWER_BYTES,
+    sizeOf: ({ psbt, revealPsbt = '' }) => psbt.length + revealPsbt.length
+  });
   const create = (request: CreateRequest): Promise<Created> => {
     const make = () => createTransaction(request, deps);
     return request.request_id === undefined ? make() : answered.once(request.request_id, request, make);

@@ -1,9 +1,10 @@
 import { toBaseUnits, toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
-import { type FormOutput, writeBase } from '../coin/raw/transaction-form.ts';
+import { type TransactionForm, type Unlock, writeBase, writeTransaction } from '../coin/raw/transaction-form.ts';
 import { addressScript } from '../coin/script/address-script.ts';
-import { payTo } from '../coin/script/pay-scripts.ts';
+import { payTo, payToScript } from '../coin/script/pay-scripts.ts';
+import { OP_1, writePush } from '../coin/script/script.ts';
 import { PlatformError } from '../errors.ts';
 
 type FillRpc = Pick<NodeRpc, 'call' | 'batch'>;
@@ -17,16 +18,14 @@ export interface FillDeps {
   readonly mineBlock: () => Promise<number>;
 }
 
-interface WalletCoin {
+interface Outpoint {
   readonly txid: string;
   readonly vout: number;
-  /** Base units. */
-  readonly amount: bigint;
 }
 
-interface Payment {
-  readonly inputs: readonly WalletCoin[];
-  readonly outputs: readonly FormOutput[];
+interface WalletCoin extends Outpoint {
+  /** Base units. */
+  readonly amount: bigint;
 }
 
 interface ListedCoin {
@@ -36,18 +35,27 @@ interface ListedCoin {
   readonly spendable: boolean;
 }
 
-/** Of one transaction, and of one call: nodes relay no transaction above 100,000 bytes. */
+/** Of one transaction: nodes relay none above 100,000 bytes. */
 const PARTS_AT_ONCE = 1_000;
+/** In one call: a busy node answers them within its time. */
+const PAYMENTS_AT_ONCE = 100;
 /** In base units: what a small payment pays, and its fee. */
 const PAID = 6_000n;
 const PART_FEE = 10_000n;
 const PART = PAID + PART_FEE;
-/** Nobody gets the payments: a wallet with thousands of small coins takes too many of them for its next payment. */
+/**
+ * What the parts pay to needs no signature, and nobody gets the payments: a wallet with thousands of small coins takes too many of them
+ * for its next payment.
+ */
+const OPEN = Buffer.of(OP_1);
+const PART_SCRIPT = payToScript(OPEN, 'p2sh');
+const PART_UNLOCK = { script: Buffer.from(writePush(OPEN)), witness: [] };
 const NOBODY = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20) });
 /** What an output adds to the fee. */
 const OUTPUT_FEE = 100n;
+const FINAL = 0xffffffff;
 /** Of an input that the wallet will sign. */
-const UNSIGNED = { sequence: 0xffffffff, unlock: { script: Buffer.alloc(0), witness: [] } };
+const UNSIGNED = { script: Buffer.alloc(0), witness: [] };
 
 /**
  * Sends so many small payments into the mempool. Their coins are made before, by transactions that are mined one by one: nodes refuse
@@ -58,28 +66,31 @@ const UNSIGNED = { sequence: 0xffffffff, unlock: { script: Buffer.alloc(0), witn
  */
 export async function fillMempool(count: number, deps: FillDeps): Promise<number> {
   const { rpc, network } = deps;
-  const script = addressScript(await deps.newAddress(), network);
+  const change = addressScript(await deps.newAddress(), network);
   const scale = network.chain === 'dogecoin' ? 1_000n : 1n;
-  const parts: WalletCoin[] = [];
+  const parts: Outpoint[] = [];
   let [purse, blocks] = [await listCoins(rpc), 0];
   while (parts.length < count) {
-    const { inputs, amounts, left } = splitCoins(purse, Math.min(PARTS_AT_ONCE, count - parts.length), scale);
-    const [txid] = await sendAll(rpc, [{ inputs, outputs: amounts.map((amount) => ({ amount, script })) }]);
-    const made = amounts.map((amount, vout) => ({ txid: txid!, vout, amount }));
-    parts.push(...made.slice(0, -1));
-    purse = [...made.slice(-1), ...left];
+    const made = Math.min(PARTS_AT_ONCE, count - parts.length);
+    const { spent, rest, left } = takeCoins(purse, made, scale);
+    const amounts = Array.from({ length: made }, () => PART * scale);
+    const outputs = [...amounts.map((amount) => ({ amount, script: PART_SCRIPT })), { amount: rest, script: change }];
+    const txid = await sendSigned(rpc, { inputs: spent.map((coin) => inputOf(coin, UNSIGNED)), outputs });
+    parts.push(...amounts.map((_, vout) => ({ txid, vout })));
+    purse = [{ txid, vout: made, amount: rest }, ...left];
     blocks += await deps.mineBlock();
   }
   const outputs = [{ amount: PAID * scale, script: NOBODY }];
-  for (let from = 0; from < parts.length; from += PARTS_AT_ONCE) {
-    const some = parts.slice(from, from + PARTS_AT_ONCE);
-    await sendAll(
-      rpc,
-      some.map((part) => ({ inputs: [part], outputs }))
+  const payments = parts.map((part) => writeTransaction({ inputs: [inputOf(part, PART_UNLOCK)], outputs }));
+  for (let from = 0; from < payments.length; from += PAYMENTS_AT_ONCE)
+    await rpc.batch(
+      'sendrawtransaction',
+      payments.slice(from, from + PAYMENTS_AT_ONCE).map((bytes) => [bytes.toString('hex')])
     );
-  }
   return blocks;
 }
+
+const inputOf = ({ txid, vout }: Outpoint, unlock: Unlock) => ({ txid, vout, sequence: FINAL, unlock });
 
 /** The coins that blocks hold, largest first. */
 async function listCoins(rpc: FillRpc): Promise<readonly WalletCoin[]> {
@@ -90,31 +101,21 @@ async function listCoins(rpc: FillRpc): Promise<readonly WalletCoin[]> {
     .sort((a, b) => Number(b.amount - a.amount));
 }
 
-/** Takes coins for so many parts. @returns what the outputs hold, the change last @throws {PlatformError} COINS_INSUFFICIENT */
-function splitCoins(coins: readonly WalletCoin[], count: number, scale: bigint) {
+/** Takes coins for so many parts. @returns with what comes back of them @throws {PlatformError} COINS_INSUFFICIENT */
+function takeCoins(coins: readonly WalletCoin[], count: number, scale: bigint) {
   let [held, needed] = [0n, scale * (PART * BigInt(count + 1) + OUTPUT_FEE * BigInt(count))];
   for (const [at, coin] of coins.entries()) {
     held += coin.amount;
     needed += PART_FEE * scale;
     if (held < needed) continue;
-    const change = PART * scale + held - needed;
-    const amounts = [...Array.from({ length: count }, () => PART * scale), change];
-    return { inputs: coins.slice(0, at + 1), amounts, left: coins.slice(at + 1) };
+    return { spent: coins.slice(0, at + 1), rest: PART * scale + held - needed, left: coins.slice(at + 1) };
   }
   const reason = `the wallet has ${toDecimal(held)} coins in blocks; ${count} payments take ${toDecimal(needed)}`;
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
 }
 
-/** Lets the wallet sign transactions, and sends them. @returns their ids */
-async function sendAll(rpc: FillRpc, payments: readonly Payment[]): Promise<readonly string[]> {
-  const signed = (await rpc.batch(
-    'signrawtransactionwithwallet',
-    payments.map(({ inputs, outputs }) => [
-      writeBase({ inputs: inputs.map((coin) => ({ ...coin, ...UNSIGNED })), outputs }).toString('hex')
-    ])
-  )) as readonly { readonly hex: string }[];
-  return (await rpc.batch(
-    'sendrawtransaction',
-    signed.map(({ hex }) => [hex])
-  )) as readonly string[];
+/** Lets the wallet sign a transaction, and sends it. @returns its id */
+async function sendSigned(rpc: FillRpc, form: TransactionForm): Promise<string> {
+  const signed = await rpc.call('signrawtransactionwithwallet', [writeBase(form).toString('hex')]);
+  return String(await rpc.call('sendrawtransaction', [(signed as { readonly hex: string }).hex]));
 }

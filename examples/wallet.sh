@@ -18,11 +18,15 @@ call() {
 }
 text_of() { printf '%s\n' "$2" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
 mine() { call "$miner" generate_blocks '{"count":1}' >"$keys/blocks"; }
-# Builds, signs and broadcasts an action, and mines the block that confirms it.
+# Builds, signs and broadcasts an action, in one transaction or two, and mines the block that confirms it.
 act() {
-  built=$(call "$encoder" create_tx "{\"pubkey\":\"$address\",\"data\":\"$1\"}")
-  signed=$(sign sign "$keys/own" "$(text_of psbt "$built")")
-  sent=$(call "$encoder" broadcast_tx "{\"tx_hex\":\"$signed\"}")
+  built=$(call "$encoder" create_tx "{\"pubkey\":\"$address\",\"data\":\"$1\",\"encoding\":\"${2:-AUTO}\"}")
+  for part in psbt revealPsbt; do
+    psbt=$(text_of "$part" "$built")
+    test -n "$psbt" || continue
+    signed=$(sign sign "$keys/own" "$psbt")
+    sent=$(call "$encoder" broadcast_tx "{\"tx_hex\":\"$signed\"}")
+  done
   mine
   echo "$1 in $(text_of txid "$sent")"
 }
@@ -43,5 +47,5 @@ call "$miner" send_funds "{\"address\":\"$address\",\"amount\":1}" >"$keys/paid"
 mine
 act "ISSUE|0|$token|1000000|1000|2|made by an example|5000"
 balance "$address"
-act "SEND|0|$token|5|$receiver"
+act "SEND|0|$token|5|$receiver|$(printf 'thanks%.0s' $(seq 30))" P2WSH
 balance "$receiver"

@@ -26,6 +26,7 @@ import type { TwoStepEncoding } from './transaction/locks.ts';
 import { writePsbt } from './transaction/psbt.ts';
 import { readSender, type Sender } from './transaction/sender.ts';
 import { readTransactionHex } from './transaction/transaction-hex.ts';
+import { type WarningCode, warn } from './warnings.ts';
 
 /** What a transaction is made with. */
 export interface EncoderDeps {
@@ -62,6 +63,7 @@ interface Plan {
   readonly order: Order;
   readonly said: ActionContent;
   readonly isEnvelopeActive: boolean;
+  readonly warnings: readonly WarningCode[];
 }
 
 /** Replaceable, without a relative lock. @see BIP 125 */
@@ -124,6 +126,7 @@ function createReveal(request: CreateRequest, bytes: Buffer, deps: EncoderDeps, 
         reveal,
         locked.map(({ vout }) => ({ txid, vout }))
       ),
+      ...warn(warningsOf(plan, reveal)),
       psbt: writePsbt(reveal.form, revealSpent(reveal.funding, bytes)).toString('hex'),
       encoding,
       txid: encoding === 'P2SH' ? null : hashId(writeBase(reveal.form))
@@ -180,14 +183,33 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     active: { segwit: nextHeight >= (network.segwitHeight ?? Number.POSITIVE_INFINITY), envelope: isEnvelopeActive },
     signer: { scripts: options.signerSupportsScripts ?? true, tapscript: options.signerSupportsTapscript ?? false }
   };
-  const planFor = (encoding: Encoding): Plan => ({ order: { ...order, encoding }, said, isEnvelopeActive });
+  const planFor = (encoding: Encoding): Plan => ({
+    order: { ...order, encoding },
+    said,
+    isEnvelopeActive,
+    warnings: requestWarnings(request, encoding)
+  });
   return { encodingFacts, planFor };
+}
+
+/** A request that says what its signer can needs no warning. */
+function requestWarnings({ compress, options }: CreateRequest, encoding: Encoding): readonly WarningCode[] {
+  const hasScripts = encoding === 'P2WSH' || encoding === 'P2SH';
+  return [
+    ...(hasScripts && !options?.signerSupportsScripts ? (['SIGNER_NEEDS_SCRIPTS'] as const) : []),
+    ...(compress ? (['NOT_COMPRESSED'] as const) : [])
+  ];
+}
+
+function warningsOf({ warnings }: Plan, { isExact }: Pick<Reveal, 'isExact'>): readonly WarningCode[] {
+  return isExact ? warnings : ['SURPLUS_TO_FEE', ...warnings];
 }
 
 /** Checks what was composed, and writes it down. */
 function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, deps: EncoderDeps): Created {
   const { order } = plan;
   const { sender, encoding } = order;
+  const warnings = warningsOf(plan, first);
   const created: Created = {
     ...summary(first, first.coins),
     psbt: writePsbt(first.form, firstSpent(sender, first.coins)).toString('hex'),
@@ -196,30 +218,24 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, d
   };
   if (!reveal) {
     selfCheck(first.form, plan.said, { magic: deps.magic, isEnvelopeActive: plan.isEnvelopeActive });
-    return created;
+    return { ...created, ...warn(warnings) };
   }
   checkReveal(plan, reveal, deps);
   const carrierScripts = locks.map(({ script }) => script.toString('hex'));
-  if (!sender.isSegwit) {
-    const message =
-      'sign and broadcast psbt, then call create_tx again with its txid in p2shHash: that reveals the action';
-    return { ...created, carrierScripts, warnings: [...(created.warnings ?? []), { code: 'REVEAL_NEEDED', message }] };
-  }
+  if (!sender.isSegwit) return { ...created, carrierScripts, ...warn([...warnings, 'REVEAL_NEEDED']) };
   const revealPsbt = writePsbt(reveal.form, revealSpent(reveal.funding, writeBase(first.form))).toString('hex');
-  return { ...created, carrierScripts, revealPsbt, revealFee: String(reveal.fee) };
+  return { ...created, carrierScripts, revealPsbt, revealFee: String(reveal.fee), ...warn(warnings) };
 }
 
 function checkReveal({ said, isEnvelopeActive }: Plan, { form }: Reveal, { magic }: EncoderDeps): void {
   selfCheck(form, said, { magic, isEnvelopeActive });
 }
 
-function summary({ form, fee, isExact }: Pick<Reveal, 'form' | 'fee' | 'isExact'>, inputs: Created['inputs']) {
-  const message = 'what is left over is too little for an output, and goes to the miner';
+function summary({ form, fee }: Pick<Reveal, 'form' | 'fee'>, inputs: Created['inputs']) {
   return {
     fee: String(fee),
     vsize: virtualSize(form),
-    inputs: inputs.map(({ txid, vout }) => ({ txid, vout })),
-    ...(isExact ? {} : { warnings: [{ code: 'SURPLUS_TO_FEE', message }] })
+    inputs: inputs.map(({ txid, vout }) => ({ txid, vout }))
   };
 }
 

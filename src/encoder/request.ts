@@ -80,6 +80,9 @@ export const CreateParams = Type.Object(
     ),
     rbf: Type.Optional(Type.Boolean({ description: 'a later transaction may replace it' })),
     change: Type.Optional(ADDRESS),
+    compress: Type.Optional(
+      Type.Boolean({ description: 'changes nothing, with a warning: payloads have no compressed form' })
+    ),
     request_id: Type.Optional(
       Type.String({
         minLength: 1,

@@ -120,13 +120,13 @@ function recordServices(directory: string): void {
   for (const name of readdirSync(logs)) recordFile(join(logs, name), {});
 }
 
-/** The example in the documents: it issues a token and sends 5 of the 5,000 that it minted. */
+/** The example in the documents: it issues a token and sends 5 of the 5,000 that it minted, with a long memo in two transactions. */
 async function useWallet(...services: readonly string[]): Promise<void> {
   const { stdout } = await promisify(execFile)(WALLET, services, { timeout: RUN_DEADLINE_MS });
   const lines = stdout.trim().split('\n');
   assert.match(lines[0]!, /^ISSUE\|0\|WALLET\d+\|.* in [0-9a-f]{64}$/);
   assert.match(lines[1]!, /"amount":"5000(?:\.00)?"/, stdout);
-  assert.match(lines[2]!, /^SEND\|0\|WALLET\d+\|5\|rltc1\w+ in [0-9a-f]{64}$/);
+  assert.match(lines[2]!, /^SEND\|0\|WALLET\d+\|5\|rltc1\w+\|(?:thanks){30} in [0-9a-f]{64}$/);
   assert.match(lines[3]!, /"amount":"5(?:\.00)?"/, stdout);
 }
 

@@ -32,6 +32,7 @@ interface Created {
   readonly txid: string;
   readonly encoding: string;
   readonly inputs: readonly Utxo[];
+  readonly warnings?: readonly { readonly code: string; readonly message: string }[];
 }
 
 const account = () => accounts[2]!;
@@ -159,7 +160,7 @@ const invalid: readonly (readonly [title: string, params: object, reason: RegExp
   ['a fee below what the node relays', { feePerKb: 999 }, /the least of the node/],
   ['501 coins', { utxos: Array.from({ length: 501 }, (_, vout) => ({ txid: 'ab'.repeat(32), vout })) }, /500/],
   ['a coin twice', { utxos: [0, 0].map((vout) => ({ txid: 'ab'.repeat(32), vout })) }, /twice/],
-  ['an unknown parameter', { compress: true }, /./],
+  ['an unknown parameter', { compresss: true }, /./],
   ['raw data that is no bytes', { rawData: 'päivää €' }, /each one stands for a byte/]
 ];
 for (const [title, params, reason] of invalid) {
@@ -238,6 +239,20 @@ test('ENCODING_UNAVAILABLE: too long for one output', async () => {
   );
   assert.equal(error?.data['code'], 'ENCODING_UNAVAILABLE');
   assert.equal((await create({ data: `FILE|${'x'.repeat(80)}` })).encoding, 'P2WSH');
+});
+
+test('warnings: a reveal that needs a signer of scripts, unless the caller has one; and compress', async () => {
+  const codesOf = async (more: object) => {
+    const { warnings = [] } = await create({ data: `FILE|${'x'.repeat(80)}`, ...more });
+    return warnings.map(({ code, message }) => (code === 'SIGNER_NEEDS_SCRIPTS' ? message : code));
+  };
+  const [scripts, ...others] = await codesOf({});
+  assert.match(scripts!, /options.signerSupportsScripts: false/);
+  assert.deepEqual(others, []);
+  assert.deepEqual(await codesOf({ options: { signerSupportsScripts: true } }), []);
+  assert.deepEqual(await codesOf({ data: 'FILE|x', compress: true }), ['NOT_COMPRESSED']);
+  const legacy = { pubkey: accounts[0]!.address, compressedPubKey: accounts[0]!.publicKey, encoding: 'P2SH' };
+  assert.deepEqual(await codesOf(legacy), [scripts, 'REVEAL_NEEDED']);
 });
 
 test('ER-10, ER-12: a missing parameter is -32602', async () => {

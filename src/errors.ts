@@ -7,6 +7,8 @@ interface ErrorRow {
   readonly policy: FaultPolicy;
   /** What the operator should do. */
   readonly hint: string;
+  /** Callers may read the reason of such a failure of ours: it quotes no host, path or SQL. */
+  readonly isReasonPublic?: true;
 }
 
 /** Every failure this system can name. This table is the operator's manual: code, HTTP status, policy, remedy. */
@@ -185,11 +187,33 @@ export const ERRORS = {
   },
   /** The coin node did not answer, or answered with an error. */
   NODE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD' },
-  /** The UTXO tracker that the encoder takes coins from does not answer, or is behind its node. */
+  /** The UTXO tracker that the encoder takes coins from does not answer, or with an error, or with what is no answer of a tracker. */
   TRACKER_UNAVAILABLE: {
     status: 503,
     policy: 'restart',
-    hint: 'check UTXO_TRACKER_URL, that the tracker runs, and how far it is (get_sync_status)'
+    hint: 'check UTXO_TRACKER_URL, and that the tracker runs',
+    isReasonPublic: true
+  },
+  /** The encoder's tracker lacks blocks that its node has. */
+  TRACKER_BEHIND: {
+    status: 503,
+    policy: 'restart',
+    hint: 'wait; get_sync_status of the tracker tells how far it is',
+    isReasonPublic: true
+  },
+  /** The encoder's tracker does not know yet how far it is, or its first sync is under way. */
+  TRACKER_NOT_READY: {
+    status: 503,
+    policy: 'restart',
+    hint: 'wait; get_sync_status of the tracker tells how far its first sync is',
+    isReasonPublic: true
+  },
+  /** The encoder's tracker halted, and waits for its operator. */
+  TRACKER_HALTED: {
+    status: 503,
+    policy: 'restart',
+    hint: 'get_sync_status of the tracker tells why; then run platform-node utxo --clear-halt',
+    isReasonPublic: true
   },
   /** A tracker's first sync has not stored the coins yet. */
   COINS_INCOMPLETE: { status: 503, policy: 'restart', hint: 'wait; get_sync_status tells how far the first sync is' },
@@ -306,6 +330,11 @@ export class PlatformError extends Error {
 
   get hint(): string {
     return ERRORS[this.code].hint;
+  }
+
+  /** Whether a caller may read `detail.reason`. */
+  get isReasonPublic(): boolean {
+    return this.status < 500 || 'isReasonPublic' in ERRORS[this.code];
   }
 
   toWire(): WireError {

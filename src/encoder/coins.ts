@@ -32,7 +32,7 @@ export interface CoinTracker {
    * The coins of a script, those that blocks hold first, each time largest first.
    *
    * @param height  of the node: the tracker has its block
-   * @throws {PlatformError} TRACKER_UNAVAILABLE
+   * @throws {PlatformError} those of TRACKER_ERRORS
    */
   readonly coins: (scriptHex: string, height: number) => Promise<readonly ChainCoin[]>;
   /** Never throws. */
@@ -96,7 +96,7 @@ export class NodeCoins {
   /**
    * Every coin of a script, those that blocks hold first, largest first; some may be spent in the mempool, or too young.
    *
-   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING, TRACKER_UNAVAILABLE
+   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING, and those of TRACKER_ERRORS
    */
   async ofScript(script: Uint8Array): Promise<readonly ChainCoin[]> {
     const key = Buffer.from(script).toString('hex');

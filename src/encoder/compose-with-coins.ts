@@ -45,7 +45,10 @@ export async function composeWithCoins(
   const gone = new Map<string, Obstacle>();
   for (let left = TRIES; left > 0; left--) {
     const free = places.length > 0 ? candidates : takeFree(candidates, gone, deps.reservations);
-    const composed = composeOrSay(order, free, gone);
+    const composed = composeOrSay(order, free, () => [
+      ...tellReserved(places.length > 0 ? [] : candidates, deps.reservations),
+      ...tellGone(gone)
+    ]);
     const chosen = composed.first.coins;
     deps.reservations.take(chosen);
     try {
@@ -59,23 +62,33 @@ export async function composeWithCoins(
     }
     deps.reservations.release(chosen);
   }
-  throw new PlatformError('COINS_INSUFFICIENT', { reason: `${TRIES} choices of coins failed; ${told(gone)}` });
+  throw new PlatformError('COINS_INSUFFICIENT', {
+    reason: [`${TRIES} choices of coins failed`, ...tellGone(gone)].join('; ')
+  });
 }
 
-function composeOrSay(order: Order, free: readonly SourcedCoin[], gone: ReadonlyMap<string, Obstacle>) {
+/** @param tell  what else there is to say of coins that do not suffice */
+function composeOrSay(order: Order, free: readonly SourcedCoin[], tell: () => readonly string[]) {
   try {
     return compose(order, free);
   } catch (caught) {
-    if (gone.size === 0 || !hasCode(caught, 'COINS_INSUFFICIENT')) throw caught;
-    const reason = `${String(caught.detail['reason'])}; ${told(gone)}`;
+    if (!hasCode(caught, 'COINS_INSUFFICIENT')) throw caught;
+    const reason = [String(caught.detail['reason']), ...tell()].join('; ');
     throw new PlatformError('COINS_INSUFFICIENT', { reason }, { cause: caught });
   }
 }
 
 /** Why the last coin was left out. */
-function told(gone: ReadonlyMap<string, Obstacle>): string {
-  const { coin, reason } = [...gone.values()].at(-1)!;
-  return `left out: ${keyOf(coin)}: ${reason}`;
+function tellGone(gone: ReadonlyMap<string, Obstacle>): readonly string[] {
+  const last = [...gone.values()].at(-1);
+  return last ? [`left out: ${keyOf(last.coin)}: ${last.reason}`] : [];
+}
+
+function tellReserved(coins: readonly SourcedCoin[], reservations: Reservations): readonly string[] {
+  const reserved = coins.filter((coin) => reservations.has(coin));
+  if (reserved.length === 0) return [];
+  const total = reserved.reduce((sum, { amount }) => sum + amount, 0n);
+  return [`reserved for earlier calls: ${reserved.length} of its coins, ${total} satoshis`];
 }
 
 async function findCandidates(

@@ -9,6 +9,7 @@ import { broadcast } from './broadcast.ts';
 import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
 import { CreateParams, type CreateRequest, TRANSACTION_HEX, TXID } from './request.ts';
+import { TRACKER_ERRORS } from './tracker-coins.ts';
 import { TrackerHealthSchema } from './tracker-health.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
 
@@ -67,12 +68,7 @@ const MOST_LISTED = 10_000;
 const MOST_ANSWERS = 10_000;
 const MOST_ANSWER_BYTES = 64 * 2 ** 20;
 
-const NODE_ERRORS: readonly ErrorCode[] = [
-  'NODE_UNREACHABLE',
-  'NODE_REFUSED',
-  'ANSWERS_WAITING',
-  'TRACKER_UNAVAILABLE'
-];
+const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED', 'ANSWERS_WAITING', ...TRACKER_ERRORS];
 const CREATE_ERRORS: readonly ErrorCode[] = [
   ...NODE_ERRORS,
   'ENCODING_UNAVAILABLE',

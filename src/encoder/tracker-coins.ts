@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { PlatformError } from '../errors.ts';
+import { type ErrorCode, PlatformError } from '../errors.ts';
 import { readBounded } from '../wire/bounded.ts';
 import { parseJson } from '../wire/json.ts';
 import type { ChainCoin } from './coins.ts';
@@ -20,10 +20,21 @@ const PageSchema = Compile(
     sync: Type.Object({
       synced: Type.Boolean(),
       lag: Type.Union([Type.Integer(), Type.Null()]),
-      committed_height: Type.Union([Type.Integer(), Type.Null()])
+      committed_height: Type.Union([Type.Integer(), Type.Null()]),
+      halted: Type.Optional(Type.Boolean())
     })
   })
 );
+
+const RefusalSchema = Compile(Type.Object({ code: Type.String({ pattern: '^[A-Z_]{1,40}$' }) }));
+
+/** How a tracker's coins cannot be told. */
+export const TRACKER_ERRORS = [
+  'TRACKER_UNAVAILABLE',
+  'TRACKER_BEHIND',
+  'TRACKER_NOT_READY',
+  'TRACKER_HALTED'
+] as const satisfies readonly ErrorCode[];
 
 const PAGE = 10_000;
 /** A transaction takes few coins: of an address with more, only so many are asked for, in no order of their amounts. */
@@ -41,7 +52,7 @@ const ASK_AGAIN_MS = 50;
  *
  * @param url  of the tracker
  * @param height  of the caller's node: a tracker that polls its node may not know this block yet
- * @throws {PlatformError} TRACKER_UNAVAILABLE: it does not answer, or is behind its node, also after 3 s
+ * @throws {PlatformError} those of TRACKER_ERRORS; a short lag is one only after 3 s
  */
 export async function readTrackedCoins(url: string, scriptHex: string, height: number): Promise<readonly ChainCoin[]> {
   const coins: ChainCoin[] = [];
@@ -55,8 +66,7 @@ export async function readTrackedCoins(url: string, scriptHex: string, height: n
         [coins.length, after] = [0, ''];
         continue;
       }
-      const lag = missing === null ? 'does not know how far it is behind' : `is ${missing} blocks behind its node`;
-      throw unavailable(url, `it ${lag}`);
+      throw incomplete(url, sync, missing);
     }
     for (const { txid, vout, value, height } of utxos)
       coins.push({ txid, vout, amount: BigInt(value), transaction: null, height });
@@ -66,7 +76,16 @@ export async function readTrackedCoins(url: string, scriptHex: string, height: n
   return coins.sort((a, b) => Number(a.height === null) - Number(b.height === null) || Number(b.amount - a.amount));
 }
 
+/** Why coins are not all that there are. */
+function incomplete(tracker: string, { halted }: TrackerSync, missing: number | null): PlatformError {
+  if (halted) return failed('TRACKER_HALTED', tracker, 'is halted, and waits for its operator');
+  return missing
+    ? failed('TRACKER_BEHIND', tracker, `is ${missing} blocks behind its node`)
+    : failed('TRACKER_NOT_READY', tracker, 'does not know yet how far it is behind its node');
+}
+
 interface TrackerSync {
+  readonly halted?: boolean;
   readonly lag: number | null;
   readonly committed_height: number | null;
 }
@@ -78,25 +97,42 @@ function missingBlocks({ lag, committed_height: has }: TrackerSync, height: numb
 async function readPage(url: string) {
   const place = new URL(url).origin;
   const body = await fetchBounded(url, place);
-  if (!PageSchema.Check(body)) throw unavailable(place, 'its answer is malformed');
+  if (!PageSchema.Check(body)) throw failed('TRACKER_UNAVAILABLE', place, 'gives an answer that is none of a tracker');
   return body;
 }
 
 async function fetchBounded(url: string, place: string): Promise<unknown> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const fail = (reason: string, cause?: unknown) => failed('TRACKER_UNAVAILABLE', place, reason, cause);
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (answer.status !== 200) throw unavailable(place, `it answers ${answer.status}`);
-    const bytes = await readBounded(answer.body ?? [], PAGE_BYTES, () => unavailable(place, 'its answer is too long'));
-    return parseJson(bytes, JSON.parse);
+    const answer = await fetch(url, { signal });
+    const bytes = await readBounded(answer.body ?? [], PAGE_BYTES, () => fail('gives an answer that is too long'));
+    if (answer.status !== 200) throw refusal(place, answer.status, bytes);
+    return readJson(bytes);
   } catch (caught) {
     if (caught instanceof PlatformError) throw caught;
-    throw unavailable(place, 'it does not answer', caught);
+    throw fail(signal.aborted ? `does not answer within ${TIMEOUT_MS / 1000} s` : 'does not answer', caught);
   }
 }
 
-const unavailable = (tracker: string, reason: string, cause?: unknown): PlatformError =>
-  new PlatformError(
-    'TRACKER_UNAVAILABLE',
-    { reason: `the UTXO tracker cannot be asked: ${reason}`, tracker },
-    { cause }
-  );
+/** What a tracker says when it tells no coins. */
+function refusal(place: string, status: number, bytes: Buffer): PlatformError {
+  const body = readJson(bytes);
+  const code = RefusalSchema.Check(body) ? body.code : undefined;
+  if (code === 'COINS_INCOMPLETE') return failed('TRACKER_NOT_READY', place, 'has not finished its first sync');
+  return failed('TRACKER_UNAVAILABLE', place, `answers ${status}${code ? ` (${code})` : ''}`);
+}
+
+/** Undefined for what is no JSON. */
+function readJson(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes, JSON.parse);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param reason  quotes no host: callers read it */
+function failed(code: (typeof TRACKER_ERRORS)[number], tracker: string, reason: string, cause?: unknown) {
+  return new PlatformError(code, { reason: `the UTXO tracker ${reason}`, tracker }, { cause });
+}

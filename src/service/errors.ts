@@ -43,7 +43,7 @@ function describe(caught: FastifyError | PlatformError): { status: number; text:
 }
 
 /** What a caller may read: the reason of a refusal; of our own failures only what the table says, since reasons quote hosts and SQL. */
-export function publicFailure({ code, status, detail }: PlatformError): string {
-  if (status < 500 && typeof detail['reason'] === 'string') return detail['reason'];
+export function publicFailure({ code, status, detail, isReasonPublic }: PlatformError): string {
+  if (isReasonPublic && typeof detail['reason'] === 'string') return detail['reason'];
   return status === 500 ? 'internal error' : `${code.toLowerCase().replaceAll('_', ' ')}: ${ERRORS[code].hint}`;
 }

@@ -59,7 +59,7 @@ export const MAX_INPUTS = 500;
  */
 export function selectCoins<C extends Coin>(coins: readonly C[], payment: Payment): Selected<C> {
   const [first] = coins;
-  if (!first) throw new PlatformError('COINS_INSUFFICIENT', { reason: 'the address has no coin to spend' });
+  if (!first) throw nothingToSpend(payment);
   const outputs = payment.outputsFor(first.txid);
   const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
   const inputs: FormInput[] = [];
@@ -79,6 +79,15 @@ export function selectCoins<C extends Coin>(coins: readonly C[], payment: Paymen
   if (leftOver) return leftOver;
   const reason = `the coins of the address hold ${total} satoshis that can be spent now; ${missing} more are needed`;
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
+}
+
+/** Says how much is missing with one coin. */
+function nothingToSpend({ outputsFor, inputOf, fee }: Payment): PlatformError {
+  const coin = { txid: '00'.repeat(32), vout: 0, amount: 0n };
+  const outputs = outputsFor(coin.txid);
+  const missing = outputs.reduce((sum, { amount }) => sum + amount, fee({ inputs: [inputOf(coin)], outputs }));
+  const reason = `the address has no coin that can be spent now; ${missing} satoshis are needed`;
+  return new PlatformError('COINS_INSUFFICIENT', { reason });
 }
 
 /**

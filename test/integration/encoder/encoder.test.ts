@@ -127,6 +127,10 @@ test('calls at once share no coin; when all are handed out, COINS_INSUFFICIENT; 
     new Set(['-32603 COINS_INSUFFICIENT'])
   );
   assert.equal(encoder.reservations.count - before, COINS);
+  for (const { message } of refused) {
+    assert.match(message, /no coin that can be spent now; [1-9]\d+ satoshis are needed/);
+    assert.match(message, /reserved for earlier calls: 300 of its coins, 6000000000 satoshis/);
+  }
 });
 
 test('request_id: sent again, a request has the same answer; another one may not use its id', async () => {

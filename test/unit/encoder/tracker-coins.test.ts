@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { readTrackedCoins } from '../../../src/encoder/tracker-coins.ts';
+import type { ErrorCode, PlatformError } from '../../../src/errors.ts';
+import { publicFailure } from '../../../src/service/errors.ts';
+
+const COIN = { txid: 'ab'.repeat(32), vout: 1, value: '5', height: 7 };
+const SYNC = { synced: true, lag: 0, committed_height: 9 };
+const page = (sync: object) => JSON.stringify({ utxos: [COIN], sync: { ...SYNC, ...sync } });
+
+let answer: readonly [status: number, body: string] = [200, page({})];
+const server = createServer((_, response) => response.writeHead(answer[0]).end(answer[1]));
+let url = '';
+before(async () => {
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+after(() => server.close());
+
+/** What a caller reads. */
+async function failureFor(given: typeof answer, at = url): Promise<readonly [ErrorCode, string]> {
+  answer = given;
+  const fault = await readTrackedCoins(at, '51', 9).then(
+    () => assert.fail('it told coins'),
+    (caught: PlatformError) => caught
+  );
+  const told = publicFailure(fault);
+  assert.ok(!told.includes('127.0.0.1'), told);
+  return [fault.code, told];
+}
+
+test('a tracker that has every block tells coins', async () => {
+  answer = [200, page({})];
+  assert.deepEqual(await readTrackedCoins(url, '51', 9), [
+    { txid: COIN.txid, vout: 1, amount: 5n, transaction: null, height: 7 }
+  ]);
+});
+
+test('TRACKER_BEHIND, TRACKER_HALTED, TRACKER_NOT_READY: each says why, and names no host', async () => {
+  for (const [given, code, says] of [
+    [[200, page({ committed_height: 4 })], 'TRACKER_BEHIND', 'is 5 blocks behind its node'],
+    [[200, page({ synced: false, halted: true })], 'TRACKER_HALTED', 'is halted, and waits for its operator'],
+    [[200, page({ lag: null })], 'TRACKER_NOT_READY', 'does not know yet how far it is behind its node'],
+    [[503, '{"error":"x","code":"COINS_INCOMPLETE"}'], 'TRACKER_NOT_READY', 'has not finished its first sync']
+  ] as const)
+    assert.deepEqual(await failureFor(given), [code, `the UTXO tracker ${says}`]);
+});
+
+test('TRACKER_UNAVAILABLE: errors, answers of others, and none', async () => {
+  for (const [given, says] of [
+    [[503, '{"error":"x","code":"ACTOR_BUSY"}'], 'answers 503 (ACTOR_BUSY)'],
+    [[502, '<html>'], 'answers 502'],
+    [[200, '{"utxos":'], 'gives an answer that is none of a tracker'],
+    [[200, '{"utxos":[]}'], 'gives an answer that is none of a tracker']
+  ] as const)
+    assert.deepEqual(await failureFor(given), ['TRACKER_UNAVAILABLE', `the UTXO tracker ${says}`]);
+  assert.deepEqual(await failureFor([200, ''], 'http://127.0.0.1:1'), [
+    'TRACKER_UNAVAILABLE',
+    'the UTXO tracker does not answer'
+  ]);
+});

@@ -50,7 +50,7 @@ const ASK_AGAIN_MS = 50;
  * The coins of a script as a UTXO tracker has them: those that blocks hold, then those of its mempool, each time the largest first. It
  * answers in milliseconds what a node without a wallet reads its whole set for.
  *
- * @param url  of the tracker
+ * @param url  of the tracker, without a slash at its end
  * @param height  of the caller's node: a tracker that polls its node may not know this block yet
  * @throws {PlatformError} those of TRACKER_ERRORS; a short lag is one only after 3 s
  */

@@ -31,10 +31,10 @@ const UNREACHABLE: TrackerHealth = {
   tracker_mempool_ready: false
 };
 
-/** How far a tracker is. Never throws: one that does not answer is not reachable. @param url  of the tracker */
+/** How far a tracker is. Never throws: one that does not answer is not reachable. @param url  of the tracker, without a slash at its end */
 export async function readTrackerHealth(url: string): Promise<TrackerHealth> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const told = await callMethod(url, 'get_sync_status', {}, { signal }).catch(() => null);
+  const told = await callMethod(`${url}/`, 'get_sync_status', {}, { signal }).catch(() => null);
   if (!SyncStatus.Check(told)) return UNREACHABLE;
   const { synced, lag, mempool_ready, halted = false } = told;
   return {

@@ -23,10 +23,13 @@ export const encoderVariables = {
   }),
   ENCODER_MAX_RESERVATIONS: integer({ default: 100_000, min: 1, doc: 'coins that may be reserved at once' }),
   UTXO_TRACKER_URL: parsed(readTrackerUrl, {
-    doc: 'a UTXO tracker of the same network, asked for coins in place of the node: milliseconds for an address instead of seconds',
+    doc: 'host or URL of a UTXO tracker of the same network, asked for coins in place of the node: milliseconds for an address instead of seconds',
     example: 'http://127.0.0.1:3001'
   }),
-  UTXO_TRACKER_API_PORT: port({ doc: 'its port, where UTXO_TRACKER_URL names none', example: '3001' }),
+  UTXO_TRACKER_API_PORT: port({
+    doc: 'its port, where UTXO_TRACKER_URL names none; alone it is that of a tracker at 127.0.0.1',
+    example: '3001'
+  }),
   DUST_AMOUNT: integer({
     default: 0,
     max: 1_000_000_000_000,
@@ -37,24 +40,31 @@ export const encoderVariables = {
   PAYLOAD_MAGIC: magicVariable
 } as const;
 
-/** The origin of a tracker. */
+/** `tracker.local` or `https://tracker.local/path`, as a URL without a slash at its end. */
 function readTrackerUrl(entry: string): string {
-  const url = URL.canParse(entry) ? new URL(entry) : null;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new Error('must be an http or https URL');
-  return url.origin;
+  const text = entry.includes('://') ? entry : `http://${entry}`;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw new Error('must be a host, or an http or https URL');
+  if (url.username !== '' || url.password !== '')
+    throw new Error('must have no user and no password: a tracker asks for none');
+  if (url.search !== '' || url.hash !== '') throw new Error('must end with its path: no ? and no #');
+  return withoutSlash(url);
 }
+
+const withoutSlash = ({ href }: URL) => href.replace(/\/+$/, '');
 
 export type EncoderConfig = Values<typeof encoderVariables>;
 
-/** Where the tracker is; undefined where there is none. */
+/** Where the tracker is, without a slash at its end; undefined where there is none. */
 export function trackerUrlOf({
   UTXO_TRACKER_URL,
   UTXO_TRACKER_API_PORT
 }: Pick<EncoderConfig, 'UTXO_TRACKER_URL' | 'UTXO_TRACKER_API_PORT'>): string | undefined {
-  if (UTXO_TRACKER_URL === undefined) return undefined;
-  const url = new URL(UTXO_TRACKER_URL);
+  if (UTXO_TRACKER_URL === undefined && UTXO_TRACKER_API_PORT === undefined) return undefined;
+  const url = new URL(UTXO_TRACKER_URL ?? 'http://127.0.0.1');
   if (url.port === '' && UTXO_TRACKER_API_PORT !== undefined) url.port = String(UTXO_TRACKER_API_PORT);
-  return url.origin;
+  return withoutSlash(url);
 }
 
 export const encoderChecks = {

@@ -33,5 +33,7 @@ test('CF-16, CF-17: UTXO_TRACKER_API_PORT is the port of a tracker whose URL nam
   assert.equal(of('http://tracker', 3001), 'http://tracker:3001');
   assert.equal(of('http://tracker:4000', 3001), 'http://tracker:4000');
   assert.equal(of('https://tracker.example', undefined), 'https://tracker.example');
-  assert.equal(of(undefined, 3001), undefined, 'the port alone is that of a tracker with the same environment');
+  assert.equal(of(undefined, 3001), 'http://127.0.0.1:3001', 'a tracker with the same environment');
+  assert.equal(of(undefined, undefined), undefined);
+  assert.equal(of('http://tracker/utxo/RLTC', 3001), 'http://tracker:3001/utxo/RLTC');
 });

@@ -68,6 +68,16 @@ test('CF-10, CF-11: INDEXER_COIN and INDEXER_NETWORK name one of nine networks',
   assert.throws(() => indexer({ ...INDEXER, INDEXER_NETWORK: 'signet' }), { message: /INDEXER_NETWORK="signet" must/ });
 });
 
+test('CF-16: UTXO_TRACKER_URL is a host or a URL with its path; what is not used is refused by name', () => {
+  const { parse } = encoderVariables.UTXO_TRACKER_URL;
+  assert.equal(parse('tracker.local'), 'http://tracker.local');
+  assert.equal(parse('tracker.local:3001/'), 'http://tracker.local:3001');
+  assert.equal(parse('https://tracker.local/utxo/RLTC/'), 'https://tracker.local/utxo/RLTC');
+  assert.throws(() => parse('http://u:p@tracker.local'), /no user and no password/);
+  assert.throws(() => parse('http://tracker.local/?a=1'), /no \? and no #/);
+  for (const wrong of ['ftp://tracker.local', 'http://', 'a b']) assert.throws(() => parse(wrong), /must be a host/);
+});
+
 test('SVC-25, LI-16: the indexer looks for a block every 5 s and gives one 5 minutes', () => {
   const { INDEXER_POLL_INTERVAL, INDEXER_BLOCK_TIMEOUT } = indexer(INDEXER);
   assert.deepEqual([INDEXER_POLL_INTERVAL, INDEXER_BLOCK_TIMEOUT], [5_000, 300_000]);

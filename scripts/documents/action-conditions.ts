@@ -132,7 +132,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'FEE (format)': 'the same of FEE',
     'BROADCAST_ACTION_INDEX (format)': 'format 3: it is no whole number',
     'BROADCAST_ACTION_INDEX (status)':
-      'format 3: no action of a text with that number is valid; it may be any but COINPAY, of any source',
+      'format 3: no action of a text with that number was valid; it may be any but COINPAY, of any source',
     'MESSAGE (length)': 'it is longer than 250 characters',
     'VALUE (length)': 'it is longer than 25 characters',
     'FEE (length)': 'it is longer than 11 characters'
@@ -265,7 +265,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'COIN1_ACTION_INDEX (format)': 'it is no whole number',
     'COIN2_ACTION_INDEX (format)': 'it is no whole number',
     'COIN1_ACTION_INDEX (status)':
-      "COIN1 is this chain's, and no action of a text with that number is valid; it may be any but COINPAY",
+      "COIN1 is this chain's, and no action of a text with that number was valid; it may be any but COINPAY",
     'COIN2_ACTION_INDEX (status)': 'the same of COIN2',
     'SOURCE (not authorized)': "COIN2 is this chain's, its action is an ISSUE, and the source does not own the token",
     'TICK (ownership escrowed)': 'an open offer holds the ownership of that token'

@@ -25,7 +25,7 @@ status below that holds. The indexer judges parts in order, each on what the one
   empty is 0. ISSUE, MINT and SEND may leave it out: where the first field is longer than two
   characters or no number, their format is 0 and that field is the first of the format. A name that
   no action has is recorded as UNKNOWN, in \`actions\` alone.
-- A whole number is 1 to 15 digits. Digits are those of ASCII, lengths count code points of Unicode.
+- A whole number is 1 to 15 digits; rows of ISSUE and MESSAGE keep it without zeros in front. Digits are those of ASCII, lengths count code points of Unicode.
 - A list bars an address that is missing in the allow list, or that is in the block list. An address
   or token sleeps while the RESUME_BLOCK of its newest valid SLEEP is -1 or above the block.
 - \`^12\` names the ticker or address with the id 12, but not in SEND's DESTINATION.
@@ -45,7 +45,7 @@ status below that holds. The indexer judges parts in order, each on what the one
   those of its fields, also of a refused action whose version is known; what is no address of its
   chain gets none. Both addresses of a DISPENSER get theirs in byte order.
 - Text that is longer than its column is cut, and what is no number is NULL in a column of numbers.
-  Only refused actions have such values.
+  Only refused actions have such values: a valid row that does not fit its table stops the indexer.
 - An allow list without members admits nobody. A token names a list by the number of its LIST; what
   counts are the members after its newest valid edit.
 - An ISSUE credits MINT_SUPPLY to its source, and sends it on to TRANSFER_SUPPLY. A MINT with a

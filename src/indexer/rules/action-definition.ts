@@ -69,10 +69,17 @@ export interface Handler {
 }
 
 export const VALID = 'valid';
+/** What statuses of refused actions begin with. Others may later be written over `valid`: `released`, `slashed`. */
+export const REFUSED_PREFIX = 'invalid: ';
 
 /** The text that a status is stored as. */
 export function statusText(refusal: string | undefined): string {
-  return refusal === undefined ? VALID : `invalid: ${refusal}`;
+  return refusal === undefined ? VALID : REFUSED_PREFIX + refusal;
+}
+
+/** Whether a row's status says that its action was refused. */
+export function isRefusal(status: unknown): boolean {
+  return typeof status === 'string' && status.startsWith(REFUSED_PREFIX);
 }
 
 /** Makes a handler of a definition. */

@@ -81,6 +81,12 @@ export function readIndex(text: string): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
+/** A whole number for a column of texts, without zeros in front; what is none stays as written, an empty text is NULL. */
+export function indexColumn(text: string): string | null {
+  const index = readIndex(text);
+  return index === null ? orNull(text) : String(index);
+}
+
 /** Characters as a reader counts them. */
 export function lengthOf(text: string): number {
   let count = 0;

@@ -1,6 +1,7 @@
 import { quoteText } from '../../db/core/sql-literal.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ColumnDefinition } from '../definitions/definition.ts';
+import { isRefusal } from '../rules/action-definition.ts';
 import type { Columns, TableRow, Value } from '../state/rows.ts';
 import type { Lookups, LookupTable } from './lookups.ts';
 import { TABLES } from './schema.ts';
@@ -40,6 +41,7 @@ export interface EncodedRows {
 
 /** How a table takes the values of one column. */
 interface ColumnEncoder {
+  readonly table: string;
   readonly name: string;
   readonly isAuto: boolean;
   readonly nullable: boolean;
@@ -55,10 +57,12 @@ interface ColumnEncoder {
 /**
  * Rows as their tables take them.
  *
- * What a user wrote need not fit: text is cut to its column, and what is no number of the column's range becomes NULL. Only
- * refused actions have such values.
+ * What a user wrote need not fit where it is refused: text is cut to its column, and what is no number of the column's range
+ * becomes NULL. Any other row keeps what it says, because facts are read from it and a rollback replays it.
+ *
+ * @throws {PlatformError} INTERNAL for a row that is not refused and does not fit
  */
-export function encodeRows(rows: readonly TableRow[], lookups: Lookups): Map<string, EncodedRows> {
+export function encodeRows(rows: readonly TableRow[], lookups: Pick<Lookups, 'idOf'>): Map<string, EncodedRows> {
   const encoded = new Map<string, EncodedRows & { readonly encoders: readonly ColumnEncoder[] }>();
   for (const { table, columns } of rows) {
     let target = encoded.get(table);
@@ -67,10 +71,11 @@ export function encodeRows(rows: readonly TableRow[], lookups: Lookups): Map<str
       target = { columns: encoders.map(({ name }) => name), encoders, tuples: [] };
       encoded.set(table, target);
     }
+    const isRefused = isRefusal(columns['status_id']);
     const literals = target.encoders.map((encoder) => {
       const value = columns[encoder.name];
       const isAbsent = value === undefined || (value === null && !encoder.nullable);
-      return literalOf(isAbsent ? encoder.absent : encodeValue(encoder, value, lookups));
+      return literalOf(isAbsent ? encoder.absent : encodeValue(encoder, value, lookups, isRefused));
     });
     target.tuples.push(`(${literals.join(',')})`);
   }
@@ -86,12 +91,12 @@ function literalOf(value: Value): string | number | bigint {
   return typeof value === 'string' ? quoteText(value) : (value ?? 'NULL');
 }
 
-/** Columns of one row, by name. */
-export function encodeColumns(table: string, columns: Columns, lookups: Lookups): Record<string, Value> {
+/** Columns of one row, by name. @throws {PlatformError} INTERNAL for what does not fit */
+export function encodeColumns(table: string, columns: Columns, lookups: Pick<Lookups, 'idOf'>): Record<string, Value> {
   return Object.fromEntries(
     encodersOf(table)
       .filter(({ name }) => columns[name] !== undefined)
-      .map((encoder) => [encoder.name, encodeValue(encoder, columns[encoder.name]!, lookups)])
+      .map((encoder) => [encoder.name, encodeValue(encoder, columns[encoder.name]!, lookups, false)])
   );
 }
 
@@ -133,7 +138,7 @@ function encoderOf(table: string, { name, type, nullable, byDefault, extra }: Co
   const own = isNumber ? (HIGHEST[word] ?? Number.MAX_SAFE_INTEGER) : Number(size);
   const limit = lookup ? (LONGEST[lookup] ?? Number.MAX_SAFE_INTEGER) : own;
   const absent = byDefault !== null || nullable ? byDefault : isNumber ? 0 : '';
-  return { name, isAuto: extra === 'auto', nullable, absent, lookup, isNumber, limit };
+  return { table, name, isAuto: extra === 'auto', nullable, absent, lookup, isNumber, limit };
 }
 
 const lookedUpCache = new Map<string, readonly ColumnEncoder[]>();
@@ -147,11 +152,18 @@ function lookedUpIn(table: string): readonly ColumnEncoder[] {
   return found;
 }
 
-function encodeValue({ lookup, isNumber, limit }: ColumnEncoder, value: Value, lookups: Lookups): Value {
+function encodeValue(encoder: ColumnEncoder, value: Value, lookups: Pick<Lookups, 'idOf'>, isRefused: boolean): Value {
   if (typeof value !== 'string') return value;
-  if (lookup) return lookups.idOf(lookup, cut(value, limit));
-  if (isNumber) return /^\d{1,15}$/.test(value) && Number(value) <= limit ? Number(value) : null;
-  return cut(value, limit);
+  const { table, name, lookup, isNumber, limit } = encoder;
+  const isOfNumbers = isNumber && !lookup;
+  const kept = isOfNumbers ? numberOf(value, limit) : cut(value, limit);
+  if (!isRefused && (isOfNumbers ? kept === null : kept !== value))
+    throw new PlatformError('INTERNAL', { reason: `${table}.${name} has no room for ${value.slice(0, 80)}` });
+  return lookup ? lookups.idOf(lookup, String(kept)) : kept;
+}
+
+function numberOf(text: string, most: number): number | null {
+  return /^\d{1,15}$/.test(text) && Number(text) <= most ? Number(text) : null;
 }
 
 /** The first characters of a text; a pair of surrogates is one. */

@@ -1,5 +1,5 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
-import { lengthOf, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
+import { indexColumn, lengthOf, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
 import { COINS } from '../../rules/rules.ts';
 
 interface Message {
@@ -58,7 +58,7 @@ export const MESSAGE = defineAction<Message>({
   row: (message, step) => ({
     coin: orNull(message.coin),
     destination_id: COINS.has(message.coin) && !isForeign(message, step) ? message.destination : null,
-    encryption_method: orNull(message.method),
+    encryption_method: indexColumn(message.method),
     encryption_key: orNull(message.key),
     encrypted_message: orNull(message.encrypted),
     plaintext_message: orNull(message.plain)

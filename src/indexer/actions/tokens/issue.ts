@@ -1,5 +1,5 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
-import { orNull, ownAddress } from '../../rules/checks.ts';
+import { indexColumn, orNull, ownAddress } from '../../rules/checks.ts';
 import { LOCKS, type Token } from '../../state/token.ts';
 import { ISSUE_CHECKS } from './issue-checks.ts';
 import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, readIssue } from './issue-request.ts';
@@ -97,7 +97,7 @@ function apply(issue: Issue, step: Step): void {
 }
 
 const AMOUNTS = ['MAX_SUPPLY', 'MAX_MINT', 'MINT_SUPPLY', 'CALLBACK_AMOUNT', 'MINT_ADDRESS_MAX'] as const;
-const TEXTS = ['DECIMALS', 'DESCRIPTION', 'CALLBACK_BLOCK', 'MINT_START_BLOCK', 'MINT_STOP_BLOCK'] as const;
+const NUMBERS = ['DECIMALS', 'CALLBACK_BLOCK', 'MINT_START_BLOCK', 'MINT_STOP_BLOCK'] as const;
 
 /** Makes a token, or changes what its owner may still change. */
 export const ISSUE = defineAction<Issue>({
@@ -119,7 +119,8 @@ export const ISSUE = defineAction<Issue>({
     return {
       tick_id: issue.token?.tick ?? issue.name,
       ...Object.fromEntries(AMOUNTS.map((field) => [field.toLowerCase(), orNull(get(field))])),
-      ...Object.fromEntries(TEXTS.map((field) => [field.toLowerCase(), orNull(get(field))])),
+      ...Object.fromEntries(NUMBERS.map((field) => [field.toLowerCase(), indexColumn(get(field))])),
+      description: issue.description,
       ...Object.fromEntries(LOCKS.map((lock) => [lock, orNull(issue.locks[lock])])),
       callback_tick_id: get('CALLBACK_TICK') === '' ? null : (issue.callbackTick?.tick ?? null),
       transfer_id: ownAddress(step, issue.transfer),

@@ -27,7 +27,17 @@ const fields = (...parts: fc.Arbitrary<string>[]) => fc.tuple(...parts).map((tex
 const just = fc.constant;
 
 const simpleAction = fc.oneof(
-  fields(just('ISSUE|0'), tick, amount, amount, fc.constantFrom('', '0', '2', '19'), memo, amount, address, address),
+  fields(
+    just('ISSUE|0'),
+    tick,
+    amount,
+    amount,
+    fc.constantFrom('', '0', '2', '002', '018', '19'),
+    memo,
+    amount,
+    address,
+    address
+  ),
   fields(just('ISSUE|2'), tick, amount, amount, address, amount, block, block),
   fields(just('ISSUE|3'), tick, flag, flag, flag, flag, flag, flag, flag),
   fields(just('ISSUE|4'), tick, block, tick, amount),
@@ -42,6 +52,7 @@ const simpleAction = fc.oneof(
   fields(just('DESTROY|0'), tick, amount, memo),
   fields(just('DESTROY|1'), tick, amount, tick, amount),
   fields(just('BROADCAST|0'), memo, amount),
+  fields(just('BROADCAST|3'), index, amount),
   fields(just('ADDRESS|0'), flag, flag, flag),
   fields(just('LIST|0'), fc.constantFrom('1', '2', '3'), memo, tick, address, address),
   fields(just('LIST|1'), fc.constantFrom('1', '2'), index, memo, address, tick),
@@ -156,7 +167,8 @@ export const anyTransaction = fc.tuple(
     { weight: 6, arbitrary: simpleAction },
     { weight: 6, arbitrary: offerAction },
     { weight: 2, arbitrary: staking },
-    batch
+    batch,
+    key.map((named) => `BATCH|0|DELEGATE|0|${named};DELEGATE|2|${named}`)
   )
 );
 

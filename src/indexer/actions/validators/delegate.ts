@@ -7,15 +7,16 @@ interface Delegating {
   readonly key: KeyField;
 }
 
-const REVOKE = 2;
+/** Takes a key back. */
+export const REVOKE_FORMAT = 2;
 
 function read(step: Step): Delegating[] {
-  return [{ key: readKey(step, step.action.format === REVOKE ? 'SIGNING_PUBKEY' : 'NEW_SIGNING_PUBKEY') }];
+  return [{ key: readKey(step, step.action.format === REVOKE_FORMAT ? 'SIGNING_PUBKEY' : 'NEW_SIGNING_PUBKEY') }];
 }
 
 /** A check of one of the two formats. */
 function when(isRevoke: boolean, [status, fails]: Check<Delegating>): Check<Delegating> {
-  return [status, (leg, step) => (step.action.format === REVOKE) === isRevoke && fails(leg, step)];
+  return [status, (leg, step) => (step.action.format === REVOKE_FORMAT) === isRevoke && fails(leg, step)];
 }
 
 /** The delegation of a key to a source, and the stakes that the source has behind it. */
@@ -28,7 +29,7 @@ function ownOf(signer: Signer, source: string, height: number) {
 export const DELEGATE = defineAction<Delegating>({
   name: 'DELEGATE',
   table: 'delegations',
-  formats: { 0: 'NEW_SIGNING_PUBKEY', [REVOKE]: 'SIGNING_PUBKEY' },
+  formats: { 0: 'NEW_SIGNING_PUBKEY', [REVOKE_FORMAT]: 'SIGNING_PUBKEY' },
   read,
   checks: [
     bitcoinOnly,
@@ -60,7 +61,7 @@ export const DELEGATE = defineAction<Delegating>({
   ],
   row: ({ key }, { action, rules }) => {
     const from = action.block.height + rules.stakeDelay;
-    const isRevoke = action.format === REVOKE;
+    const isRevoke = action.format === REVOKE_FORMAT;
     return {
       source_id: action.source,
       signing_pubkey_id: key.pubkey,
@@ -69,7 +70,7 @@ export const DELEGATE = defineAction<Delegating>({
       deactivation_block: isRevoke ? from : null // a revoke's own row never counts
     };
   },
-  apply: (leg, step) => (step.action.format === REVOKE ? revoke(leg, step) : delegate(leg, step))
+  apply: (leg, step) => (step.action.format === REVOKE_FORMAT ? revoke(leg, step) : delegate(leg, step))
 });
 
 function delegate({ key }: Delegating, { action, ledger, rules }: Step): void {

@@ -1,5 +1,6 @@
 import { compareBytes } from '../../../consensus/byte-order.ts';
 import { rows } from '../../../db/core/connection.ts';
+import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
 import { tablesOf } from '../../rules/handlers.ts';
 import type { List } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
@@ -61,7 +62,7 @@ export async function loadSleeps(keys: readonly string[], loading: Loading): Pro
   }
 }
 
-/** @returns the action when any row of it is valid */
+/** @returns the action when any row of it is not refused: what a valid one was given later, such as `released`, counts as valid */
 export async function readPast(index: number, connection: Query) {
   const [action] = await rows<{ name: string }>(
     connection,
@@ -71,7 +72,9 @@ export async function readPast(index: number, connection: Query) {
   for (const { name, keepsValidOnly } of action ? tablesOf(action.name) : []) {
     const isIssue = name === 'issues';
     // Rows of a table without statuses are all valid.
-    const where = keepsValidOnly ? 'r.slash_action_index = ?' : `r.action_index = ? AND r.status_id = ${VALID_STATUS}`;
+    const where = keepsValidOnly
+      ? 'r.slash_action_index = ?'
+      : `r.action_index = ? AND (SELECT s.status FROM index_statuses s WHERE s.id = r.status_id) NOT LIKE '${REFUSED_PREFIX}%'`;
     const [valid] = await rows<{ tick: string | null }>(
       connection,
       `SELECT ${isIssue ? 'i.tick' : 'NULL AS tick'} FROM ${name} r

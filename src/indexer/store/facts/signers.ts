@@ -1,5 +1,6 @@
 import { parseAmount } from '../../../consensus/amount.ts';
 import { type Connection, rows } from '../../../db/core/connection.ts';
+import { REVOKE_FORMAT } from '../../actions/validators/delegate.ts';
 import type { Cooling, Delegation, Signer, Stake } from '../../staking/signer.ts';
 import { readDecimal } from '../sanity.ts';
 import { VALID_STATUS } from '../valid-status.ts';
@@ -16,18 +17,19 @@ export async function readSigners(connection: Query, pubkeys: readonly string[])
   );
   if (named.length === 0) return new Map();
   const ids = named.map(({ id }) => id);
-  const rowsOf = async (table: string) =>
+  const rowsOf = async (table: string, join = '') =>
     Map.groupBy(
       await rows<Row>(
         connection,
-        `SELECT r.*, a.address AS source FROM ${table} r JOIN index_addresses a ON a.id = r.source_id
-         WHERE r.signing_pubkey_id IN (?) AND r.activation_block <> COALESCE(r.deactivation_block, 0)
-           AND r.status_id = ${VALID_STATUS} ORDER BY r.action_index`,
+        `SELECT r.*, a.address AS source FROM ${table} r JOIN index_addresses a ON a.id = r.source_id ${join}
+         WHERE r.signing_pubkey_id IN (?) AND r.status_id = ${VALID_STATUS} ORDER BY r.action_index`,
         [ids]
       ),
       (row) => Number(row['signing_pubkey_id'])
     );
-  const [stakes, delegations] = [await rowsOf('stakes'), await rowsOf('delegations')];
+  // A revoke has a row of its own, which is no delegation.
+  const unlessRevoke = `JOIN actions x ON x.action_index = r.action_index AND x.action_format <> ${REVOKE_FORMAT}`;
+  const [stakes, delegations] = [await rowsOf('stakes'), await rowsOf('delegations', unlessRevoke)];
   const ends = await rows<{ id: number; revoked: number | null; barred: number }>(
     connection,
     `SELECT k.id,

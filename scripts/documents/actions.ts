@@ -69,7 +69,9 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
 
 - A sub-token's parent is asked only when the sub-token is new: its owner keeps it when the parent
   is sold.
-- An ISSUE never repeats the MINT_SUPPLY of an earlier one. Blocks of the mint window are whole
+- An ISSUE never repeats the MINT_SUPPLY of an earlier one. Each rounds MAX_SUPPLY, MAX_MINT and
+  MINT_ADDRESS_MAX of its token half up to its DECIMALS; a cap stays at least one smallest unit, since
+  0 is none. Blocks of the mint window are whole
   numbers, whatever the token's places. \`0\` as ALLOW_LIST or BLOCK_LIST takes the list away.
 - ISSUE's format 7 (bridges) and LIST's formats 2, 4 and 5 and type 3 are unknown. Controllers need
   contracts, of which there are none.
@@ -94,9 +96,10 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   An ownership that changes hands is an action \`ISSUE\` beside it, with its transaction; back to its
   owner it makes none.
 - Orders match where the maker's GIVE over GET is not below the taker's GET over GIVE, at the
-  maker's price: the best price first, then the oldest. A fill is as much as both have left, rounded
-  half up to the token's places and never above what is left. An order is complete when either side
-  is used up; what it has left to give goes back to its source in the same action.
+  maker's price: the best price first, then the oldest. A fill is as much as both have left, each
+  side rounded half up to its token's places; with a side of 0 there is none. An order that wants
+  a fraction which its token no longer has may so get up to half a unit more. An order is complete
+  when either side is used up; what it has left to give goes back to its source in the same action.
 - An ownership counts as one unit and changes hands whole, against an exact amount. Swaps match
   exact amounts of both sides, the oldest first; their coins are tokens of this chain.
 - A match with the chain's coin waits 7,200 s for a COINPAY. Each output of the COINPAY's

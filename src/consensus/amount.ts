@@ -29,6 +29,11 @@ export function multiplyRatio(amount: bigint, numerator: bigint, denominator: bi
   return ((2n * amount * numerator + divisor) / (2n * divisor)) * step;
 }
 
+/** An amount that is not negative, rounded half up to a number of decimal places. */
+export function roundHalfUp(amount: bigint, decimals: number): bigint {
+  return multiplyRatio(amount, 1n, 1n, decimals);
+}
+
 /** The product of two amounts that are not negative, cut down to a number of decimal places. */
 export function multiplyFloor(a: bigint, b: bigint, decimals: number): bigint {
   const step = 10n ** BigInt(DECIMALS - decimals);

@@ -275,6 +275,12 @@ function divide(dividend: bigint, divisor: bigint, places: number): bigint {
   return (rest * 2n >= divisor * step ? whole + 1n : whole) * step;
 }
 
+/** A cap rounded to places; one that was given is at least the smallest unit. */
+function capIn(cap: bigint, places: number): bigint {
+  const rounded = divide(cap, 1n, places);
+  return cap > 0n && rounded === 0n ? 10n ** BigInt(18 - places) : rounded;
+}
+
 /** A count from 1 to 100. */
 function readCount(text = ''): number | null {
   const count = readWhole(text);
@@ -860,9 +866,9 @@ export class ReferenceLedger {
       Object.assign(issued, {
         owner: transfer === '' ? issued.owner : transfer,
         decimals,
-        maxSupply: maxSupply ?? issued.maxSupply,
-        maxMint: maxMint ?? issued.maxMint,
-        addressMax: addressMax ?? issued.addressMax,
+        maxSupply: capIn(maxSupply ?? issued.maxSupply, decimals!),
+        maxMint: capIn(maxMint ?? issued.maxMint, decimals!),
+        addressMax: capIn(addressMax ?? issued.addressMax, decimals!),
         description: get('DESCRIPTION') || issued.description,
         callbackBlock: callbackBlock ?? issued.callbackBlock,
         callbackTick: callbackTick ?? issued.callbackTick,
@@ -1532,8 +1538,16 @@ export class ReferenceLedger {
     const [price, cost] = [maker.give.amount, maker.get.amount];
     let give = min(maker.getLeft, taker.giveLeft);
     let get = min(maker.giveLeft, taker.getLeft);
-    if (get * cost > give * price) get = min(get, divide(give * price, cost, taker.get.token?.decimals ?? 8));
-    else give = min(give, divide(get * cost, price, taker.give.token?.decimals ?? 8));
+    const [givePlaces, getPlaces] = [taker.give, taker.get].map(({ token }) => token?.decimals ?? 8) as [
+      number,
+      number
+    ];
+    const wanted =
+      get * cost > give * price
+        ? { give: divide(give, 1n, givePlaces), get: divide(give * price, cost, getPlaces) }
+        : { give: divide(get * cost, price, givePlaces), get: divide(get, 1n, getPlaces) };
+    give = min(divide(give, 1n, givePlaces), wanted.give);
+    get = min(divide(get, 1n, getPlaces), wanted.get);
     return give > 0n && get > 0n ? { give, get } : null;
   }
 
@@ -1581,7 +1595,7 @@ export class ReferenceLedger {
     if (this.#isAwaited(trade)) return;
     if (trade.status === 'cancelling') this.#setStatus(doing, trade, 'cancelled');
     else if (trade.status === 'expiring') this.#setStatus(doing, trade, 'expired');
-    else if (trade.status === 'open' && (trade.giveLeft === 0n || trade.getLeft === 0n)) {
+    else if (trade.status === 'open' && (trade.giveLeft <= 0n || trade.getLeft <= 0n)) {
       this.#release(doing, trade.give, trade.giveLeft, trade.source, trade.source);
       this.#setStatus(doing, trade, 'complete');
     }

@@ -1,4 +1,4 @@
-import { formatAmount, multiplyRatio } from '../../consensus/amount.ts';
+import { formatAmount, multiplyRatio, roundHalfUp } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
 import { isBarred } from '../rules/checks.ts';
 import { giveSide } from './escrow.ts';
@@ -62,14 +62,20 @@ function wholeFill(maker: Trade, taker: Trade): Fill | null {
   return isExact ? { give: taker.giveLeft, get: taker.getLeft } : null;
 }
 
-/** As much as both have left, at the price of the one that stood first. */
+/**
+ * As much as both have left, at the price of the one that stood first, each side rounded to its places.
+ *
+ * What is wanted may have more places than its token has by now, and then be exceeded; what is held never has.
+ */
 function fillOf(maker: Trade, taker: Trade, step: Step): Fill | null {
   const most = { give: least(maker.getLeft, taker.giveLeft), get: least(maker.giveLeft, taker.getLeft) };
   const { give, get } = maker;
+  const [getPlaces, givePlaces] = [placesOf(get, step), placesOf(give, step)];
+  const rounded = { give: roundHalfUp(most.give, getPlaces), get: roundHalfUp(most.get, givePlaces) };
   const isBoundByGive = most.get * get.amount > most.give * give.amount;
   const fill = isBoundByGive
-    ? { give: most.give, get: least(most.get, multiplyRatio(most.give, give.amount, get.amount, placesOf(give, step))) }
-    : { give: least(most.give, multiplyRatio(most.get, get.amount, give.amount, placesOf(get, step))), get: most.get };
+    ? { ...rounded, get: least(rounded.get, multiplyRatio(most.give, give.amount, get.amount, givePlaces)) }
+    : { ...rounded, give: least(rounded.give, multiplyRatio(most.get, get.amount, give.amount, getPlaces)) };
   return fill.give === 0n || fill.get === 0n ? null : fill;
 }
 

@@ -27,7 +27,7 @@ export function settleTrade(trade: Trade, step: Step): void {
   if (isAwaited(trade, step)) return;
   const ended = ENDED[trade.status];
   if (ended) setTradeStatus(trade, ended, step);
-  else if (trade.status === 'open' && (trade.giveLeft === 0n || trade.getLeft === 0n)) {
+  else if (trade.status === 'open' && (trade.giveLeft <= 0n || trade.getLeft <= 0n)) {
     returnRest(trade, trade.source, step);
     setTradeStatus(trade, 'complete', step);
   }

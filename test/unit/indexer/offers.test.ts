@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseAmount } from '../../../src/consensus/amount.ts';
+import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
 
 const HOUR_S = 3_600;
@@ -93,6 +93,38 @@ test('a taker gets the best price first, then the oldest offer, and keeps what i
   act(ledger, ['D', 'ORDER|0|BTC|TOKB|60|0|BTC|TOKA|15']);
   assert.deepEqual(holdings(ledger, 'TOKB', 'ABCD'), ['0', '20', '10', '70']);
   assert.equal(ledger.balance('TOKA', 'D'), '15');
+});
+
+test('fills have no more places than their tokens, also of an order from before DECIMALS changed', () => {
+  for (const [wanted, left, got] of [
+    ['0.5', '9', '1'],
+    ['1.4', '9', '1'],
+    ['0.4', '10', '0']
+  ] as const) {
+    const ledger = new MemoryLedger();
+    ledger.give('PAYT', 0, 'B', { B: '12' });
+    act(ledger, ['A', 'ISSUE|0|TOKA|10.5|1.5|1']);
+    act(ledger, ['B', `ORDER|0|BTC|PAYT|6|0|BTC|TOKA|${wanted}`], ['A', 'ISSUE|0|TOKA|||0||10']);
+    act(ledger, ['A', 'ORDER|0|BTC|TOKA|10|0|BTC|PAYT|20']);
+    const inEscrow = ledger.offers.find((offer) => offer.kind === 'order' && offer.source === 'A');
+    assert.ok(inEscrow?.kind === 'order');
+    assert.equal(formatAmount(inEscrow.giveLeft), left, `wanted ${wanted}`);
+    assert.equal(ledger.balance('TOKA', 'B'), got);
+  }
+});
+
+test('caps are rounded to the places of their token, and stay caps', () => {
+  const ledger = new MemoryLedger();
+  const capsOf = () => {
+    const { maxSupply, maxMint } = ledger.view.get('token', 'toka')!;
+    return [maxSupply, maxMint].map(formatAmount);
+  };
+  act(ledger, ['A', 'ISSUE|0|TOKA|10.55|0.04|2']);
+  assert.deepEqual(capsOf(), ['10.55', '0.04']);
+  act(ledger, ['A', 'ISSUE|0|TOKA|||1']);
+  assert.deepEqual(capsOf(), ['10.6', '0.1']);
+  act(ledger, ['A', 'ISSUE|0|TOKA|0||0']);
+  assert.deepEqual(capsOf(), ['0', '1']);
 });
 
 test('a match with the coin waits two hours for its payment', () => {

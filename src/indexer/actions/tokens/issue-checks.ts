@@ -13,12 +13,11 @@ import { LIST_OF_ADDRESSES } from '../../state/facts.ts';
 import { tickKey } from '../../state/keys.ts';
 import { LOCKS } from '../../state/token.ts';
 import { CONTROLLER_BINDING, CONTROLLER_KNOWN, type ControllerFields } from './controller.ts';
-import type { Issue } from './issue-request.ts';
+import { type Issue, MAX_DECIMALS } from './issue-request.ts';
 
 const NAME_CHARACTERS = /^[A-Za-z0-9~!@#$%^&*()_+\-={}[\]:<>.?]*$/;
 const MAX_NAME = 250;
 const MIN_NEW_NAME = 4;
-const MAX_DECIMALS = 18;
 const MAX_DESCRIPTION = 249;
 
 const isNew = ({ token }: Issue) => token === null;

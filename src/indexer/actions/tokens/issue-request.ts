@@ -9,7 +9,8 @@ export type Issue = ReturnType<typeof readIssue>;
 /** The format that binds a token to a contract. */
 export const CONTROLLER_FORMAT = 6;
 export const DEFAULT_DECIMALS = 0;
-const FINEST = 18;
+/** The most places that a token may have. */
+export const MAX_DECIMALS = 18;
 
 /** Reads the fields of any format. */
 export function readIssue(step: Step) {
@@ -19,7 +20,7 @@ export function readIssue(step: Step) {
   const token = ledger.token(name);
   const stored = token?.decimals ?? DEFAULT_DECIMALS;
   const decimals = get('DECIMALS') === '' ? stored : readIndex(get('DECIMALS'));
-  const inToken = { decimals: decimals === null || decimals > FINEST ? FINEST : decimals };
+  const inToken = { decimals: decimals === null || decimals > MAX_DECIMALS ? MAX_DECIMALS : decimals };
   const amount = (field: string) => (get(field) === '' ? undefined : readAmount(get(field), inToken));
   const number = (field: string) => (get(field) === '' ? undefined : readIndex(get(field)));
   const paidIn = get('CALLBACK_TICK') || (token?.callbackTick ?? '');

@@ -1,8 +1,9 @@
+import { roundHalfUp } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { indexColumn, orNull, ownAddress } from '../../rules/checks.ts';
 import { LOCKS, type Token } from '../../state/token.ts';
 import { ISSUE_CHECKS } from './issue-checks.ts';
-import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, readIssue } from './issue-request.ts';
+import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, MAX_DECIMALS, readIssue } from './issue-request.ts';
 
 /** What a valid ISSUE says of its token; undefined and empty texts leave things as they are. */
 export type Issued = Pick<
@@ -29,13 +30,15 @@ export type Issued = Pick<
 export function issuedToken(issue: Issued, former: Token, actionIndex: number): Token {
   const list = (given: Issued['allowList'], stored: number | null) =>
     given === undefined ? stored : given.root || null;
+  const decimals = issue.decimals ?? former.decimals;
+  const cap = (given: bigint | null | undefined, stored: bigint) => capWith(given ?? stored, decimals);
   return {
     ...former,
     owner: issue.transfer || former.owner,
-    decimals: issue.decimals ?? former.decimals,
-    maxSupply: issue.maxSupply ?? former.maxSupply,
-    maxMint: issue.maxMint ?? former.maxMint,
-    mintAddressMax: issue.mintAddressMax ?? former.mintAddressMax,
+    decimals,
+    maxSupply: cap(issue.maxSupply, former.maxSupply),
+    maxMint: cap(issue.maxMint, former.maxMint),
+    mintAddressMax: cap(issue.mintAddressMax, former.mintAddressMax),
     mintStartBlock: issue.mintStartBlock ?? former.mintStartBlock,
     mintStopBlock: issue.mintStopBlock ?? former.mintStopBlock,
     description: issue.description ?? former.description,
@@ -49,6 +52,12 @@ export function issuedToken(issue: Issued, former: Token, actionIndex: number): 
     ) as Token['locks'],
     lastActionIndex: actionIndex
   };
+}
+
+/** A cap in the places of its token. One that is rounded to nothing would be none: it is the smallest. */
+function capWith(cap: bigint, decimals: number): bigint {
+  const rounded = roundHalfUp(cap, decimals);
+  return rounded === 0n && cap > 0n ? 10n ** BigInt(MAX_DECIMALS - decimals) : rounded;
 }
 
 /** A token that nobody has said anything of. */

@@ -104,8 +104,9 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   exact amounts of both sides, the oldest first; their coins are tokens of this chain.
 - A match with the chain's coin waits 7,200 s for a COINPAY. Each output of the COINPAY's
   transaction that goes to the payee and suffices is one action; an output pays only once. One that
-  pays nothing leaves no action. Unpaid, the seller gets the units of the match back; the match
-  still counts as used by both orders. In \`order_matches\` the tick 0 is the chain's coin.
+  pays nothing leaves no action. Unpaid, the seller gets the units of the match back: his
+  order is smaller by them. The order that was to pay is open for what the match had used of it, to
+  whoever comes next. In \`order_matches\` the tick 0 is the chain's coin.
 - A cancelled or expired order with awaited payments gives back the rest at once and ends with the
   last of them.
 - A dispenser serves payments of the coin or of valid SENDs, oldest first, each with what the ones

@@ -1636,6 +1636,8 @@ export class ReferenceLedger {
     const doing = this.#system('COINPAY_EXPIRE', source);
     this.#note(doing.index, 'coinpay_expires', 'valid');
     this.#release(doing, owed.sold, owed.sold.amount, source, source);
+    owed.buyer.giveLeft += owed.coins;
+    owed.buyer.getLeft += owed.sold.amount;
     this.#finishOwed(doing, owed, 'expired');
   }
 

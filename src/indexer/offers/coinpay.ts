@@ -4,6 +4,9 @@ import { giveSide } from './escrow.ts';
 import type { Obligation } from './offer.ts';
 import { settleTrade } from './trade-end.ts';
 
+/** Status of a match that nobody has paid for. */
+export const EXPIRED_MATCH = 'expired';
+
 /** An output of a transaction. */
 export interface Output {
   readonly vout: number;
@@ -54,7 +57,7 @@ function fulfil(owed: Obligation, step: Step): void {
   finish(owed, { status: 'fulfilled', match: VALID }, step);
 }
 
-/** The seller gets back what nobody has paid for. */
+/** The seller gets back what nobody has paid for; the payer's order has again what the match had used of it. */
 export function expireObligation({ index, seller }: Obligation, source: string): SystemAction {
   return {
     name: 'COINPAY_EXPIRE',
@@ -69,10 +72,16 @@ export function expireObligation({ index, seller }: Obligation, source: string):
       });
       const to = step.ledger.offer('order', seller)!.source;
       giveSide(owed.give, { named: to, to }, step);
-      finish(owed, { status: 'expired', match: 'expired' }, step);
+      freePayer(owed, step);
+      finish(owed, { status: 'expired', match: EXPIRED_MATCH }, step);
       return true;
     }
   };
+}
+
+function freePayer({ buyer, coinAmount, give }: Obligation, { ledger }: Step): void {
+  const order = ledger.offer('order', buyer)!;
+  ledger.setOffer({ ...order, giveLeft: order.giveLeft + coinAmount, getLeft: order.getLeft + give.amount });
 }
 
 function finish(

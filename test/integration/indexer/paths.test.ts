@@ -170,6 +170,35 @@ test('a key that is delegated and taken back in one block', async () => {
   assert.deepEqual(verdicts(dump, 'stakes'), ['2 valid', `9 ${taken}`, `10 ${taken}`, '11 valid']);
 });
 
+test('an order that did not pay stands as it was, and is matched again', async () => {
+  const dump = await sameOnEveryPath(
+    blocksOf(
+      [
+        ['A', 'ISSUE|0|TOKA|0|0|0||20'],
+        ['A', 'ISSUE|0|OWND'],
+        ['A', 'ORDER|0|BTC|TOKA|5|0|BTC||2'],
+        ['B', 'ORDER|0|BTC||4|0|BTC|TOKA|10'],
+        ['A', 'ORDER|0|BTC|OWND||1|BTC||3'],
+        ['C', 'ORDER|0|BTC||3|0|BTC|OWND||1']
+      ],
+      ...Array.from({ length: 13 }, () => []),
+      [
+        ['A', 'ORDER|0|BTC|TOKA|10|0|BTC||3'],
+        ['A', 'ORDER|0|BTC|OWND||1|BTC||3']
+      ],
+      [
+        ['B', 'COINPAY|0|12'],
+        ['B', 'ORDER|1|4'],
+        ['C', 'COINPAY|0|14']
+      ],
+      []
+    )
+  );
+  const matches = verdicts(dump, 'order_matches');
+  assert.deepEqual(matches, ['5 expired', '8 expired', '12 valid', '14 valid']);
+  assert.deepEqual(verdicts(dump, 'order_statuses').slice(-3), ['16 cancelled', '17 complete', '17 complete']);
+});
+
 test('LINK and BROADCAST may name every action that was valid, whatever became of it', async () => {
   const signer = testSigner('one');
   const [messages, signatures] = [1, 2]

@@ -20,7 +20,7 @@ const named = (ledger: MemoryLedger) =>
 /** One block with a transaction that pays; without an action it is a payment alone. */
 function pay(ledger: MemoryLedger, source: string, data: string, to: string, amount: string): void {
   const output = { vout: 0, address: to, amount: parseAmount(amount)! };
-  const hash = 'f'.repeat(64);
+  const hash = String(ledger.blocks.length).padStart(64, 'f');
   ledger.run({
     height: ledger.height,
     time: ledger.time,
@@ -144,6 +144,11 @@ test('a match with the coin waits two hours for its payment', () => {
   ledger.time = 2 * HOUR_S;
   for (let block = 0; block < 11; block++) act(ledger, ['D', 'BROADCAST|0|tick']);
   assert.deepEqual(holdings(ledger, 'TOKA', 'AB'), ['5', '5']);
+  const open = ledger.offers.map((offer) => [offer.kind, offer.status, 'source' in offer ? offer.source : '']);
+  assert.deepEqual(open, [['order', 'open', 'B']], 'the order that was to pay goes on');
+  act(ledger, ['A', 'ORDER|0|BTC|TOKA|5|0|BTC||1']);
+  pay(ledger, 'B', `COINPAY|0|${ledger.lastAction}`, 'A', '1');
+  assert.deepEqual(holdings(ledger, 'TOKA', 'AB'), ['0', '10']);
   assert.deepEqual(ledger.offers, []);
 });
 

@@ -1,6 +1,7 @@
 import { parseAmount } from '../../../consensus/amount.ts';
 import { type Connection, rows } from '../../../db/core/connection.ts';
 import { MEDIAN_BLOCKS, medianTime } from '../../block/median-time.ts';
+import { EXPIRED_MATCH } from '../../offers/coinpay.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import {
   type Dispenser,
@@ -96,13 +97,16 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
     await readEdits(connection, kind, indexes),
     await rows<Row>(
       connection,
-      `SELECT * FROM ${kind}_matches WHERE give_action_index IN (?) OR get_action_index IN (?)`,
+      `SELECT m.*, i.status FROM ${kind}_matches m JOIN index_statuses i ON i.id = m.status_id
+       WHERE m.give_action_index IN (?) OR m.get_action_index IN (?)`,
       [indexes, indexes]
     )
   ];
   return found.map((row) => {
     const index = Number(row['action_index']);
     const [give, get] = [sideOf(row, 'give'), sideOf(row, 'get')];
+    // A match that nobody paid for used nothing of the order that was to pay in the chain's coin.
+    const using = give.tick === null ? matches.filter(({ status }) => status !== EXPIRED_MATCH) : matches;
     const trade: Trade = {
       kind,
       index,
@@ -110,8 +114,8 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
       status: String(row['status']),
       give,
       get,
-      giveLeft: give.amount - usedOf(matches, index, give, { asMaker: 'get_amount', asTaker: 'give_amount' }),
-      getLeft: get.amount - usedOf(matches, index, get, { asMaker: 'give_amount', asTaker: 'get_amount' }),
+      giveLeft: give.amount - usedOf(using, index, give, { asMaker: 'get_amount', asTaker: 'give_amount' }),
+      getLeft: get.amount - usedOf(using, index, get, { asMaker: 'give_amount', asTaker: 'get_amount' }),
       getAddress: String(row['get_address']),
       expiration: Number(row['expiration']),
       allowList: numberOf(row['allow_list']),

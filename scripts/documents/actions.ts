@@ -112,15 +112,18 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
 - A dispenser serves payments of the coin or of valid SENDs, oldest first, each with what the ones
   before it left; a refused dispense leaves the payment to the next. After 1,000 dispenses since
   its last refill it closes. An edit by GET_ADDRESS refills from its own balance.
-- GET_ADDRESS may be another's if that address has DISPENSER_PREFERENCE 2, has no id yet, or took
-  payments for the source before. Fiat dispensers are not built: they are refused as where no price is
+- GET_ADDRESS may be another's if that address has DISPENSER_PREFERENCE 2, took payments for the
+  source before, or got no id in an earlier block: any action that met it there, a refused one too,
+  counts as activity of it. Fiat dispensers are not built: they are refused as where no price is
   known, whatever PRICE said. Currencies
   are AUD, BRL, CAD, CHF, CNY, EUR, GBP, HKD, INR, JPY, KRW, MXN, NOK, NZD, PLN, RUB, SEK, SGD, TRY,
   USD and ZAR.
 - SWEEP's flags cancel offers; what they hold and the ownerships in them go to DESTINATION, of
   dispensers after their hour.
 
-Statuses of a DISPENSE: \`SOURCE and GET_ADDRESS can not be same\`; \`insufficient funds\`; then
+Statuses of a DISPENSE: \`SOURCE and GET_ADDRESS can not be same\`; \`insufficient funds\` (deployed
+indexers write a space after it, but \`index_statuses\` holds each text once, and to its collation
+both are one); then
 \`DESTINATION (GET_TOKEN allow list)\`, \`GET_ADDRESS (GET_TOKEN allow list)\`, the same of the block
 list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow list)\`). Of a COINPAY:
 \`COINPAY obligation expired\`.

@@ -401,6 +401,8 @@ export class ReferenceLedger {
   readonly #times: number[] = [];
   #lastAction = 0;
   #lastTransaction = 0;
+  /** How many addresses earlier blocks met. */
+  #knownAddresses = 0;
   #previous: ReferenceOutput | null = null;
   // Of the block in work.
   #height = 0;
@@ -418,6 +420,7 @@ export class ReferenceLedger {
     const times = this.#times.slice(-11).sort((a, b) => a - b);
     this.#height = height;
     this.#time = times[Math.floor(times.length / 2)]!;
+    this.#knownAddresses = this.#addresses.length;
     this.#verdicts = [];
     this.#actions = [];
     this.#moved = { debits: [], credits: [], escrows: [] };
@@ -1658,7 +1661,7 @@ export class ReferenceLedger {
     const isPermitted = () =>
       getAddress === source ||
       Number(this.#preferences.get(getAddress)?.dispenser) === 2 ||
-      !this.#addresses.includes(getAddress) ||
+      !this.#addresses.slice(0, this.#knownAddresses).includes(getAddress) ||
       this.#dispensers.some((one) => one.source === source && one.getAddress === getAddress);
     const refusal = firstOf([
       () => !COINS.includes(give.coin) && 'GIVE_COIN (unsupported COIN network)',

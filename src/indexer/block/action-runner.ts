@@ -12,7 +12,6 @@ export class ActionRunner {
   readonly #rules: Rules;
   readonly #block: Action['block'];
 
-  /** @param block its time in epoch seconds is the one that rules count by */
   constructor(rules: Rules, block: Action['block']) {
     this.#rules = rules;
     this.#block = block;

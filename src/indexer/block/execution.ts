@@ -42,6 +42,7 @@ export class BlockExecution {
   readonly #refusals: Refusal[] = [];
   readonly #actions: ActionRow[] = [];
   readonly #moved: Moved = { debits: [], credits: [], escrows: [] };
+  readonly #newAddresses = new Set<string>();
   readonly #changed = new ChangedState();
   readonly #sums: MovedSums = new Map();
   /** Transactions that need not be scouted again: what they lacked was all that they read, or they lacked nothing. */
@@ -53,7 +54,11 @@ export class BlockExecution {
     this.#rules = rules;
     this.#block = block;
     this.#time = medianTime;
-    this.#runner = new ActionRunner(rules, { height: block.height, time: medianTime });
+    this.#runner = new ActionRunner(rules, {
+      height: block.height,
+      time: medianTime,
+      newAddresses: this.#newAddresses
+    });
     this.#pending = [
       ...block.transactions.map((transaction) => ({ kind: 'transaction', transaction }) as const),
       { kind: 'end' }
@@ -79,6 +84,8 @@ export class BlockExecution {
   #commit(effects: Effects, { actions = [], moved }: Outcome): void {
     this.#view.commit(effects.changes);
     this.#changed.add(effects.changes);
+    for (const { table, columns } of effects.rows)
+      if (table === 'index_addresses') this.#newAddresses.add(String(columns['address']));
     append(this.#rows, effects.rows);
     append(this.#rowChanges, effects.rowChanges);
     append(this.#refusals, effects.refusals);

@@ -9,5 +9,11 @@ export interface Action {
   readonly format: number | null;
   readonly source: string;
   readonly fields: FormatFields;
-  readonly block: { readonly height: number; readonly time: number };
+  readonly block: {
+    readonly height: number;
+    /** By which rules count, in epoch seconds. */
+    readonly time: number;
+    /** Addresses that earlier actions of the block gave their ids. */
+    readonly newAddresses: ReadonlySet<string>;
+  };
 }

@@ -187,6 +187,23 @@ test('an amount beside an ownership is refused before an escrow beside it', () =
   assert.equal(verdict(sold('', '1')), 'invalid: GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)');
 });
 
+test('an address that is new in the block may be paid for others, one that an earlier block met may not', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10', B: '10' });
+  const inOneBlock = (...texts: readonly (readonly [source: string, data: string])[]) => {
+    const transactions = texts.map(([source, data], place) => {
+      return { hash: `${ledger.blocks.length}.${place}`.padStart(64, '0'), source, fee: null, data };
+    });
+    const { rows } = ledger.run({ height: ledger.height, time: 0, hash: 'f'.repeat(64), transactions });
+    return rows.flatMap(({ table, columns }) => (table === 'dispensers' ? [columns['status_id']] : []));
+  };
+  const at = (address: string) => `DISPENSER|0|BTC|TOKA|1|0|1|BTC||1|${address}`;
+  assert.deepEqual(inOneBlock(['A', 'SEND|0|NOPE|1|D'], ['A', at('D')], ['B', at('D')]), ['valid', 'valid']);
+  const refusal = 'invalid: GET_ADDRESS (dispenser not permitted)';
+  assert.deepEqual(inOneBlock(['A', at('D')], ['C', at('D')], ['A', 'SEND|0|NOPE|1|E']), ['valid', refusal]);
+  assert.deepEqual(inOneBlock(['A', at('E')], ['A', at('F')]), [refusal, 'valid'], 'E was named, if in vain');
+});
+
 test('the two new addresses of a dispenser get their ids in byte order', () => {
   const ledger = new MemoryLedger();
   ledger.give('TOKA', 0, 'A', { A: '10' });

@@ -78,12 +78,13 @@ const FIAT_CHECKS: readonly Check<NewDispenser>[] = [
   ['FIAT_CODE (no price snapshot in the settlement window)', ({ fiat }) => fiat !== '']
 ];
 
-/** Whether somebody else's address may take the payments: it asked for that, is new, or has taken the source's before. */
+/** Whether somebody else's address may take the payments: it asked for that, is new in this block, or has taken the source's before. */
 function isPermitted({ getAddress }: NewDispenser, { action, ledger }: Step): boolean {
   return (
     getAddress === action.source ||
     ledger.preferences(getAddress)?.dispenser === FOREIGN_PAYMENTS ||
     ledger.get('addressId', getAddress) === null ||
+    action.block.newAddresses.has(getAddress) ||
     ledger.get('served', `${action.source}|${getAddress}`)
   );
 }

@@ -2,7 +2,7 @@ type Conditions = Readonly<Record<string, string>>;
 
 /** Conditions of statuses that mean the same in every action. */
 const COMMON: Conditions = {
-  'VERSION (unknown)': 'the version is none of those above',
+  'VERSION (unknown)': 'the version is none of those above, and none that is known and not built',
   'TICK (unknown)': 'no token has that ticker or id',
   'TICK (sleeping)': 'the token sleeps',
   'TICK (ownership escrowed)': 'an open offer holds the ownership of the token',
@@ -271,6 +271,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'TICK (ownership escrowed)': 'an open offer holds the ownership of that token'
   },
   LIST: {
+    'ACTION is not yet activated': 'format 0: TYPE is `3`, a list of lists',
     'TYPE (unknown)': 'format 0: it is neither `1`, tickers, nor `2`, addresses',
     'EDIT (unknown)': 'format 1: it is neither `1`, add, nor `2`, remove',
     'LIST_ACTION_INDEX (unknown)': 'formats 1 and 3: no valid LIST, or edit of one, has that number',

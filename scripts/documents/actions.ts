@@ -1,11 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HANDLERS } from '../../src/indexer/rules/handlers.ts';
+import { HANDLERS, UNBUILT_FORMATS } from '../../src/indexer/rules/handlers.ts';
 import { ROOT } from '../root.ts';
 import { conditionOf } from './action-conditions.ts';
 import { wrapDoc } from './wrap.ts';
 
 export const ACTIONS_FILE = join(ROOT, 'docs', 'actions.md');
+
+/** `LIST 2, 4, 5; …`. */
+function unbuiltFormats(): string {
+  return Object.entries(UNBUILT_FORMATS)
+    .map(([action, formats]) => `${action} ${formats.join(', ')}`)
+    .join('; ');
+}
 
 const HEAD = `# Actions
 
@@ -61,7 +68,7 @@ status below that holds. The indexer judges parts in order, each on what the one
 - Every fee is 0.
 - What the profile has not activated, and what is built later, is recorded with the status
   \`invalid: ACTION is not yet activated\`; of an action that is not built the row in \`actions\` is
-  all.
+  all. So are these formats, in no profile active: ${unbuiltFormats()}.
 
 ## Choices
 
@@ -73,8 +80,7 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   MINT_ADDRESS_MAX of its token half up to its DECIMALS; a cap stays at least one smallest unit, since
   0 is none. Blocks of the mint window are whole
   numbers, whatever the token's places. \`0\` as ALLOW_LIST or BLOCK_LIST takes the list away.
-- ISSUE's format 7 (bridges) and LIST's formats 2, 4 and 5 and type 3 are unknown. Controllers need
-  contracts, of which there are none.
+- Controllers need contracts, of which there are none.
 - Files for the holders of a token are refused (\`GATE_TICKER (format)\`).
 - A segwit address in capitals is no address: each has one spelling.
 - Members of a list stand in byte order.
@@ -130,7 +136,7 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
 
 ## Stakes
 
-- Stakes are units of the gas token on Bitcoin. STAKE, UNSTAKE and DELEGATE for contracts are unknown versions,
+- Stakes are units of the gas token on Bitcoin. STAKE, UNSTAKE and DELEGATE for contracts are not built,
   since there are none. Nothing here costs gas.
 - A stake or key begins to count, and ends, 6 blocks after its action (Litecoin 24, Dogecoin 60). A
   stake that was ended gives its units back 1,000 blocks after the UNSTAKE (4,032; 10,080), at the
@@ -158,7 +164,7 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
   the last counts.
 - A valid round shares 10 units of the gas token among the sources that signed, cut down to 8 places.
   Each gets a row in \`validator_rewards\` (\`oracle_round\`) for its first signing key in byte order;
-  COLLECT pays it. The compressed windows of rounds are an unknown format.
+  COLLECT pays it. Format 2, for compressed windows of rounds, is not built.
 - A PRICE of format 1 is what its source says. It moves nothing; a token's price holds a day later.
 - SLASH takes two messages of one slot, in base64url without padding: \`EQUIV|ENGINE|ROUND|VIEW||\` and
   a JSON object with a whole \`btc_block_height\`, in UTF-8, of at most 16,384 bytes. ENGINE is 1 to 32 of ASCII
@@ -172,8 +178,8 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
   most 1,000 and never above the whole, is credited to the source, the rest to the address of the role
   REWARD. Where there is none it is burned. The rows of \`capability_slash_debits\` have the amounts
   before. The key is barred: it is never free again, and never signs.
-- ATTEST answers what a contract has asked. There are no contracts: a format that asks, relays or
-  batches is an unknown version, every answer is refused, and nobody earns a fee.
+- ATTEST answers what a contract has asked. There are no contracts: formats that ask, relay or
+  batch are not built, every answer is refused, and nobody earns a fee.
 - A refused SLASH has its row in \`actions\` alone: its table has no status.
 
 ## Votes

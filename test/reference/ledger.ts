@@ -227,6 +227,16 @@ const KNOWN: Record<string, { table: string; formats: number[] }> = {
   UNSTAKE: { table: 'unstakes', formats: [0] },
   VOTE: { table: 'polls', formats: [0, 1, 3] }
 };
+/** Formats that the document names and that are not built. */
+const NOT_BUILT: Record<string, number[]> = {
+  ATTEST: [0, 3, 4, 5],
+  DELEGATE: [1, 3],
+  ISSUE: [7],
+  LIST: [2, 4, 5],
+  PRICE: [2],
+  STAKE: [3],
+  UNSTAKE: [1]
+};
 /** The actions that this file knows. */
 export const REFERENCE_ACTIONS: ReadonlySet<string> = new Set(Object.keys(KNOWN));
 
@@ -492,7 +502,8 @@ export class ReferenceLedger {
     if (!known) return;
     const doing: Doing = { index, source, format, fields, rest, txIndex, transaction, next: [] };
     if (!known.formats.includes(format)) {
-      if (known.table !== '') this.#judge(doing, known.table, 'VERSION (unknown)');
+      const refusal = NOT_BUILT[name]?.includes(format) ? 'ACTION is not yet activated' : 'VERSION (unknown)';
+      if (known.table !== '') this.#judge(doing, known.table, refusal);
       return;
     }
     const isValid = this.#handle(name, doing);
@@ -1106,6 +1117,7 @@ export class ReferenceLedger {
     const known = this.#lists.get(readWhole(get('LIST_ACTION_INDEX')) ?? 0) ?? null;
     const to = this.#resolve(get('DESTINATION'));
     const refusal = firstOf([
+      () => format === 0 && get('TYPE') === '3' && 'ACTION is not yet activated',
       () => format === 0 && !['1', '2'].includes(get('TYPE')) && 'TYPE (unknown)',
       () => format === 1 && !['1', '2'].includes(get('EDIT')) && 'EDIT (unknown)',
       () => format !== 0 && known === null && 'LIST_ACTION_INDEX (unknown)',

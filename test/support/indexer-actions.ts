@@ -109,7 +109,8 @@ const trade = (name: 'ORDER' | 'SWAP') =>
     },
     { weight: 6, arbitrary: fields(just(`${name}|1`), own(name), memo) },
     { weight: 6, arbitrary: fields(just(`${name}|2`), own(name), expiration, list, list) },
-    just(name === 'SWAP' ? 'SWAP|0|BTC|TOKA|4|0|BTC|TOKB|4' : 'ORDER|0|BTC|TOKB|5|0|BTC|TOKA|2')
+    { weight: 3, arbitrary: fields(just(`${name}|2`), own(name)) },
+    just(name === 'SWAP' ? 'SWAP|0|BTC|TOKA|4|0|BTC|TOKB|4' : 'ORDER|0|BTC|TOKB|5|0|BTC|TOKA|1')
   );
 const offerAction = fc.oneof(
   trade('ORDER'),

@@ -1,7 +1,7 @@
 import { ACTIONS } from '../../coin/actions.ts';
-import { recordedName, type SystemAction, statusText } from '../rules/action-definition.ts';
+import { NOT_ACTIVATED, recordedName, type SystemAction, statusText } from '../rules/action-definition.ts';
 import { type Command, nameFields, parseCommand } from '../rules/grammar.ts';
-import { HANDLERS, isBuilt } from '../rules/handlers.ts';
+import { HANDLERS, isBuilt, UNBUILT_FORMATS } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
@@ -112,7 +112,8 @@ export class ActionRunner {
   #refusalOf({ name, format }: Command): string | undefined {
     if (!ACTIONS.has(name)) return 'Unknown ACTION';
     const handler = HANDLERS.get(name);
-    if (!isBuilt(name) || !this.#rules.isActive(name, this.#block.height)) return 'ACTION is not yet activated';
+    const isUnbuilt = !isBuilt(name) || UNBUILT_FORMATS[name]?.includes(format ?? -1);
+    if (isUnbuilt || !this.#rules.isActive(name, this.#block.height)) return NOT_ACTIVATED;
     return format === null || handler?.formats[format] === undefined ? 'VERSION (unknown)' : undefined;
   }
 }

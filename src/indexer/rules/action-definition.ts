@@ -69,6 +69,8 @@ export interface Handler {
 }
 
 export const VALID = 'valid';
+/** What is known, and is not built or not active in a block. */
+export const NOT_ACTIVATED = 'ACTION is not yet activated';
 /** What statuses of refused actions begin with. Others may later be written over `valid`: `released`, `slashed`. */
 export const REFUSED_PREFIX = 'invalid: ';
 

@@ -42,6 +42,20 @@ export function isBuilt(name: string): boolean {
   return name === COINPAY || HANDLERS.has(name);
 }
 
+/**
+ * Formats that are known and that nothing carries out, by action: those for contracts, bridges, shared lists and batches. Actions
+ * without a handler lack all of theirs.
+ */
+export const UNBUILT_FORMATS: Readonly<Record<string, readonly number[]>> = {
+  ATTEST: [0, 3, 4, 5],
+  DELEGATE: [1, 3],
+  ISSUE: [7],
+  LIST: [2, 4, 5],
+  PRICE: [2],
+  STAKE: [3],
+  UNSTAKE: [1]
+};
+
 /** A table with rows of an action. */
 export interface ActionTable {
   readonly name: string;

@@ -83,7 +83,10 @@ test('caps and names', () => {
     ['B', 'ISSUE|0|AB CD', 'TICK (character)'],
     ['B', 'ISSUE|0|btc', 'TICK (reserved)'],
     ['B', 'ISSUE|0|ABC', 'TICK (length)'],
-    ['B', 'ISSUE|9|ABCD', 'VERSION (unknown)']
+    ['B', 'ISSUE|9|ABCD', 'VERSION (unknown)'],
+    ['B', 'ISSUE|7|TOKA|LTC', 'ACTION is not yet activated'],
+    ['B', 'LIST|2|5', 'ACTION is not yet activated'],
+    ['B', 'LIST|0|3||5', 'ACTION is not yet activated']
   ]);
   assert.deepEqual(holdings(ledger, 'TOKA', 'A'), ['100']);
 });

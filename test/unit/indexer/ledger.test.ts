@@ -47,7 +47,7 @@ test('supply = credits - debits + escrows = balances + escrows, and no balance i
         assert.ok((escrowed.get(tick) ?? 0n) >= 0n, `escrows of ${tick}`);
       }
     }),
-    { numRuns: 600 }
+    { numRuns: 1_000 }
   );
   // The generator reaches every action: none of them is always refused.
   assert.deepEqual(

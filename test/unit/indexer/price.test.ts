@@ -94,7 +94,8 @@ test('a round of many signers reads what it needs in a few loads, so that signat
 const good = priceText(ROUND, [ONE, THREE]).split('|');
 const changed = (place: number, text: string) => good.with(place, text).join('|');
 const REFUSALS: readonly (readonly [source: string, data: string, status: string])[] = [
-  ['D', changed(1, '2'), 'VERSION (unknown)'],
+  ['D', changed(1, '2'), 'ACTION is not yet activated'],
+  ['D', changed(1, '3'), 'VERSION (unknown)'],
   ['D', changed(2, '-5'), 'ROUND (format)'],
   ['D', changed(3, '1e9'), 'TIMESTAMP (format)'],
   ['D', changed(4, ''), 'BTC_BLOCK_HEIGHT (format)'],
@@ -143,7 +144,8 @@ test('validators of a day ago count, of longer ago no more', () => {
 
 const QUESTION = 'a'.repeat(64);
 const ANSWERS: readonly (readonly [data: string, status: string])[] = [
-  ['ATTEST|0', 'VERSION (unknown)'],
+  ['ATTEST|0', 'ACTION is not yet activated'],
+  ['ATTEST|2', 'VERSION (unknown)'],
   ['ATTEST|1|x', 'REQUEST_ID (format)'],
   [`ATTEST|1|${QUESTION}|a b`, 'PROVIDER_ID (format)'],
   [`ATTEST|1|${QUESTION}|http|${'x'.repeat(65_537)}`, 'RESPONSE_PAYLOAD (length)'],

@@ -78,7 +78,7 @@ test('a part of a stake ends; the rest counts from where the whole ended, and on
 });
 
 const REFUSALS: readonly (readonly [source: string, data: string, status: string])[] = [
-  ['A', `STAKE|3|1|${OTHER}|1|GAS`, 'VERSION (unknown)'],
+  ['A', `STAKE|3|1|${OTHER}|1|GAS`, 'ACTION is not yet activated'],
   ['A', `STAKE|1|1.123456789|${OTHER}`, 'AMOUNT (format)'],
   ['A', `STAKE|1|1e3|${OTHER}`, 'AMOUNT (format)'],
   ['A', `STAKE|1|0|${OTHER}`, 'AMOUNT (must be greater than 0)'],

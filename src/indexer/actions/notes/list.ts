@@ -1,5 +1,5 @@
 import { compareBytes } from '../../../consensus/byte-order.ts';
-import { type Check, defineAction, type Step, statusText } from '../../rules/action-definition.ts';
+import { type Check, defineAction, NOT_ACTIVATED, type Step, statusText } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
 import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
 import { tickKey } from '../../state/keys.ts';
@@ -17,6 +17,8 @@ interface ListAction {
 const CREATE = 0;
 const EDIT = 1;
 const TRANSFER = 3;
+/** A list of lists, which is not built. */
+const UNION = '3';
 const ADD = '1';
 const REMOVE = '2';
 /** Fields before the items. */
@@ -114,6 +116,7 @@ export const LIST = defineAction<ListAction>({
   },
   read,
   checks: [
+    of([CREATE], [NOT_ACTIVATED, ({ type }) => type === UNION]),
     of([CREATE], ['TYPE (unknown)', ({ type }) => ![LIST_OF_TICKS, LIST_OF_ADDRESSES].map(String).includes(type)]),
     of([EDIT], ['EDIT (unknown)', ({ edit }) => ![ADD, REMOVE].includes(edit)]),
     of([EDIT, TRANSFER], ['LIST_ACTION_INDEX (unknown)', ({ known }) => known === null]),

@@ -85,7 +85,7 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
 - A segwit address in capitals is no address: each has one spelling.
 - Members of a list stand in byte order.
 - In \`mappings_actions\` the type 1 is an address and 2 a ticker, each once an action;
-  \`mappings_files\` has the source of each valid FILE. \`leg_ordinal\` counts parts from 0.
+  an ISSUE beside an action has its own: source, new owner and ticker. \`mappings_files\` has the source of each valid FILE. \`leg_ordinal\` counts parts from 0.
 
 ## Offers
 

@@ -143,6 +143,12 @@ export class Effects extends ActionState {
     for (const id of this.#tickers.keys()) this.#map(actionIndex, MAPPED_TICKER, id);
   }
 
+  /** The same of an action that this one causes. */
+  addMappingsOf(actionIndex: number, addresses: readonly string[], token: Token): void {
+    for (const address of new Set(addresses)) this.#map(actionIndex, MAPPED_ADDRESS, this.addressId(address));
+    this.#map(actionIndex, MAPPED_TICKER, token.id);
+  }
+
   #map(action_index: number, type_id: number, id: number): void {
     this.rows.push({ table: 'mappings_actions', columns: { action_index, type_id, id } });
   }

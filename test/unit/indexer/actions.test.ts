@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MemoryLedger } from '../../support/indexer-ledger.ts';
+import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const OK = 'valid';
 
@@ -285,6 +285,40 @@ test('records: broadcast, address, message, file, link', () => {
     ['A', 'LINK|0|BTC|99999|LTC|5', 'COIN1_ACTION_INDEX (status)'],
     ['A', 'ISSUE|6|TOKA|C|all', 'CONTROLLER (unknown)']
   ]);
+});
+
+test('an ownership that changes hands is an ISSUE that tells whom and what it touched', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', {});
+  ledger.act(['A', 'SWEEP|0|B|0|1|||']);
+  const issue = ledger.lastAction;
+  const rowsOf = (wanted: string) =>
+    ledger.blocks
+      .at(-1)!
+      .rows.flatMap(({ table, columns }) => (table === wanted && columns['action_index'] === issue ? [columns] : []));
+  assert.equal(rowsOf('issues')[0]!['transfer_id'], 2);
+  assert.deepEqual(
+    rowsOf('mappings_actions').map(({ type_id, id }) => [type_id, id]),
+    [
+      [1, 1],
+      [1, 2],
+      [2, 1]
+    ]
+  );
+});
+
+test('the gas token is reserved by every name of it', () => {
+  const rules = { ...TEST_RULES, isRegtest: false, gasIssuer: 'G' };
+  const ledger = new MemoryLedger(100, rules);
+  expectStatuses(ledger, [
+    ['B', 'ISSUE|0|gas', 'TICK (reserved)'],
+    ['G', 'ISSUE|0|GAS|0|0|8||10|B', OK],
+    ['B', 'ISSUE|1|GAS|x', 'TICK (reserved)'],
+    ['B', 'ISSUE|1|^1|x', 'TICK (reserved)']
+  ]);
+  const elsewhere = new MemoryLedger(100, { ...rules, coin: 'LTC', gasIssuer: 'B' });
+  elsewhere.give('GAS', 8, 'B', {});
+  expectStatuses(elsewhere, [['B', 'ISSUE|1|^1|x', 'TICK (BTC-only)']]);
 });
 
 test('references by ^id, old texts without a version, and names in any case', () => {

@@ -43,7 +43,7 @@ const nameChecks: readonly Check<Issue>[] = [
   ['TICK (length)', ({ name }) => name.length > MAX_NAME]
 ];
 
-const isGas = ({ name }: Issue, { rules }: Step) => tickKey(name) === tickKey(rules.gasTick);
+const isGas = ({ token, name }: Issue, { rules }: Step) => tickKey(token?.tick ?? name) === tickKey(rules.gasTick);
 
 const reservedChecks: readonly Check<Issue>[] = [
   [

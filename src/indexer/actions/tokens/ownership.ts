@@ -6,6 +6,7 @@ export function writeOwnership(token: Token, owner: string, { action, ledger }: 
   const index = ledger.deal('action');
   ledger.caused.push({ index, name: 'ISSUE', format: 0, source: action.source });
   ledger.record('issues', { action_index: index, tick_id: token.tick, transfer_id: owner, status_id: status });
+  ledger.addMappingsOf(index, [action.source, owner], token);
   ledger.setToken({ ...ledger.token(token.tick)!, owner, escrowActionIndex: null, lastActionIndex: index });
   ledger.set('past', String(index), { name: 'ISSUE', tick: token.tick });
 }

@@ -235,7 +235,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'TRANSFER_SUPPLY (bad address)':
       'it is given, not the source, and no address of this chain; where it is the source it counts as empty',
     'MINT_SUPPLY (locked)': 'the token has LOCK_MINT_SUPPLY, and MINT_SUPPLY is above 0',
-    'MINT_SUPPLY > MAX_SUPPLY': 'it is above MAX_SUPPLY, given or else stored; 0 stands for 10^21',
+    'MINT_SUPPLY > MAX_SUPPLY': 'it is above MAX_SUPPLY, given or else stored; 0 stands for 10^36',
     'MINT_SUPPLY exceeds MAX_SUPPLY': 'it is given, and with the supply it is above that',
     'MINT_ADDRESS_MAX > MAX_SUPPLY': 'it is above that',
     'MINT_ADDRESS_MAX < MAX_MINT':
@@ -292,7 +292,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     LOCK_MINT: 'the token has that lock',
     'DESTINATION (format)': 'it is given and no address of this chain',
     'AMOUNT > MAX_MINT': 'MAX_MINT is above 0, and the amount above it',
-    'mint exceeds MAX_SUPPLY': 'with the supply the amount is above MAX_SUPPLY; 0 stands for 10^21',
+    'mint exceeds MAX_SUPPLY': 'with the supply the amount is above MAX_SUPPLY; 0 stands for 10^36',
     'mint exceeds MINT_ADDRESS_MAX':
       'MINT_ADDRESS_MAX is above 0, and below the amount and all that the source has minted of the token',
     MINT_START_BLOCK: 'the block is below it',

@@ -46,7 +46,8 @@ status below that holds. The indexer judges parts in order, each on what the one
   the last memo; so are those of a DESTROY with equal ticker and memo. A part with a badly formed
   amount stays alone; 18 places are read where the ticker is unknown. Rows of one action with equal
   address and ticker are one row. A MINT whose DESTINATION is its source has no DESTINATION.
-- No token has more than 10^21 units, whether its issuer set a cap or not.
+- A MAX_SUPPLY is at most 10^21 units, and 0 is none. No token has more than 10^36 units, so that the
+  database can add up all rows of it.
 - A ticker gets its id with its first valid ISSUE; rows of refused actions about others have none.
   Addresses get ids when an action meets them: the source, then whom it credits in their order, then
   those of its fields, also of a refused action whose version is known; what is no address of its

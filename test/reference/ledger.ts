@@ -168,7 +168,8 @@ type Movement = 'debits' | 'credits' | 'escrows';
 type Test = () => string | false;
 
 const E18 = 10n ** 18n;
-const MOST_UNITS = 10n ** 21n * E18;
+const MOST_UNITS = 10n ** 36n * E18;
+const HIGHEST_CAP = 10n ** 21n * E18;
 const COINS = ['BTC', 'LTC', 'DOGE'];
 const FIATS = 'AUD BRL CAD CHF CNY EUR GBP HKD INR JPY KRW MXN NOK NZD PLN RUB SEK SGD TRY USD ZAR'.split(' ');
 const LOCKS = 'MAX_SUPPLY MAX_MINT DESCRIPTION SLEEP CALLBACK MINT MINT_SUPPLY'.split(' ');
@@ -817,7 +818,7 @@ export class ReferenceLedger {
       () => token !== null && token.owner !== source && 'issued by another address',
       () => token?.isHeld === true && 'TICK (ownership escrowed)',
       ...LOCKS.map((lock) => () => isLocked(lock) && get(`LOCK_${lock}`) === '0' && `LOCK_${lock} (locked)`),
-      () => (maxSupply ?? 0n) > MOST_UNITS && 'MAX_SUPPLY (min/max)',
+      () => (maxSupply ?? 0n) > HIGHEST_CAP && 'MAX_SUPPLY (min/max)',
       () => (maxSupply ?? 0n) > 0n && maxSupply! < supply && 'MAX_SUPPLY < SUPPLY',
       () => get('LOCK_MAX_SUPPLY') === '1' && cap === 0n && 'LOCK_MAX_SUPPLY (no max supply)',
       () => (decimals === null || decimals > 18) && 'DECIMALS (min/max)',

@@ -8,12 +8,15 @@ import type { Check, Step } from './action-definition.ts';
 const MAX_MEMO = 250;
 const MAX_PLACES = 18;
 
-/** No token has more units than this, whatever its issuer allows. */
-export const HIGHEST_SUPPLY = parseAmount('1000000000000000000000')!;
+/** The highest cap that an issuer may set: 10^21. */
+export const HIGHEST_CAP = parseAmount(`1${'0'.repeat(21)}`)!;
+
+/** No token has more units than this, 10^36: the database adds up all rows of a token, in 47 digits before the point. */
+const MOST_UNITS = parseAmount(`1${'0'.repeat(36)}`)!;
 
 /** The most that a cap allows; 0 is no cap. */
 export function limitOf(cap: bigint): bigint {
-  return cap > 0n ? cap : HIGHEST_SUPPLY;
+  return cap > 0n ? cap : MOST_UNITS;
 }
 
 /** `SOURCE (sleeping)`. */

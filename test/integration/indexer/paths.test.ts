@@ -199,6 +199,36 @@ test('an order that did not pay stands as it was, and is matched again', async (
   assert.deepEqual(verdicts(dump, 'order_statuses').slice(-3), ['16 cancelled', '17 complete', '17 complete']);
 });
 
+test('the most units that a token without a cap may have', async () => {
+  const most = `1${'0'.repeat(36)}`;
+  const all = `${'9'.repeat(36)}.${'9'.repeat(18)}`;
+  const dump = await sameOnEveryPath(
+    blocksOf(
+      [
+        ['A', `ISSUE|0|TOKA|0|0|18||${most}`],
+        ['A', 'MINT|0|TOKA|0.000000000000000001'],
+        ['A', 'VOTE|0|TOKA|4|x,y']
+      ],
+      [
+        ['A', `SEND|0|TOKA|${all}|B`],
+        ['B', `SEND|0|TOKA|${all}|C`],
+        ['C', 'DESTROY|0|TOKA|2']
+      ],
+      [
+        ['A', 'MINT|0|TOKA|2'],
+        ['A', 'MINT|0|TOKA|0.1'],
+        ['C', 'VOTE|1|3|1'],
+        ['C', `ORDER|0|BTC|TOKA|${'9'.repeat(36)}|0|BTC||1`]
+      ],
+      [],
+      []
+    )
+  );
+  const refusal = 'invalid: mint exceeds MAX_SUPPLY';
+  assert.deepEqual(verdicts(dump, 'mints'), [`2 ${refusal}`, '7 valid', `8 ${refusal}`]);
+  assert.equal(JSON.parse(dump['tokens']![0]!).supply, most);
+});
+
 test('LINK and BROADCAST may name every action that was valid, whatever became of it', async () => {
   const signer = testSigner('one');
   const [messages, signatures] = [1, 2]

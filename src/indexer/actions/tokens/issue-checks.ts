@@ -1,6 +1,6 @@
 import type { Check, Step } from '../../rules/action-definition.ts';
 import {
-  HIGHEST_SUPPLY,
+  HIGHEST_CAP,
   lengthOf,
   limitOf,
   MEMO_CHECKS,
@@ -95,7 +95,7 @@ const capOf = ({ maxSupply, token }: Issue) => maxSupply ?? token?.maxSupply ?? 
 const supplyOf = ({ token }: Issue) => token?.supply ?? 0n;
 
 const supplyChecks: readonly Check<Issue>[] = [
-  ['MAX_SUPPLY (min/max)', ({ maxSupply }) => (maxSupply ?? 0n) > HIGHEST_SUPPLY],
+  ['MAX_SUPPLY (min/max)', ({ maxSupply }) => (maxSupply ?? 0n) > HIGHEST_CAP],
   ['MAX_SUPPLY < SUPPLY', (issue) => (issue.maxSupply ?? 0n) > 0n && (issue.maxSupply ?? 0n) < supplyOf(issue)],
   ['LOCK_MAX_SUPPLY (no max supply)', (issue) => issue.locks.lock_max_supply === '1' && capOf(issue) === 0n],
   ['DECIMALS (min/max)', ({ decimals }) => decimals === null || decimals > MAX_DECIMALS],

@@ -66,7 +66,7 @@ status below that holds. The indexer judges parts in order, each on what the one
   tickers in byte order, each by an action ISSUE of its own with the transaction of the SWEEP.
 - A LIST judges each different item by itself: \`TICK (unknown)\` or \`ADDRESS (format)\` refuses an
   item and not the action.
-- Every fee is 0.
+- Every fee is 0: an indexer refuses a profile that asks for gas.
 - What the profile has not activated, and what is built later, is recorded with the status
   \`invalid: ACTION is not yet activated\`; of an action that is not built the row in \`actions\` is
   all. So are these formats, in no profile active: ${unbuiltFormats()}.

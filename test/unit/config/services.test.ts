@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../../src/config/load.ts';
 import { nodeRpcOf } from '../../../src/config/node.ts';
@@ -76,6 +79,23 @@ test('CF-16: UTXO_TRACKER_URL is a host or a URL with its path; what is not used
   assert.throws(() => parse('http://u:p@tracker.local'), /no user and no password/);
   assert.throws(() => parse('http://tracker.local/?a=1'), /no \? and no #/);
   for (const wrong of ['ftp://tracker.local', 'http://', 'a b']) assert.throws(() => parse(wrong), /must be a host/);
+});
+
+test('an indexer refuses a profile with fees, which it would not charge', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'profile-'));
+  try {
+    const load = (gas: object) => {
+      const path = join(directory, 'profile.json');
+      writeFileSync(path, JSON.stringify({ name: 'own', gas }));
+      return indexer({ ...INDEXER, PLATFORM_PROFILE: path }).PLATFORM_PROFILE;
+    };
+    assert.throws(() => load({ recipient: 100 }), {
+      message: /PLATFORM_PROFILE=.* must be a profile without fees; \/gas\/recipient is not 0/
+    });
+    assert.equal(load({ recipient: 0 }).name, 'own');
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test('SVC-25, LI-16: the indexer looks for a block every 5 s and gives one 5 minutes', () => {
